@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of `cutegen`: one file each, registered on the CLI11 app by main.cpp.
+//
+// Contract: add_NAME declares the sub-command with its options, help and an example in the footer;
+// its callback does the work and stores the exit code in Globals::exit. Results go to stdout
+// (`--json`: one JSON document), progress and messages to stderr. report() prints an Error.
+//
+// Example: void add_runs(CLI::App& app, Globals& g);
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "base/context.h"
+#include "base/json.h"
+
+namespace cutegen::cli {
+
+struct Globals {
+  bool json = false;
+  bool quiet = false;
+  Context ctx;             // ends on Ctrl-C
+  int exit = 0;
+  bool error_tty = false;  // stderr is a terminal: live progress
+};
+
+// Prints the error ("error: …" or {"error": …} with --json) and returns its exit code.
+int report(const Globals& g, const Error& error);
+// Prints a result document: `value` with --json, else `text`.
+void print_result(const Globals& g, const Json& value, const std::string& text);
+
+void add_describe(CLI::App& app, Globals& g);
+void add_eval(CLI::App& app, Globals& g);
+void add_check(CLI::App& app, Globals& g);
+void add_new(CLI::App& app, Globals& g);
+void add_optimize(CLI::App& app, Globals& g);
+void add_resume(CLI::App& app, Globals& g);
+void add_runs(CLI::App& app, Globals& g);
+void add_show(CLI::App& app, Globals& g);
+void add_report(CLI::App& app, Globals& g);
+void add_doctor(CLI::App& app, Globals& g);
+
+}  // namespace cutegen::cli

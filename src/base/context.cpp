@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/context.h"
+
+#include <algorithm>
+
+namespace cutegen {
+
+Context Context::with_timeout(Nanoseconds timeout) const {
+  Context out = *this;
+  auto deadline = Clock::now() + timeout;
+  if (!out.deadline_ || deadline < *out.deadline_) out.deadline_ = deadline;
+  return out;
+}
+
+Context Context::with_span(std::string name) const {
+  Context out = *this;
+  out.span_ = span_.empty() ? std::move(name) : span_ + "/" + name;
+  return out;
+}
+
+Nanoseconds Context::remaining(Nanoseconds most) const {
+  if (!deadline_) return most;
+  auto left = std::chrono::duration_cast<Nanoseconds>(*deadline_ - Clock::now());
+  return std::clamp(left, Nanoseconds{0}, most);
+}
+
+Result<void> Context::check(const std::string& what) const {
+  if (stopped()) return fail({ErrorKind::cancelled, "interrupted while " + what});
+  if (expired()) return fail({ErrorKind::timeout, "timed out while " + what});
+  return {};
+}
+
+}  // namespace cutegen

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Context: what every blocking call takes, so that it can be stopped, timed out and traced.
+//
+// Contract: a call that blocks polls done() or waits no longer than remaining(), and returns
+// check()'s error when the context has ended. Contexts are cheap values; with_timeout only ever
+// shortens the deadline.
+//
+// Example:
+//   CG_CHECK(ctx.check("waiting for the runner"));
+//   auto reply = channel.receive(ctx.with_timeout(std::chrono::seconds(5)));
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "base/result.h"
+
+namespace cutegen {
+
+using Clock = std::chrono::steady_clock;
+using Nanoseconds = std::chrono::nanoseconds;
+
+class Context {
+ public:
+  Context() = default;  // never stops, no deadline
+  explicit Context(std::stop_token stop) : stop_(std::move(stop)) {}
+
+  [[nodiscard]] Context with_timeout(Nanoseconds timeout) const;
+  [[nodiscard]] Context with_span(std::string name) const;  // names nested work in traces
+
+  [[nodiscard]] bool stopped() const { return stop_.stop_requested(); }
+  [[nodiscard]] bool expired() const { return deadline_ && Clock::now() >= *deadline_; }
+  [[nodiscard]] bool done() const { return stopped() || expired(); }
+  // Time left, capped at `most`; zero when the deadline has passed.
+  [[nodiscard]] Nanoseconds remaining(Nanoseconds most) const;
+  // Error cancelled/timeout naming `what`, if the context has ended.
+  [[nodiscard]] Result<void> check(const std::string& what) const;
+
+  [[nodiscard]] const std::stop_token& stop() const { return stop_; }
+  [[nodiscard]] const std::string& span() const { return span_; }
+
+ private:
+  std::stop_token stop_;
+  std::optional<Clock::time_point> deadline_;
+  std::string span_;
+};
+
+}  // namespace cutegen

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files and descriptors: bounded reads, atomic writes, private folders.
+//
+// Contract: read_file refuses more than `limit` bytes, folders and devices; write_file replaces
+// the target atomically (temporary file, fsync, rename). private_dir creates 0700 folders.
+//
+// Example: CG_TRY(std::string text, read_file("task.py", 4 << 20));
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace cutegen {
+
+// Owns a file descriptor.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  ~UniqueFd() { reset(); }
+  UniqueFd(UniqueFd&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& o) noexcept;
+  void reset();
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
+                                            size_t limit = size_t{16} << 20);
+[[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
+[[nodiscard]] Result<void> private_dir(const std::filesystem::path& path);
+// Folder of the running program (…/bin), where its sister programs lie.
+[[nodiscard]] std::filesystem::path program_dir();
+// The folder that holds include/cutegen, python/ and the other files read at run time:
+// $CUTEGEN_SHARE, else the nearest folder above the program that has them.
+[[nodiscard]] Result<std::filesystem::path> share_dir();
+// Another program of this build ("cutegen-runner"): $CUTEGEN_BIN, beside this one, or ../bin.
+[[nodiscard]] Result<std::filesystem::path> sister_program(const std::string& name);
+// An anonymous memory file of `bytes` bytes, close-on-exec, sealed against shrinking.
+[[nodiscard]] Result<UniqueFd> make_memfd(const std::string& name, size_t bytes);
+
+// A read-write or read-only shared mapping of a descriptor.
+class Mapping {
+ public:
+  Mapping() = default;
+  ~Mapping();
+  Mapping(Mapping&& o) noexcept;
+  Mapping& operator=(Mapping&& o) noexcept;
+  [[nodiscard]] static Result<Mapping> map(int fd, size_t bytes, bool writable);
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] size_t size() const { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace cutegen

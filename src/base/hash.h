@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Content hashes: SHA-256, for every id that is kept on disk (program_id, build_id, blobs).
+//
+// Contract: lower-case hex, 64 characters. Hasher::field separates fields by length, so that
+// ("ab","c") and ("a","bc") differ. Example: auto id = Hasher{}.field("plan").field(text).hex();
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace cutegen {
+
+[[nodiscard]] std::string sha256(std::string_view bytes);
+
+class Hasher {
+ public:
+  Hasher();
+  ~Hasher();
+  Hasher(Hasher&&) noexcept;
+  Hasher& field(std::string_view bytes);  // length-prefixed
+  [[nodiscard]] std::string hex();        // ends the hash
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A random 128-bit id as 32 hex digits, from the kernel's CSPRNG.
+[[nodiscard]] std::string random_id();
+// Fills `out` from the kernel's CSPRNG (secret seeds).
+void random_bytes(std::span<std::byte> out);
+
+}  // namespace cutegen

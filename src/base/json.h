@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON: one type for all of it (field order kept), bounded parsing, and a reader that names places.
+//
+// Contract: Json is nlohmann's ordered_json. parse_json refuses more than `limit` bytes and more
+// than 200 levels, and reports line and column. ObjectReader reads an object's fields once, with a
+// JSON pointer in every error; finish() refuses fields nobody asked for ("did you mean").
+//
+// Example:
+//   CG_TRY(Json j, parse_json(text, "plan.json"));
+//   ObjectReader r(j, "plan.json#"); CG_TRY(auto n, r.integer("cutegen")); CG_CHECK(r.finish());
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cutegen {
+
+using Json = nlohmann::ordered_json;
+
+[[nodiscard]] Result<Json> parse_json(std::string_view text, const std::string& name,
+                                      size_t limit = size_t{64} << 20);
+// Compact text with sorted keys: equal values give equal text (for ids).
+[[nodiscard]] std::string canonical_json(const Json& value);
+// dump() that replaces invalid UTF-8 instead of throwing.
+[[nodiscard]] std::string dump_json(const Json& value, int indent = -1);
+
+class ObjectReader {
+ public:
+  ObjectReader(const Json& object, std::string where);
+
+  [[nodiscard]] bool has(const std::string& key) const;
+  [[nodiscard]] Result<std::string> string(const std::string& key);
+  [[nodiscard]] Result<int64_t> integer(const std::string& key);
+  [[nodiscard]] Result<double> number(const std::string& key);
+  [[nodiscard]] Result<bool> boolean(const std::string& key);
+  [[nodiscard]] Result<Json> object(const std::string& key);
+  [[nodiscard]] Result<Json> array(const std::string& key);
+  [[nodiscard]] Result<Json> any(const std::string& key);
+  [[nodiscard]] Result<std::vector<std::string>> strings(const std::string& key);
+  // The same with a default when the key is absent.
+  [[nodiscard]] Result<std::string> string_or(const std::string& key, std::string fallback);
+  [[nodiscard]] Result<int64_t> integer_or(const std::string& key, int64_t fallback);
+  [[nodiscard]] Result<double> number_or(const std::string& key, double fallback);
+  [[nodiscard]] Result<bool> boolean_or(const std::string& key, bool fallback);
+  // null Json when absent
+  [[nodiscard]] Result<Json> object_or_null(const std::string& key);
+  [[nodiscard]] Result<Json> array_or_empty(const std::string& key);
+
+  // Error if the value is no object, or has a key that none of the calls above named.
+  [[nodiscard]] Result<void> finish();
+  [[nodiscard]] const std::string& where() const { return where_; }
+  [[nodiscard]] std::string place(const std::string& key) const { return where_ + "/" + key; }
+
+ private:
+  [[nodiscard]] Result<const Json*> get(const std::string& key);
+  [[nodiscard]] tl::unexpected<Error> wrong(const std::string& key, const char* wanted,
+                                            const Json& got) const;
+  const Json& object_;
+  std::string where_;
+  std::vector<std::string> seen_;
+};
+
+// The entry of `options` nearest to `word`, if it is near enough to be a typing error.
+[[nodiscard]] std::optional<std::string> nearest(const std::string& word,
+                                                 const std::vector<std::string>& options);
+
+}  // namespace cutegen

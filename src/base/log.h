@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Log lines to stderr: "cutegen: warning: ...". Progress and results have their own channels.
+//
+// Contract: thread-safe; level from CUTEGEN_LOG (debug, info, warning, error; default warning).
+// Text of foreign origin must pass base/text.h first. Example: log_warning("no GPU: {}", why);
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace cutegen {
+
+enum class LogLevel { debug, info, warning, error };
+void set_log_level(LogLevel level);
+void log_line(LogLevel level, const std::string& text);
+
+template <class... A>
+void log_debug(fmt::format_string<A...> f, A&&... a) {
+  log_line(LogLevel::debug, fmt::format(f, std::forward<A>(a)...));
+}
+template <class... A>
+void log_info(fmt::format_string<A...> f, A&&... a) {
+  log_line(LogLevel::info, fmt::format(f, std::forward<A>(a)...));
+}
+template <class... A>
+void log_warning(fmt::format_string<A...> f, A&&... a) {
+  log_line(LogLevel::warning, fmt::format(f, std::forward<A>(a)...));
+}
+
+}  // namespace cutegen

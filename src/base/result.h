@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result<T>: a value or an Error, for everything that can go wrong without being a bug of ours.
+//
+// Contract: Error::kind says who is at fault. `user`: the input is wrong; `message` names what,
+// `where` the place, `remedy` what to do. `world`: the environment refused (no GPU, child died,
+// disk full); may be retried. `timeout`/`cancelled`: a Context ended. Bugs of ours are CG_ASSERT.
+//
+// Example:
+//   Result<int> parse(std::string_view s);
+//   Result<void> f() { CG_TRY(int n, parse("7")); CG_CHECK(g(n)); return {}; }
+#pragma once
+
+#include <string>
+#include <tl/expected.hpp>
+#include <utility>
+
+namespace cutegen {
+
+enum class ErrorKind { user, world, timeout, cancelled, unsupported, internal };
+
+struct Error {
+  ErrorKind kind = ErrorKind::internal;
+  std::string message;     // one line: what was wrong
+  std::string where = {};  // file:line:col, JSON pointer, or empty
+  std::string remedy = {};  // what the reader can do, or empty
+
+  // "where: error: message (remedy)": the form shown to people.
+  [[nodiscard]] std::string text() const;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+
+[[nodiscard]] inline tl::unexpected<Error> fail(Error e) { return tl::unexpected(std::move(e)); }
+[[nodiscard]] tl::unexpected<Error> user_error(std::string message, std::string where = {},
+                                               std::string remedy = {});
+[[nodiscard]] tl::unexpected<Error> world_error(std::string message, std::string remedy = {});
+[[nodiscard]] tl::unexpected<Error> unsupported_error(std::string message, std::string where = {});
+// world_error with strerror(errno) appended.
+[[nodiscard]] tl::unexpected<Error> errno_error(const std::string& what);
+
+const char* to_string(ErrorKind kind);
+
+// Exit codes of every program (design: "Errors").
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitInternal = 1,
+  kExitUser = 2,
+  kExitFailed = 3,
+  kExitRejected = 4,
+  kExitUnsupported = 5,
+  kExitEnvironment = 6,
+  kExitBelow = 7,
+  kExitInterrupted = 130,
+};
+[[nodiscard]] int exit_code(const Error& error);
+
+[[noreturn]] void assertion_failed(const char* expression, const char* file, int line);
+
+}  // namespace cutegen
+
+#define CG_CONCAT_(a, b) a##b
+#define CG_CONCAT(a, b) CG_CONCAT_(a, b)
+#define CG_TRY_(tmp, decl, expr)                                    \
+  auto tmp = (expr);                                                \
+  if (!tmp) return ::cutegen::fail(std::move(tmp).error());         \
+  decl = std::move(*tmp)
+// CG_TRY(auto x, f()): x = value of f(), or return its error.
+#define CG_TRY(decl, expr) CG_TRY_(CG_CONCAT(cg_try_, __LINE__), decl, expr)
+// CG_CHECK(f()): return the error of a Result, ignoring its value.
+#define CG_CHECK(expr)                                              \
+  do {                                                              \
+    auto cg_check_ = (expr);                                        \
+    if (!cg_check_) return ::cutegen::fail(std::move(cg_check_).error()); \
+  } while (0)
+#define CG_ASSERT(cond)                                             \
+  ((cond) ? void(0) : ::cutegen::assertion_failed(#cond, __FILE__, __LINE__))

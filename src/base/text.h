@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text from outside (models, compilers, task files): capped and stripped before anyone sees it.
+//
+// Contract: sanitize removes terminal escapes and control characters (tabs and newlines stay),
+// repairs UTF-8 and cuts at `limit` bytes with a "... [cut]" mark. Example: sanitize(log, 4096);
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cutegen {
+
+[[nodiscard]] std::string sanitize(std::string_view text, size_t limit);
+[[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
+[[nodiscard]] std::string_view trim(std::string_view text);
+[[nodiscard]] std::string join(const std::vector<std::string>& parts, std::string_view between);
+[[nodiscard]] bool starts_with_any(std::string_view text, const std::vector<std::string>& prefixes);
+[[nodiscard]] std::string replace_all(std::string text, std::string_view from, std::string_view to);
+
+}  // namespace cutegen

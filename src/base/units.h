@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strong types for quantities, so that a byte count cannot be passed where FLOPs are meant.
+//
+// Contract: value types with +, -, comparison and scaling; no implicit conversion from numbers.
+// Durations are Nanoseconds (base/context.h). JSON keys carry units: _ns, _bytes, _flops, _usd.
+//
+// Example: Bytes b{1024}; b += Bytes{16}; fmt::print("{}", human(b));  // "1.02 KB"
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+
+namespace cutegen {
+
+template <class Tag, class Rep>
+struct Quantity {
+  Rep value{};
+  constexpr Quantity() = default;
+  constexpr explicit Quantity(Rep v) : value(v) {}
+  constexpr auto operator<=>(const Quantity&) const = default;
+  constexpr Quantity& operator+=(Quantity o) { value += o.value; return *this; }
+  constexpr Quantity& operator-=(Quantity o) { value -= o.value; return *this; }
+  friend constexpr Quantity operator+(Quantity a, Quantity b) { return a += b; }
+  friend constexpr Quantity operator-(Quantity a, Quantity b) { return a -= b; }
+  friend constexpr Quantity operator*(Quantity a, Rep k) { return Quantity{a.value * k}; }
+};
+
+using Bytes = Quantity<struct BytesTag, int64_t>;
+using Flops = Quantity<struct FlopsTag, double>;
+using Usd = Quantity<struct UsdTag, double>;
+
+[[nodiscard]] std::string human(Bytes bytes);       // "6.44 GB" (powers of 1000)
+[[nodiscard]] std::string human(Flops flops);       // "1.61 GFLOP"
+[[nodiscard]] std::string human_ns(double ns);      // "1.27 ms"
+
+}  // namespace cutegen

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Candidate: a kernel program proposed for a task, with its parent and the edit that made it.
+// Edit: what changed, in words and as replacements. Event: one line of the journal.
+//
+// Contract: candidate ids are "c1", "c2", ... in the order of a run. An Edit either replaces the
+// whole program or lists changes; `params` holds a recipe's parameters when a recipe made it.
+//
+// Example: Event{7, "evaluated", 1, {{"candidate", "c2"}, {"verdict", to_json(v)}}}
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/program.h"
+
+namespace cutegen {
+
+struct Edit {
+  std::string summary;       // "vector width 1 -> 4"
+  std::string rationale;
+  std::string origin;        // "recipe:elementwise", "user", a model's name
+  Json params = Json::object();
+};
+
+struct Candidate {
+  std::string id;
+  std::optional<std::string> parent;
+  Edit edit;
+  KernelProgram program;
+};
+
+struct Event {
+  int64_t seq = 0;
+  std::string type;
+  int version = 1;
+  Json data;
+};
+
+[[nodiscard]] Json to_json(const Edit& edit);
+[[nodiscard]] Result<Edit> edit_from_json(const Json& json);
+[[nodiscard]] Json to_json(const Candidate& candidate);
+[[nodiscard]] Result<Candidate> candidate_from_json(const Json& json);
+[[nodiscard]] Json to_json(const Event& event);
+[[nodiscard]] Result<Event> event_from_json(const Json& json);
+
+}  // namespace cutegen

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expressions of plan.json: integers over symbols, sizes and device facts, checked for overflow.
+//
+// Grammar: integers, symbols, + - * / % (C semantics on int64), comparison, ?:, parentheses,
+// ceil_div min max, dim(t,i) size(t) stride(t,i) attr(name) arg(name) k(name) occupancy(kernel),
+// gpu.sms. attr and arg may be floating point; everything that sizes a launch must be an integer.
+// Contract: parse reports "line:col"-style offsets; evaluation never overflows silently, never
+// divides by zero, and is bounded (4 KB of text, 64 levels).
+//
+// Example: CG_TRY(Expr e, Expr::parse("ceil_div(M,128)")); CG_TRY(Number n, e.evaluate(scope));
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace cutegen {
+
+using Number = std::variant<int64_t, double>;
+
+// What names mean during evaluation. Every call may fail with a user error naming the culprit.
+class Scope {
+ public:
+  virtual ~Scope() = default;
+  virtual Result<Number> symbol(const std::string& name) const = 0;  // also "gpu.sms"
+  virtual Result<int64_t> dim(const std::string& tensor, int64_t axis) const = 0;
+  virtual Result<int64_t> size(const std::string& tensor) const = 0;
+  virtual Result<int64_t> stride(const std::string& tensor, int64_t axis) const = 0;
+  virtual Result<Number> attribute(const std::string& name) const = 0;
+  virtual Result<Number> argument(const std::string& name) const = 0;
+  virtual Result<int64_t> module_constant(const std::string& name) const = 0;  // k(name)
+  virtual Result<int64_t> occupancy(const std::string& kernel) const = 0;
+};
+
+class Expr {
+ public:
+  struct Node;
+  Expr() : Expr(0) {}
+  explicit Expr(int64_t constant);
+  [[nodiscard]] static Result<Expr> parse(const std::string& text);
+  // An integer or a string; `where` is put into errors.
+  [[nodiscard]] static Result<Expr> from_json(const Json& json, const std::string& where);
+  [[nodiscard]] Json json() const;  // integer or text, as written
+
+  [[nodiscard]] Result<Number> evaluate(const Scope& scope) const;
+  [[nodiscard]] Result<int64_t> integer(const Scope& scope) const;  // error if floating point
+  // Names it mentions: symbols, tensors, attributes ("attr:eps"), constants ("k:cg_smem"), ...
+  [[nodiscard]] std::vector<std::string> mentions() const;
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  std::shared_ptr<const Node> root_;
+};
+
+}  // namespace cutegen

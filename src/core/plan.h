@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan version 1: how the device code of a kernel program is launched (plan.json).
+//
+// Contract: parse_plan accepts exactly the schema that ships as schemas/plan.v1.json, names place
+// ("plan.json#/steps/0/grid") and remedy, and refuses reserved fields by name. check_plan validates
+// it against a task (tensor names, attributes, axes). Sources are never looked at here.
+//
+// Example: CG_TRY(Plan p, parse_plan(text)); CG_CHECK(check_plan(p, task));
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/expr.h"
+#include "core/task.h"
+
+namespace cutegen {
+
+struct ScratchSpec {
+  std::string name;
+  DType dtype = DType::u8;
+  std::vector<Expr> shape;
+  bool zero = false;          // "init": "zero" (timed) or "poison"
+  bool weights_life = false;  // "life": "weights"
+};
+
+struct TensorMapSpec {
+  std::string name, tensor, spec;  // spec: the module's tma_spec constant
+  std::vector<Expr> dims, strides;
+};
+
+struct ArgSpec {
+  enum class Kind { map, tensor, i32, u32, i64, f32, f64 } kind = Kind::tensor;
+  std::string name;  // map and tensor (inputs, parameters, outputs, scratch)
+  Expr value;        // the others
+};
+
+struct Step {
+  std::string id;
+  std::optional<Expr> when;
+  bool is_fill = false;
+  // a kernel launch
+  std::string kernel;
+  std::array<Expr, 3> grid{Expr(1), Expr(1), Expr(1)}, block{Expr(1), Expr(1), Expr(1)},
+      cluster{Expr(1), Expr(1), Expr(1)};
+  Expr shared_bytes;
+  bool cooperative = false, pdl = false;
+  std::vector<ArgSpec> args;
+  // a fill
+  std::string fill_tensor;
+  double fill_value = 0;
+};
+
+struct Plan {
+  std::string dialect = "cute";               // "cute" | "cuda"
+  std::vector<std::string> arch{"sm_80+"};    // "sm_80+" or exact "sm_90a"
+  std::vector<std::string> sources;
+  std::vector<std::pair<std::string, std::string>> bind;  // short name -> tensor of the task
+  std::vector<std::pair<std::string, Expr>> symbols;      // may use earlier ones
+  std::vector<std::pair<std::string, Expr>> defines;
+  std::vector<Expr> requires_;
+  std::vector<ScratchSpec> scratch;
+  std::vector<TensorMapSpec> tensor_maps;
+  std::vector<Step> prepare, steps;
+};
+
+[[nodiscard]] Result<Plan> parse_plan(const std::string& text, const std::string& name = "plan.json");
+[[nodiscard]] Result<Plan> plan_from_json(const Json& json, const std::string& name = "plan.json");
+[[nodiscard]] Json to_json(const Plan& plan);  // canonical form: defaults left out, fields in order
+// Every problem of the plan against the task, one line each, with place and remedy; empty if none.
+[[nodiscard]] std::vector<Error> check_plan(const Plan& plan, const Task& task);
+[[nodiscard]] const std::string& plan_schema();  // text of plan.v1.json
+
+}  // namespace cutegen

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// KernelProgram: device sources + plan; its ids; and what compiling and resolving it give.
+//
+// Contract: program_id = hash of canonical sources (line ends normalised) and canonical plan.
+// build_id = hash of program_id, the include closure, compiler, flags and arch. resolve_plan turns
+// the plan into numbers for one shape; it needs the compiled modules' facts (k(name), signatures).
+//
+// Example: CG_TRY(auto p, load_program("out/")); fmt::print("{}", program_id(p));
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/context.h"
+#include "core/plan.h"
+
+namespace cutegen {
+
+struct KernelProgram {
+  std::map<std::string, std::string> sources;  // file name -> text
+  Plan plan;
+};
+
+[[nodiscard]] Result<KernelProgram> load_program(const std::filesystem::path& dir);
+[[nodiscard]] Result<void> save_program(const KernelProgram& program, const std::filesystem::path& dir);
+[[nodiscard]] std::string program_id(const KernelProgram& program);
+[[nodiscard]] Json to_json(const KernelProgram& program);
+[[nodiscard]] Result<KernelProgram> program_from_json(const Json& json);
+
+// One module to compile: a source under one set of define values.
+struct ModuleBuild {
+  std::string source;  // file name
+  std::vector<std::pair<std::string, std::string>> defines;
+  [[nodiscard]] std::string key() const;  // "kernel.cu|STAGES=4"
+};
+
+// A compiled module.
+struct KernelImage {
+  ModuleBuild build;
+  std::string arch;       // "sm_90a"
+  std::string ptx;
+  std::string build_id;
+  Nanoseconds compile_time{0};
+  bool cached = false;
+  std::string how;        // "forked", "pch", "plain"
+};
+
+struct ParamFacts {
+  size_t size = 0, align = 0;
+};
+struct EntryFacts {
+  std::string name;
+  std::vector<ParamFacts> params;
+  std::array<int, 3> max_block{0, 0, 0};  // .maxntid/.reqntid, 0 = not stated
+  int64_t static_shared_bytes = 0;
+};
+// What a device tells about loaded modules.
+struct ModuleFacts {
+  std::vector<EntryFacts> entries;
+  std::map<std::string, int64_t> constants;          // k(name)
+  std::map<std::string, std::vector<uint32_t>> tma_specs;  // words of cutegen::tma_spec
+};
+
+struct DeviceFacts {
+  std::string name;        // "sim:h200"
+  std::string arch;        // "sm_90a"
+  int64_t sms = 0;
+  int64_t max_threads_per_block = 1024, max_shared_bytes = 0, max_grid_x = 2147483647,
+          max_grid_yz = 65535;
+};
+
+struct LaunchArg {
+  std::string buffer;            // name of a tensor or scratch; or empty:
+  std::vector<std::byte> bytes;  // the value, or the tensor map's description
+};
+struct Launch {
+  std::string step, kernel;
+  size_t module = 0;
+  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
+  int64_t shared_bytes = 0;
+  bool cooperative = false, pdl = false;
+  std::vector<LaunchArg> args;
+};
+struct Fill {
+  std::string step, buffer;
+  double value = 0;
+};
+struct ScratchBuffer {
+  std::string name;
+  int64_t bytes = 0;
+  bool zero = false, weights_life = false;
+};
+struct ResolvedPlan {
+  std::vector<ScratchBuffer> scratch;
+  std::vector<std::variant<Launch, Fill>> prepare, steps;
+};
+
+// The plan's values for one shape. Stage 1 (no modules yet): which modules must be compiled.
+// Errors of a plan for a shape are user errors; kind unsupported when `requires` does not hold.
+[[nodiscard]] Result<std::vector<ModuleBuild>> module_builds(const KernelProgram& program, const Task& task,
+                                                             const ShapeCase& shape, const DeviceFacts& device);
+// Stage 2: launches with numbers. facts[i] belongs to builds[i].
+[[nodiscard]] Result<ResolvedPlan> resolve_plan(const KernelProgram& program, const Task& task,
+                                                const ShapeCase& shape, const DeviceFacts& device,
+                                                const std::vector<ModuleFacts>& facts);
+// The architecture to compile for ("sm_90a") on this device, or why the plan does not run there.
+[[nodiscard]] Result<std::string> choose_arch(const Plan& plan, const DeviceFacts& device);
+
+}  // namespace cutegen

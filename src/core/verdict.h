@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Verdict: what the evaluator says of a candidate, with the evidence; Feedback: the same for a
+// reader with little room; Profile: counters and times, each with its origin.
+//
+// Contract: five statuses, never mixed. Every figure carries where it comes from. JSON forms are
+// versioned and held by golden files.
+//
+// Example: if (v.status == Status::correct && v.timing) use(v.timing->time_ns);
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/context.h"
+#include "base/json.h"
+
+namespace cutegen {
+
+enum class Status { correct, failed, rejected, unsupported, aborted };
+enum class Origin { measured, modelled, cached, imported, skipped };
+enum class Rung { lint, compile, load, correctness, timing, profile };
+enum class RungResult { passed, failed, skipped };
+
+struct RungReport {
+  Rung rung = Rung::lint;
+  RungResult result = RungResult::skipped;
+  Nanoseconds elapsed{0};
+  std::string detail;  // one line: why it failed or was skipped
+};
+
+// Wrong values of one output, described without showing any value of a live input set.
+struct Mismatch {
+  std::string shape, family, output;
+  int64_t elements = 0, wrong = 0, nan = 0, unwritten = 0;
+  std::vector<std::vector<int64_t>> first;  // coordinates of the first wrong elements (at most 5)
+  std::string pattern;                      // "every row from column 1024 on", "last tile", ...
+  double worst_ratio = 0;                   // worst error / tolerance
+};
+
+struct Feedback {
+  std::string headline;   // the first root error, one line
+  std::string detail;     // <= 1.5 KB: compiler digest, findings, mismatch text
+  std::vector<Mismatch> mismatches;
+  std::string bottleneck; // what binds, from the profile, or empty
+};
+
+// Counters of one kernel launch (or a scaled sample of its CTAs).
+struct KernelProfile {
+  std::string kernel;
+  Origin origin = Origin::modelled;
+  double time_ns = 0;
+  std::string bound_by;                    // "dram", "issue", "latency", ...
+  std::map<std::string, double> counters;  // "warp_instructions", "global_load_sectors", ...
+  double sampled_share = 1;                // share of the CTAs that ran
+};
+struct Profile {
+  std::vector<KernelProfile> kernels;
+  std::string shape;
+};
+
+struct Timing {
+  Origin origin = Origin::modelled;
+  std::string shape;
+  double time_ns = 0;
+  double floor_ns = 0;      // roofline floor on the same device
+  std::optional<double> low_ns, high_ns;  // confidence interval, where measured
+  std::string bound_by;
+};
+
+// Which protection held while the candidate was compiled and run.
+struct SandboxGrade {
+  std::string label = "none";                 // "full", "partial", "none"
+  std::map<std::string, bool> held;           // "namespaces", "network", "seccomp", "rlimits"
+};
+
+struct Verdict {
+  Status status = Status::aborted;
+  std::string program_id, task_id, device;
+  std::vector<std::string> build_ids;
+  int policy_version = 1;
+  std::vector<RungReport> rungs;
+  Feedback feedback;
+  std::optional<Timing> timing;
+  std::optional<Profile> profile;
+  SandboxGrade sandbox;
+  std::vector<std::string> skipped;  // checks that were not made, with the reason
+  int sets_judged = 0;               // shape x family sets that were compared
+  Nanoseconds elapsed{0};
+};
+
+[[nodiscard]] const char* to_string(Status status);
+[[nodiscard]] const char* to_string(Origin origin);
+[[nodiscard]] const char* to_string(Rung rung);
+[[nodiscard]] Result<Rung> rung_from(const std::string& name);
+[[nodiscard]] int exit_code(Status status);
+[[nodiscard]] Json to_json(const Verdict& verdict);
+[[nodiscard]] Result<Verdict> verdict_from_json(const Json& json);
+
+}  // namespace cutegen

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device: where programs run. One interface for the simulator ("sim:h200") and, later, CUDA.
+//
+// Contract: used inside the runner process only. load() takes compiled modules and tells their
+// facts; bind() names the buffers (memory of the caller) of the next runs; run() executes the
+// launches of a resolved plan in order and stops at the first that fails. A kernel's fault is a
+// RunReport, never an Error, and leaves the device usable for the next candidate.
+//
+// Example:
+//   CG_TRY(auto d, open_device("sim:h200")); CG_TRY(auto facts, d->load({ptx}));
+//   CG_CHECK(d->bind({{"x", bytes, true}})); CG_TRY(auto report, d->run(ctx, launches, {}));
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/context.h"
+#include "core/program.h"
+#include "core/verdict.h"
+
+namespace cutegen {
+
+struct BufferBinding {
+  std::string name;
+  std::span<std::byte> bytes;
+  bool read_only = false;
+};
+
+struct RunSettings {
+  int64_t sample_ctas = 0;                       // 0: run everything
+  uint64_t instruction_budget = 4'000'000'000;
+  int threads = 0;
+};
+
+struct RunReport {
+  enum class Status { ok, finding, unsupported, out_of_budget } status = Status::ok;
+  std::string message;                 // the finding or reason, one line
+  std::string detail;                  // instruction, source line, CTA, thread, address, buffer
+  std::vector<KernelProfile> kernels;  // one a launch that ran
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  [[nodiscard]] virtual DeviceFacts facts() const = 0;
+  [[nodiscard]] virtual Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) = 0;
+  [[nodiscard]] virtual Result<void> bind(const std::vector<BufferBinding>& buffers) = 0;
+  [[nodiscard]] virtual Result<RunReport> run(const Context& ctx,
+                                              const std::vector<std::variant<Launch, Fill>>& steps,
+                                              const RunSettings& settings) = 0;
+};
+
+// "sim:NAME"; an unknown name lists the known ones; "cuda:N" is a world error until built.
+[[nodiscard]] Result<std::unique_ptr<Device>> open_device(const std::string& name);
+// The facts alone, without opening anything.
+[[nodiscard]] Result<DeviceFacts> device_facts(const std::string& name);
+
+}  // namespace cutegen

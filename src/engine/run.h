@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run loop: binds a strategy to proposers and the evaluator, and writes the journal.
+//
+// Contract: every event is committed before the next action starts; resume() folds the journal and
+// goes on; replay() feeds the recorded effects and fails at the first action that differs. Stopping
+// the Context (Ctrl-C) ends the run after the event in hand, state "interrupted".
+//
+// Example: CG_TRY(auto outcome, optimize(ctx, store, {.file = "relu.py"}, observer));
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "eval/client.h"
+#include "search/strategy.h"
+#include "store/store.h"
+
+namespace cutegen {
+
+struct OptimizeSettings {
+  std::filesystem::path file;
+  std::string strategy = "cutegen", model = "builtin";
+  EvaluatorOptions evaluator;
+  StrategySettings search;
+  Json resolved_config;   // every setting with its source
+};
+
+struct RunOutcome {
+  std::string run_id, reason;
+  std::optional<Candidate> best;
+  std::optional<Verdict> best_verdict;
+  double floor_ns = 0;
+  std::optional<double> first_ns;   // the first correct candidate's time
+  int64_t evaluations = 0;
+  bool interrupted = false;
+};
+
+// What a person sees while a run goes on; called from the run's thread.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void on_event(const Event& event) = 0;
+  virtual void on_progress(const std::string& line) = 0;
+};
+
+[[nodiscard]] Result<RunOutcome> optimize(const Context& ctx, Store& store, const OptimizeSettings& settings, RunObserver& observer);
+[[nodiscard]] Result<RunOutcome> resume_run(const Context& ctx, Store& store, const std::string& run, RunObserver& observer);
+[[nodiscard]] Result<RunOutcome> replay_run(const Context& ctx, Store& store, const std::string& run, RunObserver& observer);
+// The report page of a run: one self-contained HTML file.
+[[nodiscard]] Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& events);
+
+}  // namespace cutegen

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// EvaluatorClient: the engine's and the command line's view of the evaluator process.
+//
+// Contract: starts build/…/cutegen-evaluator as a child, restarts it when it dies (the unfinished
+// evaluation runs again, at most twice, then its verdict is `aborted`). All calls block and honour
+// the Context; dropping the client ends the child and, through it, every other process.
+//
+// Example:
+//   CG_TRY(auto e, EvaluatorClient::start(ctx, {.device = "sim:h200"}));
+//   CG_TRY(auto open, e->open_task(ctx, "relu.py", {})); CG_TRY(Verdict v, e->evaluate(ctx, {program}));
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/context.h"
+#include "core/candidate.h"
+#include "core/task.h"
+#include "core/verdict.h"
+
+namespace cutegen {
+
+struct EvaluatorOptions {
+  std::string device = "sim:h200";
+  std::string python;            // empty: default
+  bool require_sandbox = false;
+  bool use_cache = true;
+  int runner_threads = 0;        // 0: all cores
+  std::string log_level;
+};
+
+// A lazy answer that the task's inputs let pass, or the proof that none does.
+struct Admission {
+  bool admitted = false;
+  int lazy_answers_tried = 0;
+  std::vector<std::string> passing;   // "copy of x passes family 'made'"; families that catch it are added
+  std::vector<std::string> families;  // families in use
+  std::string remark;
+};
+
+struct OpenedTask {
+  Task task;
+  Admission admission;
+  double floor_ns = 0;                // roofline at the official shape
+  std::string floor_bound_by;
+  std::string toolchain, torch, device;
+  SandboxGrade sandbox;
+};
+
+struct EvaluateRequest {
+  KernelProgram program;
+  Rung up_to = Rung::timing;
+  bool profile = false;
+};
+
+class EvaluatorClient {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<EvaluatorClient>> start(const Context& ctx, EvaluatorOptions options);
+  virtual ~EvaluatorClient() = default;
+  [[nodiscard]] virtual Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) = 0;
+  // progress: called with short lines such as "compile", "correctness 3/9".
+  [[nodiscard]] virtual Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+                                                 const std::function<void(const std::string&)>& progress = {}) = 0;
+  [[nodiscard]] virtual int pid() const = 0;
+};
+
+}  // namespace cutegen

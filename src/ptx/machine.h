@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PTX simulator: memory, parsed modules, launches.
+//
+// Contract: Module::parse is safe on hostile text; an opcode or directive it does not know is an
+// `unsupported` error (at parse) or LaunchStatus::unsupported (when executed), never a wrong
+// result. Memory places each buffer at a deterministic 256-byte aligned address with unmapped red
+// zones. launch() runs CTAs on `threads` host threads and stops at the first finding, the
+// instruction budget, or the Context.
+//
+// Example:
+//   Memory mem; uint64_t x = mem.add("x", bytes, Access::read_only);
+//   auto r = launch(ctx, mem, module, "relu", {{128,1,1},{256,1,1}}, params, {});
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/context.h"
+#include "gpu/spec.h"
+
+namespace cutegen::ptx {
+
+enum class Access { read_only, read_write };
+
+// The simulated global address space. Buffers are the caller's memory; it must outlive Memory.
+class Memory {
+ public:
+  Memory();
+  ~Memory();
+  Memory(Memory&&) noexcept;
+  uint64_t add(const std::string& name, std::span<std::byte> storage, Access access);
+  struct State;
+  [[nodiscard]] State& state() { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+struct Param {
+  size_t size = 0, align = 0;
+};
+struct Entry {
+  std::string name;
+  std::vector<Param> params;
+  std::array<int, 3> max_block{0, 0, 0};
+  int64_t static_shared_bytes = 0;
+  int registers_estimate = 0;  // live 32-bit registers at the widest point: a modelled figure
+};
+
+class Module {
+ public:
+  [[nodiscard]] static Result<Module> parse(std::string_view text);
+  [[nodiscard]] const std::vector<Entry>& entries() const;
+  // Initialised `.global`/`.const` data: integers by name, and raw bytes.
+  [[nodiscard]] std::map<std::string, int64_t> integer_constants() const;
+  [[nodiscard]] std::optional<std::vector<std::byte>> constant_bytes(const std::string& name) const;
+  struct State;
+  [[nodiscard]] const State& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+struct LaunchConfig {
+  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
+  int64_t shared_bytes = 0;
+  bool cooperative = false;
+};
+
+struct RunOptions {
+  int threads = 0;                              // 0: all cores
+  uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
+  bool counters = true;
+  int64_t sample_ctas = 0;   // 0: all; else that many, spread over the grid, first and last included
+};
+
+enum class LaunchStatus { ok, finding, unsupported, out_of_budget, cancelled };
+
+// Something wrong that the kernel did.
+struct Finding {
+  std::string kind;         // "out_of_bounds", "misaligned", "read_only", "divergent_barrier", "deadlock", ...
+  std::string message;      // one line
+  std::string instruction;  // PTX text
+  int ptx_line = 0, source_line = 0;   // source_line from .loc, 0 = unknown
+  std::array<int64_t, 3> cta{0, 0, 0};
+  int thread = 0;           // linear index in the CTA
+  uint64_t address = 0;
+  std::string buffer;       // nearest buffer, with the offset in `message`
+};
+
+// Totals over the CTAs that ran. Counters are exact at PTX level.
+struct Counters {
+  uint64_t warp_instructions = 0, thread_instructions = 0;
+  std::map<std::string, uint64_t> by_kind;  // "fma", "alu", "sfu", "ld_global", "st_global", "ld_shared", ...
+  uint64_t global_load_requests = 0, global_load_sectors = 0, global_store_requests = 0,
+           global_store_sectors = 0, global_load_bytes = 0, global_store_bytes = 0;
+  uint64_t shared_requests = 0, barriers = 0, flops = 0, divergent_branches = 0;
+  uint64_t max_cta_instructions = 0;        // warp instructions of the longest CTA
+};
+
+struct LaunchReport {
+  LaunchStatus status = LaunchStatus::ok;
+  std::optional<Finding> finding;
+  std::string reason;   // for unsupported: the opcode; for the others what ended it
+  Counters counters;
+  int64_t ctas_total = 0, ctas_run = 0;
+  Nanoseconds host_time{0};
+};
+
+// params: one byte string an argument, sizes as in the entry (checked: user error otherwise).
+[[nodiscard]] Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& module,
+                                          const std::string& entry, const LaunchConfig& config,
+                                          const std::vector<std::vector<std::byte>>& params,
+                                          const RunOptions& options);
+
+// Modelled time of a launch on `gpu` from its counters scaled to the whole grid: launch cost plus the
+// largest of issue, FMA, special-function, L1, DRAM and latency terms (soft maximum).
+struct ModelledTime {
+  double time_ns = 0;
+  std::string bound_by;
+  std::map<std::string, double> terms_ns;
+};
+[[nodiscard]] ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const Entry& entry,
+                                      const LaunchConfig& config);
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recipes: expert kernels with parameters, matched on the task's graph (never on file names).
+//
+// Contract: match() returns the recipe that applies with its parameters and legal values, or why
+// none does. instantiate() gives the program for one choice of parameters; the first choice is the
+// safe one. Programs are shape-generic: sizes come from plan symbols.
+//
+// Example:
+//   auto m = match_recipe(task); if (m.recipe) auto p = instantiate(task, m, m.safe);
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/candidate.h"
+#include "core/task.h"
+
+namespace cutegen {
+
+struct RecipeParameter {
+  std::string name;                // "vector", "threads", "items"
+  std::string meaning;             // one line, for people and models
+  std::vector<int64_t> legal;      // in the order worth trying
+};
+
+struct RecipeMatch {
+  std::string recipe;              // "elementwise", "reduction"; empty: none applies
+  std::string why;                 // why it applies, or the first operator that no recipe covers
+  std::vector<RecipeParameter> parameters;
+  Json safe;                       // the first choice, {"vector": 1, ...}
+  std::shared_ptr<const void> state;  // private to the recipe
+};
+
+[[nodiscard]] RecipeMatch match_recipe(const Task& task);
+[[nodiscard]] Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, const Json& params);
+// The edits worth trying from `params`: one parameter changed at a time, most promising first.
+[[nodiscard]] std::vector<Json> neighbours(const RecipeMatch& match, const Json& params);
+// A program that compiles and writes the outputs' shapes, for `cutegen new`.
+[[nodiscard]] Result<KernelProgram> skeleton(const Task& task);
+
+}  // namespace cutegen

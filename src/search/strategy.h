@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strategy: the policy that spends a run's budget, as a deterministic state machine.
+//
+// Contract: apply(event) folds one journal event; next() gives the actions that follow from the
+// state, each exactly once. No clock, randomness, model or evaluator is reachable from here: the same
+// events always give the same actions, which is what resume and --replay rest on.
+//
+// Example:
+//   auto s = make_strategy("cutegen", settings); s->apply(opened); for (auto& a : s->next()) run(a);
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/candidate.h"
+#include "core/verdict.h"
+
+namespace cutegen {
+
+struct Ask {
+  std::string role;   // "coder"
+  Json context;       // what the role needs: parent candidate id, its feedback, what was tried
+};
+struct Evaluate {
+  std::string candidate;  // id of a proposed candidate
+  Rung up_to = Rung::timing;
+  bool profile = false;
+};
+struct Accept {
+  std::string candidate;
+  std::string reason;
+};
+struct Reject {
+  std::string candidate;
+  std::string reason;
+};
+struct Finish {
+  std::string reason;    // "at the floor", "plateau", "budget: evaluations", "no recipe", ...
+  std::string best;      // candidate id or empty
+};
+using Action = std::variant<Ask, Evaluate, Accept, Reject, Finish>;
+
+struct Budget {
+  int64_t evaluations = 40;
+  double minutes = 0;      // 0 = no limit; elapsed minutes arrive in events
+};
+struct StrategySettings {
+  Budget budget;
+  int plateau = 8;             // candidates in a row without gain
+  double min_gain = 0.01;      // share of time that counts as a gain
+  double floor_ratio = 1.05;   // stop within 5% of the floor
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+  virtual void apply(const Event& event) = 0;
+  [[nodiscard]] virtual std::vector<Action> next() = 0;
+};
+
+[[nodiscard]] Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name, const StrategySettings& settings);
+[[nodiscard]] Json to_json(const Action& action);
+[[nodiscard]] Result<Action> action_from_json(const Json& json);
+
+}  // namespace cutegen

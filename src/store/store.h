@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Store: runs as append-only journals of events, and blobs by content hash, in one SQLite file.
+//
+// Contract: append() commits before it returns; seq is dense from 1. Every other table is a
+// projection of events, rebuilt when its version differs. One writer a run (a lock that dies with
+// the process); many readers. A network file system is refused with the reason.
+//
+// Example: CG_TRY(auto s, Store::open("runs")); CG_TRY(auto run, s->create({...})); run->append("opened", data);
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/candidate.h"
+
+namespace cutegen {
+
+struct RunInfo {
+  std::string id;         // short: date and six letters, "20261121-k3v9qa"
+  std::string task_name, task_file, device, strategy, model;
+  std::string state;      // "running", "finished", "interrupted"
+  std::string created;    // ISO 8601, UTC
+  int64_t events = 0, evaluations = 0;
+  std::optional<double> best_ns, floor_ns;
+};
+
+class RunJournal {
+ public:
+  virtual ~RunJournal() = default;
+  [[nodiscard]] virtual const std::string& id() const = 0;
+  [[nodiscard]] virtual Result<Event> append(const std::string& type, const Json& data) = 0;
+  [[nodiscard]] virtual Result<std::vector<Event>> events() = 0;
+};
+
+class Store {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(const std::filesystem::path& dir);
+  virtual ~Store() = default;
+  [[nodiscard]] virtual Result<std::unique_ptr<RunJournal>> create(const RunInfo& info) = 0;
+  // Exclusive; error if another process writes this run. Ids may be shortened if unique; "last" works.
+  [[nodiscard]] virtual Result<std::unique_ptr<RunJournal>> resume(const std::string& run) = 0;
+  [[nodiscard]] virtual Result<std::vector<Event>> read(const std::string& run) = 0;
+  [[nodiscard]] virtual Result<std::vector<RunInfo>> list() = 0;
+  [[nodiscard]] virtual Result<std::string> put_blob(std::string_view bytes) = 0;
+  [[nodiscard]] virtual Result<std::string> get_blob(const std::string& hash) = 0;
+};
+
+}  // namespace cutegen

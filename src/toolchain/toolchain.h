@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Toolchain: device source in, PTX out: through the compile server, behind a cache.
+//
+// Contract: one Toolchain owns one cutegen-compiler process (started on first miss, restarted when
+// it dies). compile() blocks; it may be called from several threads. A candidate's error is a
+// CompileResult with ok = false and a digest; only our own trouble is an Error. The cache is keyed
+// by build_id (program, include closure, compiler version, flags, arch) and limited in bytes.
+//
+// Example:
+//   CG_TRY(auto tc, Toolchain::open({.paths = paths}));
+//   CG_TRY(auto r, tc->compile(ctx, {"kernel.cu", text, {{"STAGES","4"}}, "sm_90a"}));
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/context.h"
+#include "sandbox/sandbox.h"
+
+namespace cutegen {
+
+// Where compiler and headers lie: found beside the venv, in the environment, or in the config.
+struct ToolPaths {
+  std::filesystem::path nvrtc;                      // libnvrtc.so.13
+  std::vector<std::filesystem::path> includes;      // CuTe, CUDA runtime, CCCL, cutegen/
+  std::filesystem::path compiler_program;           // cutegen-compiler
+  std::filesystem::path cache_dir;
+};
+// Looks in $CUTEGEN_NVRTC, $CUTEGEN_INCLUDE, then the project's .venv; says what is missing.
+[[nodiscard]] Result<ToolPaths> find_tools();
+
+struct CompileRequest {
+  std::string name;    // shown in messages: "kernel.cu"
+  std::string source;
+  std::vector<std::pair<std::string, std::string>> defines;
+  std::string arch;    // "sm_90a"
+};
+
+struct CompileResult {
+  bool ok = false;
+  std::string ptx;
+  std::string log;       // raw, sanitised, capped at 64 KiB
+  std::string digest;    // first root error with its source lines, <= 1.5 KB; empty if ok
+  std::string build_id;
+  std::string how;       // "forked" | "plain"
+  bool cached = false;
+  Nanoseconds elapsed{0};
+  sandbox::Grade grade;
+};
+
+struct ToolchainOptions {
+  ToolPaths paths;
+  int64_t cache_limit_bytes = int64_t{4} << 30;
+  int64_t compile_memory_bytes = int64_t{6} << 30;
+  Nanoseconds compile_timeout = std::chrono::seconds(120);
+  bool use_cache = true, allow_fork = true;
+};
+
+class Toolchain {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Toolchain>> open(ToolchainOptions options);
+  virtual ~Toolchain() = default;
+  [[nodiscard]] virtual Result<CompileResult> compile(const Context& ctx, const CompileRequest& request) = 0;
+  // Starts the server and parses the headers for `arch`, so that the first candidate is fast.
+  [[nodiscard]] virtual Result<void> warm_up(const Context& ctx, const std::string& arch) = 0;
+  [[nodiscard]] virtual std::string version() const = 0;  // "NVRTC 13.0.88"
+};
+
+// The first root error of a compiler log with its source lines, template noise cut, <= 1.5 KB.
+[[nodiscard]] std::string digest_errors(const std::string& log, const std::string& name,
+                                        const std::string& source);
+
+}  // namespace cutegen

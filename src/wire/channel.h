@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channel: framed JSON and file descriptors over a Unix stream socket; the one protocol between
+// cutegen's processes.
+//
+// Frame: 4-byte little-endian length, then UTF-8 JSON (an object, at most 64 MiB); descriptors (at
+// most 8) ride with the frame's first byte. Contract: send and receive honour the Context; a closed
+// peer is a world error "closed". call() sends a request and waits for the reply; a reply of the
+// form {"error": {kind, message, where, remedy}} comes back as that Error.
+//
+// Example: CG_TRY(Frame f, channel.call(ctx, {{"schema","cutegen.runner.v1"},{"type","load"}}, fds));
+#pragma once
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/context.h"
+#include "base/file.h"
+#include "base/json.h"
+
+namespace cutegen::wire {
+
+struct Frame {
+  Json body;
+  std::vector<UniqueFd> fds;
+};
+
+class Channel {
+ public:
+  Channel() = default;
+  explicit Channel(UniqueFd socket);
+  [[nodiscard]] static Result<std::pair<Channel, Channel>> make_pair();
+
+  [[nodiscard]] Result<void> send(const Context& ctx, const Json& body, std::span<const int> fds = {});
+  [[nodiscard]] Result<Frame> receive(const Context& ctx);
+  [[nodiscard]] Result<Frame> call(const Context& ctx, const Json& body, std::span<const int> fds = {});
+  [[nodiscard]] Result<void> send_error(const Context& ctx, const Error& error);
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  void close() { socket_.reset(); }
+  explicit operator bool() const { return static_cast<bool>(socket_); }
+
+ private:
+  UniqueFd socket_;
+};
+
+[[nodiscard]] Json to_json(const Error& error);
+[[nodiscard]] Error error_from_json(const Json& json);
+
+}  // namespace cutegen::wire
