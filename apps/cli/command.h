@@ -10,7 +10,9 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/context.h"
 #include "base/json.h"
@@ -20,7 +22,7 @@ namespace cutegen::cli {
 struct Globals {
   bool json = false;
   bool quiet = false;
-  Context ctx;             // ends on Ctrl-C
+  Context ctx;  // ends on Ctrl-C
   int exit = 0;
   bool error_tty = false;  // stderr is a terminal: live progress
 };
@@ -29,6 +31,18 @@ struct Globals {
 int report(const Globals& g, const Error& error);
 // Prints a result document: `value` with --json, else `text`.
 void print_result(const Globals& g, const Json& value, const std::string& text);
+
+// The rest is for main.cpp. Output is checked once, at the end: a full disk is an error, a reader
+// that went away (a closed pipe) is not.
+[[nodiscard]] bool stderr_is_terminal();
+void print_text(const std::string& text);
+[[nodiscard]] int finish_output(const Globals& g, int code);
+// A first word that is no command, with the nearest one.
+[[nodiscard]] std::optional<Error> unknown_command(const CLI::App& app,
+                                                   const std::vector<std::string>& words);
+// Help and version as asked, or the parse error as a user error; returns the exit code.
+[[nodiscard]] int answer_parse(const CLI::App& app, Globals& g, const CLI::ParseError& e,
+                               const std::vector<std::string>& words);
 
 void add_describe(CLI::App& app, Globals& g);
 void add_eval(CLI::App& app, Globals& g);

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutegen doctor`: what this machine has, what it lacks, and the command that mends it.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "sandbox/sandbox.h"
+#include "toolchain/toolchain.h"
+#include "torch/worker.h"
+
+namespace cutegen::cli {
+namespace {
+
+constexpr int64_t kLeastDisk = int64_t{2} << 30;
+constexpr int64_t kLeastMemory = int64_t{4} << 30;
+constexpr const char* kSetup = "make setup";
+
+enum class State { ok, warning, missing };
+
+struct Finding {
+  std::string name;
+  State state = State::ok;
+  std::string detail;
+  std::string mend;  // the command or step that helps; empty if ok
+};
+
+const char* word(State state) {
+  switch (state) {
+    case State::ok:
+      return "ok";
+    case State::warning:
+      return "warning";
+    case State::missing:
+      return "missing";
+  }
+  return "missing";
+}
+
+// A library opened for its version only.
+struct Library {
+  void* handle;
+  explicit Library(const std::string& path)
+      : handle(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
+  ~Library() {
+    if (handle) ::dlclose(handle);
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  template <class F>
+  F* find(const char* name) const {
+    return handle ? reinterpret_cast<F*>(::dlsym(handle, name)) : nullptr;
+  }
+};
+
+Finding check_driver() {
+  const std::string name = "GPU driver";
+  const std::string without =
+      "not needed for sim: devices; for cuda: devices install NVIDIA's driver";
+  Library cuda("libcuda.so.1");
+  auto* init = cuda.find<int(unsigned)>("cuInit");
+  auto* version = cuda.find<int(int*)>("cuDriverGetVersion");
+  auto* count = cuda.find<int(int*)>("cuDeviceGetCount");
+  if (!init || !version || !count)
+    return {name, State::warning, "none found (libcuda.so.1)", without};
+  int number = 0, devices = 0;
+  if (int error = init(0); error != 0)
+    return {name, State::warning, fmt::format("present, but cuInit fails with error {}", error),
+            without};
+  version(&number);
+  count(&devices);
+  return {name,
+          State::ok,
+          fmt::format("CUDA {}.{}, {} GPU(s)", number / 1000, number % 1000 / 10, devices),
+          {}};
+}
+
+Finding check_nvrtc(const ToolPaths& paths) {
+  Library nvrtc(paths.nvrtc.string());
+  auto* version = nvrtc.find<int(int*, int*)>("nvrtcVersion");
+  int major = 0, minor = 0;
+  if (!version || version(&major, &minor) != 0)
+    return {"NVRTC", State::missing, "cannot load " + paths.nvrtc.string(), kSetup};
+  return {"NVRTC", State::ok, fmt::format("{}.{} at {}", major, minor, paths.nvrtc.string()), {}};
+}
+
+Finding check_headers(const ToolPaths& paths) {
+  for (const char* header : {"cute/tensor.hpp", "cuda_fp16.h", "cuda/std/type_traits"}) {
+    bool found = false;
+    std::error_code error;
+    for (const auto& dir : paths.includes) found |= std::filesystem::exists(dir / header, error);
+    if (!found)
+      return {"CUDA headers", State::missing, fmt::format("no {} in the include folders", header),
+              kSetup};
+  }
+  return {"CUDA headers", State::ok, fmt::format("{} folders", paths.includes.size()), {}};
+}
+
+void check_toolchain(std::vector<Finding>& out) {
+  auto paths = find_tools();
+  if (!paths) {
+    const Error& e = paths.error();
+    out.push_back({"toolchain", State::missing, e.message, e.remedy.empty() ? kSetup : e.remedy});
+    return;
+  }
+  out.push_back(check_nvrtc(*paths));
+  out.push_back(check_headers(*paths));
+  auto made = private_dir(paths->cache_dir);
+  bool writable = made && ::access(paths->cache_dir.c_str(), W_OK) == 0;
+  out.push_back({"cache folder", writable ? State::ok : State::missing,
+                 paths->cache_dir.string() + (writable ? "" : " is not writable"),
+                 writable ? "" : "chmod u+rwx " + paths->cache_dir.string()});
+}
+
+Finding check_torch(const Context& ctx) {
+  if (auto over = ctx.check("looking for PyTorch"); !over)
+    return {"Python and PyTorch", State::missing, over.error().message, {}};
+  auto worker = TorchWorker::open({});
+  if (worker) return {"Python and PyTorch", State::ok, (*worker)->version(), {}};
+  const Error& e = worker.error();
+  return {"Python and PyTorch", State::missing, e.message,
+          e.remedy.empty() ? std::string(kSetup) + ", or name an interpreter: --python" : e.remedy};
+}
+
+Finding check_sandbox() {
+  sandbox::Grade grade = sandbox::probe();
+  std::vector<std::string> held;
+  for (const auto& [what, is] : grade.held)
+    if (is) held.push_back(what);
+  std::string detail = grade.label + " (" + join(held, ", ") + ")";
+  if (grade.label == "full") return {"sandbox", State::ok, detail, {}};
+  if (!grade.missing.empty()) detail += "; " + grade.missing;
+  return {"sandbox", State::warning, detail,
+          "allow user namespaces: sysctl -w user.max_user_namespaces=10000"};
+}
+
+Finding check_disk() {
+  std::error_code error;
+  auto here = std::filesystem::current_path(error);
+  struct statvfs info{};
+  if (error || ::statvfs(here.c_str(), &info) != 0)
+    return {"disk", State::warning, "cannot tell how much is free", "run in another folder"};
+  auto free = static_cast<int64_t>(info.f_bavail * info.f_frsize);
+  bool enough = free >= kLeastDisk;
+  return {"disk", enough ? State::ok : State::warning, human(Bytes{free}) + " free here",
+          enough ? "" : "free at least " + human(Bytes{kLeastDisk})};
+}
+
+// MemAvailable of /proc/meminfo, which counts what caches would give back; 0 if unknown.
+int64_t memory_available() {
+  std::ifstream in("/proc/meminfo");
+  std::string key, unit;
+  int64_t kib = 0;
+  while (in >> key >> kib) {
+    if (key == "MemAvailable:") return kib * 1024;
+    std::getline(in, unit);
+  }
+  return 0;
+}
+
+Finding check_machine() {
+  int64_t memory = memory_available();
+  bool enough = memory >= kLeastMemory;
+  return {"cores and memory", enough ? State::ok : State::warning,
+          fmt::format("{} cores, {} of memory available", std::thread::hardware_concurrency(),
+                      human(Bytes{memory})),
+          enough ? "" : "close other programs: tasks may run out of memory"};
+}
+
+std::string as_text(const std::vector<Finding>& findings, bool usable) {
+  std::string out;
+  for (const Finding& f : findings) {
+    out += fmt::format("{:<8} {:<19} {}\n", word(f.state), f.name, f.detail);
+    if (!f.mend.empty()) out += fmt::format("{:<8} {:<19} -> {}\n", "", "", f.mend);
+  }
+  out += usable ? "Ready: cutegen optimize tasks/softmax.py\n"
+                : "Not ready: mend what is missing, then run cutegen doctor again.\n";
+  return sanitize(out, 64 << 10);
+}
+
+Json as_json(const std::vector<Finding>& findings, bool usable) {
+  Json checks = Json::array();
+  for (const Finding& f : findings)
+    checks.push_back(
+        {{"name", f.name}, {"state", word(f.state)}, {"detail", f.detail}, {"mend", f.mend}});
+  return {{"schema", "cutegen.doctor.v1"}, {"ready", usable}, {"checks", checks}};
+}
+
+void doctor(Globals& g) {
+  std::vector<Finding> findings{check_machine(), check_disk(), check_sandbox()};
+  check_toolchain(findings);
+  findings.push_back(check_torch(g.ctx));
+  findings.push_back(check_driver());
+  if (g.ctx.stopped()) {
+    g.exit = kExitInterrupted;
+    return;
+  }
+  bool usable = true;
+  for (const Finding& f : findings) usable &= f.state != State::missing;
+  print_result(g, as_json(findings, usable), as_text(findings, usable));
+  g.exit = usable ? kExitOk : kExitEnvironment;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Globals& g) {
+  CLI::App* command = app.add_subcommand("doctor", "check this machine and say what mends it");
+  command->footer(
+      "Checks cores, memory, disk, sandbox, toolchain, PyTorch and GPU driver. Exit code 0 if\n"
+      "kernels can be found here on sim: devices, else 6.\n"
+      "Example: cutegen doctor --json");
+  command->callback([&g] { doctor(g); });
+}
+
+}  // namespace cutegen::cli

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutegen`: the command line. Declares the application, runs one command, returns its exit code.
+#include <CLI/CLI.hpp>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/interrupt.h"
+
+namespace cutegen::cli {
+// Weak until every command is in: the program links without those that are not.
+[[gnu::weak]] void add_describe(CLI::App&, Globals&);
+[[gnu::weak]] void add_optimize(CLI::App&, Globals&);
+[[gnu::weak]] void add_resume(CLI::App&, Globals&);
+[[gnu::weak]] void add_runs(CLI::App&, Globals&);
+[[gnu::weak]] void add_show(CLI::App&, Globals&);
+[[gnu::weak]] void add_report(CLI::App&, Globals&);
+[[gnu::weak]] void add_eval(CLI::App&, Globals&);
+[[gnu::weak]] void add_check(CLI::App&, Globals&);
+[[gnu::weak]] void add_new(CLI::App&, Globals&);
+namespace {
+
+constexpr const char* kVersion = CUTEGEN_VERSION;
+
+void declare(CLI::App& app, Globals& g) {
+  app.description(
+      "cutegen: a faster CUDA kernel for a PyTorch module, checked against float64 truth.");
+  app.footer(
+      "Start here:\n"
+      "  cutegen doctor                     what this machine has and lacks\n"
+      "  cutegen optimize tasks/softmax.py  find a kernel (simulator, no GPU or model needed)\n"
+      "  cutegen COMMAND --help             options and an example of every command\n"
+      "Exit codes: 0 done, 1 internal error, 2 user error, 3 nothing correct, 4 rejected,\n"
+      "  5 unsupported, 6 environment, 7 below --fail-under, 130 interrupted.");
+  app.set_version_flag("--version", std::string("cutegen ") + kVersion);
+  app.add_flag("--json", g.json, "print one JSON document on stdout");
+  app.add_flag("-q,--quiet", g.quiet, "no progress on stderr");
+  app.require_subcommand(1);
+  for (auto* add : {add_describe, add_optimize, add_resume, add_runs, add_show, add_report,
+                    add_eval, add_check, add_new, add_doctor})
+    if (add) add(app, g);
+  // The common flags are accepted after the command as well, where people write them.
+  for (CLI::App* command : app.get_subcommands({})) {
+    if (!command->get_option_no_throw("--json"))
+      command->add_flag("--json", g.json, "print one JSON document on stdout");
+    if (!command->get_option_no_throw("--quiet"))
+      command->add_flag("-q,--quiet", g.quiet, "no progress on stderr");
+  }
+}
+
+int run(int argc, char** argv) {
+  Globals g;
+  Interrupt interrupt;
+  g.ctx = Context(interrupt.token());
+  g.error_tty = stderr_is_terminal();
+  for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i)
+    if (std::strcmp(argv[i], "--json") == 0) g.json = true;  // parse errors obey it too
+
+  CLI::App app;
+  declare(app, g);
+  if (argc < 2) {
+    print_text(app.help());
+    return finish_output(g, kExitOk);
+  }
+  if (auto unknown = unknown_command(app, {argv + 1, argv + argc}))
+    return finish_output(g, report(g, *unknown));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    g.exit = answer_parse(app, g, e, {argv + 1, argv + argc});
+  }
+  return finish_output(g, g.exit);
+}
+
+}  // namespace
+}  // namespace cutegen::cli
+
+int main(int argc, char** argv) {
+  using namespace cutegen;
+  const char* what = "unknown exception";
+  try {
+    return cli::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    what = "out of memory";
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "cutegen: internal error: %s (please report it)\n", e.what());
+    return kExitInternal;
+  }
+  std::fprintf(stderr, "cutegen: internal error: %s\n", what);
+  return kExitInternal;
+}

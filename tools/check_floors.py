@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the real #includes against the floors that CMakeLists.txt declares.
+
+Usage: check_floors.py [ROOT]
+A module may include itself and its declared DEPS, all on lower floors; a program of apps/ may
+include its DEPS and what these depend on; nothing in src/ includes apps/; MODULE/internal/ is for
+MODULE alone; headers include no cycle. Prints "file:line: error: ..." and exits 1 on a breach.
+"""
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import sources  # noqa: E402
+
+CALL = re.compile(r"^(module|program)\(\s*([\w-]+)([^)]*)\)", re.MULTILINE)
+KEYWORDS = {"FLOOR", "DEPS", "LIBS", "DIR", "TEST_LIBS"}
+APPS_FLOOR = 7
+
+
+class Declared:
+    """A module or program as CMakeLists.txt declares it."""
+
+    def __init__(self, kind, name, arguments, line):
+        fields, key = {}, None
+        for word in arguments.split():
+            if word in KEYWORDS:
+                key = word
+                fields[key] = []
+            elif key:
+                fields[key].append(word)
+        self.kind, self.name, self.line = kind, name, line
+        self.floor = int(fields["FLOOR"][0]) if kind == "module" else APPS_FLOOR
+        self.deps = set(fields.get("DEPS", []))
+        self.folder = name if kind == "module" else fields["DIR"][0]
+
+
+def read_declared(root):
+    text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
+    text = re.sub(r"#[^\n]*", lambda m: " " * len(m.group()), text)
+    return [Declared(m.group(1), m.group(2), m.group(3), text.count("\n", 0, m.start()) + 1)
+            for m in CALL.finditer(text)]
+
+
+def check_declared(declared):
+    modules = {d.name: d for d in declared if d.kind == "module"}
+    for d in declared:
+        for dep in sorted(d.deps):
+            place = f"CMakeLists.txt:{d.line}: error: {d.name}"
+            if dep not in modules:
+                yield f"{place} depends on '{dep}', which is no module"
+            elif modules[dep].floor >= d.floor:
+                yield (f"{place} (floor {d.floor}) depends on {dep} (floor {modules[dep].floor}); "
+                       "only lower floors are allowed")
+
+
+def closure(names, modules):
+    """The modules and all that they depend on."""
+    seen, todo = set(), list(names)
+    while todo:
+        name = todo.pop()
+        if name in modules and name not in seen:
+            seen.add(name)
+            todo.extend(modules[name].deps)
+    return seen
+
+
+class Tree:
+    """The includes of src/ and apps/, judged file by file."""
+
+    def __init__(self, root):
+        self.root = root
+        self.declared = read_declared(root)
+        self.modules = {d.name: d for d in self.declared if d.kind == "module"}
+        self.apps = {d.folder: d for d in self.declared if d.kind == "program"}
+        self.files = [path for path in sources.tracked(root)
+                      if path.parts[0] in ("src", "apps") and path.suffix in sources.CPP]
+
+    def problems(self):
+        yield from check_declared(self.declared)
+        edges = {}
+        for path in self.files:
+            text = (self.root / path).read_text(encoding="utf-8", errors="replace")
+            edges[str(path)] = set()
+            for line, target, quoted in sources.includes(text):
+                found = self.resolve(path, target)
+                if found:
+                    edges[str(path)].add(str(found))
+                if quoted:
+                    fault = self.judge(path, target, found)
+                    if fault:
+                        yield f"{path}:{line}: error: {fault}"
+        for group in sources.cycles(edges):
+            yield f"{group[0]}:1: error: these files include each other: {', '.join(group)}"
+        for folder in sorted({path.parts[1] for path in self.files if path.parts[0] == "src"}):
+            if folder not in self.modules:
+                yield f"src/{folder}: error: has sources, but CMakeLists.txt declares no such module"
+
+    def resolve(self, path, target):
+        """The file of this tree that an include names, relative to the root."""
+        for base in (Path("src"), Path("apps"), path.parent):
+            if (self.root / base / target).is_file():
+                return base / target
+        return None
+
+    def judge(self, path, target, found):
+        """What is wrong with one include, or None."""
+        if found is None:
+            return f'"{target}" is no file of src/ or apps/ (system headers take <>)'
+        own_app, own = path.parts[0] == "apps", path.parts[1]
+        to_app, other = found.parts[0] == "apps", found.parts[1]
+        if (own_app, own) == (to_app, other):
+            return None
+        if "internal" in found.parts[2:-1]:
+            return f'"{target}" is internal to {other}'
+        if to_app:
+            return f'"{target}" belongs to a program; only apps/{other} may include it'
+        if own_app:
+            return self.judge_program(own, other)
+        return self.judge_module(own, other)
+
+    def judge_program(self, folder, other):
+        program = self.apps.get(folder)
+        if program is None:
+            return f"apps/{folder} is no program of CMakeLists.txt"
+        if other in closure(program.deps, self.modules):
+            return None
+        return f"{program.name} does not depend on {other}: add it to its DEPS in CMakeLists.txt"
+
+    def judge_module(self, own, other):
+        if own not in self.modules or other not in self.modules:
+            return f"{own} or {other} is no module of CMakeLists.txt"
+        here, there = self.modules[own], self.modules[other]
+        if there.floor >= here.floor:
+            return (f"{own} (floor {here.floor}) must not include {other} (floor {there.floor}): "
+                    "only lower floors")
+        if other not in here.deps:
+            return f"{own} does not declare {other}: add it to its DEPS in CMakeLists.txt"
+        return None
+
+
+def main(arguments):
+    root = Path(arguments[0] if arguments else Path(__file__).resolve().parent.parent)
+    tree = Tree(root)
+    problems = list(tree.problems())
+    for problem in problems:
+        print(problem)
+    print(f"floors: {len(tree.files)} files, {len(tree.modules)} modules, "
+          f"{len(problems)} problem(s)")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

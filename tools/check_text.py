@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks what every text file must (not) say.
+
+Usage: check_text.py [ROOT]
+Sources carry the licence line first; no file names a place of one machine or a package registry's
+host; no trailing blanks, tabs in C++ or Python, or missing last line break.
+"""
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import sources  # noqa: E402
+
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+LICENSED = sources.CPP | {".py", ".sh", ".cmake"}
+NO_TABS = sources.CPP | {".py", ".json", ".toml"}
+BINARY = {".png", ".npz", ".npy", ".sqlite", ".gz", ".bin"}
+# Written in pieces, so that this file passes its own check.
+FORBIDDEN = [
+    (re.compile(r"(?<![\w.~}/])/(?:home|" + r"root|" + r"work|Users)/\w"),
+     "names a folder of one machine"),
+    (re.compile(r"\b(?:files\.pythonhosted|pypi" + r"|registry\.npmjs|test\.pypi)\.org"),
+     "names a package registry's host"),
+    (re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b"), "leaves work behind; do it or file it"),
+]
+
+
+def check_file(path, text):
+    """Yields (line, fault) of one file."""
+    lines = text.splitlines()
+    if path.suffix in LICENSED and not any(LICENCE in line for line in lines[:2]):
+        yield 1, f"lacks '{LICENCE}' in its first two lines"
+    if text and not text.endswith("\n"):
+        yield len(lines), "has no line break at its end"
+    golden = "golden" in path.parts
+    for number, line in enumerate(lines, 1):
+        for pattern, fault in FORBIDDEN:
+            if pattern.search(line):
+                yield number, fault
+        if golden:
+            continue
+        if line != line.rstrip() and path.suffix != ".md":
+            yield number, "ends in blanks"
+        if "\t" in line and path.suffix in NO_TABS:
+            yield number, "has a tab"
+
+
+def main(arguments):
+    root = Path(arguments[0] if arguments else Path(__file__).resolve().parent.parent)
+    problems, checked = 0, 0
+    for path in sources.tracked(root):
+        if path.suffix in BINARY:
+            continue
+        data = (root / path).read_bytes()
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            if path.parts[0] != "tests":  # tests keep broken files on purpose
+                print(f"{path}:1: error: is not UTF-8")
+                problems += 1
+            continue
+        checked += 1
+        for number, fault in check_file(path, text):
+            print(f"{path}:{number}: error: {fault}")
+            problems += 1
+    print(f"text: {checked} files, {problems} problem(s)")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

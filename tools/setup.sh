@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what cutegen needs on Debian 12: apt packages, and a Python environment in .venv.
+#
+# Usage: tools/setup.sh [--dev]     --dev adds what the checks and fuzzing need (clang 19).
+# Idempotent: what is there is used, and a second run takes a fraction of a second. Nothing is
+# written outside the tree but apt packages and the usual caches of apt and pip.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly BUILD_PACKAGES=(
+  ca-certificates g++ make cmake ninja-build ccache pkg-config git python3 python3-venv
+  nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libfmt-dev libexpected-dev libssl-dev
+  libseccomp-dev libsqlite3-dev libsqlitecpp-dev libgtest-dev libgmock-dev
+)
+readonly DEV_PACKAGES=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libbenchmark-dev)
+readonly REQUIREMENTS=tools/requirements.txt
+readonly VENV=.venv
+
+say() { printf 'setup: %s\n' "$*"; }
+die() {
+  printf 'setup: error: %s\n' "$1" >&2
+  shift
+  for line in "$@"; do printf '       %s\n' "$line" >&2; done
+  exit 6
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif ! command -v sudo >/dev/null; then
+    die "apt packages are missing, and this is neither root nor a machine with sudo" \
+      "as root, run: apt-get install --no-install-recommends ${missing[*]}"
+  elif [ -t 0 ]; then
+    sudo "$@"
+  else
+    sudo -n "$@"
+  fi
+}
+
+installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+install_packages() {
+  missing=()
+  if ! command -v dpkg-query >/dev/null; then
+    say "no dpkg here: taking it that the equivalents of these are installed: $*"
+    return
+  fi
+  for package in "$@"; do installed "$package" || missing+=("$package"); done
+  if [ "${#missing[@]}" = 0 ]; then
+    say "apt packages: all $# are there"
+    return
+  fi
+  say "apt packages: installing ${missing[*]}"
+  local log status=0
+  log=$(mktemp)
+  {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 update &&
+      as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
+        install --no-install-recommends "${missing[@]}"
+  } >"$log" 2>&1 </dev/null || status=$?
+  if [ "$status" != 0 ]; then
+    tail -n 15 "$log" >&2
+    rm -f "$log"
+    die "apt-get failed (its last lines are above)" \
+      "Is the network up? Are Debian 12's sources configured (/etc/apt/sources.list*)?" \
+      "Then run: make setup"
+  fi
+  rm -f "$log"
+}
+
+# Debian's interpreter, because another python3 on the PATH may be too old, too new or without venv.
+find_python() {
+  local python
+  for python in "${CUTEGEN_SETUP_PYTHON:-}" /usr/bin/python3 python3; do
+    [ -n "$python" ] || continue
+    if "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+      printf '%s' "$python"
+      return
+    fi
+  done
+  die "no python3 >= 3.10 with venv" "install python3 and python3-venv, then run: make setup"
+}
+
+pip_install() {
+  local log
+  log=$(mktemp)
+  say "Python packages: installing $* (a few minutes when torch is among them)"
+  if ! "$VENV/bin/python" -m pip install --disable-pip-version-check --no-input -q "$@" \
+    >"$log" 2>&1 </dev/null; then
+    tail -n 15 "$log" >&2
+    rm -f "$log"
+    die "pip could not install $*" \
+      "Is the network up? Behind a mirror, set PIP_INDEX_URL. Then run: make setup"
+  fi
+  rm -f "$log"
+}
+
+install_wheels() {
+  if ! "$VENV/bin/python" -c 'import pip' 2>/dev/null; then
+    local python
+    python=$(find_python)
+    say "Python environment: creating $VENV with $python"
+    rm -rf "$VENV"
+    "$python" -m venv "$VENV" || die "cannot create $VENV" "install python3-venv, then: make setup"
+  fi
+  local with alone
+  mapfile -t with < <("$VENV/bin/python" tools/missing_wheels.py --with-deps "$REQUIREMENTS")
+  [ "${#with[@]}" = 0 ] || pip_install "${with[@]}"
+  mapfile -t alone < <("$VENV/bin/python" tools/missing_wheels.py --no-deps "$REQUIREMENTS")
+  [ "${#alone[@]}" = 0 ] || pip_install --no-deps "${alone[@]}"
+  if [ "${#with[@]}" = 0 ] && [ "${#alone[@]}" = 0 ]; then
+    say "Python packages: all pins of $REQUIREMENTS are in $VENV"
+    return
+  fi
+  local left
+  left=$("$VENV/bin/python" tools/missing_wheels.py "$REQUIREMENTS")
+  [ -z "$left" ] || die "still missing after installation: $left" "remove $VENV, then: make setup"
+}
+
+case "${1:-}" in
+  "") packages=("${BUILD_PACKAGES[@]}") ;;
+  --dev) packages=("${BUILD_PACKAGES[@]}" "${DEV_PACKAGES[@]}") ;;
+  *) die "unknown argument '$1'" "usage: tools/setup.sh [--dev]" ;;
+esac
+install_packages "${packages[@]}"
+install_wheels
+say "done"

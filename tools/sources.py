@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the checks in tools/ share: which files there are, and what C++ text says without comments."""
+import re
+import subprocess
+from pathlib import Path
+
+CPP = {".cpp", ".h", ".cuh", ".cu"}
+
+
+def tracked(root):
+    """The files git knows or would add, relative to root; all files where there is no git."""
+    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    result = subprocess.run(command, capture_output=True, check=False)
+    if result.returncode == 0:
+        names = {Path(name) for name in result.stdout.decode().split("\0") if name}
+    else:
+        names = {path.relative_to(root) for path in root.rglob("*")}
+    return sorted(name for name in names if (root / name).is_file())
+
+
+# Raw strings first, then comments, strings and character literals (a digit separator is none).
+TOKENS = re.compile(
+    r'R"(?P<tag>[^\s()\\]{0,16})\(.*?\)(?P=tag)"'
+    r"|//(?:\\\n|[^\n])*"
+    r"|/\*.*?\*/"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|(?<![0-9a-zA-Z_])(?:[LuU]|u8)?'(?:\\.|[^'\\\n])+'",
+    re.DOTALL,
+)
+
+
+def blank(text):
+    """The text with comments and literals blanked, line breaks kept."""
+    return TOKENS.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
+
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
+
+
+def includes(text):
+    """The (line, path, quoted) of each #include outside comments."""
+    without = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.DOTALL)
+    return [(without.count("\n", 0, m.start(2)) + 1, m.group(2), m.group(1) == '"')
+            for m in INCLUDE.finditer(without)]
+
+
+def cycles(edges):
+    """Groups of nodes that reach each other, and nodes that reach themselves (Tarjan)."""
+    index, low, stack, on_stack, found = {}, {}, [], set(), []
+    for start in sorted(edges):
+        if start in index:
+            continue
+        work = [(start, iter(sorted(edges[start])))]
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        on_stack.add(start)
+        while work:
+            node, targets = work[-1]
+            for target in targets:
+                if target not in edges:
+                    continue
+                if target not in index:
+                    index[target] = low[target] = len(index)
+                    stack.append(target)
+                    on_stack.add(target)
+                    work.append((target, iter(sorted(edges[target]))))
+                    break
+                if target in on_stack:
+                    low[node] = min(low[node], index[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    group = []
+                    while not group or group[-1] != node:
+                        group.append(stack.pop())
+                        on_stack.discard(group[-1])
+                    if len(group) > 1 or node in edges[node]:
+                        found.append(sorted(group))
+    return found
