@@ -74,6 +74,9 @@ Result<Json> parse_json(std::string_view text, const std::string& name, size_t l
       what = what.substr(p + 2);
     return user_error("not valid JSON: " + what,
                       name + ":" + std::to_string(line) + ":" + std::to_string(column));
+  } catch (const Json::exception& e) {  // a number beyond double
+    std::string what = e.what();
+    return user_error("not valid JSON: " + what.substr(what.find("] ") + 2), name);
   }
 }
 

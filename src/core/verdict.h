@@ -40,10 +40,10 @@ struct Mismatch {
 };
 
 struct Feedback {
-  std::string headline;   // the first root error, one line
-  std::string detail;     // <= 1.5 KB: compiler digest, findings, mismatch text
+  std::string headline;  // the first root error, one line
+  std::string detail;    // <= 1.5 KB: compiler digest, findings, mismatch text
   std::vector<Mismatch> mismatches;
-  std::string bottleneck; // what binds, from the profile, or empty
+  std::string bottleneck;  // what binds, from the profile, or empty
 };
 
 // Counters of one kernel launch (or a scaled sample of its CTAs).
@@ -64,15 +64,15 @@ struct Timing {
   Origin origin = Origin::modelled;
   std::string shape;
   double time_ns = 0;
-  double floor_ns = 0;      // roofline floor on the same device
+  double floor_ns = 0;                    // roofline floor on the same device
   std::optional<double> low_ns, high_ns;  // confidence interval, where measured
   std::string bound_by;
 };
 
 // Which protection held while the candidate was compiled and run.
 struct SandboxGrade {
-  std::string label = "none";                 // "full", "partial", "none"
-  std::map<std::string, bool> held;           // "namespaces", "network", "seccomp", "rlimits"
+  std::string label = "none";        // "full", "partial", "none"
+  std::map<std::string, bool> held;  // "namespaces", "network", "seccomp", "rlimits"
 };
 
 struct Verdict {
@@ -97,5 +97,9 @@ struct Verdict {
 [[nodiscard]] int exit_code(Status status);
 [[nodiscard]] Json to_json(const Verdict& verdict);
 [[nodiscard]] Result<Verdict> verdict_from_json(const Json& json);
+[[nodiscard]] Json to_json(const Profile& profile);
+[[nodiscard]] Result<Profile> profile_from_json(const Json& json);
+[[nodiscard]] Json to_json(const SandboxGrade& grade);
+[[nodiscard]] Result<SandboxGrade> sandbox_grade_from_json(const Json& json);
 
 }  // namespace cutegen

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Expr::Node: the parsed form of an expression, for the parser, the evaluator and plan checks.
+//
+// Contract: immutable after parsing; the tree is at most kMaxTreeDepth deep, so recursion over it
+// is safe. `offset` is the byte in the text where the node begins. Private to core.
+//
+// Example: visit(*expr.root(), [](const Expr::Node& n) { ... });
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/expr.h"
+
+namespace cutegen {
+
+struct Expr::Node {
+  enum class Kind {
+    integer,      // value
+    real,         // real
+    symbol,       // name
+    negate,       // children[0]
+    binary,       // name is the operator
+    conditional,  // condition, then, else
+    ceil_div,
+    min,
+    max,
+    dim,     // name is the tensor, value the axis
+    stride,  // as dim
+    size,    // name is the tensor
+    attribute,
+    argument,
+    constant,   // k(name)
+    occupancy,  // name is the kernel
+  };
+  Kind kind = Kind::integer;
+  int64_t value = 0;
+  double real = 0;
+  std::string name;
+  std::vector<std::shared_ptr<const Node>> children;
+  size_t offset = 0;
+  int depth = 1;
+};
+
+namespace expr_limits {
+constexpr size_t kMaxText = 4096;
+constexpr int kMaxNesting = 64;     // parentheses, calls, unary minus, "?:"
+constexpr int kMaxTreeDepth = 256;  // also counts chains such as 1+1+1+...
+}  // namespace expr_limits
+
+// Calls `f` for every node, parents first.
+inline void visit(const Expr::Node& node, const std::function<void(const Expr::Node&)>& f) {
+  f(node);
+  for (const auto& child : node.children) visit(*child, f);
+}
+
+[[nodiscard]] Result<std::shared_ptr<const Expr::Node>> parse_expression(const std::string& text);
+
+}  // namespace cutegen

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/verdict.h"
+
+#include "base/result.h"
+#include "core/codec.h"
+
+namespace cutegen {
+namespace {
+
+constexpr codec::Names<Status, 5> kStatuses{{{Status::correct, "correct"},
+                                             {Status::failed, "failed"},
+                                             {Status::rejected, "rejected"},
+                                             {Status::unsupported, "unsupported"},
+                                             {Status::aborted, "aborted"}}};
+constexpr codec::Names<Origin, 5> kOrigins{{{Origin::measured, "measured"},
+                                            {Origin::modelled, "modelled"},
+                                            {Origin::cached, "cached"},
+                                            {Origin::imported, "imported"},
+                                            {Origin::skipped, "skipped"}}};
+constexpr codec::Names<Rung, 6> kRungs{{{Rung::lint, "lint"},
+                                        {Rung::compile, "compile"},
+                                        {Rung::load, "load"},
+                                        {Rung::correctness, "correctness"},
+                                        {Rung::timing, "timing"},
+                                        {Rung::profile, "profile"}}};
+constexpr codec::Names<RungResult, 3> kResults{{{RungResult::passed, "passed"},
+                                                {RungResult::failed, "failed"},
+                                                {RungResult::skipped, "skipped"}}};
+
+Json rung_report_json(const RungReport& r) {
+  return {{"rung", to_string(r.rung)},
+          {"result", codec::name_of(kResults, r.result)},
+          {"elapsed_ns", r.elapsed.count()},
+          {"detail", r.detail}};
+}
+
+Result<RungReport> rung_report_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  RungReport out;
+  CG_TRY(out.rung, codec::enum_field(r, "rung", kRungs));
+  CG_TRY(out.result, codec::enum_field(r, "result", kResults));
+  CG_TRY(int64_t elapsed, r.integer("elapsed_ns"));
+  out.elapsed = Nanoseconds(elapsed);
+  CG_TRY(out.detail, r.string_or("detail", ""));
+  CG_CHECK(r.finish());
+  return out;
+}
+
+Json mismatch_json(const Mismatch& m) {
+  return {{"shape", m.shape},         {"family", m.family},
+          {"output", m.output},       {"elements", m.elements},
+          {"wrong", m.wrong},         {"nan", m.nan},
+          {"unwritten", m.unwritten}, {"first", m.first},
+          {"pattern", m.pattern},     {"worst_ratio", m.worst_ratio}};
+}
+
+Result<Mismatch> mismatch_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  Mismatch m;
+  CG_TRY(m.shape, r.string("shape"));
+  CG_TRY(m.family, r.string("family"));
+  CG_TRY(m.output, r.string("output"));
+  CG_TRY(m.elements, r.integer("elements"));
+  CG_TRY(m.wrong, r.integer("wrong"));
+  CG_TRY(m.nan, r.integer("nan"));
+  CG_TRY(m.unwritten, r.integer("unwritten"));
+  CG_TRY(m.first,
+         codec::list<std::vector<int64_t>>(r, "first", 64, [](const Json& j, const std::string& w) {
+           return codec::integers(j, w, 0, 64);
+         }));
+  CG_TRY(m.pattern, r.string("pattern"));
+  CG_TRY(m.worst_ratio, r.number("worst_ratio"));
+  CG_CHECK(r.finish());
+  return m;
+}
+
+Json feedback_json(const Feedback& f) {
+  return {{"headline", f.headline},
+          {"detail", f.detail},
+          {"mismatches", codec::array_of(f.mismatches, mismatch_json)},
+          {"bottleneck", f.bottleneck}};
+}
+
+Result<Feedback> feedback_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  Feedback f;
+  CG_TRY(f.headline, r.string("headline"));
+  CG_TRY(f.detail, r.string("detail"));
+  CG_TRY(f.mismatches, codec::list<Mismatch>(r, "mismatches", 1024, mismatch_from));
+  CG_TRY(f.bottleneck, r.string("bottleneck"));
+  CG_CHECK(r.finish());
+  return f;
+}
+
+Json kernel_profile_json(const KernelProfile& k) {
+  Json counters = Json::object();
+  for (const auto& [name, value] : k.counters) counters[name] = value;
+  return {{"kernel", k.kernel},   {"origin", to_string(k.origin)},
+          {"time_ns", k.time_ns}, {"bound_by", k.bound_by},
+          {"counters", counters}, {"sampled_share", k.sampled_share}};
+}
+
+Result<KernelProfile> kernel_profile_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  KernelProfile k;
+  CG_TRY(k.kernel, r.string("kernel"));
+  CG_TRY(k.origin, codec::enum_field(r, "origin", kOrigins));
+  CG_TRY(k.time_ns, r.number("time_ns"));
+  CG_TRY(k.bound_by, r.string("bound_by"));
+  CG_TRY(Json counters, r.object("counters"));
+  ObjectReader c(counters, r.place("counters"));
+  for (const auto& [name, value] : counters.items()) {
+    CG_TRY(k.counters[name], c.number(name));
+  }
+  CG_TRY(k.sampled_share, r.number_or("sampled_share", 1));
+  CG_CHECK(r.finish());
+  return k;
+}
+
+Json timing_json(const Timing& t) {
+  Json j{{"origin", to_string(t.origin)},
+         {"shape", t.shape},
+         {"time_ns", t.time_ns},
+         {"floor_ns", t.floor_ns}};
+  if (t.low_ns) j["low_ns"] = *t.low_ns;
+  if (t.high_ns) j["high_ns"] = *t.high_ns;
+  j["bound_by"] = t.bound_by;
+  return j;
+}
+
+Result<Timing> timing_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  Timing t;
+  CG_TRY(t.origin, codec::enum_field(r, "origin", kOrigins));
+  CG_TRY(t.shape, r.string("shape"));
+  CG_TRY(t.time_ns, r.number("time_ns"));
+  CG_TRY(t.floor_ns, r.number("floor_ns"));
+  if (r.has("low_ns")) {
+    CG_TRY(t.low_ns, r.number("low_ns"));
+  }
+  if (r.has("high_ns")) {
+    CG_TRY(t.high_ns, r.number("high_ns"));
+  }
+  CG_TRY(t.bound_by, r.string("bound_by"));
+  CG_CHECK(r.finish());
+  return t;
+}
+
+Result<void> read_measurements(ObjectReader& r, Verdict& v) {
+  CG_TRY(v.rungs, codec::list<RungReport>(r, "rungs", 64, rung_report_from));
+  CG_TRY(Json feedback, r.object("feedback"));
+  CG_TRY(v.feedback, feedback_from(feedback, r.place("feedback")));
+  if (r.has("timing")) {
+    CG_TRY(Json timing, r.object("timing"));
+    CG_TRY(v.timing, timing_from(timing, r.place("timing")));
+  }
+  if (r.has("profile")) {
+    CG_TRY(Json profile, r.object("profile"));
+    CG_TRY(v.profile, profile_from_json(profile));
+  }
+  CG_TRY(Json sandbox, r.object("sandbox"));
+  CG_TRY(v.sandbox, sandbox_grade_from_json(sandbox));
+  return {};
+}
+
+}  // namespace
+
+const char* to_string(Status status) {
+  return codec::name_of(kStatuses, status);
+}
+const char* to_string(Origin origin) {
+  return codec::name_of(kOrigins, origin);
+}
+const char* to_string(Rung rung) {
+  return codec::name_of(kRungs, rung);
+}
+Result<Rung> rung_from(const std::string& name) {
+  return codec::value_of(kRungs, name, "rung");
+}
+
+int exit_code(Status status) {
+  switch (status) {
+    case Status::correct:
+      return kExitOk;
+    case Status::failed:
+      return kExitFailed;
+    case Status::rejected:
+      return kExitRejected;
+    case Status::unsupported:
+      return kExitUnsupported;
+    case Status::aborted:
+      return kExitEnvironment;
+  }
+  return kExitInternal;
+}
+
+Json to_json(const SandboxGrade& g) {
+  Json held = Json::object();
+  for (const auto& [name, value] : g.held) held[name] = value;
+  return {{"label", g.label}, {"held", held}};
+}
+
+Result<SandboxGrade> sandbox_grade_from_json(const Json& json) {
+  ObjectReader r(json, "sandbox#");
+  SandboxGrade g;
+  CG_TRY(g.label, r.string("label"));
+  CG_TRY(Json held, r.object("held"));
+  ObjectReader h(held, r.place("held"));
+  for (const auto& [name, value] : held.items()) {
+    CG_TRY(g.held[name], h.boolean(name));
+  }
+  CG_CHECK(r.finish());
+  return g;
+}
+
+Json to_json(const Profile& p) {
+  return {{"schema", "cutegen.profile.v1"},
+          {"shape", p.shape},
+          {"kernels", codec::array_of(p.kernels, kernel_profile_json)}};
+}
+
+Result<Profile> profile_from_json(const Json& json) {
+  ObjectReader r(json, "profile#");
+  CG_CHECK(codec::check_schema(r, "cutegen.profile.v1"));
+  Profile p;
+  CG_TRY(p.shape, r.string("shape"));
+  CG_TRY(p.kernels, codec::list<KernelProfile>(r, "kernels", 4096, kernel_profile_from));
+  CG_CHECK(r.finish());
+  return p;
+}
+
+Json to_json(const Verdict& v) {
+  Json j{{"schema", "cutegen.verdict.v1"},
+         {"status", to_string(v.status)},
+         {"program_id", v.program_id},
+         {"task_id", v.task_id},
+         {"device", v.device},
+         {"build_ids", v.build_ids},
+         {"policy_version", v.policy_version},
+         {"rungs", codec::array_of(v.rungs, rung_report_json)},
+         {"feedback", feedback_json(v.feedback)}};
+  if (v.timing) j["timing"] = timing_json(*v.timing);
+  if (v.profile) j["profile"] = to_json(*v.profile);
+  j["sandbox"] = to_json(v.sandbox);
+  j["skipped"] = v.skipped;
+  j["sets_judged"] = v.sets_judged;
+  j["elapsed_ns"] = v.elapsed.count();
+  return j;
+}
+
+Result<Verdict> verdict_from_json(const Json& json) {
+  ObjectReader r(json, "verdict#");
+  CG_CHECK(codec::check_schema(r, "cutegen.verdict.v1"));
+  Verdict v;
+  CG_TRY(v.status, codec::enum_field(r, "status", kStatuses));
+  CG_TRY(v.program_id, r.string("program_id"));
+  CG_TRY(v.task_id, r.string("task_id"));
+  CG_TRY(v.device, r.string("device"));
+  CG_TRY(v.build_ids, r.strings("build_ids"));
+  CG_TRY(int64_t policy, r.integer("policy_version"));
+  CG_TRY(v.skipped, r.strings("skipped"));
+  CG_TRY(int64_t sets, r.integer("sets_judged"));
+  CG_TRY(int64_t elapsed, r.integer("elapsed_ns"));
+  if (policy < 0 || policy > INT32_MAX || sets < 0 || sets > INT32_MAX)
+    return user_error("policy_version and sets_judged must be small counts", "verdict#");
+  v.policy_version = static_cast<int>(policy);
+  v.sets_judged = static_cast<int>(sets);
+  v.elapsed = Nanoseconds(elapsed);
+  CG_CHECK(read_measurements(r, v));
+  CG_CHECK(r.finish());
+  return v;
+}
+
+}  // namespace cutegen
