@@ -2,10 +2,14 @@
 // Store: runs as append-only journals of events, and blobs by content hash, in one SQLite file.
 //
 // Contract: append() commits before it returns; seq is dense from 1. Every other table is a
-// projection of events, rebuilt when its version differs. One writer a run (a lock that dies with
-// the process); many readers. A network file system is refused with the reason.
+// projection of events, rebuilt when its version differs. The first event of a run is `opened`; the
+// store adds the fields of RunInfo to it, as "run". Long texts are kept once, as blobs, unseen.
+// One writer a run (a lock that dies with the process); many readers. A network file system is
+// refused with the reason.
 //
-// Example: CG_TRY(auto s, Store::open("runs")); CG_TRY(auto run, s->create({...})); run->append("opened", data);
+// Example:
+//   CG_TRY(auto s, Store::open("runs")); CG_TRY(auto run, s->create({...}));
+//   run->append("opened", data);
 #pragma once
 
 #include <filesystem>
@@ -19,12 +23,13 @@
 namespace cutegen {
 
 struct RunInfo {
-  std::string id;         // short: date and six letters, "20261121-k3v9qa"
+  std::string id;  // short: date and six letters, "20261121-k3v9qa"
   std::string task_name, task_file, device, strategy, model;
-  std::string state;      // "running", "finished", "interrupted"
-  std::string created;    // ISO 8601, UTC
+  std::string state;    // "running", "finished", "interrupted"
+  std::string created;  // ISO 8601, UTC
   int64_t events = 0, evaluations = 0;
   std::optional<double> best_ns, floor_ns;
+  std::optional<double> last_ns;  // of the candidate judged last (needed while folding)
 };
 
 class RunJournal {
@@ -40,7 +45,9 @@ class Store {
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const std::filesystem::path& dir);
   virtual ~Store() = default;
   [[nodiscard]] virtual Result<std::unique_ptr<RunJournal>> create(const RunInfo& info) = 0;
-  // Exclusive; error if another process writes this run. Ids may be shortened if unique; "last" works.
+  // The full id of a run named by its id, a unique beginning of it (or of its letters), or "last".
+  [[nodiscard]] virtual Result<std::string> resolve(const std::string& run) = 0;
+  // Exclusive; error if another process writes this run.
   [[nodiscard]] virtual Result<std::unique_ptr<RunJournal>> resume(const std::string& run) = 0;
   [[nodiscard]] virtual Result<std::vector<Event>> read(const std::string& run) = 0;
   [[nodiscard]] virtual Result<std::vector<RunInfo>> list() = 0;

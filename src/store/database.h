@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Database: the SQLite file of a store, opened with the guarantees that the journal needs.
+//
+// Contract: open() checks that the file is ours (application id and format), sets WAL and
+// synchronous=FULL, and creates the tables. guarded() turns SQLite's exceptions into errors that
+// say whether the file is damaged, busy, full, or not a database.
+//
+// Example: guarded(db.file(), [&]() -> Result<void> { db.sql().exec("..."); return {}; });
+#pragma once
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <filesystem>
+#include <memory>
+#include <mutex>
+
+#include "base/result.h"
+
+namespace cutegen {
+
+class Database {
+ public:
+  [[nodiscard]] static Result<std::shared_ptr<Database>> open(const std::filesystem::path& dir);
+  [[nodiscard]] SQLite::Database& sql() { return sql_; }
+  [[nodiscard]] std::mutex& mutex() { return mutex_; }
+  [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
+  [[nodiscard]] std::filesystem::path file() const { return dir_ / "cutegen.db"; }
+  explicit Database(std::filesystem::path dir);  // throws; use open()
+
+ private:
+  [[nodiscard]] Result<void> prepare();
+  void create_tables();
+  std::filesystem::path dir_;
+  SQLite::Database sql_;
+  std::mutex mutex_;
+};
+
+[[nodiscard]] Error database_error(const std::filesystem::path& file, const SQLite::Exception& e);
+
+template <class F>
+auto guarded(const std::filesystem::path& file, F&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const SQLite::Exception& e) {
+    return fail(database_error(file, e));
+  }
+}
+
+}  // namespace cutegen

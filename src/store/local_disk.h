@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refuses folders on network file systems, where SQLite's write-ahead log is not safe.
+//
+// Contract: require_local_disk asks the kernel which file system holds an existing folder.
+// Example: CG_CHECK(require_local_disk("runs"));
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace cutegen {
+
+// The name of a network file system by its statfs magic number; empty for any other.
+[[nodiscard]] std::optional<std::string> network_file_system(unsigned long magic);
+[[nodiscard]] Result<void> require_local_disk(const std::filesystem::path& dir);
+
+}  // namespace cutegen

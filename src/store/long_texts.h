@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Long texts of an event (sources, compiler logs) live in the blobs, once each, by their hash.
+//
+// Contract: take_long_texts replaces every string of kLongText bytes or more by {"$blob": hash} and
+// hands the text to `put`; restore_long_texts undoes it. Data that already has the form
+// {"$blob": ...} survives the round trip.
+//
+// Example: Json lean = take_long_texts(data, [&](hash, text) { blobs[hash] = text; });
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/json.h"
+
+namespace cutegen {
+
+inline constexpr size_t kLongText = 4096;
+
+[[nodiscard]] Json take_long_texts(
+    const Json& data, const std::function<void(const std::string&, const std::string&)>& put);
+[[nodiscard]] Result<Json> restore_long_texts(
+    const Json& data, const std::function<Result<std::string>(const std::string&)>& get);
+
+}  // namespace cutegen

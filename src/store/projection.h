@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunInfo as a projection: what the events of one run say, folded one at a time.
+//
+// Contract: a pure function of the events. kRunsProjection is raised whenever the fold or the
+// columns change; the store then rebuilds every row from the events.
+//
+// Example: RunInfo info; for (const Event& e : events) fold_run_info(info, e);
+#pragma once
+
+#include "store/store.h"
+
+namespace cutegen {
+
+inline constexpr int kRunsProjection = 1;
+
+void fold_run_info(RunInfo& info, const Event& event);
+[[nodiscard]] Json to_json(const RunInfo& info);
+[[nodiscard]] Result<RunInfo> run_info_from_json(const Json& json);
+
+}  // namespace cutegen
