@@ -18,6 +18,7 @@ import sources  # noqa: E402
 FILE_LIMIT, HEADER_MEDIAN, SOURCE_MEDIAN, FUNCTION_P99 = 800, 100, 200, 80
 SLOW_SECONDS = 12
 SCOPES = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b")
+ACCESS = re.compile(r"\b(?:public|private|protected)\s*:")
 NOT_FUNCTIONS = re.compile(r"(?:^|[;{}])\s*(?:if|for|while|switch|do|else|try|catch|return)\b")
 
 
@@ -37,12 +38,17 @@ def functions(text):
         at = match.start()
         if match.group() == "{":
             before = clean[head:at]
+            if inside == 0 and initialises_member(before):
+                stack.append((None, at))
+                continue
             is_function = inside == 0 and opens_function(before)
             start = head + len(before) - len(before.lstrip())
             stack.append((is_function, start))
             inside += is_function
         elif match.group() == "}" and stack:
             is_function, start = stack.pop()
+            if is_function is None:
+                continue
             inside -= is_function
             if is_function:
                 first = clean.count("\n", 0, start) + 1
@@ -51,11 +57,18 @@ def functions(text):
     return out
 
 
+def initialises_member(head):
+    """Whether a brace belongs to a constructor's list: "S(int a) : x_{a}"."""
+    head = ACCESS.sub(" ", head).replace("::", "  ").rstrip()
+    return re.search(r"\).*:", head, re.DOTALL) is not None and head[-1:] not in (")", "}", ":")
+
+
 def opens_function(head):
     """Whether the text before a brace, outside functions, is the head of a function."""
-    head = re.sub(r"\b(?:public|private|protected)\s*:", " ", head).strip()
+    head = ACCESS.sub(" ", head).strip()
     if not head or "(" not in head or head.endswith("=") or NOT_FUNCTIONS.search(head):
         return False
+    head = re.sub(r"\btemplate\s*<(?:[^<>]|<[^<>]*>)*>", " ", head)
     before_arguments = head[:head.index("(")]
     return not SCOPES.search(before_arguments) and "=" not in re.sub(
         r"operator\s*[=!<>+\-*/%&|^]+", "", before_arguments)

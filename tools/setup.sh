@@ -25,17 +25,15 @@ die() {
   exit 6
 }
 
-as_root() {
-  if [ "$(id -u)" = 0 ]; then
-    "$@"
-  elif ! command -v sudo >/dev/null; then
+# Sets `elevate` to what makes a command run as root.
+find_root() {
+  elevate=()
+  [ "$(id -u)" != 0 ] || return 0
+  command -v sudo >/dev/null ||
     die "apt packages are missing, and this is neither root nor a machine with sudo" \
       "as root, run: apt-get install --no-install-recommends ${missing[*]}"
-  elif [ -t 0 ]; then
-    sudo "$@"
-  else
-    sudo -n "$@"
-  fi
+  elevate=(sudo)
+  [ -t 0 ] || elevate=(sudo -n) # nobody is there to type a password
 }
 
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
@@ -52,13 +50,13 @@ install_packages() {
     return
   fi
   say "apt packages: installing ${missing[*]}"
-  local log status=0
+  find_root
+  [ "${#elevate[@]}" = 0 ] || "${elevate[@]}" true || die "sudo refused" "run as root: make setup"
+  local log status=0 apt=("${elevate[@]}" env DEBIAN_FRONTEND=noninteractive
+    apt-get -q -y -o DPkg::Lock::Timeout=300)
   log=$(mktemp)
-  {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 update &&
-      as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
-        install --no-install-recommends "${missing[@]}"
-  } >"$log" 2>&1 </dev/null || status=$?
+  { "${apt[@]}" update && "${apt[@]}" install --no-install-recommends "${missing[@]}"; } \
+    >"$log" 2>&1 </dev/null || status=$?
   if [ "$status" != 0 ]; then
     tail -n 15 "$log" >&2
     rm -f "$log"
@@ -85,7 +83,7 @@ find_python() {
 pip_install() {
   local log
   log=$(mktemp)
-  say "Python packages: installing $* (a few minutes when torch is among them)"
+  say "Python packages: installing $*"
   if ! "$VENV/bin/python" -m pip install --disable-pip-version-check --no-input -q "$@" \
     >"$log" 2>&1 </dev/null; then
     tail -n 15 "$log" >&2

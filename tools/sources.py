@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-CPP = {".cpp", ".h", ".cuh", ".cu"}
+CPP = {".cpp", ".h", ".inc", ".cuh", ".cu"}
 
 
 def tracked(root):

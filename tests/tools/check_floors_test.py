@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/check_floors.py, on small trees made for each case."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LISTS = """
+module(low FLOOR 0)
+module(mid FLOOR 1 DEPS low)   # comment (with brackets)
+module(side FLOOR 1)
+module(top FLOOR 2 DEPS low mid
+           LIBS Some::lib)
+program(prog DIR prog DEPS top)
+"""
+
+
+class CheckFloors(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.root = Path(self.folder.name)
+        self.write("CMakeLists.txt", LISTS)
+        self.write("src/low/a.h", "#pragma once\n#include <vector>\n")
+        self.write("src/mid/b.h", '#include "low/a.h"\n')
+        self.write("src/side/d.h", "")
+        self.write("src/top/c.cpp", '#include "mid/b.h"\n#include "low/a.h"\n')
+        self.write("apps/prog/main.cpp", '#include "low/a.h"\n#include "prog/own.h"\n')
+        self.write("apps/prog/own.h", "")
+
+    def tearDown(self):
+        self.folder.cleanup()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def check(self):
+        result = subprocess.run([sys.executable, "-B", ROOT / "tools/check_floors.py", self.root],
+                                capture_output=True, text=True, check=False)
+        self.assertEqual(result.stderr, "")
+        return result.returncode, result.stdout
+
+    def refused(self, *parts):
+        code, out = self.check()
+        self.assertEqual(code, 1, out)
+        for part in parts:
+            self.assertIn(part, out)
+
+    def test_a_clean_tree_passes(self):
+        code, out = self.check()
+        self.assertEqual(code, 0, out)
+        self.assertIn("6 files, 4 modules, 0 problem(s)", out)
+
+    def test_an_upward_include_is_named_with_its_line(self):
+        self.write("src/low/a.h", '#pragma once\n\n#include "mid/b.h"\n')
+        self.refused("src/low/a.h:3: error: low (floor 0) must not include mid (floor 1)")
+
+    def test_a_neighbour_on_the_same_floor_is_refused(self):
+        self.write("src/mid/b.h", '#include "side/d.h"\n')
+        self.refused("mid (floor 1) must not include side (floor 1)")
+
+    def test_an_undeclared_dependency_is_refused(self):
+        self.write("src/top/c.cpp", '#include "side/d.h"\n')
+        self.refused("top does not declare side: add it to its DEPS")
+
+    def test_an_upward_declaration_is_refused(self):
+        self.write("CMakeLists.txt", LISTS.replace("module(low FLOOR 0)", "module(low FLOOR 0 DEPS top)"))
+        self.refused("low (floor 0) depends on top (floor 2)")
+
+    def test_an_unknown_dependency_is_refused(self):
+        self.write("CMakeLists.txt", LISTS.replace("DEPS low mid", "DEPS low middle"))
+        self.refused("top depends on 'middle', which is no module")
+
+    def test_a_program_reaches_what_its_modules_depend_on_and_no_more(self):
+        self.write("apps/prog/main.cpp", '#include "mid/b.h"\n#include "side/d.h"\n')
+        self.refused("apps/prog/main.cpp:2: error: prog does not depend on side")
+
+    def test_a_module_must_not_include_a_program(self):
+        self.write("src/top/c.cpp", '#include "prog/own.h"\n')
+        self.refused("belongs to a program")
+
+    def test_internal_headers_are_private(self):
+        self.write("src/low/internal/x.h", "")
+        self.write("src/low/a.cpp", '#include "low/internal/x.h"\n')
+        self.assertEqual(self.check()[0], 0)
+        self.write("src/mid/b.cpp", '#include "low/internal/x.h"\n')
+        self.refused("src/mid/b.cpp:1:", "internal to low")
+
+    def test_an_include_cycle_is_named(self):
+        self.write("src/low/a.h", '#include "low/b.h"\n')
+        self.write("src/low/b.h", '#include "low/c.h"\n')
+        self.write("src/low/c.h", '#include "low/a.h"\n')
+        self.refused("include each other: src/low/a.h, src/low/b.h, src/low/c.h")
+
+    def test_an_include_in_a_comment_does_not_count(self):
+        self.write("src/low/a.h", '// #include "top/c.h"\n/*\n#include "mid/b.h"\n*/\n')
+        self.assertEqual(self.check()[0], 0)
+
+    def test_a_misspelt_include_is_named(self):
+        self.write("src/low/a.h", '#include "low/nothing.h"\n')
+        self.refused('"low/nothing.h" is no file')
+
+    def test_a_folder_without_a_module_is_named(self):
+        self.write("src/stray/a.h", "")
+        self.refused("src/stray: error: has sources")
+
+
+class Configure(unittest.TestCase):
+    """cmake/module.cmake refuses an upward dependency when the build is configured."""
+
+    def configure(self, lines):
+        with tempfile.TemporaryDirectory() as folder:
+            text = ("cmake_minimum_required(VERSION 3.25)\nproject(t CXX)\n"
+                    f"include({ROOT}/cmake/module.cmake)\n{lines}")
+            Path(folder, "CMakeLists.txt").write_text(text, encoding="utf-8")
+            command = [os.environ.get("CUTEGEN_CMAKE", "cmake"), "-S", folder, "-B", f"{folder}/build",
+                       "-DBUILD_TESTING=OFF"]
+            return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def test_downward_configures(self):
+        result = self.configure("module(low FLOOR 0)\nmodule(high FLOOR 1 DEPS low)\n")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_upward_fails(self):
+        result = self.configure("module(high FLOOR 1)\nmodule(low FLOOR 0 DEPS high)\n")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("must not depend on high", " ".join(result.stderr.split()))
+
+    def test_same_floor_fails(self):
+        result = self.configure("module(a FLOOR 1)\nmodule(b FLOOR 1 DEPS a)\n")
+        self.assertNotEqual(result.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

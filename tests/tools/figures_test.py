@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/figures.py and tools/check_text.py: lengths, limits, and what text must not say."""
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import check_text  # noqa: E402
+import figures  # noqa: E402
+import sources  # noqa: E402
+
+CODE = '''// SPDX-License-Identifier: Apache-2.0
+namespace n {
+struct S {
+  int f() const { return 1; }
+  int values[2] = {1, 2};
+};
+template <class T>
+int g(T t,
+      int n = 3) {
+  auto l = [&](int x) {
+    return x + '{' + "}" [0];
+  };
+  if (n) {
+    return l(n);
+  }
+  return 0;  // } not a brace
+}
+const char* text = R"(int h() {)";
+S::S(int a) : x_{a}, y_(a) {}
+bool operator==(const S& a, const S& b) {
+  return 1'000;
+}
+}  // namespace n
+'''
+
+
+class Functions(unittest.TestCase):
+    def test_functions_are_found_with_their_heads_and_lengths(self):
+        self.assertEqual(figures.functions(CODE), [(4, 1), (7, 11), (19, 1), (20, 3)])
+
+    def test_percentiles(self):
+        self.assertEqual(figures.percentile([5, 1, 9], 50), 5)
+        self.assertEqual(figures.percentile(list(range(1, 101)), 99), 99)
+        self.assertEqual(figures.percentile([], 50), 0)
+
+    def test_slow_units_come_from_the_last_build(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, ".ninja_log").write_text(
+                "# ninja log v5\n0\t20000\t0\ta.cpp.o\tx\n0\t13000\t0\tb.cpp.o\tx\n"
+                "0\t2000\t0\ta.cpp.o\tx\n0\t50000\t0\tprogram\tx\n", encoding="utf-8")
+            self.assertEqual(figures.slow_units(Path(folder)), [(13.0, "b.cpp.o")])
+
+
+class Limits(unittest.TestCase):
+    def run_on(self, files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            result = subprocess.run([sys.executable, "-B", ROOT / "tools/figures.py", folder],
+                                    capture_output=True, text=True, check=False)
+            return result.returncode, result.stdout
+
+    def test_short_files_pass(self):
+        code, out = self.run_on({"src/a/a.h": "#pragma once\n", "src/a/a.cpp": CODE})
+        self.assertEqual(code, 0, out)
+
+    def test_a_file_of_801_lines_fails(self):
+        code, out = self.run_on({"src/a/a_test.cpp": "//\n" * 801})
+        self.assertEqual(code, 1)
+        self.assertIn("src/a/a_test.cpp:1: error: 801 lines", out)
+
+    def test_long_functions_fail(self):
+        code, out = self.run_on({"src/a/a.cpp": "int f() {\n" + "  g();\n" * 90 + "}\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("p99 of 92 lines", out)
+
+    def test_long_headers_fail(self):
+        code, out = self.run_on({"src/a/a.h": "//\n" * 101})
+        self.assertEqual(code, 1)
+        self.assertIn("headers: error: median of 101", out)
+
+    def test_cycles_fail(self):
+        code, out = self.run_on({"src/a/a.h": '#include "a/b.h"\n', "src/a/b.h": '#include "a/a.h"\n'})
+        self.assertEqual(code, 1)
+        self.assertIn("include cycle: src/a/a.h, src/a/b.h", out)
+
+
+class Cycles(unittest.TestCase):
+    def test_groups(self):
+        edges = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set(), "f": {"f"}}
+        self.assertEqual(sorted(sources.cycles(edges)), [["a", "b", "c"], ["f"]])
+
+
+class Text(unittest.TestCase):
+    def faults(self, name, text):
+        return [fault for _, fault in check_text.check_file(Path(name), text)]
+
+    def test_good_files(self):
+        licence = "// SPDX-License-Identifier: Apache-2.0\n"
+        self.assertEqual(self.faults("a.cpp", licence + '#include "x.h"\n'), [])
+        self.assertEqual(self.faults("a.md", "Two blanks end a line.  \n/usr/bin/python3 is Debian's\n"), [])
+
+    def test_each_fault(self):
+        licence = "# SPDX-License-Identifier: Apache-2.0\n"
+        for text, part in ((licence + "p = '/ho" + "me/me/x'\n", "one machine"),
+                           (licence + "see https://py" + "pi.org/x\n", "registry"),
+                           (licence + "# TO" + "DO: later\n", "leaves work"),
+                           (licence + "x = 1 \n", "blanks"), (licence + "\tx\n", "tab"),
+                           ("x = 1\n", "lacks"), (licence + "x = 1", "no line break")):
+            found = self.faults("a.py", text)
+            self.assertEqual(len(found), 1, (text, found))
+            self.assertIn(part, found[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
