@@ -2,11 +2,13 @@
 // Strategy: the policy that spends a run's budget, as a deterministic state machine.
 //
 // Contract: apply(event) folds one journal event; next() gives the actions that follow from the
-// state, each exactly once. No clock, randomness, model or evaluator is reachable from here: the same
-// events always give the same actions, which is what resume and --replay rest on.
+// state, each exactly once (again after `resumed`, if no event has completed it). No clock,
+// randomness, model or evaluator is reachable from here: the same events always give the same
+// actions, which is what resume and --replay rest on. Time enters as `clock_ms` in events.
 //
 // Example:
-//   auto s = make_strategy("cutegen", settings); s->apply(opened); for (auto& a : s->next()) run(a);
+//   auto s = make_strategy("cutegen", settings); s->apply(opened); for (auto& a : s->next())
+//   run(a);
 #pragma once
 
 #include <memory>
@@ -21,8 +23,8 @@
 namespace cutegen {
 
 struct Ask {
-  std::string role;   // "coder"
-  Json context;       // what the role needs: parent candidate id, its feedback, what was tried
+  std::string role;  // "coder"
+  Json context;      // what the role needs: parent candidate id, its feedback, what was tried
 };
 struct Evaluate {
   std::string candidate;  // id of a proposed candidate
@@ -38,20 +40,22 @@ struct Reject {
   std::string reason;
 };
 struct Finish {
-  std::string reason;    // "at the floor", "plateau", "budget: evaluations", "no recipe", ...
-  std::string best;      // candidate id or empty
+  std::string reason;  // "at the floor", "plateau", "budget: evaluations", "no recipe", ...
+  std::string best;    // candidate id or empty
 };
 using Action = std::variant<Ask, Evaluate, Accept, Reject, Finish>;
 
 struct Budget {
   int64_t evaluations = 40;
-  double minutes = 0;      // 0 = no limit; elapsed minutes arrive in events
+  double minutes = 0;  // 0 = no limit; elapsed minutes arrive in events
 };
 struct StrategySettings {
   Budget budget;
-  int plateau = 8;             // candidates in a row without gain
-  double min_gain = 0.01;      // share of time that counts as a gain
-  double floor_ratio = 1.05;   // stop within 5% of the floor
+  int plateau = 8;            // candidates in a row without gain
+  double min_gain = 0.01;     // share of time that counts as a gain
+  double floor_ratio = 1.05;  // stop within 5% of the floor
+  int repairs = 6;            // further choices while nothing is correct yet
+  int retries = 2;            // of an evaluation that our own machinery aborted
 };
 
 class Strategy {
@@ -61,8 +65,17 @@ class Strategy {
   [[nodiscard]] virtual std::vector<Action> next() = 0;
 };
 
-[[nodiscard]] Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name, const StrategySettings& settings);
+[[nodiscard]] Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
+                                                              const StrategySettings& settings);
+// The event that records an action ("asked", "evaluation_started", "accepted", "rejected",
+// "finished"), and an action in one line for messages.
+[[nodiscard]] std::string event_type(const Action& action);
+[[nodiscard]] Json event_data(const Action& action);
+[[nodiscard]] std::string describe(const Action& action);
+// {"action": "ask", ...}: event_data with its kind.
 [[nodiscard]] Json to_json(const Action& action);
 [[nodiscard]] Result<Action> action_from_json(const Json& json);
+[[nodiscard]] Json to_json(const StrategySettings& settings);
+[[nodiscard]] Result<StrategySettings> strategy_settings_from_json(const Json& json);
 
 }  // namespace cutegen

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// The strategy against toy worlds: a landscape of times, failures and a flaky evaluator.
+#include "search/strategy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace cutegen {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Verdict timed(double time_ns) {
+  Verdict v;
+  v.status = Status::correct;
+  Timing timing;
+  timing.time_ns = time_ns;
+  v.timing = timing;
+  return v;
+}
+
+Verdict bad(Status status, const std::string& headline) {
+  Verdict v;
+  v.status = status;
+  v.feedback.headline = headline;
+  return v;
+}
+
+// Answers with c1, c2, ...; `judge` gives the verdict of the n-th evaluation attempt of a
+// candidate.
+struct World {
+  int candidates = 1000;  // then "nothing left to try"
+  std::function<Verdict(int number, int attempt)> judge;
+  double floor_ns = 0;
+  int64_t ms_per_event = 10;
+
+  std::vector<Event> events = {};
+  std::vector<std::string> actions = {};
+  int64_t clock = 0;
+
+  void feed(Strategy& s, const std::string& type, Json data) {
+    data["clock_ms"] = clock += ms_per_event;
+    Event event{static_cast<int64_t>(events.size()) + 1, type, 1, data};
+    events.push_back(event);
+    s.apply(event);
+  }
+
+  // Runs to the end; returns the finish.
+  Finish run(const StrategySettings& settings) {
+    auto s = std::move(*make_strategy("cutegen", settings));
+    int proposed = 0, attempt = 0;
+    feed(*s, "opened", Json::object());
+    feed(*s, "task", {{"floor_ns", floor_ns}});
+    for (int guard = 0; guard < 10000; ++guard) {
+      auto todo = s->next();
+      if (todo.size() != 1) break;
+      EXPECT_TRUE(s->next().empty()) << "an action was given twice";
+      const Action& action = todo.front();
+      actions.push_back(event_type(action));
+      feed(*s, event_type(action), event_data(action));
+      if (std::holds_alternative<Ask>(action)) {
+        attempt = 0;
+        if (proposed == candidates)
+          feed(*s, "answered", {{"outcome", "exhausted"}, {"reason", "nothing left to try"}});
+        else
+          feed(
+              *s, "answered",
+              {{"outcome", "proposed"}, {"candidate", {{"id", "c" + std::to_string(++proposed)}}}});
+      } else if (auto* e = std::get_if<Evaluate>(&action)) {
+        Verdict v = judge(proposed, attempt++);
+        feed(*s, "evaluated", {{"candidate", e->candidate}, {"verdict", to_json(v)}});
+      } else if (auto* f = std::get_if<Finish>(&action)) {
+        EXPECT_TRUE(s->next().empty());
+        return *f;
+      }
+    }
+    ADD_FAILURE() << "the strategy did not finish";
+    return {};
+  }
+  [[nodiscard]] int64_t count(const std::string& type) const {
+    return std::count(actions.begin(), actions.end(), type);
+  }
+  [[nodiscard]] std::vector<std::string> reasons(const std::string& type) const {
+    std::vector<std::string> out;
+    for (const Event& e : events)
+      if (e.type == type) out.push_back(e.data["reason"].get<std::string>());
+    return out;
+  }
+};
+
+TEST(Cutegen, ClimbsToTheBestAndStopsOnAPlateau) {
+  // Times of c1, c2, ...: one gain below one per cent, one failure, then nothing better.
+  std::vector<double> times{100, 80, 79.9, 95, 60};
+  World world{.judge = [&](int n, int) {
+    if (n == 4) return bad(Status::failed, "7 of 64 values are wrong");
+    return timed(n <= 5 ? times[static_cast<size_t>(n) - 1] : 61);
+  }};
+  Finish end = world.run({.plateau = 3});
+  EXPECT_EQ(end.reason, "plateau");
+  EXPECT_EQ(end.best, "c5");
+  EXPECT_EQ(world.count("accepted"), 3);
+  EXPECT_EQ(world.count("asked"), 8);
+  EXPECT_THAT(world.reasons("rejected")[0], StartsWith("only 0.1"));
+  EXPECT_EQ(world.reasons("rejected")[1], "failed: 7 of 64 values are wrong");
+  EXPECT_THAT(world.reasons("rejected")[2], HasSubstr("slower"));
+}
+
+TEST(Cutegen, StopsAtTheFloor) {
+  World world{.judge = [](int n, int) { return timed(n == 1 ? 50 : 10.4); }, .floor_ns = 10};
+  Finish end = world.run({});
+  EXPECT_EQ(end.reason, "at the floor");
+  EXPECT_EQ(end.best, "c2");
+}
+
+TEST(Cutegen, RepairsTheFirstAnswerUpToALimit) {
+  World lucky{.judge = [](int n, int) { return n < 4 ? bad(Status::failed, "wrong") : timed(10); }};
+  EXPECT_EQ(lucky.run({.plateau = 1}).best, "c4");
+
+  World hopeless{.judge = [](int, int) { return bad(Status::failed, "wrong"); }};
+  Finish end = hopeless.run({.repairs = 2});
+  EXPECT_THAT(end.reason, StartsWith("nothing correct after 3 candidates"));
+  EXPECT_EQ(end.best, "");
+  EXPECT_EQ(hopeless.count("accepted"), 0);
+}
+
+TEST(Cutegen, TellsTheProposerWhatIsWanted) {
+  World world{
+      .judge = [](int n, int) { return n == 1 ? bad(Status::failed, "wrong tail") : timed(10); }};
+  world.run({.plateau = 1});
+  std::vector<Json> contexts;
+  for (const Event& e : world.events)
+    if (e.type == "asked") contexts.push_back(e.data["context"]);
+  ASSERT_EQ(contexts.size(), 3u);
+  EXPECT_EQ(contexts[0], Json({{"purpose", "first"}}));
+  EXPECT_EQ(contexts[1], Json({{"purpose", "repair"}, {"headline", "wrong tail"}}));
+  EXPECT_EQ(contexts[2]["purpose"], "improve");
+  EXPECT_EQ(contexts[2]["parent"], "c2");
+}
+
+TEST(Cutegen, AnAbortedVerdictIsRetriedAndNotHeldAgainstTheCandidate) {
+  World world{.judge = [](int n, int attempt) {
+    if (n == 2 && attempt < 2) return bad(Status::aborted, "runner died");
+    return timed(n == 1 ? 100 : n == 2 ? 50 : 60);
+  }};
+  Finish end = world.run({.plateau = 2});
+  EXPECT_EQ(end.best, "c2");
+  EXPECT_EQ(world.count("evaluation_started"), 4 + 2);
+
+  // A candidate that can never be judged is set aside; it is no miss on the way to the plateau.
+  World stuck{.judge = [](int n, int) {
+    if (n == 2) return bad(Status::aborted, "runner died");
+    return timed(n == 1 ? 100 : 120);
+  }};
+  EXPECT_EQ(stuck.run({.plateau = 2}).reason, "plateau");
+  EXPECT_EQ(stuck.count("asked"), 4);  // c1; c2 set aside; c3 and c4 make the plateau
+  EXPECT_THAT(stuck.reasons("rejected")[0], StartsWith("set aside: aborted 3 times"));
+}
+
+TEST(Cutegen, StopsWhenTheMachineryKeepsFailing) {
+  World world{.judge = [](int, int) { return bad(Status::aborted, "no memory"); }};
+  Finish end = world.run({.retries = 1});
+  EXPECT_EQ(end.reason, "the evaluator keeps failing: no memory");
+  EXPECT_EQ(world.count("evaluation_started"), 4);
+}
+
+TEST(Cutegen, UnsupportedAndRejectedCandidatesAreReplaced) {
+  World world{.judge = [](int n, int) {
+    if (n == 1) return bad(Status::unsupported, "opcode");
+    if (n == 2) return bad(Status::rejected, "writes outside");
+    return timed(10);
+  }};
+  EXPECT_EQ(world.run({.plateau = 1}).best, "c3");
+  EXPECT_THAT(world.reasons("rejected"),
+              ElementsAre("unsupported: opcode", "rejected: writes outside", testing::_));
+}
+
+TEST(Cutegen, KeepsToItsBudgets) {
+  auto faster = [](int n, int) { return timed(1000.0 / n); };
+  World few{.judge = faster};
+  EXPECT_EQ(few.run({.budget = {.evaluations = 3}}).reason, "budget: evaluations");
+  EXPECT_EQ(few.count("evaluation_started"), 3);
+  World slow{.judge = faster, .ms_per_event = 10000};
+  EXPECT_EQ(slow.run({.budget = {.minutes = 2}}).reason, "budget: minutes");
+  EXPECT_LT(slow.count("evaluation_started"), 4);
+}
+
+TEST(Cutegen, EndsWhenTheProposerHasNothingLeft) {
+  World world{.candidates = 2, .judge = [](int n, int) { return timed(100 - n * 10); }};
+  Finish end = world.run({});
+  EXPECT_EQ(end.reason, "nothing left to try");
+  EXPECT_EQ(end.best, "c2");
+  World none{.candidates = 0};
+  EXPECT_EQ(none.run({}).best, "");
+}
+
+TEST(Cutegen, ACorrectCandidateWithoutATimeIsKeptUntilOneHasATime) {
+  World world{.judge = [](int n, int) {
+    Verdict v = timed(10);
+    if (n == 1 || n == 3) v.timing.reset();
+    return v;
+  }};
+  Finish end = world.run({.plateau = 1});
+  EXPECT_EQ(end.best, "c2");
+  EXPECT_EQ(world.reasons("rejected")[0], "correct, but no time is known");
+}
+
+// Folding the first k events of a run into a fresh strategy gives the next recorded action.
+TEST(Cutegen, EveryPrefixOfARunLeadsToTheSameNextAction) {
+  World world{.candidates = 9, .judge = [](int n, int attempt) {
+                if (n == 3 && attempt == 0) return bad(Status::aborted, "lost");
+                if (n == 2) return bad(Status::failed, "wrong");
+                return timed(100 - 5.0 * n);
+              }};
+  world.run({.budget = {.evaluations = 7}});
+  for (size_t k = 2; k < world.events.size(); ++k) {
+    auto s = std::move(*make_strategy("cutegen", {.budget = {.evaluations = 7}}));
+    for (size_t i = 0; i < k; ++i) {
+      (void)s->next();
+      s->apply(world.events[i]);
+    }
+    s->apply({0, "resumed", 1, Json::object()});
+    // The open action is the last one recorded that no event completed, or the next one recorded.
+    const Event& last = world.events[k - 1];
+    bool unfinished = last.type == "asked" || last.type == "evaluation_started";
+    const Event& expected = unfinished ? last : world.events[k];
+    if (last.type == "finished") continue;
+    auto actions = s->next();
+    ASSERT_EQ(actions.size(), 1u) << k;
+    EXPECT_EQ(event_type(actions[0]), expected.type) << k;
+    Json data = expected.data;
+    data.erase("clock_ms");
+    EXPECT_EQ(event_data(actions[0]), data) << k;
+  }
+}
+
+TEST(Cutegen, EventsThatDoNotFitAreIgnored) {
+  auto s = std::move(*make_strategy("cutegen", {}));
+  EXPECT_TRUE(s->next().empty());
+  s->apply({1, "evaluated", 1, {{"candidate", "c9"}}});
+  s->apply({2, "task", 1, Json::array()});
+  EXPECT_TRUE(s->next().empty());
+  s->apply({3, "task", 1, Json::object()});
+  s->apply({4, "accepted", 1, {{"candidate", "c9"}}});
+  ASSERT_EQ(s->next().size(), 1u);
+}
+
+TEST(Actions, SurviveTheRoundTripThroughJson) {
+  for (const Action& action :
+       {Action(Ask{"coder", {{"purpose", "first"}}}), Action(Evaluate{"c1", Rung::profile, true}),
+        Action(Accept{"c1", "first"}), Action(Reject{"c2", "slower"}),
+        Action(Finish{"plateau", "c1"})}) {
+    auto back = action_from_json(to_json(action));
+    ASSERT_TRUE(back) << back.error().text();
+    EXPECT_EQ(back->index(), action.index());
+    EXPECT_EQ(to_json(*back), to_json(action));
+    EXPECT_THAT(describe(action), StartsWith(event_type(action)));
+  }
+}
+
+TEST(Actions, BadJsonIsRefusedWithItsPlace) {
+  EXPECT_THAT(action_from_json({{"action", "dream"}}).error().text(), HasSubstr("'dream'"));
+  EXPECT_THAT(action_from_json({{"action", "accept"}, {"candidate", 3}}).error().text(),
+              HasSubstr("action/candidate"));
+  EXPECT_FALSE(action_from_json(
+      {{"action", "evaluate"}, {"candidate", "c1"}, {"up_to", "moon"}, {"profile", false}}));
+  EXPECT_FALSE(
+      action_from_json({{"action", "finish"}, {"reason", "x"}, {"best", ""}, {"surprise", 1}}));
+}
+
+TEST(Settings, RoundTripAndErrors) {
+  StrategySettings s{.budget = {.evaluations = 7, .minutes = 1.5}, .plateau = 3};
+  auto back = strategy_settings_from_json(to_json(s));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(to_json(*back), to_json(s));
+  Json broken = to_json(s);
+  broken["retries"] = -1;
+  EXPECT_FALSE(strategy_settings_from_json(broken));
+  EXPECT_THAT(make_strategy("magic", {}).error().text(), HasSubstr("this version has: cutegen"));
+  EXPECT_FALSE(make_strategy("cutegen", {.budget = {.evaluations = 0}}));
+  EXPECT_FALSE(make_strategy("cutegen", {.budget = {.minutes = -1}}));
+}
+
+}  // namespace
+}  // namespace cutegen
