@@ -17,9 +17,9 @@
 namespace cutegen {
 
 struct Edit {
-  std::string summary;       // "vector width 1 -> 4"
+  std::string summary;  // "vector width 1 -> 4"
   std::string rationale;
-  std::string origin;        // "recipe:elementwise", "user", a model's name
+  std::string origin;  // "recipe:elementwise", "user", a model's name
   Json params = Json::object();
 };
 

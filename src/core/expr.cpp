@@ -217,12 +217,11 @@ Result<Expr> Expr::parse(const std::string& text) {
 }
 
 Result<Expr> Expr::from_json(const Json& json, const std::string& where) {
-  if (json.is_number_unsigned() && json.get<uint64_t>() > uint64_t{INT64_MAX})
-    return user_error("integer is too large", where);
-  if (json.is_number_integer()) return Expr(json.get<int64_t>());
-  if (json.is_number_float()) {
+  bool fits = !json.is_number_unsigned() || json.get<uint64_t>() <= uint64_t{INT64_MAX};
+  if (json.is_number_integer() && fits) return Expr(json.get<int64_t>());
+  if (json.is_number()) {
     Expr out;
-    out.text_ = json.dump();
+    out.text_ = Json(json.get<double>()).dump();
     out.root_ = std::make_shared<Node>(Node{.kind = Kind::real, .real = json.get<double>()});
     return out;
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph: the ATen operators of a task's reference, with shapes and dtypes, at the official shape.
 //
-// Contract: a value is named by the node that makes it ("relu", "max_1"; several outputs: "max_1.0").
-// Placeholders carry the task's tensor names. Arguments are JSON: {"ref": VALUE} for a tensor,
-// plain JSON for constants (null, booleans, numbers, "inf"/"-inf"/"nan" as strings in {"float": s},
-// dtypes as {"dtype": "f32"}), arrays for lists. Nodes are in execution order.
+// Contract: a value is named by the node that makes it ("relu", "max_1"; several outputs:
+// "max_1.0"). Placeholders carry the task's tensor names. Arguments are JSON: {"ref": VALUE} for a
+// tensor, plain JSON for constants (null, booleans, numbers, "inf"/"-inf"/"nan" as strings in
+// {"float": s}, dtypes as {"dtype": "f32"}), arrays for lists. Nodes are in execution order.
 //
 // Example: Node{"relu", "aten.relu.default", [{"ref":"x"}], {}, [Value{"relu", f32, {16, 64}}]}
 #pragma once
@@ -25,18 +25,18 @@ struct Value {
 
 struct Node {
   std::string id;
-  std::string op;            // "aten.add.Tensor"
-  std::vector<Json> args;    // positional, defaults filled in where the schema has them
+  std::string op;          // "aten.add.Tensor"
+  std::vector<Json> args;  // positional, defaults filled in where the schema has them
   Json kwargs = Json::object();
   std::vector<Value> outputs;
-  double flops = 0;          // floating-point operations of this node
+  double flops = 0;  // floating-point operations of this node
 };
 
 struct Graph {
-  std::vector<Value> placeholders;   // inputs, parameters, buffers that the graph reads
+  std::vector<Value> placeholders;  // inputs, parameters, buffers that the graph reads
   std::vector<Node> nodes;
-  std::vector<std::string> outputs;  // value names, in the order of the task's outputs
-  std::vector<std::string> warnings; // what tracing could not see
+  std::vector<std::string> outputs;   // value names, in the order of the task's outputs
+  std::vector<std::string> warnings;  // what tracing could not see
 
   [[nodiscard]] const Node* producer(const std::string& value) const;  // null for placeholders
   [[nodiscard]] const Value* find(const std::string& value) const;

@@ -40,7 +40,7 @@ struct ArgSpec {
 };
 
 struct Step {
-  std::string id;
+  std::string id;  // "s0", "s1", ... ("p0" in prepare) where the plan gives none
   std::optional<Expr> when;
   bool is_fill = false;
   // a kernel launch
@@ -56,8 +56,8 @@ struct Step {
 };
 
 struct Plan {
-  std::string dialect = "cute";               // "cute" | "cuda"
-  std::vector<std::string> arch{"sm_80+"};    // "sm_80+" or exact "sm_90a"
+  std::string dialect = "cute";             // "cute" | "cuda"
+  std::vector<std::string> arch{"sm_80+"};  // "sm_80+" or exact "sm_90a"
   std::vector<std::string> sources;
   std::vector<std::pair<std::string, std::string>> bind;  // short name -> tensor of the task
   std::vector<std::pair<std::string, Expr>> symbols;      // may use earlier ones
@@ -68,11 +68,15 @@ struct Plan {
   std::vector<Step> prepare, steps;
 };
 
-[[nodiscard]] Result<Plan> parse_plan(const std::string& text, const std::string& name = "plan.json");
+[[nodiscard]] Result<Plan> parse_plan(const std::string& text,
+                                      const std::string& name = "plan.json");
 [[nodiscard]] Result<Plan> plan_from_json(const Json& json, const std::string& name = "plan.json");
 [[nodiscard]] Json to_json(const Plan& plan);  // canonical form: defaults left out, fields in order
 // Every problem of the plan against the task, one line each, with place and remedy; empty if none.
 [[nodiscard]] std::vector<Error> check_plan(const Plan& plan, const Task& task);
+// A plain file name ending in .cu; error at `where` otherwise.
+[[nodiscard]] Result<void> check_source_name(const std::string& name, const std::string& where);
+[[nodiscard]] std::string default_step_id(const std::string& list, size_t index);
 [[nodiscard]] const std::string& plan_schema();  // text of plan.v1.json
 
 }  // namespace cutegen

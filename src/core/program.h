@@ -26,7 +26,8 @@ struct KernelProgram {
 };
 
 [[nodiscard]] Result<KernelProgram> load_program(const std::filesystem::path& dir);
-[[nodiscard]] Result<void> save_program(const KernelProgram& program, const std::filesystem::path& dir);
+[[nodiscard]] Result<void> save_program(const KernelProgram& program,
+                                        const std::filesystem::path& dir);
 [[nodiscard]] std::string program_id(const KernelProgram& program);
 [[nodiscard]] Json to_json(const KernelProgram& program);
 [[nodiscard]] Result<KernelProgram> program_from_json(const Json& json);
@@ -41,12 +42,12 @@ struct ModuleBuild {
 // A compiled module.
 struct KernelImage {
   ModuleBuild build;
-  std::string arch;       // "sm_90a"
+  std::string arch;  // "sm_90a"
   std::string ptx;
   std::string build_id;
   Nanoseconds compile_time{0};
   bool cached = false;
-  std::string how;        // "forked", "pch", "plain"
+  std::string how;  // "forked", "pch", "plain"
 };
 
 struct ParamFacts {
@@ -61,21 +62,24 @@ struct EntryFacts {
 // What a device tells about loaded modules.
 struct ModuleFacts {
   std::vector<EntryFacts> entries;
-  std::map<std::string, int64_t> constants;          // k(name)
+  std::map<std::string, int64_t> constants;                // k(name)
   std::map<std::string, std::vector<uint32_t>> tma_specs;  // words of cutegen::tma_spec
 };
 
 struct DeviceFacts {
-  std::string name;        // "sim:h200"
-  std::string arch;        // "sm_90a"
+  std::string name;  // "sim:h200"
+  std::string arch;  // "sm_90a"
   int64_t sms = 0;
   int64_t max_threads_per_block = 1024, max_shared_bytes = 0, max_grid_x = 2147483647,
           max_grid_yz = 65535;
+  // for occupancy(kernel), which is modelled from threads and shared memory alone
+  int64_t max_threads_per_sm = 2048, max_blocks_per_sm = 32, shared_bytes_per_sm = 0;
 };
 
 struct LaunchArg {
-  std::string buffer;            // name of a tensor or scratch; or empty:
-  std::vector<std::byte> bytes;  // the value, or the tensor map's description
+  std::string buffer;            // task's name of a tensor, or a scratch; empty for a value
+  std::vector<std::byte> bytes;  // the value; or a tensor map over `buffer`, as int64 words:
+                                 // rank, dims, strides in elements, then the tma_spec's words
 };
 struct Launch {
   std::string step, kernel;
@@ -101,8 +105,11 @@ struct ResolvedPlan {
 
 // The plan's values for one shape. Stage 1 (no modules yet): which modules must be compiled.
 // Errors of a plan for a shape are user errors; kind unsupported when `requires` does not hold.
-[[nodiscard]] Result<std::vector<ModuleBuild>> module_builds(const KernelProgram& program, const Task& task,
-                                                             const ShapeCase& shape, const DeviceFacts& device);
+[[nodiscard]] Result<std::vector<ModuleBuild>> module_builds(const KernelProgram& program,
+                                                             const Task& task,
+                                                             const ShapeCase& shape,
+                                                             const DeviceFacts& device);
+// Define values are decimal integers, or floats such as "1e-05f".
 // Stage 2: launches with numbers. facts[i] belongs to builds[i].
 [[nodiscard]] Result<ResolvedPlan> resolve_plan(const KernelProgram& program, const Task& task,
                                                 const ShapeCase& shape, const DeviceFacts& device,

@@ -3,8 +3,8 @@
 //
 // Contract: names, shapes and dtypes are those of the reference module. Tensor names: inputs by the
 // parameter names of forward ("x"; list items "xs.0"), parameters and buffers by their dotted path
-// ("fc.weight"), outputs "out" or "out.0", "out.1". shapes[0] is the official one. task_id is a hash
-// of the reference source, the side file and everything that changes the meaning.
+// ("fc.weight"), outputs "out" or "out.0", "out.1". shapes[0] is the official one. task_id is a
+// hash of the reference source, the side file and everything that changes the meaning.
 //
 // Example: CG_TRY(Task t, task_from_json(j)); t.official().tensors.at("x")  // {4096, 393216}
 #pragma once
@@ -53,21 +53,22 @@ struct ShapeCase {
 };
 
 struct Task {
-  std::string id;         // sha256
-  std::string name;       // file stem
-  std::string file;       // path as given
-  std::string source;     // text of the reference file
-  std::vector<TensorInfo> tensors;       // inputs, parameters, buffers, outputs, in that order
-  std::vector<ScalarInfo> attributes;    // attr(name)
-  std::vector<ScalarInfo> arguments;     // arg(name): scalars among get_inputs()
+  std::string id;                      // sha256
+  std::string name;                    // file stem
+  std::string file;                    // path as given
+  std::string source;                  // text of the reference file
+  std::vector<TensorInfo> tensors;     // inputs, parameters, buffers, outputs, in that order
+  std::vector<ScalarInfo> attributes;  // attr(name)
+  std::vector<ScalarInfo> arguments;   // arg(name): scalars among get_inputs()
   MathMode math_mode = MathMode::fp32;
   bool train_mode = false;
-  std::optional<double> tolerance;       // widens the accepted error ratio; from the side file
+  std::optional<double> tolerance;  // widens the accepted error ratio; from the side file
   std::optional<std::string> baseline;
   std::vector<ShapeCase> shapes;
   Graph graph;
-  std::string workload;   // "matmul", "elementwise", ... (see design; fused variants "matmul+elementwise")
-  std::vector<std::string> notes;        // marks: what limits the judgement of this task
+  std::string
+      workload;  // "matmul", "elementwise", ... (see design; fused variants "matmul+elementwise")
+  std::vector<std::string> notes;  // marks: what limits the judgement of this task
 
   [[nodiscard]] const ShapeCase& official() const { return shapes.front(); }
   [[nodiscard]] const TensorInfo* find(const std::string& name) const;

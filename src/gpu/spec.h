@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // GpuSpec: limits and peak figures of a GPU model, from a TOML file (gpus/NAME.toml).
 //
-// Contract: every figure in the file names its source. find_gpu knows the shipped files ("h200",
-// "h100", "a100") and an explicit path; an unknown name lists the known ones.
+// Contract: every table of the file names the source of its figures. find_gpu knows the shipped
+// files ("h200", "h100", "a100") and an explicit path; an unknown name lists the known ones.
+// Peaks are nominal, so that the roofline is a physical floor.
 //
-// Example: CG_TRY(GpuSpec g, find_gpu("h200")); double ns = roofline(g, flops, bytes, "fp32").floor_ns;
+// Example: CG_TRY(GpuSpec g, find_gpu("h200")); double ns = roofline(g, flops, bytes,
+// "fp32").floor_ns;
 #pragma once
 
 #include <map>
@@ -17,9 +19,10 @@
 namespace cutegen {
 
 struct GpuSpec {
-  std::string id, name, arch;      // "h200", "NVIDIA H200", "sm_90a"
+  std::string id, name, arch;  // "h200", "NVIDIA H200", "sm_90a"
   int sms = 0;
-  int max_threads_per_block = 0, max_threads_per_sm = 0, max_blocks_per_sm = 0, registers_per_sm = 0;
+  int max_threads_per_block = 0, max_threads_per_sm = 0, max_blocks_per_sm = 0,
+      registers_per_sm = 0;
   int64_t shared_bytes_per_sm = 0, shared_bytes_per_block = 0, l2_bytes = 0, memory_bytes = 0;
   double clock_hz = 0, dram_bytes_per_s = 0, l2_bytes_per_s = 0, launch_ns = 0;
   std::map<std::string, double> flops_per_s;  // by math mode: "fp32", "tf32", "fp16", "bf16"
@@ -27,11 +30,16 @@ struct GpuSpec {
 
 struct Roofline {
   double compute_ns = 0, memory_ns = 0, floor_ns = 0;
-  std::string bound_by;  // "memory" | "compute" | "launch"
+  std::string bound_by;  // "memory" | "compute" | "launch" (the floor is below a launch's cost)
 };
 
 [[nodiscard]] Result<GpuSpec> find_gpu(const std::string& name);
+// The text of a GPU file; `name` is put into errors.
+[[nodiscard]] Result<GpuSpec> parse_gpu(const std::string& id, const std::string& text,
+                                        const std::string& name);
 [[nodiscard]] std::vector<std::string> known_gpus();
-[[nodiscard]] Roofline roofline(const GpuSpec& gpu, Flops flops, Bytes least_bytes, const std::string& math_mode);
+// math_mode: one of "fp32", "tf32", "fp16", "bf16".
+[[nodiscard]] Roofline roofline(const GpuSpec& gpu, Flops flops, Bytes least_bytes,
+                                const std::string& math_mode);
 
 }  // namespace cutegen

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// KernelProgram on disk, as JSON, and its id.
+#include "core/program.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "core/codec.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMaxPlan = size_t{1} << 20;
+constexpr size_t kMaxSource = size_t{1} << 20;
+
+std::string normalised(std::string text) {
+  return replace_all(replace_all(std::move(text), "\r\n", "\n"), "\r", "\n");
+}
+
+Result<void> check_source(const std::string& name, const std::string& text,
+                          const std::string& where) {
+  if (text.size() > kMaxSource)
+    return user_error(
+        fmt::format("'{}' has {} bytes; the limit is {}", name, text.size(), kMaxSource), where);
+  if (text.find('\0') != std::string::npos)
+    return user_error("'" + name + "' is not text", where, "sources hold no zero bytes");
+  return {};
+}
+
+// Sources and the plan's list must be the same set.
+Result<void> check_sources(const KernelProgram& program, const std::string& where) {
+  for (const std::string& name : program.plan.sources)
+    if (!program.sources.contains(name))
+      return user_error("the plan lists '" + name + "', which is not there", where);
+  if (program.sources.size() == program.plan.sources.size()) return {};
+  for (const auto& [name, text] : program.sources)
+    if (std::find(program.plan.sources.begin(), program.plan.sources.end(), name) ==
+        program.plan.sources.end())
+      return user_error("'" + name + "' is not in the plan's sources", where);
+  return {};
+}
+
+}  // namespace
+
+Result<KernelProgram> load_program(const std::filesystem::path& dir) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(dir, error))
+    return user_error("'" + dir.string() + "' is no folder", {},
+                      "give the folder that holds plan.json and its sources");
+  KernelProgram program;
+  std::filesystem::path plan = dir / "plan.json";
+  CG_TRY(std::string text, read_file(plan, kMaxPlan));
+  CG_TRY(program.plan, parse_plan(text, plan.string()));
+  for (size_t i = 0; i < program.plan.sources.size(); ++i) {
+    const std::string& name = program.plan.sources[i];
+    std::string where = fmt::format("{}#/sources/{}", plan.string(), i);
+    CG_TRY(std::string source, codec::at(read_file(dir / name, kMaxSource), where));
+    CG_CHECK(check_source(name, source, where));
+    program.sources[name] = std::move(source);
+  }
+  return program;
+}
+
+Result<void> save_program(const KernelProgram& program, const std::filesystem::path& dir) {
+  CG_CHECK(check_sources(program, dir.string()));
+  CG_CHECK(private_dir(dir));
+  for (const auto& [name, text] : program.sources) {
+    CG_CHECK(check_source_name(name, dir.string()));
+    CG_CHECK(write_file(dir / name, text));
+  }
+  return write_file(dir / "plan.json", dump_json(to_json(program.plan), 2) + "\n");
+}
+
+std::string program_id(const KernelProgram& program) {
+  Hasher hasher;
+  hasher.field("cutegen.program.v1").field(canonical_json(to_json(program.plan)));
+  for (const auto& [name, text] : program.sources) hasher.field(name).field(normalised(text));
+  return hasher.hex();
+}
+
+Json to_json(const KernelProgram& program) {
+  Json sources = Json::object();
+  for (const auto& [name, text] : program.sources) sources[name] = text;
+  return {{"schema", "cutegen.program.v1"}, {"plan", to_json(program.plan)}, {"sources", sources}};
+}
+
+Result<KernelProgram> program_from_json(const Json& json) {
+  ObjectReader r(json, "program#");
+  CG_CHECK(codec::check_schema(r, "cutegen.program.v1"));
+  KernelProgram program;
+  CG_TRY(Json plan, r.object("plan"));
+  CG_TRY(program.plan, plan_from_json(plan));
+  CG_TRY(Json sources, r.object("sources"));
+  ObjectReader s(sources, r.place("sources"));
+  for (const auto& [name, value] : sources.items()) {
+    CG_TRY(std::string text, s.string(name));
+    CG_CHECK(check_source(name, text, s.place(name)));
+    program.sources[name] = std::move(text);
+  }
+  CG_CHECK(r.finish());
+  CG_CHECK(check_sources(program, r.place("sources")));
+  return program;
+}
+
+}  // namespace cutegen
