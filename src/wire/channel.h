@@ -4,10 +4,14 @@
 //
 // Frame: 4-byte little-endian length, then UTF-8 JSON (an object, at most 64 MiB); descriptors (at
 // most 8) ride with the frame's first byte. Contract: send and receive honour the Context; a closed
-// peer is a world error "closed". call() sends a request and waits for the reply; a reply of the
-// form {"error": {kind, message, where, remedy}} comes back as that Error.
+// peer is a world error "closed" (is_closed). call() sends a request and waits for the reply; a
+// reply of the form {"error": {kind, message, where, remedy}} comes back as that Error. A channel
+// closes itself when the peer breaks the protocol or a call ends in the middle of a frame; a wait
+// that times out before the first byte leaves it usable. One thread sends and one receives at a
+// time.
 //
-// Example: CG_TRY(Frame f, channel.call(ctx, {{"schema","cutegen.runner.v1"},{"type","load"}}, fds));
+// Example: CG_TRY(Frame f, channel.call(ctx, {{"schema","cutegen.runner.v1"},{"type","load"}},
+// fds));
 #pragma once
 
 #include <span>
@@ -20,6 +24,10 @@
 
 namespace cutegen::wire {
 
+inline constexpr size_t kMaxFds = 8;
+inline constexpr size_t kMaxFrameBytes = size_t{64} << 20;
+inline constexpr const char* kClosedMessage = "closed";
+
 struct Frame {
   Json body;
   std::vector<UniqueFd> fds;
@@ -31,9 +39,11 @@ class Channel {
   explicit Channel(UniqueFd socket);
   [[nodiscard]] static Result<std::pair<Channel, Channel>> make_pair();
 
-  [[nodiscard]] Result<void> send(const Context& ctx, const Json& body, std::span<const int> fds = {});
+  [[nodiscard]] Result<void> send(const Context& ctx, const Json& body,
+                                  std::span<const int> fds = {});
   [[nodiscard]] Result<Frame> receive(const Context& ctx);
-  [[nodiscard]] Result<Frame> call(const Context& ctx, const Json& body, std::span<const int> fds = {});
+  [[nodiscard]] Result<Frame> call(const Context& ctx, const Json& body,
+                                   std::span<const int> fds = {});
   [[nodiscard]] Result<void> send_error(const Context& ctx, const Error& error);
   [[nodiscard]] int fd() const { return socket_.get(); }
   void close() { socket_.reset(); }
@@ -43,6 +53,7 @@ class Channel {
   UniqueFd socket_;
 };
 
+[[nodiscard]] bool is_closed(const Error& error);
 [[nodiscard]] Json to_json(const Error& error);
 [[nodiscard]] Error error_from_json(const Json& json);
 
