@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the end-to-end tests share: running the built programs, and looking for what they leave.
+
+Each test runs in a folder of its own with a home of its own. After every test no process may be
+left: this process makes itself the reaper of all that it starts, so that nothing escapes the count.
+
+Example:
+    class MyTest(harness.Case):
+        def test_x(self):
+            result = self.cutegen("describe", self.write("t.py", TEXT), "--json")
+            self.assert_code(result, 0)
+"""
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(os.environ.get("CUTEGEN_SHARE", Path(__file__).resolve().parents[2]))
+BIN = Path(os.environ.get("CUTEGEN_BIN", ROOT / "build/release/bin"))
+PR_SET_CHILD_SUBREAPER = 36
+ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+ADD = '''import torch
+import torch.nn as nn
+
+size = 4096
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x) + 1.0
+
+
+def get_inputs():
+    return [torch.randn(64, size)]
+
+
+def get_init_inputs():
+    return []
+'''
+
+
+class Result:
+    """How a command ended."""
+
+    def __init__(self, command, code, out, err, seconds):
+        self.command, self.code, self.out, self.err = command, code, out, err
+        self.seconds = seconds
+
+    def json(self):
+        return json.loads(self.out)
+
+    def __str__(self):
+        return (f"$ {' '.join(self.command)}\nexit {self.code} after {self.seconds:.1f} s\n"
+                f"--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-3000:]}")
+
+
+def parents():
+    """The (pid, parent, state, name) of every process."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            text = (entry / "stat").read_text()
+        except (OSError, UnicodeDecodeError):
+            continue
+        name, rest = text[text.index("(") + 1:text.rindex(")")], text[text.rindex(")") + 2:].split()
+        found.append((int(entry.name), int(rest[1]), rest[0], name))
+    return found
+
+
+def descendants(ancestor):
+    """The {pid: name} of the live processes below one, zombies apart."""
+    table, below, grown = parents(), {ancestor: ""}, True
+    while grown:
+        grown = False
+        for pid, parent, _, name in table:
+            if parent in below and pid not in below:
+                below[pid] = name
+                grown = True
+    dead = {pid for pid, _, state, _ in table if state in "ZX"}
+    return {pid: name for pid, name in below.items() if pid != ancestor and pid not in dead}
+
+
+def reap():
+    """Collects dead orphans that fell to this process."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def wait_for_none(seconds=5.0):
+    """What is still running below this process after a while."""
+    end = time.monotonic() + seconds
+    while True:
+        reap()
+        left = descendants(os.getpid())
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.02)
+
+
+class Case(unittest.TestCase):
+    """A test in its own folder that leaves no process."""
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="cutegen-e2e-"))
+        self.home = self.folder / "home"
+        self.home.mkdir()
+
+    def tearDown(self):
+        left = wait_for_none()
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.assertEqual(left, {}, "processes were left running")
+
+    def environment(self, **more):
+        """A plain environment. The compile cache is shared by all tests, as users' runs share it."""
+        env = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON")
+               if name in os.environ}
+        env.update(HOME=str(self.home), CUTEGEN_SHARE=str(ROOT), CUTEGEN_BIN=str(BIN),
+                   XDG_CACHE_HOME=str(BIN.parent / "e2e-cache"))
+        env.update(more)
+        return env
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            content = content.encode()
+        path.write_bytes(content)
+        return str(path)
+
+    def start(self, *arguments, env=None, **settings):
+        """The running command, with pipes; the caller ends it."""
+        command = [str(BIN / "cutegen"), *map(str, arguments)]
+        settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                    "stderr": subprocess.PIPE, "cwd": self.folder, **settings}
+        return subprocess.Popen(command, env=self.environment(**(env or {})), **settings)
+
+    def cutegen(self, *arguments, timeout=120, env=None, **settings):
+        """Runs a command to its end. A command that does not end is a failure."""
+        began = time.monotonic()
+        process = self.start(*arguments, env=env, **settings)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.fail(f"did not end in {timeout} s: {arguments}\n{(err or b'').decode(errors='replace')}")
+        text = [(part or b"").decode(errors="replace") for part in (out, err)]
+        return Result(process.args, process.returncode, *text, time.monotonic() - began)
+
+    def assert_code(self, result, code):
+        self.assertEqual(result.code, code, str(result))
+
+    def assert_error(self, result, code, *parts):
+        """An expected failure: its code, one line that says the parts, no trace of a crash."""
+        self.assert_code(result, code)
+        lines = [line for line in result.err.splitlines() if "error: " in line]
+        self.assertEqual(len(lines), 1, "wanted one line of error\n" + str(result))
+        for part in parts:
+            self.assertRegex(lines[0].lower(), part.lower(), str(result))
+        for word in ("Traceback", "terminate called", "Segmentation", "assertion"):
+            self.assertNotIn(word, result.err, str(result))
+        self.assertLess(len(lines[0]), 1000, "the line is too long\n" + str(result))
+
+
+def main():
+    if not (BIN / "cutegen").exists():
+        sys.exit(f"no program {BIN}/cutegen: build first, or set CUTEGEN_BIN")
+    unittest.main(verbosity=2)
