@@ -38,22 +38,32 @@ const Row& row(DType dtype) {
 
 }  // namespace
 
-size_t size_of(DType dtype) { return row(dtype).size; }
-const char* to_string(DType dtype) { return row(dtype).name; }
-const char* torch_name(DType dtype) { return row(dtype).torch; }
-bool is_floating(DType dtype) { return row(dtype).floating; }
+size_t size_of(DType dtype) {
+  return row(dtype).size;
+}
+const char* to_string(DType dtype) {
+  return row(dtype).name;
+}
+const char* torch_name(DType dtype) {
+  return row(dtype).torch;
+}
+bool is_floating(DType dtype) {
+  return row(dtype).floating;
+}
 
 Result<DType> dtype_from_name(std::string_view name) {
   for (const Row& r : kRows)
     if (name == r.name || name == r.torch) return r.dtype;
-  return user_error("unknown dtype '" + std::string(name) + "'", {}, "one of f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool");
+  return user_error("unknown dtype '" + std::string(name) + "'", {},
+                    "one of f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool");
 }
 
 Result<int64_t> element_count(const Shape& shape) {
   int64_t n = 1;
   for (int64_t d : shape) {
     if (d < 0) return user_error("negative size in shape " + to_string(shape));
-    if (__builtin_mul_overflow(n, d, &n)) return user_error("shape " + to_string(shape) + " overflows");
+    if (__builtin_mul_overflow(n, d, &n))
+      return user_error("shape " + to_string(shape) + " overflows");
   }
   return n;
 }

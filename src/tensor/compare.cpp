@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <limits>
+
+#include "tensor/half.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kReach = 32;  // the window is the element and 32 neighbours to either side
+
+enum class Class { finite, nan, plus, minus };
+
+Class class_of(double v) {
+  if (std::isnan(v)) return Class::nan;
+  if (std::isinf(v)) return v > 0 ? Class::plus : Class::minus;
+  return Class::finite;
+}
+
+// 0 when `value` is accepted, else the ratio by which it is off (infinity for a wrong class).
+double miss(const Expected& e, size_t i, double value) {
+  constexpr double kWrongClass = std::numeric_limits<double>::infinity();
+  DType dtype = e.spec.dtype;
+  double truth = e.truth[i], native = e.native[i], tolerance = e.tolerance[i];
+  Class got = class_of(value);
+  if (got == Class::finite && std::isfinite(truth)) {
+    double ratio = std::abs(value - truth) / tolerance;
+    return ratio <= 1 ? 0 : ratio;
+  }
+  Class want = class_of(round_to(dtype, truth)), other = class_of(native);
+  if (got == Class::finite)  // truth is not finite; the native reference may be
+    return other == Class::finite && std::abs(value - native) <= tolerance ? 0 : kWrongClass;
+  if (got == want || got == other) return 0;
+  bool near_overflow = got != Class::nan && std::isfinite(truth) &&
+                       std::abs(truth) + tolerance > largest_finite(dtype) &&
+                       (truth > 0) == (got == Class::plus);
+  return near_overflow ? 0 : kWrongClass;
+}
+
+bool is_poison(std::span<const std::byte> output, size_t at, size_t bytes, const Poison& poison) {
+  for (size_t b = at; b < at + bytes; ++b)
+    if (output[b] != poison[b % poison.size()]) return false;
+  return true;
+}
+
+void mark(Judgement& j, size_t i) {
+  if (j.is_wrong.empty()) j.is_wrong.assign(static_cast<size_t>(j.elements), 0);
+  j.is_wrong[i] = 1;
+  ++j.wrong;
+}
+
+}  // namespace
+
+std::vector<double> smooth_by_magnitude(std::span<const double> key, std::span<const double> values,
+                                        size_t reach) {
+  struct Ranked {
+    double key;
+    uint32_t index;
+  };
+  std::vector<Ranked> order;
+  order.reserve(key.size());
+  for (size_t i = 0; i < key.size(); ++i)
+    if (!std::isnan(key[i])) order.push_back({std::abs(key[i]), static_cast<uint32_t>(i)});
+  std::sort(order.begin(), order.end(), [](const Ranked& a, const Ranked& b) {
+    return a.key != b.key ? a.key < b.key : a.index < b.index;
+  });
+  std::vector<double> out(values.begin(), values.end());
+  std::deque<size_t> window;  // ranks with falling values: the front is the maximum
+  for (size_t rank = 0, next = 0; rank < order.size(); ++rank) {
+    for (; next < order.size() && next <= rank + reach; ++next) {
+      while (!window.empty() && values[order[window.back()].index] <= values[order[next].index])
+        window.pop_back();
+      window.push_back(next);
+    }
+    while (window.front() + reach < rank) window.pop_front();
+    out[order[rank].index] = values[order[window.front()].index];
+  }
+  return out;
+}
+
+Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<double> native,
+                       std::span<const double> sensitivity, ToleranceRule rule) {
+  CG_ASSERT(truth.size() == native.size());
+  CG_ASSERT(sensitivity.empty() || sensitivity.size() == truth.size());
+  Expected e{std::move(spec), std::move(truth), std::move(native), {}};
+  if (!is_floating(e.spec.dtype)) return e;
+  size_t n = e.truth.size();
+  std::vector<double> error(n, 0);
+  for (size_t i = 0; i < n; ++i) {
+    double d = std::abs(e.native[i] - e.truth[i]);
+    if (std::isfinite(d)) error[i] = d;
+  }
+  e.tolerance = smooth_by_magnitude(e.truth, error, kReach);
+  double eps = std::max(rule.eps, half_ulp(e.spec.dtype));
+  double least = smallest_normal(e.spec.dtype);
+  for (size_t i = 0; i < n; ++i) {
+    double size = std::isfinite(e.truth[i])    ? std::abs(e.truth[i])
+                  : std::isfinite(e.native[i]) ? std::abs(e.native[i])
+                                               : 0.0;
+    double scale = std::max(e.tolerance[i], eps * size);
+    if (!sensitivity.empty() && std::isfinite(sensitivity[i]))
+      scale = std::max(scale, std::abs(sensitivity[i]));
+    e.tolerance[i] = rule.factor * scale + least;
+  }
+  return e;
+}
+
+Judgement judge(const Expected& e, std::span<const std::byte> output, const Poison* poison) {
+  DType dtype = e.spec.dtype;
+  size_t step = size_of(dtype), n = e.truth.size();
+  CG_ASSERT(output.size() == n * step);
+  Judgement j;
+  j.elements = static_cast<int64_t>(n);
+  bool floating = is_floating(dtype);
+  for (size_t i = 0; i < n; ++i) {
+    double value = load_double(dtype, output.data() + i * step);
+    double ratio = 0;
+    if (floating) {
+      ratio = miss(e, i, value);
+    } else if (dtype == DType::boolean) {
+      ratio = (value != 0) == (e.truth[i] != 0) && value <= 1 ? 0 : 2;
+    } else {
+      ratio = value == e.truth[i] || value == e.native[i] ? 0 : 2;
+    }
+    if (ratio == 0) continue;
+    mark(j, i);
+    if (std::isnan(value)) ++j.nan;
+    if (value == 0) ++j.zero;
+    if (std::isfinite(ratio)) j.worst_ratio = std::max(j.worst_ratio, ratio);
+    if (poison && is_poison(output, i * step, step, *poison)) ++j.unwritten;
+  }
+  return j;
+}
+
+int64_t count_not_close(const Expected& e, std::span<const std::byte> output, double tolerance) {
+  size_t step = size_of(e.spec.dtype), n = e.truth.size();
+  CG_ASSERT(output.size() == n * step);
+  int64_t bad = 0;
+  for (size_t i = 0; i < n; ++i) {
+    double y = load_double(e.spec.dtype, output.data() + i * step), r = e.native[i];
+    bool same = y == r || (std::isnan(y) && std::isnan(r));
+    if (!same && !(std::abs(y - r) <= tolerance + tolerance * std::abs(r))) ++bad;
+  }
+  return bad;
+}
+
+}  // namespace cutegen
