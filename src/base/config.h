@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Config: settings of the command line tool, each with the place its value comes from.
+//
+// Contract: flag > environment (CUTEGEN_DEVICE) > ./cutegen.toml > the user's file
+// (~/.config/cutegen/config.toml) > default. Unknown keys and values of a wrong type or range are
+// user errors that name the place. Values are kept as text and are valid once load() has accepted
+// them.
+//
+// Example:
+//   CG_TRY(Config c, Config::load({.flags = {{"device", "sim:a100"}}}));
+//   c.text("device"); c.setting("device").source;  // "sim:a100", "flag --device"
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace cutegen {
+
+struct ConfigSources {
+  std::map<std::string, std::string> flags = {};                       // by key: "device"
+  std::optional<std::map<std::string, std::string>> environment = {};  // default: the process's
+  std::filesystem::path project_file = "cutegen.toml";                 // need not exist
+  std::filesystem::path user_file = {};  // default: $XDG_CONFIG_HOME or ~/.config
+};
+
+class Config {
+ public:
+  struct Setting {
+    std::string key, value, source, meaning;
+  };
+  [[nodiscard]] static Result<Config> load(const ConfigSources& sources);
+
+  // The key must be one of settings(); the type the one it was declared with.
+  [[nodiscard]] const Setting& setting(const std::string& key) const;
+  [[nodiscard]] const std::string& text(const std::string& key) const { return setting(key).value; }
+  [[nodiscard]] int64_t integer(const std::string& key) const;
+  [[nodiscard]] bool boolean(const std::string& key) const;
+  [[nodiscard]] const std::vector<Setting>& settings() const { return settings_; }
+  // {"device": {"value": ..., "source": ...}, ...}: what opens the journal.
+  [[nodiscard]] Json json() const;
+
+ private:
+  std::vector<Setting> settings_;
+};
+
+}  // namespace cutegen
