@@ -4,8 +4,11 @@
 // Contract: spawn passes only the listed descriptors and environment; `isolation` asks for
 // namespaces (user, net, pid, ipc, mount view), seccomp and rlimits; what could be had is in
 // Child::grade (never an error unless spec.required). Children die with their parent
-// (PR_SET_PDEATHSIG) and are killed as a group. harden_self applies the in-process part (no new
-// privileges, seccomp, rlimits), for forked children of the compile server.
+// (a supervisor process watches a pipe from us) and are killed as a group. The mount view is the
+// whole file system read-only, with an empty private /tmp and /dev/shm; the program's own folder,
+// cwd, share_dir() and `readable` stay visible where they lie in /tmp. stdout goes with stderr
+// unless listed in fds. harden_self applies the in-process part (no new privileges, seccomp without
+// exec, rlimits), for forked children of the compile server.
 //
 // Example:
 //   SpawnSpec s{.argv = {runner, "--fd", "3"}, .fds = {{socket, 3}}}; CG_TRY(Child c, spawn(s));
@@ -26,14 +29,14 @@
 namespace cutegen::sandbox {
 
 struct Limits {
-  int64_t memory_bytes = 0;   // RLIMIT_AS (never for CUDA processes); 0 = none
+  int64_t memory_bytes = 0;  // RLIMIT_AS (never for CUDA processes); 0 = none
   int64_t cpu_seconds = 0, file_bytes = -1, open_files = 0, processes = 0;  // 0 / -1 = unchanged
 };
 
 struct Isolation {
   bool namespaces = false;  // own user, mount (read-only view, private /tmp), pid, ipc, uts
   bool no_network = false;  // own empty network namespace
-  bool seccomp = false;     // deny sockets, ptrace, mount, bpf, keyctl, exec ...
+  bool seccomp = false;     // deny ptrace, mount, bpf, keyctl ...; sockets if no_network
   bool deny_fork = false;   // with seccomp: no new processes or threads
   bool deny_open = false;   // with seccomp: no opening of files for writing
 };
@@ -46,13 +49,14 @@ struct Grade {
 
 struct SpawnSpec {
   std::vector<std::string> argv;
-  std::vector<std::string> env;                // "NAME=value", the whole environment
-  std::string cwd;
-  std::vector<std::pair<int, int>> fds;        // (ours, theirs); stdin is /dev/null
-  bool capture_stderr = true;                  // else inherited
+  std::vector<std::string> env;          // "NAME=value", the whole environment
+  std::string cwd;                       // empty: / in a mount view, else the caller's
+  std::vector<std::string> readable;     // kept visible though below the private /tmp
+  std::vector<std::pair<int, int>> fds;  // (ours, theirs); stdin is /dev/null
+  bool capture_stderr = true;            // else inherited
   Limits limits;
   Isolation isolation;
-  bool required = false;                       // fail when the isolation cannot be had in full
+  bool required = false;  // fail when the isolation cannot be had in full
 };
 
 struct ExitStatus {
@@ -64,15 +68,15 @@ struct ExitStatus {
 
 class Child {
  public:
-  Child() = default;
+  Child();
   ~Child();  // kills and reaps
   Child(Child&&) noexcept;
   Child& operator=(Child&&) noexcept;
   [[nodiscard]] pid_t pid() const;
   [[nodiscard]] bool running();
   [[nodiscard]] Result<ExitStatus> wait(const Context& ctx);
-  void kill();                                     // SIGKILL to the group, then reap
-  [[nodiscard]] std::string error_text() const;    // captured stderr, last 64 KiB, sanitised
+  void kill();                                   // SIGKILL to the group, then reap
+  [[nodiscard]] std::string error_text() const;  // captured stderr, last 64 KiB, sanitised
   [[nodiscard]] const Grade& grade() const;
 
  private:
@@ -86,7 +90,8 @@ class Child {
 [[nodiscard]] Grade harden_self(const Limits& limits, const Isolation& isolation);
 // What spawn could hold on this machine (runs a probe child once).
 [[nodiscard]] Grade probe();
-// The caller's environment without keys, tokens and loader tricks: PATH, HOME, LANG, TMPDIR, CUDA_*.
+// The caller's environment without keys, tokens and loader tricks: PATH, HOME, LANG, TMPDIR,
+// CUDA_*.
 [[nodiscard]] std::vector<std::string> scrubbed_environment();
 
 }  // namespace cutegen::sandbox

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launch: the half of spawn that runs between clone and exec, in two processes.
+//
+// The supervisor is cloned from the caller, is process 1 of the new pid namespace where there is
+// one, sets up the mount view, starts the program, drains its stderr into the shared page, and ends
+// everything when the program ends or the caller dies (the lifeline closes). The program's process
+// applies limits, drops capabilities, installs the seccomp filter and execs.
+// Contract: run_supervisor is called in a freshly cloned process of a threaded program, so it and
+// all it calls use nothing but system calls: no allocation, no locks. Everything is in the Plan.
+#pragma once
+
+#include <linux/filter.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sandbox/sandbox.h"
+
+namespace cutegen::sandbox {
+
+// What can go wrong on the way to exec; the errno of each is kept in the shared page.
+enum Step : int {
+  kStepIds,
+  kStepProc,
+  kStepProcessLimit,
+  kStepReadOnly,
+  kStepTmp,
+  kStepReadable,
+  kStepRlimit,
+  kStepCapabilities,
+  kStepSeccomp,
+  kStepDescriptors,
+  kStepFolder,
+  kStepStart,
+  kStepExec,
+  kStepCount
+};
+const char* to_string(Step step);
+
+inline constexpr size_t kErrorBytes = size_t{64} << 10;
+
+// Lies in memory shared by caller, supervisor and (until it execs) the program.
+struct SharedPage {
+  std::atomic<int> ended;  // status and max_rss_kb are valid
+  int status;
+  long max_rss_kb;
+  std::atomic<pid_t> program;  // in the supervisor's pid namespace
+  std::atomic<int> errors[kStepCount];
+  std::atomic<uint64_t> written;  // bytes of stderr so far; the ring keeps the last kErrorBytes
+  char ring[kErrorBytes];
+};
+
+struct RlimitValue {
+  int resource;
+  rlimit value;
+};
+
+// A folder or file that stays visible under the private /tmp.
+struct Readable {
+  std::string path;
+  bool is_folder = false;
+  std::vector<std::string> parents;  // folders to make first, outermost first
+};
+
+struct Plan {
+  std::vector<char*> argv, env;
+  std::string program, cwd;
+  std::vector<std::pair<int, int>> fds;
+  bool capture_stderr = true;
+  std::vector<RlimitValue> limits;
+  std::vector<sock_filter> filter;
+  bool drop_capabilities = false;
+  int clone_flags = 0;  // the namespaces of this attempt
+  bool mount_view = false;
+  std::string id_map, group_map;  // lines for /proc/self/uid_map and gid_map
+  std::string process_limit;      // for the namespace's pid_max; empty = none
+  std::vector<Readable> readable;
+  SharedPage* shared = nullptr;
+  int lifeline = -1, setup = -1, stderr_read = -1, stderr_write = -1;
+};
+
+// fork() without the C library's handlers, into new namespaces; sets *pidfd in the parent.
+[[nodiscard]] pid_t raw_clone(int flags, int* pidfd);
+[[noreturn]] void run_supervisor(Plan& plan);
+
+// filter.cpp: the seccomp program for an isolation; empty when libseccomp refuses.
+[[nodiscard]] std::vector<sock_filter> seccomp_program(const Isolation& isolation, bool deny_exec);
+// 0 or an errno. System calls only.
+[[nodiscard]] int install_filter(std::vector<sock_filter>& filter);
+[[nodiscard]] std::vector<RlimitValue> limit_values(const Limits& limits);
+[[nodiscard]] int apply_limits(const std::vector<RlimitValue>& limits);
+
+}  // namespace cutegen::sandbox

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sandbox/sandbox.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "base/text.h"
+#include "sandbox/launch.h"
+
+namespace cutegen::sandbox {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kNamespaces = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+
+struct SharedMemory {
+  SharedMemory()
+      : page(static_cast<SharedPage*>(::mmap(nullptr, sizeof(SharedPage), PROT_READ | PROT_WRITE,
+                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    CG_ASSERT(page != MAP_FAILED);
+  }
+  ~SharedMemory() { ::munmap(page, sizeof(SharedPage)); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedPage* page;
+};
+
+// The parent's end of a started child: what State needs.
+struct Started {
+  pid_t supervisor = -1;
+  UniqueFd pidfd, lifeline;
+  std::unique_ptr<SharedMemory> shared;
+};
+
+struct Pipe {
+  UniqueFd read, write;
+};
+
+Result<Pipe> make_pipe() {
+  int fds[2];
+  if (::pipe2(fds, O_CLOEXEC) != 0) return errno_error("pipe");
+  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+Result<std::string> find_program(const std::string& name) {
+  std::error_code error;
+  if (name.find('/') != std::string::npos) {
+    fs::path path = fs::absolute(name, error);
+    if (!fs::exists(path, error)) return world_error("there is no program '" + name + "'");
+    return path.string();
+  }
+  const char* path = std::getenv("PATH");
+  for (const std::string& dir : split(path ? path : "/usr/bin:/bin", ':'))
+    if (!dir.empty() && ::access((dir + "/" + name).c_str(), X_OK) == 0) return dir + "/" + name;
+  return world_error("there is no program '" + name + "' on the PATH");
+}
+
+// What must stay visible although it lies in /tmp: the program with its libraries, its folder, our
+// own files, and what the caller named.
+std::vector<Readable> readable_below_tmp(const SpawnSpec& spec, const std::string& program) {
+  std::vector<fs::path> wanted(spec.readable.begin(), spec.readable.end());
+  std::error_code error;
+  for (const fs::path& p : {fs::path(program), fs::canonical(program, error)}) {
+    fs::path dir = p.parent_path();
+    wanted.push_back(dir.filename() == "bin" ? dir.parent_path() : dir);
+  }
+  if (auto share = share_dir()) wanted.push_back(*share);
+  if (!spec.cwd.empty()) wanted.emplace_back(spec.cwd);
+  std::vector<Readable> out;
+  for (const fs::path& p : wanted) {
+    fs::path path = fs::weakly_canonical(p, error);
+    std::string text = path.string();
+    if (!text.starts_with("/tmp/") && !text.starts_with("/dev/shm/")) continue;
+    Readable r{text, fs::is_directory(path, error), {}};
+    for (fs::path up = path.parent_path(); up.has_relative_path(); up = up.parent_path())
+      r.parents.insert(r.parents.begin(), up.string());
+    if (fs::exists(path, error)) out.push_back(std::move(r));
+  }
+  // Outer folders first, so that an inner one is mounted on top and not hidden.
+  std::sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.path < b.path; });
+  auto same = [](auto& a, auto& b) { return a.path == b.path; };
+  out.erase(std::unique(out.begin(), out.end(), same), out.end());
+  return out;
+}
+
+Plan make_plan(const SpawnSpec& spec, const std::string& program) {
+  Plan plan;
+  plan.program = program;
+  plan.cwd = !spec.cwd.empty() ? spec.cwd : spec.isolation.namespaces ? "/" : ".";
+  for (const std::string& a : spec.argv) plan.argv.push_back(const_cast<char*>(a.c_str()));
+  for (const std::string& e : spec.env) plan.env.push_back(const_cast<char*>(e.c_str()));
+  plan.argv.push_back(nullptr);
+  plan.env.push_back(nullptr);
+  plan.fds = spec.fds;
+  plan.capture_stderr = spec.capture_stderr;
+  plan.limits = limit_values(spec.limits);
+  const Isolation& want = spec.isolation;
+  plan.drop_capabilities = want.namespaces || want.no_network || want.seccomp;
+  if (want.seccomp) plan.filter = seccomp_program(want, false);
+  if (want.namespaces) {
+    plan.readable = readable_below_tmp(spec, program);
+    // The kernel takes no pid_max below 301; it is the only process limit that holds for root.
+    if (spec.limits.processes > 0)
+      plan.process_limit = std::to_string(std::max<int64_t>(301, spec.limits.processes));
+  }
+  auto line = [](unsigned id) { return std::to_string(id) + " " + std::to_string(id) + " 1\n"; };
+  plan.id_map = line(::geteuid());
+  plan.group_map = line(::getegid());
+  return plan;
+}
+
+// Namespaces to try, best first; the last one asks for none.
+std::vector<int> attempts(const Isolation& want) {
+  int all = (want.namespaces ? kNamespaces : 0) | (want.no_network ? CLONE_NEWNET : 0);
+  std::vector<int> out;
+  if (all) out.push_back(all | CLONE_NEWUSER);
+  if (all && ::geteuid() == 0) out.push_back(all);  // user namespaces may be switched off
+  if (want.namespaces && want.no_network) out.push_back(CLONE_NEWUSER | CLONE_NEWNET);
+  out.push_back(0);
+  return out;
+}
+
+Result<Started> start(Plan& plan) {
+  Started out;
+  out.shared = std::make_unique<SharedMemory>();
+  CG_TRY(Pipe life, make_pipe());
+  CG_TRY(Pipe setup, make_pipe());
+  Pipe errors;
+  if (plan.capture_stderr) {
+    CG_TRY(errors, make_pipe());
+    ::fcntl(errors.read.get(), F_SETFL, O_NONBLOCK);
+  }
+  plan.shared = out.shared->page;
+  plan.lifeline = life.read.get();
+  plan.setup = setup.write.get();
+  plan.stderr_read = errors.read.get();
+  plan.stderr_write = errors.write.get();
+
+  sigset_t all, before;  // no handler of ours may run in the clone
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  int pidfd = -1;
+  pid_t parent_life = life.write.release();
+  pid_t pid = raw_clone(plan.clone_flags, &pidfd);
+  if (pid == 0) {
+    ::close(parent_life);
+    run_supervisor(plan);
+  }
+  int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  out.lifeline = UniqueFd(parent_life);
+  errno = error;
+  if (pid < 0) return errno_error("starting a process");
+  out.supervisor = pid;
+  out.pidfd = UniqueFd(pidfd);
+  setup.write.reset();
+  char byte;  // ends when the program has exec'ed or died
+  while (::read(setup.read.get(), &byte, 1) < 0 && errno == EINTR) continue;
+  return out;
+}
+
+void reap_supervisor(const Started& started) {
+  siginfo_t info{};
+  while (::waitid(P_PIDFD, static_cast<id_t>(started.pidfd.get()), &info, WEXITED) != 0)
+    if (errno != EINTR) break;
+}
+
+Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared) {
+  const Isolation& want = spec.isolation;
+  std::vector<std::string> missing;
+  auto holds = [&](std::initializer_list<Step> steps) {
+    bool ok = true;
+    for (Step s : steps)
+      if (int error = shared.errors[s]) {
+        missing.push_back(std::string(to_string(s)) + ": " + std::strerror(error));
+        ok = false;
+      }
+    return ok;
+  };
+  Grade g;
+  bool seccomp = want.seccomp && holds({kStepSeccomp, kStepCapabilities});
+  if (want.seccomp && plan.filter.empty()) {
+    seccomp = false;
+    missing.emplace_back("seccomp: libseccomp refused the filter");
+  }
+  if (want.namespaces) {
+    bool have = plan.clone_flags & CLONE_NEWNS;
+    if (!have) missing.emplace_back("namespaces: refused by the kernel");
+    g.held["namespaces"] =
+        holds({kStepIds, kStepReadOnly, kStepTmp, kStepProc, kStepReadable}) && have;
+  }
+  if (want.no_network) {
+    g.held["network"] = (plan.clone_flags & CLONE_NEWNET) || seccomp;
+    if (!g.held["network"]) missing.emplace_back("network: namespace refused");
+  }
+  if (want.seccomp) g.held["seccomp"] = seccomp;
+  const Limits& l = spec.limits;
+  if (l.memory_bytes > 0 || l.cpu_seconds > 0 || l.file_bytes >= 0 || l.open_files > 0 ||
+      l.processes > 0) {
+    g.held["rlimits"] = holds({kStepRlimit});
+    bool root = ::geteuid() == 0;  // RLIMIT_NPROC does not bind it
+    if (root && l.processes > 0 && (plan.clone_flags & CLONE_NEWPID) == 0) {
+      g.held["rlimits"] = false;
+      missing.emplace_back("the process limit: does not bind root without a pid namespace");
+    } else if (root && l.processes > 0) {
+      g.held["rlimits"] = holds({kStepProcessLimit}) && g.held["rlimits"];
+    }
+  }
+  auto held = std::count_if(g.held.begin(), g.held.end(), [](auto& kv) { return kv.second; });
+  bool every = held == static_cast<int64_t>(g.held.size());
+  g.label = held == 0 ? "none" : every ? "full" : "partial";
+  g.missing = join(missing, "; ");
+  return g;
+}
+
+// The error that kept the program from starting, if any.
+Result<void> check_started(const Plan& plan, const SharedPage& shared) {
+  for (Step s : {kStepStart, kStepDescriptors, kStepFolder, kStepExec})
+    if (int error = shared.errors[s])
+      return world_error("cannot start '" + plan.program + "': " + to_string(s) + ": " +
+                         std::strerror(error) + (s == kStepFolder ? " (" + plan.cwd + ")" : ""));
+  return {};
+}
+
+// The program's pid in our own namespace.
+pid_t outer_pid(pid_t supervisor, int clone_flags, pid_t inner) {
+  if (!(clone_flags & CLONE_NEWPID)) return inner;
+  std::string me = std::to_string(supervisor);
+  std::ifstream children("/proc/" + me + "/task/" + me + "/children");
+  pid_t pid = 0;
+  return children >> pid ? pid : supervisor;
+}
+
+}  // namespace
+
+struct Child::State {
+  Started started;
+  bool pid_namespace = false;
+  pid_t program = -1;
+  Grade grade;
+  bool reaped = false;
+  ExitStatus status;
+
+  void reap() {
+    reap_supervisor(started);
+    reaped = true;
+    const SharedPage& s = *started.shared->page;
+    if (!s.ended) {  // the supervisor was killed, and the program with it
+      status.signal = SIGKILL;
+      return;
+    }
+    status.exited = WIFEXITED(s.status);
+    status.code = status.exited ? WEXITSTATUS(s.status) : 0;
+    status.signal = status.exited ? 0 : WTERMSIG(s.status);
+    status.max_rss_bytes = int64_t{s.max_rss_kb} * 1024;
+  }
+
+  // True when the supervisor ended within the time.
+  bool wait_for(Nanoseconds time) {
+    if (reaped) return true;
+    pollfd p{started.pidfd.get(), POLLIN, 0};
+    auto ms = std::chrono::ceil<std::chrono::milliseconds>(time).count();
+    if (::poll(&p, 1, static_cast<int>(std::min<int64_t>(ms, 3'600'000))) <= 0) return false;
+    reap();
+    return true;
+  }
+};
+
+Child::Child() = default;
+Child::~Child() {
+  kill();
+}
+Child::Child(Child&&) noexcept = default;
+
+Child& Child::operator=(Child&& o) noexcept {
+  std::swap(state_, o.state_);  // the other one kills what was ours
+  return *this;
+}
+
+pid_t Child::pid() const {
+  return state_ ? state_->program : -1;
+}
+
+bool Child::running() {
+  return state_ && !state_->wait_for(Nanoseconds{0});
+}
+
+Result<ExitStatus> Child::wait(const Context& ctx) {
+  CG_ASSERT(state_ != nullptr);
+  for (;;) {
+    Nanoseconds most = std::chrono::hours(1);
+    if (ctx.stop().stop_possible()) most = std::chrono::milliseconds(20);
+    if (state_->wait_for(ctx.remaining(most))) return state_->status;
+    CG_CHECK(ctx.check("waiting for a child process"));
+  }
+}
+
+void Child::kill() {
+  if (!state_ || state_->reaped) return;
+  pid_t program = state_->started.shared->page->program;
+  // In a pid namespace the death of process 1 ends all; else the program's group goes first, and
+  // the supervisor reaps it and ends by itself.
+  if (!state_->pid_namespace && program > 0 && !state_->started.shared->page->ended) {
+    ::kill(-program, SIGKILL);
+    state_->started.lifeline.reset();
+    if (state_->wait_for(std::chrono::milliseconds(500))) return;
+  }
+  ::syscall(SYS_pidfd_send_signal, state_->started.pidfd.get(), SIGKILL, nullptr, 0);
+  state_->reap();
+}
+
+std::string Child::error_text() const {
+  if (!state_) return {};
+  const SharedPage& s = *state_->started.shared->page;
+  uint64_t end = s.written, begin = end > kErrorBytes ? end - kErrorBytes : 0;
+  std::string text;
+  for (uint64_t i = begin; i < end; ++i) text += s.ring[i % kErrorBytes];
+  return sanitize(text, kErrorBytes);
+}
+
+const Grade& Child::grade() const {
+  CG_ASSERT(state_ != nullptr);
+  return state_->grade;
+}
+
+Result<Child> spawn(const SpawnSpec& spec) {
+  CG_ASSERT(!spec.argv.empty());
+  CG_TRY(std::string program, find_program(spec.argv[0]));
+  Plan plan = make_plan(spec, program);
+  Result<Started> started = world_error("not tried");
+  for (int flags : attempts(spec.isolation)) {
+    plan.clone_flags = flags;
+    plan.mount_view = flags & CLONE_NEWNS;
+    started = start(plan);
+    // Without a mapping of ids nothing works inside: go on with less.
+    if (started && (flags == 0 || started->shared->page->errors[kStepIds] == 0)) break;
+    if (!started && flags == 0) return fail(started.error());
+    if (started) reap_supervisor(*started);
+  }
+  Child child;
+  child.state_ = std::make_unique<Child::State>();
+  Child::State& s = *child.state_;
+  s.started = std::move(*started);
+  s.pid_namespace = plan.clone_flags & CLONE_NEWPID;
+  const SharedPage& shared = *s.started.shared->page;
+  s.grade = grade_of(spec, plan, shared);
+  CG_CHECK(check_started(plan, shared));
+  s.program = outer_pid(s.started.supervisor, plan.clone_flags, shared.program);
+  if (spec.required && s.grade.label != "full")
+    return world_error("the sandbox cannot be had in full: " + s.grade.missing,
+                       "allow user namespaces and seccomp, or run without --require-sandbox");
+  return child;
+}
+
+std::string ExitStatus::text() const {
+  if (exited) return "exit code " + std::to_string(code);
+  const char* name = ::sigabbrev_np(signal);
+  return name ? "killed by SIG" + std::string(name) : "killed by signal " + std::to_string(signal);
+}
+
+}  // namespace cutegen::sandbox
