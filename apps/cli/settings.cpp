@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/settings.h"
+
+#include <algorithm>
+
+namespace cutegen::cli {
+namespace {
+
+// Every setting as it is with no flag, environment or file.
+const Config& defaults() {
+  static const Config config = [] {
+    const char* no_file = "/dev/null/none";
+    auto loaded = Config::load({.environment = std::map<std::string, std::string>{},
+                                .project_file = no_file,
+                                .user_file = no_file});
+    CG_ASSERT(loaded.has_value());
+    return std::move(*loaded);
+  }();
+  return config;
+}
+
+std::string flag_name(std::string key) {
+  std::replace(key.begin(), key.end(), '_', '-');
+  return "--" + key;
+}
+
+}  // namespace
+
+void Settings::add(CLI::App& command, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const Config::Setting& setting = defaults().setting(key);
+    Flag& flag = flags_[key];
+    flag.is_switch = setting.value == "true" || setting.value == "false";
+    std::string meaning = setting.meaning;
+    if (flag.is_switch) {
+      flag.option = command.add_flag(flag_name(key), meaning);
+      continue;
+    }
+    if (!setting.value.empty()) meaning += " (default " + setting.value + ")";
+    flag.option = command.add_option(flag_name(key), flag.value, meaning);
+  }
+}
+
+Result<Config> Settings::resolve() const {
+  ConfigSources sources;
+  for (const auto& [key, flag] : flags_)
+    if (flag.option->count() > 0) sources.flags[key] = flag.is_switch ? "true" : flag.value;
+  return Config::load(sources);
+}
+
+}  // namespace cutegen::cli

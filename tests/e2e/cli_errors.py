@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=900
+"""Bad input on the command line: a cause in one line, the place, the remedy, nothing left running."""
+import json
+import unittest
+
+import harness
+
+# What any task file needs around the part that is wrong.
+TASK = """import torch
+import torch.nn as nn
+
+{model}
+
+def get_inputs():
+    return [{inputs}]
+
+
+def get_init_inputs():
+    return []
+"""
+RELU = "class Model(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n"
+
+
+def task(model=RELU, inputs="torch.randn(64, 256)"):
+    return TASK.format(model=model, inputs=inputs)
+
+
+class TaskFiles(harness.Case):
+    """`describe` of a file that is no good; `optimize` and `eval` read it by the same path."""
+
+    def refused(self, content, *parts, name="task.py", **settings):
+        result = self.cutegen("describe", self.write(name, content), **settings)
+        self.assert_error(result, 2, *parts)
+        return result
+
+    def test_a_good_file_passes(self):
+        self.assert_code(self.cutegen("describe", self.write("task.py", task())), 0)
+
+    def test_missing(self):
+        self.assert_error(self.cutegen("describe", "no_such_file.py"), 2, "no_such_file.py",
+                          "no such file")
+
+    def test_a_folder(self):
+        self.assert_error(self.cutegen("describe", self.folder), 2, "folder")
+
+    def test_empty(self):
+        self.refused("", r"task\.py", "empty|no class|no 'Model'|model")
+
+    def test_binary(self):
+        self.refused(bytes(range(256)) * 64, r"task\.py")
+
+    def test_unparsable_names_the_line(self):
+        self.refused("import torch\n\ndef broken(:\n    pass\n", r"task\.py:3")
+
+    def test_no_model(self):
+        self.refused("import torch\nx = 1\n", r"task\.py", "model")
+
+    def test_no_get_inputs(self):
+        self.refused("import torch.nn as nn\nclass Model(nn.Module):\n    pass\n", r"task\.py",
+                     "get_inputs")
+
+    def test_an_import_that_is_not_there(self):
+        self.refused("import no_such_package_at_all\n" + task(), r"task\.py:1",
+                     "no_such_package_at_all")
+
+    def test_raises_when_made(self):
+        self.refused(task("class Model(nn.Module):\n    def __init__(self):\n"
+                          "        raise ValueError('made of glass')\n"), r"task\.py:6",
+                     "made of glass")
+
+    def test_raises_when_called_names_the_line(self):
+        self.refused(task("class Model(nn.Module):\n    def forward(self, x):\n"
+                          "        raise RuntimeError('not today')\n"), r"task\.py:6", "not today")
+
+    def test_escapes_in_a_message_do_not_reach_the_terminal(self):
+        result = self.refused(task("raise ValueError('\\x1b[31mred\\x07')\n"), r"task\.py:4")
+        self.assertNotIn("\x1b", result.err)
+
+    def test_shapes_that_do_not_fit(self):
+        self.refused(task("class Model(nn.Module):\n    def forward(self, x):\n"
+                          "        return x @ x\n", "torch.randn(3, 5)"), r"task\.py:6")
+
+    def test_shapes_that_overflow(self):
+        self.refused(task(inputs="torch.randn(1 << 40, 1 << 40)"), r"task\.py")
+
+    def test_inputs_that_are_no_tensors(self):
+        self.refused(task(inputs="object()"), r"task\.py", "input|get_inputs")
+
+    def test_inputs_that_are_no_list(self):
+        self.refused(task().replace("return [torch.randn(64, 256)]", "return 7"), r"task\.py",
+                     "get_inputs")
+
+    def test_exits(self):
+        for call in ("import sys; sys.exit(0)", "import os; os._exit(0)",
+                     "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"):
+            with self.subTest(call=call):
+                self.refused(call + "\n" + task(), r"task\.py")
+
+    def test_never_returns(self):
+        self.refused("while True:\n    pass\n" + task(), r"task\.py",
+                     "did not (return|answer|end)|time", env={"CUTEGEN_TASK_TIMEOUT_S": "3"},
+                     timeout=60)
+
+    def test_one_bad_file_among_good_ones_is_named(self):
+        good, bad = self.write("good.py", task()), self.write("bad.py", "x = 1\n")
+        result = self.cutegen("describe", good, bad, good)
+        self.assertEqual(result.code, 2, str(result))
+        self.assertRegex(result.err, r"bad\.py")
+        self.assertNotRegex(result.err, r"good\.py")
+
+    def test_errors_speak_json(self):
+        result = self.cutegen("describe", self.write("task.py", "x = 1\n"), "--json")
+        self.assert_code(result, 2)
+        error = result.json()["error"]
+        self.assertEqual(error["kind"], "user")
+        self.assertIn("task.py", error["where"] + error["message"])
+
+
+class Settings(harness.Case):
+    def test_an_unknown_gpu_lists_the_known(self):
+        file = self.write("task.py", task())
+        for command in (("optimize", file), ("eval", file, "."), ("describe", file)):
+            with self.subTest(command=command[0]):
+                device = "--gpu" if command[0] == "describe" else "--device"
+                name = "h2000" if command[0] == "describe" else "sim:h2000"
+                self.assert_error(self.cutegen(*command, device, name), 2, "h2000", "h200")
+
+    def test_a_device_of_another_kind(self):
+        self.assert_error(self.cutegen("optimize", self.write("task.py", task()), "--device",
+                                       "tpu:0"), 2, "tpu:0", "sim:")
+
+    def test_an_unknown_model(self):
+        self.assert_error(self.cutegen("optimize", self.write("task.py", task()), "--model",
+                                       "no-such-model"), 2, "no-such-model", "builtin")
+
+    def test_an_interpreter_that_is_none(self):
+        result = self.cutegen("describe", self.write("task.py", task()), "--python", "/no/python")
+        self.assertIn(result.code, (2, 6), str(result))
+        self.assertRegex(result.err, "/no/python")
+
+    def test_a_run_that_is_not_there(self):
+        for command in ("show", "report", "resume"):
+            with self.subTest(command=command):
+                self.assert_error(self.cutegen(command, "nosuchrun"), 2, "nosuchrun|no run")
+
+
+KERNEL = """extern "C" __global__ void relu(const float* x, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = x[i] > 0.f ? x[i] : 0.f;
+}
+"""
+LOOP = KERNEL.replace("  if (i < n)", "  while (n == n) __syncthreads();\n  if (i < n)")
+PLAN = {
+    "cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"],
+    "symbols": {"n": "size(x)"},
+    "steps": [{"kernel": "relu", "grid": ["ceil_div(n,256)", 1, 1], "block": [256, 1, 1],
+               "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]}
+
+
+class Programs(harness.Case):
+    """`check` and `eval` of a kernel program that is no good."""
+
+    def setUp(self):
+        super().setUp()
+        self.task = self.write("task.py", task())
+
+    def program(self, change=lambda plan: None, kernel=KERNEL, text=None):
+        plan = json.loads(json.dumps(PLAN))
+        change(plan)
+        self.write("program/plan.json", text if text is not None else json.dumps(plan))
+        self.write("program/kernel.cu", kernel)
+        return self.folder / "program"
+
+    def refused(self, program, *parts):
+        """Both `check` and `eval` refuse it as the user's error."""
+        for command in (("check", program), ("eval", self.task, program)):
+            with self.subTest(command=command[0]):
+                result = self.cutegen(*command)
+                self.assert_code(result, 2)
+                for part in parts:
+                    self.assertRegex(result.err + result.out, part)
+
+    def verdict(self, program, code, status, timeout=180):
+        result = self.cutegen("eval", self.task, program, "--json", timeout=timeout)
+        self.assert_code(result, code)
+        verdict = result.json()
+        verdict = verdict.get("verdict", verdict)
+        self.assertEqual(verdict["status"], status, str(result))
+        return verdict
+
+    def test_a_good_program_passes(self):
+        program = self.program()
+        self.assert_code(self.cutegen("check", program), 0)
+        self.verdict(program, 0, "correct")
+
+    def test_a_wrong_program_fails(self):
+        self.verdict(self.program(kernel=KERNEL.replace(": 0.f", ": 1.f")), 3, "failed")
+
+    def test_a_program_that_does_not_compile_shows_its_line(self):
+        verdict = self.verdict(self.program(kernel=KERNEL.replace("float* out", "flaot* out")), 3,
+                               "failed")
+        self.assertRegex(json.dumps(verdict), r"kernel\.cu[:(]1")
+
+    def test_no_folder(self):
+        self.assert_error(self.cutegen("check", self.folder / "nothing"), 2, "nothing")
+
+    def test_an_empty_folder(self):
+        (self.folder / "hollow").mkdir()
+        self.assert_error(self.cutegen("check", self.folder / "hollow"), 2, r"plan\.json")
+
+    def test_a_plan_that_is_no_json(self):
+        self.refused(self.program(text="{\n  \"cutegen\": 1,,\n}"), r"plan\.json:2")
+
+    def test_an_empty_and_a_binary_plan(self):
+        for text in ("", "\x00\x01\x02" * 100, "[" * 100000):
+            self.refused(self.program(text=text), r"plan\.json")
+
+    def test_a_misspelt_field(self):
+        def change(plan):
+            plan["stpes"] = plan.pop("steps")
+        self.refused(self.program(change), "stpes", "steps")
+
+    def test_a_reserved_field_is_refused_by_name(self):
+        def change(plan):
+            plan["states"] = []
+        self.refused(self.program(change), "states")
+
+    def test_an_unknown_tensor(self):
+        def change(plan):
+            plan["steps"][0]["args"][0]["tensor"] = "y"
+        result = self.cutegen("eval", self.task, self.program(change))
+        self.assert_error(result, 2, r"plan\.json#/steps/0/args/0", "'y'")
+
+    def test_an_unknown_symbol(self):
+        def change(plan):
+            plan["steps"][0]["grid"][0] = "ceil_div(m,256)"
+        self.refused(self.program(change), r"plan\.json#/steps/0/grid", "m")
+
+    def test_a_missing_source(self):
+        program = self.program()
+        (program / "kernel.cu").unlink()
+        self.refused(program, r"kernel\.cu")
+
+    def test_a_source_outside_the_folder(self):
+        def change(plan):
+            plan["sources"] = ["../../secret.cu"]
+        self.refused(self.program(change), "secret")
+
+    def test_a_grid_of_zero(self):
+        def change(plan):
+            plan["steps"][0]["grid"][0] = 0
+        self.refused(self.program(change), "grid")
+
+    def test_three_gigabytes_of_shared_memory(self):
+        def change(plan):
+            plan["steps"][0]["shared_bytes"] = 3 << 30
+        self.refused(self.program(change), "shared")
+
+    def test_a_wrong_number_of_arguments(self):
+        def change(plan):
+            plan["steps"][0]["args"].pop()
+        result = self.cutegen("eval", self.task, self.program(change))
+        self.assertIn(result.code, (2, 3), str(result))
+        self.assertRegex(result.err + result.out, "argument|parameter")
+
+    def test_an_out_of_bounds_write_is_found(self):
+        verdict = self.verdict(self.program(kernel=KERNEL.replace("if (i < n)", "if (i < n + 9)")),
+                               3, "failed")
+        self.assertRegex(json.dumps(verdict), "bounds|outside|beyond")
+
+    def test_a_kernel_that_loops_for_ever(self):
+        verdict = self.verdict(self.program(kernel=LOOP), 3, "failed")
+        self.assertRegex(json.dumps(verdict), "instruction|budget|time")
+
+
+if __name__ == "__main__":
+    harness.main()
