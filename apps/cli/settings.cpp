@@ -31,13 +31,11 @@ void Settings::add(CLI::App& command, std::initializer_list<const char*> keys) {
     const Config::Setting& setting = defaults().setting(key);
     Flag& flag = flags_[key];
     flag.is_switch = setting.value == "true" || setting.value == "false";
-    std::string meaning = setting.meaning;
-    if (flag.is_switch) {
-      flag.option = command.add_flag(flag_name(key), meaning);
-      continue;
-    }
-    if (!setting.value.empty()) meaning += " (default " + setting.value + ")";
-    flag.option = command.add_option(flag_name(key), flag.value, meaning);
+    bool has_default = !flag.is_switch && !setting.value.empty();
+    flag.option = flag.is_switch ? command.add_flag(flag_name(key))
+                                 : command.add_option(flag_name(key), flag.value);
+    flag.option->description(setting.meaning +
+                             (has_default ? " (default " + setting.value + ")" : ""));
   }
 }
 
