@@ -23,7 +23,8 @@ struct OptimizeSettings {
   std::string strategy = "cutegen", model = "builtin";
   EvaluatorOptions evaluator;
   StrategySettings search;
-  Json resolved_config;   // every setting with its source
+  std::filesystem::path out;  // folder for the best program so far; empty: none is written
+  Json resolved_config = Json::object();  // every setting with its source
 };
 
 struct RunOutcome {
@@ -31,9 +32,10 @@ struct RunOutcome {
   std::optional<Candidate> best;
   std::optional<Verdict> best_verdict;
   double floor_ns = 0;
-  std::optional<double> first_ns;   // the first correct candidate's time
+  std::optional<double> first_ns;  // the first correct candidate's time
   int64_t evaluations = 0;
   bool interrupted = false;
+  bool all_unsupported = false;  // nothing correct, and every verdict was `unsupported`
 };
 
 // What a person sees while a run goes on; called from the run's thread.
@@ -44,10 +46,14 @@ class RunObserver {
   virtual void on_progress(const std::string& line) = 0;
 };
 
-[[nodiscard]] Result<RunOutcome> optimize(const Context& ctx, Store& store, const OptimizeSettings& settings, RunObserver& observer);
-[[nodiscard]] Result<RunOutcome> resume_run(const Context& ctx, Store& store, const std::string& run, RunObserver& observer);
-[[nodiscard]] Result<RunOutcome> replay_run(const Context& ctx, Store& store, const std::string& run, RunObserver& observer);
+[[nodiscard]] Result<RunOutcome> optimize(const Context& ctx, Store& store,
+                                          const OptimizeSettings& settings, RunObserver& observer);
+[[nodiscard]] Result<RunOutcome> resume_run(const Context& ctx, Store& store,
+                                            const std::string& run, RunObserver& observer);
+[[nodiscard]] Result<RunOutcome> replay_run(const Context& ctx, Store& store,
+                                            const std::string& run, RunObserver& observer);
 // The report page of a run: one self-contained HTML file.
-[[nodiscard]] Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& events);
+[[nodiscard]] Result<std::string> report_html(const RunInfo& info,
+                                              const std::vector<Event>& events);
 
 }  // namespace cutegen

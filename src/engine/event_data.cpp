@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/event_data.h"
+
+namespace cutegen {
+namespace {
+
+Json admission_json(const Admission& a) {
+  return Json{{"admitted", a.admitted},
+              {"lazy_answers_tried", a.lazy_answers_tried},
+              {"passing", a.passing},
+              {"families", a.families},
+              {"remark", a.remark}};
+}
+
+Result<Admission> admission_from(const Json& json) {
+  Admission a;
+  ObjectReader r(json, "task/admission");
+  CG_TRY(a.admitted, r.boolean("admitted"));
+  CG_TRY(int64_t tried, r.integer("lazy_answers_tried"));
+  a.lazy_answers_tried = static_cast<int>(tried);
+  CG_TRY(a.passing, r.strings("passing"));
+  CG_TRY(a.families, r.strings("families"));
+  CG_TRY(a.remark, r.string("remark"));
+  return a;
+}
+
+Json evaluator_json(const EvaluatorOptions& o) {
+  return Json{{"device", o.device},
+              {"python", o.python},
+              {"require_sandbox", o.require_sandbox},
+              {"use_cache", o.use_cache},
+              {"runner_threads", o.runner_threads}};
+}
+
+Result<EvaluatorOptions> evaluator_from(const Json& json) {
+  EvaluatorOptions o;
+  ObjectReader r(json, "opened/evaluator");
+  CG_TRY(o.device, r.string("device"));
+  CG_TRY(o.python, r.string("python"));
+  CG_TRY(o.require_sandbox, r.boolean("require_sandbox"));
+  CG_TRY(o.use_cache, r.boolean("use_cache"));
+  CG_TRY(int64_t threads, r.integer("runner_threads"));
+  o.runner_threads = static_cast<int>(threads);
+  return o;
+}
+
+}  // namespace
+
+Json opened_data(const OptimizeSettings& s) {
+  return Json{{"file", s.file.string()},
+              {"strategy", s.strategy},
+              {"model", s.model},
+              {"out", s.out.string()},
+              {"evaluator", evaluator_json(s.evaluator)},
+              {"search", to_json(s.search)},
+              {"config", s.resolved_config}};
+}
+
+Result<OptimizeSettings> settings_from(const Json& data) {
+  OptimizeSettings s;
+  ObjectReader r(data, "opened");
+  CG_TRY(std::string file, r.string("file"));
+  s.file = file;
+  CG_TRY(s.strategy, r.string("strategy"));
+  CG_TRY(s.model, r.string("model"));
+  CG_TRY(std::string out, r.string("out"));
+  s.out = out;
+  CG_TRY(Json evaluator, r.object("evaluator"));
+  CG_TRY(s.evaluator, evaluator_from(evaluator));
+  CG_TRY(Json search, r.object("search"));
+  CG_TRY(s.search, strategy_settings_from_json(search));
+  CG_TRY(s.resolved_config, r.object("config"));
+  return s;
+}
+
+Json task_data(const OpenedTask& o) {
+  return Json{{"task", to_json(o.task)},  {"admission", admission_json(o.admission)},
+              {"floor_ns", o.floor_ns},   {"floor_bound_by", o.floor_bound_by},
+              {"toolchain", o.toolchain}, {"torch", o.torch},
+              {"device", o.device},       {"sandbox", to_json(o.sandbox)}};
+}
+
+Result<OpenedTask> task_from(const Json& data) {
+  OpenedTask o;
+  ObjectReader r(data, "task");
+  CG_TRY(Json task, r.object("task"));
+  CG_TRY(o.task, task_from_json(task));
+  CG_TRY(Json admission, r.object("admission"));
+  CG_TRY(o.admission, admission_from(admission));
+  CG_TRY(o.floor_ns, r.number("floor_ns"));
+  CG_TRY(o.floor_bound_by, r.string("floor_bound_by"));
+  CG_TRY(o.toolchain, r.string("toolchain"));
+  CG_TRY(o.torch, r.string("torch"));
+  CG_TRY(o.device, r.string("device"));
+  CG_TRY(Json sandbox, r.object("sandbox"));
+  CG_TRY(o.sandbox, sandbox_grade_from_json(sandbox));
+  return o;
+}
+
+}  // namespace cutegen

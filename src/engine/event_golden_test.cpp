@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON of every event type, held by golden files: old journals must stay readable.
+// After a deliberate change: CUTEGEN_UPDATE_GOLDEN=1 engine_test, and raise the type's version.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "base/file.h"
+#include "engine/loop.h"
+#include "engine/toy_world.h"
+#include "store/events.h"
+
+namespace cutegen {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace toy;
+
+// One run that has every type of event: a failure, an abort, an interruption.
+std::vector<Event> eventful_run() {
+  fs::path dir = fs::temp_directory_path() / ("cutegen-golden-" + random_id().substr(0, 12));
+  std::vector<Event> events;
+  {
+    auto store = std::move(*Store::open(dir));
+    ToyWorld world{.judge =
+                       [](int n, int) {
+                         return n == 1 ? untimed(Status::failed, "2 of 64 values are wrong")
+                                       : timed(100.0 - n);
+                       },
+                   .programs = 3};
+    std::stop_source stop;
+    world.during_evaluation = [&](int n) {
+      if (n == 2) stop.request_stop();
+    };
+    OptimizeSettings settings;
+    settings.file = "/tasks/relu.py";
+    settings.resolved_config = Json{{"device", {{"value", "sim:h200"}, {"source", "default"}}}};
+    Recorder recorder;
+    auto first =
+        optimize_with(world.parts(), Context(stop.get_token()), *store, settings, recorder);
+    EXPECT_TRUE(first) << first.error().text();
+    world.during_evaluation = [](int) {};
+    EXPECT_TRUE(resume_with(world.parts(), {}, *store, "last", recorder));
+    events = *store->read("last");
+  }
+  fs::remove_all(dir);
+  for (Event& e : events)
+    if (e.type == "opened") {
+      e.data["run"]["id"] = "20260101-abcdef";
+      e.data["run"]["created"] = "2026-01-01T00:00:00Z";
+    }
+  return events;
+}
+
+fs::path golden_file() {
+  return fs::path(CUTEGEN_SOURCE_DIR) / "tests" / "golden" / "engine" / "journal.v1.json";
+}
+
+TEST(EventGolden, EveryTypeKeepsItsForm) {
+  std::set<std::string> types;
+  Json journal = Json::array();
+  for (const Event& event : eventful_run()) {
+    types.insert(event.type);
+    journal.push_back(to_json(event));
+  }
+  std::string now = dump_json(journal, 1) + "\n";
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(golden_file(), now));
+  }
+  auto golden = read_file(golden_file());
+  ASSERT_TRUE(golden) << golden.error().text();
+  EXPECT_EQ(now, *golden);
+  EXPECT_EQ(types, (std::set<std::string>{"opened", "task", "asked", "answered",
+                                          "evaluation_started", "evaluated", "accepted", "rejected",
+                                          "interrupted", "resumed", "finished"}));
+}
+
+// The strategy may change its mind in a later version; what was recorded must still be readable.
+TEST(EventGolden, AnOldJournalIsStillRead) {
+  auto journal = parse_json(*read_file(golden_file()), "journal.v1.json");
+  ASSERT_TRUE(journal);
+  std::vector<Event> events;
+  for (const Json& json : *journal) {
+    auto event = event_from_json(json);
+    ASSERT_TRUE(event) << event.error().text();
+    auto current = upcast(*event, journal_upcasts());
+    ASSERT_TRUE(current) << current.error().text();
+    events.push_back(*current);
+  }
+  auto view = view_run(events);
+  ASSERT_TRUE(view) << view.error().text();
+  EXPECT_EQ(view->task->task.name, "relu");
+  EXPECT_EQ(view->steps.size(), 3u);
+  EXPECT_EQ(view->best, "c3");
+  EXPECT_EQ(view->resumes, 1);
+  EXPECT_EQ(view->finished, "nothing left to try");
+}
+
+}  // namespace
+}  // namespace cutegen

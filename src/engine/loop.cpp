@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/loop.h"
+
+#include "engine/event_data.h"
+#include "engine/out_folder.h"
+
+namespace cutegen {
+namespace {
+
+using EvaluatorPtr = std::unique_ptr<EvaluatorClient>;
+
+class RunLoop {
+ public:
+  RunLoop(const Parts& parts, const Context& ctx, std::unique_ptr<RunJournal> journal,
+          RunObserver& observer, int64_t started_ms)
+      : parts_(parts),
+        ctx_(ctx),
+        journal_(std::move(journal)),
+        observer_(observer),
+        started_ms_(started_ms) {}
+
+  Result<void> recall(const std::vector<Event>& events) {
+    for (const Event& event : events) CG_CHECK(walk_.step(event));
+    clock_base_ms_ = walk_.view().clock_ms;
+    return {};
+  }
+
+  // Commits an event, then lets the strategy and the observer know.
+  Result<void> record(const std::string& type, Json data) {
+    data["clock_ms"] = clock_base_ms_ + parts_.now_ms() - started_ms_;
+    CG_TRY(Event event, journal_->append(type, data));
+    CG_CHECK(walk_.step(event));
+    observer_.on_event(event);
+    return {};
+  }
+
+  Result<RunOutcome> drive(EvaluatorPtr evaluator) {
+    evaluator_ = std::move(evaluator);
+    CG_TRY(proposer_, parts_.make_proposer(view().settings.model, view().task->task));
+    CG_CHECK(save_best());  // a crash may have come between an acceptance and its saving
+    while (!view().finished) {
+      if (ctx_.done()) return interrupted();
+      const Action* open = walk_.next();
+      CG_ASSERT(open);
+      CG_TRY(bool stopped, perform(Action(*open)));
+      if (stopped) return interrupted();
+    }
+    return outcome_of(view(), journal_->id());
+  }
+
+  // The run stays resumable; the reason is for the reader.
+  Result<RunOutcome> interrupted() {
+    CG_CHECK(record("interrupted", {{"reason", ctx_.stopped() ? "stopped" : "out of time"}}));
+    return outcome_of(view(), journal_->id());
+  }
+
+  [[nodiscard]] const RunView& view() const { return walk_.view(); }
+
+ private:
+  // True when the context ended during the action, which then stays open.
+  Result<bool> perform(const Action& action) {
+    CG_CHECK(record(event_type(action), event_data(action)));
+    if (const Ask* ask = std::get_if<Ask>(&action)) return perform_ask(*ask);
+    if (const Evaluate* evaluate = std::get_if<Evaluate>(&action))
+      return perform_evaluate(*evaluate);
+    if (std::holds_alternative<Accept>(action)) CG_CHECK(save_best());
+    return false;
+  }
+
+  Result<bool> perform_ask(const Ask& ask) {
+    auto answer = proposer_->answer(ctx_, ask, view());
+    if (!answer && ctx_.done()) return true;
+    if (!answer) return fail(answer.error());
+    if (answer->candidate) answer->candidate->id = "c" + std::to_string(view().steps.size() + 1);
+    CG_CHECK(record("answered", answer_data(*answer)));
+    return false;
+  }
+
+  Result<bool> perform_evaluate(const Evaluate& action) {
+    const RunStep* step = view().find(action.candidate);
+    CG_ASSERT(step);
+    EvaluateRequest request{step->candidate.program, action.up_to, action.profile};
+    std::string label = action.candidate + " " + step->candidate.edit.summary + ": ";
+    int64_t before = parts_.now_ms();
+    auto verdict = evaluator_->evaluate(
+        ctx_, request, [&](const std::string& line) { observer_.on_progress(label + line); });
+    if (!verdict && ctx_.done()) return true;
+    if (!verdict) verdict = aborted(verdict.error());
+    CG_CHECK(record("evaluated", {{"candidate", action.candidate},
+                                  {"verdict", to_json(*verdict)},
+                                  {"elapsed_ms", parts_.now_ms() - before}}));
+    return false;
+  }
+
+  // The evaluator could not answer: that is our failure, and the strategy decides about a retry.
+  [[nodiscard]] Verdict aborted(const Error& error) const {
+    Verdict v;
+    v.task_id = view().task->task.id;
+    v.device = view().settings.evaluator.device;
+    v.feedback.headline = error.message;
+    v.feedback.detail = error.text();
+    return v;
+  }
+
+  Result<void> save_best() {
+    const RunStep* best = view().incumbent();
+    if (!best || !best->verdict || view().settings.out.empty()) return {};
+    return save_out_folder(view().settings.out, best->candidate, *best->verdict);
+  }
+
+  const Parts& parts_;
+  Context ctx_;
+  std::unique_ptr<RunJournal> journal_;
+  RunObserver& observer_;
+  int64_t started_ms_ = 0, clock_base_ms_ = 0;
+  Walk walk_;
+  EvaluatorPtr evaluator_;
+  std::unique_ptr<Proposer> proposer_;
+};
+
+Result<OpenedTask> open_task(const Context& ctx, EvaluatorClient& evaluator,
+                             const OptimizeSettings& settings, RunObserver& observer) {
+  observer.on_progress("describing " + settings.file.filename().string());
+  return evaluator.open_task(ctx, settings.file);
+}
+
+Result<EvaluatorPtr> start_evaluator(const Parts& parts, const Context& ctx,
+                                     const OptimizeSettings& settings, RunObserver& observer) {
+  observer.on_progress("starting the evaluator");
+  return parts.start_evaluator(ctx, settings.evaluator);
+}
+
+RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
+  RunInfo info;
+  info.task_name = task.name;
+  info.task_file = settings.file.string();
+  info.device = settings.evaluator.device;
+  info.strategy = settings.strategy;
+  info.model = settings.model;
+  return info;
+}
+
+}  // namespace
+
+Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& store,
+                                 const OptimizeSettings& given, RunObserver& observer) {
+  int64_t started_ms = parts.now_ms();
+  OptimizeSettings settings = given;
+  settings.file = std::filesystem::absolute(given.file);
+  if (!given.out.empty()) {
+    settings.out = std::filesystem::absolute(given.out);
+    CG_CHECK(check_out_folder(settings.out));
+  }
+  CG_CHECK(make_strategy(settings.strategy, settings.search));
+  CG_TRY(EvaluatorPtr evaluator, start_evaluator(parts, ctx, settings, observer));
+  CG_TRY(OpenedTask opened, open_task(ctx, *evaluator, settings, observer));
+  CG_TRY(auto journal, store.create(info_of(settings, opened.task)));
+  RunLoop loop(parts, ctx, std::move(journal), observer, started_ms);
+  CG_CHECK(loop.record("opened", opened_data(settings)));
+  CG_CHECK(loop.record("task", task_data(opened)));
+  return loop.drive(std::move(evaluator));
+}
+
+Result<RunOutcome> resume_with(const Parts& parts, const Context& ctx, Store& store,
+                               const std::string& run, RunObserver& observer) {
+  int64_t started_ms = parts.now_ms();
+  CG_TRY(auto journal, store.resume(run));
+  std::string id = journal->id();
+  CG_TRY(auto events, journal->events());
+  RunLoop loop(parts, ctx, std::move(journal), observer, started_ms);
+  CG_CHECK(loop.recall(events));
+  if (loop.view().finished) return outcome_of(loop.view(), id);
+  const OptimizeSettings settings = loop.view().settings;
+  if (!settings.out.empty()) CG_CHECK(check_out_folder(settings.out));
+  CG_TRY(EvaluatorPtr evaluator, start_evaluator(parts, ctx, settings, observer));
+  CG_TRY(OpenedTask opened, open_task(ctx, *evaluator, settings, observer));
+  if (loop.view().task && loop.view().task->task.id != opened.task.id)
+    return user_error("the task has changed since run " + id + " began", settings.file.string(),
+                      "restore the file, or start a new run");
+  CG_CHECK(loop.record("resumed", Json::object()));
+  if (!loop.view().task) CG_CHECK(loop.record("task", task_data(opened)));
+  return loop.drive(std::move(evaluator));
+}
+
+Result<RunOutcome> replay_with(const Parts& parts, const Context& ctx, Store& store,
+                               const std::string& run, RunObserver& observer) {
+  CG_TRY(std::string id, store.resolve(run));
+  CG_TRY(auto events, store.read(id));
+  Walk walk(parts.make_proposer);
+  for (const Event& event : events) {
+    CG_CHECK(ctx.check("replaying run " + id));
+    CG_CHECK(walk.step(event));
+    observer.on_event(event);
+  }
+  return outcome_of(walk.view(), id);
+}
+
+}  // namespace cutegen

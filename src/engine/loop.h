@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run loop with its surroundings as parameters, so that tests put toy ones in their place.
+//
+// Contract: as engine/run.h. Parts give an evaluator, a proposer and a clock; nothing else of the
+// outside world is used, apart from the store and the out folder.
+//
+// Example: Parts parts = real_parts(); optimize_with(parts, ctx, store, settings, observer);
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "engine/walk.h"
+
+namespace cutegen {
+
+struct Parts {
+  std::function<Result<std::unique_ptr<EvaluatorClient>>(const Context&, const EvaluatorOptions&)>
+      start_evaluator;
+  Walk::MakeProposer make_proposer;
+  std::function<int64_t()> now_ms;  // any steady clock
+};
+[[nodiscard]] Parts real_parts();
+
+[[nodiscard]] Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& store,
+                                               const OptimizeSettings& settings,
+                                               RunObserver& observer);
+[[nodiscard]] Result<RunOutcome> resume_with(const Parts& parts, const Context& ctx, Store& store,
+                                             const std::string& run, RunObserver& observer);
+[[nodiscard]] Result<RunOutcome> replay_with(const Parts& parts, const Context& ctx, Store& store,
+                                             const std::string& run, RunObserver& observer);
+
+}  // namespace cutegen

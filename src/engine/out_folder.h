@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder with the best program so far: plan.json, its sources and verdict.json.
+//
+// Contract: replaced whole, in one step, so that a reader (or a crash) sees the old program or the
+// new one, never a mixture. A folder that holds anything else is refused before the run starts.
+//
+// Example: CG_CHECK(check_out_folder("out")); CG_CHECK(save_out_folder("out", candidate, verdict));
+#pragma once
+
+#include <filesystem>
+
+#include "core/candidate.h"
+#include "core/verdict.h"
+
+namespace cutegen {
+
+[[nodiscard]] Result<void> check_out_folder(const std::filesystem::path& out);
+[[nodiscard]] Result<void> save_out_folder(const std::filesystem::path& out,
+                                           const Candidate& candidate, const Verdict& verdict);
+
+}  // namespace cutegen

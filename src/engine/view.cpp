@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/view.h"
+
+#include <algorithm>
+
+#include "engine/event_data.h"
+
+namespace cutegen {
+
+const char* to_string(Decision decision) {
+  switch (decision) {
+    case Decision::open:
+      return "open";
+    case Decision::accepted:
+      return "accepted";
+    case Decision::rejected:
+      return "rejected";
+  }
+  return "open";
+}
+
+std::optional<double> RunStep::time_ns() const {
+  if (!verdict || verdict->status != Status::correct || !verdict->timing) return std::nullopt;
+  return verdict->timing->time_ns;
+}
+
+const RunStep* RunView::find(const std::string& candidate) const {
+  for (const RunStep& step : steps)
+    if (step.candidate.id == candidate) return &step;
+  return nullptr;
+}
+
+Result<RunStep*> RunView::step_of(const Event& event) {
+  ObjectReader r(event.data, "event " + std::to_string(event.seq));
+  CG_TRY(std::string id, r.string("candidate"));
+  for (RunStep& step : steps)
+    if (step.candidate.id == id) {
+      step.clock_ms = clock_ms;
+      return &step;
+    }
+  return user_error("no candidate '" + id + "' was proposed before", r.place("candidate"));
+}
+
+Result<void> RunView::apply(const Event& event) {
+  const std::string& type = event.type;
+  ObjectReader r(event.data, "event " + std::to_string(event.seq));
+  CG_TRY(clock_ms, r.integer_or("clock_ms", clock_ms));
+  interrupted = type == "interrupted";
+  if (type == "opened") {
+    CG_TRY(settings, settings_from(event.data));
+  } else if (type == "task") {
+    CG_TRY(task, task_from(event.data));
+  } else if (type == "answered") {
+    CG_TRY(std::string kind, r.string("outcome"));
+    if (kind != "proposed") return {};
+    CG_TRY(Json json, r.object("candidate"));
+    RunStep step;
+    CG_TRY(step.candidate, candidate_from_json(json));
+    step.clock_ms = clock_ms;
+    steps.push_back(std::move(step));
+  } else if (type == "evaluated") {
+    CG_TRY(RunStep * step, step_of(event));
+    CG_TRY(Json json, r.object("verdict"));
+    CG_TRY(step->verdict, verdict_from_json(json));
+    CG_TRY(int64_t elapsed, r.integer("elapsed_ms"));
+    step->elapsed_ms += elapsed;
+    ++step->attempts;
+    if (step->verdict->status != Status::aborted) ++evaluations;
+  } else if (type == "accepted" || type == "rejected") {
+    CG_TRY(RunStep * step, step_of(event));
+    step->decision = type == "accepted" ? Decision::accepted : Decision::rejected;
+    CG_TRY(step->reason, r.string("reason"));
+    if (type == "rejected") return {};
+    best = step->candidate.id;
+    if (!first_ns) first_ns = step->time_ns();
+  } else if (type == "resumed") {
+    ++resumes;
+  } else if (type == "finished") {
+    CG_TRY(finished, r.string("reason"));
+  }
+  return {};
+}
+
+Result<RunView> view_run(const std::vector<Event>& events) {
+  RunView view;
+  for (const Event& event : events) CG_CHECK(view.apply(event));
+  return view;
+}
+
+RunOutcome outcome_of(const RunView& view, const std::string& run_id) {
+  RunOutcome out;
+  out.run_id = run_id;
+  out.reason = view.finished.value_or("");
+  out.interrupted = view.interrupted;
+  out.evaluations = view.evaluations;
+  out.first_ns = view.first_ns;
+  if (view.task) out.floor_ns = view.task->floor_ns;
+  if (const RunStep* best = view.incumbent()) {
+    out.best = best->candidate;
+    out.best_verdict = best->verdict;
+  }
+  out.all_unsupported = !out.best && !view.steps.empty() &&
+                        std::all_of(view.steps.begin(), view.steps.end(), [](const RunStep& step) {
+                          return step.verdict && step.verdict->status == Status::unsupported;
+                        });
+  return out;
+}
+
+}  // namespace cutegen

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunView: what the events of a run say so far, for the loop, the reports and the command line.
+//
+// Contract: apply() folds one event and fails only on data it cannot read. Candidates are in the
+// order in which they were proposed. Nothing is computed that the events do not say.
+//
+// Example: CG_TRY(RunView view, view_run(events)); for (const RunStep& s : view.steps) ...
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/run.h"
+
+namespace cutegen {
+
+enum class Decision { open, accepted, rejected };
+[[nodiscard]] const char* to_string(Decision decision);
+
+struct RunStep {
+  Candidate candidate;
+  std::optional<Verdict> verdict;  // the last one; aborted ones are replaced by their retries
+  int attempts = 0;                // evaluations finished for it, aborted ones included
+  Decision decision = Decision::open;
+  std::string reason;      // of the decision
+  int64_t elapsed_ms = 0;  // spent on its evaluations
+  int64_t clock_ms = 0;    // the run's clock at its last event
+  [[nodiscard]] std::optional<double> time_ns() const;
+};
+
+struct RunView {
+  OptimizeSettings settings;
+  std::optional<OpenedTask> task;
+  std::vector<RunStep> steps;
+  std::string best;                // id of the incumbent, or empty
+  std::optional<double> first_ns;  // time of the first accepted candidate
+  int64_t evaluations = 0;         // finished ones, without aborted ones
+  int64_t clock_ms = 0;            // time spent, pauses between sessions left out
+  int resumes = 0;
+  std::optional<std::string> finished;  // the reason
+  bool interrupted = false;
+
+  [[nodiscard]] Result<void> apply(const Event& event);
+  [[nodiscard]] const RunStep* find(const std::string& candidate) const;
+  [[nodiscard]] const RunStep* incumbent() const { return find(best); }
+
+ private:
+  [[nodiscard]] Result<RunStep*> step_of(const Event& event);
+};
+
+[[nodiscard]] Result<RunView> view_run(const std::vector<Event>& events);
+[[nodiscard]] RunOutcome outcome_of(const RunView& view, const std::string& run_id);
+
+}  // namespace cutegen

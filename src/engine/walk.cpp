@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/walk.h"
+
+#include <set>
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kShown = 300;  // bytes of an action in a message
+
+bool records_action(const std::string& type) {
+  static const std::set<std::string> types{"asked", "evaluation_started", "accepted", "rejected",
+                                           "finished"};
+  return types.count(type) > 0;
+}
+
+// The part of an event's data that replay must reproduce: all but the clock.
+Json timeless(Json data) {
+  if (data.is_object()) data.erase("clock_ms");
+  return data;
+}
+
+std::string shorten(std::string text) {
+  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
+  return text;
+}
+
+tl::unexpected<Error> diverged(const Event& event, const std::string& recorded,
+                               const std::string& now) {
+  return user_error("the run diverges at event " + std::to_string(event.seq) + ": recorded " +
+                        shorten(recorded) + "; now " + shorten(now),
+                    {}, "it was written by another version of cutegen, or its journal was changed");
+}
+
+// The first place where two values differ, as a JSON pointer.
+std::string first_difference(const Json& a, const Json& b, const std::string& at = "") {
+  if (a.type() != b.type() || !a.is_structured() || a.size() != b.size()) return at;
+  for (const auto& [key, value] : a.items()) {
+    if (a.is_object() && !b.contains(key)) return at + "/" + key;
+    const Json& other = a.is_object() ? b[key] : b[std::stoul(key)];
+    if (value != other) return first_difference(value, other, at + "/" + key);
+  }
+  return at;
+}
+
+}  // namespace
+
+const Action* Walk::next() {
+  if (open_.empty() && strategy_)
+    for (Action& action : strategy_->next()) open_.push_back(std::move(action));
+  return open_.empty() ? nullptr : &open_.front();
+}
+
+Result<void> Walk::check_action(const Event& event) {
+  std::string recorded = event.type + " " + dump_json(timeless(event.data));
+  const Action* action = next();
+  if (!action) return diverged(event, recorded, "no action");
+  if (event_type(*action) != event.type ||
+      canonical_json(event_data(*action)) != canonical_json(timeless(event.data)))
+    return diverged(event, recorded, describe(*action));
+  if (const Ask* ask = std::get_if<Ask>(action)) asked_ = *ask;
+  open_.pop_front();
+  return {};
+}
+
+Result<void> Walk::check_answer(const Event& event) {
+  if (!asked_) return diverged(event, "an answer", "no question was asked");
+  if (!proposer_) return {};
+  CG_TRY(Answer answer, proposer_->answer(Context(), *asked_, view_));
+  if (answer.candidate) answer.candidate->id = "c" + std::to_string(view_.steps.size() + 1);
+  CG_TRY(Json now, parse_json(dump_json(answer_data(answer)), "answer"));
+  Json recorded = timeless(event.data);
+  if (canonical_json(now) == canonical_json(recorded)) return {};
+  std::string place = first_difference(recorded, now);
+  return diverged(event, "an answer", "another one (it differs at '" + place + "')");
+}
+
+Result<void> Walk::step(const Event& event) {
+  if (!strategy_ && event.type != "opened")
+    return user_error("the journal does not begin with the event 'opened'",
+                      "event " + std::to_string(event.seq));
+  if (records_action(event.type)) CG_CHECK(check_action(event));
+  if (event.type == "answered") CG_CHECK(check_answer(event));
+  if (event.type == "resumed") open_.clear();  // the strategy gives the unfinished action again
+  CG_CHECK(view_.apply(event));
+  if (event.type == "opened") {
+    CG_TRY(strategy_, make_strategy(view_.settings.strategy, view_.settings.search));
+  } else if (event.type == "task" && make_proposer_) {
+    CG_TRY(proposer_, make_proposer_(view_.settings.model, view_.task->task));
+  }
+  strategy_->apply(event);
+  return {};
+}
+
+}  // namespace cutegen
