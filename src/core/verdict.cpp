@@ -146,7 +146,28 @@ Result<Timing> timing_from(const Json& json, const std::string& where) {
   return t;
 }
 
+Json compat_json(const Compat& c) {
+  return {{"rule", c.rule}, {"elements", c.elements}, {"wrong", c.wrong}};
+}
+
+Result<Compat> compat_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  Compat c;
+  CG_TRY(c.rule, r.string("rule"));
+  CG_TRY(c.elements, r.integer("elements"));
+  CG_TRY(c.wrong, r.integer("wrong"));
+  CG_CHECK(r.finish());
+  return c;
+}
+
 Result<void> read_measurements(ObjectReader& r, Verdict& v) {
+  if (r.has("compat")) {
+    CG_TRY(Json compat, r.object("compat"));
+    CG_TRY(v.compat, compat_from(compat, r.place("compat")));
+  }
+  if (r.has("marks")) {
+    CG_TRY(v.marks, r.strings("marks"));
+  }
   CG_TRY(v.rungs, codec::list<RungReport>(r, "rungs", 64, rung_report_from));
   CG_TRY(Json feedback, r.object("feedback"));
   CG_TRY(v.feedback, feedback_from(feedback, r.place("feedback")));
@@ -244,6 +265,8 @@ Json to_json(const Verdict& v) {
   j["sandbox"] = to_json(v.sandbox);
   j["skipped"] = v.skipped;
   j["sets_judged"] = v.sets_judged;
+  if (v.compat) j["compat"] = compat_json(*v.compat);
+  if (!v.marks.empty()) j["marks"] = v.marks;
   j["elapsed_ns"] = v.elapsed.count();
   return j;
 }

@@ -75,6 +75,13 @@ struct SandboxGrade {
   std::map<std::string, bool> held;  // "namespaces", "network", "seccomp", "rlimits"
 };
 
+// The looser rule of public benchmarks, reported beside the verdict and never part of it: over the
+// sets of the task's own inputs.
+struct Compat {
+  std::string rule;  // "allclose 1e-4"
+  int64_t elements = 0, wrong = 0;
+};
+
 struct Verdict {
   Status status = Status::aborted;
   std::string program_id, task_id, device;
@@ -87,6 +94,8 @@ struct Verdict {
   SandboxGrade sandbox;
   std::vector<std::string> skipped;  // checks that were not made, with the reason
   int sets_judged = 0;               // shape x family sets that were compared
+  std::optional<Compat> compat;
+  std::vector<std::string> marks;    // what limits this judgement: a task not admitted, no float64
   Nanoseconds elapsed{0};
 };
 
