@@ -2,8 +2,9 @@
 // Places in JSON text: from "plan.json#/steps/0/grid" to "plan.json:12:7".
 //
 // Contract: place_of gives line and column, from 1, of the value a JSON pointer names ("" is the
-// whole text); of the object where a named field is missing, the object itself. Nothing if the text
-// is not valid JSON so far, or the pointer leads nowhere. Never throws, never recurses on the text.
+// whole text); where the last field is missing, of the object that lacks it; nothing if the pointer
+// leads nowhere. The text should have parsed: for other text the answer is some place or nothing.
+// Never throws, never recurses on the text.
 //
 // Example: print(with_place(error, text).text());  // "plan.json:12:7: error: ..."
 #pragma once

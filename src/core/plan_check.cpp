@@ -179,6 +179,7 @@ class Checker {
 
   void check_tensor_node(const Expr::Node& n, const std::string& place) {
     const TensorInfo* t = task_.find(target(n.name));
+    if (!t && target(n.name) != n.name) return;  // reported at its bind
     if (!t)
       return report(place, "the task has no tensor '" + n.name + "'",
                     meant(n.name, visible_names(), known("tensors", tensors_)));
@@ -232,7 +233,8 @@ class Checker {
   }
 
   void check_buffer(const std::string& name, const std::string& place) {
-    if (!scratch(name) && !task_.find(target(name)))
+    bool bound = target(name) != name;  // a wrong target is reported at its bind
+    if (!bound && !scratch(name) && !task_.find(name))
       report(place, "neither the task nor the scratch has '" + name + "'",
              meant(name, visible_names(), known("tensors", tensors_)));
   }

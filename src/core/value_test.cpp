@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of the values beyond their JSON form: names, codes, refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "base/file.h"
+#include "core/candidate.h"
+#include "core/task.h"
+#include "core/verdict.h"
+
+namespace cutegen {
+namespace {
+
+using testing::HasSubstr;
+
+Json golden(const std::string& name) {
+  std::string path = std::string(CUTEGEN_SOURCE_DIR) + "/tests/golden/core/" + name + ".json";
+  return parse_json(read_file(path).value(), name).value();
+}
+
+std::string task_error(const std::function<void(Json&)>& change) {
+  Json json = golden("task");
+  change(json);
+  auto task = task_from_json(json);
+  return task ? "no error" : task.error().text();
+}
+
+TEST(Task, FindsTensors) {
+  Task t = task_from_json(golden("task")).value();
+  EXPECT_EQ(t.find("fc.weight")->dtype, DType::bf16);
+  EXPECT_EQ(t.find("nothing"), nullptr);
+  EXPECT_EQ(t.with_role(TensorRole::output).size(), 2U);
+  EXPECT_EQ(t.official().tensors.at("x"), (Shape{4096, 1024}));
+  EXPECT_EQ(t.graph.producer("max_1.1")->id, "max_1");
+  EXPECT_EQ(t.graph.producer("x"), nullptr);
+  EXPECT_EQ(t.graph.find("fc.weight")->dtype, DType::bf16);
+  EXPECT_EQ(t.graph.find("nothing"), nullptr);
+}
+
+TEST(Task, KeepsInfiniteAttributes) {
+  Task t = task_from_json(golden("task")).value();
+  EXPECT_TRUE(std::isinf(std::get<double>(t.attributes[4].value)));
+  t.attributes[4].value = std::nan("");
+  EXPECT_TRUE(std::isnan(std::get<double>(task_from_json(to_json(t)).value().attributes[4].value)));
+}
+
+TEST(Task, RefusesInconsistentShapes) {
+  EXPECT_THAT(task_error([](Json& j) { j["shapes"] = Json::array(); }), HasSubstr("no shapes"));
+  EXPECT_THAT(task_error([](Json& j) { j["shapes"][1]["tensors"].erase("x"); }),
+              HasSubstr("task#/shapes/odd1: error: no shape of 'x'"));
+  EXPECT_THAT(task_error([](Json& j) { j["shapes"][1]["tensors"]["x"] = {7}; }),
+              HasSubstr("another number of dimensions"));
+  EXPECT_THAT(task_error([](Json& j) { j["tensors"][1]["name"] = "x"; }), HasSubstr("twice"));
+  EXPECT_THAT(task_error([](Json& j) { j["tensors"][0]["shape"] = {INT64_MAX, 2}; }),
+              HasSubstr("overflows"));
+  EXPECT_THAT(task_error([](Json& j) { j["tensors"][0]["shape"] = {-1, 2}; }),
+              HasSubstr("-1 is below 0"));
+  EXPECT_THAT(task_error([](Json& j) { j["schema"] = "cutegen.task.v2"; }),
+              HasSubstr("another version"));
+  EXPECT_THAT(task_error([](Json& j) { j["math_mode"] = "fp322"; }), HasSubstr("did you mean"));
+}
+
+TEST(Graph, RefusesUnknownReferences) {
+  EXPECT_THAT(task_error([](Json& j) { j["graph"]["nodes"][0]["args"][0]["ref"] = "nope"; }),
+              HasSubstr("unknown value 'nope'"));
+  EXPECT_THAT(task_error([](Json& j) {
+                j["graph"]["nodes"][0]["args"][0] = Json::array({1, {{"ref", "clamp"}}});
+              }),
+              HasSubstr("graph#/nodes/0/args/0/1/ref: error: unknown value 'clamp'"));
+  EXPECT_THAT(task_error([](Json& j) { j["graph"]["outputs"] = {"nope"}; }),
+              HasSubstr("graph#/outputs"));
+  EXPECT_THAT(task_error([](Json& j) { j["graph"]["nodes"][2]["outputs"][0]["name"] = "mul"; }),
+              HasSubstr("'mul' is there twice"));
+}
+
+TEST(Verdict, ExitCodes) {
+  EXPECT_EQ(exit_code(Status::correct), 0);
+  EXPECT_EQ(exit_code(Status::failed), 3);
+  EXPECT_EQ(exit_code(Status::rejected), 4);
+  EXPECT_EQ(exit_code(Status::unsupported), 5);
+  EXPECT_EQ(exit_code(Status::aborted), 6);
+}
+
+TEST(Verdict, NamesAreUnique) {
+  for (const char* name : {"lint", "compile", "load", "correctness", "timing", "profile"})
+    EXPECT_STREQ(to_string(rung_from(name).value()), name);
+  EXPECT_THAT(rung_from("compiel").error().text(), HasSubstr("did you mean 'compile'?"));
+  EXPECT_THAT(rung_from("xyz").error().text(), HasSubstr("one of lint, compile"));
+  EXPECT_STREQ(to_string(math_mode_from("bf16").value()), "bf16");
+  EXPECT_FALSE(math_mode_from("int8"));
+}
+
+TEST(Verdict, OptionalPartsStayAbsent) {
+  Json json = golden("verdict");
+  json.erase("timing");
+  json.erase("profile");
+  Verdict v = verdict_from_json(json).value();
+  EXPECT_FALSE(v.timing);
+  EXPECT_FALSE(v.profile);
+  EXPECT_EQ(to_json(v), json);
+}
+
+TEST(Candidate, RootHasNoParent) {
+  Json json = golden("candidate");
+  json.erase("parent");
+  Candidate c = candidate_from_json(json).value();
+  EXPECT_FALSE(c.parent);
+  EXPECT_EQ(to_json(c), json);
+}
+
+TEST(Event, RefusesStrangeNumbers) {
+  Json json = golden("event");
+  json["seq"] = -1;
+  EXPECT_FALSE(event_from_json(json));
+  json["seq"] = 1;
+  json["version"] = 0;
+  EXPECT_FALSE(event_from_json(json));
+}
+
+}  // namespace
+}  // namespace cutegen
