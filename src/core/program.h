@@ -92,6 +92,7 @@ struct Launch {
 struct Fill {
   std::string step, buffer;
   double value = 0;
+  DType dtype = DType::f32;  // of the buffer
 };
 struct ScratchBuffer {
   std::string name;

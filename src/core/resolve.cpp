@@ -115,13 +115,22 @@ class Resolver {
       }
       if (s.is_fill) {
         CG_CHECK(check_buffer(s.fill_tensor, where_ + "/fill"));
-        out.emplace_back(Fill{s.id, scope_.task_name(s.fill_tensor), s.fill_value});
+        const std::string& name = scope_.task_name(s.fill_tensor);
+        out.emplace_back(Fill{s.id, name, s.fill_value, fill_dtype(name)});
       } else {
         CG_TRY(Launch launch, this->launch(s));
         out.emplace_back(std::move(launch));
       }
     }
     return out;
+  }
+
+  [[nodiscard]] DType fill_dtype(const std::string& name) const {
+    if (const TensorInfo* tensor = task_.find(name)) return tensor->dtype;
+    for (const ScratchSpec& s : plan_.scratch) {
+      if (s.name == name) return s.dtype;
+    }
+    return DType::f32;
   }
 
   Result<Launch> launch(const Step& s) {

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/text.h"
+
+namespace cutegen {
+namespace {
+
+using testing::HasSubstr;
+
+std::string h200_path() {
+  return std::string(CUTEGEN_SOURCE_DIR) + "/gpus/h200.toml";
+}
+std::string h200_text() {
+  return read_file(h200_path()).value();
+}
+
+// The error of h200.toml with `from` replaced.
+std::string error(const std::string& from, const std::string& to) {
+  std::string text = h200_text();
+  EXPECT_NE(text.find(from), std::string::npos) << from;
+  auto gpu = parse_gpu("x", replace_all(text, from, to), "x.toml");
+  return gpu ? "no error" : gpu.error().text();
+}
+
+TEST(Gpu, ShippedFilesLoad) {
+  EXPECT_EQ(known_gpus(), (std::vector<std::string>{"a100", "h100", "h200"}));
+  for (const std::string& name : known_gpus()) {
+    auto gpu = find_gpu(name);
+    ASSERT_TRUE(gpu) << gpu.error().text();
+    EXPECT_EQ(gpu->id, name);
+    EXPECT_GE(gpu->shared_bytes_per_sm, gpu->shared_bytes_per_block + 1024);
+    EXPECT_GT(gpu->l2_bytes_per_s, gpu->dram_bytes_per_s);
+    for (const char* mode : {"fp32", "tf32", "fp16", "bf16"})
+      EXPECT_GT(gpu->flops_per_s.at(mode), 1e13) << name << " " << mode;
+    // fp32 peak: 128 lanes an SM, two operations a clock, within a few percent.
+    double lanes = gpu->sms * (gpu->arch == "sm_80" ? 64.0 : 128.0) * 2 * gpu->clock_hz;
+    EXPECT_NEAR(gpu->flops_per_s.at("fp32") / lanes, 1.0, 0.03) << name;
+  }
+}
+
+TEST(Gpu, H200Figures) {
+  GpuSpec g = find_gpu("h200").value();
+  EXPECT_EQ(g.arch, "sm_90a");
+  EXPECT_EQ(g.sms, 132);
+  EXPECT_EQ(g.shared_bytes_per_block, 227 * 1024);
+  EXPECT_EQ(g.dram_bytes_per_s, 4.8e12);
+}
+
+TEST(Gpu, UnknownNamesListTheKnown) {
+  EXPECT_THAT(find_gpu("h20").error().text(),
+              testing::AllOf(HasSubstr("unknown GPU 'h20'"), HasSubstr("did you mean 'h200'?"),
+                             HasSubstr("a100, h100, h200")));
+  EXPECT_THAT(find_gpu("").error().text(), HasSubstr("unknown GPU ''"));
+  EXPECT_EQ(find_gpu("../h200").error().kind, ErrorKind::user);
+}
+
+TEST(Gpu, ReadsAPath) {
+  EXPECT_EQ(find_gpu(h200_path()).value().id, "h200");
+  EXPECT_THAT(find_gpu("/nonexistent/x.toml").error().text(), HasSubstr("cannot open"));
+  EXPECT_THAT(find_gpu("/tmp/").error().text(), HasSubstr("folder"));
+}
+
+TEST(Gpu, RefusesBadFiles) {
+  EXPECT_THAT(error("sms = 132", "sms = 0"), HasSubstr("x.toml#chip.sms: error: sms = 0 is out"));
+  EXPECT_THAT(error("sms = 132", "sms = -3"), HasSubstr("out of range"));
+  EXPECT_THAT(error("sms = 132", "sms = 10000000000"), HasSubstr("out of range"));
+  EXPECT_THAT(error("sms = 132", "sms = 13.5"), HasSubstr("missing integer 'sms'"));
+  EXPECT_THAT(error("sms = 132", "smss = 132"), HasSubstr("missing integer 'sms'"));
+  EXPECT_THAT(error("sms = 132", "sms = 132\nsmss = 1"), HasSubstr("did you mean 'sms'?"));
+  EXPECT_THAT(error("clock_hz = 1.98e9", "clock_hz = nan"), HasSubstr("out of range"));
+  EXPECT_THAT(error("clock_hz = 1.98e9", "clock_hz = inf"), HasSubstr("out of range"));
+  EXPECT_THAT(error("clock_hz = 1.98e9", "clock_hz = \"fast\""), HasSubstr("missing number"));
+  EXPECT_THAT(error("arch = \"sm_90a\"", "arch = \"--version\""), HasSubstr("arch"));
+  EXPECT_THAT(error("arch = \"sm_90a\"", "arch = 90"), HasSubstr("arch"));
+  EXPECT_THAT(error("[chip]\nsource = ", "[chip]\nsauce = "), HasSubstr("names no source"));
+  EXPECT_THAT(error("[chip]", "[ship]"), HasSubstr("missing table [chip]"));
+  EXPECT_THAT(error("shared_bytes_per_block = 232448", "shared_bytes_per_block = 999999"),
+              HasSubstr("at most 233472"));
+  EXPECT_THAT(error("[chip]", "[chip"), HasSubstr("not valid TOML"));
+}
+
+TEST(Roofline, TakesTheLargerTerm) {
+  GpuSpec g = find_gpu("h200").value();
+  Roofline memory = roofline(g, Flops{1e9}, Bytes{4'800'000'000}, "fp32");
+  EXPECT_DOUBLE_EQ(memory.floor_ns, 1e6);
+  EXPECT_EQ(memory.bound_by, "memory");
+  Roofline compute = roofline(g, Flops{66.9e12}, Bytes{1000}, "fp32");
+  EXPECT_DOUBLE_EQ(compute.floor_ns, 1e9);
+  EXPECT_EQ(compute.bound_by, "compute");
+  EXPECT_LT(roofline(g, Flops{66.9e12}, Bytes{1000}, "bf16").floor_ns, compute.floor_ns / 10);
+  Roofline tiny = roofline(g, Flops{1000}, Bytes{1000}, "fp32");
+  EXPECT_EQ(tiny.bound_by, "launch");
+  EXPECT_LT(tiny.floor_ns, g.launch_ns);  // the floor stays physical
+  EXPECT_EQ(roofline(g, Flops{0}, Bytes{0}, "tf32").floor_ns, 0);
+}
+
+}  // namespace
+}  // namespace cutegen
