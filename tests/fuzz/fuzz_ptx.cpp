@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// PTX: parsing and running hostile text stays inside the buffers that were given, and ends.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "ptx/machine.h"
+
+namespace {
+
+using namespace cutegen;
+
+constexpr int64_t kMostParamBytes = 4096;
+
+// The address of the buffer in every 8-byte parameter, a small number in the others.
+std::vector<std::vector<std::byte>> arguments(const ptx::Entry& entry, uint64_t address) {
+  std::vector<std::vector<std::byte>> out;
+  for (const ptx::Param& param : entry.params) {
+    std::vector<std::byte> bytes(param.size);
+    uint64_t value = param.size == 8 ? address : 17;
+    if (!bytes.empty()) std::memcpy(bytes.data(), &value, std::min(sizeof value, bytes.size()));
+    out.push_back(std::move(bytes));
+  }
+  return out;
+}
+
+bool small(const ptx::Entry& entry) {
+  int64_t bytes = 0;
+  for (const ptx::Param& param : entry.params) {
+    if (param.size > kMostParamBytes) return false;
+    bytes += static_cast<int64_t>(param.size);
+  }
+  return bytes <= kMostParamBytes && entry.static_shared_bytes <= 48 << 10;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  auto module = ptx::Module::parse({reinterpret_cast<const char*>(data), size});
+  if (!module) return 0;
+  (void)module->integer_constants();
+  for (const std::string& name : module->constant_names()) (void)module->constant_bytes(name);
+  for (const ptx::Entry& entry : module->entries()) {
+    if (!small(entry)) continue;
+    std::vector<std::byte> storage(4096);
+    ptx::Memory memory;
+    uint64_t address = memory.add("buffer", storage, ptx::Access::read_write);
+    (void)ptx::launch(Context(), memory, *module, entry.name, {{2, 1, 1}, {48, 1, 1}},
+                      arguments(entry, address), {.threads = 1, .instruction_budget = 4000});
+  }
+  return 0;
+}
