@@ -19,21 +19,22 @@
 namespace cutegen {
 
 struct RecipeParameter {
-  std::string name;                // "vector", "threads", "items"
-  std::string meaning;             // one line, for people and models
-  std::vector<int64_t> legal;      // in the order worth trying
+  std::string name;            // "vector", "threads", "items"
+  std::string meaning;         // one line, for people and models
+  std::vector<int64_t> legal;  // in the order worth trying
 };
 
 struct RecipeMatch {
-  std::string recipe;              // "elementwise", "reduction"; empty: none applies
-  std::string why;                 // why it applies, or the first operator that no recipe covers
+  std::string recipe;  // "elementwise", "reduction"; empty: none applies
+  std::string why;     // why it applies, or the first operator that no recipe covers
   std::vector<RecipeParameter> parameters;
-  Json safe;                       // the first choice, {"vector": 1, ...}
+  Json safe;                          // the first choice, {"vector": 1, ...}
   std::shared_ptr<const void> state;  // private to the recipe
 };
 
 [[nodiscard]] RecipeMatch match_recipe(const Task& task);
-[[nodiscard]] Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, const Json& params);
+[[nodiscard]] Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match,
+                                                const Json& params);
 // The edits worth trying from `params`: one parameter changed at a time, most promising first.
 [[nodiscard]] std::vector<Json> neighbours(const RecipeMatch& match, const Json& params);
 // A program that compiles and writes the outputs' shapes, for `cutegen new`.

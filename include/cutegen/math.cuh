@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pointwise functions on float with PyTorch's meaning: full precision, NaN passes through.
+//
+// Contract: plain device functions, no CuTe, no state. Scalars of the operator follow the element.
+//
+// Example: float y = cutegen::leaky_relu(x, 0.01f);
+#pragma once
+
+namespace cutegen {
+
+#define CUTEGEN_FN __device__ __forceinline__
+
+CUTEGEN_FN float infinity() { return __int_as_float(0x7f800000); }
+CUTEGEN_FN float not_a_number() { return __int_as_float(0x7fc00000); }
+CUTEGEN_FN bool is_nan(float x) { return x != x; }
+CUTEGEN_FN bool is_inf(float x) { return fabsf(x) == infinity(); }
+CUTEGEN_FN bool is_finite(float x) { return fabsf(x) < infinity(); }
+
+// fmaxf and fminf drop a NaN; PyTorch's maximum and minimum keep it.
+CUTEGEN_FN float maximum(float a, float b) { return (a > b || is_nan(a)) ? a : b; }
+CUTEGEN_FN float minimum(float a, float b) { return (a < b || is_nan(a)) ? a : b; }
+CUTEGEN_FN float clamp_min(float x, float low) { return x < low ? low : x; }
+CUTEGEN_FN float clamp_max(float x, float high) { return x > high ? high : x; }
+CUTEGEN_FN float clamp(float x, float low, float high) {
+  return clamp_max(clamp_min(x, low), high);
+}
+
+CUTEGEN_FN float square(float x) { return x * x; }
+CUTEGEN_FN float cube(float x) { return x * x * x; }
+CUTEGEN_FN float reciprocal(float x) { return 1.0f / x; }
+CUTEGEN_FN float rsqrt(float x) { return 1.0f / sqrtf(x); }
+CUTEGEN_FN float fraction(float x) { return x - truncf(x); }
+CUTEGEN_FN float sign(float x) { return float(x > 0.0f) - float(x < 0.0f); }
+// The remainder with the sign of the divisor, as in Python.
+CUTEGEN_FN float remainder(float a, float b) {
+  float r = fmodf(a, b);
+  return (r != 0.0f && (r < 0.0f) != (b < 0.0f)) ? r + b : r;
+}
+
+CUTEGEN_FN float relu(float x) { return x < 0.0f ? 0.0f : x; }
+CUTEGEN_FN float leaky_relu(float x, float slope) { return x > 0.0f ? x : x * slope; }
+CUTEGEN_FN float threshold(float x, float limit, float value) { return x <= limit ? value : x; }
+CUTEGEN_FN float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+CUTEGEN_FN float silu(float x) { return x / (1.0f + expf(-x)); }
+CUTEGEN_FN float log_sigmoid(float x) { return fminf(x, 0.0f) - log1pf(expf(-fabsf(x))); }
+CUTEGEN_FN float hard_sigmoid(float x) { return clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f; }
+CUTEGEN_FN float hard_swish(float x) { return x * clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f; }
+CUTEGEN_FN float elu(float x, float alpha, float scale, float input_scale) {
+  return x > 0.0f ? x * scale : expm1f(x * input_scale) * (alpha * scale);
+}
+CUTEGEN_FN float celu(float x, float alpha) {
+  return x > 0.0f ? x : alpha * expm1f(x / alpha);
+}
+CUTEGEN_FN float softplus(float x, float beta, float limit) {
+  float scaled = x * beta;
+  return scaled > limit ? x : log1pf(expf(scaled)) / beta;
+}
+CUTEGEN_FN float mish(float x) { return x * tanhf(softplus(x, 1.0f, 20.0f)); }
+CUTEGEN_FN float gelu(float x) { return x * 0.5f * (1.0f + erff(x * 0.70710678118654752f)); }
+CUTEGEN_FN float gelu_tanh(float x) {
+  return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
+}
+CUTEGEN_FN float soft_shrink(float x, float lambda) {
+  if (is_nan(x)) return x;
+  return x > lambda ? x - lambda : (x < -lambda ? x + lambda : 0.0f);
+}
+CUTEGEN_FN float hard_shrink(float x, float lambda) {
+  return (x >= -lambda && x <= lambda) ? 0.0f : x;
+}
+// start + weight * (end - start), from the nearer end.
+CUTEGEN_FN float lerp(float start, float end, float weight) {
+  float d = end - start;
+  return fabsf(weight) < 0.5f ? start + weight * d : end - d * (1.0f - weight);
+}
+
+#undef CUTEGEN_FN
+
+}  // namespace cutegen

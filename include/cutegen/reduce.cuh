@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accumulators of a reduction, and how threads combine theirs.
+//
+// Contract: an accumulator starts at the neutral element; add() takes one value, merge() another
+// accumulator, value() ends. Sum keeps the rounding error of every addition, so that long rows lose
+// nothing. combine_warp works in each aligned group of `Width` lanes of a full warp; combine_row in
+// groups of `Width` threads that are whole warps; combine_column over threads of equal x.
+//
+// Example: Sum s; s.add(x); combine_row<256>(s, shared); float total = s.value();
+#pragma once
+
+#include <cutegen/math.cuh>
+
+namespace cutegen {
+
+#define CUTEGEN_FN __device__ __forceinline__
+
+struct Sum {
+  float total = 0.0f, error = 0.0f;  // error: what the additions so far have rounded away
+  CUTEGEN_FN void add(float x) {
+    float t = total + x;
+    float back = t - total;
+    error += (total - (t - back)) + (x - back);
+    total = t;
+  }
+  CUTEGEN_FN void merge(Sum const& other) {
+    add(other.total);
+    error += other.error;
+  }
+  CUTEGEN_FN float value() const { return is_finite(total) ? total + error : total; }
+};
+
+struct Product {
+  float total = 1.0f;
+  CUTEGEN_FN void add(float x) { total *= x; }
+  CUTEGEN_FN void merge(Product const& other) { total *= other.total; }
+  CUTEGEN_FN float value() const { return total; }
+};
+
+struct Max {
+  float best = -infinity();
+  CUTEGEN_FN void add(float x) { best = maximum(x, best); }
+  CUTEGEN_FN void merge(Max const& other) { add(other.best); }
+  CUTEGEN_FN float value() const { return best; }
+};
+
+struct Min {
+  float best = infinity();
+  CUTEGEN_FN void add(float x) { best = minimum(x, best); }
+  CUTEGEN_FN void merge(Min const& other) { add(other.best); }
+  CUTEGEN_FN float value() const { return best; }
+};
+
+// max(x) and sum(exp(x - max(x))) in one pass: the sum is scaled down whenever the maximum grows.
+struct MaxSumExp {
+  Max max;
+  Sum sum;
+  CUTEGEN_FN void rescale(float from, float to) {
+    float factor = from == to ? 1.0f : expf(from - to);
+    sum.total *= factor;
+    sum.error *= factor;
+  }
+  template <int V>
+  CUTEGEN_FN void add(float const (&x)[V]) {  // one rescaling for V values
+    float before = max.best;
+#pragma unroll
+    for (int v = 0; v < V; ++v) max.add(x[v]);
+    rescale(before, max.best);
+    float shift = max.best == -infinity() ? 0.0f : max.best;  // only -inf so far: terms are zero
+#pragma unroll
+    for (int v = 0; v < V; ++v) sum.add(expf(x[v] - shift));
+  }
+  CUTEGEN_FN void add(float x) {
+    float one[1] = {x};
+    add(one);
+  }
+  CUTEGEN_FN void merge(MaxSumExp other) {
+    float before = max.best;
+    max.merge(other.max);
+    rescale(before, max.best);
+    other.rescale(other.max.best, max.best);
+    sum.merge(other.sum);
+  }
+};
+
+// The accumulator of the lane `mask` away. Accumulators are structs of floats.
+template <class Acc>
+CUTEGEN_FN Acc shuffle_xor(Acc const& mine, int mask) {
+  constexpr int kWords = sizeof(Acc) / sizeof(float);
+  Acc theirs;
+  float const* from = reinterpret_cast<float const*>(&mine);
+  float* to = reinterpret_cast<float*>(&theirs);
+#pragma unroll
+  for (int w = 0; w < kWords; ++w) to[w] = __shfl_xor_sync(0xffffffffu, from[w], mask);
+  return theirs;
+}
+
+// Every lane of an aligned group of Width lanes ends with the group's total.
+template <int Width, class Acc>
+CUTEGEN_FN void combine_warp(Acc& acc) {
+#pragma unroll
+  for (int mask = Width / 2; mask > 0; mask /= 2) acc.merge(shuffle_xor(acc, mask));
+}
+
+// Every thread of a row of Width threads (32 or more, whole warps) ends with the row's total.
+// `shared` holds one accumulator a warp of the CTA.
+template <int Width, class Acc>
+CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
+  combine_warp<(Width < 32 ? Width : 32)>(acc);
+  if constexpr (Width > 32) {
+    constexpr int kWarps = Width / 32;
+    Acc* scratch = reinterpret_cast<Acc*>(shared);
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (lane == 0) scratch[warp] = acc;
+    __syncthreads();
+    acc = scratch[(warp / kWarps) * kWarps + lane % kWarps];
+    combine_warp<kWarps>(acc);
+    __syncthreads();  // scratch may be written again
+  }
+}
+
+// Threads (x, y) of a CTA, Columns by Rows, x fastest: all with equal x end with their total.
+// `shared` holds Columns * Rows accumulators.
+template <int Columns, int Rows, class Acc>
+CUTEGEN_FN void combine_column(Acc& acc, float* shared) {
+  if constexpr (Rows > 1) {
+    Acc* scratch = reinterpret_cast<Acc*>(shared);
+    int x = threadIdx.x % Columns, y = threadIdx.x / Columns;
+    scratch[y * Columns + x] = acc;
+    __syncthreads();
+#pragma unroll
+    for (int half = Rows / 2; half > 0; half /= 2) {
+      if (y < half) scratch[y * Columns + x].merge(scratch[(y + half) * Columns + x]);
+      __syncthreads();
+    }
+    acc = scratch[x];
+    __syncthreads();
+  }
+}
+
+#undef CUTEGEN_FN
+
+}  // namespace cutegen

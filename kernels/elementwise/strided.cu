@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// {{title}}
+//
+// Some operands are broadcast or transposed. Each tensor is seen over the same index space,
+// (element of the vector, (innermost axis in vectors, ..., outermost axis)), with its own strides;
+// a broadcast axis has stride 0. CuTe turns the vector's number into coordinates.
+// VECTOR comes from the plan: 1 where the innermost axis is no multiple of the vector.
+#include <cute/tensor.hpp>
+#include <cutegen/math.cuh>
+#include <cutegen/vec.cuh>
+
+using namespace cute;
+
+using Index = {{index}};
+constexpr int kThreads = {{threads}};
+constexpr int kVector = VECTOR;
+constexpr int kItems = {{items}};
+
+// One element, in float32.
+{{compute}}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+elementwise({{params}},
+            {{sizes}}) {
+  auto shape = {{shape}};
+{{tensors}}
+
+  const Index vectors = size(shape);
+  const Index first = Index(blockIdx.x) * (kThreads * kItems) + threadIdx.x;
+{{registers}}
+  CUTE_UNROLL
+  for (int i = 0; i < kItems; ++i) {
+    const Index j = first + i * kThreads;
+    if (j < vectors) {
+{{loads}}
+    }
+  }
+  CUTE_UNROLL
+  for (int i = 0; i < kItems; ++i) {
+    const Index j = first + i * kThreads;
+    if (j < vectors) {
+{{results}}
+      CUTE_UNROLL
+      for (int v = 0; v < kVector; ++v) {{call}}
+{{stores}}
+    }
+  }
+}

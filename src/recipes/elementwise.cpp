@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/elementwise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/text.h"
+#include "recipes/emit.h"
+#include "recipes/nest.h"
+
+namespace cutegen::recipes {
+namespace {
+
+// How an operand lies in the flat or strided index space.
+struct Access {
+  const Operand* operand;
+  std::string name;    // identifier of the tensor
+  std::string tensor;  // CuTe tensor in the kernel: "g_x"
+  std::string registers;
+  bool single = false;  // one element for all
+  int inst = -1;        // leaf, or the output's instruction
+};
+
+struct Kernel {
+  const Fused& fused;
+  Nest nest;
+  Code code;
+  std::vector<Access> inputs, outputs;
+  std::vector<std::pair<std::string, std::string>> strides;  // argument, expression
+
+  explicit Kernel(const Fused& f) : fused(f), nest(make_nest(f)), code(f) {
+    std::vector<int> results;
+    for (const FusedOutput& output : f.outputs) results.push_back(output.inst);
+    auto used = code.needed(results, [](const Inst&) { return true; });
+    for (int inst : used) {
+      const Inst& i = f.insts[static_cast<size_t>(inst)];
+      if (i.kind == InstKind::leaf)
+        inputs.push_back(access(f.inputs[static_cast<size_t>(i.operand)], inst));
+    }
+    for (const FusedOutput& output : f.outputs)
+      outputs.push_back(access(output.operand, output.inst));
+  }
+
+  Access access(const Operand& operand, int inst) {
+    Access a{&operand, fused.names.at(operand.tensor), "", "", true, inst};
+    a.tensor = code.word("g_" + a.name);
+    a.registers = code.word("r_" + a.name);
+    for (const Loop& loop : nest.kept) a.single &= stride(fused, operand, loop).move == Move::none;
+    return a;
+  }
+};
+
+bool is_flat(const Fused& fused) {
+  Nest nest = make_nest(fused);
+  if (nest.kept.size() != 1) return false;
+  for (const Operand& operand : fused.inputs)
+    if (stride(fused, operand, nest.kept[0]).move == Move::stride) return false;
+  return true;
+}
+
+size_t widest(const Fused& fused) {
+  size_t bytes = 1;
+  for (const FusedOutput& output : fused.outputs)
+    bytes = std::max(bytes, size_of(output.operand.dtype));
+  for (const Operand& operand : fused.inputs) bytes = std::max(bytes, size_of(operand.dtype));
+  return bytes;
+}
+
+// The device function for one element: values in, result returned or written by reference.
+std::string compute_function(Kernel& k) {
+  std::vector<std::string> params;
+  for (const Access& input : k.inputs) params.push_back("float " + k.code.id(input.inst));
+  std::vector<int> results;
+  for (const Access& output : k.outputs) results.push_back(output.inst);
+  bool one = results.size() == 1;
+  std::vector<std::string> words;
+  if (!one)
+    for (const Access& output : k.outputs) {
+      words.push_back(k.code.word("result_" + output.name));
+      params.push_back("float& " + words.back());
+    }
+  std::string body;
+  for (int inst :
+       k.code.needed(results, [](const Inst& i) { return i.kind == InstKind::pointwise; }))
+    body += "  " + k.code.statement(inst);
+  if (one) body += fmt::format("  return {};\n", k.code.use(results[0]));
+  for (size_t i = 0; i < words.size(); ++i)
+    body += fmt::format("  {} = {};\n", words[i], k.code.use(results[i]));
+  return fmt::format("__device__ __forceinline__ {} compute({}) {{\n{}}}", one ? "float" : "void",
+                     join(params, ", "), body);
+}
+
+// `at` writes an access as the kernel reads it there.
+std::string call(const Kernel& k, const std::function<std::string(const Access&, bool)>& at) {
+  std::vector<std::string> values;
+  for (const Access& input : k.inputs) values.push_back(at(input, false));
+  bool one = k.outputs.size() == 1;
+  if (!one)
+    for (const Access& output : k.outputs) values.push_back(at(output, true));
+  std::string text = fmt::format("compute({});", join(values, ", "));
+  return one ? at(k.outputs[0], true) + " = " + text : text;
+}
+
+std::string register_name(const Access& a, bool output) {
+  if (a.single && !output) return a.registers;
+  return a.registers + (output ? "[v]" : "[i][v]");
+}
+
+// The elements that fill no vector, by the first threads of the first CTA.
+std::string tail(const Kernel& k) {
+  std::string results, stores;
+  for (const Access& output : k.outputs) {
+    results += fmt::format("    float {};\n", output.registers);
+    stores += fmt::format("    {}[rest] = cutegen::from_float<{}>({});\n", output.name,
+                          type_of(*output.operand), output.registers);
+  }
+  std::string text = call(k, [](const Access& a, bool output) {
+    if (output || a.single) return a.registers;
+    return fmt::format("cutegen::to_float({}[rest])", a.name);
+  });
+  return fmt::format(
+      "  // The last n % kVector elements.\n"
+      "  const int64_t rest = vectors * kVector + threadIdx.x;\n"
+      "  if (blockIdx.x == 0 && rest < n) {{\n{}    {}\n{}  }}",
+      results, text, stores);
+}
+
+// Parts of the text that both kernels share.
+std::map<std::string, std::string> common(const Task& task, Kernel& k, const Json& params,
+                                          int depth) {
+  std::map<std::string, std::string> t;
+  t["title"] = title(task, k.fused);
+  t["threads"] = params.at("threads").dump();
+  t["items"] = params.at("items").dump();
+  std::vector<std::string> declarations;
+  for (const Parameter& p : parameters(k.fused)) declarations.push_back(p.declaration);
+  t["params"] = join(declarations, ", ");
+  std::string registers, loads, results, stores;
+  for (const Access& a : k.inputs) {
+    if (a.single) continue;
+    registers += fmt::format("float {}[kItems][kVector];\n", a.registers);
+    loads += fmt::format("cutegen::load({}(_, j), {}[i]);\n", a.tensor, a.registers);
+  }
+  for (const Access& a : k.outputs) {
+    results += fmt::format("float {}[kVector];\n", a.registers);
+    stores += fmt::format("cutegen::store({}, {}(_, j));\n", a.registers, a.tensor);
+  }
+  t["registers"] = indent(registers, depth);
+  t["loads"] = indent(loads, depth + 4);
+  t["results"] = indent(results, depth + 4);
+  t["stores"] = indent(stores, depth + 4);
+  t["call"] = call(k, register_name);
+  t["compute"] = compute_function(k);
+  return t;
+}
+
+std::string single_values(const Kernel& k) {
+  std::string text;
+  for (const Access& a : k.inputs)
+    if (a.single)
+      text += fmt::format("const float {} = cutegen::to_float({}[0]);\n", a.registers, a.name);
+  return text;
+}
+
+std::string flat_source(const Task& task, Kernel& k, const Json& params) {
+  auto t = common(task, k, params, 4);
+  t["vector"] = params.at("vector").dump();
+  std::string tensors;
+  for (const auto* list : {&k.inputs, &k.outputs})
+    for (const Access& a : *list)
+      if (!a.single || list == &k.outputs)
+        tensors +=
+            fmt::format("Tensor {} = make_tensor(make_gmem_ptr({}), flat);\n", a.tensor, a.name);
+  t["tensors"] = indent(tensors + single_values(k), 2);
+  t["tail"] = params.at("vector").get<int64_t>() > 1 ? tail(k) : "";
+  return fill("kernels/elementwise/flat.cu", t);
+}
+
+// The strides of an operand, innermost first: of the vector's elements, then of the loops.
+std::string strided_tensor(Kernel& k, const Access& a) {
+  std::string inner;
+  std::vector<std::string> outer;
+  for (size_t i = k.nest.kept.size(); i-- > 0;) {
+    bool last = i + 1 == k.nest.kept.size();
+    Stride s = stride(k.fused, *a.operand, k.nest.kept[i]);
+    std::string text = s.move == Move::none ? "Int<0>{}" : "Int<1>{}";
+    if (s.move == Move::stride) {
+      text = k.code.word(fmt::format("{}_s{}", a.name, i));
+      k.strides.emplace_back(text, s.expression);
+    }
+    if (last) inner = text;
+    if (!last)
+      outer.push_back(text);
+    else if (s.move == Move::none)
+      outer.push_back(text);
+    else
+      outer.push_back(s.move == Move::next ? "Int<kVector>{}" : text + " * kVector");
+  }
+  return fmt::format(
+      "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
+      "    make_layout(make_shape(Int<kVector>{{}}, shape), make_stride({}, make_stride({}))));\n",
+      a.tensor, a.name, inner, join(outer, ", "));
+}
+
+std::string strided_source(const Task& task, Kernel& k, const Json& params, bool wide) {
+  auto t = common(task, k, params, 2);
+  t["index"] = wide ? "int64_t" : "int";
+  std::string tensors;
+  for (const auto* list : {&k.inputs, &k.outputs})
+    for (const Access& a : *list)
+      if (!a.single || list == &k.outputs) tensors += strided_tensor(k, a);
+  t["tensors"] = indent(tensors + single_values(k), 2);
+  std::vector<std::string> shape, sizes;
+  for (size_t i = k.nest.kept.size(); i-- > 0;)
+    shape.push_back(
+        fmt::format("Index(n{}){}", i, i + 1 == k.nest.kept.size() ? " / kVector" : ""));
+  for (size_t i = 0; i < k.nest.kept.size(); ++i) sizes.push_back(fmt::format("int64_t n{}", i));
+  for (const auto& [name, expression] : k.strides) sizes.push_back("int64_t " + name);
+  t["shape"] = fmt::format("make_shape({})", join(shape, ", "));
+  t["sizes"] = join(sizes, ", ");
+  return fill("kernels/elementwise/strided.cu", t);
+}
+
+Json plan_head(const Fused& fused) {
+  Json plan{{"cutegen", 1}, {"dialect", "cute"}, {"arch", {"sm_80+"}}, {"sources", {"kernel.cu"}}};
+  Json bind = bindings(fused.names);
+  if (!bind.empty()) plan["bind"] = bind;
+  return plan;
+}
+
+Json tensor_arguments(const Fused& fused) {
+  Json args = Json::array();
+  for (const Parameter& p : parameters(fused)) args.push_back({{"tensor", p.name}});
+  return args;
+}
+
+Json flat_plan(const Kernel& k, const Json& params) {
+  auto threads = params.at("threads").get<int64_t>(), vector = params.at("vector").get<int64_t>(),
+       items = params.at("items").get<int64_t>(), waves = params.at("waves").get<int64_t>();
+  Json plan = plan_head(k.fused);
+  plan["symbols"] = {{"n", k.nest.kept[0].extent},
+                     {"tiles", fmt::format("max(1,ceil_div(n/{},{}))", vector, threads * items)}};
+  Json args = tensor_arguments(k.fused);
+  args.push_back({{"i64", "n"}});
+  std::string grid = waves == 0 ? "tiles" : fmt::format("min(tiles,gpu.sms*{})", waves);
+  plan["steps"] = Json::array({{{"id", "elementwise"},
+                                {"kernel", "elementwise"},
+                                {"when", "n > 0"},
+                                {"grid", {grid, 1, 1}},
+                                {"block", {threads, 1, 1}},
+                                {"args", args}}});
+  return plan;
+}
+
+Json strided_plan(const Kernel& k, const Json& params, bool wide) {
+  auto threads = params.at("threads").get<int64_t>(), vector = params.at("vector").get<int64_t>(),
+       items = params.at("items").get<int64_t>();
+  Json plan = plan_head(k.fused);
+  Json symbols = Json::object();
+  std::string product;
+  Json args = tensor_arguments(k.fused);
+  for (size_t i = 0; i < k.nest.kept.size(); ++i) {
+    symbols[fmt::format("n{}", i)] = k.nest.kept[i].extent;
+    product += fmt::format("{}n{}", i ? "*" : "", i);
+    args.push_back({{"i64", fmt::format("n{}", i)}});
+  }
+  std::string last = fmt::format("n{}", k.nest.kept.size() - 1);
+  symbols["n"] = product;
+  symbols["vector"] =
+      vector == 1 ? Json("1") : Json(fmt::format("{} % {} == 0 ? {} : 1", last, vector, vector));
+  for (const auto& [name, expression] : k.strides) args.push_back({{"i64", expression}});
+  plan["symbols"] = symbols;
+  plan["defines"] = {{"VECTOR", "vector"}};
+  if (!wide) plan["requires"] = {"n <= 2000000000"};
+  plan["steps"] =
+      Json::array({{{"id", "elementwise"},
+                    {"kernel", "elementwise"},
+                    {"when", "n > 0"},
+                    {"grid", {fmt::format("ceil_div(n/vector,{})", threads * items), 1, 1}},
+                    {"block", {threads, 1, 1}},
+                    {"args", args}}});
+  return plan;
+}
+
+}  // namespace
+
+std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
+  std::vector<int64_t> vectors{4, 2, 1};
+  if (widest(fused) == 2) vectors.insert(vectors.begin(), 8);
+  std::vector<RecipeParameter> list{
+      {"vector", "neighbouring elements that a thread moves in one access", vectors},
+      {"items", "vectors a thread has in flight", {2, 4, 1, 8}},
+      {"threads", "threads of a CTA", {256, 512, 128}}};
+  if (is_flat(fused))
+    list.push_back({"waves", "CTAs per SM of a grid-stride loop; 0: one tile a CTA", {0, 8, 16}});
+  return list;
+}
+
+Json elementwise_safe(const Fused& fused) {
+  Json params{{"vector", 1}, {"items", 1}, {"threads", 256}};
+  if (is_flat(fused)) params["waves"] = 0;
+  return params;
+}
+
+Result<KernelProgram> elementwise_program(const Task& task, const Fused& fused,
+                                          const Json& params) {
+  Kernel kernel(fused);
+  KernelProgram program;
+  Json plan;
+  if (is_flat(fused)) {
+    program.sources["kernel.cu"] = flat_source(task, kernel, params);
+    plan = flat_plan(kernel, params);
+  } else {
+    bool wide = kernel.nest.rows() > 2'000'000'000;
+    program.sources["kernel.cu"] = strided_source(task, kernel, params, wide);
+    plan = strided_plan(kernel, params, wide);
+  }
+  CG_TRY(program.plan, plan_from_json(plan));
+  return program;
+}
+
+}  // namespace cutegen::recipes

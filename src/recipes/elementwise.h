@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The elementwise recipe: any fused chain of pointwise operators, in one pass over memory.
+//
+// Contract: applies to a Fused without reductions. Flat when every operand lies as the output does
+// or is one element; strided (broadcasts, transpositions) otherwise. Parameters: threads, vector,
+// items, and for flat kernels waves (0: a CTA a tile; else CTAs per SM of a grid-stride loop).
+//
+// Example: elementwise_program(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}})
+#pragma once
+
+#include "core/program.h"
+#include "recipes/fused.h"
+#include "recipes/recipes.h"
+
+namespace cutegen::recipes {
+
+[[nodiscard]] std::vector<RecipeParameter> elementwise_parameters(const Fused& fused);
+[[nodiscard]] Json elementwise_safe(const Fused& fused);
+[[nodiscard]] Result<KernelProgram> elementwise_program(const Task& task, const Fused& fused,
+                                                        const Json& params);
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pointwise ATen operators as C++ expressions on float.
+//
+// Contract: lower_pointwise gives the expression of one node with "{0}", "{1}", ... for its tensor
+// operands, in float32 with PyTorch's meaning; nothing if the operator is not pointwise; an
+// unsupported error if it is one but this use of it is not covered.
+//
+// Example: aten.leaky_relu.default(x, 0.01) -> {"cutegen::leaky_relu({0}, 0.01f)", {"x"}, false}
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph.h"
+
+namespace cutegen::recipes {
+
+struct Pointwise {
+  std::string code;                   // "{0} + 2.0f * {1}"
+  std::vector<std::string> operands;  // value names
+  bool boolean = false;               // the result is a truth value
+};
+
+// "aten.relu_.default" -> "relu": the operator without namespace, overload and in-place mark.
+[[nodiscard]] std::string base_name(const std::string& op);
+// True for "aten.relu_.default": the operator writes its first argument.
+[[nodiscard]] bool is_in_place(const std::string& op);
+// The argument at `index`, or by keyword; null if absent.
+[[nodiscard]] Json argument(const Node& node, size_t index, const std::string& keyword);
+// A number of the graph ({"float": "inf"} too); nothing if it is none.
+[[nodiscard]] std::optional<double> number(const Json& json);
+// The value name of {"ref": name}; nothing otherwise.
+[[nodiscard]] std::optional<std::string> reference(const Json& json);
+// 0.01 -> "0.01f".
+[[nodiscard]] std::string literal(double value);
+// "half_t"-style name of a dtype in kernels, empty if kernels do not handle it.
+[[nodiscard]] std::string device_type(DType dtype);
+
+[[nodiscard]] Result<std::optional<Pointwise>> lower_pointwise(const Node& node);
+
+}  // namespace cutegen::recipes

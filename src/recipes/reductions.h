@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reducing ATen operators: what they read, over which axes, with which result.
+//
+// Contract: find_reduction reads the operator's arguments; nothing if it does not reduce, an
+// unsupported error for a use that is not covered. Axes are normalised and sorted.
+//
+// Example: aten.mean.dim(x, [-1], True) -> {base "mean", input "x", axes {1}, keepdim}
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph.h"
+
+namespace cutegen::recipes {
+
+struct Reduction {
+  std::string base;       // "mean", "_softmax"
+  std::string input;      // value name
+  Shape shape;            // of the input
+  std::vector<int> axes;  // reduced
+  bool keepdim = false;
+  bool elementwise = false;  // the result has the input's shape (softmax, norms)
+  double parameter = 0;      // order of a vector norm, correction of a variance, eps of a norm
+  std::vector<std::optional<std::string>> affine;  // weight, bias of a norm
+};
+
+[[nodiscard]] Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& node);
+
+}  // namespace cutegen::recipes
