@@ -29,7 +29,7 @@ reduction({{params}},
   auto across = {{across}};  // vectors of columns
   __shared__ float shared[kThreads * {{words}}];
 
-  const int y = threadIdx.x / kColumns;
+  const int team = threadIdx.x / kColumns;
   int64_t column = int64_t(blockIdx.x) * kColumns + threadIdx.x % kColumns;
   const bool live = column < size(across);
   if (!live) column = 0;  // read something valid, write nothing

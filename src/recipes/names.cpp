@@ -23,7 +23,7 @@ const std::set<std::string>& reserved() {
       "volatile", "while",    "xor",        "cute",     "cutegen",   "elementwise", "reduction",
       "compute",  "half_t",   "bfloat16_t", "Elements", "Index",     "Int",         "Shape",
       "Tensor",   "blockIdx", "blockDim",   "gridDim",  "threadIdx", "shared",      "e",
-      "i",        "j",        "v",          "y",        "n",         "flat",        "shape",
+      "i",        "j",        "v",          "team",     "n",         "flat",        "shape",
       "vectors",  "first",    "row",        "rows",     "length",    "step",        "steps",
       "most",     "kernel",   "rest",       "along",    "across",    "lane",        "live",
       "column",   "columns",  "count",      "cache",    "read",      "part",        "parts",

@@ -117,7 +117,7 @@ int Passes::depth_of(int inst) const {
 }
 
 std::string Passes::loop(const std::string& body) const {
-  const char* start = options_.column ? "y" : "lane";
+  const char* start = options_.column ? "team" : "lane";
   const char* step = options_.column ? "kRows" : "kWidth";
   if (options_.cached)
     return fmt::format(
@@ -248,7 +248,8 @@ std::string Passes::outputs() {
   }
   std::string text;
   if (!rows.empty())
-    text += fmt::format("\nif (live && {} == 0) {{\n{}}}\n", options_.column ? "y" : "lane", rows);
+    text +=
+        fmt::format("\nif (live && {} == 0) {{\n{}}}\n", options_.column ? "team" : "lane", rows);
   if (targets.empty()) return text;
   std::string body = results + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets) + loops, 2) + "\n}\n" + stores;
@@ -274,7 +275,7 @@ std::string Passes::text() {
         "for (int i = 0; i < kItems; ++i) {{\n"
         "  const int64_t j = {} + i * {};\n"
         "  if (j < steps) cache[i] = read(j);\n}}\n",
-        options_.column ? "y" : "lane", options_.column ? "kRows" : "kWidth");
+        options_.column ? "team" : "lane", options_.column ? "kRows" : "kWidth");
   text += row_values(0);
   for (int depth = 1; depth <= fused_.max_depth(); ++depth) {
     text += pass(depth);

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/recipes.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "recipes/names.h"
+#include "recipes/test_tasks.h"
+
+namespace cutegen {
+namespace {
+
+using recipes::golden_task;
+using testing::HasSubstr;
+using testing::Not;
+
+class EveryTask : public testing::TestWithParam<const char*> {};
+
+// The safe program, its neighbours and theirs: complete text, a plan that fits the task.
+TEST_P(EveryTask, GivesSoundProgramsForAllParameters) {
+  Task task = golden_task(GetParam());
+  RecipeMatch match = match_recipe(task);
+  ASSERT_FALSE(match.recipe.empty()) << match.why;
+  std::set<std::string> seen;
+  std::vector<Json> work{match.safe};
+  for (const Json& near : neighbours(match, match.safe)) work.push_back(near);
+  for (const Json& near : neighbours(match, work.back())) work.push_back(near);
+  for (const Json& params : work) {
+    auto program = instantiate(task, match, params);
+    ASSERT_TRUE(program) << program.error().text();
+    const std::string& source = program->sources.at("kernel.cu");
+    EXPECT_THAT(source, HasSubstr("extern \"C\" __global__"));
+    EXPECT_THAT(source, Not(HasSubstr("{{")));
+    for (const Error& error : check_plan(program->plan, task)) ADD_FAILURE() << error.text();
+    seen.insert(program_id(*program));
+  }
+  EXPECT_GT(seen.size(), 3u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipes, EveryTask,
+                         testing::Values("relu", "gelu_bias", "scalar_scale", "transposed",
+                                         "two_outputs", "half", "in_place", "masked",
+                                         "softmax_last", "softmax_first", "softmax_by_hand",
+                                         "rms_middle", "layer_norm", "mean_middle", "max_first",
+                                         "logsumexp", "sum_all", "flat_sum", "var", "norm_dotted"));
+
+TEST(Match, SaysWhyNoneApplies) {
+  RecipeMatch match = match_recipe(golden_task("no_matmul"));
+  EXPECT_TRUE(match.recipe.empty());
+  EXPECT_EQ(match.why, "no recipe covers aten.bmm.default (node bmm)");
+  EXPECT_FALSE(instantiate(golden_task("no_matmul"), match, Json::object()));
+}
+
+TEST(Neighbours, ChangeOneParameterMostPromisingFirst) {
+  RecipeMatch match = match_recipe(golden_task("relu"));
+  auto near = neighbours(match, match.safe);
+  ASSERT_FALSE(near.empty());
+  EXPECT_EQ(near[0].at("vector"), 4);
+  for (const Json& params : near) {
+    int changed = 0;
+    for (const auto& [name, value] : params.items()) changed += value != match.safe.at(name);
+    EXPECT_EQ(changed, 1) << params.dump();
+  }
+}
+
+TEST(Neighbours, LeaveOutCombinationsThatDoNotGoTogether) {
+  RecipeMatch match = match_recipe(golden_task("softmax_last"));
+  Json params = match.safe;
+  params["threads"] = 128;
+  params["width"] = 128;
+  for (const Json& near : neighbours(match, params))
+    EXPECT_LE(near.at("width").get<int64_t>(), near.at("threads").get<int64_t>());
+}
+
+TEST(Instantiate, RefusesParametersThatAreMissingWrongOrUnknown) {
+  Task task = golden_task("relu");
+  RecipeMatch match = match_recipe(task);
+  auto message = [&](const Json& params) {
+    auto program = instantiate(task, match, params);
+    return program ? std::string("accepted") : program.error().message;
+  };
+  EXPECT_THAT(message(Json::array()), HasSubstr("no JSON object"));
+  EXPECT_THAT(message(Json::object()), HasSubstr("vector is missing"));
+  Json params = match.safe;
+  params["threads"] = "many";
+  EXPECT_THAT(message(params), HasSubstr("no integer"));
+  params["threads"] = 100000;
+  EXPECT_THAT(message(params), HasSubstr("cannot be 100000"));
+}
+
+TEST(Instantiate, BindsNamesThatAreNoIdentifiers) {
+  Task task = golden_task("norm_dotted");
+  RecipeMatch match = match_recipe(task);
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program);
+  Json plan = to_json(program->plan);
+  EXPECT_EQ(plan["bind"]["fc_weight"], "fc.weight");
+}
+
+TEST(Instantiate, IsDeterministic) {
+  Task task = golden_task("layer_norm");
+  RecipeMatch a = match_recipe(task), b = match_recipe(task);
+  EXPECT_EQ(program_id(*instantiate(task, a, a.safe)), program_id(*instantiate(task, b, b.safe)));
+}
+
+TEST(Skeleton, FitsEveryTaskAndOwnsUpToBeingOne) {
+  for (const char* name : {"relu", "two_outputs", "norm_dotted", "no_matmul", "no_integers"}) {
+    Task task = golden_task(name);
+    auto program = skeleton(task);
+    ASSERT_TRUE(program) << program.error().text();
+    for (const Error& error : check_plan(program->plan, task)) ADD_FAILURE() << error.text();
+    EXPECT_THAT(program->sources.at("kernel.cu"), HasSubstr("skeleton"));
+  }
+}
+
+TEST(Skeleton, NeedsAnOutput) {
+  Task task = golden_task("relu");
+  task.tensors.pop_back();
+  EXPECT_FALSE(skeleton(task));
+}
+
+TEST(Names, AreUniqueAndNoKeywords) {
+  recipes::Names names;
+  EXPECT_EQ(names.unique("x"), "x");
+  EXPECT_EQ(names.unique("x"), "x_1");
+  EXPECT_EQ(names.unique("float"), "float_1");
+  EXPECT_EQ(names.unique("fc.weight"), "fc_weight");
+  EXPECT_EQ(names.unique("0"), "t0");
+  EXPECT_EQ(names.unique(""), "t");
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random task files from the grammar of the two recipe families.
+
+    chain      pointwise operators over tensors that broadcast
+    reduction  pointwise work, a reduction along one axis, pointwise work on its result
+
+The same seed and count give the same files. Sizes are module constants, so that tasks can be
+shrunk. Operators are kept where they are smooth and do not overflow: what a task tests is the
+kernel, not the edge of a domain.
+
+    generate.py --seed 1 --count 50 --out tasks/
+"""
+
+import argparse
+import pathlib
+import random
+
+UNARY = [
+    "torch.relu({x})", "torch.sigmoid({x})", "torch.tanh({x})", "F.gelu({x})",
+    "F.gelu({x}, approximate='tanh')", "F.silu({x})", "F.elu({x}, alpha={a})", "F.selu({x})",
+    "F.celu({x}, alpha={a})", "F.softplus({x})", "F.softplus({x}, beta={a}, threshold=15.0)",
+    "F.hardtanh({x}, -{a}, {a})", "F.hardsigmoid({x})", "F.hardswish({x})", "F.relu6({x})",
+    "F.leaky_relu({x}, negative_slope={s})", "F.mish({x})", "F.logsigmoid({x})", "F.softsign({x})",
+    "{x} / (1 + torch.abs({x}))", "torch.abs({x})", "-{x}", "torch.square(torch.tanh({x}))",
+    "torch.pow(torch.tanh({x}), 3)", "{x} ** 2 * {s}", "torch.sqrt(torch.abs({x}) + {a})",
+    "torch.rsqrt(torch.abs({x}) + {a})", "torch.log(torch.abs({x}) + {a})", "torch.log1p({x} * {x})",
+    "torch.exp(torch.tanh({x}))", "torch.expm1(torch.sigmoid({x}))", "torch.erf({x})",
+    "torch.sin({x})", "torch.cos({x})", "torch.reciprocal(torch.abs({x}) + {a})",
+    "torch.clamp({x}, -{a}, {a})", "torch.clamp_min({x}, -{s})", "torch.clamp({x}, max={a})",
+    "torch.where({x} > 0, {x}, {s} * {x})", "{x} * torch.sigmoid({a} * {x})",
+]  # fmt: skip
+SCALAR = ["{x} + {a}", "{x} * {a}", "{x} - {s}", "{a} - {x}", "{x} / {a}", "{s} * {x} + {a}"]
+BINARY = [
+    "{x} + {y}", "{x} * {y}", "{x} - {y}", "torch.add({x}, {y}, alpha={a})", "{x} / (torch.abs({y}) + {a})",
+    "torch.maximum({x}, {y})", "torch.minimum({x}, {y})", "torch.where({x} > {y}, {x}, {y})",
+    "torch.lerp({x}, {y}, {s})",
+]  # fmt: skip
+# Results of the input's shape, along `dim`.
+NORMAL = [
+    "torch.softmax({x}, dim={d})", "torch.log_softmax({x}, dim={d})", "F.softmin({x}, dim={d})",
+    "{x} / torch.sqrt(torch.mean({x} ** 2, dim={d}, keepdim=True) + 1e-5)",
+    "{x} * torch.rsqrt({x}.pow(2).mean(dim={d}, keepdim=True) + 1e-6)",
+    "{x} / (torch.sum(torch.abs({x}), dim={d}, keepdim=True) + {a})",
+    "{x} - torch.mean({x}, dim={d}, keepdim=True)", "{x} - torch.amax({x}, dim={d}, keepdim=True)",
+    "F.normalize({x}, p=2, dim={d})",
+]  # fmt: skip
+# Results without the axis, or with it as 1.
+REDUCE = [
+    "torch.sum({x}, dim={d}, keepdim={k})", "torch.mean({x}, dim={d}, keepdim={k})",
+    "torch.max({x}, dim={d}, keepdim={k})[0]", "torch.amax({x}, dim={d}, keepdim={k})",
+    "torch.amin({x}, dim={d}, keepdim={k})", "torch.logsumexp({x}, dim={d}, keepdim={k})",
+    "torch.norm({x}, p=2, dim={d}, keepdim={k})", "torch.norm({x}, p=1, dim={d}, keepdim={k})",
+]  # fmt: skip
+# Sizes by rank, so that a task has about a million elements or a few.
+SIZES = {
+    1: [1 << 20, 1000003, 3 << 20],
+    2: [256, 512, 1000, 1024, 2048, 4095],
+    3: [16, 48, 100, 128, 256, 255],
+    4: [8, 16, 31, 32, 64],
+}
+AXES = ["batch", "channels", "height", "width"]
+
+
+class Module:
+    def __init__(self, seed, index):
+        self.rng = random.Random(f"{seed}:{index}")
+        self.index = index
+        self.lines, self.parameters, self.inputs = [], [], ["x"]
+        self.rank = self.rng.choice([1, 2, 2, 3, 3, 4])
+        self.axes = AXES[: self.rank] if self.rank > 1 else ["size"]
+        self.sizes = [self.rng.choice(SIZES[self.rank]) for _ in self.axes]
+
+    def number(self):
+        """A scalar of about one, and a small one."""
+        return {"a": self.rng.choice([0.5, 0.75, 1.25, 1.5, 2.0]),
+                "s": self.rng.choice([0.01, 0.1, 0.2, 0.25, 0.3])}  # fmt: skip
+
+    def add(self, pattern, **names):
+        self.lines.append("t = " + pattern.format(**names, **self.number()))
+
+    def other(self):
+        """A second operand: an input, or a parameter over some axes."""
+        kind = self.rng.choice(["input", "last", "axis", "scalar", "inner", "x"])
+        if kind == "x":
+            return "x"
+        if kind == "input":
+            name = "yz"[min(len(self.inputs) - 1, 1)]
+            if name not in self.inputs:
+                self.inputs.append(name)
+            return name
+        axis = self.rng.randrange(self.rank)
+        shape = {"last": self.axes[-1:], "scalar": ["1"], "inner": self.axes[axis:],
+                 "axis": [self.axes[axis]] + ["1"] * (self.rank - axis - 1)}[kind]  # fmt: skip
+        name = f"w{len(self.parameters)}"
+        self.parameters.append((name, shape))
+        return f"self.{name}"
+
+    def pointwise(self, count, binary=True):
+        for _ in range(count):
+            kind = self.rng.random()
+            if kind < 0.25 and binary:
+                self.add(self.rng.choice(BINARY), x="t", y=self.other())
+            elif kind < 0.4:
+                self.add(self.rng.choice(SCALAR), x="t")
+            else:
+                self.add(self.rng.choice(UNARY), x="t")
+
+    def chain(self):
+        self.pointwise(self.rng.randint(1, 8))
+        if not any("y" in line or "self." in line for line in self.lines) and self.rng.random() < 0.5:
+            self.add(self.rng.choice(BINARY), x="t", y=self.other())
+
+    def reduction(self):
+        self.pointwise(self.rng.randint(0, 3))
+        axis = self.rng.randrange(self.rank)
+        names = {"x": "t", "d": self.rng.choice([axis, axis - self.rank])}
+        if self.rng.random() < 0.5:
+            self.add(self.rng.choice(NORMAL), **names)
+            self.pointwise(self.rng.randint(0, 3))
+        else:
+            self.add(self.rng.choice(REDUCE), k=self.rng.choice([True, False]), **names)
+            self.pointwise(self.rng.randint(0, 2), binary=False)
+
+    def text(self):
+        family = self.rng.choice(["chain", "reduction"])
+        getattr(self, family)()
+        out = [f'"""Generated task {self.index}: {family}, rank {self.rank}."""', "",
+               "import torch", "import torch.nn as nn", "import torch.nn.functional as F", "",
+               "", "class Model(nn.Module):", "    def __init__(self):", "        super().__init__()"]  # fmt: skip
+        for name, shape in self.parameters:
+            out.append(f"        self.{name} = nn.Parameter(torch.randn({', '.join(shape)}))")
+        out += ["", f"    def forward(self, {', '.join(self.inputs)}):", "        t = x"]
+        out += ["        " + line for line in self.lines] + ["        return t", "", ""]
+        out += [f"{axis} = {size}" for axis, size in zip(self.axes, self.sizes)]
+        made = ", ".join(f"torch.randn({', '.join(self.axes)})" for _ in self.inputs)
+        out += ["", "", "def get_inputs():", f"    return [{made}]", "", "",
+                "def get_init_inputs():", "    return []", ""]  # fmt: skip
+        return family, "\n".join(out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="random task files for the recipes")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for index in range(options.count):
+        family, text = Module(options.seed, index).text()
+        path = options.out / f"gen_{options.seed}_{index:03d}_{family}.py"
+        path.write_text(text)
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
