@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Toolchain: device source in, PTX out: through the compile server, behind a cache.
 //
-// Contract: one Toolchain owns one cutegen-compiler process (started on first miss, restarted when
-// it dies). compile() blocks; it may be called from several threads. A candidate's error is a
-// CompileResult with ok = false and a digest; only our own trouble is an Error. The cache is keyed
-// by build_id (program, include closure, compiler version, flags, arch) and limited in bytes.
+// Contract: one Toolchain owns a few cutegen-compiler processes, one for each architecture and
+// prefix of headers (with and without CuTe), started on first miss, restarted when they die.
+// compile() blocks; it may be called from several threads, and their candidates compile side by
+// side. A candidate's error is a CompileResult with ok = false and a digest; only our own trouble
+// (and an impossible arch: a user error) is an Error. The cache is keyed by build_id (program,
+// include closure, compiler version, flags, arch) and limited in bytes.
 //
 // Example:
 //   CG_TRY(auto tc, Toolchain::open({.paths = paths}));
@@ -24,28 +26,28 @@ namespace cutegen {
 
 // Where compiler and headers lie: found beside the venv, in the environment, or in the config.
 struct ToolPaths {
-  std::filesystem::path nvrtc;                      // libnvrtc.so.13
-  std::vector<std::filesystem::path> includes;      // CuTe, CUDA runtime, CCCL, cutegen/
-  std::filesystem::path compiler_program;           // cutegen-compiler
+  std::filesystem::path nvrtc;                  // libnvrtc.so.13
+  std::vector<std::filesystem::path> includes;  // CuTe, CUDA runtime, CCCL, cutegen/
+  std::filesystem::path compiler_program;       // cutegen-compiler
   std::filesystem::path cache_dir;
 };
 // Looks in $CUTEGEN_NVRTC, $CUTEGEN_INCLUDE, then the project's .venv; says what is missing.
 [[nodiscard]] Result<ToolPaths> find_tools();
 
 struct CompileRequest {
-  std::string name;    // shown in messages: "kernel.cu"
+  std::string name;  // shown in messages: "kernel.cu"
   std::string source;
   std::vector<std::pair<std::string, std::string>> defines;
-  std::string arch;    // "sm_90a"
+  std::string arch;  // "sm_90a"
 };
 
 struct CompileResult {
   bool ok = false;
   std::string ptx;
-  std::string log;       // raw, sanitised, capped at 64 KiB
-  std::string digest;    // first root error with its source lines, <= 1.5 KB; empty if ok
+  std::string log;     // raw, sanitised, capped at 64 KiB
+  std::string digest;  // first root error with its source lines, <= 1.5 KB; empty if ok
   std::string build_id;
-  std::string how;       // "forked" | "plain"
+  std::string how;  // "forked" | "plain"
   bool cached = false;
   Nanoseconds elapsed{0};
   sandbox::Grade grade;
@@ -63,7 +65,8 @@ class Toolchain {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Toolchain>> open(ToolchainOptions options);
   virtual ~Toolchain() = default;
-  [[nodiscard]] virtual Result<CompileResult> compile(const Context& ctx, const CompileRequest& request) = 0;
+  [[nodiscard]] virtual Result<CompileResult> compile(const Context& ctx,
+                                                      const CompileRequest& request) = 0;
   // Starts the server and parses the headers for `arch`, so that the first candidate is fast.
   [[nodiscard]] virtual Result<void> warm_up(const Context& ctx, const std::string& arch) = 0;
   [[nodiscard]] virtual std::string version() const = 0;  // "NVRTC 13.0.88"

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NVRTC may open. NVRTC opens every include with the C library's fopen, so the fopen that this
+// program exports decides and keeps the list.
+//
+// Contract: while active, a file is opened only below the include folders or the work folder; the
+// candidate's own file is answered by `open_candidate`; every header opened is in `opened`, every
+// refusal in `refused`. Single-threaded. Example: files().begin({dirs, work, [] { ... }});
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cutegen::compiler {
+
+inline constexpr const char* kCandidateFile = "candidate.cuh";
+
+class Files {
+ public:
+  struct Rules {
+    std::vector<std::string> include_dirs;  // resolved
+    std::string work_dir;                   // resolved
+    std::function<FILE*()> open_candidate;  // empty: the empty file in the work folder
+  };
+  void begin(Rules rules);
+  void end() { active_ = false; }
+  [[nodiscard]] std::vector<std::string> take_opened();
+  [[nodiscard]] std::vector<std::string> take_refused();
+
+  [[nodiscard]] bool active() const { return active_; }
+  [[nodiscard]] FILE* open(const char* path, const char* mode);
+
+ private:
+  Rules rules_;
+  bool active_ = false;
+  std::vector<std::string> opened_, refused_;
+};
+
+Files& files();
+// The C library's fopen.
+FILE* real_fopen(const char* path, const char* mode);
+// An open stream over a copy of `text` that behaves as a file.
+[[nodiscard]] FILE* open_text(const std::string& text);
+
+}  // namespace cutegen::compiler

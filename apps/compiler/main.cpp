@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// cutegen-compiler: parses a prefix of headers once, then forks a child per candidate at the point
+// where NVRTC asks for the candidate's file. Started by the toolchain module, never by hand.
+//
+//   cutegen-compiler --nvrtc LIB --include DIR... --header NAME... --option OPT... [--plain]
+//
+// Round 1 compiles the prefix with an empty candidate and writes the precompiled header; round 2
+// loads it and stops inside NVRTC, in our fopen, which serves requests (jobs.h): a child returns
+// from there with the candidate's text and goes on to PTX. If any of this is refused, every child
+// runs a whole compile instead ("plain").
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "base/text.h"
+#include "compiler/files.h"
+#include "compiler/jobs.h"
+#include "compiler/nvrtc.h"
+
+namespace cutegen::compiler {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kPchHeapBytes = size_t{1} << 30;
+constexpr size_t kMostLogBytes = size_t{256} << 10;
+constexpr int kControl = 3;
+
+struct Options {
+  std::string nvrtc;
+  std::vector<std::string> includes, headers, options;
+  bool plain = false;
+};
+
+Result<Options> read_options(int argc, char** argv) {
+  Options out;
+  for (int i = 1; i < argc; ++i) {
+    std::string flag = argv[i];
+    if (flag == "--plain") {
+      out.plain = true;
+      continue;
+    }
+    if (i + 1 == argc) return user_error("'" + flag + "' needs a value");
+    std::string value = argv[++i];
+    if (flag == "--nvrtc") {
+      out.nvrtc = value;
+    } else if (flag == "--include") {
+      out.includes.push_back(value);
+    } else if (flag == "--header") {
+      out.headers.push_back(value);
+    } else if (flag == "--option") {
+      out.options.push_back(value);
+    } else {
+      return user_error("unknown option '" + flag + "'");
+    }
+  }
+  if (out.nvrtc.empty()) return user_error("--nvrtc is missing");
+  return out;
+}
+
+class Server {
+ public:
+  Server(Options options, Nvrtc nvrtc, std::string work)
+      : options_(std::move(options)),
+        nvrtc_(std::move(nvrtc)),
+        work_(std::move(work)),
+        control_(UniqueFd(kControl)) {
+    for (const std::string& h : options_.headers) source_ += "#include <" + h + ">\n";
+    source_ += "#pragma nv_hdrstop\n#include \"" + std::string(kCandidateFile) + "\"\n";
+  }
+
+  int run() {
+    auto start = Clock::now();
+    std::string why = "asked for";
+    if (!options_.plain && precompile(why)) serve_forked(start);
+    serve_plain(why);
+  }
+
+ private:
+  std::vector<std::string> arguments(bool pch) const {
+    std::vector<std::string> out = options_.options;
+    if (pch) {
+      out.emplace_back("--pch");
+      out.push_back("--pch-dir=" + work_);
+    }
+    out.push_back("-I" + work_);
+    for (const std::string& dir : options_.includes) out.push_back("-I" + dir);
+    return out;
+  }
+
+  Files::Rules rules(std::function<FILE*()> open_candidate) const {
+    Files::Rules out{{}, work_, std::move(open_candidate)};
+    for (const std::string& dir : options_.includes) {
+      char resolved[PATH_MAX];
+      if (::realpath(dir.c_str(), resolved)) out.include_dirs.emplace_back(resolved);
+    }
+    return out;
+  }
+
+  NvrtcOutput compile(bool pch, std::function<FILE*()> open_candidate) {
+    files().begin(rules(std::move(open_candidate)));
+    NvrtcOutput out = nvrtc_.compile(source_, "candidate.cu", arguments(pch));
+    files().end();
+    return out;
+  }
+
+  // Round 1. False, with the reason, where precompiled headers cannot be had.
+  bool precompile(std::string& why) {
+    if (!nvrtc_.set_pch_heap(kPchHeapBytes)) {
+      why = "this NVRTC has no precompiled headers";
+      return false;
+    }
+    NvrtcOutput out = compile(true, {});
+    prefix_headers_ = files().take_opened();
+    if (out.status != 0) {
+      why = "the prefix does not compile: " + sanitize(out.log, 2000);
+      return false;
+    }
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(work_, error))
+      if (entry.path().extension() == ".pch") return true;
+    why = "NVRTC wrote no precompiled header";
+    return false;
+  }
+
+  void send_ready(const char* how, const std::string& why, Clock::time_point start) {
+    Nanoseconds spent = Clock::now() - start;
+    Json ready{{"schema", kSchema},
+               {"type", "ready"},
+               {"how", how},
+               {"why", why},
+               {"version", nvrtc_.version()},
+               {"warm_up_ns", spent.count()},
+               {"headers", prefix_headers_}};
+    if (!control_.send(Context().with_timeout(std::chrono::seconds(10)), ready)) ::_exit(kExitOk);
+  }
+
+  // Round 2. Returns only when NVRTC never asked for the candidate.
+  void serve_forked(Clock::time_point start) {
+    std::optional<Request> request;
+    NvrtcOutput out = compile(true, [&] {
+      if (!request) {  // still the server
+        send_ready("forked", "", start);
+        request = next_request(control_);
+      }
+      return open_text(request->source);  // asked again for the lines it quotes
+    });
+    if (request) finish(*request, out, "forked");
+  }
+
+  [[noreturn]] void serve_plain(const std::string& why) {
+    prefix_headers_.clear();  // every child parses, and lists, them itself
+    send_ready("plain", why, Clock::now());
+    Request request = next_request(control_);
+    NvrtcOutput out = compile(false, [&] { return open_text(request.source); });
+    finish(request, out, "plain");
+  }
+
+  [[noreturn]] void finish(Request& request, NvrtcOutput& out, const char* how) {
+    Json reply{{"ok", out.status == 0},
+               {"how", how},
+               {"status", nvrtc_.status_text(out.status)},
+               {"ptx", std::move(out.ptx)},
+               {"log", sanitize(out.log, kMostLogBytes)},
+               {"headers", files().take_opened()},
+               {"refused", files().take_refused()},
+               {"grade", request.grade.label},
+               {"missing", request.grade.missing}};
+    auto sent = request.reply.send(Context().with_timeout(std::chrono::seconds(60)), reply);
+    ::_exit(sent ? kExitOk : kExitInternal);
+  }
+
+  Options options_;
+  Nvrtc nvrtc_;
+  std::string work_;
+  wire::Channel control_;
+  std::string source_;
+  std::vector<std::string> prefix_headers_;
+};
+
+Result<std::string> make_work_dir() {
+  std::string work = "/tmp/cutegen-compiler.XXXXXX";
+  if (!::mkdtemp(work.data())) return errno_error("cannot create '" + work + "'");
+  CG_CHECK(write_file(fs::path(work) / kCandidateFile, ""));
+  ::setenv("TMPDIR", work.c_str(), 1);  // where NVRTC's front end keeps its temporary files
+  return work;
+}
+
+int run(int argc, char** argv) {
+  ::signal(SIGPIPE, SIG_IGN);
+  auto serve = [&]() -> Result<int> {
+    CG_TRY(Options options, read_options(argc, argv));
+    CG_TRY(Nvrtc nvrtc, Nvrtc::load(options.nvrtc));
+    CG_TRY(std::string work, make_work_dir());
+    return Server(std::move(options), std::move(nvrtc), std::move(work)).run();
+  };
+  auto done = serve();
+  if (done) return *done;
+  std::fprintf(stderr, "cutegen-compiler: %s\n", done.error().text().c_str());
+  return exit_code(done.error());
+}
+
+}  // namespace
+}  // namespace cutegen::compiler
+
+int main(int argc, char** argv) {
+  return cutegen::compiler::run(argc, argv);
+}

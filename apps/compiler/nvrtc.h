@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nvrtc: the CUDA run-time compiler, loaded from a file at run time.
+//
+// Contract: load() needs the full path of libnvrtc; its builtins library is taken from the same
+// folder. compile() never throws and returns whatever log there is. Nothing here is thread-safe.
+//
+// Example: CG_TRY(auto nvrtc, Nvrtc::load(path)); auto out = nvrtc.compile(text, "a.cu", options);
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cutegen::compiler {
+
+struct NvrtcOutput {
+  int status = 0;  // nvrtcResult; 0 is success
+  std::string ptx, log;
+};
+
+class Nvrtc {
+ public:
+  [[nodiscard]] static Result<Nvrtc> load(const std::filesystem::path& library);
+  [[nodiscard]] NvrtcOutput compile(const std::string& source, const std::string& name,
+                                    const std::vector<std::string>& options) const;
+  // Room for a precompiled header; false where this NVRTC has no such thing.
+  [[nodiscard]] bool set_pch_heap(size_t bytes) const;
+  [[nodiscard]] std::string version() const { return version_; }
+  [[nodiscard]] const char* status_text(int status) const { return error_string_(status); }
+
+ private:
+  using Program = void*;
+  int (*create_)(Program*, const char*, const char*, int, const char* const*,
+                 const char* const*) = nullptr;
+  int (*destroy_)(Program*) = nullptr;
+  int (*compile_)(Program, int, const char* const*) = nullptr;
+  int (*log_size_)(Program, size_t*) = nullptr;
+  int (*get_log_)(Program, char*) = nullptr;
+  int (*ptx_size_)(Program, size_t*) = nullptr;
+  int (*get_ptx_)(Program, char*) = nullptr;
+  const char* (*error_string_)(int) = nullptr;
+  int (*set_pch_heap_)(size_t) = nullptr;
+  std::string version_;
+};
+
+}  // namespace cutegen::compiler

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run-time compiler has no C++ library of its own: names in std are those of libcu++.
+#pragma once
+namespace cuda {
+namespace std {}
+}  // namespace cuda
+namespace std {
+using namespace cuda::std;
+}

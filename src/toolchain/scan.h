@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be told of a source before it is compiled: its prefix, and what is wrong at sight.
+//
+// Contract: scan_source never fails; `problem` is empty or one error in the form of a digest.
+// Example: SourceScan s = scan_source(request, includes); if (!s.problem.empty()) ...
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "toolchain/toolchain.h"
+
+namespace cutegen::toolchain {
+
+inline constexpr size_t kMostSourceBytes = size_t{1} << 20;
+
+struct SourceScan {
+  bool uses_cute = false;  // it, or a cutegen/ header that it includes, includes cute/ or cutlass/
+  std::string problem;
+};
+
+[[nodiscard]] SourceScan scan_source(const CompileRequest& request,
+                                     const std::vector<std::filesystem::path>& include_dirs);
+
+// The operands of a source's #include and #embed lines, with their lines (from 1); comments and
+// strings are not looked into.
+struct IncludeLine {
+  int line = 0;
+  std::string path;
+};
+[[nodiscard]] std::vector<IncludeLine> include_lines(const std::string& source);
+
+// Text with comments blanked out, line ends kept.
+[[nodiscard]] std::string without_comments(const std::string& source);
+
+// The request as the compiler sees it: #define lines, then the source under its own name and lines.
+[[nodiscard]] std::string full_source(const CompileRequest& request);
+
+}  // namespace cutegen::toolchain

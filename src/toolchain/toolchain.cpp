@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolchain/toolchain.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <list>
+#include <mutex>
+#include <regex>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "toolchain/cache.h"
+#include "toolchain/compile_server.h"
+#include "toolchain/scan.h"
+#include "toolchain/strip.h"
+
+namespace cutegen {
+namespace fs = std::filesystem;
+namespace {
+
+using toolchain::Cache;
+using toolchain::CompileServer;
+using toolchain::Header;
+using toolchain::ServerReply;
+using toolchain::ServerSetup;
+
+constexpr size_t kMostLogBytes = size_t{64} << 10;
+constexpr size_t kMostLineBytes = 8192;
+constexpr size_t kMostServers = 4;
+constexpr const char* kPipelineVersion = "1";  // of what happens to PTX after NVRTC; part of ids
+
+// "13.0.88" from the wheel's metadata beside the library, else the library's stamp.
+std::string compiler_version(const fs::path& nvrtc) {
+  std::error_code error;
+  fs::path real = fs::canonical(nvrtc, error);
+  for (fs::path dir = real.parent_path(); dir.has_relative_path(); dir = dir.parent_path()) {
+    if (dir.filename() != "site-packages") continue;
+    const std::string prefix = "nvidia_cuda_nvrtc-", suffix = ".dist-info";
+    for (const auto& e : fs::directory_iterator(dir, error)) {
+      std::string name = e.path().filename().string();
+      if (name.starts_with(prefix) && name.ends_with(suffix))
+        return "NVRTC " + name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+    }
+  }
+  struct stat info{};
+  ::stat(nvrtc.c_str(), &info);
+  return fmt::format("NVRTC ({} bytes, {})", info.st_size, info.st_mtim.tv_sec);
+}
+
+std::vector<std::string> compiler_options(const std::string& arch) {
+  return {"--gpu-architecture=compute_" + arch.substr(3), "--std=c++17", "-default-device",
+          "-lineinfo", "-DNDEBUG"};
+}
+
+std::string prefix_header(bool cute) {
+  return cute ? "cutegen/prelude_cute.cuh" : "cutegen/prelude.cuh";
+}
+
+Json to_json(const CompileResult& r) {
+  return Json{{"ok", r.ok},
+              {"ptx", r.ptx},
+              {"log", r.log},
+              {"digest", r.digest},
+              {"how", r.how},
+              {"held", r.grade.held},
+              {"grade", r.grade.label},
+              {"missing", r.grade.missing}};
+}
+
+Result<CompileResult> from_json(const Json& json) {
+  CompileResult out;
+  ObjectReader r(json, "cache entry#");
+  CG_TRY(out.ok, r.boolean_or("ok", false));
+  CG_TRY(out.ptx, r.string("ptx"));
+  CG_TRY(out.log, r.string("log"));
+  CG_TRY(out.digest, r.string("digest"));
+  CG_TRY(out.how, r.string("how"));
+  CG_TRY(out.grade.label, r.string("grade"));
+  CG_TRY(out.grade.missing, r.string("missing"));
+  CG_TRY(Json held, r.object_or_null("held"));
+  for (const auto& [what, ok] : held.items())
+    out.grade.held[what] = ok.is_boolean() && ok.get<bool>();
+  out.cached = true;
+  return out;
+}
+
+class LocalToolchain final : public Toolchain {
+ public:
+  explicit LocalToolchain(ToolchainOptions options)
+      : options_(std::move(options)),
+        version_(compiler_version(options_.paths.nvrtc)),
+        cache_(options_.paths.cache_dir, options_.cache_limit_bytes) {}
+
+  Result<CompileResult> compile(const Context& ctx, const CompileRequest& request) override;
+  Result<void> warm_up(const Context& ctx, const std::string& arch) override;
+  std::string version() const override { return version_; }
+
+ private:
+  struct Key {
+    std::string arch;
+    bool cute, plain;
+    bool operator==(const Key&) const = default;
+  };
+  struct Slot {
+    Key key;
+    std::mutex mutex;  // held while its server starts
+    std::shared_ptr<CompileServer> server;
+  };
+  Result<std::shared_ptr<CompileServer>> server(const Context& ctx, const Key& key);
+  std::shared_ptr<Slot> slot(const Key& key);
+  Result<ServerReply> ask(const Context& ctx, const CompileRequest& request, Key key,
+                          std::vector<std::string>& prefix_headers);
+  Result<CompileResult> judge(const CompileRequest& request, const ServerReply& reply) const;
+  std::string request_key(const CompileRequest& request, bool cute) const;
+  std::vector<Header> closure(const std::vector<std::string>& prefix, const ServerReply& reply);
+  std::string readable_log(std::string log, const std::string& name) const;
+
+  ToolchainOptions options_;
+  std::string version_;
+  Cache cache_;
+  std::mutex mutex_;                        // of slots_
+  std::list<std::shared_ptr<Slot>> slots_;  // most recently used first
+};
+
+Result<void> check_arch(const std::string& arch) {
+  static const std::regex kForm("sm_[0-9]{2,3}[af]?");
+  if (std::regex_match(arch, kForm)) return {};
+  return user_error("'" + sanitize(arch, 40) + "' is no GPU architecture", "arch",
+                    "say sm_80 or sm_90a");
+}
+
+std::string LocalToolchain::request_key(const CompileRequest& request, bool cute) const {
+  Hasher h;
+  h.field("cutegen-request")
+      .field(kPipelineVersion)
+      .field(request.name)
+      .field(toolchain::full_source(request));
+  for (const std::string& o : compiler_options(request.arch)) h.field(o);
+  h.field(prefix_header(cute)).field(version_).field(options_.paths.nvrtc.string());
+  for (const fs::path& dir : options_.paths.includes) h.field(dir.string());
+  return h.hex();
+}
+
+std::string build_id_of(const CompileRequest& request, bool cute, const std::string& version,
+                        const std::vector<Header>& closure) {
+  Hasher h;
+  h.field("cutegen-build")
+      .field(kPipelineVersion)
+      .field(request.name)
+      .field(toolchain::full_source(request));
+  for (const std::string& o : compiler_options(request.arch)) h.field(o);
+  h.field(prefix_header(cute)).field(version).field(toolchain::closure_hash(closure));
+  return h.hex();
+}
+
+std::shared_ptr<LocalToolchain::Slot> LocalToolchain::slot(const Key& key) {
+  std::lock_guard lock(mutex_);
+  auto at = std::find_if(slots_.begin(), slots_.end(), [&](auto& s) { return s->key == key; });
+  if (at == slots_.end()) {
+    slots_.push_front(std::make_shared<Slot>());
+    slots_.front()->key = key;
+    if (slots_.size() > kMostServers) slots_.pop_back();  // its users keep it until they are done
+  } else {
+    slots_.splice(slots_.begin(), slots_, at);
+  }
+  return slots_.front();
+}
+
+Result<std::shared_ptr<CompileServer>> LocalToolchain::server(const Context& ctx, const Key& key) {
+  auto place = slot(key);
+  std::lock_guard lock(place->mutex);
+  if (place->server && place->server->alive()) return place->server;
+  ServerSetup setup{options_.paths, compiler_options(key.arch), prefix_header(key.cute), key.plain};
+  CG_TRY(place->server, CompileServer::start(ctx, setup));
+  return place->server;
+}
+
+Result<void> LocalToolchain::warm_up(const Context& ctx, const std::string& arch) {
+  CG_CHECK(check_arch(arch));
+  CG_TRY(auto started, server(ctx, {arch, true, !options_.allow_fork}));
+  return started->alive() ? Result<void>{} : world_error("the compile server ended at once");
+}
+
+// The candidate is asked again of a fresh plain server when the server itself died under it.
+Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest& request, Key key,
+                                        std::vector<std::string>& prefix_headers) {
+  std::string text = toolchain::full_source(request);
+  for (int attempt = 0;; ++attempt) {
+    CG_TRY(auto with, server(ctx, key));
+    prefix_headers = with->prefix_headers();
+    auto reply = with->compile(ctx, text, options_.compile_memory_bytes, options_.compile_timeout);
+    if (reply) return reply;
+    CG_CHECK(ctx.check("compiling"));
+    std::string last_words = sanitize(trim(with->error_text()), 500);
+    if (!wire::is_closed(reply.error()) || attempt == 1)
+      return world_error("the compile server failed: " + reply.error().message + " " + last_words);
+    log_warning("the compile server died; trying once more without the fork: {}", last_words);
+    key.plain = true;
+  }
+}
+
+// Include folders and the server's own files out of the way: "cute/tensor.hpp(12): error: ...".
+std::string LocalToolchain::readable_log(std::string log, const std::string& name) const {
+  std::vector<std::string> folders;
+  std::error_code error;
+  for (const fs::path& dir : options_.paths.includes) {
+    folders.push_back(dir.string() + "/");
+    folders.push_back(fs::canonical(dir, error).string() + "/");
+  }
+  std::sort(folders.begin(), folders.end(), [](auto& a, auto& b) { return a.size() > b.size(); });
+  for (const std::string& f : folders) log = replace_all(std::move(log), f, "");
+  std::string out;
+  for (std::string line : split(log, '\n')) {
+    if (line.find("using precompiled header file") != std::string::npos) continue;
+    line.resize(std::min(line.size(), kMostLineBytes));
+    const std::string folder = "/tmp/cutegen-compiler.", file = "/candidate.cuh";
+    for (size_t at; (at = line.find(folder)) != std::string::npos;) {
+      size_t end = at + folder.size() + 6;  // the letters of mkdtemp
+      line.replace(at, end - at + (line.compare(end, file.size(), file) == 0 ? file.size() : 0),
+                   name);
+    }
+    out += line + "\n";
+  }
+  return sanitize(trim(replace_all(std::move(out), "\"candidate.cu\"", "\"" + name + "\"")),
+                  kMostLogBytes);
+}
+
+Result<CompileResult> LocalToolchain::judge(const CompileRequest& request,
+                                            const ServerReply& reply) const {
+  CompileResult out;
+  out.ok = reply.ok;
+  out.how = reply.how;
+  out.grade = reply.grade;
+  if (!reply.died.empty()) {
+    auto seconds = std::chrono::duration<double>(options_.compile_timeout).count();
+    out.digest =
+        reply.timed_out
+            ? fmt::format("{}: error: compiling took longer than {:g} s", request.name, seconds)
+            : fmt::format("{}: error: the compiler crashed on this source ({})", request.name,
+                          reply.died);
+    out.log = out.digest;
+    return out;
+  }
+  if (reply.status == "NVRTC_ERROR_INVALID_OPTION")
+    return user_error(fmt::format("{} does not know the architecture {}", version_, request.arch),
+                      "arch");
+  out.log = readable_log(reply.log, request.name);
+  if (reply.ok) {
+    out.ptx = toolchain::strip_ptx(reply.ptx, request.name);
+    return out;
+  }
+  if (reply.status != "NVRTC_ERROR_COMPILATION")
+    out.log += fmt::format("\n{}: error: the compiler gave up: {}", request.name, reply.status);
+  out.digest = digest_errors(out.log, request.name, request.source);
+  bool missed = out.log.find("open source file") != std::string::npos;
+  if (missed && !reply.refused.empty())
+    out.digest += "\nOnly headers of CuTe, CUTLASS, CUB, CUDA and cutegen/ can be included.";
+  return out;
+}
+
+std::vector<Header> LocalToolchain::closure(const std::vector<std::string>& prefix,
+                                            const ServerReply& reply) {
+  std::vector<std::string> paths = prefix;
+  paths.insert(paths.end(), reply.headers.begin(), reply.headers.end());
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  std::vector<Header> out;
+  for (const std::string& p : paths)
+    if (auto h = cache_.headers().read(p, options_.paths.includes)) out.push_back(std::move(*h));
+  return out;
+}
+
+Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileRequest& request) {
+  auto start = Clock::now();
+  CG_CHECK(check_arch(request.arch));
+  auto timed = [&](CompileResult r) {
+    r.elapsed = Clock::now() - start;
+    return r;
+  };
+  auto scan = toolchain::scan_source(request, options_.paths.includes);
+  std::string key = request_key(request, scan.uses_cute);
+  if (!scan.problem.empty()) {
+    CompileResult refused;
+    refused.digest = refused.log = scan.problem;
+    refused.build_id = key;
+    return timed(std::move(refused));
+  }
+  if (options_.use_cache)
+    if (auto hit = cache_.find(key))
+      if (auto result = from_json(hit->result)) {
+        result->build_id = hit->build_id;
+        return timed(std::move(*result));
+      }
+  std::vector<std::string> prefix_headers;
+  CG_TRY(auto reply,
+         ask(ctx, request, {request.arch, scan.uses_cute, !options_.allow_fork}, prefix_headers));
+  CG_TRY(CompileResult out, judge(request, reply));
+  auto headers = closure(prefix_headers, reply);
+  out.build_id = build_id_of(request, scan.uses_cute, version_, headers);
+  // Deaths and timeouts may be this machine's doing, and so may a lack of memory.
+  bool certain = reply.died.empty() && (reply.ok || reply.status == "NVRTC_ERROR_COMPILATION");
+  bool no_memory = out.log.find("out of memory") != std::string::npos;
+  if (options_.use_cache && certain && !no_memory)
+    cache_.store(key, out.build_id, headers, to_json(out));
+  return timed(std::move(out));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Toolchain>> Toolchain::open(ToolchainOptions options) {
+  if (options.use_cache) CG_CHECK(private_dir(options.paths.cache_dir));
+  return std::make_unique<LocalToolchain>(std::move(options));
+}
+
+}  // namespace cutegen
