@@ -7,7 +7,8 @@
 //
 // Example:
 //   CG_TRY(auto e, EvaluatorClient::start(ctx, {.device = "sim:h200"}));
-//   CG_TRY(auto open, e->open_task(ctx, "relu.py", {})); CG_TRY(Verdict v, e->evaluate(ctx, {program}));
+//   CG_TRY(auto open, e->open_task(ctx, "relu.py", {})); CG_TRY(Verdict v, e->evaluate(ctx,
+//   {program}));
 #pragma once
 
 #include <filesystem>
@@ -25,10 +26,10 @@ namespace cutegen {
 
 struct EvaluatorOptions {
   std::string device = "sim:h200";
-  std::string python;            // empty: default
+  std::string python;  // empty: default
   bool require_sandbox = false;
   bool use_cache = true;
-  int runner_threads = 0;        // 0: all cores
+  int runner_threads = 0;  // 0: all cores
   std::string log_level;
 };
 
@@ -36,7 +37,8 @@ struct EvaluatorOptions {
 struct Admission {
   bool admitted = false;
   int lazy_answers_tried = 0;
-  std::vector<std::string> passing;   // "copy of x passes family 'made'"; families that catch it are added
+  std::vector<std::string>
+      passing;  // "copy of x passes family 'made'"; families that catch it are added
   std::vector<std::string> families;  // families in use
   std::string remark;
 };
@@ -44,7 +46,7 @@ struct Admission {
 struct OpenedTask {
   Task task;
   Admission admission;
-  double floor_ns = 0;                // roofline at the official shape
+  double floor_ns = 0;  // roofline at the official shape
   std::string floor_bound_by;
   std::string toolchain, torch, device;
   SandboxGrade sandbox;
@@ -58,12 +60,15 @@ struct EvaluateRequest {
 
 class EvaluatorClient {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<EvaluatorClient>> start(const Context& ctx, EvaluatorOptions options);
+  [[nodiscard]] static Result<std::unique_ptr<EvaluatorClient>> start(const Context& ctx,
+                                                                      EvaluatorOptions options);
   virtual ~EvaluatorClient() = default;
-  [[nodiscard]] virtual Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) = 0;
+  [[nodiscard]] virtual Result<OpenedTask> open_task(const Context& ctx,
+                                                     const std::filesystem::path& file) = 0;
   // progress: called with short lines such as "compile", "correctness 3/9".
-  [[nodiscard]] virtual Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
-                                                 const std::function<void(const std::string&)>& progress = {}) = 0;
+  [[nodiscard]] virtual Result<Verdict> evaluate(
+      const Context& ctx, const EvaluateRequest& request,
+      const std::function<void(const std::string&)>& progress = {}) = 0;
   [[nodiscard]] virtual int pid() const = 0;
 };
 

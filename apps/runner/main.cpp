@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// cutegen-runner: runs one candidate at a time on one device, for the evaluator at descriptor 3.
+//
+// Requests (schema cutegen.runner.v1): open, load, run; see docs/evaluation.md. The process ends
+// when its peer does. Nothing it says decides a verdict: outputs are judged in the shared memory.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "device/codec.h"
+#include "device/device.h"
+#include "runner/memory.h"
+#include "wire/channel.h"
+
+namespace cutegen::runner {
+namespace {
+
+constexpr const char* kSchema = "cutegen.runner.v1";
+
+class Runner {
+ public:
+  Result<Json> handle(const wire::Frame& frame) {
+    auto schema = frame.body.find("schema"), type = frame.body.find("type");
+    if (schema == frame.body.end() || *schema != kSchema || type == frame.body.end())
+      return world_error("a request of another protocol reached the runner");
+    if (*type == "open") return open(frame.body);
+    if (!device_) return world_error("no device is open");
+    if (*type == "load") return load(frame);
+    if (*type == "run") return run(frame);
+    return world_error("the runner does not know this request");
+  }
+
+ private:
+  Result<Json> open(const Json& body) {
+    ObjectReader r(body, "open#");
+    CG_TRY(std::string name, r.string("device"));
+    CG_TRY(device_, open_device(name));
+    return Json{{"schema", kSchema}, {"type", "opened"}, {"device", device_->facts().name}};
+  }
+
+  Result<Json> load(const wire::Frame& frame) {
+    ObjectReader r(frame.body, "load#");
+    CG_TRY(Json sizes, r.array("bytes"));
+    if (frame.fds.empty()) return world_error("modules came without memory");
+    size_t total = 0;
+    for (const Json& n : sizes) {
+      if (!n.is_number_unsigned() || n.get<size_t>() > (size_t{256} << 20))
+        return world_error("a module has no sensible size");
+      total += n.get<size_t>();
+    }
+    CG_TRY(Mapping text, Mapping::map(frame.fds[0].get(), total, false));
+    std::vector<std::string> modules;
+    size_t at = 0;
+    for (const Json& n : sizes) {
+      modules.emplace_back(reinterpret_cast<const char*>(text.data()) + at, n.get<size_t>());
+      at += n.get<size_t>();
+    }
+    CG_TRY(auto facts, device_->load(modules));
+    Json list = Json::array();
+    for (const ModuleFacts& f : facts) list.push_back(to_json(f));
+    return Json{{"schema", kSchema}, {"type", "loaded"}, {"facts", std::move(list)}};
+  }
+
+  Result<Json> run(const wire::Frame& frame) {
+    ObjectReader r(frame.body, "run#");
+    CG_TRY(Json buffers, r.array("buffers"));
+    CG_TRY(Json steps_json, r.object("plan"));
+    CG_TRY(Json settings_json, r.object("settings"));
+    CG_TRY(PlanSteps steps, plan_steps_from_json(steps_json));
+    CG_TRY(RunSettings settings, run_settings_from_json(settings_json));
+    CG_TRY(RunMemory memory, RunMemory::map(buffers, frame.fds));
+    CG_CHECK(device_->bind(memory.bindings()));
+    auto report = device_->run(Context(), steps, settings);
+    CG_CHECK(device_->bind({}));  // the memory ends with this call
+    if (!report) return fail(report.error());
+    return Json{{"schema", kSchema}, {"type", "ran"}, {"report", to_json(*report)}};
+  }
+
+  std::unique_ptr<Device> device_;
+};
+
+int serve() {
+  wire::Channel channel{UniqueFd(3)};
+  Runner runner;
+  Context forever;
+  for (;;) {
+    auto frame = channel.receive(forever);
+    if (!frame) return kExitOk;  // the evaluator went away
+    auto reply = runner.handle(*frame);
+    auto sent = reply ? channel.send(forever, *reply) : channel.send_error(forever, reply.error());
+    if (!sent) return kExitOk;
+  }
+}
+
+}  // namespace
+}  // namespace cutegen::runner
+
+int main(int argc, char**) {
+  if (argc > 1) {
+    std::fputs("cutegen-runner is started by cutegen-evaluator; it takes no arguments\n", stderr);
+    return cutegen::kExitUser;
+  }
+  return cutegen::runner::serve();
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/memory.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+namespace cutegen::runner {
+namespace {
+
+Result<size_t> size_of_file(int fd) {
+  struct stat info{};
+  if (::fstat(fd, &info) != 0) return errno_error("fstat of shared memory");
+  return static_cast<size_t>(info.st_size);
+}
+
+}  // namespace
+
+RunMemory::~RunMemory() {
+  for (const Region& r : regions_) ::munmap(r.at, r.bytes);
+}
+
+Result<std::byte*> RunMemory::reserve(size_t bytes) {
+  void* at = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED) return errno_error("cannot reserve addresses for a buffer");
+  regions_.push_back({at, bytes});
+  return static_cast<std::byte*>(at);
+}
+
+Result<std::byte*> RunMemory::map_large(size_t bytes, bool read_only, int ring) {
+  CG_TRY(std::byte * at, reserve(bytes));
+  if (read_only) return at;
+  if (ring < 0) return world_error("a large buffer came without a ring");
+  CG_TRY(size_t window, size_of_file(ring));
+  if (window == 0) return world_error("the ring is empty");
+  for (size_t done = 0; done < bytes; done += window) {
+    size_t step = std::min(window, bytes - done);
+    void* part = ::mmap(at + done, step, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, ring, 0);
+    if (part == MAP_FAILED) return errno_error("cannot map a large buffer");
+  }
+  return at;
+}
+
+Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd>& fds) {
+  RunMemory out;
+  if (fds.empty()) return world_error("a run came without memory");
+  if (!buffers.is_array()) return world_error("a run came without buffers");
+  CG_TRY(size_t total, size_of_file(fds[0].get()));
+  CG_TRY(out.shared_, Mapping::map(fds[0].get(), total, true));
+  for (const Json& buffer : buffers) {
+    ObjectReader r(buffer, "buffers#");
+    CG_TRY(std::string name, r.string("name"));
+    CG_TRY(int64_t bytes, r.integer("bytes"));
+    CG_TRY(bool read_only, r.boolean("read_only"));
+    CG_TRY(int64_t offset, r.integer_or("offset", -1));
+    CG_CHECK(r.finish());
+    auto size = static_cast<size_t>(bytes);
+    std::byte* at = nullptr;
+    if (bytes < 0) return world_error("a buffer has a negative size");
+    if (offset >= 0) {
+      if (size > total || static_cast<size_t>(offset) > total - size)
+        return world_error("a buffer lies outside the shared memory");
+      at = out.shared_.data() + offset;
+    } else {
+      CG_TRY(at, out.map_large(size, read_only, fds.size() > 1 ? fds[1].get() : -1));
+    }
+    out.bindings_.push_back({std::move(name), {at, size}, read_only});
+  }
+  return out;
+}
+
+}  // namespace cutegen::runner

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of one run: buffers inside the evaluator's shared memory, and the large ones of a
+// timing run, which exist as addresses only.
+//
+// Contract: a large read-only buffer reads as zeros and costs no memory. A large writable one is
+// the evaluator's small ring mapped again and again, so that a program cannot fill the machine's
+// memory however much it writes; its values mean nothing. All mappings end with the object.
+//
+// Example: CG_TRY(RunMemory m, RunMemory::map(frame.body, frame.fds)); device.bind(m.bindings());
+#pragma once
+
+#include <vector>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "device/device.h"
+
+namespace cutegen::runner {
+
+class RunMemory {
+ public:
+  // fds: the shared memory, then the ring (needed only where a buffer is large).
+  [[nodiscard]] static Result<RunMemory> map(const Json& buffers, const std::vector<UniqueFd>& fds);
+  ~RunMemory();
+  RunMemory() = default;
+  RunMemory(RunMemory&&) = default;
+  RunMemory& operator=(RunMemory&&) = delete;
+  [[nodiscard]] const std::vector<BufferBinding>& bindings() const { return bindings_; }
+
+ private:
+  struct Region {
+    void* at;
+    size_t bytes;
+  };
+  [[nodiscard]] Result<std::byte*> reserve(size_t bytes);
+  [[nodiscard]] Result<std::byte*> map_large(size_t bytes, bool read_only, int ring);
+  Mapping shared_;
+  std::vector<Region> regions_;
+  std::vector<BufferBinding> bindings_;
+};
+
+}  // namespace cutegen::runner

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/codec.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/text.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMostItems = 65536;
+constexpr size_t kMostText = 16384;
+
+Result<std::string> text(ObjectReader& r, const std::string& key) {
+  CG_TRY(std::string value, r.string_or(key, ""));
+  return sanitize(value, kMostText);
+}
+
+std::string hex(const std::vector<std::byte>& bytes) {
+  std::string out;
+  for (std::byte b : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(b));
+  return out;
+}
+
+Result<std::vector<std::byte>> from_hex(const std::string& text) {
+  auto digit = [](char c) { return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c - '0'; };
+  if (text.size() % 2 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return world_error("bytes of an argument are no hex");
+  std::vector<std::byte> out;
+  for (size_t i = 0; i < text.size(); i += 2)
+    out.push_back(static_cast<std::byte>(digit(text[i]) * 16 + digit(text[i + 1])));
+  return out;
+}
+
+// Each element of an array field through `f`.
+template <class T, class F>
+Result<std::vector<T>> list(ObjectReader& r, const std::string& key, F f) {
+  CG_TRY(Json array, r.array_or_empty(key));
+  if (array.size() > kMostItems) return world_error("'" + key + "' has too many entries");
+  std::vector<T> out;
+  for (const Json& item : array) {
+    CG_TRY(T value, f(item, r.place(key)));
+    out.push_back(std::move(value));
+  }
+  return out;
+}
+
+Result<int64_t> number_of(const Json& json, const std::string& where) {
+  if (!json.is_number_integer()) return world_error("not an integer: " + where);
+  return json.get<int64_t>();
+}
+
+template <size_t N>
+Result<std::array<int64_t, N>> numbers(ObjectReader& r, const std::string& key) {
+  CG_TRY(auto values, list<int64_t>(r, key, number_of));
+  if (values.size() != N) return world_error(fmt::format("'{}' needs {} numbers", key, N));
+  std::array<int64_t, N> out;
+  std::copy(values.begin(), values.end(), out.begin());
+  return out;
+}
+
+Result<LaunchArg> arg_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  LaunchArg arg;
+  CG_TRY(arg.buffer, r.string_or("buffer", ""));
+  CG_TRY(std::string bytes, r.string_or("bytes", ""));
+  CG_TRY(arg.bytes, from_hex(bytes));
+  CG_CHECK(r.finish());
+  return arg;
+}
+
+Json step_json(const std::variant<Launch, Fill>& step) {
+  if (const auto* fill = std::get_if<Fill>(&step))
+    return {
+        {"step", fill->step}, {"fill", fill->buffer}, {"value", fmt::format("{}", fill->value)},
+        {"dtype", to_string(fill->dtype)}};
+  const auto& l = std::get<Launch>(step);
+  Json args = Json::array();
+  for (const LaunchArg& a : l.args)
+    args.push_back(a.buffer.empty() ? Json{{"bytes", hex(a.bytes)}} : Json{{"buffer", a.buffer}});
+  return {{"step", l.step},
+          {"kernel", l.kernel},
+          {"module", l.module},
+          {"grid", l.grid},
+          {"block", l.block},
+          {"cluster", l.cluster},
+          {"shared_bytes", l.shared_bytes},
+          {"cooperative", l.cooperative},
+          {"pdl", l.pdl},
+          {"args", std::move(args)}};
+}
+
+Result<std::variant<Launch, Fill>> step_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  if (r.has("fill")) {
+    Fill fill;
+    CG_TRY(fill.step, text(r, "step"));
+    CG_TRY(fill.buffer, r.string("fill"));
+    CG_TRY(std::string value, r.string("value"));  // text, so that infinities survive
+    char* end = nullptr;
+    fill.value = std::strtod(value.c_str(), &end);
+    if (value.empty() || *end) return world_error("a fill has no value");
+    CG_TRY(std::string dtype, r.string("dtype"));
+    CG_TRY(fill.dtype, dtype_from_name(dtype));
+    CG_CHECK(r.finish());
+    return fill;
+  }
+  Launch l;
+  CG_TRY(l.step, text(r, "step"));
+  CG_TRY(l.kernel, r.string("kernel"));
+  CG_TRY(int64_t module, r.integer("module"));
+  l.module = static_cast<size_t>(module);
+  CG_TRY(l.grid, numbers<3>(r, "grid"));
+  CG_TRY(l.block, numbers<3>(r, "block"));
+  CG_TRY(l.cluster, numbers<3>(r, "cluster"));
+  CG_TRY(l.shared_bytes, r.integer("shared_bytes"));
+  CG_TRY(l.cooperative, r.boolean("cooperative"));
+  CG_TRY(l.pdl, r.boolean("pdl"));
+  CG_TRY(l.args, list<LaunchArg>(r, "args", arg_from));
+  CG_CHECK(r.finish());
+  return l;
+}
+
+Json entry_json(const EntryFacts& e) {
+  Json params = Json::array();
+  for (const ParamFacts& p : e.params) params.push_back({{"size", p.size}, {"align", p.align}});
+  return {{"name", e.name},
+          {"params", std::move(params)},
+          {"max_block", e.max_block},
+          {"static_shared_bytes", e.static_shared_bytes}};
+}
+
+Result<ParamFacts> param_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  CG_TRY(int64_t size, r.integer("size"));
+  CG_TRY(int64_t align, r.integer("align"));
+  CG_CHECK(r.finish());
+  if (size < 0 || align < 0) return world_error("a parameter has a negative size");
+  return ParamFacts{static_cast<size_t>(size), static_cast<size_t>(align)};
+}
+
+Result<EntryFacts> entry_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  EntryFacts e;
+  CG_TRY(e.name, text(r, "name"));
+  CG_TRY(e.params, list<ParamFacts>(r, "params", param_from));
+  CG_TRY(auto block, numbers<3>(r, "max_block"));
+  for (size_t i = 0; i < 3; ++i) e.max_block[i] = static_cast<int>(block[i]);
+  CG_TRY(e.static_shared_bytes, r.integer("static_shared_bytes"));
+  CG_CHECK(r.finish());
+  return e;
+}
+
+Result<uint32_t> word_of(const Json& json, const std::string& where) {
+  CG_TRY(int64_t value, number_of(json, where));
+  return static_cast<uint32_t>(value);
+}
+
+Result<KernelProfile> kernel_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  KernelProfile k;
+  CG_TRY(k.kernel, text(r, "kernel"));
+  CG_TRY(k.time_ns, r.number("time_ns"));
+  CG_TRY(k.bound_by, text(r, "bound_by"));
+  CG_TRY(k.sampled_share, r.number("sampled_share"));
+  CG_TRY(Json counters, r.object("counters"));
+  if (counters.size() > 256) return world_error("too many counters");
+  ObjectReader c(counters, r.place("counters"));
+  for (const auto& [name, value] : counters.items()) {
+    CG_TRY(k.counters[sanitize(name, 64)], c.number(name));
+  }
+  CG_CHECK(r.finish());
+  return k;
+}
+
+constexpr std::array<std::pair<RunReport::Status, const char*>, 4> kStatuses{
+    {{RunReport::Status::ok, "ok"},
+     {RunReport::Status::finding, "finding"},
+     {RunReport::Status::unsupported, "unsupported"},
+     {RunReport::Status::out_of_budget, "out_of_budget"}}};
+
+}  // namespace
+
+Json to_json(const PlanSteps& steps) {
+  Json out = Json::array();
+  for (const auto& step : steps) out.push_back(step_json(step));
+  return {{"steps", std::move(out)}};
+}
+
+Result<PlanSteps> plan_steps_from_json(const Json& json) {
+  ObjectReader r(json, "steps#");
+  CG_TRY(PlanSteps steps, (list<std::variant<Launch, Fill>>(r, "steps", step_from)));
+  CG_CHECK(r.finish());
+  return steps;
+}
+
+Json to_json(const ModuleFacts& facts) {
+  Json entries = Json::array(), constants = Json::object(), specs = Json::object();
+  for (const EntryFacts& e : facts.entries) entries.push_back(entry_json(e));
+  for (const auto& [name, value] : facts.constants) constants[name] = value;
+  for (const auto& [name, words] : facts.tma_specs) specs[name] = words;
+  return {{"entries", std::move(entries)},
+          {"constants", std::move(constants)},
+          {"tma_specs", std::move(specs)}};
+}
+
+Result<ModuleFacts> module_facts_from_json(const Json& json) {
+  ObjectReader r(json, "facts#");
+  ModuleFacts facts;
+  CG_TRY(facts.entries, list<EntryFacts>(r, "entries", entry_from));
+  CG_TRY(Json constants, r.object("constants"));
+  CG_TRY(Json specs, r.object("tma_specs"));
+  if (constants.size() > kMostItems || specs.size() > 64) return world_error("too many constants");
+  ObjectReader c(constants, "facts#/constants"), s(specs, "facts#/tma_specs");
+  for (const auto& [name, value] : constants.items()) {
+    CG_TRY(facts.constants[name], c.integer(name));
+  }
+  for (const auto& [name, value] : specs.items()) {
+    CG_TRY(facts.tma_specs[name], list<uint32_t>(s, name, word_of));
+  }
+  CG_CHECK(r.finish());
+  return facts;
+}
+
+Json to_json(const RunSettings& s) {
+  return {{"sample_ctas", s.sample_ctas},
+          {"instruction_budget", s.instruction_budget},
+          {"threads", s.threads}};
+}
+
+Result<RunSettings> run_settings_from_json(const Json& json) {
+  ObjectReader r(json, "settings#");
+  RunSettings s;
+  CG_TRY(s.sample_ctas, r.integer("sample_ctas"));
+  CG_TRY(int64_t budget, r.integer("instruction_budget"));
+  s.instruction_budget = static_cast<uint64_t>(budget);
+  CG_TRY(int64_t threads, r.integer("threads"));
+  s.threads = static_cast<int>(threads);
+  CG_CHECK(r.finish());
+  return s;
+}
+
+Json to_json(const RunReport& report) {
+  Json kernels = Json::array();
+  for (const KernelProfile& k : report.kernels) {
+    Json counters = Json::object();
+    for (const auto& [name, value] : k.counters) counters[name] = value;
+    kernels.push_back({{"kernel", k.kernel},
+                       {"time_ns", k.time_ns},
+                       {"bound_by", k.bound_by},
+                       {"sampled_share", k.sampled_share},
+                       {"counters", std::move(counters)}});
+  }
+  const char* status = "";
+  for (const auto& [value, name] : kStatuses)
+    if (value == report.status) status = name;
+  return {{"status", status},
+          {"message", report.message},
+          {"detail", report.detail},
+          {"kernels", std::move(kernels)}};
+}
+
+Result<RunReport> run_report_from_json(const Json& json) {
+  ObjectReader r(json, "report#");
+  RunReport report;
+  CG_TRY(std::string status, r.string("status"));
+  bool known = false;
+  for (const auto& [value, name] : kStatuses) {
+    if (status != name) continue;
+    report.status = value;
+    known = true;
+  }
+  if (!known) return world_error("the runner reports an unknown status");
+  CG_TRY(report.message, text(r, "message"));
+  CG_TRY(report.detail, text(r, "detail"));
+  CG_TRY(report.kernels, list<KernelProfile>(r, "kernels", kernel_from));
+  CG_CHECK(r.finish());
+  return report;
+}
+
+}  // namespace cutegen

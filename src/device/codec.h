@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON forms of what travels between the evaluator and the runner: launches, facts of modules,
+// settings, reports.
+//
+// Contract: bounded and validated on reading, since a runner's word is a claim: every size and
+// every string is capped, unknown fields are refused. Bytes travel as hex.
+//
+// Example: CG_TRY(RunReport r, run_report_from_json(frame.body.at("report")));
+#pragma once
+
+#include "base/json.h"
+#include "device/device.h"
+
+namespace cutegen {
+
+using PlanSteps = std::vector<std::variant<Launch, Fill>>;
+
+[[nodiscard]] Json to_json(const PlanSteps& steps);
+[[nodiscard]] Result<PlanSteps> plan_steps_from_json(const Json& json);
+[[nodiscard]] Json to_json(const ModuleFacts& facts);
+[[nodiscard]] Result<ModuleFacts> module_facts_from_json(const Json& json);
+[[nodiscard]] Json to_json(const RunSettings& settings);
+[[nodiscard]] Result<RunSettings> run_settings_from_json(const Json& json);
+[[nodiscard]] Json to_json(const RunReport& report);
+[[nodiscard]] Result<RunReport> run_report_from_json(const Json& json);
+
+}  // namespace cutegen

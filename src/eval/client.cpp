@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/log.h"
+#include "eval/protocol.h"
+#include "sandbox/sandbox.h"
+#include "wire/channel.h"
+
+extern char** environ;
+
+namespace cutegen {
+namespace {
+
+namespace protocol = evaluator_protocol;
+
+constexpr int kMostRuns = 3;  // the first, and two more when the evaluator died under it
+
+// The evaluator is trusted, but what it starts should find no secrets in its environment.
+std::vector<std::string> evaluator_environment() {
+  std::vector<std::string> out = sandbox::scrubbed_environment();
+  for (char** e = environ; e && *e; ++e) {
+    std::string_view entry(*e), name = entry.substr(0, entry.find('='));
+    bool ours = name.starts_with("CUTEGEN_") || name.starts_with("XDG_");
+    bool secret = name.find("KEY") != name.npos || name.find("TOKEN") != name.npos ||
+                  name.find("SECRET") != name.npos;
+    if (ours && !secret && std::find(out.begin(), out.end(), entry) == out.end())
+      out.emplace_back(entry);
+  }
+  return out;
+}
+
+class Client : public EvaluatorClient {
+ public:
+  explicit Client(EvaluatorOptions options) : options_(std::move(options)) {}
+
+  Result<void> launch(const Context& ctx) {
+    channel_.close();
+    child_ = sandbox::Child();
+    CG_TRY(auto program, sister_program("cutegen-evaluator"));
+    CG_TRY(auto pair, wire::Channel::make_pair());
+    sandbox::SpawnSpec spec;
+    spec.argv = {program.string()};
+    spec.env = evaluator_environment();
+    spec.cwd = std::filesystem::current_path().string();
+    spec.fds = {{pair.second.fd(), 3}};
+    spec.capture_stderr = false;
+    CG_TRY(child_, sandbox::spawn(spec));
+    channel_ = std::move(pair.first);
+    pair.second.close();
+    CG_TRY(Json reply, ask(ctx, "hello", {{"options", protocol::to_json(options_)}}, {}));
+    auto pid = reply.find("pid");
+    if (pid == reply.end() || !pid->is_number_integer())
+      return world_error("the evaluator did not introduce itself");
+    pid_ = pid->get<int>();
+    return {};
+  }
+
+  Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) override {
+    file_ = std::filesystem::absolute(file);
+    return repeat<OpenedTask>(ctx, [&] { return open_once(ctx); });
+  }
+
+  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+                           const std::function<void(const std::string&)>& progress) override {
+    auto verdict = repeat<Verdict>(ctx, [&] { return evaluate_once(ctx, request, progress); });
+    if (verdict || !wire::is_closed(verdict.error())) return verdict;
+    Verdict aborted;
+    aborted.status = Status::aborted;
+    aborted.program_id = program_id(request.program);
+    aborted.task_id = task_id_;
+    aborted.device = options_.device;
+    aborted.feedback.headline =
+        fmt::format("the evaluator died {} times during this evaluation", kMostRuns);
+    return aborted;
+  }
+
+  int pid() const override { return pid_; }
+
+ private:
+  // The reply of one request; progress frames before it go to `progress`.
+  Result<Json> ask(const Context& ctx, const std::string& type, const Json& body,
+                   const std::function<void(const std::string&)>& progress) {
+    auto reply = exchange(ctx, type, body, progress);
+    bool ended = !reply && (reply.error().kind == ErrorKind::cancelled ||
+                            reply.error().kind == ErrorKind::timeout);
+    if (ended && ctx.done()) stop();  // what runs there has no reader any more
+    return reply;
+  }
+
+  Result<Json> exchange(const Context& ctx, const std::string& type, const Json& body,
+                        const std::function<void(const std::string&)>& progress) {
+    CG_CHECK(channel_.send(ctx, protocol::message(type, body)));
+    for (;;) {
+      CG_TRY(wire::Frame frame, channel_.receive(ctx));
+      if (auto e = frame.body.find("error"); e != frame.body.end())
+        return fail(wire::error_from_json(*e));
+      CG_TRY(std::string got, protocol::type_of(frame.body));
+      if (got == "progress") {
+        auto text = frame.body.find("text");
+        if (progress && text != frame.body.end() && text->is_string())
+          progress(text->get<std::string>());
+        continue;
+      }
+      if (got != type) return world_error("the evaluator answered another request");
+      return std::move(frame.body);
+    }
+  }
+
+  void stop() {
+    channel_.close();
+    child_ = sandbox::Child();
+    opened_ = false;
+  }
+
+  // Runs `once`, again after a restart while the evaluator dies under it.
+  template <class T, class F>
+  Result<T> repeat(const Context& ctx, F once) {
+    for (int run = 1;; ++run) {
+      if (!channel_ || !child_.running()) {
+        opened_ = false;
+        CG_CHECK(launch(ctx));
+      }
+      Result<T> result = once();
+      bool died = !result && wire::is_closed(result.error());
+      if (!died || run == kMostRuns) return result;
+      auto status = child_.wait(ctx.with_timeout(std::chrono::seconds(2)));
+      log_warning("the evaluator died ({}); starting it again",
+                  status ? status->text() : status.error().message);
+      stop();
+    }
+  }
+
+  Result<OpenedTask> open_once(const Context& ctx) {
+    CG_TRY(Json reply, ask(ctx, "open_task", {{"file", file_.string()}}, {}));
+    auto opened = reply.find("opened");
+    if (opened == reply.end()) return world_error("the evaluator's reply has no task");
+    CG_TRY(OpenedTask task, protocol::opened_task_from_json(*opened));
+    task_id_ = task.task.id;
+    opened_ = true;
+    return task;
+  }
+
+  Result<Verdict> evaluate_once(const Context& ctx, const EvaluateRequest& request,
+                                const std::function<void(const std::string&)>& progress) {
+    if (!opened_) {  // a fresh evaluator knows no task
+      std::string id = task_id_;
+      CG_CHECK(open_once(ctx));
+      if (!id.empty() && id != task_id_)
+        return user_error("the task file changed while it was in use", file_.string(),
+                          "start again with the new file");
+    }
+    Json body{{"task_id", task_id_}, {"request", protocol::to_json(request)}};
+    CG_TRY(Json reply, ask(ctx, "evaluate", body, progress));
+    auto verdict = reply.find("verdict");
+    if (verdict == reply.end()) return world_error("the evaluator's reply has no verdict");
+    return verdict_from_json(*verdict);
+  }
+
+  EvaluatorOptions options_;
+  sandbox::Child child_;
+  wire::Channel channel_;
+  std::filesystem::path file_;
+  std::string task_id_;
+  bool opened_ = false;
+  int pid_ = -1;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<EvaluatorClient>> EvaluatorClient::start(const Context& ctx,
+                                                                EvaluatorOptions options) {
+  auto client = std::make_unique<Client>(std::move(options));
+  CG_CHECK(client->launch(ctx));
+  return std::unique_ptr<EvaluatorClient>(std::move(client));
+}
+
+}  // namespace cutegen

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/correctness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "eval/arena.h"
+#include "eval/feedback.h"
+
+namespace cutegen {
+namespace {
+
+constexpr uint64_t kInstructionBudget = 400'000'000;
+constexpr auto kRunLimit = std::chrono::seconds(60);
+
+class Checker {
+ public:
+  Checker(const Context& ctx, const Services& services, const Task& task, const Prepared& prepared,
+          CorrectnessRecord& record)
+      : ctx_(ctx), services_(services), task_(task), prepared_(prepared), record_(record) {}
+
+  // One set, once; `fill` decides what unwritten memory holds.
+  Result<RungEnd> run(const PreparedShape& shape, const InputSet& set, Arena::Fill fill) {
+    if (prepared_.has_globals()) CG_CHECK(reload());
+    CG_TRY(Arena arena, Arena::make(items_of(shape, set), fill));
+    CG_TRY(RunOutcome outcome, run_in(arena, shape));
+    if (outcome.kind != RunOutcome::Kind::reported) {
+      CG_TRY(arena, Arena::make(items_of(shape, set), fill));
+      CG_TRY(outcome, run_in(arena, shape));  // once more, alone in a fresh runner
+    }
+    if (outcome.kind == RunOutcome::Kind::died)
+      return rung_failed(
+          fmt::format("the runner died ({}) while running this program", outcome.text));
+    if (outcome.kind == RunOutcome::Kind::hung)
+      return rung_failed(fmt::format("the program does not end: {}", outcome.text));
+    RungEnd reported = verdict_of(outcome.report, shape.shape->name);
+    if (!reported.passed) return reported;
+    if (auto damage = arena.findings(); !damage.empty())
+      return rung_failed(damage[0], fmt::format("{}", fmt::join(damage, "\n")));
+    return compare(shape, set, arena);
+  }
+
+ private:
+  static std::vector<ArenaItem> items_of(const PreparedShape& shape, const InputSet& set) {
+    std::vector<ArenaItem> out;
+    for (const TensorSlot& slot : set.inputs)
+      out.push_back({ArenaItem::Kind::input, slot.name, slot.bytes, set.bytes_of(slot)});
+    for (const Expected& e : set.outputs)
+      out.push_back(
+          {ArenaItem::Kind::output, e.spec.name, e.truth.size() * size_of(e.spec.dtype), {}});
+    for (const ScratchBuffer& s : shape.plan.scratch)
+      out.push_back({s.zero ? ArenaItem::Kind::zeroed : ArenaItem::Kind::scratch,
+                     s.name,
+                     static_cast<size_t>(s.bytes),
+                     {}});
+    return out;
+  }
+
+  Result<void> reload() {
+    std::vector<std::string> ptx;
+    for (const KernelImage& image : prepared_.images()) ptx.push_back(image.ptx);
+    CG_TRY(LoadOutcome loaded, services_.runner->load(ctx_, ptx));
+    if (!loaded.ok) return world_error("modules do not load again: " + loaded.error.message);
+    return {};
+  }
+
+  Result<RunOutcome> run_in(const Arena& arena, const PreparedShape& shape) {
+    RunRequest request;
+    request.buffers = arena.buffers();
+    request.memory = arena.memory();
+    request.steps = shape.all_steps();
+    request.settings.instruction_budget = kInstructionBudget;
+    request.settings.threads = services_.threads;
+    request.limit = kRunLimit;
+    return services_.runner->run(ctx_, request);
+  }
+
+  static RungEnd verdict_of(const RunReport& report, const std::string& shape) {
+    std::string on = fmt::format("{} (shape {})", report.message, shape);
+    switch (report.status) {
+      case RunReport::Status::ok:
+        return rung_passed();
+      case RunReport::Status::finding:
+        return rung_failed(on, report.detail);
+      case RunReport::Status::unsupported:
+        return rung_ended(Status::unsupported, on, report.detail);
+      case RunReport::Status::out_of_budget:
+        return rung_failed(fmt::format("the program does not end within its instruction budget on "
+                                       "shape {}: an endless loop?",
+                                       shape),
+                           report.message + "\n" + report.detail);
+    }
+    CG_ASSERT(false);
+  }
+
+  RungEnd compare(const PreparedShape& shape, const InputSet& set, const Arena& arena) {
+    RungEnd end = rung_passed();
+    for (const Expected& e : set.outputs) {
+      auto bytes = arena.bytes_of(e.spec.name);
+      Judgement j = judge(e, bytes, &arena.poison());
+      if (set.family == "made") count_compat(e, bytes);
+      if (j.wrong)
+        end.mismatches.push_back(describe_mismatch(j, e.spec, shape.shape->name, set.family));
+    }
+    ++record_.sets_judged;
+    for (const std::string& note : set.notes)
+      if (std::find(record_.marks.begin(), record_.marks.end(), note) == record_.marks.end())
+        record_.marks.push_back(note);
+    if (end.mismatches.empty()) return end;
+    end.passed = false;
+    end.status = Status::failed;
+    end.headline = text_of(end.mismatches[0]);
+    for (const Mismatch& m : end.mismatches) end.detail += details_of(m) + "\n";
+    return end;
+  }
+
+  void count_compat(const Expected& e, std::span<const std::byte> bytes) {
+    double tolerance = compat_tolerance(task_.math_mode);
+    if (!record_.compat) record_.compat = Compat{fmt::format("allclose {:.0e}", tolerance), 0, 0};
+    record_.compat->elements += static_cast<int64_t>(e.truth.size());
+    record_.compat->wrong += count_not_close(e, bytes, tolerance);
+  }
+
+  const Context& ctx_;
+  const Services& services_;
+  const Task& task_;
+  const Prepared& prepared_;
+  CorrectnessRecord& record_;
+};
+
+}  // namespace
+
+Result<RungEnd> check_correctness(const Context& ctx, const Services& services, const Task& task,
+                                  const Prepared& prepared, const std::string& program_id,
+                                  CorrectnessRecord& record, const Progress& progress) {
+  Checker checker(ctx, services, task, prepared, record);
+  std::vector<const PreparedShape*> shapes;
+  for (const PreparedShape& s : prepared.shapes())
+    if (is_test_shape(*s.shape)) shapes.push_back(&s);
+  size_t done = 0, total = shapes.size() * services.families.size();
+  for (const PreparedShape* shape : shapes) {
+    for (const std::string& family : services.families) {
+      progress(fmt::format("correctness {}/{}", ++done, total));
+      CG_TRY(SetPtr set, services.pool->draw(ctx, *shape->shape, family, program_id));
+      CG_TRY(RungEnd end, checker.run(*shape, *set, Arena::Fill::nan));
+      bool again = family == services.families.front();
+      if (end.passed && again) {
+        CG_TRY(end, checker.run(*shape, *set, Arena::Fill::plausible));
+        if (!end.passed && !end.mismatches.empty())
+          end.detail +=
+              "The same inputs gave a right answer before: the result depends on memory "
+              "that nobody wrote.\n";
+      }
+      if (!end.passed) return end;
+    }
+  }
+  return rung_passed(fmt::format("{} sets on {} shape{}", record.sets_judged, shapes.size(),
+                                 shapes.size() == 1 ? "" : "s"));
+}
+
+}  // namespace cutegen

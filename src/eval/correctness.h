@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rung correctness: every test shape x input family, on secret sets, in fresh memory.
+//
+// Contract: stops at the first set that is wrong. The first set of each shape runs twice, with
+// different poison, so that a dependence on memory nobody wrote shows. A runner that dies is tried
+// once more, alone, before the program is blamed.
+//
+// Example: CG_TRY(RungEnd end, check_correctness(ctx, services, prepared, id, record, progress));
+#pragma once
+
+#include "eval/prepare.h"
+
+namespace cutegen {
+
+struct CorrectnessRecord {
+  int sets_judged = 0;
+  std::optional<Compat> compat;
+  std::vector<std::string> marks;
+};
+
+[[nodiscard]] Result<RungEnd> check_correctness(const Context& ctx, const Services& services,
+                                                const Task& task, const Prepared& prepared,
+                                                const std::string& program_id,
+                                                CorrectnessRecord& record,
+                                                const Progress& progress);
+
+}  // namespace cutegen

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/feedback.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "tensor/pattern.h"
+
+namespace cutegen {
+
+Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
+                           const std::string& shape, const std::string& family) {
+  Mismatch m;
+  m.shape = shape;
+  m.family = family;
+  m.output = output.name;
+  m.elements = judgement.elements;
+  m.wrong = judgement.wrong;
+  m.nan = judgement.nan;
+  m.unwritten = judgement.unwritten;
+  m.first = first_wrong(judgement, output.shape, 5);
+  m.pattern = describe_pattern(judgement, output.shape);
+  m.worst_ratio = judgement.worst_ratio;
+  return m;
+}
+
+std::string text_of(const Mismatch& m) {
+  return fmt::format("{}: {} of {} elements wrong ({:.3g}%) on shape {}, inputs '{}': {}", m.output,
+                     m.wrong, m.elements,
+                     100.0 * static_cast<double>(m.wrong) / static_cast<double>(m.elements),
+                     m.shape, m.family, m.pattern);
+}
+
+std::string details_of(const Mismatch& m) {
+  std::string out = text_of(m) + "\nfirst wrong at";
+  for (const auto& at : m.first) out += fmt::format(" [{}]", fmt::join(at, ", "));
+  if (m.nan) out += fmt::format("\nNaN: {} of the wrong elements", m.nan);
+  if (m.unwritten) out += fmt::format("\nnever written: {} of the wrong elements", m.unwritten);
+  if (m.worst_ratio > 0)
+    out += fmt::format("\nthe worst error is {:.3g} times the accepted one", m.worst_ratio);
+  return out;
+}
+
+std::string bottleneck_of(const std::vector<KernelProfile>& kernels, double floor_ns) {
+  auto slowest = std::max_element(kernels.begin(), kernels.end(),
+                                  [](auto& a, auto& b) { return a.time_ns < b.time_ns; });
+  if (slowest == kernels.end()) return {};
+  double total = 0;
+  for (const KernelProfile& k : kernels) total += k.time_ns;
+  std::string out = slowest->bound_by.empty()
+                        ? fmt::format("{} takes {}", slowest->kernel, human_ns(slowest->time_ns))
+                        : fmt::format("{} is bound by {} ({}", slowest->kernel, slowest->bound_by,
+                                      human_ns(slowest->time_ns));
+  if (!slowest->bound_by.empty())
+    out += kernels.size() > 1 ? fmt::format(", {:.0f}% of the time)",
+                                            100 * slowest->time_ns / std::max(total, 1.0))
+                              : ")";
+  if (floor_ns > 0)
+    out += fmt::format("; {:.2f}x the floor of {}", total / floor_ns, human_ns(floor_ns));
+  return out;
+}
+
+}  // namespace cutegen

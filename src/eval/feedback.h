@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evidence in words: wrong values, what the program wrote where it should not, what binds it.
+//
+// Contract: short (a reader has little room), never a value of a live set. Example:
+//   "out: 36 of 1024 elements wrong (3.5%) on shape odd1, inputs 'signed': columns from 96 on"
+#pragma once
+
+#include "core/verdict.h"
+#include "tensor/compare.h"
+
+namespace cutegen {
+
+[[nodiscard]] Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
+                                         const std::string& shape, const std::string& family);
+[[nodiscard]] std::string text_of(const Mismatch& mismatch);     // one line
+[[nodiscard]] std::string details_of(const Mismatch& mismatch);  // a few lines
+// What binds the slowest kernel, with the figures that show it; empty without kernels.
+[[nodiscard]] std::string bottleneck_of(const std::vector<KernelProfile>& kernels, double floor_ns);
+
+}  // namespace cutegen

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/ladder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "eval/correctness.h"
+#include "eval/feedback.h"
+#include "eval/prepare.h"
+#include "eval/timing.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMostDetail = 1500;
+constexpr Rung kRungs[] = {Rung::lint,        Rung::compile, Rung::load,
+                           Rung::correctness, Rung::timing,  Rung::profile};
+
+class Climber {
+ public:
+  Climber(const Context& ctx, const Services& services, const Task& task,
+          const EvaluateRequest& request, const Progress& progress)
+      : ctx_(ctx),
+        services_(services),
+        task_(task),
+        request_(request),
+        progress_(progress),
+        prepared_(request.program, task) {
+    verdict_.program_id = program_id(request.program);
+    verdict_.task_id = task.id;
+    verdict_.device = services.device.name;
+    verdict_.status = Status::correct;
+  }
+
+  Result<Verdict> run() {
+    auto start = Clock::now();
+    bool going = true;
+    for (Rung rung : kRungs) {
+      if (!going || !wanted(rung)) {
+        verdict_.rungs.push_back({rung, RungResult::skipped, Nanoseconds(0),
+                                  going ? "not asked for" : "an earlier rung failed"});
+        continue;
+      }
+      CG_TRY(going, climb_one(rung));
+    }
+    finish(start);
+    return std::move(verdict_);
+  }
+
+ private:
+  [[nodiscard]] bool wanted(Rung rung) const {
+    if (rung == Rung::profile) return request_.profile || request_.up_to == Rung::profile;
+    return rung <= request_.up_to || (request_.profile && rung <= Rung::timing);
+  }
+
+  // False when the ladder ends here.
+  Result<bool> climb_one(Rung rung) {
+    CG_CHECK(ctx_.check("evaluating"));
+    progress_(to_string(rung));
+    auto start = Clock::now();
+    RungReport report{rung, RungResult::passed, Nanoseconds(0), {}};
+    auto end = step(rung, report.result);
+    report.elapsed = Clock::now() - start;
+    if (!end) {
+      CG_CHECK(ctx_.check("evaluating"));
+      end = rung_ended(Status::aborted, end.error().text());
+    }
+    if (!end->passed) report.result = RungResult::failed;
+    report.detail = end->passed ? end->detail : end->headline;
+    report.detail = sanitize(report.detail, 400);
+    if (report.result == RungResult::skipped)
+      verdict_.skipped.push_back(fmt::format("{}: {}", to_string(rung), report.detail));
+    verdict_.rungs.push_back(report);
+    if (end->passed) return true;
+    verdict_.status = end->status;
+    verdict_.feedback.headline = sanitize(end->headline, 400);
+    verdict_.feedback.detail = sanitize(end->detail, kMostDetail);
+    verdict_.feedback.mismatches = std::move(end->mismatches);
+    return false;
+  }
+
+  Result<RungEnd> step(Rung rung, RungResult& result) {
+    switch (rung) {
+      case Rung::lint:
+        return prepared_.lint();
+      case Rung::compile:
+        return prepared_.compile(ctx_, services_);
+      case Rung::load:
+        return prepared_.load(ctx_, services_);
+      case Rung::correctness: {
+        CorrectnessRecord record;
+        auto end = check_correctness(ctx_, services_, task_, prepared_, verdict_.program_id, record,
+                                     progress_);
+        verdict_.sets_judged = record.sets_judged;
+        verdict_.compat = record.compat;
+        verdict_.marks.insert(verdict_.marks.end(), record.marks.begin(), record.marks.end());
+        return end;
+      }
+      case Rung::timing:
+        return time(result);
+      case Rung::profile:
+        return profile(result);
+    }
+    CG_ASSERT(false);
+  }
+
+  Result<RungEnd> time(RungResult& result) {
+    CG_TRY(TimingOutcome outcome, time_official(ctx_, services_, task_, prepared_));
+    result = outcome.result;
+    verdict_.timing = outcome.timing;
+    kernels_ = std::move(outcome.kernels);
+    if (outcome.timing)
+      verdict_.feedback.bottleneck = bottleneck_of(kernels_, outcome.timing->floor_ns);
+    return outcome.end;
+  }
+
+  // The counters of the timing run are the profile: the model needs no second run.
+  Result<RungEnd> profile(RungResult& result) {
+    if (kernels_.empty()) {
+      result = RungResult::skipped;
+      return rung_passed("no profile: nothing was timed");
+    }
+    verdict_.profile = Profile{kernels_, task_.official().name};
+    return rung_passed(
+        fmt::format("{} kernel{}", kernels_.size(), kernels_.size() == 1 ? "" : "s"));
+  }
+
+  void finish(Clock::time_point start) {
+    for (const KernelImage& image : prepared_.images())
+      if (!image.build_id.empty()) verdict_.build_ids.push_back(image.build_id);
+    for (const std::string& s : prepared_.skipped()) verdict_.skipped.push_back(s);
+    std::vector<sandbox::Grade> grades{services_.runner->grade()};
+    if (!prepared_.compile_grade().held.empty()) grades.push_back(prepared_.compile_grade());
+    verdict_.sandbox = weakest(grades);
+    if (verdict_.status == Status::correct) {
+      verdict_.feedback.headline = verdict_.sets_judged
+                                       ? fmt::format("correct on {} sets", verdict_.sets_judged)
+                                       : "no rung failed; correctness was not judged";
+      if (verdict_.timing)
+        verdict_.feedback.headline +=
+            ", " + verdict_.rungs[static_cast<size_t>(Rung::timing)].detail;
+    }
+    verdict_.elapsed = Clock::now() - start;
+  }
+
+  const Context& ctx_;
+  const Services& services_;
+  const Task& task_;
+  const EvaluateRequest& request_;
+  const Progress& progress_;
+  Prepared prepared_;
+  Verdict verdict_;
+  std::vector<KernelProfile> kernels_;
+};
+
+}  // namespace
+
+SandboxGrade weakest(const std::vector<sandbox::Grade>& grades) {
+  SandboxGrade out;
+  bool full = !grades.empty(), any = false;
+  for (const sandbox::Grade& g : grades) {
+    full = full && g.label == "full";
+    any = any || g.label != "none";
+    for (const auto& [what, held] : g.held) {
+      auto [at, fresh] = out.held.emplace(what, held);
+      if (!fresh) at->second = at->second && held;
+    }
+  }
+  out.label = full ? "full" : any ? "partial" : "none";
+  return out;
+}
+
+Result<Verdict> climb(const Context& ctx, const Services& services, const Task& task,
+                      const EvaluateRequest& request, const Progress& progress) {
+  return Climber(ctx, services, task, request, progress).run();
+}
+
+}  // namespace cutegen

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lazy answers: what a program could return without computing the task. A task is admitted only
+// if every one of them fails somewhere.
+//
+// Contract: admit() judges each lazy answer on every set by the rule candidates are judged by. An
+// answer that passes on some sets is named in `passing`; one that passes on all means the task is
+// not admitted. An answer that equals the truth exactly because the task is exact (rounding an
+// output that has few digits anyway) is no lazy answer and is left out.
+//
+// Example: Admission a = admit(task, sets, replayed); if (!a.admitted) warn(a.remark);
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "eval/client.h"
+#include "eval/input_set.h"
+
+namespace cutegen {
+
+// The values of one output, or nothing where the answer cannot be formed (a copy of another size).
+using LazyValues = std::optional<std::vector<double>>;
+struct LazyAnswer {
+  std::string name;  // "zeros", "copy of x"
+  // `output` of `set`; `replayed` is another set of the official family, or null.
+  std::function<LazyValues(const InputSet& set, size_t output, const InputSet* replayed)> values;
+  bool exact_is_fine = false;  // leave the answer out where it equals the truth everywhere
+};
+
+[[nodiscard]] std::vector<LazyAnswer> lazy_answers(const Task& task);
+
+// replayed[shape name] is the set whose truth the "first answer replayed" returns.
+[[nodiscard]] Admission admit(const Task& task,
+                              const std::vector<std::shared_ptr<const InputSet>>& sets,
+                              const std::vector<std::shared_ptr<const InputSet>>& replayed);
+
+}  // namespace cutegen

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a program to launches with numbers: the rungs lint, compile and load.
+//
+// Contract: each rung fills its part of Prepared. A shape that the plan refuses (`requires`) is
+// left out by name in `skipped`; without the official shape, or without any test shape, the
+// program is unsupported. Modules are compiled once per distinct set of defines, in parallel.
+//
+// Example: Prepared p(program, task); CG_TRY(RungEnd end, p.lint()); ... p.compile(ctx, services)
+#pragma once
+
+#include "eval/rung.h"
+
+namespace cutegen {
+
+struct PreparedShape {
+  const ShapeCase* shape = nullptr;
+  std::vector<size_t> images;                 // of its module_builds, into Prepared::images
+  ResolvedPlan plan;                          // Launch::module counts over all images
+  [[nodiscard]] PlanSteps all_steps() const;  // prepare, then steps
+};
+
+class Prepared {
+ public:
+  Prepared(const KernelProgram& program, const Task& task) : program_(program), task_(task) {}
+
+  [[nodiscard]] RungEnd lint() const;
+  [[nodiscard]] Result<RungEnd> compile(const Context& ctx, const Services& services);
+  [[nodiscard]] Result<RungEnd> load(const Context& ctx, const Services& services);
+
+  [[nodiscard]] const std::vector<KernelImage>& images() const { return images_; }
+  [[nodiscard]] const std::vector<PreparedShape>& shapes() const { return shapes_; }
+  [[nodiscard]] const std::vector<std::string>& skipped() const { return skipped_; }
+  [[nodiscard]] const sandbox::Grade& compile_grade() const { return grade_; }
+  // Modules have variables of their own: load them afresh before every run.
+  [[nodiscard]] bool has_globals() const { return has_globals_; }
+
+ private:
+  [[nodiscard]] Result<RungEnd> list_builds(const DeviceFacts& device);
+  [[nodiscard]] Result<RungEnd> enough_shapes() const;
+  void skip(const ShapeCase& shape, const Error& why);
+
+  const KernelProgram& program_;
+  const Task& task_;
+  std::vector<KernelImage> images_;
+  std::vector<PreparedShape> shapes_;
+  std::vector<std::string> skipped_;
+  Error official_refused_;
+  sandbox::Grade grade_;
+  bool has_globals_ = false;
+};
+
+// Shapes that correctness is judged on: all but an official one that is too large to simulate.
+[[nodiscard]] bool is_test_shape(const ShapeCase& shape);
+
+}  // namespace cutegen

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/protocol.h"
+
+namespace cutegen::evaluator_protocol {
+
+Json message(const std::string& type, const Json& body) {
+  Json out{{"schema", kSchema}, {"type", type}};
+  for (const auto& [key, value] : body.items()) out[key] = value;
+  return out;
+}
+
+Result<std::string> type_of(const Json& message) {
+  auto schema = message.find("schema"), type = message.find("type");
+  if (schema == message.end() || *schema != kSchema)
+    return world_error("the peer speaks another protocol than cutegen.evaluator.v1",
+                       "use programs of one build");
+  if (type == message.end() || !type->is_string()) return world_error("a message has no type");
+  return type->get<std::string>();
+}
+
+Json to_json(const EvaluatorOptions& o) {
+  return {{"device", o.device},
+          {"python", o.python},
+          {"require_sandbox", o.require_sandbox},
+          {"use_cache", o.use_cache},
+          {"runner_threads", o.runner_threads},
+          {"log_level", o.log_level}};
+}
+
+Result<EvaluatorOptions> options_from_json(const Json& json) {
+  ObjectReader r(json, "options#");
+  EvaluatorOptions o;
+  CG_TRY(o.device, r.string("device"));
+  CG_TRY(o.python, r.string("python"));
+  CG_TRY(o.require_sandbox, r.boolean("require_sandbox"));
+  CG_TRY(o.use_cache, r.boolean("use_cache"));
+  CG_TRY(int64_t threads, r.integer("runner_threads"));
+  o.runner_threads = static_cast<int>(threads);
+  CG_TRY(o.log_level, r.string("log_level"));
+  CG_CHECK(r.finish());
+  return o;
+}
+
+Json to_json(const Admission& a) {
+  return {{"admitted", a.admitted},
+          {"lazy_answers_tried", a.lazy_answers_tried},
+          {"passing", a.passing},
+          {"families", a.families},
+          {"remark", a.remark}};
+}
+
+Result<Admission> admission_from_json(const Json& json) {
+  ObjectReader r(json, "admission#");
+  Admission a;
+  CG_TRY(a.admitted, r.boolean("admitted"));
+  CG_TRY(int64_t tried, r.integer("lazy_answers_tried"));
+  a.lazy_answers_tried = static_cast<int>(tried);
+  CG_TRY(a.passing, r.strings("passing"));
+  CG_TRY(a.families, r.strings("families"));
+  CG_TRY(a.remark, r.string("remark"));
+  CG_CHECK(r.finish());
+  return a;
+}
+
+Json to_json(const OpenedTask& t) {
+  return {{"task", cutegen::to_json(t.task)},
+          {"admission", to_json(t.admission)},
+          {"floor_ns", t.floor_ns},
+          {"floor_bound_by", t.floor_bound_by},
+          {"toolchain", t.toolchain},
+          {"torch", t.torch},
+          {"device", t.device},
+          {"sandbox", cutegen::to_json(t.sandbox)}};
+}
+
+Result<OpenedTask> opened_task_from_json(const Json& json) {
+  ObjectReader r(json, "task#");
+  OpenedTask t;
+  CG_TRY(Json task, r.object("task"));
+  CG_TRY(t.task, task_from_json(task));
+  CG_TRY(Json admission, r.object("admission"));
+  CG_TRY(t.admission, admission_from_json(admission));
+  CG_TRY(t.floor_ns, r.number("floor_ns"));
+  CG_TRY(t.floor_bound_by, r.string("floor_bound_by"));
+  CG_TRY(t.toolchain, r.string("toolchain"));
+  CG_TRY(t.torch, r.string("torch"));
+  CG_TRY(t.device, r.string("device"));
+  CG_TRY(Json sandbox, r.object("sandbox"));
+  CG_TRY(t.sandbox, sandbox_grade_from_json(sandbox));
+  CG_CHECK(r.finish());
+  return t;
+}
+
+Json to_json(const EvaluateRequest& q) {
+  return {{"program", cutegen::to_json(q.program)},
+          {"up_to", to_string(q.up_to)},
+          {"profile", q.profile}};
+}
+
+Result<EvaluateRequest> request_from_json(const Json& json) {
+  ObjectReader r(json, "request#");
+  EvaluateRequest q;
+  CG_TRY(Json program, r.object("program"));
+  CG_TRY(q.program, program_from_json(program));
+  CG_TRY(std::string up_to, r.string("up_to"));
+  CG_TRY(q.up_to, rung_from(up_to));
+  CG_TRY(q.profile, r.boolean("profile"));
+  CG_CHECK(r.finish());
+  return q;
+}
+
+}  // namespace cutegen::evaluator_protocol

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runner: the evaluator's handle on the sandboxed process that executes candidates.
+//
+// Contract: one process at a time, started on first use and again after a death, with the modules
+// last loaded. load() and run() return an Error only for our own trouble or a cancelled Context; a
+// death or a hang of the process is part of the outcome, since a candidate may cause it. A runner
+// that hung is killed. Its reports are claims; values are judged in the shared memory.
+//
+// Example: CG_TRY(RunOutcome o, runner.run(ctx, request)); if (o.kind == RunOutcome::Kind::died)
+// ...
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/codec.h"
+#include "sandbox/sandbox.h"
+#include "wire/channel.h"
+
+namespace cutegen {
+
+struct RunnerOptions {
+  std::string device = "sim:h200";
+  int threads = 0;
+  bool require_sandbox = false;
+  int64_t memory_bytes = int64_t{8} << 30;  // addresses, beyond those of large buffers
+};
+
+struct RunBuffer {
+  std::string name;
+  int64_t bytes = 0;
+  int64_t offset = -1;  // in the shared memory; -1: large, addresses only
+  bool read_only = false;
+};
+
+struct RunRequest {
+  std::vector<RunBuffer> buffers;
+  int memory = -1, ring = -1;  // descriptors
+  PlanSteps steps;
+  RunSettings settings;
+  Nanoseconds limit = std::chrono::seconds(60);
+};
+
+struct RunOutcome {
+  enum class Kind { reported, died, hung } kind = Kind::reported;
+  RunReport report;
+  std::string text;  // how it died, or how long it hung
+};
+
+struct LoadOutcome {
+  bool ok = false, died = false;
+  std::vector<ModuleFacts> facts;
+  Error error;  // not ok: what the device says of the modules
+};
+
+class Runner {
+ public:
+  explicit Runner(RunnerOptions options) : options_(std::move(options)) {}
+  [[nodiscard]] Result<void> start(const Context& ctx);
+  [[nodiscard]] Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx);
+  [[nodiscard]] Result<RunOutcome> run(const Context& ctx, const RunRequest& request);
+  [[nodiscard]] const sandbox::Grade& grade() const { return grade_; }
+  void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // of large buffers, next start
+  void stop();
+
+ private:
+  struct Answer {
+    bool alive = true, hung = false;
+    Json body;
+    Error error;
+    bool is_error = false;
+    std::string death;
+  };
+  [[nodiscard]] Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds,
+                                   Nanoseconds limit);
+  [[nodiscard]] Result<LoadOutcome> load_once(const Context& ctx);
+  [[nodiscard]] Result<void> ready(const Context& ctx);
+
+  RunnerOptions options_;
+  int64_t large_bytes_ = 0;
+  sandbox::Child child_;
+  wire::Channel channel_;
+  sandbox::Grade grade_;
+  std::vector<std::string> modules_;
+  bool loaded_ = false;
+};
+
+}  // namespace cutegen

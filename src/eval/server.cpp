@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/server.h"
+
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/log.h"
+#include "eval/evaluator.h"
+#include "eval/protocol.h"
+
+namespace cutegen {
+namespace {
+
+namespace protocol = evaluator_protocol;
+
+LogLevel level_from(const std::string& name) {
+  if (name == "debug") return LogLevel::debug;
+  if (name == "info") return LogLevel::info;
+  if (name == "error") return LogLevel::error;
+  return LogLevel::warning;
+}
+
+class Server {
+ public:
+  explicit Server(wire::Channel channel) : channel_(std::move(channel)) {}
+
+  int serve() {
+    std::thread worker([this] { work(); });
+    for (;;) {
+      auto frame = channel_.receive(Context());
+      if (!frame) break;
+      std::unique_lock hold(lock_);
+      if (request_ || busy_) {
+        hold.unlock();
+        reply_error({ErrorKind::user, "the evaluator is at work", {}, "wait for its reply"});
+        continue;
+      }
+      request_ = std::move(frame->body);
+      hold.unlock();
+      wake_.notify_all();
+    }
+    stop_.request_stop();  // the engine went away: so does everything that runs for it
+    wake_.notify_all();
+    worker.join();
+    return kExitOk;
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      Json request;
+      {
+        std::unique_lock hold(lock_);
+        wake_.wait(hold, [this] { return request_ || stop_.stop_requested(); });
+        if (stop_.stop_requested()) break;
+        request = std::move(*request_);
+        request_.reset();
+        busy_ = true;
+      }
+      auto answer = handle(request);
+      {
+        std::lock_guard hold(lock_);
+        busy_ = false;
+      }
+      if (answer)
+        reply(*answer);
+      else
+        reply_error(answer.error());
+    }
+    evaluator_.reset();  // ends the children
+  }
+
+  void reply(const Json& body) {
+    std::lock_guard one(send_lock_);
+    if (auto sent = channel_.send(ctx_, body); !sent)
+      log_debug("a reply was not sent: {}", sent.error().message);
+  }
+  void reply_error(const Error& error) {
+    std::lock_guard one(send_lock_);
+    if (auto sent = channel_.send_error(ctx_, error); !sent)
+      log_debug("a reply was not sent: {}", sent.error().message);
+  }
+
+  Result<Json> handle(const Json& body) {
+    CG_TRY(std::string type, protocol::type_of(body));
+    if (type == "hello") return hello(body);
+    if (!evaluator_) return user_error("the first request must be hello");
+    if (type == "open_task") return open_task(body);
+    if (type == "evaluate") return evaluate(body);
+    return user_error("the evaluator does not know the request '" + type + "'");
+  }
+
+  Result<Json> hello(const Json& body) {
+    ObjectReader r(body, "hello#");
+    CG_TRY(Json json, r.object("options"));
+    CG_TRY(EvaluatorOptions options, protocol::options_from_json(json));
+    if (!options.log_level.empty()) set_log_level(level_from(options.log_level));
+    CG_TRY(evaluator_, Evaluator::open(ctx_, std::move(options)));
+    return protocol::message("hello", {{"pid", ::getpid()}});
+  }
+
+  Result<Json> open_task(const Json& body) {
+    ObjectReader r(body, "open_task#");
+    CG_TRY(std::string file, r.string("file"));
+    CG_TRY(OpenedTask opened, evaluator_->open_task(ctx_, file));
+    return protocol::message("open_task", {{"opened", protocol::to_json(opened)}});
+  }
+
+  Result<Json> evaluate(const Json& body) {
+    ObjectReader r(body, "evaluate#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    CG_TRY(Json json, r.object("request"));
+    CG_TRY(EvaluateRequest request, protocol::request_from_json(json));
+    if (task_id != evaluator_->task_id())
+      return user_error("another task is open", {}, "open the task again");
+    CG_TRY(Verdict verdict, evaluator_->evaluate(ctx_, request, [this](const std::string& text) {
+      reply(protocol::message("progress", {{"text", text}}));
+    }));
+    return protocol::message("evaluate", {{"verdict", to_json(verdict)}});
+  }
+
+  wire::Channel channel_;
+  std::mutex lock_, send_lock_;
+  std::condition_variable wake_;
+  std::optional<Json> request_;
+  bool busy_ = false;
+  std::stop_source stop_;
+  Context ctx_{stop_.get_token()};
+  std::unique_ptr<Evaluator> evaluator_;
+};
+
+}  // namespace
+
+int serve_evaluator(wire::Channel channel) {
+  return Server(std::move(channel)).serve();
+}
+
+}  // namespace cutegen

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tokens of device source, enough for the policy lint and for kernel signatures.
+//
+// Contract: comments and line splices are gone, digraphs are spelt out, a preprocessor directive is
+// one token ("#include <a.h>"), a string or character literal is one token without its prefix and
+// quotes. Never fails: what it does not know is punctuation. Lines and columns start at 1.
+//
+// Example: for (const Token& t : scan_source(text)) if (t.is("asm")) ...
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cutegen {
+
+struct Token {
+  enum class Kind { word, number, string, character, directive, punctuation } kind;
+  std::string text;
+  int line = 1, column = 1;
+  [[nodiscard]] bool is(std::string_view word) const { return kind == Kind::word && text == word; }
+  [[nodiscard]] bool mark(char c) const {
+    return kind == Kind::punctuation && text.size() == 1 && text[0] == c;
+  }
+};
+
+[[nodiscard]] std::vector<Token> scan_source(std::string_view source);
+
+// A kernel as it is declared: extern "C" __global__ ... name(parameters).
+struct Signature {
+  std::string name;
+  std::vector<std::string> parameters;  // text of each
+  int line = 1, column = 1;
+};
+[[nodiscard]] std::vector<Signature> kernel_signatures(const std::vector<Token>& tokens);
+
+}  // namespace cutegen

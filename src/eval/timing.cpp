@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace cutegen {
+namespace {
+
+constexpr int64_t kSampleCtas = 16;
+constexpr uint64_t kInstructionBudget = 200'000'000;
+constexpr auto kRunLimit = std::chrono::seconds(60);
+constexpr int64_t kLargeBytes = int64_t{16} << 20;
+constexpr int64_t kMostSharedBytes = int64_t{256} << 20;
+constexpr size_t kRingBytes = size_t{32} << 20;
+constexpr int64_t kAlign = 256;
+
+// Buffers at official size: the small ones share one memory file, the large ones are addresses.
+class OfficialMemory {
+ public:
+  void add(const std::string& name, int64_t bytes, bool read_only) {
+    int64_t padded = (bytes + kAlign - 1) / kAlign * kAlign + kAlign;
+    bool large = bytes > kLargeBytes || shared_ + padded > kMostSharedBytes;
+    buffers_.push_back({name, bytes, large ? -1 : shared_, read_only});
+    if (!large) shared_ += padded;
+  }
+  Result<void> make() {
+    CG_TRY(memory_, make_memfd("official", static_cast<size_t>(shared_)));
+    CG_TRY(ring_, make_memfd("ring", kRingBytes));
+    return {};
+  }
+  void put(RunRequest& request) const {
+    request.buffers = buffers_;
+    request.memory = memory_.get();
+    request.ring = ring_.get();
+  }
+
+ private:
+  std::vector<RunBuffer> buffers_;
+  int64_t shared_ = kAlign;
+  UniqueFd memory_, ring_;
+};
+
+Result<int64_t> bytes_of(const TensorInfo& info, const ShapeCase& shape) {
+  auto at = shape.tensors.find(info.name);
+  if (at == shape.tensors.end()) return world_error("the official shape lacks '" + info.name + "'");
+  CG_TRY(int64_t count, element_count(at->second));
+  return count * static_cast<int64_t>(size_of(info.dtype));
+}
+
+TimingOutcome skipped(std::string why) {
+  TimingOutcome out;
+  out.result = RungResult::skipped;
+  out.end = rung_passed(std::move(why));
+  return out;
+}
+
+TimingOutcome failed(RungEnd end) {
+  TimingOutcome out;
+  out.result = RungResult::failed;
+  out.end = std::move(end);
+  return out;
+}
+
+// The sum of the kernels' modelled times against the floor.
+TimingOutcome summed(const Roofline& floor, RunReport report, const std::string& shape) {
+  TimingOutcome out;
+  Timing t;
+  t.origin = Origin::modelled;
+  t.shape = shape;
+  t.floor_ns = floor.floor_ns;
+  double slowest = -1;
+  for (KernelProfile& k : report.kernels) {
+    k.origin = Origin::modelled;
+    t.time_ns += k.time_ns;
+    if (k.time_ns <= slowest) continue;
+    slowest = k.time_ns;
+    t.bound_by = k.bound_by;
+  }
+  out.kernels = std::move(report.kernels);
+  out.end = rung_passed(fmt::format("{} modelled, floor {} ({:.2f}x)", human_ns(t.time_ns),
+                                    human_ns(t.floor_ns), t.time_ns / std::max(t.floor_ns, 1e-9)));
+  if (t.time_ns < t.floor_ns) {
+    out.end.detail = fmt::format(
+        "the model says {}, below the floor of {}: the time model is "
+        "inconsistent here, the floor is reported",
+        human_ns(t.time_ns), human_ns(t.floor_ns));
+    t.time_ns = t.floor_ns;
+    t.bound_by = floor.bound_by;
+  }
+  out.timing = t;
+  return out;
+}
+
+}  // namespace
+
+Roofline floor_of(const GpuSpec& gpu, const Task& task) {
+  const ShapeCase& official = task.official();
+  return roofline(gpu, official.flops, official.least_bytes, to_string(task.math_mode));
+}
+
+int64_t large_addresses(const Task& task) {
+  int64_t total = 0;
+  for (const TensorInfo& info : task.tensors)
+    if (auto bytes = bytes_of(info, task.official()))
+      if (__builtin_add_overflow(total, *bytes, &total)) return INT64_MAX / 4;
+  return std::min(total, INT64_MAX / 8) * 2;  // as much again for scratch
+}
+
+Result<TimingOutcome> time_official(const Context& ctx, const Services& services, const Task& task,
+                                    const Prepared& prepared) {
+  auto official = std::find_if(prepared.shapes().begin(), prepared.shapes().end(),
+                               [](auto& s) { return s.shape->kind == ShapeKind::official; });
+  if (official == prepared.shapes().end()) return skipped("the official shape is not there");
+  OfficialMemory memory;
+  for (const TensorInfo& info : task.tensors) {
+    CG_TRY(int64_t bytes, bytes_of(info, *official->shape));
+    memory.add(info.name, bytes, info.role != TensorRole::output);
+  }
+  for (const ScratchBuffer& s : official->plan.scratch) memory.add(s.name, s.bytes, false);
+  CG_CHECK(memory.make());
+  RunRequest request;
+  memory.put(request);
+  request.steps = official->all_steps();
+  request.settings = {kSampleCtas, kInstructionBudget, services.threads};
+  request.limit = kRunLimit;
+  CG_TRY(RunOutcome outcome, services.runner->run(ctx, request));
+  if (outcome.kind == RunOutcome::Kind::hung)
+    return skipped(fmt::format("no modelled time: {}", outcome.text));
+  if (outcome.kind == RunOutcome::Kind::died) {
+    CG_TRY(outcome, services.runner->run(ctx, request));
+    if (outcome.kind != RunOutcome::Kind::reported)
+      return failed(rung_failed(fmt::format(
+          "the runner died ({}) while running this program at the official shape", outcome.text)));
+  }
+  RunReport& report = outcome.report;
+  std::string on = fmt::format("{} (official shape)", report.message);
+  switch (report.status) {
+    case RunReport::Status::ok:
+      break;
+    case RunReport::Status::finding:
+      return failed(rung_failed(on, report.detail));
+    case RunReport::Status::unsupported:
+      return failed(rung_ended(Status::unsupported, on, report.detail));
+    case RunReport::Status::out_of_budget:
+      return skipped("no modelled time: the sample of the official shape is out of budget");
+  }
+  if (report.kernels.empty()) return skipped("no modelled time: the plan launches no kernel");
+  return summed(floor_of(services.gpu, task), std::move(report), official->shape->name);
+}
+
+}  // namespace cutegen

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rung timing: the official shape on the device's time model, from a sample of its CTAs.
+//
+// Contract: the time is the sum of the modelled kernel times (prepare included), labelled
+// `modelled`. Large buffers are addresses without memory (see apps/runner/memory.h), so values do
+// not matter and are not checked here. Out of budget: no time, and the reason. Nothing runs faster
+// than the roofline floor: a model that says so is reported as inconsistent, at the floor.
+//
+// Example: CG_TRY(TimingOutcome t, time_official(ctx, services, task, prepared));
+#pragma once
+
+#include "eval/prepare.h"
+
+namespace cutegen {
+
+struct TimingOutcome {
+  RungEnd end;
+  RungResult result = RungResult::passed;
+  std::optional<Timing> timing;
+  std::vector<KernelProfile> kernels;
+};
+
+[[nodiscard]] Roofline floor_of(const GpuSpec& gpu, const Task& task);
+[[nodiscard]] Result<TimingOutcome> time_official(const Context& ctx, const Services& services,
+                                                  const Task& task, const Prepared& prepared);
+// Address space that the large buffers of any shape of this task may need.
+[[nodiscard]] int64_t large_addresses(const Task& task);
+
+}  // namespace cutegen
