@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // TorchWorker: client of the Python child that understands PyTorch task files.
 //
-// Contract: one child in the user's interpreter, sandboxed (no network, scrubbed environment, limits);
-// restarted when it hangs or dies; a task file that raises, exits or never returns is a user error
-// with the last line of its traceback and the place in the file. describe() never allocates the
-// official tensors (fake tensors). make_set() runs the module for one shape and family.
+// Contract: one child in the user's interpreter, sandboxed (no network, scrubbed environment,
+// limits); restarted when it hangs or dies; a task file that raises, exits or never returns is a
+// user error with the last line of its traceback and the place in the file. describe() never
+// allocates the official tensors (fake tensors). make_set() runs the module for one shape and
+// family.
 //
 // Example:
 //   CG_TRY(auto w, TorchWorker::open({})); CG_TRY(Task t, w->describe(ctx, "relu.py", {}));
@@ -23,33 +24,34 @@
 namespace cutegen {
 
 struct TorchWorkerOptions {
-  std::string python;                         // default: $CUTEGEN_PYTHON, the project's venv, python3
-  std::filesystem::path script;               // default: the shipped python/ folder
+  std::string python;            // default: $CUTEGEN_PYTHON, the project's venv, python3
+  std::filesystem::path script;  // default: the shipped python/ folder
   Nanoseconds call_timeout = std::chrono::seconds(60);
   int64_t memory_bytes = int64_t{16} << 30;
 };
 
 struct DescribeOptions {
-  bool shrink = true;                          // add small and odd shapes
-  int64_t small_elements = 1 << 17;            // work limit of a small shape: elements over all tensors
+  bool shrink = true;                // add small and odd shapes
+  int64_t small_elements = 1 << 17;  // work limit of a small shape: elements over all tensors
   std::vector<std::vector<std::pair<std::string, int64_t>>> user_shapes;  // constants by name
 };
 
-// One set of values: inputs, parameters, buffers as made; native outputs; float64 truth; and for each
-// output the sensitivity (see eval/compare.h). Tensors are contiguous, packed at 256-byte offsets.
+// One set of values: inputs, parameters, buffers as made; native outputs; float64 truth; and for
+// each output the sensitivity (see eval/compare.h). Tensors are contiguous, packed at 256-byte
+// offsets.
 struct TensorSlot {
-  std::string name;       // task tensor name
-  std::string part;       // "value" (inputs, parameters), "native", "truth" (f64), "sensitivity" (f64)
+  std::string name;  // task tensor name
+  std::string part;  // "value" (inputs, parameters), "native", "truth" (f64), "sensitivity" (f64)
   DType dtype = DType::f32;
   Shape shape;
   size_t offset = 0, bytes = 0;
 };
 struct TensorSet {
   std::string shape, family;
-  UniqueFd memory;        // memfd
+  UniqueFd memory;  // memfd
   size_t bytes = 0;
   std::vector<TensorSlot> slots;
-  std::vector<std::string> notes;   // "float64 does not run: ..."
+  std::vector<std::string> notes;  // "float64 does not run: ..."
 };
 
 class TorchWorker {
@@ -59,9 +61,10 @@ class TorchWorker {
   [[nodiscard]] virtual Result<Task> describe(const Context& ctx, const std::filesystem::path& file,
                                               const DescribeOptions& options) = 0;
   // family: "made" (the task's own get_inputs), "signed", "heavy". seed: 64 secret bits.
-  [[nodiscard]] virtual Result<TensorSet> make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
+  [[nodiscard]] virtual Result<TensorSet> make_set(const Context& ctx, const Task& task,
+                                                   const ShapeCase& shape,
                                                    const std::string& family, uint64_t seed) = 0;
-  [[nodiscard]] virtual std::string version() const = 0;   // "torch 2.13.0, Python 3.11"
+  [[nodiscard]] virtual std::string version() const = 0;  // "torch 2.13.0, Python 3.11"
   [[nodiscard]] virtual sandbox::Grade grade() const = 0;
 };
 

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import sys
+
+if not __package__:  # started by path: `python .../cutegen_worker`
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+from cutegen_worker.serve import main  # noqa: E402
+
+main()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A task file as the JSON of src/core/task.h (its id is computed by the caller)."""
+
+import os
+
+from . import shrink
+from .errors import WorkerError
+from .side import Side
+from .source import Source
+from .trace import Trace
+
+
+def describe(request):
+    file = request["file"]
+    side = Side(request.get("side") or "", request.get("side_file") or file)
+    source = Source(request["source"], file)
+    official = Trace(source, {}, side.train)
+    cases = [official.case("official", "official", {})]
+    notes, varying = official.remarks(), set()
+    if request.get("shrink", True):
+        made, traces, note = shrink.shapes(source, official, side.train, request["small_elements"])
+        cases += made
+        varying = differing(official, traces)
+        if note:
+            notes.append(note)
+    for case, trace in asked(request, source, side):
+        cases.append(case)
+        varying |= differing(official, [trace])
+    tensors = official.tensor_list()
+    declare_mutated(side, official, notes)
+    task = {
+        "schema": "cutegen.task.v1",
+        "id": "",
+        "name": os.path.splitext(os.path.basename(file))[0],
+        "file": file,
+        "source": source.text,
+        "tensors": tensors,
+        "attributes": official.attributes(varying),
+        "arguments": [{"name": n, "value": v} for n, v in official.arguments],
+        "math_mode": side.math_mode,
+        "train_mode": side.train,
+        "shapes": cases,
+        "graph": official.graph(),
+        "workload": official.workload(),
+        "notes": notes,
+    }
+    if side.tolerance is not None:
+        task["tolerance"] = side.tolerance
+    if side.baseline is not None:
+        task["baseline"] = side.baseline
+    return task
+
+
+def differing(official, traces):
+    """Attributes that are sizes: a plan must take them from symbols, not from attr()."""
+    return {n for t in traces for n, v in official.scalars.items() if t.scalars.get(n) != v}
+
+
+def asked(request, source, side):
+    """The user's own shapes, from the side file and from the request."""
+    wanted = list(side.shapes)
+    for i, constants in enumerate(request.get("user_shapes", [])):
+        wanted.append((f"given{i + 1}", 1.0, constants))
+    names = {"official", "small", "odd1", "odd2"}
+    for name, weight, constants in wanted:
+        if name in names:
+            raise WorkerError(f"two shapes are called '{name}'", side.file, "rename one")
+        names.add(name)
+        try:
+            trace = Trace(source, constants, side.train)
+        except WorkerError as error:
+            raise WorkerError(f"shape '{name}': {error.message}", error.where,
+                              error.remedy) from None  # fmt: skip
+        yield trace.case(name, "user", constants, weight), trace
+
+
+def declare_mutated(side, official, notes):
+    for name in side.mutated:
+        if name not in official.tensors:
+            side.wrong(f"mutated names no tensor: '{name}'", "mutated",
+                       "one of " + ", ".join(official.tensors))  # fmt: skip
+        if name not in official.mutated:
+            notes.append(f"the side file says that '{name}' is mutated, but forward() leaves it")

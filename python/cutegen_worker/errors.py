@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors as cutegen shows them: what was wrong, where, and the remedy."""
+
+import contextlib
+import traceback
+
+
+class WorkerError(Exception):
+    def __init__(self, message, where="", remedy="", kind="user"):
+        super().__init__(message)
+        self.message, self.where, self.remedy, self.kind = message, where, remedy, kind
+
+    def json(self):
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "where": self.where,
+            "remedy": self.remedy,
+        }
+
+
+def first_line(text):
+    lines = [line.strip() for line in str(text).strip().splitlines() if line.strip()]
+    return lines[0][:500] if lines else ""
+
+
+def place(error, file):
+    """FILE:LINE of the deepest frame in the task file, else FILE."""
+    line = 0
+    for frame, number in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename == file:
+            line = number
+    return f"{file}:{line}" if line else file
+
+
+@contextlib.contextmanager
+def blame(file, doing, remedy):
+    """Turns whatever the task file raises into a user error that names the line."""
+    try:
+        yield
+    except WorkerError:
+        raise
+    except MemoryError as error:
+        raise WorkerError(
+            f"{doing} needs more memory than a task may take",
+            place(error, file),
+            "use smaller sizes, or make large tensors with torch, not with Python or NumPy",
+        ) from None
+    except SystemExit as error:
+        raise WorkerError(
+            f"{doing} ends the program (sys.exit)",
+            place(error, file),
+            "put code that runs the file under `if __name__ == '__main__':`",
+        ) from None
+    except BaseException as error:  # noqa: BLE001 - the user's code may raise anything
+        text = first_line(error)
+        name = type(error).__name__
+        raise WorkerError(
+            f"{doing} raises {name}" + (f": {text}" if text else ""), place(error, file), remedy
+        ) from None

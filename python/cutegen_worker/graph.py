@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorded calls as the graph of src/core/graph.h: live calls only, defaults filled in."""
+
+import torch
+
+from . import flops
+from .names import DTYPES
+from .record import Ref
+
+IGNORED = {"device", "layout", "pin_memory", "memory_format", "generator"}
+PARTIAL = {"slice", "select", "embedding", "index_select", "gather", "narrow", "index"}
+
+
+def refs_of(values, out):
+    for v in values:
+        if isinstance(v, Ref):
+            out.append(v)
+        elif isinstance(v, list):
+            refs_of(v, out)
+    return out
+
+
+def call_refs(call):
+    return refs_of(call.kwargs.values(), refs_of(call.args, []))
+
+
+def alive(calls, outputs):
+    """The calls that `outputs` depend on, in order."""
+    wanted, kept = set(outputs), []
+    for call in reversed(calls):
+        made = call.out_names + [w[0] for w in call.writes]
+        if wanted.intersection(made):
+            kept.append(call)
+            wanted.update(r.name for r in call_refs(call))
+    return kept[::-1]
+
+
+def plain(value):
+    """A constant argument as JSON."""
+    if isinstance(value, Ref):
+        return {"ref": value.name}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            return {"float": "nan" if value != value else "inf" if value > 0 else "-inf"}
+        return value
+    if isinstance(value, torch.dtype):
+        return {"dtype": DTYPES.get(value, str(value))}
+    return None if isinstance(value, (torch.device, torch.layout)) else str(value)
+
+
+def normal(call):
+    """Positional and keyword arguments with the schema's defaults."""
+    args, kwargs = list(call.args), {}
+    for i, a in enumerate(call.func._schema.arguments):
+        if a.name in IGNORED:
+            continue
+        if a.kwarg_only:
+            kwargs[a.name] = call.kwargs.get(a.name, a.default_value)
+        elif i >= len(args):
+            args.append(call.kwargs.get(a.name, a.default_value))
+    return args, kwargs
+
+
+def op_name(call):
+    """aten.NAME.OVERLOAD; an in-place call is named as the operator that makes a new value."""
+    packet, overload = call.func.overloadpacket.__name__, call.func._overloadname
+    space = call.func.namespace
+    if packet.endswith("_") and not packet.endswith("__"):
+        family = getattr(getattr(torch.ops, space), packet[:-1], None)
+        if family is not None and overload in family.overloads():
+            packet = packet[:-1]
+    return f"{space}.{packet}.{overload}"
+
+
+def value(name, shape, dtype):
+    return {"name": name, "dtype": DTYPES.get(dtype, "f32"), "shape": list(shape)}
+
+
+def count(call):
+    args, _ = normal(call)
+    return flops.of(call.func.overloadpacket.__name__, call_refs(call), args, call.outs)
+
+
+def node(call):
+    args, kwargs = normal(call)
+    outs = [value(n, s, d) for n, (s, d) in zip(call.out_names, call.outs)]
+    outs += [value(n, s, d) for n, s, d in call.writes]
+    return {
+        "id": call.id,
+        "op": op_name(call),
+        "args": [plain(a) for a in args],
+        "kwargs": {k: plain(v) for k, v in kwargs.items()},
+        "outputs": outs,
+        "flops": float(count(call)),
+    }
+
+
+def size(shape, dtype):
+    n = dtype.itemsize
+    for d in shape:
+        n *= d
+    return n
+
+
+def read_bytes(calls, names, outputs):
+    """Bytes of each of `names` (name -> tensor) that the calls read, each once."""
+    read = dict.fromkeys((n for n in outputs if n in names), float("inf"))
+    for call in calls:
+        bare = call.func.overloadpacket.__name__
+        for r in call_refs(call):
+            if r.name not in names:
+                continue
+            part = float("inf")
+            if bare in PARTIAL and call.outs and r is call_refs(call)[0]:
+                part = size(*call.outs[0])
+            read[r.name] = read.get(r.name, 0) + part
+    return {n: min(b, size(names[n].shape, names[n].dtype)) for n, b in read.items()}
+
+
+def signature(calls):
+    """What must stay the same when only sizes change: operators, ranks, values of no size."""
+    out = []
+    for call in calls:
+        fixed = []
+        for a in list(call.args) + list(call.kwargs.values()):
+            if isinstance(a, Ref):
+                fixed.append((len(a.shape), a.dtype))
+            elif isinstance(a, (float, bool, str, torch.dtype)) or a is None:
+                fixed.append(a)
+            elif isinstance(a, list):
+                fixed.append(len(a))
+            elif isinstance(a, int) and abs(a) < 8:
+                fixed.append("small")
+        out.append((call.func, tuple(map(str, fixed)), tuple(len(s) for s, _ in call.outs)))
+    return out

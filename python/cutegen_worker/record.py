@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Running a module without its memory: meta tensors, and a record of the ATen calls.
+
+Recorder is a dispatch mode. Factories make meta tensors (shape and dtype, no storage), except small
+deterministic ones (arange, linspace, zeros, ...), which stay real so that Python code may read
+their values. While `recording`, each call becomes a Call; in-place calls rebind the name of the
+tensor that they write.
+"""
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+META = torch.device("meta")
+MOST_CALLS = 150_000
+MOST_REAL = 1 << 16
+REAL_FACTORIES = {"arange", "linspace", "logspace", "zeros", "ones", "full", "eye",
+                  "scalar_tensor", "tril_indices", "triu_indices"}  # fmt: skip
+
+
+class Call:
+    __slots__ = ("func", "args", "kwargs", "outs", "out_names", "id", "writes")
+
+    def __init__(self, func, args, kwargs):
+        self.func, self.args, self.kwargs = func, args, kwargs
+
+
+class Ref:
+    """A tensor argument: the name its value had when the call was made."""
+
+    __slots__ = ("name", "shape", "dtype")
+
+    def __init__(self, name, tensor):
+        self.name, self.shape, self.dtype = name, tuple(tensor.shape), tensor.dtype
+
+
+def to_meta(tensor):
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=META)
+
+
+class Recorder(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.recording = False
+        self.calls, self.names, self.used = [], {}, set()
+        self.keep = []  # names are by id(): the tensors must live as long as this
+        self.storages = {}
+        self.stale = set()
+        self.hidden_write = False  # a view of a written tensor was read later
+        self.constants = []  # (name, tensor) of tensors that came from nowhere
+        self.twins = {}
+        self.about = {}
+
+    def unique(self, base):
+        name, n = base, 0
+        while name in self.used:
+            n += 1
+            name = f"{base}_{n}"
+        self.used.add(name)
+        return name
+
+    def bind(self, tensor, name):
+        if id(tensor) not in self.names:
+            self.keep.append(tensor)
+            self.storages.setdefault(tensor.untyped_storage()._cdata, []).append(id(tensor))
+        self.names[id(tensor)] = name
+        self.stale.discard(id(tensor))
+
+    def twin(self, tensor):
+        """The meta tensor that stands for a real one beside meta arguments."""
+        made = self.twins.get(id(tensor))
+        if made is None:
+            made = to_meta(tensor)
+            self.twins[id(tensor)] = made
+            self.keep.append(tensor)
+        return made
+
+    def facts(self, func):
+        """(name, places of written arguments, has a device argument), once for each operator."""
+        got = self.about.get(func)
+        if got is None:
+            schema = func._schema
+            written = [
+                (i, a.name) for i, a in enumerate(schema.arguments)
+                if a.alias_info is not None and a.alias_info.is_write
+            ]  # fmt: skip
+            device = any(a.name == "device" for a in schema.arguments)
+            got = func.overloadpacket.__name__, written, device
+            self.about[func] = got
+        return got
+
+    def dispatch(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs) if kwargs else {}
+        name, written, device = self.facts(func)
+        tensors = []
+        gather(args, tensors)
+        gather(kwargs.values(), tensors)
+        call = self.record(func, args, kwargs, tensors) if self.recording else None
+        original = args, kwargs
+        if any(t.device.type == "meta" for t in tensors):
+            if any(t.device.type != "meta" for t in tensors):
+                args = swap(args, self.twin)
+                kwargs = {k: swap(v, self.twin) for k, v in kwargs.items()}
+            if device and kwargs.get("device") is not None:
+                kwargs = {**kwargs, "device": META}
+        elif device and (tensors or not self.stays_real(name, func, args, kwargs)):
+            kwargs["device"] = torch.device("cpu") if tensors else META
+        elif device:
+            kwargs["device"] = torch.device("cpu")
+        out = func(*args, **kwargs)
+        if call is not None:
+            self.finish(call, name, written, original, out)
+        return out
+
+    def stays_real(self, name, func, args, kwargs):
+        if name not in REAL_FACTORIES:
+            return False
+        count = 1
+        for a in args:
+            for n in a if isinstance(a, (list, tuple)) else (a,):
+                if isinstance(n, (int, float)) and abs(n) > 1:
+                    count *= abs(n)
+        return count <= MOST_REAL
+
+    def record(self, func, args, kwargs, tensors):
+        if len(self.calls) >= MOST_CALLS:
+            raise RuntimeError(f"the module makes more than {MOST_CALLS} ATen calls")
+        for t in tensors:
+            if id(t) in self.stale:
+                self.hidden_write = True
+        return Call(func, tuple(self.ref(a) for a in args),
+                    {k: self.ref(v) for k, v in kwargs.items()})  # fmt: skip
+
+    def ref(self, value):
+        if isinstance(value, torch.Tensor):
+            name = self.names.get(id(value))
+            if name is None:
+                if value.device.type != "meta" and value.numel() == 1:
+                    return value.item()
+                name = self.unique("constant")
+                self.bind(value, name)
+                self.constants.append((name, value))
+            return Ref(name, value)
+        if isinstance(value, (list, tuple)):
+            return [self.ref(v) for v in value]
+        return value
+
+    def finish(self, call, name, written, original, out):
+        args, kwargs = original
+        outs = [t for t in (out if isinstance(out, (list, tuple)) else (out,))]
+        outs = [t for t in outs if isinstance(t, torch.Tensor)]
+        call.id = self.unique(name.strip("_") or name)
+        call.outs = [(t.shape, t.dtype) for t in outs]
+        many = isinstance(out, (list, tuple))
+        call.out_names = [f"{call.id}.{i}" if many else call.id for i in range(len(outs))]
+        call.writes = []
+        self.calls.append(call)
+        for i, arg in written:
+            target = args[i] if i < len(args) else kwargs.get(arg)
+            for t in target if isinstance(target, (list, tuple)) else (target,):
+                if isinstance(t, torch.Tensor):
+                    self.written(call, t, outs)
+        for t, n in zip(outs, call.out_names):
+            self.bind(t, n)
+
+    def written(self, call, tensor, outs):
+        if not any(t is tensor for t in outs):
+            n = f"{call.id}.w{len(call.writes)}"
+            call.writes.append((n, tensor.shape, tensor.dtype))
+            self.bind(tensor, n)
+        for other in self.storages.get(tensor.untyped_storage()._cdata, ()):
+            if other != id(tensor):
+                self.stale.add(other)
+
+
+# Set after the class is made: the base class would wrap a method of this name so that its first
+# call imports torch._dynamo, which takes two seconds.
+Recorder.__torch_dispatch__ = Recorder.dispatch
+
+
+def gather(values, out):
+    for v in values:
+        if isinstance(v, torch.Tensor):
+            out.append(v)
+        elif isinstance(v, (list, tuple)):
+            gather(v, out)
+
+
+def swap(value, twin):
+    if isinstance(value, torch.Tensor):
+        return value if value.device.type == "meta" else twin(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(swap(v, twin) for v in value)
+    return value

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.nn's recurrent layers as one call each.
+
+Below the level of ATen they are loops over time: tens of thousands of calls that tell nothing.
+"""
+
+import contextlib
+
+import torch
+
+OPS = {"lstm": "lstm", "gru": "gru", "rnn_tanh": "rnn_tanh", "rnn_relu": "rnn_relu"}
+
+
+def shortcut(recorder, name, original):
+    func = getattr(torch.ops.aten, OPS[name]).input
+
+    def run(*args):
+        packed = len(args) != 9 or not isinstance(args[3], bool)
+        if not recorder.recording or packed:
+            return original(*args)
+        tensors = [args[0]] + list(args[1] if isinstance(args[1], (list, tuple)) else [args[1]])
+        call = recorder.record(func, args, {}, tensors)
+        recorder.recording = False
+        try:
+            outs = results(args)
+        finally:
+            recorder.recording = True
+        recorder.finish(call, name, [], (args, {}), outs)
+        return outs
+
+    return run
+
+
+def results(args):
+    """The layer's outputs on meta: the sequence, then the last states."""
+    states = args[1] if isinstance(args[1], (list, tuple)) else [args[1]]
+    directions = 2 if args[7] else 1
+    sequence = list(args[0].shape[:-1]) + [directions * states[0].shape[-1]]
+    made = [torch.empty(sequence, dtype=args[0].dtype, device="meta")]
+    return tuple(made + [torch.empty(s.shape, dtype=s.dtype, device="meta") for s in states])
+
+
+@contextlib.contextmanager
+def as_single_calls(recorder):
+    functions = torch._VF
+    originals = {name: getattr(functions, name) for name in OPS}
+    for name, original in originals.items():
+        setattr(functions, name, shortcut(recorder, name, original))
+    try:
+        yield
+    finally:
+        for name in OPS:
+            delattr(functions, name)

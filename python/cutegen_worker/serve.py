@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The worker's loop: one request at a time from the socket at descriptor 3."""
+
+import os
+import sys
+import traceback
+
+from .wire import Channel, Closed
+
+SOCKET = 3
+
+
+def hello(_):
+    import torch
+
+    version = ".".join(map(str, sys.version_info[:3]))
+    return {"version": f"torch {torch.__version__}, Python {version}"}, None
+
+
+def describe(request):
+    from .describe import describe as run
+
+    return {"task": run(request)}, None
+
+
+def make_set(request):
+    from .values import make_set as run
+
+    return run(request)
+
+
+HANDLERS = {"hello": hello, "describe": describe, "make_set": make_set}
+
+
+def answer(request):
+    """(reply, descriptor or None); never raises."""
+    try:
+        return HANDLERS[request["type"]](request)
+    except BaseException as error:  # noqa: BLE001 - reported to the caller
+        return {"error": as_json(error)}, None
+
+
+def as_json(error):
+    if hasattr(error, "json"):
+        return error.json()
+    if isinstance(error, ImportError):
+        return {"kind": "world", "message": f"this Python cannot import torch: {error}",
+                "where": "", "remedy": "install torch, or name another interpreter: --python"}  # fmt: skip
+    traceback.print_exc()
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return {
+        "kind": "internal",
+        "message": f"the torch worker failed: {type(error).__name__}: {error}",
+        "where": f"{os.path.basename(frame.filename)}:{frame.lineno}",
+        "remedy": "please report it",
+    }
+
+
+def main():
+    fd = os.dup(SOCKET)  # not inherited by what a task file starts
+    os.close(SOCKET)
+    channel = Channel(fd)
+    owner = os.getpid()
+    while True:
+        try:
+            request = channel.receive()
+        except (Closed, OSError):
+            return
+        reply, memory = answer(request)
+        if os.getpid() != owner:
+            os._exit(0)  # the task file forked: only the worker itself speaks
+        try:
+            channel.send(reply, [memory] if memory is not None else [])
+        except ValueError as error:
+            channel.send({"error": {"kind": "user", "message": str(error), "where": "",
+                                    "remedy": "the module has too many operations"}})  # fmt: skip
+        finally:
+            if memory is not None:
+                os.close(memory)

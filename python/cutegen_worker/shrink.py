@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small and odd shapes: the same program at sizes that the simulator can afford.
+
+Constants are scaled down together: every one above a cap becomes the cap. The cap is guessed from
+the official shapes and lowered until the work fits. A shape counts only if the module still builds
+and runs, and its calls are the same but for sizes (graph.signature). Odd shapes replace constants
+by primes, all at once, else one after the other. Few runs: each costs milliseconds.
+"""
+
+import re
+import time
+from math import prod
+
+from .errors import WorkerError
+from .trace import Trace
+
+CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8]
+MOST_FLOPS = 5e7
+MOST_RUNS = 40
+MOST_SECONDS = 5.0
+LEAST = 8  # smaller constants are axes, kernel sizes, group counts
+INNER = 1031  # over 1,024 and prime
+BATCH = re.compile(r"batch|^(bs|n|b)$", re.IGNORECASE)
+FIXED = re.compile(r"kernel|strid|pad|dilat|axis|group|eps|seed|num_layers|depth|heads", re.IGNORECASE)
+PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 61, 67, 71, 79, 89, 97, 101, 113,
+          127, 131, 149, 167, 191, 211, 251, 257, 293, 331, 383, 449, 509, 521]  # fmt: skip
+
+
+def eligible(name, value):
+    if FIXED.search(name):
+        return False
+    return value >= LEAST or (value >= 2 and BATCH.search(name.split(".")[0]) is not None)
+
+
+class Shrinker:
+    def __init__(self, source, official, train, most_elements):
+        self.source, self.official, self.train = source, official, train
+        self.most_elements = most_elements
+        self.sizes = {n: v for n, v in source.constants.items() if eligible(n, v)}
+        self.runs, self.start, self.cache = 0, time.monotonic(), {}
+        self.reason = "no module-level integer constant decides a size"
+
+    def attempt(self, constants):
+        """The trace with these constants if it is the same program; None else."""
+        key = tuple(sorted(constants.items()))
+        if key not in self.cache:
+            self.cache[key] = self.run(constants)
+        return self.cache[key]
+
+    def run(self, constants):
+        if self.runs >= MOST_RUNS or time.monotonic() - self.start > MOST_SECONDS:
+            self.reason = "no time left to look for smaller sizes"
+            return None
+        self.runs += 1
+        try:
+            trace = Trace(self.source, constants, self.train)
+        except WorkerError as error:
+            self.reason = error.message
+            return None
+        if trace.signature() != self.official.signature():
+            self.reason = "another size makes another program"
+            return None
+        return trace
+
+    def fits(self, trace):
+        return trace.elements() <= self.most_elements and trace.flops <= MOST_FLOPS
+
+    def guess(self, cap):
+        """Elements and FLOPs at this cap, if every large dimension obeyed it."""
+        shapes = self.official.shapes().values()
+        elements = sum(prod(min(d, cap) for d in s) for s in shapes)
+        work = 0.0
+        for call in self.official.calls:
+            shape = call.outs[0][0] if call.outs else ()
+            work += prod(min(d, cap) / d for d in shape if d)
+        ratio = work / max(1, len(self.official.calls))
+        return elements, self.official.flops * ratio * min(1.0, cap / self.deepest())
+
+    def deepest(self):
+        return max(max(s, default=1) for s in self.official.shapes().values())
+
+    def capped(self, cap):
+        return {n: cap for n, v in self.sizes.items() if v > cap}
+
+    def small(self):
+        """(constants, trace) under the work limit, or None."""
+        if self.fits(self.official):
+            return {}, self.official
+        if not self.sizes:
+            return None
+        start = 0
+        while start < len(CAPS) - 1 and self.guess(CAPS[start])[0] > self.most_elements:
+            start += 1
+        failed = 0
+        for cap in CAPS[start:]:
+            constants = self.capped(cap)
+            trace = self.attempt(constants)
+            if trace is not None and self.fits(trace):
+                return constants, trace
+            failed += trace is None
+            if failed >= 2:
+                break
+        return self.one_by_one()
+
+    def one_by_one(self):
+        """Halves one constant after the other, the largest first, as long as anything helps."""
+        constants, best = {}, self.official
+        frozen = set()
+        while not self.fits(best):
+            now = {n: constants.get(n, v) for n, v in self.sizes.items() if n not in frozen}
+            now = {n: v for n, v in now.items() if v >= 2 * LEAST or (v >= 2 and BATCH.search(n))}
+            if not now:
+                return None
+            name = max(now, key=now.get)
+            trace = None
+            for part in (16, 4, 2):
+                value = now[name] // part
+                if value >= (1 if BATCH.search(name) else LEAST) and now[name] % part == 0:
+                    trace = self.attempt({**constants, name: value})
+                    if trace is not None:
+                        break
+            if trace is None or trace.elements() >= best.elements():
+                frozen.add(name)
+                if trace is None and self.runs >= MOST_RUNS:
+                    return None
+                continue
+            constants, best = {**constants, name: value}, trace
+        return constants, best
+
+    def odd(self, small):
+        """Shapes whose sizes are primes: one balanced, one with a long innermost dimension."""
+        found = []
+        for wanted in (self.primes(small), self.long(small)):
+            got = self.nearest(small, wanted)
+            if got is not None and all(got[1].shapes() != t.shapes() for _, t in found):
+                found.append(got)
+        for step in (2, 4, 6):
+            if len(found) >= 2:
+                break
+            got = self.nearest(small, self.primes(small, step))
+            if got is not None and all(got[1].shapes() != t.shapes() for _, t in found):
+                found.append(got)
+        return found
+
+    def now(self, small):
+        return {n: small.get(n, v) for n, v in self.sizes.items()}
+
+    def primes(self, small, skip=0):
+        """A prime of its own, a little above, for each constant."""
+        wanted, taken, equal = {}, set(), {}
+        for name, value in sorted(self.now(small).items(), key=lambda item: item[1]):
+            official = self.source.constants[name]
+            if official in equal:  # sizes that are equal by intent stay equal
+                wanted[name] = equal[official]
+                continue
+            target = value * 5 // 8 if value > 16 else value // 2
+            free = [p for p in PRIMES if p > target and p not in taken and p % 2]
+            wanted[name] = free[min(skip, len(free) - 1)] if free else value + 1
+            taken.add(wanted[name])
+            equal[official] = wanted[name]
+        return wanted
+
+    def long(self, small):
+        """The innermost dimension over 1,024, the others as small primes."""
+        inner = self.innermost()
+        if inner is None:
+            return {}
+        others = {n: 11 if v > 11 else min(v, 7) for n, v in self.now(small).items()}
+        others = {n: 3 if BATCH.search(n) else v for n, v in others.items()}
+        return {**others, inner: INNER}
+
+    def innermost(self):
+        """The constant that is the last size of the largest input."""
+        inputs = [t for role, t in self.official.tensors.values() if role == "input" and t.dim()]
+        if not inputs:
+            return None
+        last = max(inputs, key=lambda t: t.numel()).shape[-1]
+        return next((n for n, v in reversed(self.sizes.items()) if v == last), None)
+
+    def nearest(self, small, wanted):
+        """All of `wanted` at once, else as much of it as works, one constant after the other."""
+        wanted = {n: v for n, v in wanted.items() if v != self.source.constants[n]}
+        if not wanted:
+            return None
+        trace = self.attempt(wanted)
+        if trace is not None and self.fits(trace):
+            return wanted, trace
+        constants, best = dict(small), None
+        for name, value in sorted(wanted.items(), key=lambda item: -item[1]):
+            trial = {**constants, name: value}
+            trace = self.attempt(trial)
+            if trace is not None and self.fits(trace):
+                constants, best = trial, trace
+        return None if best is None else (constants, best)
+
+
+def shapes(source, official, train, most_elements):
+    """(cases, traces, note): small and odd shapes, and why some are missing."""
+    shrinker = Shrinker(source, official, train, most_elements)
+    small = shrinker.small()
+    if small is None:
+        return [], [], f"no small shape for the simulator: {shrinker.reason}"
+    cases = [small[1].case("small", "small", small[0])]
+    traces, note = [small[1]], None
+    odd = shrinker.odd(small[0]) if shrinker.sizes else []
+    for i, (constants, trace) in enumerate(odd):
+        cases.append(trace.case(f"odd{i + 1}", "odd", constants))
+        traces.append(trace)
+    if len(odd) < 2:
+        note = f"only {len(odd)} odd shapes: {shrinker.reason}"
+    return cases, traces, note

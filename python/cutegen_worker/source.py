@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Task files: their module-level constants, and running them with other constants."""
+
+import ast
+import linecache
+import os
+import random
+import sys
+import types
+
+import torch
+
+from .errors import WorkerError, blame
+
+MODULE = "cutegen_task"
+NAMES = ("Model", "get_inputs", "get_init_inputs")
+REMEDY = "a task file defines Model, get_inputs() and get_init_inputs(); see docs/tasks.md"
+
+
+def fold(node):
+    """The value of an expression made of integer literals, else None."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if not isinstance(node, ast.BinOp):
+        return None
+    a, b = fold(node.left), fold(node.right)
+    if a is None or b is None or abs(a) > 1 << 62 or abs(b) > 1 << 62:
+        return None
+    if isinstance(node.op, ast.Mult):
+        return a * b
+    if isinstance(node.op, ast.Add):
+        return a + b
+    if isinstance(node.op, ast.Sub):
+        return a - b
+    if isinstance(node.op, ast.FloorDiv) and b:
+        return a // b
+    if isinstance(node.op, ast.Pow) and 0 <= b < 63 and abs(a) <= 16:
+        return a**b
+    if isinstance(node.op, ast.LShift) and 0 <= b < 63:
+        return a << b
+    return None
+
+
+def places(tree):
+    """(name, value, setter) of every module-level integer; items of tuples and lists as NAME.0."""
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+            target = statement.targets[0]
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            target = statement.target
+        else:
+            continue
+        value = statement.value
+        sequence = isinstance(value, (ast.Tuple, ast.List))
+        if isinstance(target, ast.Name) and not sequence:
+            yield from one(target.id, statement, "value", value)
+        elif isinstance(target, ast.Name):
+            for i, item in enumerate(value.elts):
+                yield from one(f"{target.id}.{i}", value.elts, i, item)
+        elif isinstance(target, (ast.Tuple, ast.List)) and sequence:
+            for i, (name, item) in enumerate(zip(target.elts, value.elts)):
+                if isinstance(name, ast.Name):
+                    yield from one(name.id, value.elts, i, item)
+
+
+def one(name, owner, key, node):
+    number = fold(node)
+    if number is None:
+        return
+
+    def put(new):
+        made = ast.copy_location(ast.Constant(new), node)
+        if isinstance(key, int):
+            owner[key] = made
+        else:
+            setattr(owner, key, made)
+
+    yield name, number, put
+
+
+class Source:
+    """The parsed text of a task file."""
+
+    def __init__(self, text, file):
+        self.text, self.file = text, file
+        if not text.strip():
+            raise WorkerError("the file is empty", file, REMEDY)
+        tree = self.parse()
+        self.constants = {name: value for name, value, _ in places(tree)}
+        self.check(tree)
+
+    def parse(self):
+        try:
+            return ast.parse(self.text, self.file)
+        except SyntaxError as error:
+            raise WorkerError(
+                f"the file does not parse: {error.msg}",
+                f"{self.file}:{error.lineno or 1}:{error.offset or 1}",
+                "mend the Python syntax",
+            ) from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise WorkerError(f"the file does not parse: {error}", self.file, REMEDY) from None
+
+    def check(self, tree):
+        """Names that are plainly missing; star imports and assignments may define them too."""
+        found = set()
+        for node in tree.body:
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                found.add(node.name)
+            elif not isinstance(node, ast.Expr):
+                for inner in ast.walk(node):
+                    if isinstance(inner, ast.Name):
+                        found.add(inner.id)
+                    elif isinstance(inner, ast.alias):
+                        found.update((inner.name, inner.asname))
+        for name in NAMES:
+            if name not in found and "*" not in found and name != "get_init_inputs":
+                raise WorkerError(f"the file has no {name}", self.file, REMEDY)
+
+    def run(self, constants):
+        """Executes the file as a module, with these constants instead of its own."""
+        tree = self.parse()
+        unknown = [name for name in constants if name not in self.constants]
+        if unknown:
+            known = ", ".join(self.constants) or "none"
+            raise WorkerError(
+                f"the file has no integer constant '{unknown[0]}' at module level",
+                self.file,
+                f"its constants: {known}",
+            )
+        for name, _, put in list(places(tree)):
+            if name in constants:
+                put(constants[name])
+        module = types.ModuleType(MODULE)
+        module.__file__ = self.file
+        sys.modules[MODULE] = module
+        lines = self.text.splitlines(keepends=True)
+        linecache.cache[self.file] = (len(self.text), None, lines, self.file)
+        with blame(self.file, "the file", "mend the file so that `python FILE` runs"):
+            exec(compile(tree, self.file, "exec"), module.__dict__)  # noqa: S102
+        for name in NAMES[:2]:
+            if not callable(getattr(module, name, None)):
+                raise WorkerError(f"the file has no {name}", self.file, REMEDY)
+        if not (isinstance(module.Model, type) and issubclass(module.Model, torch.nn.Module)):
+            raise WorkerError("Model is no torch.nn.Module", self.file, REMEDY)
+        return module
+
+
+class clean_state:
+    """Puts back what a task file may have changed in this process."""
+
+    def __init__(self, file):
+        self.folder = os.path.dirname(os.path.abspath(file))
+
+    def __enter__(self):
+        self.modules = set(sys.modules)
+        self.path, self.environment, self.cwd = list(sys.path), dict(os.environ), os.getcwd()
+        self.streams = sys.stdout, sys.stderr
+        self.limit = sys.getrecursionlimit()
+        self.random = random.getstate(), torch.random.get_rng_state()
+        sys.path.insert(0, self.folder)
+        return self
+
+    def __exit__(self, *_):
+        for name in set(sys.modules) - self.modules:
+            file = getattr(sys.modules[name], "__file__", None) or ""
+            if name == MODULE or file.startswith(self.folder + os.sep):
+                del sys.modules[name]
+        sys.path[:] = self.path
+        os.environ.clear()
+        os.environ.update(self.environment)
+        os.chdir(self.cwd)
+        sys.stdout, sys.stderr = self.streams
+        sys.setrecursionlimit(self.limit)
+        random.setstate(self.random[0])
+        torch.random.set_rng_state(self.random[1])
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+        torch.set_grad_enabled(True)
+        torch.use_deterministic_algorithms(False)
+        torch.autograd.set_detect_anomaly(False)

@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of a task's module on meta tensors: names, shapes, calls."""
+
+import warnings
+
+import torch
+
+from . import graph
+from .classify import workload
+from .errors import WorkerError, blame
+from .names import Inputs, dtype_name, flatten, scalar_json, scalars, state_tensors
+from .record import Recorder, to_meta
+from .recurrent import as_single_calls
+from .source import clean_state
+
+SIZES = "check the sizes in get_inputs() and get_init_inputs()"
+RANDOM = {"bernoulli", "native_dropout", "dropout", "rand", "randn", "normal", "uniform", "randint",
+          "rand_like", "randn_like", "rrelu_with_noise", "multinomial", "randperm"}  # fmt: skip
+VALUES = ("cannot be called on meta tensors", "Cannot copy out of meta tensor",
+          "Tensor.item()", "data-dependent", "on meta tensors")  # fmt: skip
+
+
+def build(module, file):
+    """The Model of an executed file, and its inputs."""
+    make = getattr(module, "get_init_inputs", lambda: [])
+    with blame(file, "get_init_inputs()", SIZES):
+        arguments = make()
+    if not isinstance(arguments, (list, tuple, dict)):
+        raise WorkerError(f"get_init_inputs() returns {type(arguments).__name__}, not a list", file,
+                          "return the arguments of Model in a list")  # fmt: skip
+    with blame(file, "Model()", "check __init__ and get_init_inputs()"):
+        keyword = isinstance(arguments, dict)
+        model = module.Model(**arguments) if keyword else module.Model(*arguments)
+    with blame(file, "get_inputs()", SIZES):
+        inputs = module.get_inputs()
+    return model, Inputs(inputs, model, file)
+
+
+class Trace:
+    """Everything one run on meta tensors tells."""
+
+    def __init__(self, source, constants, train):
+        self.file, self.notes, self.warnings = source.file, [], []
+        with clean_state(source.file), warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            self.recorder = Recorder()
+            with self.recorder:
+                self.run(source, constants, train)
+            if self.recorder.hidden_write:
+                self.run_functional(source, constants, train)
+
+    def run(self, source, constants, train, functional=False):
+        model, inputs = build(source.run(constants), source.file)
+        model.train(train)
+        self.prepare(model, inputs)
+        args, kwargs = inputs.map(lambda name, t: self.tensors[name][1])
+        call = model
+        if functional:
+            call = torch.func.functionalize(lambda a, k: model(*a, **k))
+            args, kwargs = (args, kwargs), {}
+        versions = {n: t._version for n, (_, t) in self.tensors.items()}
+        self.recorder.recording = True
+        try:
+            with blame(source.file, "forward()", SIZES), as_single_calls(self.recorder):
+                out = call(*args, **kwargs)
+        except WorkerError as error:
+            if any(v in error.message for v in VALUES):
+                error.message = "forward() needs the values of tensors, not only their shapes"
+                error.remedy = "avoid .item(), .tolist(), .numpy() and branches on tensor values"
+            raise
+        finally:
+            self.recorder.recording = False
+        self.mutated = {n for n, (_, t) in self.tensors.items() if t._version != versions[n]}
+        self.collect(model, inputs, out)
+
+    def run_functional(self, source, constants, train):
+        """Writes through views are only seen after functionalization."""
+        first, self.recorder = self.recorder, Recorder()
+        kept = dict(self.__dict__)
+        try:
+            with self.recorder:
+                self.run(source, constants, train, functional=True)
+            self.mutated = kept["mutated"]
+        except WorkerError:
+            self.__dict__.update(kept)
+            self.recorder = first
+            self.warnings.append("writes through views of a tensor are not shown as such")
+
+    def prepare(self, model, inputs):
+        """Puts every tensor of the task on meta and names it."""
+        model.to("meta")
+        self.tensors = {}
+        for name, tensor in inputs.tensors():
+            self.add(name, "input", tensor if tensor.is_meta else to_meta(tensor))
+        for name, role, tensor in state_tensors(model):
+            if name in self.tensors:
+                name = "self." + name
+                self.notes.append(f"the {role} '{name}' is named so because an input has its name")
+            self.add(name, role, tensor)
+
+    def add(self, name, role, tensor):
+        dtype_name(tensor, f"{role} '{name}'", self.file)
+        self.tensors[name] = role, tensor
+        self.recorder.used.add(name)
+        self.recorder.bind(tensor, name)
+
+    def collect(self, model, inputs, out):
+        leaves = list(flatten("out", out))
+        self.outputs = [(n, t) for n, t in leaves if isinstance(t, torch.Tensor)]
+        if not self.outputs:
+            raise WorkerError("forward() returns no tensor", self.file, "return a tensor")
+        if len(leaves) > 1:
+            self.outputs = [(f"out.{i}", t) for i, (_, t) in enumerate(self.outputs)]
+        if len(leaves) != len(self.outputs):
+            self.notes.append("forward() also returns values that are no tensors; they are ignored")
+        for name, tensor in self.outputs:
+            dtype_name(tensor, f"output '{name}'", self.file)
+        names = self.recorder.names
+        self.output_values = [self.value_of(t) for _, t in self.outputs]
+        roots = self.output_values + [names[id(self.tensors[n][1])] for n in self.mutated]
+        self.calls = graph.alive(self.recorder.calls, roots)
+        self.scalars = scalars(model)
+        self.arguments = [(n, v) for n, v in inputs.leaves
+                          if isinstance(v, (bool, int, float, str))]  # fmt: skip
+        self.types = {type(m).__name__ for m in model.modules()}
+        self.least_bytes = int(self.count_bytes())
+        self.flops = float(sum(graph.count(c) for c in self.calls))
+
+    def value_of(self, tensor):
+        name = self.recorder.names.get(id(tensor))
+        if name is None:
+            name = self.recorder.unique("constant")
+            self.recorder.bind(tensor, name)
+            self.recorder.constants.append((name, tensor))
+        return name
+
+    def count_bytes(self):
+        tensors = {n: t for n, (_, t) in self.tensors.items()}
+        read = graph.read_bytes(self.calls, tensors, self.output_values)
+        return sum(read.values()) + sum(graph.size(t.shape, t.dtype) for _, t in self.outputs)
+
+    def shapes(self):
+        shapes = {n: list(t.shape) for n, (_, t) in self.tensors.items()}
+        shapes.update((n, list(t.shape)) for n, t in self.outputs)
+        return shapes
+
+    def elements(self):
+        return sum(t.numel() for _, t in self.tensors.values()) + sum(
+            t.numel() for _, t in self.outputs
+        )
+
+    def signature(self):
+        if not hasattr(self, "signature_"):
+            floats = {k: v for k, v in self.scalars.items() if isinstance(v, (float, str, bool))}
+            self.signature_ = graph.signature(self.calls), floats, self.arguments
+        return self.signature_
+
+    def case(self, name, kind, constants, weight=1):
+        return {
+            "name": name,
+            "kind": kind,
+            "weight": weight,
+            "constants": constants,
+            "tensors": self.shapes(),
+            "flops": self.flops,
+            "least_bytes": self.least_bytes,
+        }
+
+    def tensor_list(self):
+        def item(name, role, t):
+            return {
+                "name": name,
+                "role": role,
+                "dtype": dtype_name(t, name, self.file),
+                "shape": list(t.shape),
+                "mutated": name in self.mutated,
+            }
+
+        found = [item(n, role, t) for n, (role, t) in self.tensors.items()]
+        return found + [item(n, "output", t) for n, t in self.outputs]
+
+    def graph(self):
+        used = {r.name for c in self.calls for r in graph.call_refs(c)} | set(self.output_values)
+        holders = [graph.value(n, t.shape, t.dtype) for n, (_, t) in self.tensors.items()
+                   if n in used]  # fmt: skip
+        for name, t in self.recorder.constants:
+            if name in used:
+                holders.append(graph.value(name, t.shape, t.dtype))
+                self.warnings.append(f"'{name}' is a tensor that is neither input nor parameter")
+        return {
+            "placeholders": holders,
+            "nodes": [graph.node(c) for c in self.calls],
+            "outputs": self.output_values,
+            "warnings": self.warnings,
+        }
+
+    def workload(self):
+        floating = sum(r == "input" for r, t in self.tensors.values())
+        shapes = [tuple(t.shape) for _, t in self.outputs]
+        return workload(self.calls, self.types, floating, shapes)
+
+    def remarks(self):
+        notes = list(self.notes)
+        if any(c.func.overloadpacket.__name__.rstrip("_") in RANDOM for c in self.calls):
+            notes.append("the module draws random numbers in forward(): two runs differ")
+        moody = sorted(t for t in self.types if t.startswith(("BatchNorm", "Dropout")))
+        if moody:
+            notes.append(f"{', '.join(moody)}: eval and train mode differ; "
+                         "the side file's `mode` decides")  # fmt: skip
+        if self.mutated:
+            notes.append("forward() writes " + ", ".join(sorted(self.mutated)) + " in place")
+        return notes
+
+    def attributes(self, drop=()):
+        return [{"name": n, "value": scalar_json(v)} for n, v in self.scalars.items()
+                if n not in drop]  # fmt: skip

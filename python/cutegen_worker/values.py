@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One set of values: inputs, parameters, native outputs, float64 truth and its sensitivity."""
+
+import contextlib
+import copy
+import hashlib
+import mmap
+import os
+import random
+import sys
+import warnings
+
+import torch
+
+from . import draw
+from .errors import WorkerError, blame, first_line
+from .names import DTYPES, flatten, state_tensors, stray_tensors
+from .source import Source, clean_state
+from .trace import SIZES, build
+
+ALIGN = 256
+DRAWS = 4
+ULP = {"fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7}
+LOW = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+def seed_of(*parts):
+    """63 bits that depend on all of `parts`."""
+    text = "\0".join(str(p) for p in parts).encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "little") >> 1
+
+
+def seed_all(seed):
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % (1 << 32))
+
+
+@contextlib.contextmanager
+def default_dtype(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def floating(tensor):
+    return tensor.is_floating_point()
+
+
+class Reference:
+    """The model and inputs of one set, run in one precision after another."""
+
+    def __init__(self, model, inputs, file, seed):
+        self.model, self.inputs, self.file, self.seed = model, inputs, file, seed
+
+    def run(self, change, default=torch.float32):
+        """Output tensors of a copy whose floating tensors went through change(name, tensor)."""
+        model = copy.deepcopy(self.model)
+        with torch.no_grad():
+            replace_state(model, change)
+            args, kwargs = self.inputs.map(
+                lambda n, t: change(n, t.clone()) if floating(t) else t.clone()
+            )
+            seed_all(self.seed)
+            with default_dtype(default), blame(self.file, "forward()", SIZES):
+                out = model(*args, **kwargs)
+        return [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
+
+
+def replace_state(model, change):
+    for module in model.modules():
+        for table in (module._parameters, module._buffers):
+            for key, t in table.items():
+                if t is not None and floating(t):
+                    t.data = change("", t.data)
+    for _, owner, key, t in stray_tensors(model):
+        if floating(t):
+            setattr(owner, key, change("", t))
+
+
+def to_tf32(t):
+    """Rounded to the 10 mantissa bits that tensor cores read."""
+    if t.dtype != torch.float32:
+        return t
+    bits = t.contiguous().view(torch.int32)
+    rounded = ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+    return torch.where(torch.isfinite(t), rounded, t)
+
+
+def native(reference, mode):
+    if mode == "tf32":
+        return reference.run(lambda _, t: to_tf32(t))
+    if mode in LOW:
+        low = LOW[mode]
+        return reference.run(lambda _, t: t.to(low), low)
+    return reference.run(lambda _, t: t)
+
+
+def sensitivity(reference, truth, mode, generator):
+    """Largest change of each output when its inputs change by one rounding."""
+    eps = ULP[mode]
+    worst = [torch.zeros_like(t) if floating(t) else None for t in truth]
+
+    def noisy(_, t):
+        t = t.double()
+        sign = torch.randint(0, 2, t.shape, generator=generator, dtype=torch.int8)
+        return t * (1 + eps * (2.0 * sign.double() - 1))
+
+    for i in range(DRAWS + 1):
+        change = noisy if i < DRAWS else (lambda _, t: t.double() * (1 + eps))
+        for k, moved in enumerate(reference.run(change, torch.float64)):
+            if worst[k] is not None:
+                away = (moved.double() - truth[k].double()).abs()
+                worst[k] = torch.maximum(worst[k], torch.nan_to_num(away, 0, 0, 0))
+    return worst
+
+
+class Packer:
+    """Tensors at aligned offsets of one memory file."""
+
+    def __init__(self):
+        self.slots, self.tensors, self.size = [], [], 0
+
+    def add(self, name, part, tensor, dtype=None):
+        tensor = tensor.detach().to(dtype or tensor.dtype).contiguous()
+        count = tensor.numel() * tensor.element_size()
+        self.slots.append({
+            "name": name, "part": part, "dtype": DTYPES[tensor.dtype],
+            "shape": list(tensor.shape), "offset": self.size, "bytes": count,
+        })  # fmt: skip
+        self.tensors.append(tensor)
+        self.size = (self.size + count + ALIGN - 1) // ALIGN * ALIGN
+
+    def memory(self):
+        size = max(self.size, ALIGN)
+        fd = os.memfd_create("tensors", os.MFD_CLOEXEC)
+        os.ftruncate(fd, size)
+        with mmap.mmap(fd, size) as window:
+            for slot, t in zip(self.slots, self.tensors):
+                if slot["bytes"]:
+                    target = torch.frombuffer(window, dtype=torch.uint8, count=slot["bytes"],
+                                              offset=slot["offset"])  # fmt: skip
+                    target.copy_(t.reshape(-1).view(torch.uint8))
+                    del target
+        return fd, size
+
+
+def prepare(source, request, seed):
+    """The reference of one set, with fresh parameters and the inputs of the family."""
+    seed_all(seed_of(seed, "model"))
+    model, inputs = build(source.run(request["constants"]), source.file)
+    model.train(request["train_mode"])
+    generator = torch.Generator().manual_seed(seed_of(seed, "values"))
+    for p in model.parameters():
+        p.requires_grad_(False)
+    draw.redraw(model, generator)
+    seed_all(seed_of(seed, "inputs"))
+    family = request["family"]
+    if family == "made":  # drawn again: what Model() consumed of the seed must not matter
+        module = sys.modules["cutegen_task"]
+        with blame(source.file, "get_inputs()", SIZES):
+            inputs = type(inputs)(module.get_inputs(), model, source.file)
+    changed = {n: draw.input_values(t.detach(), family, generator) for n, t in inputs.tensors()}
+    args, kwargs = inputs.map(lambda n, t: changed[n])
+    inputs = type(inputs)(kwargs if inputs.keyword else args, model, source.file)
+    return Reference(model, inputs, source.file, seed_of(seed, "forward")), generator
+
+
+def make_set(request):
+    """(reply, memory file) for {source, file, constants, train_mode, math_mode, family, ...}."""
+    if request["family"] not in draw.FAMILIES:
+        raise WorkerError(f"unknown input family '{request['family']}'", "",
+                          "one of " + ", ".join(draw.FAMILIES))  # fmt: skip
+    seed = seed_of(request["seed"], request["family"], request["shape"])
+    source = Source(request["source"], request["file"])
+    with clean_state(source.file), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reference, generator = prepare(source, request, seed)
+        return pack(reference, generator, request)
+
+
+def pack(reference, generator, request):
+    packer, notes, mode = Packer(), [], request["math_mode"]
+    for name, t in reference.inputs.tensors():
+        packer.add(name, "value", t)
+    taken = {name for name, _ in reference.inputs.tensors()}
+    for name, _, t in state_tensors(reference.model):
+        packer.add("self." + name if name in taken else name, "value", t)
+    names, dtypes = request["outputs"], request["dtypes"]
+    plain = reference.run(lambda _, t: t)
+    if len(names) != len(plain):
+        raise WorkerError(f"forward() returned {len(plain)} tensors; {len(names)} were described",
+                          request["file"], "make the number of outputs constant")  # fmt: skip
+    own = plain if mode == "fp32" else native(reference, mode)
+    for name, dtype, t in zip(names, dtypes, own):
+        wanted = next(d for d, n in DTYPES.items() if n == dtype)
+        packer.add(name, "native", t, wanted)
+    truths(packer, notes, reference, generator, names, mode)
+    fd, size = packer.memory()
+    return {"slots": packer.slots, "bytes": size, "notes": notes}, fd
+
+
+def truths(packer, notes, reference, generator, names, mode):
+    try:
+        truth = reference.run(lambda _, t: t.double(), torch.float64)
+        moved = sensitivity(reference, truth, mode, generator)
+    except WorkerError as error:
+        notes.append("float64 does not run: " + first_line(error.message))
+        truth = reference.run(lambda _, t: t)
+        moved = [None] * len(truth)
+    for name, t, s in zip(names, truth, moved):
+        if floating(t) and t.dtype != torch.float64 and s is not None:
+            notes.append(f"output '{name}' is {t.dtype} even for float64 inputs")
+        packer.add(name, "truth", t, torch.float64)
+        if s is not None:
+            packer.add(name, "sensitivity", s, torch.float64)

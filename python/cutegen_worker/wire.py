@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames over a Unix stream socket: 4-byte little-endian length, JSON, descriptors beside it."""
+
+import json
+import socket
+
+MAX_FRAME = 64 << 20
+
+
+class Closed(Exception):
+    """The other side went away."""
+
+
+class Channel:
+    def __init__(self, fd):
+        self.socket = socket.socket(fileno=fd)
+
+    def receive(self):
+        header = self._exactly(4)
+        length = int.from_bytes(header, "little")
+        if length > MAX_FRAME:
+            raise Closed()
+        return json.loads(self._exactly(length))
+
+    def send(self, body, fds=()):
+        text = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+        if len(text) > MAX_FRAME:
+            raise ValueError(f"the reply of {len(text)} bytes is over the limit of {MAX_FRAME}")
+        data = len(text).to_bytes(4, "little") + text
+        if fds:
+            sent = socket.send_fds(self.socket, [data], fds)
+            data = data[sent:]
+        self.socket.sendall(data)
+
+    def _exactly(self, count):
+        parts = []
+        while count:
+            part = self.socket.recv(min(count, 1 << 20))
+            if not part:
+                raise Closed()
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "torch/protocol.h"
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "base/hash.h"
+
+namespace cutegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostSource = size_t{4} << 20;
+constexpr size_t kMostSide = size_t{1} << 20;
+constexpr const char* kRemedy = "a task is a Python file with Model, get_inputs, get_init_inputs";
+
+// Python source is UTF-8 text; anything else would reach the worker mangled.
+bool is_text(const std::string& bytes) {
+  if (bytes.find('\0') != std::string::npos) return false;
+  try {
+    (void)Json(bytes).dump();
+  } catch (const Json::exception&) {
+    return false;
+  }
+  return true;
+}
+
+Result<std::string> read_text(const fs::path& path, size_t limit) {
+  auto text = read_file(path, limit);
+  if (!text) {
+    Error e = text.error();
+    e.kind = ErrorKind::user;  // the path is what the user gave
+    if (e.where.empty()) e.where = path.string();
+    if (e.remedy.empty()) e.remedy = kRemedy;
+    return fail(std::move(e));
+  }
+  if (!is_text(*text)) return user_error("the file is not UTF-8 text", path.string(), kRemedy);
+  return text;
+}
+
+Result<DType> slot_dtype(const TensorSlot& slot, const TensorInfo& tensor,
+                         const std::string& name) {
+  CG_TRY(DType dtype, dtype_from_name(name));
+  bool f64 = slot.part == "truth" || slot.part == "sensitivity";
+  if (dtype != (f64 ? DType::f64 : tensor.dtype))
+    return world_error(fmt::format("'{}' ({}) came as {}", slot.name, slot.part, name));
+  return dtype;
+}
+
+Result<TensorSlot> slot_from(const Json& json, const std::string& where, const Task& task,
+                             const ShapeCase& shape, size_t bytes) {
+  ObjectReader r(json, where);
+  TensorSlot slot;
+  CG_TRY(slot.name, r.string("name"));
+  CG_TRY(slot.part, r.string("part"));
+  CG_TRY(std::string dtype, r.string("dtype"));
+  CG_TRY(slot.shape, [&]() -> Result<Shape> {
+    CG_TRY(Json dims, r.array("shape"));
+    Shape out;
+    for (const Json& d : dims) {
+      if (!d.is_number_integer()) return user_error("expected an integer", where);
+      out.push_back(d.get<int64_t>());
+    }
+    return out;
+  }());
+  CG_TRY(int64_t offset, r.integer("offset"));
+  CG_TRY(int64_t size, r.integer("bytes"));
+  CG_CHECK(r.finish());
+  const TensorInfo* tensor = task.find(slot.name);
+  auto expected = shape.tensors.find(slot.name);
+  if (!tensor || expected == shape.tensors.end())
+    return world_error("the task has no tensor '" + slot.name + "'");
+  bool output = tensor->role == TensorRole::output;
+  bool part = output ? slot.part == "native" || slot.part == "truth" || slot.part == "sensitivity"
+                     : slot.part == "value";
+  if (!part) return world_error("'" + slot.name + "' has no part '" + slot.part + "'");
+  if (slot.shape != expected->second)
+    return world_error(fmt::format("'{}' has shape {}; {} was described", slot.name,
+                                   to_string(slot.shape), to_string(expected->second)));
+  CG_TRY(slot.dtype, slot_dtype(slot, *tensor, dtype));
+  CG_TRY(int64_t count, element_count(slot.shape));
+  if (offset < 0 || size < 0 || offset % 256 != 0 ||
+      static_cast<uint64_t>(size) != static_cast<uint64_t>(count) * size_of(slot.dtype) ||
+      static_cast<uint64_t>(offset) + static_cast<uint64_t>(size) > bytes)
+    return world_error("'" + slot.name + "' does not lie inside its memory");
+  slot.offset = static_cast<size_t>(offset);
+  slot.bytes = static_cast<size_t>(size);
+  return slot;
+}
+
+// Each tensor has what it needs, once.
+Result<void> check_complete(const Task& task, const TensorSet& set) {
+  std::set<std::pair<std::string, std::string>> have;
+  for (const TensorSlot& s : set.slots)
+    if (!have.emplace(s.name, s.part).second)
+      return world_error("'" + s.name + "' came twice as " + s.part);
+  for (const TensorInfo& t : task.tensors) {
+    bool output = t.role == TensorRole::output;
+    if (!have.contains({t.name, output ? "native" : "value"}) ||
+        (output && !have.contains({t.name, "truth"})))
+      return world_error("the set has no '" + t.name + "'");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<TaskFiles> read_task_files(const fs::path& file) {
+  TaskFiles out;
+  out.file = file.string();
+  CG_TRY(out.source, read_text(file, kMostSource));
+  fs::path side = file;
+  side.replace_extension(".toml");
+  std::error_code error;
+  if (side != file && fs::exists(side, error)) {
+    out.side_file = side.string();
+    CG_TRY(out.side, read_text(side, kMostSide));
+  }
+  return out;
+}
+
+Json describe_request(const TaskFiles& files, const DescribeOptions& options) {
+  Json shapes = Json::array();
+  for (const auto& shape : options.user_shapes) {
+    Json constants = Json::object();
+    for (const auto& [name, value] : shape) constants[name] = value;
+    shapes.push_back(constants);
+  }
+  return {{"schema", kTorchSchema},       {"type", "describe"},
+          {"file", files.file},           {"source", files.source},
+          {"side_file", files.side_file}, {"side", files.side},
+          {"shrink", options.shrink},     {"small_elements", options.small_elements},
+          {"user_shapes", shapes}};
+}
+
+Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
+                 uint64_t seed) {
+  Json constants = Json::object(), outputs = Json::array(), dtypes = Json::array();
+  for (const auto& [name, value] : shape.constants) constants[name] = value;
+  for (const TensorInfo* t : task.with_role(TensorRole::output)) {
+    outputs.push_back(t->name);
+    dtypes.push_back(to_string(t->dtype));
+  }
+  return {{"schema", kTorchSchema},
+          {"type", "make_set"},
+          {"file", task.file},
+          {"source", task.source},
+          {"shape", shape.name},
+          {"constants", constants},
+          {"train_mode", task.train_mode},
+          {"math_mode", to_string(task.math_mode)},
+          {"family", family},
+          {"seed", seed},
+          {"outputs", outputs},
+          {"dtypes", dtypes}};
+}
+
+std::string task_id(const Task& task, const TaskFiles& files) {
+  Hasher h;
+  h.field(kTorchSchema).field(task.name).field(files.source).field(files.side);
+  h.field(to_string(task.math_mode)).field(task.train_mode ? "train" : "eval");
+  for (const ShapeCase& s : task.shapes) {
+    h.field(s.name);
+    for (const auto& [name, value] : s.constants) h.field(name).field(std::to_string(value));
+  }
+  return h.hex();
+}
+
+Result<TensorSet> set_from_json(const Json& reply, const Task& task, const ShapeCase& shape) {
+  ObjectReader r(reply, "set#");
+  TensorSet set;
+  set.shape = shape.name;
+  CG_TRY(int64_t bytes, r.integer("bytes"));
+  if (bytes <= 0) return world_error("the torch worker made a set of no bytes");
+  set.bytes = static_cast<size_t>(bytes);
+  CG_TRY(Json slots, r.array("slots"));
+  for (size_t i = 0; i < slots.size(); ++i) {
+    CG_TRY(TensorSlot slot,
+           slot_from(slots[i], fmt::format("set#/slots/{}", i), task, shape, set.bytes));
+    set.slots.push_back(std::move(slot));
+  }
+  CG_TRY(set.notes, r.strings("notes"));
+  CG_CHECK(r.finish());
+  CG_CHECK(check_complete(task, set));
+  return set;
+}
+
+Result<void> check_memory(const TensorSet& set) {
+  struct stat info{};
+  if (::fstat(set.memory.get(), &info) != 0) return errno_error("fstat of a set's memory");
+  if (!S_ISREG(info.st_mode) || static_cast<uint64_t>(info.st_size) < set.bytes)
+    return world_error("the memory of a set is smaller than it says");
+  return {};
+}
+
+}  // namespace cutegen

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages of the torch worker, and the files of a task. Private to torch.
+//
+// Contract: what comes from the worker is hostile (the task file ran in it): every name, shape and
+// offset of a set is checked against the task before anyone maps the memory.
+//
+// Example: CG_TRY(TaskFiles f, read_task_files("relu.py")); channel.call(ctx, describe_request(f,
+// {}));
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "torch/worker.h"
+
+namespace cutegen {
+
+inline constexpr const char* kTorchSchema = "cutegen.torch.v1";
+
+struct TaskFiles {
+  std::string file, source;     // the path as given, its text
+  std::string side_file, side;  // NAME.toml; empty text if there is none
+};
+
+// Refuses missing, empty and binary files.
+[[nodiscard]] Result<TaskFiles> read_task_files(const std::filesystem::path& file);
+[[nodiscard]] Json describe_request(const TaskFiles& files, const DescribeOptions& options);
+[[nodiscard]] Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
+                               uint64_t seed);
+// sha256 over all that changes the meaning of the task.
+[[nodiscard]] std::string task_id(const Task& task, const TaskFiles& files);
+// Slots of a reply; each must be a tensor of the task with its dtype and shape, inside the memory.
+[[nodiscard]] Result<TensorSet> set_from_json(const Json& reply, const Task& task,
+                                              const ShapeCase& shape);
+// The memory file is as large as it says.
+[[nodiscard]] Result<void> check_memory(const TensorSet& set);
+
+}  // namespace cutegen

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: one torch worker for the whole executable, shipped tasks, and task files made up.
+//
+// Contract: a TaskFile lives in a private folder that goes with it. Example: TaskFile f("x", text);
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "torch/worker.h"
+
+namespace cutegen {
+
+constexpr const char* kBody = R"(
+import torch
+from torch import nn
+
+rows = 64
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+def get_inputs():
+    return [torch.randn(rows, 32)]
+
+def get_init_inputs():
+    return []
+)";
+
+inline TorchWorkerOptions test_options() {
+  ::setenv("CUTEGEN_SHARE", CUTEGEN_SOURCE_DIR, 1);
+  return {};
+}
+
+inline TorchWorker& test_worker() {
+  static std::unique_ptr<TorchWorker> worker = [] {
+    auto w = TorchWorker::open(test_options());
+    if (!w) {
+      std::fprintf(stderr, "%s\n", w.error().text().c_str());
+      std::abort();
+    }
+    return std::move(*w);
+  }();
+  return *worker;
+}
+
+inline std::filesystem::path shipped(const std::string& name) {
+  return std::filesystem::path(CUTEGEN_SOURCE_DIR) / "tasks" / name;
+}
+
+// name.py (and name.toml) in a folder of their own.
+class TaskFile {
+ public:
+  TaskFile(const std::string& name, const std::string& source, const std::string& side = {}) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "cutegen_task_XXXXXX").string();
+    if (!::mkdtemp(pattern.data())) std::abort();
+    folder_ = pattern;
+    path_ = folder_ / (name + ".py");
+    EXPECT_TRUE(write_file(path_, source));
+    if (!side.empty()) {
+      EXPECT_TRUE(write_file(folder_ / (name + ".toml"), side));
+    }
+  }
+  ~TaskFile() {
+    std::error_code error;
+    std::filesystem::remove_all(folder_, error);
+  }
+  TaskFile(const TaskFile&) = delete;
+  TaskFile& operator=(const TaskFile&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  std::filesystem::path folder_, path_;
+};
+
+}  // namespace cutegen

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "torch/worker.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/text.h"
+#include "torch/protocol.h"
+#include "wire/channel.h"
+
+namespace cutegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kStartTimeout = std::chrono::seconds(60);  // a cold disk under load
+constexpr int64_t kMostProcesses = 256;
+constexpr int64_t kMostCpuSeconds = 24 * 3600;
+constexpr size_t kQuoted = 400;
+
+// The first of: the option, $CUTEGEN_PYTHON, the project's venv, python3.
+std::string choose_python(const std::string& asked) {
+  if (!asked.empty()) return asked;
+  if (const char* env = std::getenv("CUTEGEN_PYTHON"); env && *env) return env;
+  std::error_code error;
+  if (auto share = share_dir()) {
+    fs::path venv = *share / ".venv" / "bin" / "python";
+    if (fs::exists(venv, error)) return venv.string();
+  }
+  return "python3";
+}
+
+// An interpreter named without a slash is looked up in PATH.
+Result<std::string> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    if (::access(name.c_str(), X_OK) == 0) return fs::absolute(name).string();
+  } else {
+    const char* path = std::getenv("PATH");
+    for (const std::string& dir : split(path ? path : "/usr/bin:/bin", ':')) {
+      std::string at = (dir.empty() ? "." : dir) + "/" + name;
+      if (::access(at.c_str(), X_OK) == 0) return fs::absolute(at).string();
+    }
+  }
+  return user_error("no Python interpreter '" + name + "'", {},
+                    "run make setup, or name one that has torch: --python PATH");
+}
+
+Result<fs::path> find_script(const fs::path& asked) {
+  if (!asked.empty()) return fs::absolute(asked);
+  CG_TRY(fs::path share, share_dir());
+  return share / "python" / "cutegen_worker";
+}
+
+// The child's last words, for an error message.
+std::string last_line(const std::string& text) {
+  std::string last;
+  for (const std::string& line : split(text, '\n'))
+    if (!trim(line).empty()) last = std::string(trim(line));
+  return sanitize(last, kQuoted);
+}
+
+class Worker final : public TorchWorker {
+ public:
+  Worker(TorchWorkerOptions options, std::string python, fs::path script)
+      : options_(std::move(options)), python_(std::move(python)), script_(std::move(script)) {}
+
+  Result<void> start(const Context& ctx);
+  Result<Task> describe(const Context& ctx, const fs::path& file,
+                        const DescribeOptions& options) override;
+  Result<TensorSet> make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
+                             const std::string& family, uint64_t seed) override;
+  std::string version() const override { return version_; }
+  sandbox::Grade grade() const override { return child_.grade(); }
+
+ private:
+  Result<wire::Frame> call(const Context& ctx, const Json& request, const std::string& file);
+  Result<void> spawn_child(const std::string& folder);
+  void stop() {
+    channel_.close();
+    child_.kill();
+  }
+
+  TorchWorkerOptions options_;
+  std::string python_;
+  fs::path script_;
+  std::string version_, folder_;
+  sandbox::Child child_;
+  wire::Channel channel_;
+};
+
+// `folder` stays visible to the child: a task file may import its neighbours.
+Result<void> Worker::spawn_child(const std::string& folder) {
+  CG_TRY(auto ends, wire::Channel::make_pair());
+  sandbox::SpawnSpec spec;
+  spec.argv = {python_, "-s", script_.string()};
+  spec.env = sandbox::scrubbed_environment();
+  spec.env.push_back("PYTHONDONTWRITEBYTECODE=1");
+  spec.env.push_back("PYTHONHASHSEED=0");
+  spec.fds = {{ends.second.fd(), 3}};
+  spec.readable = {python_, fs::path(python_).parent_path().parent_path().string(),
+                   script_.parent_path().string()};
+  if (!folder.empty()) spec.readable.push_back(folder);
+  spec.limits.memory_bytes = options_.memory_bytes;
+  spec.limits.cpu_seconds = kMostCpuSeconds;
+  spec.limits.processes = kMostProcesses;
+  spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true};
+  CG_TRY(child_, sandbox::spawn(spec));
+  channel_ = std::move(ends.first);
+  folder_ = folder;
+  return {};
+}
+
+Result<void> Worker::start(const Context& ctx) {
+  CG_CHECK(spawn_child(folder_));
+  Json hello{{"schema", kTorchSchema}, {"type", "hello"}};
+  auto reply = channel_.call(ctx.with_timeout(kStartTimeout), hello);
+  if (reply) {
+    ObjectReader r(reply->body, "hello#");
+    CG_TRY(version_, r.string("version"));
+    return {};
+  }
+  Error error = reply.error();
+  std::string words = last_line(child_.error_text());
+  stop();
+  if (error.kind == ErrorKind::cancelled) return fail(std::move(error));
+  if (wire::is_closed(error)) {
+    error.message = "the torch worker does not start with " + python_;
+    if (!words.empty()) error.message += ": " + words;
+  }
+  if (error.remedy.empty()) error.remedy = "run make setup, or name another one: --python PATH";
+  return fail(std::move(error));
+}
+
+// One request. A worker that hangs or dies is ended; the next call starts another. A death is
+// tried once more, in case the machine was to blame; a hang is not, since it costs its whole time.
+Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const std::string& file) {
+  for (int attempt = 1;; ++attempt) {
+    CG_CHECK(ctx.check("waiting for the torch worker"));
+    if (!channel_) CG_CHECK(start(ctx));
+    auto reply = channel_.call(ctx.with_timeout(options_.call_timeout), request);
+    if (reply) return reply;
+    Error error = reply.error();
+    bool timeout = error.kind == ErrorKind::timeout, closed = wire::is_closed(error);
+    if (channel_ && !timeout && !closed && error.kind != ErrorKind::cancelled)
+      return fail(std::move(error));  // an answer: the worker is well
+    std::string how;
+    if (closed)
+      if (auto status = child_.wait(ctx.with_timeout(std::chrono::seconds(2))))
+        how = status->text();
+    std::string words = last_line(child_.error_text());
+    stop();
+    if (ctx.done() || error.kind == ErrorKind::cancelled) return fail(std::move(error));
+    if (timeout)
+      return user_error("the task file does not finish: still running after " +
+                            human_ns(static_cast<double>(options_.call_timeout.count())),
+                        file, "look for an endless loop, or code that works on real data");
+    if (attempt == 2)
+      return user_error("the task file ends the worker process" +
+                            (how.empty() ? std::string() : " (" + how + ")") +
+                            (words.empty() ? std::string() : ": " + words),
+                        file, "remove calls such as os._exit and code that needs much memory");
+  }
+}
+
+Result<Task> Worker::describe(const Context& ctx, const fs::path& file,
+                              const DescribeOptions& options) {
+  CG_TRY(TaskFiles files, read_task_files(file));
+  if (std::string folder = fs::absolute(file).parent_path().string();
+      folder != folder_ && folder.starts_with("/tmp"))  // hidden by the mount view
+  {
+    stop();
+    folder_ = folder;
+  }
+  Json request = describe_request(files, options);
+  CG_TRY(wire::Frame reply, call(ctx, request, files.file));
+  ObjectReader r(reply.body, "describe#");
+  CG_TRY(Json json, r.object("task"));
+  CG_TRY(Task task, task_from_json(json));
+  task.id = task_id(task, files);
+  return task;
+}
+
+Result<TensorSet> Worker::make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
+                                   const std::string& family, uint64_t seed) {
+  CG_TRY(wire::Frame reply, call(ctx, set_request(task, shape, family, seed), task.file));
+  if (reply.fds.size() != 1)
+    return world_error("the torch worker answered without the memory of a set");
+  CG_TRY(TensorSet set, set_from_json(reply.body, task, shape));
+  set.family = family;
+  set.memory = std::move(reply.fds[0]);
+  CG_CHECK(check_memory(set));
+  return set;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TorchWorker>> TorchWorker::open(TorchWorkerOptions options) {
+  CG_TRY(std::string python, find_program(choose_python(options.python)));
+  CG_TRY(fs::path script, find_script(options.script));
+  auto worker = std::make_unique<Worker>(std::move(options), std::move(python), std::move(script));
+  CG_CHECK(worker->start(Context()));
+  return std::unique_ptr<TorchWorker>(std::move(worker));
+}
+
+}  // namespace cutegen

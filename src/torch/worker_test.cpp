@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// The torch worker with a real interpreter: one child for all tests, since torch starts slowly.
+#include "torch/worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "torch/test_worker.h"
+
+namespace cutegen {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Result<Task> describe(const std::string& name) {
+  return test_worker().describe(Context(), shipped(name), {});
+}
+
+const ShapeCase& shape_named(const Task& task, const std::string& name) {
+  for (const ShapeCase& s : task.shapes)
+    if (s.name == name) return s;
+  ADD_FAILURE() << "no shape " << name;
+  return task.shapes.front();
+}
+
+TEST(TorchWorker, DescribesTensorsAttributesAndGraph) {
+  auto task = describe("gelu_bias.py");
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_EQ(task->tensors.size(), 4u);
+  EXPECT_EQ(task->tensors[0].name, "x");
+  EXPECT_EQ(task->tensors[1].name, "residual");
+  EXPECT_EQ(task->tensors[2].name, "bias");
+  EXPECT_EQ(task->tensors[2].role, TensorRole::parameter);
+  EXPECT_EQ(task->tensors[3].name, "out");
+  EXPECT_THAT(task->tensors[3].shape, ElementsAre(4096, 12288));
+  ASSERT_EQ(task->attributes.size(), 1u);
+  EXPECT_EQ(task->attributes[0].name, "scale");
+  EXPECT_EQ(std::get<double>(task->attributes[0].value), 0.5);
+  ASSERT_EQ(task->graph.nodes.size(), 4u);
+  EXPECT_EQ(task->graph.nodes[0].op, "aten.add.Tensor");
+  EXPECT_EQ(task->graph.nodes[1].op, "aten.gelu.default");
+  EXPECT_EQ(task->graph.nodes[1].kwargs["approximate"], "none");
+  EXPECT_EQ(task->workload, "elementwise");
+  EXPECT_EQ(task->official().least_bytes.value, (3LL * 4096 * 12288 + 12288) * 4);
+  EXPECT_EQ(task->id.size(), 64u);
+}
+
+TEST(TorchWorker, GivesSmallAndOddShapesOfTheSameProgram) {
+  auto task = describe("softmax.py");
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_EQ(task->shapes.size(), 4u);
+  int64_t longest = 0;
+  for (size_t i = 1; i < 4; ++i) {
+    const Shape& x = task->shapes[i].tensors.at("x");
+    EXPECT_LE(x[0] * x[1], 1 << 17);
+    longest = std::max(longest, x[1]);
+    if (task->shapes[i].kind == ShapeKind::odd) {
+      EXPECT_EQ(x[1] % 2, 1);
+    }
+  }
+  EXPECT_GT(longest, 1024);
+}
+
+TEST(TorchWorker, TakesShapesOfTheUser) {
+  DescribeOptions options;
+  options.shrink = false;
+  options.user_shapes = {{{"rows", 3}, {"columns", 5}}};
+  auto task = test_worker().describe(Context(), shipped("relu.py"), options);
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_EQ(task->shapes.size(), 2u);
+  EXPECT_EQ(task->shapes[1].kind, ShapeKind::user);
+  EXPECT_THAT(task->shapes[1].tensors.at("out"), ElementsAre(3, 5));
+  options.user_shapes = {{{"rowz", 3}}};
+  task = test_worker().describe(Context(), shipped("relu.py"), options);
+  ASSERT_FALSE(task);
+  EXPECT_THAT(task.error().message, HasSubstr("rowz"));
+  EXPECT_THAT(task.error().remedy, HasSubstr("rows, columns"));
+}
+
+TEST(TorchWorker, MakesSetsThatDependOnTheSeedOnly) {
+  auto task = describe("rmsnorm.py");
+  ASSERT_TRUE(task) << task.error().text();
+  const ShapeCase& shape = shape_named(*task, "odd1");
+  auto bytes_of = [&](const std::string& family, uint64_t seed) {
+    auto set = test_worker().make_set(Context(), *task, shape, family, seed);
+    EXPECT_TRUE(set) << set.error().text();
+    auto map = Mapping::map(set->memory.get(), set->bytes, false);
+    EXPECT_TRUE(map);
+    return std::string(reinterpret_cast<const char*>(map->data()), set->bytes);
+  };
+  for (const char* family : {"made", "signed", "heavy"}) {
+    std::string first = bytes_of(family, 7);
+    EXPECT_EQ(first, bytes_of(family, 7)) << family;
+    EXPECT_NE(first, bytes_of(family, 8)) << family;
+  }
+  EXPECT_NE(bytes_of("signed", 7), bytes_of("heavy", 7));
+}
+
+TEST(TorchWorker, TruthIsCloseToNativeAndSensitivityIsOfItsScale) {
+  auto task = describe("rmsnorm.py");
+  ASSERT_TRUE(task) << task.error().text();
+  auto set =
+      test_worker().make_set(Context(), *task, shape_named(*task, "small"), "signed", 1ull << 63);
+  ASSERT_TRUE(set) << set.error().text();
+  EXPECT_TRUE(set->notes.empty());
+  auto map = Mapping::map(set->memory.get(), set->bytes, false);
+  ASSERT_TRUE(map);
+  const std::byte *native = nullptr, *truth = nullptr, *moved = nullptr, *weight = nullptr;
+  size_t count = 0;
+  for (const TensorSlot& s : set->slots) {
+    const std::byte* at = map->data() + s.offset;
+    if (s.part == "native") native = at, count = s.bytes / 4;
+    if (s.part == "truth") truth = at;
+    if (s.part == "sensitivity") moved = at;
+    if (s.name == "weight") weight = at;
+  }
+  ASSERT_TRUE(native && truth && moved && weight);
+  double worst = 0, scale = 0, most_moved = 0;
+  for (size_t i = 0; i < count; ++i) {
+    double t = reinterpret_cast<const double*>(truth)[i];
+    worst = std::max(worst, std::abs(reinterpret_cast<const float*>(native)[i] - t));
+    scale = std::max(scale, std::abs(t));
+    most_moved = std::max(most_moved, reinterpret_cast<const double*>(moved)[i]);
+  }
+  EXPECT_GT(scale, 0.1);
+  EXPECT_LT(worst, scale * 1e-5);
+  EXPECT_GT(most_moved, scale * 1e-8);
+  EXPECT_LT(most_moved, scale * 1e-5);
+  const float* w = reinterpret_cast<const float*>(weight);
+  EXPECT_NE(w[0], w[1]);  // ones are not left as they are
+}
+
+TEST(TorchWorker, RefusesUnknownFamilies) {
+  auto task = describe("relu.py");
+  ASSERT_TRUE(task);
+  auto set = test_worker().make_set(Context(), *task, task->shapes[1], "gentle", 1);
+  ASSERT_FALSE(set);
+  EXPECT_THAT(set.error().message, HasSubstr("gentle"));
+}
+
+TEST(TorchWorker, OneFileDoesNotChangeTheNext) {
+  auto before = describe("relu.py");
+  ASSERT_TRUE(before);
+  TaskFile rude("rude", kBody + std::string(R"(
+torch.set_default_dtype(torch.float64)
+torch.set_grad_enabled(False)
+import os, sys
+os.environ["HOME"] = "/nowhere"
+sys.path.clear()
+sys.stdout = None
+)"));
+  ASSERT_TRUE(test_worker().describe(Context(), rude.path(), {}));
+  auto after = describe("relu.py");
+  ASSERT_TRUE(after) << after.error().text();
+  EXPECT_EQ(to_json(*before), to_json(*after));
+}
+
+TEST(TorchWorker, SaysItsVersionAndGrade) {
+  EXPECT_THAT(test_worker().version(), HasSubstr("torch "));
+  EXPECT_FALSE(test_worker().grade().label.empty());
+}
+
+TEST(TorchWorker, OpenNamesAnInterpreterThatIsNotThere) {
+  auto worker = TorchWorker::open({.python = "/no/such/python"});
+  ASSERT_FALSE(worker);
+  EXPECT_EQ(worker.error().kind, ErrorKind::user);
+  EXPECT_THAT(worker.error().remedy, HasSubstr("--python"));
+}
+
+}  // namespace
+}  // namespace cutegen
