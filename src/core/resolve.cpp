@@ -126,8 +126,8 @@ class Resolver {
   }
 
   [[nodiscard]] DType fill_dtype(const std::string& name) const {
-    if (const TensorInfo* tensor = task_.find(name)) return tensor->dtype;
-    for (const ScratchSpec& s : plan_.scratch) {
+    if (const TensorInfo* tensor = context_.task.find(name)) return tensor->dtype;
+    for (const ScratchSpec& s : context_.plan.scratch) {
       if (s.name == name) return s.dtype;
     }
     return DType::f32;
