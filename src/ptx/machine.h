@@ -35,6 +35,7 @@ class Memory {
   Memory();
   ~Memory();
   Memory(Memory&&) noexcept;
+  Memory& operator=(Memory&&) noexcept;
   uint64_t add(const std::string& name, std::span<std::byte> storage, Access access);
   struct State;
   [[nodiscard]] State& state() { return *state_; }
@@ -58,9 +59,11 @@ class Module {
  public:
   [[nodiscard]] static Result<Module> parse(std::string_view text);
   [[nodiscard]] const std::vector<Entry>& entries() const;
-  // Initialised `.global`/`.const` data: integers by name, and raw bytes.
+  // Initialised `.global`/`.const` data with plain (extern "C") names: integers, and raw bytes.
+  // Integers of 32 bits are read as signed.
   [[nodiscard]] std::map<std::string, int64_t> integer_constants() const;
   [[nodiscard]] std::optional<std::vector<std::byte>> constant_bytes(const std::string& name) const;
+  [[nodiscard]] std::vector<std::string> constant_names() const;
   struct State;
   [[nodiscard]] const State& state() const { return *state_; }
 
@@ -78,38 +81,48 @@ struct RunOptions {
   int threads = 0;                              // 0: all cores
   uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
   bool counters = true;
-  int64_t sample_ctas = 0;   // 0: all; else that many, spread over the grid, first and last included
+  int64_t sample_ctas = 0;  // 0: all; else that many, spread over the grid, first and last included
 };
 
 enum class LaunchStatus { ok, finding, unsupported, out_of_budget, cancelled };
 
 // Something wrong that the kernel did.
 struct Finding {
-  std::string kind;         // "out_of_bounds", "misaligned", "read_only", "divergent_barrier", "deadlock", ...
-  std::string message;      // one line
-  std::string instruction;  // PTX text
-  int ptx_line = 0, source_line = 0;   // source_line from .loc, 0 = unknown
+  std::string
+      kind;  // "out_of_bounds", "misaligned", "read_only", "divergent_barrier", "deadlock", ...
+  std::string message;                // one line
+  std::string instruction;            // PTX text
+  int ptx_line = 0, source_line = 0;  // source_line from .loc, 0 = unknown
   std::array<int64_t, 3> cta{0, 0, 0};
-  int thread = 0;           // linear index in the CTA
+  int thread = 0;  // linear index in the CTA
   uint64_t address = 0;
-  std::string buffer;       // nearest buffer, with the offset in `message`
+  std::string buffer;  // nearest buffer, with the offset in `message`
 };
 
 // Totals over the CTAs that ran. Counters are exact at PTX level.
 struct Counters {
   uint64_t warp_instructions = 0, thread_instructions = 0;
-  std::map<std::string, uint64_t> by_kind;  // "fma", "alu", "sfu", "ld_global", "st_global", "ld_shared", ...
+  std::map<std::string, uint64_t>
+      by_kind;  // "fma", "alu", "sfu", "ld_global", "st_global", "ld_shared", ...
   uint64_t global_load_requests = 0, global_load_sectors = 0, global_store_requests = 0,
            global_store_sectors = 0, global_load_bytes = 0, global_store_bytes = 0;
   uint64_t shared_requests = 0, barriers = 0, flops = 0, divergent_branches = 0;
-  uint64_t max_cta_instructions = 0;        // warp instructions of the longest CTA
+  uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA
+};
+
+// Sectors of 32 bytes that requests touched in one buffer.
+struct BufferTraffic {
+  std::string buffer;
+  uint64_t bytes = 0;  // its size
+  uint64_t load_sectors = 0, store_sectors = 0;
 };
 
 struct LaunchReport {
   LaunchStatus status = LaunchStatus::ok;
   std::optional<Finding> finding;
-  std::string reason;   // for unsupported: the opcode; for the others what ended it
+  std::string reason;  // for unsupported: the opcode; for the others what ended it
   Counters counters;
+  std::vector<BufferTraffic> traffic;  // buffers that were touched
   int64_t ctas_total = 0, ctas_run = 0;
   Nanoseconds host_time{0};
 };
@@ -120,14 +133,16 @@ struct LaunchReport {
                                           const std::vector<std::vector<std::byte>>& params,
                                           const RunOptions& options);
 
-// Modelled time of a launch on `gpu` from its counters scaled to the whole grid: launch cost plus the
-// largest of issue, FMA, special-function, L1, DRAM and latency terms (soft maximum).
+// Modelled time of a launch on `gpu` from its counters scaled to the whole grid: launch cost plus
+// the largest of issue, FMA, special-function, L1, L2, DRAM and latency terms (soft maximum). DRAM
+// bytes are the sectors of each buffer, at most its size once each way: reuse is taken to hit in
+// L2.
 struct ModelledTime {
   double time_ns = 0;
   std::string bound_by;
   std::map<std::string, double> terms_ns;
 };
-[[nodiscard]] ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const Entry& entry,
-                                      const LaunchConfig& config);
+[[nodiscard]] ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report,
+                                      const Entry& entry, const LaunchConfig& config);
 
 }  // namespace cutegen::ptx

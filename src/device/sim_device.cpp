@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/sim_device.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/text.h"
+#include "device/fill.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kSpecWords =
+    15;  // cutegen::tma_spec: version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
+
+// The words of a tensor-map description, if the constant looks like one.
+std::optional<std::vector<uint32_t>> spec_words(const std::vector<std::byte>& bytes) {
+  if (bytes.size() != kSpecWords * 4) return std::nullopt;
+  std::vector<uint32_t> words(kSpecWords);
+  std::memcpy(words.data(), bytes.data(), bytes.size());
+  if (words[0] != 1 || words[1] < 1 || words[1] > 5) return std::nullopt;
+  return words;
+}
+
+ModuleFacts facts_of(const ptx::Module& module) {
+  ModuleFacts out;
+  for (const ptx::Entry& e : module.entries()) {
+    EntryFacts f;
+    f.name = e.name;
+    for (const ptx::Param& p : e.params) f.params.push_back({p.size, p.align});
+    f.max_block = e.max_block;
+    f.static_shared_bytes = e.static_shared_bytes;
+    out.entries.push_back(std::move(f));
+  }
+  out.constants = module.integer_constants();
+  for (const std::string& name : module.constant_names()) {
+    auto bytes = module.constant_bytes(name);
+    if (!bytes) continue;
+    if (auto words = spec_words(*bytes)) out.tma_specs[name] = std::move(*words);
+  }
+  return out;
+}
+
+std::map<std::string, double> counters_of(const ptx::LaunchReport& r) {
+  const ptx::Counters& c = r.counters;
+  const double scale = double(r.ctas_total) / double(std::max<int64_t>(1, r.ctas_run));
+  std::map<std::string, double> out;
+  auto put = [&](const char* name, uint64_t value) { out[name] = double(value) * scale; };
+  put("warp_instructions", c.warp_instructions), put("thread_instructions", c.thread_instructions);
+  put("global_load_requests", c.global_load_requests),
+      put("global_load_sectors", c.global_load_sectors);
+  put("global_load_bytes", c.global_load_bytes),
+      put("global_store_requests", c.global_store_requests);
+  put("global_store_sectors", c.global_store_sectors),
+      put("global_store_bytes", c.global_store_bytes);
+  put("shared_requests", c.shared_requests), put("barriers", c.barriers), put("flops", c.flops);
+  put("divergent_branches", c.divergent_branches);
+  for (const auto& [kind, n] : c.by_kind) put(("instructions." + kind).c_str(), n);
+  out["ctas"] = double(r.ctas_total);
+  out["max_cta_instructions"] = double(c.max_cta_instructions);
+  return out;
+}
+
+std::string describe(const ptx::Finding& f) {
+  std::string where = f.source_line > 0 ? fmt::format("source line {}, ", f.source_line) : "";
+  return fmt::format("{}: {}\n{}ptx line {}: {}\nCTA ({},{},{}), thread {}, address {:#x}{}",
+                     f.kind, f.message, where, f.ptx_line, f.instruction, f.cta[0], f.cta[1],
+                     f.cta[2], f.thread, f.address, f.buffer.empty() ? "" : ", buffer " + f.buffer);
+}
+
+}  // namespace
+
+DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu) {
+  DeviceFacts f;
+  f.name = name, f.arch = gpu.arch, f.sms = gpu.sms;
+  f.max_threads_per_block = gpu.max_threads_per_block;
+  f.max_shared_bytes = gpu.shared_bytes_per_block;
+  return f;
+}
+
+DeviceFacts SimDevice::facts() const {
+  return sim_facts(name_, gpu_);
+}
+
+Result<std::vector<ModuleFacts>> SimDevice::load(const std::vector<std::string>& ptx) {
+  std::vector<ptx::Module> modules;
+  std::vector<ModuleFacts> out;
+  for (const std::string& text : ptx) {
+    CG_TRY(ptx::Module m, ptx::Module::parse(text));
+    out.push_back(facts_of(m));
+    modules.push_back(std::move(m));
+  }
+  modules_ = std::move(modules);
+  return out;
+}
+
+Result<void> SimDevice::bind(const std::vector<BufferBinding>& buffers) {
+  ptx::Memory memory;
+  std::map<std::string, Bound> bound;
+  for (const BufferBinding& b : buffers) {
+    const auto access = b.read_only ? ptx::Access::read_only : ptx::Access::read_write;
+    Bound entry{memory.add(b.name, b.bytes, access), b.bytes, b.read_only};
+    if (!bound.emplace(b.name, entry).second) {
+      return user_error("buffer " + sanitize(b.name, 80) + " is bound twice", {},
+                        "bind each name once");
+    }
+  }
+  memory_ = std::move(memory);
+  bound_ = std::move(bound);
+  return {};
+}
+
+Result<const SimDevice::Bound*> SimDevice::find(const std::string& buffer,
+                                                const std::string& step) const {
+  auto it = bound_.find(buffer);
+  if (it != bound_.end()) return &it->second;
+  return user_error("buffer " + sanitize(buffer, 80) + " is not bound",
+                    "step " + sanitize(step, 80), "bind it before the run");
+}
+
+Result<void> SimDevice::check_limits(const Launch& step, const ptx::Entry& entry) const {
+  const std::string where = "step " + sanitize(step.step, 80);
+  const int64_t threads = step.block[0] * step.block[1] * step.block[2];
+  if (threads > gpu_.max_threads_per_block) {
+    return user_error(fmt::format("a block of {} threads, {} allows {}", threads, gpu_.name,
+                                  gpu_.max_threads_per_block),
+                      where, "make the block smaller");
+  }
+  const int64_t shared = step.shared_bytes + entry.static_shared_bytes;
+  if (step.shared_bytes < 0 || shared > gpu_.shared_bytes_per_block) {
+    return user_error(fmt::format("{} bytes of shared memory, {} allows {} a block", shared,
+                                  gpu_.name, gpu_.shared_bytes_per_block),
+                      where, "use less shared memory");
+  }
+  const int64_t registers = int64_t(std::max(16, entry.registers_estimate)) * threads;
+  if (entry.max_block[0] == 0 && registers > 4 * int64_t(gpu_.registers_per_sm)) {
+    return user_error(fmt::format("{} threads with about {} registers each do not fit an SM of {}",
+                                  threads, entry.registers_estimate, gpu_.name),
+                      where, "use fewer threads, or __launch_bounds__");
+  }
+  return {};
+}
+
+Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
+                                   const RunSettings& settings, RunReport& report) {
+  const std::string where = "step " + sanitize(step.step, 80);
+  if (step.module >= modules_.size())
+    return user_error("no such module is loaded", where, "load it first");
+  const ptx::Module& module = modules_[step.module];
+  const ptx::Entry* entry = nullptr;
+  for (const ptx::Entry& e : module.entries()) {
+    if (e.name == step.kernel) entry = &e;
+  }
+  if (entry) CG_CHECK(check_limits(step, *entry));
+  std::vector<std::vector<std::byte>> params;
+  for (const LaunchArg& arg : step.args) {
+    params.push_back(arg.bytes);
+    if (arg.buffer.empty()) continue;
+    CG_TRY(const Bound* b, find(arg.buffer, step.step));
+    params.back().resize(8);
+    std::memcpy(params.back().data(), &b->address, 8);
+  }
+  ptx::LaunchConfig config{step.grid, step.block, step.cluster, step.shared_bytes,
+                           step.cooperative};
+  ptx::RunOptions options;
+  options.threads = settings.threads;
+  options.instruction_budget = settings.instruction_budget;
+  options.sample_ctas = settings.sample_ctas;
+  CG_TRY(ptx::LaunchReport r,
+         ptx::launch(ctx, memory_, module, step.kernel, config, params, options));
+  if (r.status == ptx::LaunchStatus::cancelled) {
+    CG_CHECK(ctx.check("simulating " + sanitize(step.kernel, 80)));
+    return fail({ErrorKind::cancelled, r.reason, where});
+  }
+  const std::string prefix = step.kernel + ": ";
+  if (r.status == ptx::LaunchStatus::finding) {
+    report.status = RunReport::Status::finding;
+    report.message = sanitize(prefix + r.finding->kind + ": " + r.finding->message, 600);
+    report.detail = sanitize(describe(*r.finding), 1500);
+  } else if (r.status != ptx::LaunchStatus::ok) {
+    report.status = r.status == ptx::LaunchStatus::unsupported ? RunReport::Status::unsupported
+                                                               : RunReport::Status::out_of_budget;
+    report.message = sanitize(prefix + r.reason, 600);
+  }
+  const ptx::ModelledTime t = ptx::model_time(gpu_, r, *entry, config);
+  KernelProfile profile;
+  profile.kernel = step.kernel, profile.origin = Origin::modelled;
+  profile.time_ns = t.time_ns, profile.bound_by = t.bound_by;
+  profile.counters = counters_of(r);
+  for (const auto& [term, ns] : t.terms_ns) profile.counters["modelled_ns." + term] = ns;
+  profile.sampled_share = r.ctas_total > 0 ? double(r.ctas_run) / double(r.ctas_total) : 1;
+  report.kernels.push_back(std::move(profile));
+  return {};
+}
+
+Result<void> SimDevice::run_fill(const Fill& step, RunReport& report) {
+  CG_TRY(const Bound* b, find(step.buffer, step.step));
+  if (b->read_only) {
+    return user_error("fill of " + sanitize(step.buffer, 80) + ", which is read-only",
+                      "step " + sanitize(step.step, 80), "fill outputs and scratch only");
+  }
+  CG_CHECK(fill_bytes(b->bytes, step.dtype, step.value));
+  KernelProfile profile;
+  profile.kernel = "fill " + step.buffer, profile.origin = Origin::modelled;
+  const double bytes = double(b->bytes.size());
+  profile.time_ns = gpu_.launch_ns + bytes / gpu_.dram_bytes_per_s * 1e9;
+  profile.bound_by = profile.time_ns > 2 * gpu_.launch_ns ? "dram" : "launch";
+  profile.counters["global_store_bytes"] = bytes;
+  report.kernels.push_back(std::move(profile));
+  return {};
+}
+
+Result<RunReport> SimDevice::run(const Context& ctx,
+                                 const std::vector<std::variant<Launch, Fill>>& steps,
+                                 const RunSettings& settings) {
+  RunReport report;
+  for (const auto& step : steps) {
+    if (const auto* launch = std::get_if<Launch>(&step)) {
+      CG_CHECK(run_launch(ctx, *launch, settings, report));
+    } else {
+      CG_CHECK(run_fill(std::get<Fill>(step), report));
+    }
+    if (report.status != RunReport::Status::ok) break;
+  }
+  return report;
+}
+
+}  // namespace cutegen

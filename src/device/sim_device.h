@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// SimDevice: a Device that runs programs on the PTX simulator and models their time on one GPU.
+//
+// Contract: as device.h. Every bind() starts from fresh module variables. Example:
+//   auto device = std::make_unique<SimDevice>("sim:h200", gpu);
+#pragma once
+
+#include <map>
+
+#include "device/device.h"
+#include "gpu/spec.h"
+#include "ptx/machine.h"
+
+namespace cutegen {
+
+class SimDevice final : public Device {
+ public:
+  SimDevice(std::string name, GpuSpec gpu) : name_(std::move(name)), gpu_(std::move(gpu)) {}
+
+  [[nodiscard]] DeviceFacts facts() const override;
+  [[nodiscard]] Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) override;
+  [[nodiscard]] Result<void> bind(const std::vector<BufferBinding>& buffers) override;
+  [[nodiscard]] Result<RunReport> run(const Context& ctx,
+                                      const std::vector<std::variant<Launch, Fill>>& steps,
+                                      const RunSettings& settings) override;
+
+ private:
+  struct Bound {
+    uint64_t address = 0;
+    std::span<std::byte> bytes;
+    bool read_only = false;
+  };
+  [[nodiscard]] Result<void> run_launch(const Context& ctx, const Launch& step,
+                                        const RunSettings& settings, RunReport& report);
+  [[nodiscard]] Result<void> run_fill(const Fill& step, RunReport& report);
+  [[nodiscard]] Result<const Bound*> find(const std::string& buffer, const std::string& step) const;
+  [[nodiscard]] Result<void> check_limits(const Launch& step, const ptx::Entry& entry) const;
+
+  std::string name_;
+  GpuSpec gpu_;
+  std::vector<ptx::Module> modules_;
+  ptx::Memory memory_;
+  std::map<std::string, Bound> bound_;
+};
+
+// The facts of the simulated GPU.
+[[nodiscard]] DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu);
+
+}  // namespace cutegen

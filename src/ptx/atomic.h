@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomic operations on host memory that several host threads may touch.
+//
+// Contract: `place` is aligned to the size of the type; values travel as bits. Returns the old
+// value. Orderings stronger than asked are used throughout.
+//
+// Example: uint64_t old = atomic_apply(AtomicOp::add, AtomicType::u32, place, 1, 0);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace cutegen::ptx {
+
+enum class AtomicOp : uint8_t { add, min, max, inc, dec, land, lor, lxor, exch, cas };
+enum class AtomicType : uint8_t {
+  u32,
+  s32,
+  b32,
+  f32,
+  u64,
+  s64,
+  b64,
+  f64,
+  b16,
+  f16,
+  bf16,
+  f16x2,
+  bf16x2
+};
+
+[[nodiscard]] std::optional<AtomicOp> atomic_op(std::string_view name);
+[[nodiscard]] std::optional<AtomicType> atomic_type(std::string_view name);
+[[nodiscard]] bool atomic_known(AtomicOp op, AtomicType type);
+uint64_t atomic_apply(AtomicOp op, AtomicType type, std::byte* place, uint64_t b, uint64_t c);
+
+}  // namespace cutegen::ptx

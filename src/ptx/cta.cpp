@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Setting a CTA up, running its warps in turn, and what ends it.
+#include "ptx/cta.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "base/text.h"
+
+namespace cutegen::ptx {
+namespace {
+
+std::byte* allocate_registers(size_t bytes) {
+  void* p = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  if (!p) throw std::bad_alloc();
+  return static_cast<std::byte*>(p);
+}
+
+uint32_t lane_value(Special which, int lane) {
+  switch (which) {
+    case Special::laneid:
+      return uint32_t(lane);
+    case Special::lanemask_eq:
+      return 1u << lane;
+    case Special::lanemask_lt:
+      return (1u << lane) - 1;
+    case Special::lanemask_le:
+      return (2u << lane) - 1;
+    case Special::lanemask_ge:
+      return ~((1u << lane) - 1);
+    default:
+      return ~((2u << lane) - 1);
+  }
+}
+
+}  // namespace
+
+Cta::Cta(Job& job)
+    : job_(job),
+      forms_(forms()),
+      registers_(nullptr, std::free),
+      runs_(job.program.code.size()),
+      lanes_(job.program.code.size()) {
+  const auto& b = job.config.block;
+  block_threads_ = b[0] * b[1] * b[2];
+  const size_t warps = size_t((block_threads_ + 31) / 32),
+               bytes = size_t(job.program.register_bytes);
+  registers_.reset(allocate_registers(std::max<size_t>(64, warps * bytes)));
+  warps_.resize(warps);
+  shared_.resize(size_t(job.shared_bytes));
+  local_.resize(size_t(job.program.local_bytes) * warps * 32);
+  traffic_.resize(job.memory.buffers.size());
+  for (size_t i = 0; i < warps; ++i) {
+    Warp& w = warps_[i];
+    w.index = int(i);
+    w.registers = registers_.get() + i * bytes;
+    for (const ConstantSlot& c : job.program.constants) {
+      uint64_t value = c.bits;
+      for (size_t v = 0; c.variable >= 0 && v < job.program.variables.size(); ++v) {
+        if (job.program.variables[v] == c.variable) value += job.variable_base[v];
+      }
+      fill(w, c.offset, c.size, value);
+    }
+  }
+}
+
+void Cta::fill(Warp& w, int32_t offset, int size, uint64_t value) {
+  std::byte* r = w.registers + offset;
+  if (size == 0) {
+    std::memcpy(r, &value, 4);
+    return;
+  }
+  for (int lane = 0; lane < 32; ++lane) std::memcpy(r + lane * size, &value, size_t(size));
+}
+
+void Cta::set_specials(int64_t linear) {
+  const auto &g = job_.config.grid, &b = job_.config.block;
+  at_ = {linear % g[0], linear / g[0] % g[1], linear / (g[0] * g[1])};
+  for (const SpecialSlot& s : job_.program.specials) {
+    const int which = int(s.which);
+    for (Warp& w : warps_) {
+      uint32_t* out = reinterpret_cast<uint32_t*>(w.registers + s.offset);
+      auto same = [&](uint64_t v) { fill(w, s.offset, 4, v); };
+      if (which <= int(Special::tid_z)) {
+        for (int lane = 0; lane < 32; ++lane) {
+          const int64_t t = w.index * 32 + lane;
+          const int64_t xyz[3] = {t % b[0], t / b[0] % b[1], t / (b[0] * b[1])};
+          out[lane] = uint32_t(xyz[which - int(Special::tid_x)]);
+        }
+      } else if (which <= int(Special::ntid_z)) {
+        same(uint64_t(b[size_t(which - int(Special::ntid_x))]));
+      } else if (which <= int(Special::ctaid_z)) {
+        same(uint64_t(at_[size_t(which - int(Special::ctaid_x))]));
+      } else if (which <= int(Special::nctaid_z)) {
+        same(uint64_t(g[size_t(which - int(Special::nctaid_x))]));
+      } else if (s.which == Special::warpid) {
+        same(uint64_t(w.index));
+      } else if (s.which == Special::nwarpid) {
+        same(warps_.size());
+      } else if (s.which == Special::dynamic_smem_size) {
+        same(uint64_t(job_.config.shared_bytes));
+      } else if (s.which == Special::total_smem_size) {
+        same(uint64_t(job_.shared_bytes));
+      } else if (s.which == Special::zero || s.which == Special::one) {
+        same(s.which == Special::one);
+      } else {
+        for (int lane = 0; lane < 32; ++lane) out[lane] = lane_value(s.which, lane);
+      }
+    }
+  }
+}
+
+void Cta::begin(int64_t linear) {
+  linear_ = linear;
+  set_specials(linear);
+  for (Warp& w : warps_) {
+    const int64_t threads = std::min<int64_t>(32, block_threads_ - w.index * 32);
+    w.alive = threads == 32 ? ~0u : (1u << threads) - 1;
+    w.state = Warp::State::running;
+    w.current = {0, w.alive, false};
+    w.count = 0, w.turns = 0, w.barrier = -1, w.executed = 0;
+    for (const SlotRange& s : job_.program.zeroed)
+      std::memset(w.registers + s.offset, 0, size_t(s.bytes));
+  }
+  alive_warps_ = int(warps_.size());
+  for (Barrier& b : barriers_) b = {};
+  // What is read before it is written shows as NaN, the same in every run.
+  if (!shared_.empty()) std::memset(shared_.data(), 0xff, shared_.size());
+  if (!local_.empty()) std::memset(local_.data(), 0xff, local_.size());
+}
+
+LaunchStatus Cta::check_limits() {
+  if (job_.context.done()) {
+    reason_ = "the launch was cancelled or ran out of time";
+    return LaunchStatus::cancelled;
+  }
+  if (job_.spent.load(std::memory_order_relaxed) > job_.budget) {
+    reason_ = fmt::format("more than {} warp instructions: an endless loop, or too much work",
+                          job_.budget);
+    return LaunchStatus::out_of_budget;
+  }
+  return LaunchStatus::ok;
+}
+
+LaunchStatus Cta::run(int64_t linear) {
+  begin(linear);
+  while (alive_warps_ > 0) {
+    bool any = false;
+    for (Warp& w : warps_) {
+      if (w.state != Warp::State::running) continue;
+      any = true;
+      const uint64_t before = w.executed;
+      const Step step = run_warp(w);
+      job_.spent.fetch_add(w.executed - before, std::memory_order_relaxed);
+      if (step == Step::failed) return status_;
+      if (step != Step::done) continue;
+      w.state = Warp::State::done;
+      --alive_warps_;
+      for (int id = 0; id < 16; ++id) release_if_complete(id);
+    }
+    if (!any && deadlock()) return status_;
+    if (LaunchStatus s = check_limits(); s != LaunchStatus::ok) return s;
+    if (job_.stop_after.load(std::memory_order_relaxed) < linear) return LaunchStatus::ok;
+  }
+  uint64_t executed = 0;
+  for (const Warp& w : warps_) executed += w.executed;
+  counts_.max_cta_instructions = std::max(counts_.max_cta_instructions, executed);
+  return LaunchStatus::ok;
+}
+
+bool Cta::deadlock() {
+  std::string who;
+  for (const Warp& w : warps_) {
+    if (w.state != Warp::State::at_barrier || who.size() > 120) continue;
+    who += fmt::format("{}warp {} at barrier {}", who.empty() ? "" : ", ", w.index, w.barrier);
+  }
+  for (Warp& w : warps_) {
+    if (w.state != Warp::State::at_barrier) continue;
+    w.current.pc = w.barrier_pc;
+    report(w, "deadlock", "all warps wait and none can go on: " + who, std::countr_zero(w.alive));
+    break;
+  }
+  return true;
+}
+
+bool Cta::report(Warp& w, const char* kind, std::string message, int lane) {
+  const SourceLine& line = job_.program.lines[size_t(w.current.pc)];
+  status_ = LaunchStatus::finding;
+  finding_.kind = kind;
+  finding_.message = std::move(message);
+  finding_.instruction = sanitize(line.text, 200);
+  finding_.ptx_line = line.line, finding_.source_line = line.source_line;
+  finding_.cta = at_;
+  finding_.thread = w.index * 32 + lane;
+  return false;
+}
+
+void Cta::add_counters(Counters& to) const {
+  static constexpr const char* names[] = {
+      "move",      "integer",  "fp32",     "fma",       "sfu",       "convert",
+      "half",      "fp64",     "compare",  "ld_global", "st_global", "ld_shared",
+      "st_shared", "ld_local", "st_local", "ld_const",  "atomic",    "shuffle",
+      "vote",      "barrier",  "branch",   "other"};
+  static_assert(std::size(names) == size_t(Kind::count_));
+  for (size_t i = 0; i < runs_.size(); ++i) {
+    const Inst& in = job_.program.code[i];
+    if (runs_[i] == 0) continue;
+    to.warp_instructions += runs_[i];
+    to.thread_instructions += lanes_[i];
+    to.flops += lanes_[i] * in.flops;
+    to.by_kind[names[size_t(in.kind)]] += runs_[i];
+  }
+  to.global_load_requests += counts_.global_load_requests;
+  to.global_load_sectors += counts_.global_load_sectors;
+  to.global_load_bytes += counts_.global_load_bytes;
+  to.global_store_requests += counts_.global_store_requests;
+  to.global_store_sectors += counts_.global_store_sectors;
+  to.global_store_bytes += counts_.global_store_bytes;
+  to.shared_requests += counts_.shared_requests;
+  to.barriers += counts_.barriers;
+  to.divergent_branches += counts_.divergent_branches;
+  to.max_cta_instructions = std::max(to.max_cta_instructions, counts_.max_cta_instructions);
+}
+
+}  // namespace cutegen::ptx

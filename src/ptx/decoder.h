@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decoder's own state; decode*.cpp share it, nobody else.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ptx/decode.h"
+#include "ptx/forms.h"
+
+namespace cutegen::ptx {
+
+// A register, immediate or special register found for an operand.
+struct Slot {
+  int32_t offset = -1;
+  int size = 0;  // bytes of a lane; 0: predicate
+};
+
+struct Modifiers {
+  std::vector<std::string_view> parts;  // all of the opcode; parts[0] is the base
+  [[nodiscard]] std::string_view base() const { return parts[0]; }
+  [[nodiscard]] std::string_view type() const { return parts.back(); }
+  [[nodiscard]] bool has(std::string_view s) const;
+};
+
+class Decoder {
+ public:
+  Decoder(const ParsedModule& module, const Function& function) : module_(module), f_(function) {}
+  [[nodiscard]] Result<Program> run();
+
+ private:
+  using Done = Result<void>;
+  // decode.cpp
+  [[nodiscard]] Done layout();
+  [[nodiscard]] Done statement(const Statement& s);
+  [[nodiscard]] Done dispatch(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done resolve_targets();
+  [[nodiscard]] Done control(const Statement& s, const Modifiers& m);
+  Inst& emit(Inst in, std::vector<int32_t> reads, std::vector<int32_t> writes);
+  [[nodiscard]] Done unsupported(const std::string& what);
+  // decode_operand.cpp
+  [[nodiscard]] tl::unexpected<Error> wrong(const std::string& message) const;
+  [[nodiscard]] Done count(const Statement& s, size_t least, size_t most) const;
+  int32_t allocate(int size);
+  [[nodiscard]] std::optional<Slot> find_register(std::string_view name);
+  [[nodiscard]] std::optional<Slot> find_special(std::string_view name);
+  [[nodiscard]] const RegisterRange* find_range(std::string_view name, int* scope) const;
+  Slot constant(uint64_t bits, int size, int32_t variable = -1);
+  [[nodiscard]] Result<Slot> symbol(std::string_view name, int64_t offset, int size, bool generic);
+  [[nodiscard]] Result<Slot> source(const Operand& o, int size, std::string_view type);
+  [[nodiscard]] Result<Slot> destination(const Operand& o, int size);
+  [[nodiscard]] Result<Slot> predicate(const Operand& o);
+  [[nodiscard]] Result<Slot> register_of(const Operand& o);
+  // decode_alu.cpp
+  [[nodiscard]] Done arithmetic(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done apply_form(const Statement& s, const Form& form, uint8_t sub,
+                                std::string_view type);
+  [[nodiscard]] Done move(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done pack(const Operand& to, const std::vector<Operand>& from, int whole);
+  [[nodiscard]] Done unpack(const std::vector<Operand>& to, const Operand& from, int whole);
+  [[nodiscard]] Done compare(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done set(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done convert(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done convert_address(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done simple(const std::string& form, Slot d, std::vector<Slot> sources,
+                            int64_t imm = 0);
+  // decode_memory.cpp
+  [[nodiscard]] Done memory(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done memory_registers(const Operand& o, Inst& in, std::vector<int32_t>& slots);
+  [[nodiscard]] Done address(const Operand& o, Inst& in);
+  [[nodiscard]] Done atomic(const Statement& s, const Modifiers& m);
+  // decode_warp.cpp
+  [[nodiscard]] Done shuffle(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done vote(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done collective(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done barrier(const Statement& s, const Modifiers& m);
+
+  const ParsedModule& module_;
+  const Function& f_;
+  Program p_;
+  std::vector<Effects> effects_;
+  std::vector<SlotRange> slots_;  // registers, for liveness
+  std::map<std::pair<int, std::string_view>, Slot> registers_;
+  std::map<std::tuple<uint64_t, int, int32_t>, Slot> constants_;
+  std::map<Special, Slot> specials_;
+  std::map<std::string_view, int64_t> shared_at_;  // static shared variables by name
+  std::map<const Variable*, int64_t> places_;      // offset in its space
+  std::vector<int32_t> first_;                     // statement -> first instruction
+  std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches_;  // code, scope, label
+  Slot carry_;
+  int64_t used_ = 0, predicates_at_ = 0;
+  const Statement* now_ = nullptr;
+  Inst guard_;  // guard fields of the statement
+};
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of arithmetic forms: PTX spelling -> handlers and operand types.
+//
+// Contract: a form's name is opcode.type after the decoder has taken rounding, ftz and saturation
+// away ("add.f32"; "add.f32+" is the variant that honours those flags). Signature letters, first
+// the destination: h w d integers of 16, 32, 64 bits; H 16-bit floats; f f32; F f64; p predicate.
+//
+// Example: if (const Form* f = forms().find("mul.wide.s32")) inst.full = f->full;
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "ptx/inst.h"
+#include "ptx/registry.h"
+
+namespace cutegen::ptx {
+
+struct Form {
+  std::string signature;
+  AluFn full = nullptr, masked = nullptr;
+  Kind kind = Kind::other;
+  uint8_t flops = 0;
+};
+
+class Forms final : public Registry {
+ public:
+  void add(const char* base, const char* type, const char* signature, AluFn full, AluFn masked,
+           Kind kind, int flops) override;
+  [[nodiscard]] const Form* find(std::string_view name) const;
+  [[nodiscard]] size_t size() const { return forms_.size(); }
+  [[nodiscard]] std::string_view instruction_set() const { return isa_; }
+  AddressFn addresses = nullptr;
+
+ private:
+  friend const Forms& forms();
+  friend Forms make_forms(std::string_view isa);
+  std::string isa_;
+  std::unordered_map<std::string, Form> forms_;
+};
+
+// The table for an instruction set of the host: "base", "v3" or "v4".
+[[nodiscard]] Forms make_forms(std::string_view isa);
+// The best one this machine can run.
+[[nodiscard]] std::string_view best_instruction_set();
+[[nodiscard]] const Forms& forms();
+
+}  // namespace cutegen::ptx

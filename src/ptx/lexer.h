@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lexer of PTX text: words, numbers, strings and punctuation, with line numbers.
+//
+// Contract: views into the text given; never reads past it; comments are skipped. A word takes its
+// dots and double colons with it ("ld.global.L2::128B.u32", "%tid.x", ".reg").
+//
+// Example: Lexer lex(text); if (lex.peek().is("{")) lex.next();
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace cutegen::ptx {
+
+struct Token {
+  enum class Kind : unsigned char { end, word, number, string, punct } kind = Kind::end;
+  std::string_view text;
+  int line = 0;
+  size_t at = 0;  // offset in the text
+  [[nodiscard]] bool is(std::string_view s) const { return text == s && kind != Kind::string; }
+};
+
+class Lexer {
+ public:
+  explicit Lexer(std::string_view text) : text_(text) { advance(); }
+  [[nodiscard]] const Token& peek() const { return token_; }
+  Token next();
+  // Consumes the token if it is `s`.
+  bool accept(std::string_view s);
+  [[nodiscard]] std::string_view text() const { return text_; }
+
+ private:
+  void advance();
+  void skip_space();
+  std::string_view text_;
+  size_t at_ = 0;
+  int line_ = 1;
+  Token token_;
+};
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registry: where a handler file puts its forms. Plain declarations only (see inst.h).
+//
+// Example: void add_integer(Registry& r) { r.add("add", "s32", "www", full, masked, kind, 0); }
+#pragma once
+
+#include "ptx/inst.h"
+
+namespace cutegen::ptx {
+
+class Registry {
+ public:
+  virtual void add(const char* base, const char* type, const char* signature, AluFn full,
+                   AluFn masked, Kind kind, int flops) = 0;
+
+ protected:
+  ~Registry() = default;
+};
+
+// Fills out[32] with the addresses of all lanes and says what the active ones have in common.
+using AddressFn = AddressSummary (*)(const std::byte* lanes, bool wide, int64_t offset,
+                                     uint64_t stride, uint32_t mask, uint64_t* out);
+
+#define CG_PTX_HANDLERS(isa)            \
+  namespace isa {                       \
+  void add_integer(Registry& registry); \
+  void add_bits(Registry& registry);    \
+  void add_float(Registry& registry);   \
+  void add_compare(Registry& registry); \
+  void add_convert(Registry& registry); \
+  void add_half(Registry& registry);    \
+  AddressFn addresses();                \
+  }
+CG_PTX_HANDLERS(base)
+CG_PTX_HANDLERS(v3)
+CG_PTX_HANDLERS(v4)
+
+}  // namespace cutegen::ptx
