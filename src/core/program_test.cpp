@@ -119,7 +119,17 @@ TEST_F(Resolve, FollowsTheShape) {
   const auto empty = resolve().value();
   ASSERT_EQ(empty.steps.size(), 1U);
   EXPECT_EQ(std::get<Fill>(empty.steps[0]).buffer, "out");
+  EXPECT_EQ(std::get<Fill>(empty.steps[0]).dtype, DType::f32);
   EXPECT_EQ(empty.scratch[0].bytes, 0);
+}
+
+TEST_F(Resolve, FillsKnowTheDtype) {
+  const auto r = resolve([](Json& j) {
+                   j["scratch"][0]["dtype"] = "u32";
+                   j["steps"][1] = {{"fill", "sums"}, {"value", 1}};
+                 }).value();
+  EXPECT_EQ(std::get<Fill>(r.steps[1]).dtype, DType::u32);
+  EXPECT_EQ(std::get<Fill>(r.steps[1]).value, 1);
 }
 
 TEST_F(Resolve, GridAndBlockErrors) {
