@@ -31,8 +31,15 @@ const std::set<std::string>& reserved() {
       "max",      "ceil_div", "occupancy",  "gpu",      "powf",      "expf",        "logf",
       "copy",     "print",    "load",       "store",    "exp",       "log",         "sqrt",
       "pow",      "tanh",     "sin",        "cos",      "abs",       "fabs",        "floor",
-      "ceil",     "round",    "trunc",      "erf",      "div",       "layout",      "get"};
+      "_",        "vector",   "tiles",      "VECTOR",   "ceil",      "round",       "trunc",
+      "erf",      "div",      "layout",     "get"};
   return words;
+}
+
+// Loop sizes of the kernels: n0, k1, r0.
+bool is_loop(const std::string& word) {
+  return word.size() > 1 && std::string("nkr").find(word[0]) != std::string::npos &&
+         word.find_first_not_of("0123456789", 1) == std::string::npos;
 }
 
 }  // namespace
@@ -43,7 +50,7 @@ std::string Names::unique(const std::string& word) {
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "t" + name;
   if (name.size() > 48) name.resize(48);
   std::string candidate = name;
-  for (int i = 1; reserved().count(candidate) || taken_.count(candidate); ++i)
+  for (int i = 1; reserved().count(candidate) || is_loop(candidate) || taken_.count(candidate); ++i)
     candidate = fmt::format("{}_{}", name, i);
   taken_.insert(candidate);
   return candidate;

@@ -127,6 +127,7 @@ TEST(Names, AreUniqueAndNoKeywords) {
   EXPECT_EQ(names.unique("float"), "float_1");
   EXPECT_EQ(names.unique("fc.weight"), "fc_weight");
   EXPECT_EQ(names.unique("0"), "t0");
+  EXPECT_EQ(names.unique("k0"), "k0_1");
   EXPECT_EQ(names.unique(""), "t");
 }
 
