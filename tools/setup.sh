@@ -12,7 +12,7 @@ readonly BUILD_PACKAGES=(
   ca-certificates g++ make cmake ninja-build ccache pkg-config git python3 python3-venv
   nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libfmt-dev libexpected-dev libssl-dev
   libvalijson-dev libseccomp-dev libsqlite3-dev libsqlitecpp-dev libgtest-dev libgmock-dev
-  librapidcheck-dev
+  librapidcheck-dev libkainjow-mustache-dev
 )
 readonly DEV_PACKAGES=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libbenchmark-dev)
 readonly REQUIREMENTS=tools/requirements.txt
