@@ -46,7 +46,8 @@ Result<std::string> define_text(const Number& value) {
   if (const int64_t* i = std::get_if<int64_t>(&value)) return std::to_string(*i);
   double d = std::get<double>(value);
   if (std::isnan(d)) return user_error("a define must not be NaN");
-  if (std::isinf(d)) return std::string(d > 0 ? "" : "-") + "__builtin_huge_valf()";
+  if (std::isinf(d))  // NVRTC has no builtin for it
+    return std::string(d > 0 ? "" : "-") + "__builtin_bit_cast(float,0x7f800000)";
   std::string text = fmt::format("{}", static_cast<float>(d));
   if (!std::isfinite(static_cast<float>(d))) return user_error("the value does not fit in a float");
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
