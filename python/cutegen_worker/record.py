@@ -88,7 +88,7 @@ class Recorder(TorchDispatchMode):
             self.about[func] = got
         return got
 
-    def dispatch(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs) if kwargs else {}
         name, written, device = self.facts(func)
         tensors = []
@@ -170,11 +170,6 @@ class Recorder(TorchDispatchMode):
         for other in self.storages.get(tensor.untyped_storage()._cdata, ()):
             if other != id(tensor):
                 self.stale.add(other)
-
-
-# Set after the class is made: the base class would wrap a method of this name so that its first
-# call imports torch._dynamo, which takes two seconds.
-Recorder.__torch_dispatch__ = Recorder.dispatch
 
 
 def gather(values, out):

@@ -177,5 +177,6 @@ class clean_state:
         torch.set_default_dtype(torch.float32)
         torch.set_default_device(None)
         torch.set_grad_enabled(True)
-        torch.use_deterministic_algorithms(False)
+        if torch.are_deterministic_algorithms_enabled():  # the call imports torch's compiler
+            torch.use_deterministic_algorithms(False)
         torch.autograd.set_detect_anomaly(False)

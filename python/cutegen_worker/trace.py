@@ -4,8 +4,9 @@
 import warnings
 
 import torch
+import torch.fx.experimental.symbolic_shapes  # meta kernels need it; a task may break sys.path
 
-from . import graph
+from . import graph, lazy
 from .classify import workload
 from .errors import WorkerError, blame
 from .names import Inputs, dtype_name, flatten, scalar_json, scalars, state_tensors
@@ -13,6 +14,7 @@ from .record import Recorder, to_meta
 from .recurrent import as_single_calls
 from .source import clean_state
 
+lazy.install()
 SIZES = "check the sizes in get_inputs() and get_init_inputs()"
 RANDOM = {"bernoulli", "native_dropout", "dropout", "rand", "randn", "normal", "uniform", "randint",
           "rand_like", "randn_like", "rrelu_with_noise", "multinomial", "randperm"}  # fmt: skip

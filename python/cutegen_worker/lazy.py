@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps torch._dynamo away until something needs it: its import takes two seconds.
+
+torch marks many functions (its meta kernels among them) as not to be compiled, through
+torch._dynamo.disable on their first call. Nothing is compiled here, so a stand-in gives the function
+back as it is. Any other use of torch._dynamo loads the real one in its place.
+"""
+
+import importlib
+import sys
+import types
+
+import torch
+
+NAME = "torch._dynamo"
+
+
+class StandIn(types.ModuleType):
+    @staticmethod
+    def disable(fn=None, recursive=True, **_):
+        return fn if fn is not None else lambda f: f
+
+    def __getattr__(self, name):
+        if name.startswith("__") and name != "__path__":
+            raise AttributeError(name)
+        if sys.modules.get(NAME) is self:
+            del sys.modules[NAME]
+            torch.__dict__.pop("_dynamo", None)
+        return getattr(importlib.import_module(NAME), name)
+
+
+def install():
+    if NAME not in sys.modules:
+        stand_in = StandIn(NAME)
+        sys.modules[NAME] = stand_in
+        torch._dynamo = stand_in
