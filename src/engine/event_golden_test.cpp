@@ -19,7 +19,7 @@ using namespace toy;
 
 // One run that has every type of event: a failure, an abort, an interruption.
 std::vector<Event> eventful_run() {
-  fs::path dir = fs::temp_directory_path() / ("cutegen-golden-" + random_id().substr(0, 12));
+  fs::path dir = scratch_path("golden");
   std::vector<Event> events;
   {
     auto store = std::move(*Store::open(dir));

@@ -19,7 +19,7 @@ using namespace toy;
 class LoopTest : public testing::Test {
  protected:
   void SetUp() override {
-    dir_ = fs::temp_directory_path() / ("cutegen-loop-" + random_id().substr(0, 12));
+    dir_ = scratch_path("loop");
     fs::create_directories(dir_);
   }
   void TearDown() override { fs::remove_all(dir_); }
@@ -253,6 +253,7 @@ TEST_F(LoopTest, AnEvaluatorThatFailsIsAnAbortedVerdict) {
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_EQ(outcome->reason, "the evaluator keeps failing: the evaluator died twice");
   EXPECT_FALSE(outcome->best);
+  EXPECT_EQ(outcome->all_verdicts, Status::aborted);
   EXPECT_EQ(outcome->evaluations, 0);
   EXPECT_FALSE(fs::exists(dir_ / "out"));
 }
@@ -285,11 +286,11 @@ TEST_F(LoopTest, AllUnsupportedIsToldApart) {
   auto s = store();
   auto outcome = optimize_with(world.parts(), {}, *s, settings(), recorder_);
   ASSERT_TRUE(outcome);
-  EXPECT_TRUE(outcome->all_unsupported);
+  EXPECT_EQ(outcome->all_verdicts, Status::unsupported);
   world.judge = [](int n, int) {
     return untimed(n == 2 ? Status::failed : Status::unsupported, "x");
   };
-  EXPECT_FALSE(optimize_with(world.parts(), {}, *s, settings(), recorder_)->all_unsupported);
+  EXPECT_FALSE(optimize_with(world.parts(), {}, *s, settings(), recorder_)->all_verdicts);
 }
 
 TEST_F(LoopTest, ResumingAFinishedRunOnlyTells) {

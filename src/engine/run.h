@@ -35,7 +35,8 @@ struct RunOutcome {
   std::optional<double> first_ns;  // the first correct candidate's time
   int64_t evaluations = 0;
   bool interrupted = false;
-  bool all_unsupported = false;  // nothing correct, and every verdict was `unsupported`
+  // With nothing correct: the status that every verdict had, if they had one in common.
+  std::optional<Status> all_verdicts;
 };
 
 // What a person sees while a run goes on; called from the run's thread.

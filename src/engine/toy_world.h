@@ -8,6 +8,9 @@
 // optimize_with(w.parts(), ...)
 #pragma once
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -84,6 +87,14 @@ inline OpenedTask relu_task() {
   o.device = "sim:h200";
   o.sandbox = {"partial", {{"seccomp", true}, {"network", false}}};
   return o;
+}
+
+// A fresh path for a test's files; in memory where there is room, since every event is synced.
+inline std::filesystem::path scratch_path(const std::string& name) {
+  std::filesystem::path shared = "/dev/shm";
+  bool usable = ::access(shared.c_str(), W_OK) == 0;
+  return (usable ? shared : std::filesystem::temp_directory_path()) /
+         ("cutegen-" + name + "-" + random_id().substr(0, 12));
 }
 
 struct ToyWorld {

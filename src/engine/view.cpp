@@ -99,10 +99,13 @@ RunOutcome outcome_of(const RunView& view, const std::string& run_id) {
     out.best = best->candidate;
     out.best_verdict = best->verdict;
   }
-  out.all_unsupported = !out.best && !view.steps.empty() &&
-                        std::all_of(view.steps.begin(), view.steps.end(), [](const RunStep& step) {
-                          return step.verdict && step.verdict->status == Status::unsupported;
-                        });
+  if (!out.best && !view.steps.empty() && view.steps.front().verdict) {
+    Status common = view.steps.front().verdict->status;
+    if (std::all_of(view.steps.begin(), view.steps.end(), [&](const RunStep& step) {
+          return step.verdict && step.verdict->status == common;
+        }))
+      out.all_verdicts = common;
+  }
   return out;
 }
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report page: the run's view put into report.html.mustache. Values are escaped by the
+// template; only the chart, which holds numbers, goes in as it is.
+#include <fmt/format.h>
+
+#include <kainjow/mustache.hpp>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "engine/program_diff.h"
+#include "engine/report_chart.h"
+
+namespace cutegen {
+
+const std::map<std::string, std::string>& report_templates();  // embedded
+
+namespace {
+
+using kainjow::mustache::data;
+using Kind = data::type;
+
+constexpr size_t kLine = 400, kText = size_t{256} << 10;
+constexpr size_t kDiffLines = 2000;
+
+data text(const std::string& value, size_t limit = kLine) {
+  return data(sanitize(value, limit));
+}
+
+data entry(const std::string& name, const std::string& value) {
+  data out(Kind::object);
+  out.set("name", text(name));
+  out.set("value", text(value, 4000));
+  return out;
+}
+
+// A list of name and value pairs that leaves out empty values.
+class Entries {
+ public:
+  Entries& add(const std::string& name, const std::string& value) {
+    if (!value.empty()) list_.push_back(entry(name, value));
+    return *this;
+  }
+  [[nodiscard]] const data& list() const { return list_; }
+
+ private:
+  data list_{Kind::list};
+};
+
+std::string ratio(double a, double b) {
+  return b > 0 ? fmt::format("{:.2f}x", a / b) : "-";
+}
+
+std::string seconds(int64_t ms) {
+  return fmt::format("{:.1f} s", static_cast<double>(ms) / 1e3);
+}
+
+const Timing* best_timing(const RunView& view) {
+  const RunStep* best = view.incumbent();
+  return best && best->verdict && best->verdict->timing ? &*best->verdict->timing : nullptr;
+}
+
+std::string verdict_line(const RunView& view) {
+  const RunStep* best = view.incumbent();
+  if (!best) return "No correct program was found.";
+  std::string line = best->candidate.id + " is correct";
+  if (best->verdict && best->verdict->sets_judged > 0)
+    line += fmt::format(" on {} sets of inputs", best->verdict->sets_judged);
+  if (const Timing* t = best_timing(view)) {
+    line += fmt::format(", {} ({})", human_ns(t->time_ns), to_string(t->origin));
+    if (view.first_ns)
+      line += ", " + ratio(*view.first_ns, t->time_ns) + " the first correct program";
+  }
+  return line + ".";
+}
+
+data cards(const RunView& view) {
+  data out(Kind::list);
+  auto card = [&](const std::string& label, const std::string& value) {
+    data c(Kind::object);
+    c.set("label", label);
+    c.set("value", value);
+    out.push_back(c);
+  };
+  double floor = view.task ? view.task->floor_ns : 0;
+  if (const Timing* t = best_timing(view)) {
+    card(std::string("best, ") + to_string(t->origin), human_ns(t->time_ns));
+    if (view.first_ns) card("faster than the first correct", ratio(*view.first_ns, t->time_ns));
+    if (floor > 0) card("of the floor's time", ratio(t->time_ns, floor));
+  }
+  if (floor > 0) card("floor", human_ns(floor));
+  card("evaluations", std::to_string(view.evaluations));
+  card("spent", seconds(view.clock_ms));
+  return out;
+}
+
+std::string shapes_text(const Task& task) {
+  std::vector<std::string> parts;
+  for (const TensorInfo& t : task.tensors)
+    parts.push_back(t.name + " " + to_string(t.dtype) + " " + to_string(t.shape));
+  return join(parts, ", ");
+}
+
+data what_to_win(const RunView& view) {
+  Entries e;
+  if (!view.task) return e.list();
+  const OpenedTask& o = *view.task;
+  bool simulated = view.settings.evaluator.device.starts_with("sim:");
+  e.add("tensors", shapes_text(o.task));
+  if (o.floor_ns > 0)
+    e.add("floor", human_ns(o.floor_ns) + ", bound by " + o.floor_bound_by +
+                       "; no kernel on this device is faster");
+  const Timing* t = best_timing(view);
+  if (view.first_ns && o.floor_ns > 0)
+    e.add("headroom", ratio(*view.first_ns, o.floor_ns) +
+                          " between the first program and the floor" +
+                          (t ? ", " + ratio(t->time_ns, o.floor_ns) + " left at the end" : ""));
+  e.add("baseline", simulated ? "none measured: the device is a simulator" : "none measured");
+  e.add("admission", o.admission.admitted ? fmt::format("{} lazy answers were tried and fail",
+                                                        o.admission.lazy_answers_tried)
+                                          : "not admitted: " + join(o.admission.passing, "; "));
+  e.add("remark", o.admission.remark);
+  return e.list();
+}
+
+data diff_of(const RunView& view, const RunStep& step) {
+  data files(Kind::list);
+  const RunStep* parent = step.candidate.parent ? view.find(*step.candidate.parent) : nullptr;
+  if (!parent) return files;
+  for (const FileDiff& diff : program_diffs(parent->candidate.program, step.candidate.program)) {
+    data lines(Kind::list);
+    for (size_t i = 0; i < std::min(diff.lines.size(), kDiffLines); ++i) {
+      const DiffLine& line = diff.lines[i];
+      data l(Kind::object);
+      l.set("kind", std::string(line.mark == '+' ? "a" : line.mark == '-' ? "d" : "s"));
+      l.set("text", text(std::string(1, line.mark == '@' ? ' ' : line.mark) + " " + line.text));
+      lines.push_back(l);
+    }
+    data file(Kind::object);
+    file.set("name", text(diff.name));
+    file.set("lines", lines);
+    files.push_back(file);
+  }
+  return files;
+}
+
+void add_times(data& row, const RunView& view, const RunStep& step) {
+  auto ns = step.time_ns();
+  row.set("time", ns ? human_ns(*ns) : std::string("-"));
+  row.set("first", ns && view.first_ns ? ratio(*view.first_ns, *ns) : std::string("-"));
+  row.set("floor", ns && view.task ? ratio(*ns, view.task->floor_ns) : std::string("-"));
+}
+
+data step_row(const RunView& view, const RunStep& step) {
+  data row(Kind::object);
+  bool kept = step.decision == Decision::accepted;
+  bool correct = step.verdict && step.verdict->status == Status::correct;
+  std::string result = kept ? "better" : correct ? "no gain" : "not judged";
+  if (step.verdict && !correct) result = to_string(step.verdict->status);
+  row.set("id", text(step.candidate.id));
+  row.set("parent", text(step.candidate.parent.value_or("")));
+  add_times(row, view, step);
+  row.set("result", result);
+  row.set("class", std::string(kept ? "good" : correct ? "soft" : "bad"));
+  row.set("change", text(step.candidate.edit.summary));
+  // Absent keys are false for the template; an empty string would be true.
+  std::string why = step.reason;
+  if (!step.candidate.edit.rationale.empty())
+    why = step.candidate.edit.rationale + (why.empty() ? "" : " · " + why);
+  if (!why.empty()) row.set("why", text(why, 1000));
+  if (step.verdict && !step.verdict->feedback.detail.empty())
+    row.set("detail", text(step.verdict->feedback.detail, 8000));
+  data files = diff_of(view, step);
+  row.set("has_diff", data(files.is_non_empty_list()));
+  row.set("files", files);
+  return row;
+}
+
+data best_program(const RunStep& best) {
+  data files(Kind::list);
+  auto add = [&](const std::string& name, const std::string& content) {
+    data file(Kind::object);
+    file.set("name", text(name));
+    file.set("text", text(content, kText));
+    files.push_back(file);
+  };
+  add("plan.json", dump_json(to_json(best.candidate.program.plan), 2));
+  for (const auto& [name, source] : best.candidate.program.sources) add(name, source);
+  data out(Kind::object);
+  out.set("id", text(best.candidate.id));
+  out.set("files", files);
+  return out;
+}
+
+data limits(const RunView& view) {
+  data out(Kind::list);
+  auto add = [&](const std::string& line) { out.push_back(text(line, 1000)); };
+  if (const RunStep* best = view.incumbent()) {
+    const Plan& plan = best->candidate.program.plan;
+    add("Architectures: " + join(plan.arch, ", ") + ".");
+    for (const Expr& e : plan.requires_) add("Requires " + e.text() + ".");
+    if (best->verdict)
+      for (const std::string& skipped : best->verdict->skipped) add("Skipped: " + skipped);
+  }
+  if (const Timing* t = best_timing(view); t && t->origin == Origin::modelled)
+    add("Times are modelled from counts of the simulated kernel; nothing was measured on a GPU.");
+  if (!view.task) return out;
+  const OpenedTask& o = *view.task;
+  std::vector<std::string> shapes;
+  for (const ShapeCase& s : o.task.shapes) shapes.push_back(s.name);
+  add("Shapes of the task: " + join(shapes, ", ") +
+      "; families of inputs: " + join(o.admission.families, ", ") + ".");
+  std::vector<std::string> without;
+  for (const auto& [name, held] : o.sandbox.held)
+    if (!held) without.push_back(name);
+  add("Sandbox: " + o.sandbox.label +
+      (without.empty() ? "." : ", without " + join(without, ", ") + "."));
+  for (const std::string& note : o.task.notes) add(note);
+  return out;
+}
+
+data cost(const RunView& view) {
+  int64_t evaluating = 0, attempts = 0;
+  for (const RunStep& step : view.steps) evaluating += step.elapsed_ms, attempts += step.attempts;
+  Entries e;
+  e.add("evaluations", std::to_string(view.evaluations) +
+                           (attempts > view.evaluations
+                                ? fmt::format(" and {} aborted ones", attempts - view.evaluations)
+                                : ""));
+  e.add("programs", std::to_string(view.steps.size()));
+  e.add("time", seconds(view.clock_ms) + ", of which " + seconds(evaluating) + " evaluating");
+  if (view.resumes > 0) e.add("resumed", fmt::format("{} times", view.resumes));
+  e.add("money", view.settings.model == "builtin" ? "none: no model was asked" : "");
+  return e.list();
+}
+
+data settings_list(const RunView& view) {
+  Entries e;
+  if (view.task)
+    e.add("toolchain", view.task->toolchain)
+        .add("torch", view.task->torch)
+        .add("task id", view.task->task.id);
+  if (const RunStep* best = view.incumbent())
+    e.add("program id", program_id(best->candidate.program));
+  for (const auto& [key, value] : view.settings.resolved_config.items()) {
+    if (!value.is_object() || !value.contains("value") || !value.contains("source")) continue;
+    const Json& v = value["value"];
+    e.add(key, (v.is_string() ? v.get<std::string>() : dump_json(v)) + " (" +
+                   value.value("source", "") + ")");
+  }
+  return e.list();
+}
+
+// For a shell: anything but plain characters goes into single quotes.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=+,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  return "'" + replace_all(word, "'", "'\\''") + "'";
+}
+
+std::string commands(const RunInfo& info, const RunView& view) {
+  const OptimizeSettings& s = view.settings;
+  std::string file = quoted(s.file.string());
+  return "# the same search\ncutegen optimize " + file + " --device " + quoted(s.evaluator.device) +
+         " --model " + quoted(s.model) + " --strategy " + quoted(s.strategy) + " --evaluations " +
+         std::to_string(s.search.budget.evaluations) +
+         "\n# judge the best program again\ncutegen eval " + file + " " + quoted(s.out.string()) +
+         "\n# check that the journal leads to the same actions\ncutegen optimize --replay " +
+         info.id + "\n";
+}
+
+}  // namespace
+
+Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& events) {
+  CG_TRY(RunView view, view_run(events));
+  data page(Kind::object);
+  page.set("task", text(view.task ? view.task->task.name : info.task_name));
+  page.set("workload", text(view.task ? view.task->task.workload : ""));
+  page.set("math_mode", std::string(view.task ? to_string(view.task->task.math_mode) : ""));
+  page.set("device", text(view.settings.evaluator.device));
+  page.set("run", text(info.id));
+  page.set("created", text(info.created));
+  page.set("state", text(info.state));
+  page.set("cards", cards(view));
+  page.set("verdict", text(verdict_line(view)));
+  page.set("stopped", text(view.finished ? "Stopped: " + *view.finished
+                                         : "The run is not finished; the page shows it so far."));
+  page.set("win", what_to_win(view));
+  if (std::string svg = chart_svg(view); !svg.empty()) {
+    data chart(Kind::object);
+    chart.set("svg", svg);
+    const Timing* t = best_timing(view);
+    chart.set("origin", std::string(t ? to_string(t->origin) : "modelled"));
+    page.set("chart", chart);
+  }
+  data steps(Kind::list);
+  for (const RunStep& step : view.steps) steps.push_back(step_row(view, step));
+  page.set("steps", steps);
+  if (const RunStep* best = view.incumbent()) page.set("best", best_program(*best));
+  page.set("limits", limits(view));
+  page.set("cost", cost(view));
+  page.set("commands", text(commands(info, view), 8000));
+  page.set("settings", settings_list(view));
+  kainjow::mustache::mustache page_template(
+      report_templates().at("src/engine/report.html.mustache"));
+  CG_ASSERT(page_template.is_valid());
+  return page_template.render(page);
+}
+
+}  // namespace cutegen

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report_chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/units.h"
+
+namespace cutegen {
+namespace {
+
+constexpr double kLeft = 78, kRight = 744, kTop = 14, kBottom = 250;
+
+// Positions of the chart: steps from left to right, times on a logarithmic scale.
+struct Scale {
+  double low = 0, high = 1;  // log10 of the times at the bottom and the top
+  size_t steps = 1;
+  [[nodiscard]] double x(size_t i) const {
+    return kLeft + (kRight - kLeft) * (static_cast<double>(i) + 0.5) / static_cast<double>(steps);
+  }
+  [[nodiscard]] double y(double ns) const {
+    return kBottom - (kBottom - kTop) * (std::log10(ns) - low) / (high - low);
+  }
+};
+
+Scale scale_of(const RunView& view, const std::vector<double>& times) {
+  auto [least, most] = std::minmax_element(times.begin(), times.end());
+  double bottom = *least, floor = view.task ? view.task->floor_ns : 0;
+  if (floor > 0) bottom = std::min(bottom, floor);
+  return {std::log10(bottom * 0.85), std::log10(*most * 1.15),
+          std::max<size_t>(1, view.steps.size())};
+}
+
+std::string grid(const Scale& scale) {
+  std::string out;
+  // Few decades: ticks at 1, 2 and 5; many: at powers of ten.
+  bool wide = scale.high - scale.low > 2.5;
+  for (int decade = static_cast<int>(std::floor(scale.low)); decade <= scale.high; ++decade)
+    for (double digit : {1.0, 2.0, 5.0}) {
+      double ns = digit * std::pow(10.0, decade);
+      if ((wide && digit > 1) || std::log10(ns) < scale.low || std::log10(ns) > scale.high)
+        continue;
+      out += fmt::format(
+          "<line class=\"axis\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
+          "<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
+          kLeft, kRight, scale.y(ns), scale.y(ns), kLeft - 8, scale.y(ns) + 4, human_ns(ns));
+    }
+  return out;
+}
+
+std::string marks(const RunView& view, const Scale& scale) {
+  std::string out;
+  size_t every = 1 + view.steps.size() / 20;  // labels that do not overlap
+  for (size_t i = 0; i < view.steps.size(); ++i) {
+    const RunStep& step = view.steps[i];
+    double x = scale.x(i);
+    std::string id = html_escape(step.candidate.id);
+    if (i % every == 0)
+      out += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n", x,
+                         kBottom + 18, id);
+    if (auto ns = step.time_ns()) {
+      bool kept = step.decision == Decision::accepted;
+      out += fmt::format(
+          "<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\"><title>{}: {}</title>"
+          "</circle>\n",
+          kept ? "kept" : "tried", x, scale.y(*ns), id, human_ns(*ns));
+    } else {
+      out += fmt::format(
+          "<path class=\"wrong\" d=\"M{0:.1f} {1:.0f}l8 8m0 -8l-8 8\"><title>{2}</title>"
+          "</path>\n",
+          x - 4, kTop, id);
+    }
+  }
+  return out;
+}
+
+// The best time so far, as a staircase.
+std::string staircase(const RunView& view, const Scale& scale) {
+  std::string path;
+  for (size_t i = 0; i < view.steps.size(); ++i) {
+    auto ns = view.steps[i].time_ns();
+    if (!ns || view.steps[i].decision != Decision::accepted) continue;
+    if (path.empty())
+      path = fmt::format("M{:.1f} {:.1f}", scale.x(i), scale.y(*ns));
+    else
+      path += fmt::format("H{:.1f}V{:.1f}", scale.x(i), scale.y(*ns));
+  }
+  if (path.empty()) return {};
+  return fmt::format("<path class=\"best\" d=\"{}H{:.0f}\"/>\n", path, kRight);
+}
+
+}  // namespace
+
+std::string html_escape(const std::string& text) {
+  std::string out;
+  out.reserve(text.size() + 16);
+  for (char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string chart_svg(const RunView& view) {
+  std::vector<double> times;
+  for (const RunStep& step : view.steps)
+    if (auto ns = step.time_ns(); ns && *ns > 0) times.push_back(*ns);
+  if (times.empty()) return {};
+  Scale scale = scale_of(view, times);
+  std::string out = fmt::format(
+      "<svg viewBox=\"0 0 760 {:.0f}\" role=\"img\" aria-label=\"time of each "
+      "step against the floor\">\n",
+      kBottom + 28);
+  out += grid(scale);
+  if (view.task && view.task->floor_ns > 0) {
+    double y = scale.y(view.task->floor_ns);
+    out += fmt::format(
+        "<line class=\"floor\" x1=\"{0:.0f}\" x2=\"{1:.0f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>"
+        "<text x=\"{1:.0f}\" y=\"{3:.1f}\" text-anchor=\"end\">floor {4}</text>\n",
+        kLeft, kRight, y, y - 6, human_ns(view.task->floor_ns));
+  }
+  return out + staircase(view, scale) + marks(view, scale) + "</svg>";
+}
+
+}  // namespace cutegen
