@@ -20,8 +20,12 @@ const Config& defaults() {
 }
 
 std::string flag_name(std::string key) {
+  // Short names of the settings that are typed most.
+  std::string brief = key == "runs_dir"             ? "--runs,"
+                      : key == "budget_evaluations" ? "--evaluations,"
+                                                    : "";
   std::replace(key.begin(), key.end(), '_', '-');
-  return "--" + key;
+  return brief + "--" + key;
 }
 
 }  // namespace

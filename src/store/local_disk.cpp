@@ -26,7 +26,7 @@ Result<void> require_local_disk(const std::filesystem::path& dir) {
   return world_error("'" + dir.string() + "' is on a network file system (" + *network +
                          "); the journal of runs needs shared memory between processes, which "
                          "works on a local disk only",
-                     "choose a local folder with --runs DIR or CUTEGEN_RUNS");
+                     "choose a local folder with --runs DIR or CUTEGEN_RUNS_DIR");
 }
 
 }  // namespace cutegen

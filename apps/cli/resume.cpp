@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutegen resume [RUN]`: goes on with a run that was interrupted, killed or lost its power.
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/run_observer.h"
+#include "cli/run_text.h"
+#include "cli/runs_folder.h"
+#include "cli/settings.h"
+
+namespace cutegen::cli {
+namespace {
+
+struct Options {
+  Settings settings;
+  std::string run = "last";
+};
+
+Result<int> resume(const Globals& g, const Options& options) {
+  CG_TRY(Config config, options.settings.resolve());
+  CG_TRY(auto store, open_runs(config));
+  CG_TRY(FoundRun found, find_run(*store, options.run));
+  ConsoleObserver observer(g);
+  CG_CHECK(observer.seed(found.events));
+  if (!g.json)
+    print_text(fmt::format("run {}: {} programs tried so far{}\n", found.info.id,
+                           found.view.steps.size(),
+                           found.view.best.empty() ? "" : ", best is " + found.view.best));
+  CG_TRY(RunOutcome outcome, resume_run(g.ctx, *store, found.info.id, observer));
+  return observer.finish(outcome, 0);
+}
+
+}  // namespace
+
+void add_resume(CLI::App& app, Globals& g) {
+  CLI::App* command = app.add_subcommand("resume", "go on with an interrupted run");
+  auto options = std::make_shared<Options>();
+  command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
+  options->settings.add(*command, {"runs_dir"});
+  command->footer(
+      "Finished evaluations are kept; the step under way is done again, with the settings that "
+      "the\n"
+      "run began with. The task file must be unchanged.\n"
+      "Examples:\n"
+      "  cutegen resume             the last run\n"
+      "  cutegen resume 20261121-k3 a run by the beginning of its id");
+  command->callback([&g, options] {
+    auto code = resume(g, *options);
+    g.exit = code ? *code : report(g, code.error());
+  });
+}
+
+}  // namespace cutegen::cli

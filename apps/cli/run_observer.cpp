@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_observer.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/run_text.h"
+
+namespace cutegen::cli {
+namespace {
+
+size_t terminal_width() {
+  struct winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 20) return 80;
+  return size.ws_col;
+}
+
+}  // namespace
+
+int run_exit_code(const RunOutcome& outcome, double fail_under) {
+  if (outcome.interrupted) return kExitInterrupted;
+  if (!outcome.best) return outcome.all_verdicts ? exit_code(*outcome.all_verdicts) : kExitFailed;
+  if (fail_under <= 0) return kExitOk;
+  bool known = outcome.first_ns && outcome.best_verdict && outcome.best_verdict->timing;
+  bool reached = known && *outcome.first_ns >= fail_under * outcome.best_verdict->timing->time_ns;
+  return reached ? kExitOk : kExitBelow;
+}
+
+Result<void> ConsoleObserver::seed(const std::vector<Event>& events) {
+  for (const Event& event : events) CG_CHECK(view_.apply(event));
+  return {};
+}
+
+void ConsoleObserver::clear_status() {
+  if (status_) std::fputs("\r\x1b[K", stderr);
+  status_ = false;
+}
+
+void ConsoleObserver::say(const std::string& text) {
+  if (g_.json) return;
+  clear_status();
+  print_text(text);
+  std::fflush(stdout);  // a reader of a pipe sees each step when it is done
+}
+
+void ConsoleObserver::on_event(const Event& event) {
+  if (auto applied = view_.apply(event); !applied)
+    return log_warning("event {}: {}", event.seq, applied.error().text());
+  if (event.type == "task" || event.type == "resumed") say(task_text(view_));
+  if (event.type != "accepted" && event.type != "rejected") return;
+  const RunStep* step = view_.find(event.data.value("candidate", ""));
+  if (!step) return;
+  if (!header_) say(step_header());
+  header_ = true;
+  say(step_line(view_, *step));
+}
+
+void ConsoleObserver::on_progress(const std::string& line) {
+  if (g_.json || g_.quiet || !g_.error_tty) return;
+  std::string text = sanitize(line, 400);
+  for (char& c : text)
+    if (c == '\n') c = ' ';
+  if (text.size() >= terminal_width()) text = text.substr(0, terminal_width() - 1);
+  std::fprintf(stderr, "\r\x1b[K%s", text.c_str());
+  std::fflush(stderr);
+  status_ = true;
+}
+
+int ConsoleObserver::finish(const RunOutcome& outcome, double fail_under) {
+  int code = run_exit_code(outcome, fail_under);
+  clear_status();
+  Json document = g_.json ? run_json(view_, outcome.run_id) : Json();
+  if (g_.json) document["exit_code"] = code;
+  std::string text = end_text(view_, outcome.run_id);
+  if (code == kExitBelow)
+    text += fmt::format("below      --fail-under {}: exit code {}\n", fail_under, code);
+  print_result(g_, document, text);
+  return code;
+}
+
+}  // namespace cutegen::cli

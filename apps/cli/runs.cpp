@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutegen runs`: the runs in the folder of runs, newest first.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/runs_folder.h"
+#include "cli/settings.h"
+
+namespace cutegen::cli {
+namespace {
+
+Json info_json(const RunInfo& info) {
+  auto optional = [](const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); };
+  return Json{{"run", info.id},
+              {"state", info.state},
+              {"task", info.task_name},
+              {"file", info.task_file},
+              {"device", info.device},
+              {"strategy", info.strategy},
+              {"model", info.model},
+              {"created", info.created},
+              {"evaluations", info.evaluations},
+              {"best_ns", optional(info.best_ns)},
+              {"floor_ns", optional(info.floor_ns)}};
+}
+
+std::string info_line(const RunInfo& info) {
+  return fmt::format("{:<16} {:<12} {:<24} {:<10} {:>6} {:>10} {:>10}\n", info.id, info.state,
+                     sanitize(info.task_name, 24), sanitize(info.device, 10), info.evaluations,
+                     info.best_ns ? human_ns(*info.best_ns) : "-",
+                     info.floor_ns ? human_ns(*info.floor_ns) : "-");
+}
+
+Result<void> list_runs(const Globals& g, const Settings& settings) {
+  CG_TRY(Config config, settings.resolve());
+  CG_TRY(auto store, open_runs(config));
+  CG_TRY(auto list, store->list());
+  Json document{{"schema", "cutegen.runs.v1"}, {"runs", Json::array()}};
+  std::string text = fmt::format("{:<16} {:<12} {:<24} {:<10} {:>6} {:>10} {:>10}\n", "run",
+                                 "state", "task", "device", "evals", "best", "floor");
+  for (const RunInfo& info : list) {
+    document["runs"].push_back(info_json(info));
+    text += info_line(info);
+  }
+  if (list.empty()) text = "no runs yet: start one with `cutegen optimize FILE`\n";
+  print_result(g, document, text);
+  return {};
+}
+
+}  // namespace
+
+void add_runs(CLI::App& app, Globals& g) {
+  CLI::App* command = app.add_subcommand("runs", "list the runs, newest first");
+  auto settings = std::make_shared<Settings>();
+  settings->add(*command, {"runs_dir"});
+  command->footer(
+      "States: running, finished, interrupted (also when its process died; `cutegen resume` goes "
+      "on).\n"
+      "Example:\n"
+      "  cutegen runs --json");
+  command->callback([&g, settings] {
+    auto done = list_runs(g, *settings);
+    g.exit = done ? static_cast<int>(kExitOk) : report(g, done.error());
+  });
+}
+
+}  // namespace cutegen::cli

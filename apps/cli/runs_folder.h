@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where runs are kept, and finding one of them for a command.
+//
+// Contract: --runs (or the setting runs_dir) > $XDG_DATA_HOME or ~/.local/share, cutegen/runs.
+// Example: CG_TRY(auto store, open_runs(config)); CG_TRY(FoundRun run, find_run(*store, "last"));
+#pragma once
+
+#include "base/config.h"
+#include "engine/view.h"
+
+namespace cutegen::cli {
+
+struct FoundRun {
+  RunInfo info;
+  std::vector<Event> events;
+  RunView view;
+};
+
+[[nodiscard]] Result<std::unique_ptr<Store>> open_runs(const Config& config);
+[[nodiscard]] Result<FoundRun> find_run(Store& store, const std::string& run);
+
+}  // namespace cutegen::cli
