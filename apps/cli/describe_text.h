@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `cutegen describe` shows of a task: a page for one file, a table row for each of several.
+//
+// Contract: plain text, foreign names sanitised by the printer. The floor is a roofline: modelled.
+//
+// Example: print_text(task_page(task, gpu, {.whole_graph = true}));
+#pragma once
+
+#include <string>
+
+#include "core/task.h"
+#include "gpu/spec.h"
+
+namespace cutegen::cli {
+
+struct PageOptions {
+  bool whole_graph = false;
+};
+
+[[nodiscard]] std::string task_page(const Task& task, const GpuSpec& gpu, PageOptions options);
+[[nodiscard]] std::string table_head();
+[[nodiscard]] std::string table_row(const Task& task, const GpuSpec& gpu, double seconds);
+[[nodiscard]] Json task_document(const Task& task, const GpuSpec& gpu, double seconds);
+
+}  // namespace cutegen::cli
