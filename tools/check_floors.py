@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import sources  # noqa: E402
 
-CALL = re.compile(r"^(module|program)\(\s*([\w-]+)([^)]*)\)", re.MULTILINE)
+CALL = re.compile(r"^[ \t]*(module|program)\(\s*([\w-]+)([^)]*)\)", re.MULTILINE)
 KEYWORDS = {"FLOOR", "DEPS", "LIBS", "DIR", "TEST_LIBS"}
 APPS_FLOOR = 7
 

@@ -30,11 +30,11 @@ FORBIDDEN = [
 def check_file(path, text):
     """Yields (line, fault) of one file."""
     lines = text.splitlines()
-    if path.suffix in LICENSED and not any(LICENCE in line for line in lines[:2]):
+    golden = "golden" in path.parts  # kept byte by byte as they came
+    if not golden and path.suffix in LICENSED and not any(LICENCE in line for line in lines[:2]):
         yield 1, f"lacks '{LICENCE}' in its first two lines"
-    if text and not text.endswith("\n"):
+    if text and not text.endswith("\n") and not golden:
         yield len(lines), "has no line break at its end"
-    golden = "golden" in path.parts
     for number, line in enumerate(lines, 1):
         for pattern, fault in FORBIDDEN:
             if pattern.search(line):

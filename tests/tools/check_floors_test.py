@@ -14,7 +14,9 @@ module(mid FLOOR 1 DEPS low)   # comment (with brackets)
 module(side FLOOR 1)
 module(top FLOOR 2 DEPS low mid
            LIBS Some::lib)
-program(prog DIR prog DEPS top)
+if(NOT SOMETHING)
+  program(prog DIR prog DEPS top)
+endif()
 """
 
 

@@ -106,6 +106,9 @@ class Text(unittest.TestCase):
         self.assertEqual(self.faults("a.cpp", licence + '#include "x.h"\n'), [])
         self.assertEqual(self.faults("a.md", "Two blanks end a line.  \n/usr/bin/python3 is Debian's\n"), [])
 
+    def test_golden_files_are_kept_as_they_came(self):
+        self.assertEqual(self.faults("tests/golden/x/a.cu", "int x; \t"), [])
+
     def test_each_fault(self):
         licence = "# SPDX-License-Identifier: Apache-2.0\n"
         for text, part in ((licence + "p = '/ho" + "me/me/x'\n", "one machine"),

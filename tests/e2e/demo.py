@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=900
+"""The shipped tasks from end to end, and the form of every `--json` output against golden files.
+
+A golden file lists "path: type" lines. CUTEGEN_UPDATE_GOLDEN=1 rewrites them; look at the diff: what
+a field is called is a promise to users.
+"""
+import json
+import os
+import unittest
+
+import harness
+
+GOLDEN = harness.ROOT / "tests/golden/cli"
+TASKS = sorted((harness.ROOT / "tasks").glob("*.py"))
+# Maps whose keys are data: their entries share one form.
+OPEN = ("counters", "tensors", "held", "sources", "config", "params", "origins", "terms_ns", "constants",
+        "attributes", "symbols", "defines", "bind", "flops_per_s")
+KINDS = {bool: "bool", int: "number", float: "number", str: "text", type(None): "null"}
+
+
+def forms(value, path=""):
+    """The set of "path: type" of a JSON value; list items and entries of open maps are merged."""
+    if isinstance(value, dict):
+        is_open = path.rsplit(".", 1)[-1].rstrip("[]") in OPEN
+        found = set() if value else {f"{path}: object"}
+        for key, item in value.items():
+            found |= forms(item, f"{path}.{'*' if is_open else key}")
+        return found
+    if isinstance(value, list):
+        found = set() if value else {f"{path}[]: empty"}
+        for item in value:
+            found |= forms(item, path + "[]")
+        return found
+    return {f"{path}: {KINDS[type(value)]}"}
+
+
+class Forms(unittest.TestCase):
+    def test_forms_merge_items_and_keep_names(self):
+        self.assertEqual(forms({"a": [{"b": 1}, {"b": 2.5, "c": None}], "counters": {"x": 1, "y": 2}}),
+                         {".a[].b: number", ".a[].c: null", ".counters.*: number"})
+
+
+class Demo(harness.Case):
+    def assert_golden(self, name, document):
+        """Every field of the golden form is there, and no other."""
+        path = GOLDEN / f"{name}.txt"
+        found = sorted(forms(document))
+        if os.environ.get("CUTEGEN_UPDATE_GOLDEN"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join(found) + "\n", encoding="utf-8")
+        self.assertTrue(path.exists(), f"no golden file {path}")
+        wanted = path.read_text(encoding="utf-8").splitlines()
+        self.assertEqual(found, wanted, f"the form of {name} --json changed")
+
+    def json_of(self, *arguments, code=0):
+        result = self.cutegen(*arguments, "--json", timeout=300)
+        self.assert_code(result, code)
+        self.assertEqual(result.err, "", "nothing else is said with --json")
+        return result.json()
+
+    def test_one_task_through_every_command(self):
+        task = harness.ROOT / "tasks/softmax.py"
+        described = self.json_of("describe", task)
+        self.assert_golden("describe", described)
+        outcome = self.json_of("optimize", task, "--evaluations", "3", "--out", "best")
+        self.assert_golden("optimize", outcome)
+        self.assertTrue((self.folder / "best/plan.json").exists())
+        runs = self.json_of("runs")
+        self.assert_golden("runs", runs)
+        self.assert_golden("show", self.json_of("show", "last"))
+        self.assert_golden("report", self.json_of("report", "last", "--out", "report.html"))
+        page = (self.folder / "report.html").read_text(encoding="utf-8")
+        self.assertIn("</html>", page)
+        self.assertNotRegex(page, r"(?i)(src|href)\s*=\s*[\"']?https?:", "the page is self-contained")
+        self.assert_golden("replay", self.json_of("optimize", "--replay", "last"))
+        self.assert_golden("check", self.json_of("check", "best"))
+        verdict = self.json_of("eval", task, "best")
+        self.assert_golden("eval", verdict)
+        self.assertEqual(self.json_of("resume", "last")["schema"], outcome["schema"])
+
+    def test_a_skeleton_compiles_and_is_found_wrong_not_broken(self):
+        task = harness.ROOT / "tasks/relu.py"
+        self.assert_golden("new", self.json_of("new", task, "--out", "mine"))
+        self.assert_code(self.cutegen("check", "mine"), 0)
+        result = self.cutegen("eval", task, "mine", "--json")
+        self.assert_code(result, 3)
+        self.assertNotRegex(result.out, r'"rung": *"compile", *"result": *"failed"')
+
+    def test_json_goldens_hold_what_they_say(self):
+        for path in GOLDEN.glob("*.txt"):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            self.assertEqual(lines, sorted(set(lines)), path)
+            self.assertTrue(any(line == ".schema: text" for line in lines), path)
+
+    def test_the_doctor_is_content(self):
+        self.assert_golden("doctor", self.json_of("doctor"))
+
+    def test_people_read_lines_in_a_pipe(self):
+        result = self.cutegen("optimize", harness.ROOT / "tasks/relu.py", "--evaluations", "2",
+                              timeout=300)
+        self.assert_code(result, 0)
+        self.assertNotIn("\x1b", result.out + result.err)
+        self.assertNotIn("\r", result.out + result.err)
+        self.assertRegex(result.out, "floor")
+        self.assertRegex(result.out, "modelled")
+
+
+class EveryTask(harness.Case):
+    def test_every_shipped_task_is_solved(self):
+        self.assertGreaterEqual(len(TASKS), 5)
+        for task in TASKS:
+            with self.subTest(task=task.name):
+                result = self.cutegen("optimize", task, "--evaluations", "2", "--out", task.stem,
+                                      "--json", timeout=300)
+                self.assert_code(result, 0)
+                plan = json.loads((self.folder / task.stem / "plan.json").read_text())
+                self.assertEqual(plan["cutegen"], 1)
+
+    def test_describe_takes_them_all_at_once(self):
+        result = self.cutegen("describe", *TASKS, "--json")
+        self.assert_code(result, 0)
+        for task in TASKS:
+            self.assertIn(task.stem, result.out)
+
+
+if __name__ == "__main__":
+    harness.main()
