@@ -200,8 +200,8 @@ std::string strided_tensor(Kernel& k, const Access& a) {
   }
   return fmt::format(
       "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
-      "    make_layout(make_shape(Int<kVector>{{}}, shape), make_stride({}, make_stride({}))));\n",
-      a.tensor, a.name, inner, join(outer, ", "));
+      "    make_layout(make_shape(Int<kVector>{{}}, shape), make_stride({}, {})));\n",
+      a.tensor, a.name, inner, tuple_of("make_stride", outer));
 }
 
 std::string strided_source(const Task& task, Kernel& k, const Json& params, bool wide) {
@@ -218,7 +218,7 @@ std::string strided_source(const Task& task, Kernel& k, const Json& params, bool
         fmt::format("Index(n{}){}", i, i + 1 == k.nest.kept.size() ? " / kVector" : ""));
   for (size_t i = 0; i < k.nest.kept.size(); ++i) sizes.push_back(fmt::format("int64_t n{}", i));
   for (const auto& [name, expression] : k.strides) sizes.push_back("int64_t " + name);
-  t["shape"] = fmt::format("make_shape({})", join(shape, ", "));
+  t["shape"] = tuple_of("make_shape", shape);
   t["sizes"] = join(sizes, ", ");
   return fill("kernels/elementwise/strided.cu", t);
 }

@@ -40,9 +40,12 @@ std::string indent(const std::string& text, int spaces) {
   return out;
 }
 
+std::string tuple_of(const std::string& maker, const std::vector<std::string>& items) {
+  return items.size() == 1 ? items[0] : fmt::format("{}({})", maker, join(items, ", "));
+}
+
 Code::Code(const Fused& fused) : fused_(fused) {
   for (const auto& [tensor, name] : fused.names) (void)names_.unique(name);
-  std::map<std::string, int> read;  // operands of one tensor: only the first may bear its name
   for (const Inst& inst : fused.insts) {
     if (inst.kind == InstKind::constant)
       ids_.push_back(inst.code);

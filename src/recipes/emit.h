@@ -24,6 +24,8 @@ namespace cutegen::recipes {
 
 [[nodiscard]] std::string fill(const std::string& path,
                                const std::map<std::string, std::string>& values);
+// "make_shape(a, b)", or "a" alone: fewer templates to instantiate.
+[[nodiscard]] std::string tuple_of(const std::string& maker, const std::vector<std::string>& items);
 [[nodiscard]] std::string indent(const std::string& text, int spaces);
 
 class Code {

@@ -16,6 +16,7 @@ namespace cutegen::recipes {
 namespace {
 
 constexpr size_t kMaxNodes = 4096;
+constexpr int64_t kMaxRow = int64_t{1} << 24;  // elements that one CTA reduces
 
 void rename(Json& json, const std::map<std::string, std::string>& names) {
   if (auto ref = reference(json)) {
@@ -99,8 +100,15 @@ Result<std::vector<Axis>> find_axes(const Graph& graph, const std::vector<const 
   const Value* output = graph.find(graph.outputs.front());
   if (!output) return unsupported_error("an output that no node makes");
   for (int64_t size : first ? first->shape : output->shape) axes.push_back({size, false, ""});
+  int64_t row = 1;
   if (first)
-    for (int axis : first->axes) axes[static_cast<size_t>(axis)].reduced = true;
+    for (int axis : first->axes) {
+      axes[static_cast<size_t>(axis)].reduced = true;
+      row *= std::max<int64_t>(1, first->shape[static_cast<size_t>(axis)]);
+    }
+  if (row > kMaxRow)
+    return unsupported_error(
+        fmt::format("{} over {} elements: no recipe splits a row over CTAs", first->base, row));
   return axes;
 }
 

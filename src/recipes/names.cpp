@@ -31,8 +31,9 @@ const std::set<std::string>& reserved() {
       "max",      "ceil_div", "occupancy",  "gpu",      "powf",      "expf",        "logf",
       "copy",     "print",    "load",       "store",    "exp",       "log",         "sqrt",
       "pow",      "tanh",     "sin",        "cos",      "abs",       "fabs",        "floor",
-      "_",        "vector",   "tiles",      "VECTOR",   "ceil",      "round",       "trunc",
-      "erf",      "div",      "layout",     "get"};
+      "_",        "malloc",   "free",       "printf",   "system",    "vector",      "tiles",
+      "VECTOR",   "ceil",     "round",      "trunc",    "erf",       "div",         "layout",
+      "get"};
   return words;
 }
 

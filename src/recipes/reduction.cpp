@@ -68,7 +68,7 @@ struct Kernel {
       }
       list.push_back(text);
     }
-    return fmt::format("make_stride({})", join(list, ", "));
+    return tuple_of("make_stride", list);
   }
 
   // (element of the vector, step along the reduced axis) of this thread's row or columns.
@@ -77,10 +77,9 @@ struct Kernel {
     std::string along = strides_over(operand, nest.reduced, 'r', row(), &element);
     std::string across = strides_over(operand, nest.kept, 'k', !row(), &element);
     return fmt::format(
-        "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
-        "    make_layout(make_shape(Int<kVector>{{}}, along, across),\n"
-        "                make_stride({}, {}, {})))(_, _, {});\n",
-        name, fused.names.at(operand.tensor), element, along, across, row() ? "row" : "column");
+        "Tensor {} = make_tensor(make_gmem_ptr({} + make_layout(across, {})({})),\n"
+        "    make_layout(make_shape(Int<kVector>{{}}, along), make_stride({}, {})));\n",
+        name, fused.names.at(operand.tensor), across, row() ? "row" : "column", element, along);
   }
 };
 
@@ -89,7 +88,7 @@ std::string shape_text(const std::vector<Loop>& loops, char prefix, bool vectors
   for (size_t i = loops.size(); i-- > 0;)
     list.push_back(
         fmt::format("{}{}{}", prefix, i, vectors && i + 1 == loops.size() ? " / kVector" : ""));
-  return fmt::format("make_shape({})", join(list, ", "));
+  return tuple_of("make_shape", list);
 }
 
 std::string source(const Task& task, Kernel& k, const Json& params) {
