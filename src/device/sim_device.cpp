@@ -158,6 +158,7 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
     params.push_back(arg.bytes);
     if (arg.buffer.empty()) continue;
     CG_TRY(const Bound* b, find(arg.buffer, step.step));
+    if (!arg.bytes.empty()) continue;  // a tensor map: its own bytes, over that buffer
     params.back().resize(8);
     std::memcpy(params.back().data(), &b->address, 8);
   }

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -60,8 +61,10 @@ Cta::Cta(Job& job)
     w.registers = registers_.get() + i * bytes;
     for (const ConstantSlot& c : job.program.constants) {
       uint64_t value = c.bits;
-      for (size_t v = 0; c.variable >= 0 && v < job.program.variables.size(); ++v) {
-        if (job.program.variables[v] == c.variable) value += job.variable_base[v];
+      if (c.variable >= 0) {
+        const auto& used = job.program.variables;
+        auto it = std::lower_bound(used.begin(), used.end(), c.variable);
+        value += job.variable_base[size_t(it - used.begin())];
       }
       fill(w, c.offset, c.size, value);
     }

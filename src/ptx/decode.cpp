@@ -11,6 +11,9 @@
 namespace cutegen::ptx {
 namespace {
 
+constexpr int64_t kMostRegisterBytes = int64_t{8} << 20;  // of a warp: 65,536 registers
+constexpr int64_t kMostLocal = 512 << 10, kMostStatic = int64_t{1} << 24;
+
 int64_t align_up(int64_t n, int64_t to) {
   return (n + to - 1) / to * to;
 }
@@ -44,7 +47,7 @@ Result<void> Decoder::layout() {
     if (v.space != Space::shared && v.space != Space::local) continue;
     places_[&v] = align_up(end, v.align);
     end = places_[&v] + v.bytes();
-    if (end > (int64_t{1} << 24))
+    if (end > (v.space == Space::shared ? kMostStatic : kMostLocal))
       return wrong(fmt::format("variable {} is too large", sanitize(v.name, 60)));
   }
   return {};
@@ -111,7 +114,13 @@ Result<void> Decoder::statement(const Statement& s) {
       return wrong("guard " + sanitize(s.guard, 60) + " is no predicate");
     guard_.guard = slot->offset, guard_.guard_negated = s.guard_negated;
   }
-  return dispatch(s, split_opcode(s.opcode));
+  if (used_ > kMostRegisterBytes) {
+    return unsupported_error("more registers than are simulated", fmt::format("ptx:{}", s.line));
+  }
+  const Modifiers m = split_opcode(s.opcode);
+  if (std::count(m.parts.begin(), m.parts.end(), "") > 0)
+    return unsupported(sanitize(s.opcode, 80));
+  return dispatch(s, m);
 }
 
 Result<void> Decoder::dispatch(const Statement& s, const Modifiers& m) {

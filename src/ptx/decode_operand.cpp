@@ -11,8 +11,6 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr int64_t kMostRegisterBytes = int64_t{64} << 20;
-
 std::string quoted(std::string_view name) {
   return "'" + sanitize(name, 60) + "'";
 }

@@ -92,10 +92,13 @@ Result<void> Decoder::collective(const Statement& s, const Modifiers& m) {
   CG_CHECK(count(s, 3, 3));
   const bool is_match = m.base() == "match";
   const int size = int(type_bytes(m.type()));
-  if (m.parts.size() != 4 || m.parts[1] != "sync") return unsupported(sanitize(s.opcode, 80));
+  // match.any.sync.b32, but redux.sync.add.s32
+  const bool known = m.parts.size() == 4 && m.parts[is_match ? 2 : 1] == "sync";
+  if (!known) return unsupported(sanitize(s.opcode, 80));
   if (is_match) {
-    in.op = Op::match, in.sub = m.parts[2] == "all" ? 1 : 0;
-    if ((size != 4 && size != 8) || (m.parts[2] != "all" && m.parts[2] != "any"))
+    const std::string_view mode = m.parts[1];
+    in.op = Op::match, in.sub = mode == "all" ? 1 : 0;
+    if ((size != 4 && size != 8) || (mode != "all" && mode != "any"))
       return unsupported(sanitize(s.opcode, 80));
   } else {
     auto op = reduce_op(m.parts[2], m.type());

@@ -29,12 +29,11 @@ class Forms final : public Registry {
   void add(const char* base, const char* type, const char* signature, AluFn full, AluFn masked,
            Kind kind, int flops) override;
   [[nodiscard]] const Form* find(std::string_view name) const;
-  [[nodiscard]] size_t size() const { return forms_.size(); }
+  [[nodiscard]] const std::unordered_map<std::string, Form>& all() const { return forms_; }
   [[nodiscard]] std::string_view instruction_set() const { return isa_; }
   AddressFn addresses = nullptr;
 
  private:
-  friend const Forms& forms();
   friend Forms make_forms(std::string_view isa);
   std::string isa_;
   std::unordered_map<std::string, Form> forms_;

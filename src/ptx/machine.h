@@ -60,7 +60,7 @@ class Module {
   [[nodiscard]] static Result<Module> parse(std::string_view text);
   [[nodiscard]] const std::vector<Entry>& entries() const;
   // Initialised `.global`/`.const` data with plain (extern "C") names: integers, and raw bytes.
-  // Integers of 32 bits are read as signed.
+  // Integers of 32 bits are read as signed; at most 1 MiB of bytes.
   [[nodiscard]] std::map<std::string, int64_t> integer_constants() const;
   [[nodiscard]] std::optional<std::vector<std::byte>> constant_bytes(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> constant_names() const;

@@ -16,6 +16,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr size_t kMostText = size_t{32} << 20;
+constexpr int64_t kMostConstant = 1 << 20;  // bytes that constant_bytes() gives
 
 bool is_plain_name(std::string_view name) {
   return !name.starts_with("_Z");
@@ -118,8 +119,7 @@ std::optional<std::vector<std::byte>> Module::constant_bytes(const std::string& 
   auto it = state_->parsed.by_name.find(name);
   if (it == state_->parsed.by_name.end()) return std::nullopt;
   const Variable& v = state_->parsed.variables[it->second];
-  if (v.space == Space::shared || v.is_extern || v.bytes() > (int64_t{1} << 26))
-    return std::nullopt;
+  if (v.space == Space::shared || v.is_extern || v.bytes() > kMostConstant) return std::nullopt;
   auto bytes = initial_bytes(v);
   if (!bytes) return std::nullopt;
   return std::move(*bytes);
