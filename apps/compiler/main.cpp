@@ -25,9 +25,10 @@ namespace cutegen::compiler {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kPchHeapBytes = size_t{1} << 30;
+constexpr size_t kPchHeapBytes = size_t{640} << 20;  // CuTe needs 300 MB
 constexpr size_t kMostLogBytes = size_t{256} << 10;
-constexpr int kControl = 3;
+constexpr size_t kMostPtxBytes = size_t{32} << 20;
+constexpr int kControl = 3, kCompilationError = 6;  // NVRTC_ERROR_COMPILATION
 
 struct Options {
   std::string nvrtc;
@@ -160,6 +161,12 @@ class Server {
   }
 
   [[noreturn]] void finish(Request& request, NvrtcOutput& out, const char* how) {
+    if (out.ptx.size() > kMostPtxBytes) {
+      out.status = kCompilationError;
+      out.log = "error: the PTX has " + std::to_string(out.ptx.size()) + " bytes; the limit is " +
+                std::to_string(kMostPtxBytes);
+      out.ptx.clear();
+    }
     Json reply{{"ok", out.status == 0},
                {"how", how},
                {"status", nvrtc_.status_text(out.status)},

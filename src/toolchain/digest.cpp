@@ -55,9 +55,10 @@ std::optional<Diagnostic> header_of(const std::string& line) {
   return d;
 }
 
-// What belongs to a diagnostic is indented.
+// What belongs to a diagnostic is indented, or a note.
 bool starts_another(const std::string& line) {
-  return !line.empty() && line[0] != ' ' && line[0] != '\t';
+  if (line.empty() || line[0] == ' ' || line[0] == '\t') return false;
+  return line.find("): note") == std::string::npos;
 }
 
 // Reads the lines that belong to a diagnostic: the quoted source, the caret, "at line N of FILE".

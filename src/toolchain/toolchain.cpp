@@ -239,8 +239,9 @@ Result<CompileResult> LocalToolchain::judge(const CompileRequest& request,
     out.digest =
         reply.timed_out
             ? fmt::format("{}: error: compiling took longer than {:g} s", request.name, seconds)
-            : fmt::format("{}: error: the compiler crashed on this source ({})", request.name,
-                          reply.died);
+            : fmt::format(
+                  "{}: error: the compiler crashed on this source, or needed more than {} MiB ({})",
+                  request.name, options_.compile_memory_bytes >> 20, reply.died);
     out.log = out.digest;
     return out;
   }
