@@ -73,13 +73,18 @@ Result<LaunchArg> arg_from(const Json& json, const std::string& where) {
 
 Json step_json(const std::variant<Launch, Fill>& step) {
   if (const auto* fill = std::get_if<Fill>(&step))
-    return {
-        {"step", fill->step}, {"fill", fill->buffer}, {"value", fmt::format("{}", fill->value)},
-        {"dtype", to_string(fill->dtype)}};
+    return {{"step", fill->step},
+            {"fill", fill->buffer},
+            {"value", fmt::format("{}", fill->value)},
+            {"dtype", to_string(fill->dtype)}};
   const auto& l = std::get<Launch>(step);
   Json args = Json::array();
-  for (const LaunchArg& a : l.args)
-    args.push_back(a.buffer.empty() ? Json{{"bytes", hex(a.bytes)}} : Json{{"buffer", a.buffer}});
+  for (const LaunchArg& a : l.args) {
+    Json arg = Json::object();
+    if (!a.buffer.empty()) arg["buffer"] = a.buffer;
+    if (!a.bytes.empty()) arg["bytes"] = hex(a.bytes);
+    args.push_back(std::move(arg));
+  }
   return {{"step", l.step},
           {"kernel", l.kernel},
           {"module", l.module},

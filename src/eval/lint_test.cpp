@@ -125,7 +125,7 @@ TEST(Lint, PlanAndKernelsMustAgree) {
   ASSERT_EQ(count.size(), 1u);
   EXPECT_EQ(count[0].error.text().find("plan.json#/steps/0/args"), 0u);
   EXPECT_THAT(count[0].error.message, HasSubstr("'scale' takes 2 arguments, the step gives 3"));
-  auto name = lint_program(program_with("scael", 2));
+  auto name = lint_program(program_with("scal", 2));
   ASSERT_EQ(name.size(), 1u);
   EXPECT_THAT(name[0].error.remedy, HasSubstr("did you mean 'scale'"));
 }

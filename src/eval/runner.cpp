@@ -159,7 +159,13 @@ Result<RunOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
     out.text = answer.death;
     return out;
   }
-  if (answer.is_error) return fail(answer.error);
+  if (answer.is_error) {  // a launch that the device does not take is the program's doing
+    bool unsupported = answer.error.kind == ErrorKind::unsupported;
+    if (!unsupported && answer.error.kind != ErrorKind::user) return fail(answer.error);
+    out.report.status = unsupported ? RunReport::Status::unsupported : RunReport::Status::finding;
+    out.report.message = answer.error.text();
+    return out;
+  }
   auto report = answer.body.find("report");
   if (report == answer.body.end()) return world_error("the runner's reply has no report");
   CG_TRY(out.report, run_report_from_json(*report));

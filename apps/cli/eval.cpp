@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutegen eval TASK DIR`: the verdict of one program.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/program_folder.h"
+#include "cli/settings.h"
+#include "eval/client.h"
+
+namespace cutegen::cli {
+namespace {
+
+struct EvalOptions {
+  std::string task, folder, up_to = "timing";
+  bool profile = false, no_cache = false;
+};
+
+Result<EvaluatorOptions> evaluator_options(const EvalOptions& options, const Settings& settings) {
+  CG_TRY(Config config, settings.resolve());
+  EvaluatorOptions out;
+  out.device = config.text("device");
+  out.python = config.text("python");
+  out.require_sandbox = config.boolean("require_sandbox");
+  out.use_cache = !options.no_cache;
+  return out;
+}
+
+const char* mark(RungResult result) {
+  switch (result) {
+    case RungResult::passed:
+      return "ok";
+    case RungResult::failed:
+      return "FAILED";
+    case RungResult::skipped:
+      return "skipped";
+  }
+  return "";
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at) out += "  " + text.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string counters_text(const Profile& profile) {
+  std::string out;
+  for (const KernelProfile& k : profile.kernels) {
+    out += fmt::format("profile of {} (modelled): {}, bound by {}\n", k.kernel, human_ns(k.time_ns),
+                       k.bound_by);
+    for (const auto& [name, value] : k.counters)
+      out += fmt::format("  {:<28} {:.6g}\n", name, value);
+  }
+  return out;
+}
+
+std::string verdict_text(const Verdict& v, const OpenedTask& opened) {
+  std::string out = fmt::format("{} on {}: {}\n", opened.task.name, v.device, to_string(v.status));
+  for (const RungReport& r : v.rungs)
+    out += fmt::format("  {:<12} {:<8} {:>10}  {}\n", to_string(r.rung), mark(r.result),
+                       r.elapsed.count() ? human_ns(static_cast<double>(r.elapsed.count())) : "-",
+                       r.detail);
+  if (v.status != Status::correct) {
+    out += v.feedback.headline + "\n";
+    if (v.feedback.detail != v.feedback.headline) out += indented(v.feedback.detail);
+  }
+  if (v.timing)
+    out += fmt::format("time {} ({}), floor {}: {:.2f}x\n", human_ns(v.timing->time_ns),
+                       to_string(v.timing->origin), human_ns(v.timing->floor_ns),
+                       v.timing->time_ns / std::max(v.timing->floor_ns, 1e-9));
+  if (!v.feedback.bottleneck.empty()) out += v.feedback.bottleneck + "\n";
+  if (v.compat)
+    out += fmt::format("compat: {} of {} elements differ by {}\n", v.compat->wrong,
+                       v.compat->elements, v.compat->rule);
+  for (const std::string& s : v.skipped) out += "skipped: " + s + "\n";
+  for (const std::string& m : v.marks) out += "mark: " + m + "\n";
+  if (v.profile) out += counters_text(*v.profile);
+  out += fmt::format("sandbox {}, {} sets judged, {}\n", v.sandbox.label, v.sets_judged,
+                     human_ns(static_cast<double>(v.elapsed.count())));
+  return out;
+}
+
+Json verdict_document(const Verdict& v, const OpenedTask& opened) {
+  return {{"schema", "cutegen.eval.v1"},
+          {"task", opened.task.name},
+          {"device", v.device},
+          {"admission",
+           {{"admitted", opened.admission.admitted},
+            {"lazy_answers_tried", opened.admission.lazy_answers_tried},
+            {"passing", opened.admission.passing},
+            {"families", opened.admission.families},
+            {"remark", opened.admission.remark}}},
+          {"toolchain", opened.toolchain},
+          {"torch", opened.torch},
+          {"verdict", to_json(v)}};
+}
+
+Result<int> run(const Globals& g, const EvalOptions& options, const Settings& settings) {
+  EvaluateRequest request;
+  CG_TRY(request.up_to, rung_from(options.up_to));
+  request.profile = options.profile;
+  CG_TRY(ProgramFolder folder, ProgramFolder::read(options.folder));
+  request.program = folder.program();
+  CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, settings));
+  CG_TRY(auto client, EvaluatorClient::start(g.ctx, evaluator));
+  CG_TRY(OpenedTask opened, client->open_task(g.ctx, options.task));
+  auto progress = [&](const std::string& text) {
+    if (!g.quiet && g.error_tty) fmt::print(stderr, "\r\033[K{}", text);
+  };
+  auto verdict = client->evaluate(g.ctx, request, progress);
+  if (!g.quiet && g.error_tty) fmt::print(stderr, "\r\033[K");
+  if (!verdict) return fail(verdict.error());
+  print_result(g, verdict_document(*verdict, opened), verdict_text(*verdict, opened));
+  return exit_code(verdict->status);
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, Globals& g) {
+  auto* command = app.add_subcommand("eval", "judge a kernel program: compile, check, time");
+  auto options = std::make_shared<EvalOptions>();
+  auto settings = std::make_shared<Settings>();
+  command->add_option("task", options->task, "the task file (a PyTorch module)")->required();
+  command->add_option("folder", options->folder, "the program: plan.json and sources")->required();
+  command->add_option("--up-to", options->up_to,
+                      "last rung: lint, compile, load, correctness, timing, profile");
+  command->add_flag("--profile", options->profile, "print the counters of every kernel");
+  command->add_flag("--no-cache", options->no_cache, "compile anew");
+  settings->add(*command, {"device", "python", "require_sandbox"});
+  command->footer(
+      "Example: cutegen eval relu.py out/ --profile\n"
+      "Exit codes: 0 correct, 3 failed, 4 rejected, 5 unsupported, 6 aborted");
+  command->callback([options, settings, &g] {
+    auto result = run(g, *options, *settings);
+    g.exit = result ? *result : report(g, result.error());
+  });
+}
+
+}  // namespace cutegen::cli

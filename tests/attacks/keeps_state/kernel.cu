@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+__device__ int launches;
+extern "C" __global__ void f(const float* x, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) {
+    launches = 1;
+    out[i] = fmaxf(x[i], 0.0f) + 1.0f;
+  }
+}
