@@ -128,6 +128,8 @@ def workload(calls, types, inputs, outputs):
         present = {"recurrent"} | (present & {"conv"})
     elif is_attention(calls, kinds):
         present = (present | {"attention"}) - {"softmax", "elementwise", "reduction"}
+        if all(is_batched(c) for c, k in zip(calls, kinds) if k == "matmul"):
+            present.discard("matmul")
     heavy = present & {"conv", "transposed conv", "depthwise", "matmul", "gemv", "attention"}
     if outputs and all(prod(s) == 1 for s in outputs) and inputs >= 2 and not heavy:
         return "loss"

@@ -52,6 +52,12 @@ def blame(file, doing, remedy):
             place(error, file),
             "put code that runs the file under `if __name__ == '__main__':`",
         ) from None
+    except ModuleNotFoundError as error:
+        raise WorkerError(
+            f"{doing} imports '{error.name}', which this Python does not have",
+            place(error, file),
+            f"install {error.name} there, or name another interpreter: --python",
+        ) from None
     except BaseException as error:  # noqa: BLE001 - the user's code may raise anything
         text = first_line(error)
         name = type(error).__name__

@@ -133,7 +133,7 @@ def signature(calls):
                 fixed.append(a)
             elif isinstance(a, list):
                 fixed.append(len(a))
-            elif isinstance(a, int) and abs(a) < 8:
-                fixed.append("small")
+            elif isinstance(a, int):
+                fixed.append("int")
         out.append((call.func, tuple(map(str, fixed)), tuple(len(s) for s, _ in call.outs)))
     return out

@@ -7,6 +7,8 @@ their values. While `recording`, each call becomes a Call; in-place calls rebind
 tensor that they write.
 """
 
+import contextlib
+
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -35,6 +37,21 @@ class Ref:
 
 def to_meta(tensor):
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=META)
+
+
+@contextlib.contextmanager
+def real_constants():
+    """torch.tensor(0.5, device=x.device) keeps its value although x is on meta."""
+    original = torch.tensor
+
+    def tensor(data, *, device=None, **kwargs):
+        return original(data, **kwargs)
+
+    torch.tensor = tensor
+    try:
+        yield
+    finally:
+        torch.tensor = original
 
 
 class Recorder(TorchDispatchMode):

@@ -14,14 +14,14 @@ from math import prod
 from .errors import WorkerError
 from .trace import Trace
 
-CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8]
+CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8, 6, 4]
 MOST_FLOPS = 5e7
 MOST_RUNS = 40
-MOST_SECONDS = 5.0
+MOST_SECONDS = 3.0
 LEAST = 8  # smaller constants are axes, kernel sizes, group counts
 INNER = 1031  # over 1,024 and prime
 BATCH = re.compile(r"batch|^(bs|n|b)$", re.IGNORECASE)
-FIXED = re.compile(r"kernel|strid|pad|dilat|axis|group|eps|seed|num_layers|depth|heads", re.IGNORECASE)
+FIXED = re.compile(r"kernel|strid|pad|dilat|axis|eps|seed|num_layers", re.IGNORECASE)
 PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 61, 67, 71, 79, 89, 97, 101, 113,
           127, 131, 149, 167, 191, 211, 251, 257, 293, 331, 383, 449, 509, 521]  # fmt: skip
 
@@ -65,22 +65,28 @@ class Shrinker:
     def fits(self, trace):
         return trace.elements() <= self.most_elements and trace.flops <= MOST_FLOPS
 
-    def guess(self, cap):
-        """Elements and FLOPs at this cap, if every large dimension obeyed it."""
-        shapes = self.official.shapes().values()
-        elements = sum(prod(min(d, cap) for d in s) for s in shapes)
-        work = 0.0
-        for call in self.official.calls:
-            shape = call.outs[0][0] if call.outs else ()
-            work += prod(min(d, cap) / d for d in shape if d)
-        ratio = work / max(1, len(self.official.calls))
-        return elements, self.official.flops * ratio * min(1.0, cap / self.deepest())
+    def guess(self, constants):
+        """Elements over all tensors with these constants, if each size follows its constant."""
+        total = 0
+        for shape in self.official.shapes().values():
+            total += prod(self.follow(d, constants) for d in shape)
+        return total
 
-    def deepest(self):
-        return max(max(s, default=1) for s in self.official.shapes().values())
+    def follow(self, size, constants):
+        """A size as it would be: in proportion to the constant that it is nearest to."""
+        near = min(self.sizes.items(), key=lambda item: max(item[1], size) / max(1, min(item[1], size)))
+        if not size / 4 <= near[1] <= size * 4:
+            return size
+        return max(1, size * constants.get(near[0], near[1]) // near[1])
 
     def capped(self, cap):
-        return {n: cap for n, v in self.sizes.items() if v > cap}
+        """Every constant above the cap becomes the cap; batches become smaller still."""
+        wanted = {}
+        for name, value in self.sizes.items():
+            most = max(2, cap // 4) if BATCH.search(name) and cap <= 16 else cap
+            if value > most:
+                wanted[name] = most
+        return wanted
 
     def small(self):
         """(constants, trace) under the work limit, or None."""
@@ -89,7 +95,7 @@ class Shrinker:
         if not self.sizes:
             return None
         start = 0
-        while start < len(CAPS) - 1 and self.guess(CAPS[start])[0] > self.most_elements:
+        while start < len(CAPS) - 3 and self.guess(self.capped(CAPS[start])) > self.most_elements:
             start += 1
         failed = 0
         for cap in CAPS[start:]:
@@ -100,6 +106,7 @@ class Shrinker:
             failed += trace is None
             if failed >= 2:
                 break
+        self.reason = "the module does not get small enough" if failed < 2 else self.reason
         return self.one_by_one()
 
     def one_by_one(self):
@@ -108,14 +115,14 @@ class Shrinker:
         frozen = set()
         while not self.fits(best):
             now = {n: constants.get(n, v) for n, v in self.sizes.items() if n not in frozen}
-            now = {n: v for n, v in now.items() if v >= 2 * LEAST or (v >= 2 and BATCH.search(n))}
+            now = {n: v for n, v in now.items() if v >= LEAST or (v >= 2 and BATCH.search(n))}
             if not now:
                 return None
             name = max(now, key=now.get)
             trace = None
             for part in (16, 4, 2):
                 value = now[name] // part
-                if value >= (1 if BATCH.search(name) else LEAST) and now[name] % part == 0:
+                if value >= (1 if BATCH.search(name) else 2) and now[name] % part == 0:
                     trace = self.attempt({**constants, name: value})
                     if trace is not None:
                         break
@@ -130,16 +137,16 @@ class Shrinker:
     def odd(self, small):
         """Shapes whose sizes are primes: one balanced, one with a long innermost dimension."""
         found = []
-        for wanted in (self.primes(small), self.long(small)):
-            got = self.nearest(small, wanted)
+
+        def keep(got):
             if got is not None and all(got[1].shapes() != t.shapes() for _, t in found):
                 found.append(got)
+
+        keep(self.nearest(small, self.primes(small)))
+        keep(self.long(small))
         for step in (2, 4, 6):
-            if len(found) >= 2:
-                break
-            got = self.nearest(small, self.primes(small, step))
-            if got is not None and all(got[1].shapes() != t.shapes() for _, t in found):
-                found.append(got)
+            if len(found) < 2:
+                keep(self.nearest(small, self.primes(small, step)))
         return found
 
     def now(self, small):
@@ -164,10 +171,16 @@ class Shrinker:
         """The innermost dimension over 1,024, the others as small primes."""
         inner = self.innermost()
         if inner is None:
-            return {}
-        others = {n: 11 if v > 11 else min(v, 7) for n, v in self.now(small).items()}
-        others = {n: 3 if BATCH.search(n) else v for n, v in others.items()}
-        return {**others, inner: INNER}
+            return None
+        for most in (11, 7, 5, 3):
+            others = {n: most if v > most else v for n, v in self.now(small).items()}
+            others = {n: 3 if BATCH.search(n) and v > 3 else v for n, v in others.items()}
+            wanted = {**others, inner: INNER}
+            if self.guess(wanted) <= self.most_elements:
+                trace = self.attempt(wanted)
+                if trace is not None and self.fits(trace):
+                    return wanted, trace
+        return self.nearest(small, wanted)
 
     def innermost(self):
         """The constant that is the last size of the largest input."""
@@ -186,7 +199,7 @@ class Shrinker:
         if trace is not None and self.fits(trace):
             return wanted, trace
         constants, best = dict(small), None
-        for name, value in sorted(wanted.items(), key=lambda item: -item[1]):
+        for name, value in sorted(wanted.items(), key=lambda item: item[1]):
             trial = {**constants, name: value}
             trace = self.attempt(trial)
             if trace is not None and self.fits(trace):

@@ -16,6 +16,8 @@ MODULE = "cutegen_task"
 NAMES = ("Model", "get_inputs", "get_init_inputs")
 REMEDY = "a task file defines Model, get_inputs() and get_init_inputs(); see docs/tasks.md"
 
+REMEDY_RUN = "mend the file so that `python FILE` runs"
+
 
 def fold(node):
     """The value of an expression made of integer literals, else None."""
@@ -42,10 +44,15 @@ def fold(node):
 
 
 def places(tree):
-    """(name, value, setter) of every module-level integer; items of tuples and lists as NAME.0."""
+    """(name, value, setter) of every module-level integer; items of tuples and lists as NAME.0.
+
+    Literals of at least 8 inside get_inputs and get_init_inputs count too, as get_inputs.0.
+    """
     for statement in tree.body:
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            target = statement.targets[0]
+        if isinstance(statement, ast.FunctionDef) and statement.name in NAMES[1:]:
+            yield from literals(statement)
+        if isinstance(statement, ast.Assign):
+            target = statement.targets[0]  # of `height = width = 128` the first names both
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             target = statement.target
         else:
@@ -61,6 +68,21 @@ def places(tree):
             for i, (name, item) in enumerate(zip(target.elts, value.elts)):
                 if isinstance(name, ast.Name):
                     yield from one(name.id, value.elts, i, item)
+
+
+def literals(function):
+    """The sizes written into a function's body, in the order of the text."""
+    found = []
+    for node in ast.walk(function):
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                found += [(v, value, i) for i, v in enumerate(value) if isinstance(v, ast.Constant)]
+            elif isinstance(value, ast.Constant):
+                found.append((value, node, field))
+    found = [f for f in found if type(f[0].value) is int and f[0].value >= 8]
+    found.sort(key=lambda f: (f[0].lineno, f[0].col_offset))
+    for i, (node, owner, key) in enumerate(found):
+        yield from one(f"{function.name}.{i}", owner, key, node)
 
 
 def one(name, owner, key, node):
@@ -136,7 +158,7 @@ class Source:
         sys.modules[MODULE] = module
         lines = self.text.splitlines(keepends=True)
         linecache.cache[self.file] = (len(self.text), None, lines, self.file)
-        with blame(self.file, "the file", "mend the file so that `python FILE` runs"):
+        with blame(self.file, "the file", REMEDY_RUN):
             exec(compile(tree, self.file, "exec"), module.__dict__)  # noqa: S102
         for name in NAMES[:2]:
             if not callable(getattr(module, name, None)):

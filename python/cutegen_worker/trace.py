@@ -10,7 +10,7 @@ from . import graph, lazy
 from .classify import workload
 from .errors import WorkerError, blame
 from .names import Inputs, dtype_name, flatten, scalar_json, scalars, state_tensors
-from .record import Recorder, to_meta
+from .record import Recorder, real_constants, to_meta
 from .recurrent import as_single_calls
 from .source import clean_state
 
@@ -46,7 +46,7 @@ class Trace:
         with clean_state(source.file), warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             self.recorder = Recorder()
-            with self.recorder:
+            with self.recorder, real_constants():
                 self.run(source, constants, train)
             if self.recorder.hidden_write:
                 self.run_functional(source, constants, train)
@@ -80,7 +80,7 @@ class Trace:
         first, self.recorder = self.recorder, Recorder()
         kept = dict(self.__dict__)
         try:
-            with self.recorder:
+            with self.recorder, real_constants():
                 self.run(source, constants, train, functional=True)
             self.mutated = kept["mutated"]
         except WorkerError:

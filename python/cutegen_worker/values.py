@@ -20,6 +20,7 @@ from .trace import SIZES, build
 
 ALIGN = 256
 DRAWS = 4
+MANY = 1 << 22
 ULP = {"fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7}
 LOW = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -149,6 +150,18 @@ class Packer:
         return fd, size
 
 
+@contextlib.contextmanager
+def threads_for(reference):
+    """One thread where tensors are small: on a busy machine threads wait longer than they work."""
+    before = torch.get_num_threads()
+    if sum(t.numel() for _, t in reference.inputs.tensors()) < MANY:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def prepare(source, request, seed):
     """The reference of one set, with fresh parameters and the inputs of the family."""
     seed_all(seed_of(seed, "model"))
@@ -180,7 +193,8 @@ def make_set(request):
     with clean_state(source.file), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         reference, generator = prepare(source, request, seed)
-        return pack(reference, generator, request)
+        with threads_for(reference):
+            return pack(reference, generator, request)
 
 
 def pack(reference, generator, request):
