@@ -11,16 +11,6 @@
 #include "cli/interrupt.h"
 
 namespace cutegen::cli {
-// Weak until every command is in: the program links without those that are not.
-[[gnu::weak]] void add_describe(CLI::App&, Globals&);
-[[gnu::weak]] void add_optimize(CLI::App&, Globals&);
-[[gnu::weak]] void add_resume(CLI::App&, Globals&);
-[[gnu::weak]] void add_runs(CLI::App&, Globals&);
-[[gnu::weak]] void add_show(CLI::App&, Globals&);
-[[gnu::weak]] void add_report(CLI::App&, Globals&);
-[[gnu::weak]] void add_eval(CLI::App&, Globals&);
-[[gnu::weak]] void add_check(CLI::App&, Globals&);
-[[gnu::weak]] void add_new(CLI::App&, Globals&);
 namespace {
 
 constexpr const char* kVersion = CUTEGEN_VERSION;
@@ -41,7 +31,7 @@ void declare(CLI::App& app, Globals& g) {
   app.require_subcommand(1);
   for (auto* add : {add_describe, add_optimize, add_resume, add_runs, add_show, add_report,
                     add_eval, add_check, add_new, add_doctor})
-    if (add) add(app, g);
+    add(app, g);
   // The common flags are accepted after the command as well, where people write them.
   for (CLI::App* command : app.get_subcommands({})) {
     if (!command->get_option_no_throw("--json"))
