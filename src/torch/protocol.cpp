@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 namespace cutegen {
 namespace {
@@ -121,6 +122,22 @@ Result<TaskFiles> read_task_files(const fs::path& file) {
     CG_TRY(out.side, read_text(side, kMostSide));
   }
   return out;
+}
+
+bool imports_neighbour(const std::string& source, const fs::path& folder) {
+  std::error_code error;
+  for (const std::string& raw : split(source, '\n')) {
+    std::string_view line = trim(raw);
+    size_t skip = line.starts_with("import ") ? 7 : line.starts_with("from ") ? 5 : 0;
+    if (skip == 0) continue;
+    line.remove_prefix(skip);
+    std::string name(
+        trim(line.substr(0, line.find_first_of(" .,;#", line.find_first_not_of(' ')))));
+    if (name.empty()) continue;
+    if (fs::exists(folder / (name + ".py"), error) || fs::is_directory(folder / name, error))
+      return true;
+  }
+  return false;
 }
 
 Json describe_request(const TaskFiles& files, const DescribeOptions& options) {

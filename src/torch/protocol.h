@@ -24,6 +24,9 @@ struct TaskFiles {
 
 // Refuses missing, empty and binary files.
 [[nodiscard]] Result<TaskFiles> read_task_files(const std::filesystem::path& file);
+// True if the source imports a module or package that lies in `folder`.
+[[nodiscard]] bool imports_neighbour(const std::string& source,
+                                     const std::filesystem::path& folder);
 [[nodiscard]] Json describe_request(const TaskFiles& files, const DescribeOptions& options);
 [[nodiscard]] Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
                                uint64_t seed);

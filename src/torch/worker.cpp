@@ -167,9 +167,10 @@ Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const 
 Result<Task> Worker::describe(const Context& ctx, const fs::path& file,
                               const DescribeOptions& options) {
   CG_TRY(TaskFiles files, read_task_files(file));
-  if (std::string folder = fs::absolute(file).parent_path().string();
-      folder != folder_ && folder.starts_with("/tmp"))  // hidden by the mount view
-  {
+  // The mount view hides /tmp; a file there that imports its neighbours needs a child that sees
+  // them.
+  std::string folder = fs::absolute(file).parent_path().string();
+  if (folder != folder_ && folder.starts_with("/tmp") && imports_neighbour(files.source, folder)) {
     stop();
     folder_ = folder;
   }

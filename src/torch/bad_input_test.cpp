@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bad task files: each gets a one-line cause, the place and the remedy, and harms no later file.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "torch/test_worker.h"
+
+namespace cutegen {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// A task whose function or class `what` is replaced.
+std::string with(const std::string& what, const std::string& body) {
+  return kBody + ("\n" + what + "\n" + body + "\n");
+}
+
+std::string forward(const std::string& body) {
+  return with("class Model(nn.Module):", "    def forward(self, x):\n        " + body);
+}
+
+std::string inputs(const std::string& body) {
+  return with("def get_inputs():", "    " + body);
+}
+
+Error error_of(TorchWorker& worker, const std::filesystem::path& file) {
+  auto task = worker.describe(Context(), file, {});
+  EXPECT_FALSE(task) << "described " << file;
+  return task ? Error{} : task.error();
+}
+
+Error error_of(const std::string& source, const std::string& side = {}) {
+  TaskFile file("bad", source, side);
+  return error_of(test_worker(), file.path());
+}
+
+// All that every message must have.
+void expect_user_error(const Error& e, const std::string& message,
+                       const std::string& where = "bad") {
+  EXPECT_EQ(e.kind, ErrorKind::user) << e.text();
+  EXPECT_THAT(e.message, HasSubstr(message));
+  EXPECT_THAT(e.message, Not(HasSubstr("\n")));
+  EXPECT_THAT(e.where, HasSubstr(where));
+  EXPECT_FALSE(e.remedy.empty()) << e.text();
+}
+
+TEST(BadTask, MissingFile) {
+  expect_user_error(error_of(test_worker(), "/no/such/bad.py"), "");
+}
+
+TEST(BadTask, Folder) {
+  TaskFile file("bad", kBody);
+  expect_user_error(error_of(test_worker(), file.folder()), "", "cutegen_task_");
+}
+
+TEST(BadTask, EmptyFile) {
+  expect_user_error(error_of(" \n"), "empty");
+}
+
+TEST(BadTask, BinaryFile) {
+  expect_user_error(error_of(std::string("\x7f"
+                                         "ELF\0\1\2",
+                                         7)),
+                    "not UTF-8 text");
+  expect_user_error(error_of("x = '\xff\xfe'\n"), "not UTF-8 text");
+}
+
+TEST(BadTask, UnparsableFile) {
+  expect_user_error(error_of("import torch\nclass Model(:\n"), "does not parse", "bad.py:2:");
+}
+
+TEST(BadTask, NoModel) {
+  expect_user_error(error_of("def get_inputs():\n    return []\n"), "no Model");
+  expect_user_error(error_of("import torch\nclass Model(torch.nn.Module):\n    pass\n"),
+                    "no get_inputs");
+  expect_user_error(error_of(std::string(kBody) + "\nModel = 3\n"), "no Model");
+  expect_user_error(error_of(std::string(kBody) + "\nclass Model:\n    pass\n"),
+                    "no torch.nn.Module");
+}
+
+TEST(BadTask, RaisesNamesTheLine) {
+  Error e = error_of(forward("raise ValueError('seven\\nlines')"));
+  expect_user_error(e, "forward() raises ValueError: seven", "bad.py:19");
+  expect_user_error(
+      error_of(with("class Model(nn.Module):",
+                    "    def __init__(self):\n        super().__init__()\n        1/0")),
+      "Model() raises ZeroDivisionError", "bad.py:");
+  expect_user_error(error_of("import no_such_module_at_all\n" + std::string(kBody)),
+                    "no_such_module_at_all", "bad.py:1");
+}
+
+TEST(BadTask, ExitsThroughSys) {
+  expect_user_error(error_of("import sys\nsys.exit(0)\n" + std::string(kBody)), "sys.exit",
+                    "bad.py:2");
+}
+
+TEST(BadTask, InputsThatAreNoTensors) {
+  expect_user_error(error_of(inputs("return [object()]")), "not a tensor");
+  expect_user_error(error_of(inputs("return 'abc'")), "not a list");
+  expect_user_error(error_of(inputs("return torch.ones(3)")), "not a list");
+  expect_user_error(error_of(inputs("return [1.5]")), "no tensor");
+  expect_user_error(error_of(inputs("return [torch.ones(3, dtype=torch.complex64)]")), "dtype");
+}
+
+TEST(BadTask, OutputsThatAreNoTensors) {
+  expect_user_error(error_of(forward("return 3")), "returns no tensor");
+}
+
+TEST(BadTask, ShapesThatDoNotFit) {
+  expect_user_error(error_of(forward("return x @ torch.ones(7, 3)")), "forward() raises",
+                    "bad.py:19");
+}
+
+TEST(BadTask, ShapesThatOverflow) {
+  expect_user_error(error_of(inputs("return [torch.rand(1 << 40, 1 << 40)]")),
+                    "get_inputs() raises", "bad.py:");
+  expect_user_error(error_of(inputs("return [torch.rand(-3)]")), "get_inputs() raises", "bad.py:");
+}
+
+TEST(BadTask, ValuesOfTensors) {
+  expect_user_error(error_of(forward("return x * x.max().item()")), "values of tensors",
+                    "bad.py:19");
+  expect_user_error(error_of(forward("return x if x.sum() > 0 else -x")), "values of tensors");
+}
+
+TEST(BadTask, HugePythonAllocation) {
+  expect_user_error(error_of(inputs("y = bytearray(1 << 46); return [torch.ones(3)]")), "memory",
+                    "bad.py:");
+}
+
+TEST(BadTask, DeepRecursion) {
+  expect_user_error(error_of(forward("return self.forward(x)")), "RecursionError");
+}
+
+TEST(BadTask, KillsTheWorker) {
+  Error e = error_of("import os\nos._exit(7)\n" + std::string(kBody));
+  expect_user_error(e, "ends the worker process");
+  EXPECT_THAT(e.message, HasSubstr("7"));
+  EXPECT_TRUE(test_worker().describe(Context(), shipped("relu.py"), {}));
+}
+
+TEST(BadTask, NeverReturns) {
+  TorchWorkerOptions options = test_options();
+  options.call_timeout = std::chrono::seconds(2);
+  auto worker = TorchWorker::open(options);
+  ASSERT_TRUE(worker) << worker.error().text();
+  TaskFile file("bad", "while True:\n    pass\n" + std::string(kBody));
+  expect_user_error(error_of(**worker, file.path()), "does not finish");
+}
+
+TEST(BadTask, ForksLeaveNothingBehind) {
+  TaskFile file("bad",
+                "import os, time\nif os.fork() == 0:\n    time.sleep(0)\n" + std::string(kBody));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  EXPECT_TRUE(task) << task.error().text();
+  EXPECT_TRUE(test_worker().describe(Context(), shipped("relu.py"), {}));
+}
+
+TEST(BadTask, NeighboursCanBeImported) {
+  TaskFile file("good", "import neighbour_of_test\n" + std::string(kBody));
+  ASSERT_TRUE(write_file(file.folder() / "neighbour_of_test.py", "N = 3\n"));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  EXPECT_TRUE(task) << task.error().text();
+}
+
+TEST(BadTask, HasNoNetwork) {
+  Error e = error_of("import socket\nsocket.create_connection(('127.0.0.1', 9), 1)\n" +
+                     std::string(kBody));
+  expect_user_error(e, "the file raises", "bad.py:2");
+}
+
+TEST(BadTask, CallerThatStopsWaiting) {
+  std::stop_source stop;
+  stop.request_stop();
+  auto task = test_worker().describe(Context(stop.get_token()), shipped("relu.py"), {});
+  ASSERT_FALSE(task);
+  EXPECT_EQ(task.error().kind, ErrorKind::cancelled);
+}
+
+TEST(SideFile, SetsWhatTheTaskFileCannotSay) {
+  TaskFile file("good", kBody, R"(
+math_mode = "bf16"
+mode = "train"
+tolerance = 2.5
+baseline = "eager"
+
+[[shapes]]
+name = "thin"
+weight = 3
+constants = { rows = 3 }
+)");
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_EQ(task->math_mode, MathMode::bf16);
+  EXPECT_TRUE(task->train_mode);
+  EXPECT_EQ(task->tolerance, 2.5);
+  EXPECT_EQ(task->baseline, "eager");
+  ASSERT_EQ(task->shapes.back().name, "thin");
+  EXPECT_EQ(task->shapes.back().weight, 3);
+  EXPECT_EQ(task->shapes.back().tensors.at("x"), (Shape{3, 32}));
+  auto plain = TaskFile("good", kBody);
+  EXPECT_NE(test_worker().describe(Context(), plain.path(), {})->id, task->id);
+}
+
+TEST(SideFile, RefusesWhatItDoesNotKnow) {
+  Error e = error_of(kBody, "mode = \"eval\"\ntolerence = 2\n");
+  expect_user_error(e, "unknown key 'tolerence'", "bad.toml:2");
+  EXPECT_EQ(e.remedy, "did you mean 'tolerance'?");
+  expect_user_error(error_of(kBody, "math_mode = \"fp8\"\n"), "fp8", "bad.toml:1");
+  expect_user_error(error_of(kBody, "[strides]\nx = [1, 2]\n"), "reserved", "bad.toml:1");
+  expect_user_error(error_of(kBody, "mode = \n"), "does not parse", "bad.toml:1");
+  expect_user_error(error_of(kBody, "mode = 3\n"), "wrong type", "bad.toml:1");
+  expect_user_error(error_of(kBody, "mutated = [\"y\"]\n"), "no tensor: 'y'", "bad.toml:1");
+  expect_user_error(error_of(kBody, "[[shapes]]\nconstants = {row = 3}\n"), "'row'", "bad.py");
+  expect_user_error(error_of(kBody, "[[shapes]]\nconstants = {rows = -3}\n"), "positive",
+                    "bad.toml");
+}
+
+}  // namespace
+}  // namespace cutegen
