@@ -69,6 +69,7 @@ Cta::Cta(Job& job)
       fill(w, c.offset, c.size, value);
     }
   }
+  set_specials();
 }
 
 void Cta::fill(Warp& w, int32_t offset, int size, uint64_t value) {
@@ -77,12 +78,16 @@ void Cta::fill(Warp& w, int32_t offset, int size, uint64_t value) {
     std::memcpy(r, &value, 4);
     return;
   }
+  if (size == 4) {
+    std::fill_n(reinterpret_cast<uint32_t*>(r), 32, uint32_t(value));
+    return;
+  }
   for (int lane = 0; lane < 32; ++lane) std::memcpy(r + lane * size, &value, size_t(size));
 }
 
-void Cta::set_specials(int64_t linear) {
+// Special registers that are the same for every CTA of the launch.
+void Cta::set_specials() {
   const auto &g = job_.config.grid, &b = job_.config.block;
-  at_ = {linear % g[0], linear / g[0] % g[1], linear / (g[0] * g[1])};
   for (const SpecialSlot& s : job_.program.specials) {
     const int which = int(s.which);
     for (Warp& w : warps_) {
@@ -97,7 +102,7 @@ void Cta::set_specials(int64_t linear) {
       } else if (which <= int(Special::ntid_z)) {
         same(uint64_t(b[size_t(which - int(Special::ntid_x))]));
       } else if (which <= int(Special::ctaid_z)) {
-        same(uint64_t(at_[size_t(which - int(Special::ctaid_x))]));
+        continue;  // begin()
       } else if (which <= int(Special::nctaid_z)) {
         same(uint64_t(g[size_t(which - int(Special::nctaid_x))]));
       } else if (s.which == Special::warpid) {
@@ -119,7 +124,13 @@ void Cta::set_specials(int64_t linear) {
 
 void Cta::begin(int64_t linear) {
   linear_ = linear;
-  set_specials(linear);
+  const auto& g = job_.config.grid;
+  at_ = {linear % g[0], linear / g[0] % g[1], linear / (g[0] * g[1])};
+  for (const SpecialSlot& s : job_.program.specials) {
+    const int axis = int(s.which) - int(Special::ctaid_x);
+    if (axis < 0 || axis > 2) continue;
+    for (Warp& w : warps_) fill(w, s.offset, 4, uint64_t(at_[size_t(axis)]));
+  }
   for (Warp& w : warps_) {
     const int64_t threads = std::min<int64_t>(32, block_threads_ - w.index * 32);
     w.alive = threads == 32 ? ~0u : (1u << threads) - 1;

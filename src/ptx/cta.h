@@ -72,7 +72,7 @@ class Cta {
 
  private:
   enum class Step { yield, barrier, done, failed };
-  void set_specials(int64_t linear);
+  void set_specials();
   void fill(Warp& w, int32_t offset, int size, uint64_t value);
   void begin(int64_t linear);
   LaunchStatus check_limits();
@@ -95,6 +95,7 @@ class Cta {
 
   // memory_ops.cpp
   bool access(Warp& w, const Inst& in, uint32_t mask);
+  bool parameter(Warp& w, const Inst& in);
   bool access_at(Warp& w, const Inst& in, uint32_t mask, Space space, const AddressSummary& s,
                  uint64_t* at);
   bool mixed(Warp& w, const Inst& in, uint32_t mask, uint64_t* at);

@@ -77,7 +77,7 @@ Result<void> Decoder::address(const Operand& o, Inst& in) {
   if (o.kind != Operand::Kind::address || !o.items.empty()) return wrong("an address is expected");
   in.imm = o.value;
   if (!o.has_base) {
-    in.a = constant(0, 8).offset;
+    in.a = constant(0, 8).offset, in.constant_address = true;
     return {};
   }
   if (auto slot = find_register(o.text)) {
@@ -86,7 +86,7 @@ Result<void> Decoder::address(const Operand& o, Inst& in) {
     return {};
   }
   CG_TRY(Slot slot, symbol(o.text, 0, 8, in.space == Space::generic));
-  in.a = slot.offset;
+  in.a = slot.offset, in.constant_address = true;
   return {};
 }
 

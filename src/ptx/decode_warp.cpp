@@ -11,17 +11,9 @@ Result<void> Decoder::shuffle(const Statement& s, const Modifiers& m) {
   Inst in;
   in.op = Op::shuffle, in.kind = Kind::shuffle;
   const bool known = m.parts.size() == 4 && m.parts[1] == "sync" && m.type() == "b32";
-  const std::string_view mode = known ? m.parts[2] : "";
-  if (mode == "up")
-    in.sub = kShuffleUp;
-  else if (mode == "down")
-    in.sub = kShuffleDown;
-  else if (mode == "bfly")
-    in.sub = kShuffleButterfly;
-  else if (mode == "idx")
-    in.sub = kShuffleIndex;
-  else
-    return unsupported(sanitize(s.opcode, 80));
+  const Form* form = known ? forms().find("shfl." + std::string(m.parts[2]) + ".b32") : nullptr;
+  if (!form) return unsupported(sanitize(s.opcode, 80));
+  in.masked = form->masked;
   CG_CHECK(count(s, 5, 5));
   CG_TRY(Slot a, source(s.operands[1], 4, "b32"));
   CG_TRY(Slot b, source(s.operands[2], 4, "b32"));

@@ -83,8 +83,9 @@ struct Inst {
   uint8_t size = 0;      // bytes of one element in memory
   uint8_t reg_size = 0;  // bytes of a lane in the register
   uint8_t vec = 1;
-  bool sign = false;         // sign-extend a load
-  bool wide_address = true;  // the address register has 64 bits
+  bool sign = false;              // sign-extend a load
+  bool wide_address = true;       // the address register has 64 bits
+  bool constant_address = false;  // all lanes have the same, known from the text
   bool guard_negated = false;
   bool aligned = false;  // a barrier that needs the whole warp
 };

@@ -165,6 +165,8 @@ const char* space_name(Space space) {
 }  // namespace
 
 bool Cta::access(Warp& w, const Inst& in, uint32_t mask) {
+  if (in.constant_address && in.space == Space::param && mask == ~0u && parameter(w, in))
+    return true;
   alignas(64) uint64_t at[32];
   const uint64_t bytes = uint64_t(in.size) * in.vec;
   AddressSummary s = forms_.addresses(w.registers + in.a, in.wide_address, in.imm, bytes, mask, at);
@@ -179,6 +181,19 @@ bool Cta::access(Warp& w, const Inst& in, uint32_t mask) {
     s.low -= window, s.high -= window;
   }
   return access_at(w, in, mask, space, s, at);
+}
+
+// A parameter at a known place: read once, given to all lanes. False: not this simple.
+bool Cta::parameter(Warp& w, const Inst& in) {
+  uint64_t at = 0, value = 0;
+  std::memcpy(&at, w.registers + in.a, 8);
+  at += uint64_t(in.imm);
+  const bool simple = in.op == Op::load && in.vec == 1 && in.v[0] >= 0 && in.size == in.reg_size &&
+                      at % in.size == 0;
+  if (!simple || at > job_.params.size() || job_.params.size() - at < in.size) return false;
+  std::memcpy(&value, job_.params.data() + at, in.size);
+  fill(w, in.v[0], in.size, value);
+  return true;
 }
 
 // Generic addresses of several spaces in one instruction: one space after another.

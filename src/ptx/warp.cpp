@@ -28,7 +28,7 @@ Cta::Step Cta::run_warp(Warp& w) {
       mask &= in.guard_negated ? ~p : p;
     }
     ++runs[w.current.pc];
-    lanes[w.current.pc] += uint64_t(std::popcount(mask));
+    lanes[w.current.pc] += mask == ~0u ? 32 : uint64_t(std::popcount(mask));
     ++w.executed;
     if (in.op == Op::alu) {
       if (mask == ~0u && in.full)
@@ -217,7 +217,7 @@ Cta::Meet Cta::collective(Warp& w, const Inst& in, uint32_t& mask) {
   if (m != Meet::here) return m;
   switch (in.op) {
     case Op::shuffle:
-      shuffle(w.registers, in, mask);
+      in.masked(w.registers, in, mask);
       break;
     case Op::vote:
       vote(w.registers, in, mask);

@@ -19,40 +19,6 @@ std::optional<ReduceOp> reduce_op(std::string_view op, std::string_view type) {
   return std::nullopt;
 }
 
-// The segment of a lane is fixed by c: bits 0-4 clamp, bits 8-12 the segment mask.
-void shuffle(std::byte* r, const Inst& in, uint32_t mask) {
-  uint32_t from[32];
-  std::memcpy(from, r + in.a, sizeof from);
-  const uint32_t *b = words_at(r, in.b), *c = words_at(r, in.c);
-  uint32_t* d = words_at(r, in.d);
-  uint32_t inside = 0;
-  for (int lane = 0; lane < 32; ++lane) {
-    const int segment = int(c[lane] >> 8 & 31), clamp = int(c[lane] & 31),
-              delta = int(b[lane] & 31);
-    const int high = (lane & segment) | (clamp & ~segment), low = lane & segment;
-    int other = lane;
-    bool ok = true;
-    switch (in.sub) {
-      case kShuffleUp:
-        other = lane - delta, ok = other >= high;
-        break;
-      case kShuffleDown:
-        other = lane + delta, ok = other <= high;
-        break;
-      case kShuffleButterfly:
-        other = lane ^ delta, ok = other <= high;
-        break;
-      default:
-        other = low | (delta & ~segment), ok = other <= high;
-        break;
-    }
-    if (!ok) other = lane;
-    inside |= uint32_t(ok) << lane;
-    if (mask >> lane & 1) d[lane] = from[other];
-  }
-  if (in.e >= 0) set_predicate(r, in.e, inside, mask);
-}
-
 void vote(std::byte* r, const Inst& in, uint32_t mask) {
   uint32_t yes = predicate_at(r, in.a) ^ (in.imm ? ~0u : 0u);
   yes &= mask;

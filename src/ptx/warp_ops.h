@@ -4,7 +4,7 @@
 // Contract: `mask` are the lanes that take part (all of them at this instruction); `registers` is
 // the warp's register file.
 //
-// Example: shuffle(registers, in, mask);
+// Example: vote(registers, in, mask);
 #pragma once
 
 #include <optional>
@@ -14,7 +14,6 @@
 
 namespace cutegen::ptx {
 
-inline constexpr uint8_t kShuffleUp = 0, kShuffleDown = 1, kShuffleButterfly = 2, kShuffleIndex = 3;
 inline constexpr uint8_t kVoteAll = 0, kVoteAny = 1, kVoteUniform = 2, kVoteBallot = 3;
 inline constexpr uint8_t kBarrierSync = 0, kBarrierArrive = 1, kBarrierCount = 2, kBarrierAnd = 3,
                          kBarrierOr = 4;
@@ -22,7 +21,6 @@ enum class ReduceOp : uint8_t { add, min_s, min_u, max_s, max_u, land, lor, lxor
 
 [[nodiscard]] std::optional<ReduceOp> reduce_op(std::string_view op, std::string_view type);
 
-void shuffle(std::byte* registers, const Inst& in, uint32_t mask);
 void vote(std::byte* registers, const Inst& in, uint32_t mask);
 void warp_reduce(std::byte* registers, const Inst& in, uint32_t mask);
 void match(std::byte* registers, const Inst& in, uint32_t mask);
