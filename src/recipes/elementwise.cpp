@@ -60,14 +60,6 @@ bool is_flat(const Fused& fused) {
   return true;
 }
 
-size_t widest(const Fused& fused) {
-  size_t bytes = 1;
-  for (const FusedOutput& output : fused.outputs)
-    bytes = std::max(bytes, size_of(output.operand.dtype));
-  for (const Operand& operand : fused.inputs) bytes = std::max(bytes, size_of(operand.dtype));
-  return bytes;
-}
-
 // The device function for one element: values in, result returned or written by reference.
 std::string compute_function(Kernel& k) {
   std::vector<std::string> params;
@@ -287,8 +279,9 @@ Json strided_plan(const Kernel& k, const Json& params, bool wide) {
 }  // namespace
 
 std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
-  std::vector<int64_t> vectors{4, 2, 1};
-  if (widest(fused) == 2) vectors.insert(vectors.begin(), 8);
+  // A flat tensor's tail is done singly, so that any size will do there.
+  int64_t innermost = is_flat(fused) ? 0 : make_nest(fused).kept.back().size;
+  std::vector<int64_t> vectors = vector_widths(fused, innermost);
   std::vector<RecipeParameter> list{
       {"vector", "neighbouring elements that a thread moves in one access", vectors},
       {"items", "vectors a thread has in flight", {2, 4, 1, 8}},

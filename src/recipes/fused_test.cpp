@@ -82,6 +82,12 @@ TEST(Fuse, ReshapedTensorGivesTheMissingExtent) {
   EXPECT_EQ(f.axes[1].extent, "size(x)/max(1,dim(out,0))");
 }
 
+TEST(VectorWidths, DivideTheInnermostLoopAndFitSixteenBytes) {
+  EXPECT_EQ(vector_widths(fused("relu"), 4096), (std::vector<int64_t>{4, 2, 1}));
+  EXPECT_EQ(vector_widths(fused("relu"), 4095), (std::vector<int64_t>{1}));
+  EXPECT_EQ(vector_widths(fused("in_place"), 6), (std::vector<int64_t>{2, 1}));
+}
+
 TEST(Fuse, NamesTheOperatorThatNoRecipeCovers) {
   EXPECT_EQ(refusal("no_matmul"), "no recipe covers aten.bmm.default");
   EXPECT_EQ(refusal("no_argmax"), "no recipe covers aten.argmax.default");

@@ -62,6 +62,17 @@ Nest make_nest(const Fused& fused) {
   return nest;
 }
 
+std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
+  size_t bytes = 1;
+  for (const FusedOutput& output : fused.outputs)
+    bytes = std::max(bytes, size_of(output.operand.dtype));
+  for (const Operand& operand : fused.inputs) bytes = std::max(bytes, size_of(operand.dtype));
+  std::vector<int64_t> widths;
+  for (int64_t width : {8, 4, 2, 1})
+    if (size % width == 0 && width * static_cast<int64_t>(bytes) <= 16) widths.push_back(width);
+  return widths;
+}
+
 Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
   int p = loop.axes.empty() ? -1 : position(operand, loop.axes.back());
   if (p < 0) return {Move::none, ""};

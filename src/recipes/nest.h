@@ -34,6 +34,9 @@ struct Stride {
   std::string expression;  // for Move::stride
 };
 
+// Vector widths worth trying on an innermost loop of `size` elements, widest first; 16 bytes at
+// most for the widest element of the operands.
+[[nodiscard]] std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
 [[nodiscard]] Nest make_nest(const Fused& fused);
 [[nodiscard]] Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
 

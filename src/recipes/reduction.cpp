@@ -183,8 +183,10 @@ Json plan_of(const Kernel& k, const Json& params) {
 
 std::vector<RecipeParameter> reduction_parameters(const Fused& fused) {
   Nest nest = make_nest(fused);
-  std::vector<RecipeParameter> list{
-      {"vector", "neighbouring elements that a thread moves in one access", {4, 2, 1}}};
+  int64_t innermost = nest.reduced_inside ? nest.reduced.back().size : nest.kept.back().size;
+  std::vector<RecipeParameter> list{{"vector",
+                                     "neighbouring elements that a thread moves in one access",
+                                     vector_widths(fused, innermost)}};
   bool several_passes = fused.max_depth() > 1 || has_element_output(fused);
   if (several_passes)
     list.push_back({"cached", "1: keep what was read in registers between the passes", {1, 0}});
