@@ -26,6 +26,10 @@ std::string times(double a, double b) {
   return b > 0 ? fmt::format("{:.2f}x", a / b) : std::string("-");
 }
 
+std::string counted(int64_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
 std::string tensors_text(const Task& task) {
   std::vector<std::string> in, out;
   for (const TensorInfo& t : task.tensors) {
@@ -104,7 +108,7 @@ std::string task_text(const RunView& view) {
                                   to_string(o.task.math_mode))) +
          line("", tensors_text(o.task)) + line("floor", floor) +
          line("baseline", simulated ? "none: a simulator times no baseline" : "none") +
-         line("toolchain", clean(o.toolchain) + ", torch " + clean(o.torch)) +
+         line("toolchain", clean(o.toolchain) + ", " + clean(o.torch)) +
          line("sandbox", sandbox_text(o.sandbox)) + line("admitted", admission_text(o.admission));
 }
 
@@ -130,7 +134,7 @@ std::string step_line(const RunView& view, const RunStep& step) {
 std::string end_text(const RunView& view, const std::string& run_id) {
   std::string out = "\n";
   out += view.finished ? line("stopped", clean(*view.finished, 400))
-                       : line("interrupted", "go on with: cutegen resume " + run_id);
+                       : line("stopped", "interrupted; go on with: cutegen resume " + run_id);
   const RunStep* best = view.incumbent();
   if (best && best->verdict) {
     std::string text = best->candidate.id;
@@ -145,8 +149,9 @@ std::string end_text(const RunView& view, const std::string& run_id) {
   } else if (view.finished) {
     out += line("best", "none: nothing correct was found");
   }
-  out += line("cost", fmt::format("{} evaluations of {} programs in {:.1f} s", view.evaluations,
-                                  view.steps.size(), static_cast<double>(view.clock_ms) / 1e3));
+  out += line("cost", fmt::format("{} of {} in {:.1f} s", counted(view.evaluations, "evaluation"),
+                                  counted(static_cast<int64_t>(view.steps.size()), "program"),
+                                  static_cast<double>(view.clock_ms) / 1e3));
   if (best && best->verdict) out += limits_text(view, *best);
   if (best && !view.settings.out.empty()) out += line("written", clean(view.settings.out.string()));
   out += line("run", run_id + " (cutegen report " + run_id + " makes a page of it)");

@@ -33,20 +33,34 @@ Scale scale_of(const RunView& view, const std::vector<double>& times) {
           std::max<size_t>(1, view.steps.size())};
 }
 
-std::string grid(const Scale& scale) {
-  std::string out;
-  // Few decades: ticks at 1, 2 and 5; many: at powers of ten.
-  bool wide = scale.high - scale.low > 2.5;
+// Round values between the bottom and the top: over a small range at even steps, else per decade.
+std::vector<double> ticks(const Scale& scale) {
+  std::vector<double> out;
+  double least = std::pow(10.0, scale.low), most = std::pow(10.0, scale.high);
+  if (most < 4 * least) {
+    double step = std::pow(10.0, std::floor(std::log10(most - least)));
+    if ((most - least) / step > 5) step *= 2;
+    if ((most - least) / step < 2) step /= 2;
+    for (double ns = std::ceil(least / step) * step; ns <= most; ns += step) out.push_back(ns);
+    return out;
+  }
+  bool many = scale.high - scale.low > 2.5;  // decades
   for (int decade = static_cast<int>(std::floor(scale.low)); decade <= scale.high; ++decade)
     for (double digit : {1.0, 2.0, 5.0}) {
       double ns = digit * std::pow(10.0, decade);
-      if ((wide && digit > 1) || std::log10(ns) < scale.low || std::log10(ns) > scale.high)
-        continue;
-      out += fmt::format(
-          "<line class=\"axis\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>"
-          "<text x=\"{:.0f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n",
-          kLeft, kRight, scale.y(ns), scale.y(ns), kLeft - 8, scale.y(ns) + 4, human_ns(ns));
+      if (ns >= least && ns <= most && (!many || digit == 1)) out.push_back(ns);
     }
+  return out;
+}
+
+std::string grid(const Scale& scale) {
+  std::string out;
+  for (double ns : ticks(scale)) {
+    out += fmt::format(
+        "<line class=\"axis\" x1=\"{0:.0f}\" x2=\"{1:.0f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>"
+        "<text x=\"{3:.0f}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
+        kLeft, kRight, scale.y(ns), kLeft - 8, scale.y(ns) + 4, human_ns(ns));
+  }
   return out;
 }
 

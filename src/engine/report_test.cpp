@@ -108,6 +108,25 @@ TEST(Chart, NeedsATime) {
   EXPECT_EQ(html_escape("<a href='x'>&\""), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;");
 }
 
+TEST(Chart, HasTicksInEveryRange) {
+  for (double first : {100.5, 130.0, 390.0, 5000.0, 1e9}) {
+    RunView view;
+    for (double ns : {first, 100.0}) {
+      RunStep step;
+      step.candidate.id = "c1";
+      step.verdict = timed(ns);
+      view.steps.push_back(step);
+    }
+    std::string svg = chart_svg(view);
+    size_t lines = 0;
+    for (size_t at = svg.find("\"axis\""); at != std::string::npos;
+         at = svg.find("\"axis\"", at + 1))
+      ++lines;
+    EXPECT_GE(lines, 2u) << first;
+    EXPECT_LE(lines, 9u) << first;
+  }
+}
+
 std::string marks(const std::vector<DiffLine>& lines) {
   std::string out;
   for (const DiffLine& line : lines) out += line.mark;
@@ -119,7 +138,7 @@ TEST(Diff, ShowsTheChangesAndTheLinesNearThem) {
   EXPECT_EQ(marks(line_diff("a\nb\nc\n", "a\nx\nc\n")), " -+ ");
   EXPECT_EQ(marks(line_diff("", "a\nb\n")), "++");
   EXPECT_EQ(marks(line_diff("1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\n5\n6\n7\nx\n", 2)), "@  -+");
-  EXPECT_EQ(marks(line_diff("k\na\nk\nb\nk\n", "a\nk\nk\nz\nk\n")), "-  -+ + ");
+  EXPECT_EQ(marks(line_diff("k\na\nk\nb\nk\n", "a\nk\nk\nz\nk\n")), "-  -++ ");
 }
 
 TEST(Diff, HugeTextsAreReplacedWhole) {

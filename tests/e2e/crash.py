@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kills a run at random points and resumes it, again and again, until it is finished.
+
+In every round one process is killed with SIGKILL at a random moment: the engine, the evaluator, the
+runner, the compile server (or its child) or the torch worker. The rounds go through them in turn.
+After a killed engine the run is resumed; after another process the engine must cope by itself.
+Then the journal must show that no finished evaluation was lost or made twice, the best program must
+be the one of an undisturbed run, `--replay` must agree, and nothing may be left running.
+
+Example: python3 tests/e2e/crash.py --rounds 100
+"""
+import argparse
+import collections
+import os
+import random
+import signal
+import sqlite3
+import sys
+import time
+
+import harness
+
+# Names of /proc/PID/stat are cut at 15 characters.
+VICTIMS = {"engine": None, "evaluator": "cutegen-evaluat", "runner": "cutegen-runner",
+           "compiler": "cutegen-compile", "torch worker": "python"}
+TASK = harness.ROOT / "tasks" / "softmax.py"
+LIMIT_S = 240
+
+
+class Journal:
+    """What the database of runs says of its only run. Read with SQLite itself, past the program."""
+
+    def __init__(self, folder):
+        with sqlite3.connect(f"file:{folder}/cutegen.db?mode=ro", uri=True) as db:
+            self.events = [(kind, harness.json.loads(text)) for kind, text in db.execute(
+                "SELECT type, json FROM events ORDER BY run, seq")]
+            self.runs = [row[0] for row in db.execute("SELECT DISTINCT run FROM events")]
+
+    def judged(self):
+        """Candidates with a verdict, in order; an aborted attempt is none."""
+        return [data["candidate"] for kind, data in self.events
+                if kind == "evaluated" and data["verdict"]["status"] != "aborted"]
+
+    def started(self):
+        return [data["candidate"] for kind, data in self.events if kind == "evaluation_started"]
+
+    def count(self, kind):
+        return sum(1 for name, _ in self.events if name == kind)
+
+
+def committed(folder):
+    """Evaluations that are in the journal now; 0 before there is one."""
+    try:
+        return Journal(folder).judged() if (folder / "cutegen.db").exists() else []
+    except sqlite3.Error:
+        return []
+
+
+class Crash(harness.Case):
+    rounds, seed, evaluations = 5, 1, 8
+
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(self.seed)
+        self.hits = collections.Counter()
+
+    def command(self, runs, *arguments):
+        return self.start(*arguments, "--runs", runs, "--json", env={"CUTEGEN_LOG": "error"})
+
+    def optimize(self, runs):
+        return self.command(runs, "optimize", TASK, "--evaluations", self.evaluations,
+                            "--out", self.folder / "out")
+
+    def end(self, process):
+        out, err = process.communicate(timeout=LIMIT_S)
+        return process.returncode, out.decode(errors="replace"), err.decode(errors="replace")
+
+    def finish(self, process):
+        code, out, err = self.end(process)
+        self.assertEqual(code, 0, f"exit {code}\n{out[-2000:]}\n{err[-4000:]}")
+        return harness.json.loads(out)
+
+    def wait(self, process, seconds):
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.005)
+
+    def kill_one(self, process, victim):
+        """Kills a process of the kind `victim` below the engine; True if there was one."""
+        if victim == "engine":
+            if process.poll() is not None:
+                return False
+            process.kill()
+            return True
+        found = [pid for pid, name in harness.descendants(process.pid).items()
+                 if name.startswith(VICTIMS[victim])]
+        if not found:
+            return False
+        try:
+            os.kill(self.random.choice(found), signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def disturbed(self, runs, victim, length_s):
+        """A run with one kill at a random moment, to its end; the result, and what was hit."""
+        before, process = [], self.optimize(runs)
+        self.wait(process, self.random.uniform(0, length_s))
+        hit = self.kill_one(process, victim)
+        if victim != "engine" or not hit:
+            return self.finish(process), hit
+        self.end(process)
+        left = harness.wait_for_none()
+        self.assertEqual(left, {}, "processes outlived the killed engine")
+        before = committed(runs)
+        process = self.command(runs, "resume") if self.has_run(runs) else self.optimize(runs)
+        result = self.finish(process)
+        after = committed(runs)
+        self.assertEqual(after[:len(before)], before, "a finished evaluation was lost")
+        return result, hit
+
+    @staticmethod
+    def has_run(runs):
+        try:
+            return bool(Journal(runs).runs)
+        except sqlite3.Error:
+            return False
+
+    def check(self, runs, result, calm):
+        journal = Journal(runs)
+        judged = journal.judged()
+        self.assertEqual(len(journal.runs), 1)
+        self.assertEqual(len(judged), len(set(judged)), f"an evaluation was repeated: {judged}")
+        self.assertEqual(journal.events[-1][0], "finished")
+        again = len(journal.started()) - len(judged)
+        aborted = journal.count("evaluated") - len(judged)
+        self.assertLessEqual(again - aborted, journal.count("resumed"),
+                             "more was evaluated again than was under way")
+        self.assertEqual(judged, self.calm_judged)
+        for key in ("program_id", "time_ns", "params", "id"):
+            self.assertEqual(result["best"][key], calm["best"][key], key)
+        self.assertEqual(result["reason"], calm["reason"])
+        replay = self.finish(self.command(runs, "optimize", "--replay", "last"))
+        self.assertTrue(replay["identical"])
+
+    def test_kills_at_random_points(self):
+        runs = self.folder / "calm"
+        self.finish(self.optimize(runs))  # fills the cache, so that the next one has the usual speed
+        runs, began = self.folder / "calm2", time.monotonic()
+        calm = self.finish(self.optimize(runs))
+        length_s = time.monotonic() - began
+        self.calm_judged = Journal(runs).judged()
+        self.assertGreaterEqual(len(self.calm_judged), 3)
+        for number in range(self.rounds):
+            victim = list(VICTIMS)[number % len(VICTIMS)]
+            runs = self.folder / f"run{number}"
+            hit = False
+            with self.subTest(round=number, victim=victim):
+                result, hit = self.disturbed(runs, victim, length_s)
+                self.hits[victim] += hit
+                self.check(runs, result, calm)
+                self.assertEqual(harness.wait_for_none(), {}, "processes were left running")
+            print(f"round {number + 1}: {victim}{'' if hit else ' (none there)'}", file=sys.stderr,
+                  flush=True)
+        kills = ", ".join(f"{name} {self.hits[name]}" for name in VICTIMS)
+        print(f"\n{self.rounds} rounds of a run of {length_s:.1f} s and {len(self.calm_judged)} "
+              f"evaluations; killed: {kills}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, add_help=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--evaluations", type=int, default=8, help="budget of each run")
+    options, rest = parser.parse_known_args()
+    Crash.rounds, Crash.seed = options.rounds, options.seed
+    Crash.evaluations = options.evaluations
+    sys.argv = sys.argv[:1] + rest
+    harness.main()
