@@ -13,6 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 META = torch.device("meta")
+ABOUT = {}  # operator -> what Recorder.facts says of it
 MOST_CALLS = 150_000
 MOST_REAL = 1 << 16
 REAL_FACTORIES = {"arange", "linspace", "logspace", "zeros", "ones", "full", "eye",
@@ -65,7 +66,6 @@ class Recorder(TorchDispatchMode):
         self.hidden_write = False  # a view of a written tensor was read later
         self.constants = []  # (name, tensor) of tensors that came from nowhere
         self.twins = {}
-        self.about = {}
 
     def unique(self, base):
         name, n = base, 0
@@ -93,7 +93,7 @@ class Recorder(TorchDispatchMode):
 
     def facts(self, func):
         """(name, places of written arguments, has a device argument), once for each operator."""
-        got = self.about.get(func)
+        got = ABOUT.get(func)
         if got is None:
             schema = func._schema
             written = [
@@ -102,7 +102,7 @@ class Recorder(TorchDispatchMode):
             ]  # fmt: skip
             device = any(a.name == "device" for a in schema.arguments)
             got = func.overloadpacket.__name__, written, device
-            self.about[func] = got
+            ABOUT[func] = got
         return got
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -189,8 +189,9 @@ class clean_state:
             if name == MODULE or file.startswith(self.folder + os.sep):
                 del sys.modules[name]
         sys.path[:] = self.path
-        os.environ.clear()
-        os.environ.update(self.environment)
+        if os.environ != self.environment:
+            os.environ.clear()
+            os.environ.update(self.environment)
         os.chdir(self.cwd)
         sys.stdout, sys.stderr = self.streams
         sys.setrecursionlimit(self.limit)

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times `cutegen describe`: one file cold, and many files through one worker.
+
+Usage: describe.py CUTEGEN FOLDER...   (folders of task files, such as KernelBench's level1 level2)
+Prints the load of the machine beside the figures: on a busy machine they say little.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+COLD_RUNS = 5
+
+
+def describe(program, files):
+    start = time.monotonic()
+    done = subprocess.run([program, "describe", "--json", *files], capture_output=True, text=True)
+    seconds = time.monotonic() - start
+    if not done.stdout.strip():
+        sys.exit(done.stderr)
+    return seconds, json.loads(done.stdout)
+
+
+def cold(program, file):
+    times = sorted(describe(program, [file])[0] for _ in range(COLD_RUNS))
+    print(f"cold, one file ({Path(file).name}): least {times[0]:.2f} s, "
+          f"median {times[COLD_RUNS // 2]:.2f} s of {COLD_RUNS}")  # fmt: skip
+
+
+def folder(program, paths):
+    files = sorted(str(f) for p in paths for f in Path(p).glob("*.py"))
+    seconds, document = describe(program, files)
+    tasks, failed = document["tasks"], document["failed"]
+    each = sorted((t["describe_ns"] / 1e6, t["name"]) for t in tasks)
+    with_shapes = sum(len(t["shapes"]) >= 4 for t in tasks)
+    print(f"{' '.join(Path(p).name for p in paths)}: {len(tasks)} described, {len(failed)} failed, "
+          f"{seconds:.1f} s in all, median {each[len(each) // 2][0]:.0f} ms, "
+          f"slowest {each[-1][0]:.0f} ms ({each[-1][1]}); {with_shapes} with a small and two odd "
+          "shapes")  # fmt: skip
+    for task in tasks:
+        if len(task["shapes"]) < 4:
+            print(f"  {task['name']}: {'; '.join(n for n in task['notes'] if 'shape' in n)}")
+    for failure in failed:
+        print(f"  {Path(failure['file']).name}: {failure['message']}")
+    return files
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    program, paths = sys.argv[1], sys.argv[2:]
+    print("load average %.1f on %d cores" % (os.getloadavg()[0], os.cpu_count()))
+    files = folder(program, paths)
+    cold(program, files[0])
+
+
+main()
