@@ -31,11 +31,14 @@ void UniqueFd::reset() {
 
 Result<std::string> read_file(const fs::path& path, size_t limit) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return user_error("cannot open '" + path.string() + "': " +
-                             std::generic_category().message(errno), {}, "check the path");
+  if (!fd)
+    return user_error(
+        "cannot open '" + path.string() + "': " + std::generic_category().message(errno), {},
+        "check the path");
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return errno_error("stat " + path.string());
-  if (S_ISDIR(info.st_mode)) return user_error("'" + path.string() + "' is a folder", {}, "give a file");
+  if (S_ISDIR(info.st_mode))
+    return user_error("'" + path.string() + "' is a folder", {}, "give a file");
   if (!S_ISREG(info.st_mode)) return user_error("'" + path.string() + "' is no regular file");
   if (static_cast<size_t>(info.st_size) > limit)
     return user_error("'" + path.string() + "' has " + std::to_string(info.st_size) +
@@ -94,7 +97,8 @@ fs::path program_dir() {
 Result<fs::path> share_dir() {
   std::error_code error;
   if (const char* set = std::getenv("CUTEGEN_SHARE")) return fs::path(set);
-  for (fs::path dir = program_dir(); !dir.empty() && dir != dir.root_path(); dir = dir.parent_path())
+  for (fs::path dir = program_dir(); !dir.empty() && dir != dir.root_path();
+       dir = dir.parent_path())
     for (const fs::path& at : {dir, dir / "share"})
       if (fs::is_directory(at / "include" / "cutegen", error)) return at;
   return world_error("cannot find cutegen's own files (include/cutegen)",

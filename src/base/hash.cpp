@@ -50,7 +50,8 @@ std::string Hasher::hex() {
 std::string sha256(std::string_view bytes) {
   std::array<unsigned char, 32> digest{};
   unsigned size = 0;
-  CG_ASSERT(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) == 1);
+  CG_ASSERT(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) ==
+            1);
   return hex_of(digest);
 }
 

@@ -16,8 +16,10 @@ int depth_of(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (in_string) {
-      if (c == '\\') ++i;
-      else if (c == '"') in_string = false;
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        in_string = false;
     } else if (c == '"') {
       in_string = true;
     } else if (c == '{' || c == '[') {
@@ -60,7 +62,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 Result<Json> parse_json(std::string_view text, const std::string& name, size_t limit) {
   if (text.size() > limit)
     return user_error("JSON of " + std::to_string(text.size()) + " bytes is over the limit of " +
-                      std::to_string(limit), name);
+                          std::to_string(limit),
+                      name);
   if (depth_of(text) > kMaxDepth) return user_error("JSON is nested too deeply", name);
   try {
     return Json::parse(text);
@@ -164,11 +167,11 @@ Result<std::vector<std::string>> ObjectReader::strings(const std::string& key) {
   return out;
 }
 
-#define CG_OR(NAME, TYPE)                                                            \
-  Result<TYPE> ObjectReader::NAME##_or(const std::string& key, TYPE fallback) {      \
-    if (has(key)) return NAME(key);                                                  \
-    seen_.push_back(key);                                                            \
-    return fallback;                                                                 \
+#define CG_OR(NAME, TYPE)                                                       \
+  Result<TYPE> ObjectReader::NAME##_or(const std::string& key, TYPE fallback) { \
+    if (has(key)) return NAME(key);                                             \
+    seen_.push_back(key);                                                       \
+    return fallback;                                                            \
   }
 CG_OR(string, std::string)
 CG_OR(integer, int64_t)

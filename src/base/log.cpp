@@ -25,7 +25,9 @@ std::atomic<LogLevel>& level() {
 
 }  // namespace
 
-void set_log_level(LogLevel l) { level() = l; }
+void set_log_level(LogLevel l) {
+  level() = l;
+}
 
 void log_line(LogLevel l, const std::string& text) {
   if (l < level().load()) return;

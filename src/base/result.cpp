@@ -34,24 +34,35 @@ tl::unexpected<Error> errno_error(const std::string& what) {
 
 const char* to_string(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::user: return "user";
-    case ErrorKind::world: return "world";
-    case ErrorKind::timeout: return "timeout";
-    case ErrorKind::cancelled: return "cancelled";
-    case ErrorKind::unsupported: return "unsupported";
-    case ErrorKind::internal: return "internal";
+    case ErrorKind::user:
+      return "user";
+    case ErrorKind::world:
+      return "world";
+    case ErrorKind::timeout:
+      return "timeout";
+    case ErrorKind::cancelled:
+      return "cancelled";
+    case ErrorKind::unsupported:
+      return "unsupported";
+    case ErrorKind::internal:
+      return "internal";
   }
   return "internal";
 }
 
 int exit_code(const Error& error) {
   switch (error.kind) {
-    case ErrorKind::user: return kExitUser;
+    case ErrorKind::user:
+      return kExitUser;
     case ErrorKind::world:
-    case ErrorKind::timeout: return kExitEnvironment;
-    case ErrorKind::cancelled: return kExitInterrupted;
-    case ErrorKind::unsupported: return kExitUnsupported;
-    case ErrorKind::internal: return kExitInternal;
+    case ErrorKind::timeout:
+      return kExitEnvironment;
+    case ErrorKind::cancelled:
+      return kExitInterrupted;
+    case ErrorKind::unsupported:
+      return kExitUnsupported;
+    case ErrorKind::internal:
+      return kExitInternal;
   }
   return kExitInternal;
 }

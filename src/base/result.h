@@ -20,8 +20,8 @@ enum class ErrorKind { user, world, timeout, cancelled, unsupported, internal };
 
 struct Error {
   ErrorKind kind = ErrorKind::internal;
-  std::string message;     // one line: what was wrong
-  std::string where = {};  // file:line:col, JSON pointer, or empty
+  std::string message;      // one line: what was wrong
+  std::string where = {};   // file:line:col, JSON pointer, or empty
   std::string remedy = {};  // what the reader can do, or empty
 
   // "where: error: message (remedy)": the form shown to people.
@@ -31,7 +31,9 @@ struct Error {
 template <class T>
 using Result = tl::expected<T, Error>;
 
-[[nodiscard]] inline tl::unexpected<Error> fail(Error e) { return tl::unexpected(std::move(e)); }
+[[nodiscard]] inline tl::unexpected<Error> fail(Error e) {
+  return tl::unexpected(std::move(e));
+}
 [[nodiscard]] tl::unexpected<Error> user_error(std::string message, std::string where = {},
                                                std::string remedy = {});
 [[nodiscard]] tl::unexpected<Error> world_error(std::string message, std::string remedy = {});
@@ -61,17 +63,16 @@ enum ExitCode : int {
 
 #define CG_CONCAT_(a, b) a##b
 #define CG_CONCAT(a, b) CG_CONCAT_(a, b)
-#define CG_TRY_(tmp, decl, expr)                                    \
-  auto tmp = (expr);                                                \
-  if (!tmp) return ::cutegen::fail(std::move(tmp).error());         \
+#define CG_TRY_(tmp, decl, expr)                            \
+  auto tmp = (expr);                                        \
+  if (!tmp) return ::cutegen::fail(std::move(tmp).error()); \
   decl = std::move(*tmp)
 // CG_TRY(auto x, f()): x = value of f(), or return its error.
 #define CG_TRY(decl, expr) CG_TRY_(CG_CONCAT(cg_try_, __LINE__), decl, expr)
 // CG_CHECK(f()): return the error of a Result, ignoring its value.
-#define CG_CHECK(expr)                                              \
-  do {                                                              \
-    auto cg_check_ = (expr);                                        \
+#define CG_CHECK(expr)                                                    \
+  do {                                                                    \
+    auto cg_check_ = (expr);                                              \
     if (!cg_check_) return ::cutegen::fail(std::move(cg_check_).error()); \
   } while (0)
-#define CG_ASSERT(cond)                                             \
-  ((cond) ? void(0) : ::cutegen::assertion_failed(#cond, __FILE__, __LINE__))
+#define CG_ASSERT(cond) ((cond) ? void(0) : ::cutegen::assertion_failed(#cond, __FILE__, __LINE__))

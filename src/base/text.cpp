@@ -8,7 +8,11 @@ namespace {
 size_t utf8_length(std::string_view text, size_t i) {
   auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
   unsigned char c = byte(i);
-  size_t n = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+  size_t n = c < 0x80                ? 1
+             : c >= 0xC2 && c < 0xE0 ? 2
+             : c >= 0xE0 && c < 0xF0 ? 3
+             : c >= 0xF0 && c < 0xF5 ? 4
+                                     : 0;
   if (n == 0 || i + n > text.size()) return 0;
   for (size_t k = 1; k < n; ++k)
     if ((byte(i + k) & 0xC0) != 0x80) return 0;

@@ -19,8 +19,12 @@ std::string scaled(double value, const char* unit) {
 
 }  // namespace
 
-std::string human(Bytes bytes) { return scaled(static_cast<double>(bytes.value), "B"); }
-std::string human(Flops flops) { return scaled(flops.value, "FLOP"); }
+std::string human(Bytes bytes) {
+  return scaled(static_cast<double>(bytes.value), "B");
+}
+std::string human(Flops flops) {
+  return scaled(flops.value, "FLOP");
+}
 
 std::string human_ns(double ns) {
   if (std::abs(ns) < 1e3) return fmt::format("{:.0f} ns", ns);

@@ -19,8 +19,14 @@ struct Quantity {
   constexpr Quantity() = default;
   constexpr explicit Quantity(Rep v) : value(v) {}
   constexpr auto operator<=>(const Quantity&) const = default;
-  constexpr Quantity& operator+=(Quantity o) { value += o.value; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { value -= o.value; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    value += o.value;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    value -= o.value;
+    return *this;
+  }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return a += b; }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return a -= b; }
   friend constexpr Quantity operator*(Quantity a, Rep k) { return Quantity{a.value * k}; }
@@ -30,8 +36,8 @@ using Bytes = Quantity<struct BytesTag, int64_t>;
 using Flops = Quantity<struct FlopsTag, double>;
 using Usd = Quantity<struct UsdTag, double>;
 
-[[nodiscard]] std::string human(Bytes bytes);       // "6.44 GB" (powers of 1000)
-[[nodiscard]] std::string human(Flops flops);       // "1.61 GFLOP"
-[[nodiscard]] std::string human_ns(double ns);      // "1.27 ms"
+[[nodiscard]] std::string human(Bytes bytes);   // "6.44 GB" (powers of 1000)
+[[nodiscard]] std::string human(Flops flops);   // "1.61 GFLOP"
+[[nodiscard]] std::string human_ns(double ns);  // "1.27 ms"
 
 }  // namespace cutegen

@@ -95,7 +95,7 @@ struct Verdict {
   std::vector<std::string> skipped;  // checks that were not made, with the reason
   int sets_judged = 0;               // shape x family sets that were compared
   std::optional<Compat> compat;
-  std::vector<std::string> marks;    // what limits this judgement: a task not admitted, no float64
+  std::vector<std::string> marks;  // what limits this judgement: a task not admitted, no float64
   Nanoseconds elapsed{0};
 };
 

@@ -30,7 +30,7 @@ struct BufferBinding {
 };
 
 struct RunSettings {
-  int64_t sample_ctas = 0;                       // 0: run everything
+  int64_t sample_ctas = 0;  // 0: run everything
   uint64_t instruction_budget = 4'000'000'000;
   int threads = 0;
 };
@@ -46,7 +46,8 @@ class Device {
  public:
   virtual ~Device() = default;
   [[nodiscard]] virtual DeviceFacts facts() const = 0;
-  [[nodiscard]] virtual Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) = 0;
+  [[nodiscard]] virtual Result<std::vector<ModuleFacts>> load(
+      const std::vector<std::string>& ptx) = 0;
   [[nodiscard]] virtual Result<void> bind(const std::vector<BufferBinding>& buffers) = 0;
   [[nodiscard]] virtual Result<RunReport> run(const Context& ctx,
                                               const std::vector<std::variant<Launch, Fill>>& steps,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element types of tensors, by PyTorch's meaning.
 //
-// Contract: names are those of design and plan.json ("f32", "bf16", "i64", "bool"); torch_name gives
-// PyTorch's ("float32"). Example: dtype_from_name("bf16").value() == DType::bf16.
+// Contract: names are those of design and plan.json ("f32", "bf16", "i64", "bool"); torch_name
+// gives PyTorch's ("float32"). Example: dtype_from_name("bf16").value() == DType::bf16.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,29 @@
 
 namespace cutegen {
 
-enum class DType { f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
+enum class DType {
+  f64,
+  f32,
+  f16,
+  bf16,
+  f8e4m3,
+  f8e5m2,
+  i64,
+  i32,
+  i16,
+  i8,
+  u64,
+  u32,
+  u16,
+  u8,
+  boolean
+};
 
 [[nodiscard]] size_t size_of(DType dtype);          // bytes of one element
 [[nodiscard]] const char* to_string(DType dtype);   // "f32"
 [[nodiscard]] const char* torch_name(DType dtype);  // "float32"
 [[nodiscard]] bool is_floating(DType dtype);
-[[nodiscard]] Result<DType> dtype_from_name(std::string_view name);   // accepts both names
+[[nodiscard]] Result<DType> dtype_from_name(std::string_view name);  // accepts both names
 
 using Shape = std::vector<int64_t>;
 // Product of the sizes; error on a negative size or overflow of int64.
