@@ -22,7 +22,10 @@ def describe(program, files):
     seconds = time.monotonic() - start
     if not done.stdout.strip():
         sys.exit(done.stderr)
-    return seconds, json.loads(done.stdout)
+    document = json.loads(done.stdout)
+    if "error" in document:
+        sys.exit(document["error"]["message"])
+    return seconds, document
 
 
 def cold(program, file):
