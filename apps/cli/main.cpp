@@ -49,7 +49,7 @@ int run(int argc, char** argv) {
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i)
     if (std::strcmp(argv[i], "--json") == 0) g.json = true;  // parse errors obey it too
 
-  CLI::App app;
+  CLI::App app({}, "cutegen");
   declare(app, g);
   if (argc < 2) {
     print_text(app.help());

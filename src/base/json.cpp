@@ -104,8 +104,14 @@ Result<const Json*> ObjectReader::get(const std::string& key) {
   seen_.push_back(key);
   if (!object_.is_object()) return user_error("expected an object", where_);
   auto it = object_.find(key);
-  if (it == object_.end()) return user_error("missing field '" + key + "'", where_);
-  return &*it;
+  if (it != object_.end()) return &*it;
+  std::vector<std::string> others;
+  for (const auto& item : object_.items())
+    if (std::find(seen_.begin(), seen_.end(), item.key()) == seen_.end())
+      others.push_back(item.key());
+  auto near = nearest(key, others);
+  return user_error("missing field '" + key + "'", where_,
+                    near ? "is it '" + near->substr(0, 64) + "', misspelt?" : "");
 }
 
 tl::unexpected<Error> ObjectReader::wrong(const std::string& key, const char* wanted,
