@@ -185,8 +185,7 @@ class Programs(harness.Case):
     def verdict(self, program, code, status, timeout=180):
         result = self.cutegen("eval", self.task, program, "--json", timeout=timeout)
         self.assert_code(result, code)
-        verdict = result.json()
-        verdict = verdict.get("verdict", verdict)
+        verdict = result.json()["verdicts"][0]["verdict"]
         self.assertEqual(verdict["status"], status, str(result))
         return verdict
 
@@ -266,11 +265,6 @@ class Programs(harness.Case):
         result = self.cutegen("eval", self.task, self.program(change))
         self.assertIn(result.code, (2, 3), str(result))
         self.assertRegex(result.err + result.out, "argument|parameter")
-
-    def test_an_out_of_bounds_write_is_found(self):
-        verdict = self.verdict(self.program(kernel=KERNEL.replace("if (i < n)", "if (i < n + 9)")),
-                               3, "failed")
-        self.assertRegex(json.dumps(verdict), "bounds|outside|beyond")
 
     def test_a_kernel_that_loops_for_ever(self):
         verdict = self.verdict(self.program(kernel=LOOP), 3, "failed")
