@@ -38,6 +38,12 @@ def build(module, file):
     return model, Inputs(inputs, model, file)
 
 
+def running_statistics(calls):
+    """What batch norm writes in train mode; its schema does not say so."""
+    norms = [c for c in calls if c.func.overloadpacket.__name__ == "native_batch_norm"]
+    return {r.name for c in norms if c.args[5] for r in c.args[3:5] if r is not None}
+
+
 class Trace:
     """Everything one run on meta tensors tells."""
 
@@ -121,6 +127,7 @@ class Trace:
         self.output_values = [self.value_of(t) for _, t in self.outputs]
         roots = self.output_values + [names[id(self.tensors[n][1])] for n in self.mutated]
         self.calls = graph.alive(self.recorder.calls, roots)
+        self.mutated |= running_statistics(self.calls) & set(self.tensors)
         self.scalars = scalars(model)
         self.arguments = [(n, v) for n, v in inputs.leaves
                           if isinstance(v, (bool, int, float, str))]  # fmt: skip
