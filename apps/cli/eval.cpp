@@ -14,7 +14,8 @@ namespace cutegen::cli {
 namespace {
 
 struct EvalOptions {
-  std::string task, folder, up_to = "timing";
+  std::string task, up_to = "timing";
+  std::vector<std::string> folders;
   bool profile = false, no_cache = false;
 };
 
@@ -87,10 +88,10 @@ std::string verdict_text(const Verdict& v, const OpenedTask& opened) {
   return out;
 }
 
-Json verdict_document(const Verdict& v, const OpenedTask& opened) {
+Json document_of(const OpenedTask& opened) {
   return {{"schema", "cutegen.eval.v1"},
           {"task", opened.task.name},
-          {"device", v.device},
+          {"device", opened.device},
           {"admission",
            {{"admitted", opened.admission.admitted},
             {"lazy_answers_tried", opened.admission.lazy_answers_tried},
@@ -98,27 +99,48 @@ Json verdict_document(const Verdict& v, const OpenedTask& opened) {
             {"families", opened.admission.families},
             {"remark", opened.admission.remark}}},
           {"toolchain", opened.toolchain},
-          {"torch", opened.torch},
-          {"verdict", to_json(v)}};
+          {"torch", opened.torch}};
 }
 
+Result<Verdict> judge(const Globals& g, EvaluatorClient& client, const EvaluateRequest& request) {
+  bool live = !g.quiet && g.error_tty;
+  auto verdict = client.evaluate(g.ctx, request, [&](const std::string& text) {
+    if (live) fmt::print(stderr, "\r\033[K{}", text);
+  });
+  if (live) fmt::print(stderr, "\r\033[K");
+  return verdict;
+}
+
+// The exit code is that of the first program that is not correct.
 Result<int> run(const Globals& g, const EvalOptions& options, const Settings& settings) {
   EvaluateRequest request;
   CG_TRY(request.up_to, rung_from(options.up_to));
   request.profile = options.profile;
-  CG_TRY(ProgramFolder folder, ProgramFolder::read(options.folder));
-  request.program = folder.program();
+  std::vector<KernelProgram> programs;
+  for (const std::string& folder : options.folders) {
+    CG_TRY(ProgramFolder read, ProgramFolder::read(folder));
+    programs.push_back(read.program());
+  }
   CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, settings));
   CG_TRY(auto client, EvaluatorClient::start(g.ctx, evaluator));
   CG_TRY(OpenedTask opened, client->open_task(g.ctx, options.task));
-  auto progress = [&](const std::string& text) {
-    if (!g.quiet && g.error_tty) fmt::print(stderr, "\r\033[K{}", text);
-  };
-  auto verdict = client->evaluate(g.ctx, request, progress);
-  if (!g.quiet && g.error_tty) fmt::print(stderr, "\r\033[K");
-  if (!verdict) return fail(verdict.error());
-  print_result(g, verdict_document(*verdict, opened), verdict_text(*verdict, opened));
-  return exit_code(verdict->status);
+  Json document = document_of(opened), list = Json::array();
+  std::string text;
+  int code = kExitOk;
+  for (size_t i = 0; i < programs.size(); ++i) {
+    request.program = programs[i];
+    CG_TRY(Verdict verdict, judge(g, *client, request));
+    if (programs.size() > 1) text += (i ? "\n" : "") + options.folders[i] + "\n";
+    text += verdict_text(verdict, opened);
+    list.push_back({{"folder", options.folders[i]}, {"verdict", to_json(verdict)}});
+    if (code == kExitOk) code = exit_code(verdict.status);
+  }
+  if (programs.size() == 1)
+    document["verdict"] = list[0]["verdict"];
+  else
+    document["verdicts"] = std::move(list);
+  print_result(g, document, text);
+  return code;
 }
 
 }  // namespace
@@ -128,7 +150,8 @@ void add_eval(CLI::App& app, Globals& g) {
   auto options = std::make_shared<EvalOptions>();
   auto settings = std::make_shared<Settings>();
   command->add_option("task", options->task, "the task file (a PyTorch module)")->required();
-  command->add_option("folder", options->folder, "the program: plan.json and sources")->required();
+  command->add_option("folder", options->folders, "the program: plan.json and sources; or several")
+      ->required();
   command->add_option("--up-to", options->up_to,
                       "last rung: lint, compile, load, correctness, timing, profile");
   command->add_flag("--profile", options->profile, "print the counters of every kernel");

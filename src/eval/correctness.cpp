@@ -103,7 +103,6 @@ class Checker {
       if (j.wrong)
         end.mismatches.push_back(describe_mismatch(j, e.spec, shape.shape->name, set.family));
     }
-    ++record_.sets_judged;
     for (const std::string& note : set.notes)
       if (std::find(record_.marks.begin(), record_.marks.end(), note) == record_.marks.end())
         record_.marks.push_back(note);
@@ -144,6 +143,7 @@ Result<RungEnd> check_correctness(const Context& ctx, const Services& services, 
       progress(fmt::format("correctness {}/{}", ++done, total));
       CG_TRY(SetPtr set, services.pool->draw(ctx, *shape->shape, family, program_id));
       CG_TRY(RungEnd end, checker.run(*shape, *set, Arena::Fill::nan));
+      ++record.sets_judged;
       bool again = family == services.families.front();
       if (end.passed && again) {
         CG_TRY(end, checker.run(*shape, *set, Arena::Fill::plausible));

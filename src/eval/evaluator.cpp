@@ -124,7 +124,6 @@ Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& f
 Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& request,
                                     const Progress& progress) {
   if (!pool_) return user_error("no task is open", {}, "open a task first");
-  pool_->pause();
   auto verdict = climb(ctx, services_, task_, request, progress);
   pool_->resume();
   if (!verdict) return verdict;

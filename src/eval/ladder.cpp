@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "eval/correctness.h"
 #include "eval/feedback.h"
@@ -90,6 +91,7 @@ class Climber {
       case Rung::load:
         return prepared_.load(ctx_, services_);
       case Rung::correctness: {
+        services_.pool->pause();  // until here it restocked; from now on it would disturb
         CorrectnessRecord record;
         auto end = check_correctness(ctx_, services_, task_, prepared_, verdict_.program_id, record,
                                      progress_);
@@ -143,6 +145,12 @@ class Climber {
             ", " + verdict_.rungs[static_cast<size_t>(Rung::timing)].detail;
     }
     verdict_.elapsed = Clock::now() - start;
+    auto ms = [](Nanoseconds t) { return static_cast<double>(t.count()) / 1e6; };
+    Nanoseconds waited = services_.runner->take_waited();
+    Nanoseconds compiling = verdict_.rungs[static_cast<size_t>(Rung::compile)].elapsed;
+    log_info("evaluation: {:.1f} ms, of it compile {:.1f}, runner {:.1f}, our own {:.1f}",
+             ms(verdict_.elapsed), ms(compiling), ms(waited),
+             ms(verdict_.elapsed - compiling - waited));
   }
 
   const Context& ctx_;

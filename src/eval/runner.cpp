@@ -63,7 +63,9 @@ Result<void> Runner::ready(const Context& ctx) {
 Result<Runner::Answer> Runner::ask(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit) {
   Context limited = ctx.with_timeout(limit);
+  auto start = Clock::now();
   auto reply = channel_.call(limited, body, fds);
+  waited_ += Clock::now() - start;
   Answer answer;
   if (reply) {
     answer.body = std::move(reply->body);

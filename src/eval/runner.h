@@ -63,6 +63,8 @@ class Runner {
   [[nodiscard]] const sandbox::Grade& grade() const { return grade_; }
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // of large buffers, next start
   void stop();
+  // Time spent waiting for the process since this was last asked.
+  [[nodiscard]] Nanoseconds take_waited() { return std::exchange(waited_, Nanoseconds(0)); }
 
  private:
   struct Answer {
@@ -84,6 +86,7 @@ class Runner {
   sandbox::Grade grade_;
   std::vector<std::string> modules_;
   bool loaded_ = false;
+  Nanoseconds waited_{0};
 };
 
 }  // namespace cutegen

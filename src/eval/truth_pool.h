@@ -29,7 +29,7 @@ using SetSource = std::function<Result<TensorSet>(const Context&, const ShapeCas
 
 class TruthPool {
  public:
-  static constexpr int kMostUses = 4;
+  static constexpr int kMostUses = 6;
   static constexpr size_t kStock = 2;  // sets of each (shape, family) kept ready
 
   TruthPool(Task task, SetSource source);

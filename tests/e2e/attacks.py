@@ -3,7 +3,8 @@
 """Hostile and broken programs: each gets its verdict, and nothing is left running.
 
 tests/attacks/NAME holds a program and expected.json: status, the rung that ends the ladder, and a
-pattern of the headline.
+pattern of the headline. One evaluator judges them all, so that each also shows that the one before
+did no harm; an honest program is the first and the last.
 """
 import json
 import re
@@ -11,30 +12,40 @@ import re
 import harness
 
 ATTACKS = harness.ROOT / "tests/attacks"
-EXIT = {"correct": 0, "failed": 3, "rejected": 4, "unsupported": 5}
+CORRECT, FAILED = 0, 3
 
 
 class Attacks(harness.Case):
-    def judge(self, name):
+    def check(self, name, verdict):
         expected = json.loads((ATTACKS / name / "expected.json").read_text())
-        result = self.cutegen("eval", ATTACKS / "task.py", ATTACKS / name, "--json")
-        self.assertEqual(result.code, EXIT[expected["status"]], str(result))
-        verdict = result.json()["verdict"]
-        self.assertEqual(verdict["status"], expected["status"], str(result))
-        self.assertRegex(verdict["feedback"]["headline"], re.compile(expected["headline"], re.I))
+        told = json.dumps(verdict, indent=1)
+        self.assertEqual(verdict["status"], expected["status"], told)
+        self.assertRegex(verdict["feedback"]["headline"],
+                         re.compile(expected["headline"], re.IGNORECASE), told)
         ended = [r["rung"] for r in verdict["rungs"] if r["result"] == "failed"]
         if expected["rung"]:
-            self.assertEqual(ended, [expected["rung"]], str(result))
-        return verdict
+            self.assertEqual(ended, [expected["rung"]], told)
+        self.assertLess(len(verdict["feedback"]["detail"]), 1600, told)
 
+    def test_every_attack_gets_its_verdict(self):
+        names = sorted(p.parent.name for p in ATTACKS.glob("*/expected.json"))
+        names = ["control"] + [n for n in names if n != "control"] + ["control"]
+        result = self.cutegen("eval", ATTACKS / "task.py", *(ATTACKS / n for n in names), "--json",
+                              timeout=500)
+        self.assert_code(result, FAILED)
+        verdicts = result.json()["verdicts"]
+        self.assertEqual(len(verdicts), len(names))
+        for name, entry in zip(names, verdicts):
+            with self.subTest(name):
+                self.check(name, entry["verdict"])
 
-def add_tests():
-    for folder in sorted(p for p in ATTACKS.iterdir() if (p / "expected.json").is_file()):
-        setattr(Attacks, f"test_{folder.name}",
-                lambda self, name=folder.name: self.judge(name))
+    def test_the_exit_code_is_the_status(self):
+        for name, code in (("control", CORRECT), ("keeps_state", 4), ("refused_shape", 5)):
+            with self.subTest(name):
+                self.assert_code(
+                    self.cutegen("eval", ATTACKS / "task.py", ATTACKS / name, "--up-to", "load"),
+                    code)
 
-
-add_tests()
 
 if __name__ == "__main__":
     harness.main()
