@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/loop.h"
 
+#include "base/log.h"
 #include "engine/event_data.h"
 #include "engine/out_folder.h"
 
@@ -118,16 +119,28 @@ class RunLoop {
   std::unique_ptr<Proposer> proposer_;
 };
 
-Result<OpenedTask> open_task(const Context& ctx, EvaluatorClient& evaluator,
-                             const OptimizeSettings& settings, RunObserver& observer) {
+struct Opened {
+  EvaluatorPtr evaluator;
+  OpenedTask task;
+};
+
+Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
+                         RunObserver& observer) {
+  Opened opened;
+  observer.on_progress("starting the evaluator");
+  CG_TRY(opened.evaluator, parts.start_evaluator(ctx, settings.evaluator));
   observer.on_progress("describing " + settings.file.filename().string());
-  return evaluator.open_task(ctx, settings.file);
+  CG_TRY(opened.task, opened.evaluator->open_task(ctx, settings.file));
+  return opened;
 }
 
-Result<EvaluatorPtr> start_evaluator(const Parts& parts, const Context& ctx,
-                                     const OptimizeSettings& settings, RunObserver& observer) {
-  observer.on_progress("starting the evaluator");
-  return parts.start_evaluator(ctx, settings.evaluator);
+// A process may die before the task is open (killed, out of memory): one fresh start is tried.
+Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
+                         RunObserver& observer) {
+  auto opened = open_once(parts, ctx, settings, observer);
+  if (opened || opened.error().kind != ErrorKind::world || ctx.done()) return opened;
+  log_info("starting again, since the task could not be opened: {}", opened.error().message);
+  return open_once(parts, ctx, settings, observer);
 }
 
 RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
@@ -152,13 +165,12 @@ Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& 
     CG_CHECK(check_out_folder(settings.out));
   }
   CG_CHECK(make_strategy(settings.strategy, settings.search));
-  CG_TRY(EvaluatorPtr evaluator, start_evaluator(parts, ctx, settings, observer));
-  CG_TRY(OpenedTask opened, open_task(ctx, *evaluator, settings, observer));
-  CG_TRY(auto journal, store.create(info_of(settings, opened.task)));
+  CG_TRY(Opened opened, open_task(parts, ctx, settings, observer));
+  CG_TRY(auto journal, store.create(info_of(settings, opened.task.task)));
   RunLoop loop(parts, ctx, std::move(journal), observer, started_ms);
   CG_CHECK(loop.record("opened", opened_data(settings)));
-  CG_CHECK(loop.record("task", task_data(opened)));
-  return loop.drive(std::move(evaluator));
+  CG_CHECK(loop.record("task", task_data(opened.task)));
+  return loop.drive(std::move(opened.evaluator));
 }
 
 Result<RunOutcome> resume_with(const Parts& parts, const Context& ctx, Store& store,
@@ -172,14 +184,13 @@ Result<RunOutcome> resume_with(const Parts& parts, const Context& ctx, Store& st
   if (loop.view().finished) return outcome_of(loop.view(), id);
   const OptimizeSettings settings = loop.view().settings;
   if (!settings.out.empty()) CG_CHECK(check_out_folder(settings.out));
-  CG_TRY(EvaluatorPtr evaluator, start_evaluator(parts, ctx, settings, observer));
-  CG_TRY(OpenedTask opened, open_task(ctx, *evaluator, settings, observer));
-  if (loop.view().task && loop.view().task->task.id != opened.task.id)
+  CG_TRY(Opened opened, open_task(parts, ctx, settings, observer));
+  if (loop.view().task && loop.view().task->task.id != opened.task.task.id)
     return user_error("the task has changed since run " + id + " began", settings.file.string(),
                       "restore the file, or start a new run");
   CG_CHECK(loop.record("resumed", Json::object()));
-  if (!loop.view().task) CG_CHECK(loop.record("task", task_data(opened)));
-  return loop.drive(std::move(evaluator));
+  if (!loop.view().task) CG_CHECK(loop.record("task", task_data(opened.task)));
+  return loop.drive(std::move(opened.evaluator));
 }
 
 Result<RunOutcome> replay_with(const Parts& parts, const Context& ctx, Store& store,

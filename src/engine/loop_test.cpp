@@ -258,6 +258,28 @@ TEST_F(LoopTest, AnEvaluatorThatFailsIsAnAbortedVerdict) {
   EXPECT_FALSE(fs::exists(dir_ / "out"));
 }
 
+TEST_F(LoopTest, AFailingStartIsTriedOnceMoreUnlessTheUserIsAtFault) {
+  ToyWorld world;
+  auto s = store();
+  for (auto [kind, failures, starts] :
+       {std::tuple{ErrorKind::world, 1, 2}, std::tuple{ErrorKind::world, 9, 2},
+        std::tuple{ErrorKind::user, 9, 1}}) {
+    auto parts = world.parts();
+    auto real = parts.start_evaluator;
+    int started = 0;
+    parts.start_evaluator =
+        [&, kind = kind, failures = failures](
+            const Context& ctx,
+            const EvaluatorOptions& options) -> Result<std::unique_ptr<EvaluatorClient>> {
+      if (started++ < failures) return fail({kind, "it died"});
+      return real(ctx, options);
+    };
+    auto outcome = optimize_with(parts, {}, *s, settings(), recorder_);
+    EXPECT_EQ(outcome.has_value(), failures == 1);
+    EXPECT_EQ(started, starts);
+  }
+}
+
 TEST_F(LoopTest, NothingIsCreatedWhenTheTaskCannotBeOpened) {
   ToyWorld world;
   std::stop_source stop;
