@@ -38,9 +38,13 @@ $(CONFIGURED):
 build: $(CONFIGURED)  ## build everything into build/PRESET (run make setup once before)
 	cmake --build --preset $(PRESET) -j $(JOBS)
 
+.PHONY: programs
+programs: $(CONFIGURED)  ## build the programs without the tests
+	cmake --build --preset $(PRESET) -j $(JOBS) --target programs
+
 .PHONY: demo
 demo: setup  ## set up, build, optimize one task on the simulator and write build/demo
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory programs
 	$(BUILD)/bin/cutegen optimize $(DEMO_TASK) --device sim:h200 --model builtin --out build/demo
 
 .PHONY: test
