@@ -211,7 +211,7 @@ Result<void> ObjectReader::finish() {
 std::optional<std::string> nearest(const std::string& word,
                                    const std::vector<std::string>& options) {
   std::optional<std::string> best;
-  size_t least = std::max<size_t>(1, word.size() / 3) + 1;
+  size_t least = std::max<size_t>(1, (word.size() + 1) / 3) + 1;  // two letters swapped count as 2
   for (const auto& option : options) {
     size_t d = edit_distance(word, option);
     if (d < least) least = d, best = option;

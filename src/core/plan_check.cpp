@@ -282,14 +282,15 @@ class Checker {
     int64_t product = 1;
     for (size_t i = 0; i < 3; ++i) {
       std::string at = fmt::format("{}/{}", place, i);
+      std::string what = fmt::format("{}[{}]", place.substr(place.rfind('/') + 1), i);
       check(triple[i], at);
       auto n = literal(triple[i]);
       if (!n) continue;
       if (*n <= 0)
-        report(at, fmt::format("{} is not positive", *n),
+        report(at, fmt::format("{} is {}, which is not positive", what, *n),
                "for a step that may be empty add \"when\": \"... > 0\"");
       else if (*n > most)
-        report(at, fmt::format("{} is over the limit of {}", *n, most));
+        report(at, fmt::format("{} is {}, over the limit of {}", what, *n, most));
       else
         product = std::min(product * *n, int64_t{INT32_MAX});
     }

@@ -166,11 +166,11 @@ TEST(PlanCheck, Names) {
 }
 
 TEST(PlanCheck, Literals) {
-  EXPECT_PROBLEM("plan.json#/steps/0/grid/0: error: 0 is not positive",
+  EXPECT_PROBLEM("plan.json#/steps/0/grid/0: error: grid[0] is 0, which is not positive",
                  j["steps"][0]["grid"][0] = 0);
-  EXPECT_PROBLEM("-4 is not positive", j["steps"][0]["block"][1] = -4);
+  EXPECT_PROBLEM("block[1] is -4, which is not positive", j["steps"][0]["block"][1] = -4);
   EXPECT_PROBLEM("2048 threads a block: the limit is 1024", j["steps"][0]["block"] = {1024, 2});
-  EXPECT_PROBLEM("2048 is over the limit of 1024", j["steps"][0]["block"] = {2048});
+  EXPECT_PROBLEM("block[0] is 2048, over the limit of 1024", j["steps"][0]["block"] = {2048});
   EXPECT_PROBLEM("3221225472 bytes of shared memory: the limit is 232448",
                  j["steps"][0]["shared_bytes"] = "3 * 1024 * 1024 * 1024");
   EXPECT_PROBLEM("division by zero", j["steps"][0]["grid"][0] = "1 / 0");
