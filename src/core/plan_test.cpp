@@ -238,8 +238,9 @@ TEST(JsonPlace, TurnsErrorsIntoFilePlaces) {
   std::string text = dump_json(json, 1);
   auto errors = check_plan(parse_plan(text).value(), test_task());
   ASSERT_EQ(errors.size(), 1U);
-  EXPECT_THAT(with_place(errors[0], text).text(), testing::MatchesRegex("plan.json:[0-9]+:[0-9]+: "
-                                                                        "error: grid.0. is 0, which is not .*"));
+  EXPECT_THAT(with_place(errors[0], text).text(),
+              testing::MatchesRegex("plan.json:[0-9]+:[0-9]+: "
+                                    "error: grid.0. is 0, which is not .*"));
   Error plain{ErrorKind::user, "m", "x.py:3"};
   EXPECT_EQ(with_place(plain, text).where, "x.py:3");
 }
