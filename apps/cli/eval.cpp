@@ -135,10 +135,7 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
     list.push_back({{"folder", options.folders[i]}, {"verdict", to_json(verdict)}});
     if (code == kExitOk) code = exit_code(verdict.status);
   }
-  if (programs.size() == 1)
-    document["verdict"] = list[0]["verdict"];
-  else
-    document["verdicts"] = std::move(list);
+  document["verdicts"] = std::move(list);
   print_result(g, document, text);
   return code;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -18,6 +19,13 @@ namespace {
 constexpr size_t kMostDetail = 1500;
 constexpr Rung kRungs[] = {Rung::lint,        Rung::compile, Rung::load,
                            Rung::correctness, Rung::timing,  Rung::profile};
+
+// Processor time of this thread: what an evaluation costs besides waiting for others.
+Nanoseconds thread_time() {
+  timespec t{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return std::chrono::seconds(t.tv_sec) + Nanoseconds(t.tv_nsec);
+}
 
 class Climber {
  public:
@@ -148,11 +156,14 @@ class Climber {
     auto ms = [](Nanoseconds t) { return static_cast<double>(t.count()) / 1e6; };
     Nanoseconds waited = services_.runner->take_waited();
     Nanoseconds compiling = verdict_.rungs[static_cast<size_t>(Rung::compile)].elapsed;
-    log_info("evaluation: {:.1f} ms, of it compile {:.1f}, runner {:.1f}, our own {:.1f}",
-             ms(verdict_.elapsed), ms(compiling), ms(waited),
-             ms(verdict_.elapsed - compiling - waited));
+    log_info(
+        "evaluation: {:.1f} ms, of it compile {:.1f}, runner {:.1f}, our own {:.1f}; this thread "
+        "{:.1f} ms of processor",
+        ms(verdict_.elapsed), ms(compiling), ms(waited), ms(verdict_.elapsed - compiling - waited),
+        ms(thread_time() - cpu_start_));
   }
 
+  Nanoseconds cpu_start_ = thread_time();
   const Context& ctx_;
   const Services& services_;
   const Task& task_;

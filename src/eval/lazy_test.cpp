@@ -94,6 +94,7 @@ TEST(TruthPool, RefillsInTheBackgroundUntilPaused) {
   pool.refill_in_background({{toy.task.shapes[0], "made"}, {toy.task.shapes[0], "heavy"}});
   for (int wait = 0; wait < 500; ++wait) {
     pool.pause();
+    pool.wait_until_idle();
     if (toy.made == 4) break;
     pool.resume();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -25,7 +25,8 @@ extern "C" __global__ void __launch_bounds__(256, 2)
     scale(const float* __restrict__ x, float* out, int n, float factor) {
   __shared__ float tile[256];
   #pragma unroll 4
-  for (int i = threadIdx.x; i < n; i += 256) { tile[threadIdx.x] = x[i]; out[i] = factor * tile[threadIdx.x]; }
+  for (int i = threadIdx.x; i < n; i += 256) {
+    tile[threadIdx.x] = x[i]; out[i] = factor * tile[threadIdx.x]; }
   asm volatile("bar.sync 0;" ::: "memory");
 }
 )";

@@ -11,7 +11,7 @@ namespace cutegen {
 namespace {
 
 constexpr int64_t kSampleCtas = 16;
-constexpr uint64_t kInstructionBudget = 200'000'000;
+constexpr uint64_t kInstructionBudget = 60'000'000;
 constexpr auto kRunLimit = std::chrono::seconds(60);
 constexpr int64_t kLargeBytes = int64_t{16} << 20;
 constexpr int64_t kMostSharedBytes = int64_t{256} << 20;

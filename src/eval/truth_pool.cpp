@@ -73,8 +73,12 @@ void TruthPool::refill_in_background(const std::vector<std::pair<ShapeCase, std:
 }
 
 void TruthPool::pause() {
-  std::unique_lock hold(lock_);
+  std::lock_guard hold(lock_);
   refilling_ = false;
+}
+
+void TruthPool::wait_until_idle() {
+  std::unique_lock hold(lock_);
   wake_.wait(hold, [this] { return !busy_; });
 }
 

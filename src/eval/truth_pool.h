@@ -3,8 +3,8 @@
 //
 // Contract: draw() gives a set of (shape, family) that this program has not met, at random among
 // those in stock, or makes one; a set is dropped after kMostUses draws. refill_in_background() lets
-// a thread of the pool restock between evaluations; pause() waits for it and stops it, so that it
-// does not compete with a run, until resume(). Seeds come from the kernel's CSPRNG and are kept
+// a thread of the pool restock; pause() lets it finish the set in hand and start no other, so that
+// it does not compete with a run, until resume(). Seeds come from the kernel's CSPRNG and are kept
 // nowhere.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
@@ -41,6 +41,7 @@ class TruthPool {
                                     const std::string& family);
   void refill_in_background(const std::vector<std::pair<ShapeCase, std::string>>& wanted);
   void pause();
+  void wait_until_idle();
   void resume();
 
  private:

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/codec.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace cutegen {
+namespace {
+
+PlanSteps steps() {
+  Launch l;
+  l.step = "gemm";
+  l.kernel = "gemm";
+  l.module = 2;
+  l.grid = {132, 2, 1};
+  l.block = {384, 1, 1};
+  l.shared_bytes = 99;
+  l.cooperative = true;
+  l.args = {{"x", {}}, {"", {std::byte{0}, std::byte{0xff}}}, {"w", {std::byte{7}}}};
+  return {l, Fill{"zero", "out", -std::numeric_limits<double>::infinity(), DType::bf16}};
+}
+
+TEST(Codec, StepsRoundTrip) {
+  Json json = to_json(steps());
+  auto back = plan_steps_from_json(json);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(to_json(*back), json);
+  const auto& fill = std::get<Fill>((*back)[1]);
+  EXPECT_EQ(fill.dtype, DType::bf16);
+  EXPECT_TRUE(std::isinf(fill.value));
+  const auto& launch = std::get<Launch>((*back)[0]);
+  EXPECT_EQ(launch.args[1].bytes[1], std::byte{0xff});
+  EXPECT_EQ(launch.args[2].buffer, "w");
+  EXPECT_EQ(launch.args[2].bytes.size(), 1u);
+}
+
+TEST(Codec, FactsSettingsAndReportsRoundTrip) {
+  ModuleFacts facts{{{"f", {{8, 8}, {4, 4}}, {256, 1, 1}, 64}}, {{"cg_smem", -1}}, {{"t", {1, 2}}}};
+  EXPECT_EQ(to_json(*module_facts_from_json(to_json(facts))), to_json(facts));
+  RunSettings settings{16, 1000, 2};
+  EXPECT_EQ(to_json(*run_settings_from_json(to_json(settings))), to_json(settings));
+  RunReport report{RunReport::Status::finding, "out of bounds", "CTA (0,0,0)", {}};
+  report.kernels.push_back({"f", Origin::modelled, 12.5, "dram", {{"flops", 3}}, 0.5});
+  EXPECT_EQ(to_json(*run_report_from_json(to_json(report))), to_json(report));
+}
+
+TEST(Codec, ARunnersWordIsBounded) {
+  RunReport report{RunReport::Status::finding, std::string(100000, 'a') + "\x1b[31m", "", {}};
+  auto back = run_report_from_json(to_json(report));
+  ASSERT_TRUE(back);
+  EXPECT_LT(back->message.size(), 20000u);
+  EXPECT_EQ(back->message.find('\x1b'), std::string::npos);
+}
+
+TEST(Codec, HostileFormsAreRefused) {
+  auto refused = [](const char* text) { return !run_report_from_json(Json::parse(text)); };
+  EXPECT_TRUE(refused(R"({})"));
+  EXPECT_TRUE(refused(R"([])"));
+  EXPECT_TRUE(refused(R"({"status":"correct","message":"","detail":"","kernels":[]})"));
+  EXPECT_TRUE(refused(R"({"status":"ok","verdict":"correct"})"));
+  EXPECT_TRUE(refused(R"({"status":"ok","kernels":[{"kernel":"f","time_ns":null}]})"));
+  EXPECT_FALSE(module_facts_from_json(Json::parse(R"({"entries":[{"name":3}]})")));
+  Json bad = to_json(steps());
+  bad["steps"][0]["grid"] = {1, 2};
+  EXPECT_FALSE(plan_steps_from_json(bad));
+  bad = to_json(steps());
+  bad["steps"][0]["args"][1]["bytes"] = "0g";
+  EXPECT_FALSE(plan_steps_from_json(bad));
+}
+
+}  // namespace
+}  // namespace cutegen
