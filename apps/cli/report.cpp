@@ -35,7 +35,7 @@ void add_report(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("report", "write a run as one HTML page");
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
-  command->add_option("-o,--output", options->file,
+  command->add_option("-o,--out,--output", options->file,
                       "the file; - for stdout (default cutegen-RUN.html)");
   options->settings.add(*command, {"runs_dir"});
   command->footer(

@@ -22,7 +22,7 @@ KINDS = {bool: "bool", int: "number", float: "number", str: "text", type(None): 
 def forms(value, path=""):
     """The set of "path: type" of a JSON value; list items and entries of open maps are merged."""
     if isinstance(value, dict):
-        is_open = path.rsplit(".", 1)[-1].rstrip("[]") in OPEN
+        is_open = path.rsplit(".", 1)[-1] in OPEN
         found = set() if value else {f"{path}: object"}
         for key, item in value.items():
             found |= forms(item, f"{path}.{'*' if is_open else key}")
@@ -39,6 +39,8 @@ class Forms(unittest.TestCase):
     def test_forms_merge_items_and_keep_names(self):
         self.assertEqual(forms({"a": [{"b": 1}, {"b": 2.5, "c": None}], "counters": {"x": 1, "y": 2}}),
                          {".a[].b: number", ".a[].c: null", ".counters.*: number"})
+        self.assertEqual(forms({"tensors": [{"name": "x"}], "config": {}}),
+                         {".tensors[].name: text", ".config: object"})
 
 
 class Demo(harness.Case):
