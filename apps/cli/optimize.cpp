@@ -46,6 +46,8 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.search.budget.evaluations = config.integer("budget_evaluations");
   s.search.budget.minutes = options.minutes;
   s.resolved_config = config.json();
+  s.resolved_config["minutes"] = {{"value", options.minutes},
+                                  {"source", options.minutes > 0 ? "flag --minutes" : "default"}};
   ConsoleObserver observer(g);
   CG_TRY(RunOutcome outcome, optimize(g.ctx, *store, s, observer));
   return observer.finish(outcome, options.fail_under);

@@ -264,6 +264,8 @@ std::string commands(const RunInfo& info, const RunView& view) {
   return "# the same search\ncutegen optimize " + file + " --device " + quoted(s.evaluator.device) +
          " --model " + quoted(s.model) + " --strategy " + quoted(s.strategy) + " --evaluations " +
          std::to_string(s.search.budget.evaluations) +
+         (s.search.budget.minutes > 0 ? fmt::format(" --minutes {}", s.search.budget.minutes)
+                                      : "") +
          "\n# judge the best program again\ncutegen eval " + file + " " + quoted(s.out.string()) +
          "\n# check that the journal leads to the same actions\ncutegen optimize --replay " +
          info.id + "\n";

@@ -87,21 +87,21 @@ class Crash(harness.Case):
             time.sleep(0.005)
 
     def kill_one(self, process, victim):
-        """Kills a process of the kind `victim` below the engine; True if there was one."""
-        if victim == "engine":
-            if process.poll() is not None:
-                return False
-            process.kill()
-            return True
-        found = [pid for pid, name in harness.descendants(process.pid).items()
-                 if name.startswith(VICTIMS[victim])]
-        if not found:
-            return False
-        try:
-            os.kill(self.random.choice(found), signal.SIGKILL)
-        except ProcessLookupError:
-            return False
-        return True
+        """Kills a process of the kind `victim` as soon as there is one; False if none came."""
+        while process.poll() is None:
+            if victim == "engine":
+                process.kill()
+                return True
+            found = [pid for pid, name in harness.descendants(process.pid).items()
+                     if name.startswith(VICTIMS[victim])]
+            try:
+                if found:
+                    os.kill(self.random.choice(found), signal.SIGKILL)
+                    return True
+            except ProcessLookupError:
+                pass  # it ended by itself
+            time.sleep(0.005)
+        return False
 
     def disturbed(self, runs, victim, length_s):
         """A run with one kill at a random moment, to its end; the result, and what was hit."""
