@@ -7,7 +7,12 @@ pattern of the headline. One evaluator judges them all, so that each also shows 
 did no harm; an honest program is the first and the last.
 """
 import json
+import os
 import re
+import signal
+import subprocess
+import time
+from pathlib import Path
 
 import harness
 
@@ -45,6 +50,53 @@ class Attacks(harness.Case):
                 self.assert_code(
                     self.cutegen("eval", ATTACKS / "task.py", ATTACKS / name, "--up-to", "load"),
                     code)
+
+    def at_work(self, process):
+        """Waits until the endless loop runs: its runner has used a second of processor time."""
+        end = time.monotonic() + 200
+        while time.monotonic() < end and process.poll() is None:
+            for pid, name in harness.descendants(process.pid).items():
+                if name == "cutegen-runner" and processor_seconds(pid) > 1:
+                    return
+            time.sleep(0.05)
+        self.fail("the program was never run")
+
+    def start_endless(self):
+        return self.start("eval", ATTACKS / "task.py", ATTACKS / "endless_loop",
+                          stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+    def test_an_interrupt_ends_an_evaluation_at_once(self):
+        process = self.start_endless()
+        self.at_work(process)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=10), 130)
+
+    def test_an_evaluator_that_dies_is_started_again(self):
+        process = self.start("eval", ATTACKS / "task.py", ATTACKS / "endless_loop", "--json")
+        self.at_work(process)
+        for pid, name in harness.descendants(process.pid).items():
+            if name == "cutegen-evaluat":  # the kernel keeps 15 characters
+                os.kill(pid, signal.SIGKILL)
+        out, err = process.communicate(timeout=200)
+        self.assertIn(b"the evaluator died", err)
+        self.check("endless_loop", json.loads(out)["verdicts"][0]["verdict"])
+
+    def test_nothing_outlives_a_killed_command(self):
+        process = self.start_endless()
+        self.at_work(process)
+        process.kill()
+        process.wait(timeout=10)
+        self.assertEqual(harness.wait_for_none(10), {})
+
+
+def processor_seconds(pid):
+    """User and system time of a process, 0 if it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return 0
+    fields = text.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":
