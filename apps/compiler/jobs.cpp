@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -12,6 +13,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <optional>
 #include <vector>
 
 #include "base/json.h"
@@ -20,6 +23,15 @@ namespace cutegen::compiler {
 namespace {
 
 constexpr size_t kMostChildren = 16;
+constexpr size_t kLargeBytes = size_t{8} << 20;  // smaller mappings are not worth a system call
+
+// A forked child that waits for its request: forking and copying the pages of the parsed headers
+// (about 0.1 s) is done before the request is there.
+struct Spare {
+  pid_t pid = 0;
+  UniqueFd pidfd;
+  wire::Channel channel;
+};
 
 struct Job {
   pid_t pid;
@@ -58,8 +70,45 @@ int64_t mapped_bytes() {
   return pages * ::sysconf(_SC_PAGESIZE);
 }
 
+// Makes the pages [begin, begin + bytes) that exist our own now, not one fault at a time later.
+// A kernel without MADV_POPULATE_WRITE (before 5.14) refuses, and the faults come as they may.
+void own_pages(char* begin, size_t bytes) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  std::vector<unsigned char> resident(bytes / page);
+  if (::mincore(begin, bytes, resident.data()) != 0) return;
+  for (size_t i = 0; i < resident.size();) {
+    size_t first = i;
+    while (i < resident.size() && (resident[i] & 1)) ++i;
+    if (i > first && ::madvise(begin + first * page, (i - first) * page, MADV_POPULATE_WRITE) != 0)
+      return;
+    if (i == first) ++i;
+  }
+}
+
+// A compilation writes to half of the pages that hold the parsed headers, shared after a fork.
+// NVRTC maps them in thousands of neighbouring pieces, so neighbours are taken together.
+void own_large_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  uintptr_t first = 0, last = 0;
+  auto take = [&] {
+    if (last - first >= kLargeBytes)
+      own_pages(reinterpret_cast<char*>(first), last - first);  // NOLINT(performance-no-int-to-ptr)
+  };
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0;
+    char access[5]{};
+    bool read = std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, access) == 3;
+    if (!read || std::string_view(access) != "rw-p") continue;
+    if (begin != last) {
+      take();
+      first = begin;
+    }
+    last = end;
+  }
+  take();
+}
+
 void harden(Request& request) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   sandbox::Limits limits;
   limits.memory_bytes = mapped_bytes() + request.memory_bytes;
   limits.cpu_seconds = request.timeout_ms / 1000 + 1;
@@ -98,9 +147,9 @@ void stop_job(Job& job) {
 }
 
 // Waits for something to happen; true when a request is there to be read.
-bool wait_for_events(wire::Channel& control, std::vector<Job>& jobs) {
+bool wait_for_events(wire::Channel& control, Spare& spare, std::vector<Job>& jobs) {
   std::vector<pollfd> polled;
-  polled.push_back({jobs.size() < kMostChildren ? control.fd() : -1, POLLIN, 0});
+  polled.push_back({spare.pid > 0 ? control.fd() : -1, POLLIN, 0});
   for (const Job& j : jobs) {
     polled.push_back({j.pidfd.get(), POLLIN, 0});
     polled.push_back({j.reply.fd(), 0, 0});  // only its end
@@ -122,33 +171,64 @@ bool wait_for_events(wire::Channel& control, std::vector<Job>& jobs) {
   ::_exit(0);  // not exit(): NVRTC is in the middle of a call
 }
 
+// Runs in the spare. Ends the process when the server has gone.
+Request wait_for_own_request(wire::Channel& channel) {
+  own_large_mappings();
+  auto frame = channel.receive(Context());
+  if (!frame) ::_exit(kExitOk);
+  auto request = read_request(std::move(*frame));
+  if (!request) ::_exit(kExitInternal);  // the server has read it before: cannot be
+  channel.close();
+  harden(*request);
+  return std::move(*request);
+}
+
+// Forks the next spare; in the child, its request comes back once there is one. Where no process
+// can be had, spare.pid stays 0 and it is tried again at the next event.
+std::optional<Request> fork_spare(wire::Channel& control, Spare& spare, std::vector<Job>& jobs) {
+  auto pair = wire::Channel::make_pair();
+  if (!pair) return {};
+  std::fflush(nullptr);
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    jobs.clear();
+    control.close();
+    pair->first.close();
+    return wait_for_own_request(pair->second);
+  }
+  if (pid < 0) return {};
+  long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
+  spare = {pid, UniqueFd(static_cast<int>(pidfd)), std::move(pair->first)};
+  return {};
+}
+
+// Hands the frame to the spare, which becomes a job. False: the client speaks another protocol.
+bool hand_over(wire::Frame frame, Spare& spare, std::vector<Job>& jobs) {
+  if (frame.fds.size() != 1) return false;
+  int reply = frame.fds[0].get();
+  bool sent = spare.channel.send(short_while(), frame.body, {&reply, 1}).has_value();
+  auto request = read_request(std::move(frame));
+  if (!request) return false;
+  auto deadline = Clock::now() + std::chrono::milliseconds(request->timeout_ms);
+  jobs.push_back({spare.pid, std::move(spare.pidfd), std::move(request->reply), deadline});
+  if (!sent) stop_job(jobs.back());  // it is dying: its death is reported as the job's
+  spare = {};
+  return true;
+}
+
 }  // namespace
 
 Request next_request(wire::Channel& control) {
   std::vector<Job> jobs;
+  Spare spare;
   for (;;) {
-    if (!wait_for_events(control, jobs)) continue;
+    if (spare.pid == 0 && jobs.size() < kMostChildren)
+      if (auto request = fork_spare(control, spare, jobs)) return std::move(*request);
+    if (!wait_for_events(control, spare, jobs)) continue;
     auto frame = control.receive(short_while());
     if (!frame && frame.error().kind == ErrorKind::timeout) continue;
-    if (!frame) leave(jobs);
-    auto request = read_request(std::move(*frame));
-    if (!request) leave(jobs);  // a client that does not speak our protocol
-    std::fflush(nullptr);
-    pid_t pid = ::fork();
-    if (pid == 0) {
-      jobs.clear();
-      control.close();
-      harden(*request);
-      return std::move(*request);
-    }
-    if (pid < 0) {
-      (void)request->reply.send_error(short_while(), errno_error("fork").value());
-      continue;
-    }
-    long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
-    auto time = std::chrono::milliseconds(request->timeout_ms);
-    jobs.push_back(
-        {pid, UniqueFd(static_cast<int>(pidfd)), std::move(request->reply), Clock::now() + time});
+    if (!frame || !hand_over(std::move(*frame), spare, jobs)) leave(jobs);
   }
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs: the children that compile one candidate each, and the loop that feeds them.
 //
-// Contract: next_request() runs the server's loop. It returns in a freshly forked and hardened
-// child, with that child's request; in the server itself it never returns: it ends the program when
-// the client goes away. A child that dies or runs too long is reported on its reply socket by the
-// loop; a client that drops its reply socket has its child killed.
+// Contract: next_request() runs the server's loop. It returns in a forked and hardened child, with
+// that child's request; in the server itself it never returns: it ends the program when the client
+// goes away. One spare child is kept forked ahead of its request, with its own copy of the parsed
+// headers. A child that dies or runs too long is reported on its reply socket by the loop; a client
+// that drops its reply socket has its child killed.
 //
 // Messages (schema cutegen.compiler.v1), each on fd 3 with the reply socket as its one descriptor:
 //   {"type":"compile","source":text,"memory_bytes":n,"timeout_ms":n}
