@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a kernel program as bare launches of one shape, so that bench/measure_launches.py can run
+// it on a GPU with nothing but the driver: NAME.json (buffers, launches) and NAME.I.ptx.
+//
+// Usage: export_launches_bench DESCRIBE.json TASK PROGRAM_DIR OUT_DIR
+// DESCRIBE.json is the output of `cutegen describe --json`; TASK a task's name in it.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "core/program.h"
+#include "core/task.h"
+#include "device/device.h"
+#include "toolchain/toolchain.h"
+
+namespace {
+
+using namespace cutegen;
+namespace fs = std::filesystem;
+
+Result<Task> task_of(const fs::path& file, const std::string& name) {
+  CG_TRY(std::string text, read_file(file, size_t{64} << 20));
+  CG_TRY(Json described, parse_json(text, file.string()));
+  for (const Json& t : described.value("tasks", Json::array()))
+    if (t.value("name", "") == name) return task_from_json(t);
+  return user_error("no task '" + name + "' in " + file.string());
+}
+
+std::string hex(const std::vector<std::byte>& bytes) {
+  std::string out;
+  for (std::byte b : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(b));
+  return out;
+}
+
+Json launch_json(const Launch& l) {
+  Json args = Json::array();
+  for (const LaunchArg& a : l.args)
+    args.push_back(a.buffer.empty() ? Json{{"hex", hex(a.bytes)}} : Json{{"buffer", a.buffer}});
+  return Json{{"kernel", l.kernel},
+              {"module", l.module},
+              {"grid", l.grid},
+              {"block", l.block},
+              {"shared_bytes", l.shared_bytes},
+              {"args", std::move(args)}};
+}
+
+Json buffers_json(const Task& task, const ResolvedPlan& plan) {
+  Json out = Json::array();
+  for (const TensorInfo& t : task.tensors)
+    out.push_back(Json{{"name", t.name},
+                       {"role", to_string(t.role)},
+                       {"dtype", to_string(t.dtype)},
+                       {"shape", task.official().tensors.at(t.name)}});
+  for (const ScratchBuffer& s : plan.scratch)
+    out.push_back(Json{{"name", s.name}, {"role", "scratch"}, {"bytes", s.bytes}});
+  return out;
+}
+
+Result<std::vector<std::string>> compiled(const KernelProgram& program,
+                                          const std::vector<ModuleBuild>& builds,
+                                          const std::string& arch) {
+  CG_TRY(ToolPaths paths, find_tools());
+  CG_TRY(auto toolchain, Toolchain::open({.paths = paths}));
+  std::vector<std::string> out;
+  for (const ModuleBuild& b : builds) {
+    CompileRequest request{b.source, program.sources.at(b.source), b.defines, arch};
+    CG_TRY(CompileResult r, toolchain->compile(Context(), request));
+    if (!r.ok) return user_error(r.digest);
+    out.push_back(std::move(r.ptx));
+  }
+  return out;
+}
+
+Result<void> export_launches(char** argv) {
+  CG_TRY(Task task, task_of(argv[1], argv[2]));
+  CG_TRY(KernelProgram program, load_program(argv[3]));
+  CG_TRY(auto device, open_device("sim:h200"));
+  CG_TRY(auto builds, module_builds(program, task, task.official(), device->facts()));
+  CG_TRY(std::string arch, choose_arch(program.plan, device->facts()));
+  CG_TRY(auto modules, compiled(program, builds, arch));
+  CG_TRY(auto facts, device->load(modules));
+  CG_TRY(ResolvedPlan plan, resolve_plan(program, task, task.official(), device->facts(), facts));
+  Json steps = Json::array();
+  for (auto* list : {&plan.prepare, &plan.steps})
+    for (const auto& step : *list) {
+      if (const auto* l = std::get_if<Launch>(&step))
+        steps.push_back(launch_json(*l));
+      else
+        return user_error("a program with fills is not exported");
+    }
+  Json buffers = buffers_json(task, plan);
+  fs::path dir = argv[4];
+  Json names = Json::array();
+  for (size_t i = 0; i < modules.size(); ++i) {
+    names.push_back(fmt::format("{}.{}.ptx", task.name, i));
+    CG_CHECK(write_file(dir / names.back().get<std::string>(), modules[i]));
+  }
+  Json out{{"task", task.name}, {"modules", names}, {"buffers", buffers}, {"steps", steps}};
+  return write_file(dir / (task.name + ".json"), dump_json(out, 1));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) {
+    fmt::print(stderr, "usage: export_launches_bench DESCRIBE.json TASK PROGRAM_DIR OUT_DIR\n");
+    return kExitUser;
+  }
+  auto done = export_launches(argv);
+  if (done) return kExitOk;
+  fmt::print(stderr, "export_launches: {}\n", done.error().text());
+  return exit_code(done.error());
+}
