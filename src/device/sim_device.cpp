@@ -168,6 +168,7 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
   options.threads = settings.threads;
   options.instruction_budget = settings.instruction_budget;
   options.sample_ctas = settings.sample_ctas;
+  if (entry) options.resident_ctas = ptx::resident_ctas(gpu_, *entry, config);
   CG_TRY(ptx::LaunchReport r,
          ptx::launch(ctx, memory_, module, step.kernel, config, params, options));
   if (r.status == ptx::LaunchStatus::cancelled) {

@@ -25,7 +25,7 @@ struct Operand {
   bool is_single = false;      // 0f: `value` has the 32 bits of a float
   std::string_view text;       // the word, or the base of an address
   int64_t value = 0;           // integer, offset, or bits of a double (0d, decimal)
-  std::vector<Operand> items;  // vector; p|q has two items
+  std::vector<Operand> items;  // vector; p|q has two items; (a, b) of a call
 };
 
 struct Statement {
@@ -41,6 +41,7 @@ struct Variable {
   Space space = Space::global;
   int64_t align = 1, element = 1, count = 1;  // bytes of an element, elements
   bool is_extern = false, is_array = false;
+  bool is_register = false;      // a parameter of a function that travels in a register
   std::string_view initializer;  // text between = and ;
   int line = 0;
   [[nodiscard]] int64_t bytes() const { return element * count; }
@@ -62,7 +63,7 @@ struct Scope {
 struct Function {
   std::string_view name;
   bool is_entry = false;
-  std::vector<Variable> params, variables;
+  std::vector<Variable> params, returns, variables;
   std::vector<Scope> scopes;
   std::vector<Statement> statements;
   int64_t max_block[3] = {0, 0, 0};
@@ -74,7 +75,8 @@ struct ParsedModule {
   std::string_view version, target;
   std::vector<Function> functions;
   std::vector<Variable> variables;
-  std::unordered_map<std::string_view, size_t> by_name;  // of variables
+  std::unordered_map<std::string_view, size_t> by_name;           // of variables
+  std::unordered_map<std::string_view, size_t> device_functions;  // .func with a body
 };
 
 // Bytes of a fundamental type ("u32" -> 4); 0 if it is none. pred gives 0.

@@ -72,6 +72,15 @@ Cta::Cta(Job& job)
   set_specials();
 }
 
+int64_t Cta::bytes(const Job& job) {
+  const auto& b = job.config.block;
+  const int64_t warps = (b[0] * b[1] * b[2] + 31) / 32;
+  return warps *
+             (job.program.register_bytes + 32 * job.program.local_bytes + int64_t(sizeof(Warp))) +
+         job.shared_bytes + int64_t(16 * job.program.code.size()) +
+         int64_t(16 * job.memory.buffers.size());
+}
+
 void Cta::fill(Warp& w, int32_t offset, int size, uint64_t value) {
   std::byte* r = w.registers + offset;
   if (size == 0) {
@@ -113,6 +122,9 @@ void Cta::set_specials() {
         same(uint64_t(job_.config.shared_bytes));
       } else if (s.which == Special::total_smem_size) {
         same(uint64_t(job_.shared_bytes));
+      } else if (s.which == Special::workspace_high || s.which == Special::workspace_low) {
+        same(s.which == Special::workspace_high ? job_.workspace >> 32
+                                                : job_.workspace & 0xffffffff);
       } else if (s.which == Special::zero || s.which == Special::one) {
         same(s.which == Special::one);
       } else {
@@ -136,7 +148,7 @@ void Cta::begin(int64_t linear) {
     w.alive = threads == 32 ? ~0u : (1u << threads) - 1;
     w.state = Warp::State::running;
     w.current = {0, w.alive, false};
-    w.count = 0, w.turns = 0, w.barrier = -1, w.executed = 0;
+    w.count = 0, w.turns = 0, w.barrier = -1, w.executed = 0, w.spins = 0;
     for (const SlotRange& s : job_.program.zeroed)
       std::memset(w.registers + s.offset, 0, size_t(s.bytes));
   }
@@ -160,45 +172,96 @@ LaunchStatus Cta::check_limits() {
   return LaunchStatus::ok;
 }
 
-LaunchStatus Cta::run(int64_t linear) {
-  begin(linear);
-  while (alive_warps_ > 0) {
-    bool any = false;
-    for (Warp& w : warps_) {
-      if (w.state != Warp::State::running) continue;
-      any = true;
-      const uint64_t before = w.executed;
-      const Step step = run_warp(w);
-      job_.spent.fetch_add(w.executed - before, std::memory_order_relaxed);
-      if (step == Step::failed) return status_;
-      if (step != Step::done) continue;
-      w.state = Warp::State::done;
-      --alive_warps_;
-      for (int id = 0; id < 16; ++id) release_if_complete(id);
+Cta::Turn Cta::turn() {
+  if (job_.stop_after.load(std::memory_order_relaxed) < linear_) return Turn::ended;
+  bool any = false;
+  all_spin_ = true;
+  for (Warp& w : warps_) {
+    if (w.state != Warp::State::running) continue;
+    any = true;
+    const uint64_t before = w.executed;
+    const Step step = run_warp(w);
+    job_.spent.fetch_add(w.executed - before, std::memory_order_relaxed);
+    if (step == Step::failed) return Turn::failed;
+    all_spin_ = all_spin_ && step == Step::yield && w.spins >= kSpins;
+    if (step != Step::done) continue;
+    w.state = Warp::State::done;
+    --alive_warps_;
+    for (int id = 0; id < 16; ++id) {
+      if (!release_if_complete(id)) return Turn::failed;
     }
-    if (!any && deadlock()) return status_;
-    if (LaunchStatus s = check_limits(); s != LaunchStatus::ok) return s;
-    if (job_.stop_after.load(std::memory_order_relaxed) < linear) return LaunchStatus::ok;
   }
-  uint64_t executed = 0;
-  for (const Warp& w : warps_) executed += w.executed;
-  counts_.max_cta_instructions = std::max(counts_.max_cta_instructions, executed);
-  return LaunchStatus::ok;
+  if (alive_warps_ == 0) {
+    uint64_t executed = 0;
+    for (const Warp& w : warps_) executed += w.executed;
+    counts_.max_cta_instructions = std::max(counts_.max_cta_instructions, executed);
+    return Turn::ended;
+  }
+  if (!any && deadlock()) return Turn::failed;
+  if ((status_ = check_limits()) != LaunchStatus::ok) return Turn::failed;
+  return all_spin_ ? Turn::spinning : Turn::going;
+}
+
+void Cta::note_poll(Warp& w, const Inst& in, uint64_t address, bool changed) {
+  if (changed || (in.op == Op::load && !in.ordered)) {
+    w.spins = changed ? 0 : w.spins;
+  } else if (address != w.spin_address) {
+    w.spin_address = address, w.spins = 1;
+  } else {
+    ++w.spins;
+  }
+}
+
+// "line 12 (bar.sync 1, 64)"
+std::string Cta::place(int32_t pc) const {
+  const SourceLine& at = job_.program.lines[size_t(pc)];
+  const std::string text = sanitize(at.text, 60);
+  if (at.source_line > 0) return fmt::format("line {} ({})", at.source_line, text);
+  return fmt::format("ptx line {} ({})", at.line, text);
+}
+
+std::string Cta::state_of(const Warp& w) const {
+  if (w.state == Warp::State::done) return "ended";
+  if (w.state == Warp::State::running) return "at " + place(w.current.pc);
+  const Barrier& b = barriers_[w.barrier];
+  return fmt::format(
+      "at barrier {}, {}, where {} of {} threads are", w.barrier, place(w.barrier_pc), b.arrived,
+      b.expected ? std::to_string(b.expected) : fmt::format("all {}", block_threads_));
 }
 
 bool Cta::deadlock() {
   std::string who;
-  for (const Warp& w : warps_) {
-    if (w.state != Warp::State::at_barrier || who.size() > 120) continue;
-    who += fmt::format("{}warp {} at barrier {}", who.empty() ? "" : ", ", w.index, w.barrier);
+  for (size_t i = 0; i < warps_.size();) {  // neighbours in the same state are told together
+    const std::string state = state_of(warps_[i]);
+    size_t end = i + 1;
+    while (end < warps_.size() && state_of(warps_[end]) == state) ++end;
+    if (who.size() < 400) {
+      const bool one = end == i + 1;
+      who += fmt::format("; warp{} {}", one ? "" : "s",
+                         one ? std::to_string(i) : fmt::format("{}-{}", i, end - 1));
+      who += " " + state;
+    }
+    i = end;
   }
   for (Warp& w : warps_) {
     if (w.state != Warp::State::at_barrier) continue;
     w.current.pc = w.barrier_pc;
-    report(w, "deadlock", "all warps wait and none can go on: " + who, std::countr_zero(w.alive));
+    report(w, "deadlock", "no warp can go on" + who, std::countr_zero(w.alive));
     break;
   }
   return true;
+}
+
+void Cta::fail_spinning(int64_t resident) {
+  for (Warp& w : warps_) {
+    if (w.state != Warp::State::running) continue;
+    report(w, "deadlock",
+           fmt::format("all {} CTAs that are resident poll memory and none writes it; warp {} "
+                       "polls {:#x} at {}",
+                       resident, w.index, w.spin_address, place(w.current.pc)),
+           std::countr_zero(w.alive));
+    return;
+  }
 }
 
 bool Cta::report(Warp& w, const char* kind, std::string message, int lane) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cta: one host thread's machine, which runs CTAs of a launch one after another.
+// Cta: a machine for one CTA of a launch at a time; a host thread may hold several and let them
+// take turns.
 //
 // Contract: lanes of a warp that go different ways are a list of {pc, mask}; the lowest pc runs
-// first and lists merge where their pcs are equal. A warp runs until a barrier, its end or its
-// quantum. After run() has returned anything but `ok`, the object must not be used again.
+// first and lists merge where their pcs are equal. A warp runs until a barrier, its end, its
+// quantum, or until it spins. After turn() has returned `ended` the object may begin() another CTA,
+// after `failed` it must not be used again.
 //
-// Example: Cta cta(job); if (cta.run(index) != LaunchStatus::ok) report(cta.finding());
+// Example: Cta cta(job); cta.begin(index); while (cta.turn() == Cta::Turn::going) {}
 #pragma once
 
 #include <atomic>
@@ -27,11 +29,15 @@ struct Job {
   std::vector<uint64_t> variable_base;  // by Program::variables
   int64_t shared_bytes = 0;             // static and dynamic
   bool counters = true;
+  Checks checks;
   uint64_t budget = 0;
   const Context& context;
   std::atomic<uint64_t> spent{0};
   std::atomic<int64_t> stop_after;  // CTAs beyond this one need not run
+  uint64_t workspace = 0;           // of a cooperative launch
 };
+
+inline constexpr uint32_t kSpins = 64;  // polls of one place after which a warp gives way
 
 struct Split {
   int32_t pc = 0;
@@ -47,7 +53,9 @@ struct Warp {
   int index = 0, count = 0;  // count: splits besides the current one
   int barrier = -1;
   int32_t barrier_pc = -1;
-  uint64_t executed = 0;  // in this CTA
+  uint64_t executed = 0;      // in this CTA
+  uint64_t spin_address = 0;  // read again and again
+  uint32_t spins = 0;         // such reads since anything else was read, or anything written
   Split current, others[32];
 };
 
@@ -60,9 +68,19 @@ struct Barrier {
 
 class Cta {
  public:
+  // going: call again; spinning: so, but every warp that can run polls memory for another's write.
+  enum class Turn { going, spinning, ended, failed };
   explicit Cta(Job& job);
-  LaunchStatus run(int64_t linear);
+  void begin(int64_t linear);
+  // Each warp that can run gets a turn.
+  Turn turn();
 
+  [[nodiscard]] LaunchStatus status() const { return status_; }
+  [[nodiscard]] int64_t linear() const { return linear_; }
+  // Ends the launch here: all CTAs that could run poll memory.
+  void fail_spinning(int64_t resident);
+  // Host memory of one machine for this launch.
+  [[nodiscard]] static int64_t bytes(const Job& job);
   [[nodiscard]] const Finding& finding() const { return finding_; }
   [[nodiscard]] const std::string& reason() const { return reason_; }
   // Adds this machine's counts.
@@ -74,7 +92,6 @@ class Cta {
   enum class Step { yield, barrier, done, failed };
   void set_specials();
   void fill(Warp& w, int32_t offset, int size, uint64_t value);
-  void begin(int64_t linear);
   LaunchStatus check_limits();
   Step run_warp(Warp& w);
   bool execute(Warp& w, const Inst& in, uint32_t mask);
@@ -89,9 +106,23 @@ class Cta {
   Meet meet(Warp& w, uint32_t needed, uint32_t mask, const char* kind);
   Meet collective(Warp& w, const Inst& in, uint32_t& mask);
   Step barrier(Warp& w, const Inst& in, uint32_t mask);
-  void release_if_complete(int id);
+  bool release_if_complete(int id);
+  void release(Warp& w, const Barrier& b);
+  bool left_early(const Barrier& b, int id);
+  std::string place(int32_t pc) const;
+  std::string state_of(const Warp& w) const;
   void split_off(Warp& w, uint32_t mask);
   bool deadlock();
+  // An access that may be a poll of another thread's write.
+  void note_poll(Warp& w, const Inst& in, uint64_t address, bool changed);
+
+  // host_calls.cpp
+  bool host_call(Warp& w, const Inst& in, int lane);
+  [[nodiscard]] const std::byte* peek(const Warp& w, int lane, uint64_t address,
+                                      uint64_t bytes) const;
+  [[nodiscard]] std::string text_at(const Warp& w, int lane, uint64_t address) const;
+  [[nodiscard]] std::string format_text(const Warp& w, int lane, const std::string& format,
+                                        uint64_t at) const;
 
   // memory_ops.cpp
   bool access(Warp& w, const Inst& in, uint32_t mask);
@@ -103,7 +134,7 @@ class Cta {
   bool local(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s, const uint64_t* at);
   void transfer(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s, const uint64_t* at,
                 std::byte* zero);
-  void atomics(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, std::byte* zero);
+  bool atomics(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, std::byte* zero);
   void count_global(const Inst& in, uint32_t mask, const AddressSummary& s, const uint64_t* at,
                     const Buffer* b);
   bool fault(Warp& w, const Inst& in, uint32_t mask, Space space, const uint64_t* at);
@@ -116,6 +147,7 @@ class Cta {
   std::vector<Warp> warps_;
   Barrier barriers_[16];
   int alive_warps_ = 0;
+  bool all_spin_ = false;
   int64_t block_threads_ = 0, linear_ = 0;
   std::array<int64_t, 3> at_{0, 0, 0};
   std::vector<uint64_t> runs_, lanes_;  // by pc

@@ -12,7 +12,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr int64_t kMostRegisterBytes = int64_t{8} << 20;  // of a warp: 65,536 registers
-constexpr int64_t kMostLocal = 512 << 10, kMostStatic = int64_t{1} << 24;
+constexpr int64_t kMostStatic = int64_t{1} << 24;
 
 int64_t align_up(int64_t n, int64_t to) {
   return (n + to - 1) / to * to;
@@ -34,40 +34,55 @@ bool Modifiers::has(std::string_view s) const {
   return std::find(parts.begin() + 1, parts.end(), s) != parts.end();
 }
 
-// Parameters, static shared variables and local variables get their offsets.
-Result<void> Decoder::layout() {
-  for (const Variable& v : f_.params) {
+// Parameters of the entry.
+Result<void> Decoder::layout_parameters() {
+  for (const Variable& v : frame_.f->params) {
     ParamSlot slot{v.name, align_up(p_.param_bytes, v.align), v.bytes(), v.align};
     p_.param_bytes = slot.offset + slot.size;
     p_.params.push_back(slot);
   }
   if (p_.param_bytes > 32764) return wrong("the parameters take more than 32,764 bytes");
-  for (const Variable& v : f_.variables) {
-    int64_t& end = v.space == Space::shared ? p_.static_shared : p_.local_bytes;
-    if (v.space != Space::shared && v.space != Space::local) continue;
-    places_[&v] = align_up(end, v.align);
-    end = places_[&v] + v.bytes();
-    if (end > (v.space == Space::shared ? kMostStatic : kMostLocal))
-      return wrong(fmt::format("variable {} is too large", sanitize(v.name, 60)));
+  return {};
+}
+
+// Static shared variables, and local ones with those that pass arguments, get their offsets.
+Result<void> Decoder::layout() {
+  for (const Variable& v : frame_.f->variables) {
+    if (v.space == Space::shared) {
+      auto [place, fresh] = shared_places_.try_emplace(&v, align_up(p_.static_shared, v.align));
+      if (!fresh) continue;  // the function is called more than once
+      p_.static_shared = place->second + v.bytes();
+      if (p_.static_shared > kMostStatic)
+        return wrong(fmt::format("variable {} is too large", sanitize(v.name, 60)));
+    } else if (v.space == Space::local || v.space == Space::param) {
+      CG_TRY(frame_.places[&v], local_place(v.bytes(), v.align));
+    }
   }
   return {};
 }
 
-Result<Program> Decoder::run() {
-  p_.name = std::string(f_.name);
-  std::copy(std::begin(f_.max_block), std::end(f_.max_block), std::begin(p_.max_block));
-  p_.required_block = f_.required_block;
-  Statement head;
-  head.line = f_.line;
-  now_ = &head;
+Result<void> Decoder::function_body() {
   CG_CHECK(layout());
-  for (const Statement& s : f_.statements) {
-    first_.push_back(int32_t(p_.code.size()));
+  for (const Statement& s : frame_.f->statements) {
+    frame_.first.push_back(int32_t(p_.code.size()));
     CG_CHECK(statement(s));
   }
-  first_.push_back(int32_t(p_.code.size()));
+  frame_.first.push_back(int32_t(p_.code.size()));
+  return {};
+}
+
+Result<Program> Decoder::run() {
+  const Function& f = *frame_.f;
+  p_.name = std::string(f.name);
+  std::copy(std::begin(f.max_block), std::end(f.max_block), std::begin(p_.max_block));
+  p_.required_block = f.required_block;
+  Statement head;
+  head.line = f.line;
+  now_ = &head;
+  CG_CHECK(layout_parameters());
+  CG_CHECK(function_body());
   Statement tail;  // falling off the end is a return
-  tail.line = f_.statements.empty() ? f_.line : f_.statements.back().line;
+  tail.line = f.statements.empty() ? f.line : f.statements.back().line;
   tail.text = "ret";
   now_ = &tail, guard_ = Inst{};
   Inst end;
@@ -144,6 +159,7 @@ Result<void> Decoder::dispatch(const Statement& s, const Modifiers& m) {
       {"elect", &Decoder::collective},
       {"bar", &Decoder::barrier},
       {"barrier", &Decoder::barrier},
+      {"call", &Decoder::call},
       {"bra", &Decoder::control},
       {"brx", &Decoder::control},
       {"ret", &Decoder::control},
@@ -172,19 +188,23 @@ Result<void> Decoder::control(const Statement& s, const Modifiers& m) {
   if (base == "bra") {
     CG_CHECK(count(s, 1, 1));
     in.op = Op::branch;
-    branches_.push_back({p_.code.size(), {s.scope, s.operands[0].text}});
+    frame_.branches.push_back({p_.code.size(), {s.scope, s.operands[0].text}});
   } else if (base == "brx") {
     CG_CHECK(count(s, 2, 2));
     CG_TRY(Slot index, source(s.operands[0], 4, "u32"));
     in.op = Op::branch_index, in.a = index.offset;
     reads.push_back(index.offset);
-    branches_.push_back({p_.code.size(), {s.scope, s.operands[1].text}});
+    frame_.branches.push_back({p_.code.size(), {s.scope, s.operands[1].text}});
+  } else if (base == "ret" && frame_.depth > 0) {
+    in.op = Op::branch;
+    frame_.returns.push_back(p_.code.size());
   } else if (base == "ret" || base == "exit") {
     in.op = Op::exit;
   } else if (base == "trap" || base == "brkpt") {
-    in.op = Op::trap;
+    in.op = Op::trap, in.sub = base == "brkpt";
   } else {
     in.op = Op::fence, in.kind = Kind::other;
+    in.sub = base == "membar" || base == "fence";
   }
   emit(in, std::move(reads), {});
   return {};
@@ -192,21 +212,22 @@ Result<void> Decoder::control(const Statement& s, const Modifiers& m) {
 
 Result<void> Decoder::resolve_targets() {
   auto label = [&](int scope, std::string_view name) -> int32_t {
-    for (; scope >= 0; scope = f_.scopes[size_t(scope)].parent) {
-      const auto& labels = f_.scopes[size_t(scope)].labels;
-      if (auto it = labels.find(name); it != labels.end()) return first_[it->second];
+    for (; scope >= 0; scope = frame_.f->scopes[size_t(scope)].parent) {
+      const auto& labels = frame_.f->scopes[size_t(scope)].labels;
+      if (auto it = labels.find(name); it != labels.end()) return frame_.first[it->second];
     }
     return -1;
   };
-  for (const auto& [at, where] : branches_) {
+  for (const auto& [at, where] : frame_.branches) {
     Inst& in = p_.code[at];
     if (in.op == Op::branch) {
       in.target = label(where.first, where.second);
       if (in.target >= 0) continue;
     } else {
       const std::vector<std::string_view>* names = nullptr;
-      for (int scope = where.first; scope >= 0 && !names; scope = f_.scopes[size_t(scope)].parent) {
-        const auto& lists = f_.scopes[size_t(scope)].branch_targets;
+      for (int scope = where.first; scope >= 0 && !names;
+           scope = frame_.f->scopes[size_t(scope)].parent) {
+        const auto& lists = frame_.f->scopes[size_t(scope)].branch_targets;
         if (auto it = lists.find(where.second); it != lists.end()) names = &it->second;
       }
       std::vector<int32_t> table;

@@ -12,16 +12,21 @@ namespace {
 // What a part of the opcode says about where and how; false if it is not known.
 bool read_part(std::string_view p, Inst& in) {
   static constexpr std::string_view ignored[] = {
-      "volatile", "relaxed", "acquire", "release", "acq_rel", "weak", "gpu", "sys",
-      "cta",      "cluster", "nc",      "ca",      "cg",      "cs",   "lu",  "cv",
-      "wb",       "wt",      "unified", "noftz",   "entry",   "mmio"};
+      "weak", "gpu", "sys", "cta", "cluster", "nc",      "ca",    "cg",
+      "cs",   "lu",  "cv",  "wb",  "wt",      "unified", "noftz", "entry"};
+  static constexpr std::string_view ordered[] = {"volatile", "relaxed", "acquire",
+                                                 "release",  "acq_rel", "mmio"};
+  if (std::find(std::begin(ordered), std::end(ordered), p) != std::end(ordered)) {
+    in.ordered = true;
+    return true;
+  }
   if (p == "global")
     in.space = Space::global;
   else if (p == "shared" || p == "shared::cta")
     in.space = Space::shared;
   else if (p == "local")
     in.space = Space::local;
-  else if (p == "param" || p == "param::entry")
+  else if (p == "param" || p == "param::entry" || p == "param::func")
     in.space = Space::param;
   else if (p == "const")
     in.space = Space::constant;
@@ -96,6 +101,8 @@ Result<void> Decoder::memory(const Statement& s, const Modifiers& m) {
   bool known = m.parts.size() >= 2 && type_bytes(m.type()) > 0;
   for (size_t i = 1; i + 1 < m.parts.size(); ++i) known = read_part(m.parts[i], in) && known;
   const bool store = in.op == Op::store;
+  const std::string_view base = s.operands.size() < 2 ? "" : s.operands[store ? 0 : 1].text;
+  if (in.space == Space::param && parameter_place(base)) in.space = Space::local;
   if (store && (in.space == Space::param || in.space == Space::constant)) known = false;
   if (!known) return unsupported(sanitize(s.opcode, 80));
   CG_CHECK(count(s, 2, 3));  // a cache hint may follow

@@ -44,9 +44,9 @@ int32_t Decoder::allocate(int size) {
 const RegisterRange* Decoder::find_range(std::string_view name, int* scope) const {
   const size_t digits = name.find_last_not_of("0123456789") + 1;
   std::string_view stem = name.substr(0, digits), number = name.substr(digits);
-  for (int s = now_->scope; s >= 0 && size_t(s) < f_.scopes.size();
-       s = f_.scopes[size_t(s)].parent) {
-    const auto& registers = f_.scopes[size_t(s)].registers;
+  for (int s = now_->scope; s >= 0 && size_t(s) < frame_.f->scopes.size();
+       s = frame_.f->scopes[size_t(s)].parent) {
+    const auto& registers = frame_.f->scopes[size_t(s)].registers;
     *scope = s;
     if (auto it = registers.find(name); it != registers.end() && it->second.count == 0)
       return &it->second;
@@ -63,7 +63,7 @@ std::optional<Slot> Decoder::find_register(std::string_view name) {
   int scope = 0;
   const RegisterRange* range = find_range(name, &scope);
   if (!range) return std::nullopt;
-  auto [it, fresh] = registers_.try_emplace({scope, name});
+  auto [it, fresh] = frame_.registers.try_emplace({scope, name});
   if (fresh) {
     it->second.size = range->type == "pred" ? 0 : int(type_bytes(range->type));
     if (it->second.size == 1) it->second.size = 2;  // registers of 8 bits are kept in 16
@@ -98,6 +98,9 @@ std::optional<Slot> Decoder::find_special(std::string_view name) {
       {"%lanemask_gt", S::lanemask_gt},
       {"%dynamic_smem_size", S::dynamic_smem_size},
       {"%total_smem_size", S::total_smem_size},
+      {"%envreg0", S::zero},
+      {"%envreg1", S::workspace_high},
+      {"%envreg2", S::workspace_low},
       // every CTA is a cluster of its own
       {"%clusterid.x", S::ctaid_x},
       {"%clusterid.y", S::ctaid_y},
@@ -135,17 +138,20 @@ Slot Decoder::constant(uint64_t bits, int size, int32_t variable) {
 
 // The address of a variable in its own space; with `generic`, in the generic space.
 Result<Slot> Decoder::symbol(std::string_view name, int64_t offset, int size, bool generic) {
+  if (auto place = parameter_place(name))
+    return constant(uint64_t(*place + offset) + (generic ? kLocalWindow : 0), size);
   for (const ParamSlot& p : p_.params) {
-    if (p.name == name)
+    if (p.name == name && frame_.depth == 0)
       return constant(uint64_t(p.offset + offset) + (generic ? kParamWindow : 0), size);
   }
-  for (int s = now_->scope; s >= 0; s = f_.scopes[size_t(s)].parent) {
-    const auto& variables = f_.scopes[size_t(s)].variables;
+  for (int s = now_->scope; s >= 0; s = frame_.f->scopes[size_t(s)].parent) {
+    const auto& variables = frame_.f->scopes[size_t(s)].variables;
     auto it = variables.find(name);
     if (it == variables.end()) continue;
-    const Variable& v = f_.variables[it->second];
-    auto place = places_.find(&v);
-    if (place == places_.end())
+    const Variable& v = frame_.f->variables[it->second];
+    const auto& places = v.space == Space::shared ? shared_places_ : frame_.places;
+    auto place = places.find(&v);
+    if (place == places.end())
       return unsupported_error("variable " + quoted(name) + " in this space",
                                fmt::format("ptx:{}", now_->line));
     uint64_t window = !generic ? 0 : v.space == Space::shared ? kSharedWindow : kLocalWindow;
@@ -160,7 +166,7 @@ Result<Slot> Decoder::symbol(std::string_view name, int64_t offset, int size, bo
   }
   const uint64_t window = generic ? kSharedWindow : 0;
   if (v.is_extern || v.count == 0) return constant(uint64_t(offset) + window, size, -2);
-  auto [place, fresh] = places_.try_emplace(&v, 0);
+  auto [place, fresh] = shared_places_.try_emplace(&v, 0);
   if (fresh) {
     place->second = (p_.static_shared + v.align - 1) / v.align * v.align;
     p_.static_shared = place->second + v.bytes();

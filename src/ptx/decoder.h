@@ -25,21 +25,46 @@ struct Modifiers {
   [[nodiscard]] bool has(std::string_view s) const;
 };
 
+// What belongs to one function: the entry, or a function whose body stands at a call.
+struct Frame {
+  const Function* f = nullptr;
+  int depth = 0;  // 0: the entry
+  std::map<std::pair<int, std::string_view>, Slot> registers;
+  std::map<const Variable*, int64_t> places;       // local and parameter variables
+  std::map<std::string_view, int64_t> parameters;  // of a called function: places in local memory
+  std::vector<int32_t> first;                      // statement -> first instruction
+  std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches;  // code, scope, label
+  std::vector<size_t> returns;  // branches to the end of the called function
+};
+
 class Decoder {
  public:
-  Decoder(const ParsedModule& module, const Function& function) : module_(module), f_(function) {}
+  Decoder(const ParsedModule& module, const Function& function) : module_(module) {
+    frame_.f = &function;
+  }
   [[nodiscard]] Result<Program> run();
 
  private:
   using Done = Result<void>;
   // decode.cpp
   [[nodiscard]] Done layout();
+  [[nodiscard]] Done layout_parameters();
+  [[nodiscard]] Done function_body();
   [[nodiscard]] Done statement(const Statement& s);
   [[nodiscard]] Done dispatch(const Statement& s, const Modifiers& m);
   [[nodiscard]] Done resolve_targets();
   [[nodiscard]] Done control(const Statement& s, const Modifiers& m);
   Inst& emit(Inst in, std::vector<int32_t> reads, std::vector<int32_t> writes);
   [[nodiscard]] Done unsupported(const std::string& what);
+  // decode_call.cpp
+  [[nodiscard]] Done call(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done inline_call(const Statement& s, const Function& callee);
+  [[nodiscard]] Done bind_arguments(const Statement& s, const Function& callee, Frame& frame);
+  [[nodiscard]] Done host_call(const Statement& s, Op op, size_t arguments);
+  [[nodiscard]] std::optional<int64_t> parameter_place(std::string_view name) const;
+  [[nodiscard]] Result<int64_t> local_place(int64_t bytes, int64_t align);
+  [[nodiscard]] Done copy_register(Slot from, Slot to);
+  [[nodiscard]] Done move_local(Op op, int64_t place, Slot slot);
   // decode_operand.cpp
   [[nodiscard]] tl::unexpected<Error> wrong(const std::string& message) const;
   [[nodiscard]] Done count(const Statement& s, size_t least, size_t most) const;
@@ -78,17 +103,14 @@ class Decoder {
   [[nodiscard]] Done barrier(const Statement& s, const Modifiers& m);
 
   const ParsedModule& module_;
-  const Function& f_;
+  Frame frame_;
   Program p_;
   std::vector<Effects> effects_;
   std::vector<SlotRange> slots_;  // registers, for liveness
-  std::map<std::pair<int, std::string_view>, Slot> registers_;
   std::map<std::tuple<uint64_t, int, int32_t>, Slot> constants_;
   std::map<Special, Slot> specials_;
   std::map<std::string_view, int64_t> shared_at_;  // static shared variables by name
-  std::map<const Variable*, int64_t> places_;      // offset in its space
-  std::vector<int32_t> first_;                     // statement -> first instruction
-  std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches_;  // code, scope, label
+  std::map<const Variable*, int64_t> shared_places_;
   Slot carry_;
   int64_t used_ = 0, predicates_at_ = 0;
   const Statement* now_ = nullptr;

@@ -32,6 +32,8 @@ enum class Op : uint8_t {
   elect,
   fence,
   trap,
+  print,
+  assert_fail,
   clock,
   unsupported
 };
@@ -87,6 +89,8 @@ struct Inst {
   bool wide_address = true;       // the address register has 64 bits
   bool constant_address = false;  // all lanes have the same, known from the text
   bool guard_negated = false;
+  bool ordered = false;  // volatile, relaxed, acquire or release: no plain access
+  bool watched = false;  // reads or writes a register that may be read before it is written
   bool aligned = false;  // a barrier that needs the whole warp
 };
 

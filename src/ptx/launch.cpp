@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// launch(): checks of the configuration, host threads, and the report.
+// launch(): checks of the configuration, and what a launch needs in memory.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <thread>
 
 #include "base/text.h"
 #include "ptx/cta.h"
 #include "ptx/module.h"
+#include "ptx/scheduler.h"
 
 namespace cutegen::ptx {
 namespace {
 
-constexpr int64_t kMostShared = 232448;  // 227 KB, the most of any modelled GPU
+constexpr int64_t kMostMachines = int64_t{4}
+                                  << 30;  // bytes of the machines of a cooperative launch
+constexpr int64_t kMostShared = 232448;   // 227 KB, the most of any modelled GPU
 
 Result<const Program*> find_entry(const Module& module, const std::string& name) {
   std::vector<std::string> names;
@@ -111,48 +113,32 @@ Result<std::vector<uint64_t>> place_variables(Memory::State& memory, const Modul
   return out;
 }
 
-struct Outcome {
-  std::mutex mutex;
-  int64_t at = INT64_MAX;  // the CTA that ended the launch
-  LaunchReport report;
-};
-
-int64_t nth_cta(int64_t n, int64_t total, int64_t run) {
-  if (run == total) return n;
-  if (run == 1) return 0;
-  return int64_t(__int128(n) * (total - 1) / (run - 1));
+// The barrier of a grid lies in memory that the driver gives to a cooperative launch.
+void place_workspace(Memory::State& memory) {
+  constexpr size_t kBytes = 64;
+  if (memory.workspace.empty()) {
+    memory.workspace.resize(kBytes);
+    memory.workspace_base = memory.place("grid workspace", memory.workspace, Access::read_write);
+  }
+  std::fill(memory.workspace.begin(), memory.workspace.end(), std::byte{0});
+  const uint32_t bytes = kBytes;
+  std::memcpy(memory.workspace.data(), &bytes, sizeof bytes);
 }
 
-void work(Job& job, int64_t total, int64_t run, std::atomic<int64_t>& next, Outcome& outcome) {
-  Cta cta(job);
-  int64_t done = 0;
-  while (true) {
-    const int64_t n = next.fetch_add(1);
-    if (n >= run) break;
-    const int64_t linear = nth_cta(n, total, run);
-    if (linear > job.stop_after.load()) break;
-    const LaunchStatus status = cta.run(linear);
-    ++done;
-    if (status == LaunchStatus::ok) continue;
-    std::lock_guard lock(outcome.mutex);
-    if (linear < outcome.at) {  // the first CTA at fault is reported, whichever thread met it
-      outcome.at = linear;
-      outcome.report.status = status;
-      outcome.report.reason =
-          status == LaunchStatus::finding ? cta.finding().message : cta.reason();
-      outcome.report.finding.reset();
-      if (status == LaunchStatus::finding) outcome.report.finding = cta.finding();
-      job.stop_after = linear;
-    }
-    break;
+Result<void> check_cooperative(const Job& job, int64_t total, int64_t resident) {
+  if (resident > 0 && total > resident) {
+    return user_error(
+        fmt::format("a cooperative launch of {} CTAs, of which {} can be resident at once", total,
+                    resident),
+        job.program.name, "launch fewer CTAs and let each do more");
   }
-  std::lock_guard lock(outcome.mutex);
-  cta.add_counters(outcome.report.counters);
-  for (size_t i = 0; i < cta.traffic().size(); ++i) {
-    outcome.report.traffic[i].load_sectors += cta.traffic()[i][0];
-    outcome.report.traffic[i].store_sectors += cta.traffic()[i][1];
+  if (Cta::bytes(job) > kMostMachines / total) {
+    return unsupported_error(
+        fmt::format("a cooperative launch of {} CTAs that need more than {} bytes to simulate",
+                    total, kMostMachines),
+        job.program.name);
   }
-  outcome.report.ctas_run += done;
+  return {};
 }
 
 }  // namespace
@@ -166,42 +152,40 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   const int64_t shared =
       (needs_dynamic ? program->dynamic_shared_at : program->static_shared) + config.shared_bytes;
   CG_CHECK(check_config(*program, config, shared));
-  Job job{*program, memory.state(), config,           {},
-          {},       shared,         options.counters, options.instruction_budget,
+  Job job{*program,
+          memory.state(),
+          config,
+          {},
+          {},
+          shared,
+          options.counters,
+          options.checks,
+          options.instruction_budget,
           ctx};
   CG_TRY(job.params, pack_params(*program, params));
   CG_TRY(job.variable_base, place_variables(memory.state(), module, *program));
   job.stop_after = INT64_MAX;
-
-  Outcome outcome;
-  LaunchReport& report = outcome.report;
-  if (config.cluster[0] * config.cluster[1] * config.cluster[2] != 1 || config.cooperative) {
+  if (config.cluster[0] * config.cluster[1] * config.cluster[2] != 1) {
+    LaunchReport report;
     report.status = LaunchStatus::unsupported;
-    report.reason = config.cooperative ? "cooperative launches are not simulated"
-                                       : "thread block clusters are not simulated";
+    report.reason = "thread block clusters are not simulated";
     return report;
   }
-  const int64_t total = config.grid[0] * config.grid[1] * config.grid[2];
-  const int64_t run = options.sample_ctas > 0 ? std::min(options.sample_ctas, total) : total;
-  report.ctas_total = total;
-  for (const Buffer& b : memory.state().buffers) report.traffic.push_back({b.name, b.size});
-  int64_t threads = options.threads > 0
-                        ? options.threads
-                        : int64_t(std::max(1u, std::thread::hardware_concurrency()));
-  threads = std::clamp<int64_t>(threads, 1, std::min<int64_t>(run, 256));
-  std::atomic<int64_t> next{0};
-  const auto start = Clock::now();
-  {
-    std::vector<std::jthread> helpers;
-    for (int64_t i = 1; i < threads; ++i) {
-      helpers.emplace_back([&] { work(job, total, run, next, outcome); });
-    }
-    work(job, total, run, next, outcome);
+  Grid grid;
+  grid.total = config.grid[0] * config.grid[1] * config.grid[2];
+  // CTAs that wait for one another cannot be sampled
+  const bool sample = options.sample_ctas > 0 && !config.cooperative;
+  grid.run = sample ? std::min(options.sample_ctas, grid.total) : grid.total;
+  grid.cooperative = config.cooperative, grid.resident = options.resident_ctas;
+  if (config.cooperative) {
+    CG_CHECK(check_cooperative(job, grid.total, options.resident_ctas));
+    place_workspace(memory.state());
+    job.workspace = memory.state().workspace_base;
   }
-  report.host_time = Clock::now() - start;
-  std::erase_if(report.traffic,
-                [](const BufferTraffic& t) { return t.load_sectors + t.store_sectors == 0; });
-  return std::move(outcome.report);
+  const int64_t cores = int64_t(std::max(1u, std::thread::hardware_concurrency()));
+  grid.threads = std::clamp<int64_t>(options.threads > 0 ? options.threads : cores, 1,
+                                     std::min<int64_t>(grid.run, 256));
+  return run_grid(job, grid);
 }
 
 }  // namespace cutegen::ptx

@@ -77,8 +77,15 @@ struct LaunchConfig {
   bool cooperative = false;
 };
 
+// What is looked for besides out-of-bounds, misaligned and read-only accesses, which always are.
+struct Checks {
+  bool barriers = true;  // a barrier of the whole CTA after some of its threads have ended
+};
+
 struct RunOptions {
-  int threads = 0;                              // 0: all cores
+  Checks checks;
+  int64_t resident_ctas = 0;  // the most that fit on the GPU at once; 0: not known
+  int threads = 0;            // 0: all cores
   uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
   bool counters = true;
   int64_t sample_ctas = 0;  // 0: all; else that many, spread over the grid, first and last included
@@ -142,6 +149,10 @@ struct ModelledTime {
   std::string bound_by;
   std::map<std::string, double> terms_ns;
 };
+// CTAs of a launch that are on `gpu` at the same time; registers are an estimate.
+[[nodiscard]] int64_t resident_ctas(const GpuSpec& gpu, const Entry& entry,
+                                    const LaunchConfig& config);
+
 [[nodiscard]] ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report,
                                       const Entry& entry, const LaunchConfig& config);
 

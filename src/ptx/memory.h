@@ -32,6 +32,8 @@ struct Memory::State {
     std::vector<std::byte> storage;
   };
   std::map<std::pair<uint64_t, int32_t>, Variable> variables;
+  std::vector<std::byte> workspace;  // of cooperative launches
+  uint64_t workspace_base = 0;
 
   uint64_t place(const std::string& name, std::span<std::byte> storage, Access access);
   [[nodiscard]] const Buffer* find(uint64_t address) const;

@@ -297,7 +297,11 @@ void Cta::count_global(const Inst& in, uint32_t mask, const AddressSummary& s, c
 // `zero` is where address 0 would be.
 void Cta::transfer(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
                    const uint64_t* at, std::byte* zero) {
-  if (in.op == Op::atomic) return atomics(w, in, mask, at, zero);
+  if (in.op == Op::atomic) {
+    const bool changed = atomics(w, in, mask, at, zero);
+    return note_poll(w, in, s.low, changed);
+  }
+  if (in.ordered || (in.op == Op::store && w.spins)) note_poll(w, in, s.low, in.op == Op::store);
   if (s.contiguous && in.size == in.reg_size) {
     std::byte* memory = zero + s.low;
     if (in.vec == 1 && in.v[0] >= 0) {
@@ -346,18 +350,26 @@ void Cta::transfer(Warp& w, const Inst& in, uint32_t mask, const AddressSummary&
   }
 }
 
-void Cta::atomics(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, std::byte* zero) {
+// Whether memory may have changed.
+bool Cta::atomics(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, std::byte* zero) {
   auto value = [&](int32_t slot, int lane) {
     uint64_t v = 0;
     if (slot >= 0) std::memcpy(&v, w.registers + slot + lane * in.size, in.size);
     return v;
   };
+  bool changed = false;
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
-    const uint64_t old = atomic_apply(AtomicOp(in.sub), AtomicType(in.e), zero + at[lane],
-                                      value(in.b, lane), value(in.c, lane));
+    const uint64_t b = value(in.b, lane);
+    const uint64_t old =
+        atomic_apply(AtomicOp(in.sub), AtomicType(in.e), zero + at[lane], b, value(in.c, lane));
+    const auto op = AtomicOp(in.sub);
+    changed = changed ||
+              (op == AtomicOp::cas || op == AtomicOp::exch ? (op == AtomicOp::cas) == (old == b)
+                                                           : b != 0);
     if (in.d >= 0) std::memcpy(w.registers + in.d + lane * in.size, &old, in.size);
   }
+  return changed;
 }
 
 // Names the first lane at fault and why.

@@ -61,6 +61,8 @@ class Parser {
   [[nodiscard]] Result<void> local_variables(Function& f, Space space);
   [[nodiscard]] Result<void> label(Function& f, std::string_view name);
   [[nodiscard]] Result<void> statement(Function& f);
+  [[nodiscard]] Result<void> call(Statement& s);
+  [[nodiscard]] Result<Operand> parentheses();
   [[nodiscard]] Result<Operand> operand(int depth);
   [[nodiscard]] Result<Operand> address();
   [[nodiscard]] Result<Operand> braces(int depth);
@@ -257,8 +259,10 @@ Result<void> Parser::parameters(std::vector<Variable>& into) {
   CG_CHECK(expect("("));
   if (lex_.accept(")")) return {};
   do {
-    if (!lex_.accept(".param") && !lex_.accept(".reg")) return wrong("'.param'");
+    const bool is_register = lex_.accept(".reg");
+    if (!is_register && !lex_.accept(".param")) return wrong("'.param'");
     CG_TRY(Variable v, declaration(Space::param, false));
+    v.is_register = is_register;
     into.push_back(v);
   } while (lex_.accept(","));
   return expect(")");
@@ -290,14 +294,18 @@ Result<void> Parser::tuning(Function& f) {
 Result<void> Parser::function(bool is_entry) {
   Function f;
   f.is_entry = is_entry, f.line = lex_.peek().line;
-  std::vector<Variable> returned;
-  if (!is_entry && lex_.peek().is("(")) CG_CHECK(parameters(returned));
+  if (!is_entry && lex_.peek().is("(")) CG_CHECK(parameters(f.returns));
   CG_TRY(f.name, word("a function name"));
   if (lex_.peek().is("(")) CG_CHECK(parameters(f.params));
   CG_CHECK(tuning(f));
   if (lex_.accept(";")) return {};  // a prototype
-  if (!is_entry) return skip_braces();
   CG_CHECK(body(f));
+  for (const auto* list : {&f.params, &f.returns}) {
+    for (const Variable& v : *list) {
+      if (v.is_register) f.scopes[0].registers[v.name] = {v.type, 0};
+    }
+  }
+  if (!is_entry) module_.device_functions.emplace(f.name, module_.functions.size());
   module_.functions.push_back(std::move(f));
   return {};
 }
@@ -426,7 +434,7 @@ Result<void> Parser::statement(Function& f) {
     return label(f, s.opcode);
   }
   if (s.opcode.starts_with("call")) {
-    CG_CHECK(skip_to_semicolon());
+    CG_CHECK(call(s));
   } else if (!lex_.accept(";")) {
     do {
       CG_TRY(Operand o, operand(0));
@@ -439,6 +447,40 @@ Result<void> Parser::statement(Function& f) {
   s.text = text.substr(0, text.find(';'));
   f.statements.push_back(std::move(s));
   return {};
+}
+
+// call [(results),] function [, (arguments)] [, prototype]: three operands.
+Result<void> Parser::call(Statement& s) {
+  Operand results, arguments;
+  results.kind = arguments.kind = Operand::Kind::vector;
+  if (lex_.peek().is("(")) {
+    CG_TRY(results, parentheses());
+    CG_CHECK(expect(","));
+  }
+  CG_TRY(Operand function, operand(1));
+  while (lex_.accept(",")) {
+    if (lex_.peek().is("(")) {
+      CG_TRY(arguments, parentheses());
+    } else {
+      CG_CHECK(word("a prototype"));
+    }
+  }
+  s.operands = {std::move(results), std::move(function), std::move(arguments)};
+  return expect(";");
+}
+
+Result<Operand> Parser::parentheses() {
+  Operand o;
+  o.kind = Operand::Kind::vector;
+  CG_CHECK(expect("("));
+  if (lex_.accept(")")) return o;
+  do {
+    CG_TRY(Operand item, operand(1));
+    o.items.push_back(std::move(item));
+    if (o.items.size() > 512) return wrong("fewer arguments");
+  } while (lex_.accept(","));
+  CG_CHECK(expect(")"));
+  return o;
 }
 
 Result<Operand> Parser::address() {

@@ -41,6 +41,8 @@ enum class Special : uint8_t {
   lanemask_gt,
   dynamic_smem_size,
   total_smem_size,
+  workspace_high,  // address of the workspace of a cooperative launch, or 0
+  workspace_low,
   zero,
   one,
   count_

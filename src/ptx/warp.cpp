@@ -47,6 +47,8 @@ Cta::Step Cta::run_warp(Warp& w) {
       if (!leave(w, mask)) return w.alive == 0 ? Step::done : Step::failed;
     } else if (!execute(w, in, mask)) {
       return Step::failed;
+    } else if (w.spins >= kSpins && w.spins % kSpins == 0 && in.op != Op::fence) {
+      return Step::yield;
     }
   }
   return Step::yield;
@@ -84,7 +86,11 @@ bool Cta::execute(Warp& w, const Inst& in, uint32_t mask) {
       break;
     }
     case Op::trap:
-      return report(w, "trap", "the kernel executed trap", std::countr_zero(mask));
+      return report(w, "trap", in.sub ? "the kernel executed brkpt" : "the kernel executed trap",
+                    std::countr_zero(mask));
+    case Op::print:
+    case Op::assert_fail:
+      return host_call(w, in, std::countr_zero(mask));
     case Op::unsupported:
       status_ = LaunchStatus::unsupported;
       reason_ =
@@ -204,8 +210,13 @@ Cta::Meet Cta::meet(Warp& w, uint32_t needed, uint32_t mask, const char* kind) {
   if (reschedule(w)) return Meet::parked;
   w.current = here;
   const uint32_t missing = needed & w.alive & ~mask;
+  std::string where;
+  for (int i = 0; i < w.count && where.size() < 200; ++i) {
+    if (w.others[i].mask & missing) where += " at " + place(w.others[i].pc);
+  }
   report(w, kind,
-         fmt::format("lanes {:#010x} are here, lanes {:#010x} wait elsewhere", mask, missing),
+         fmt::format("lanes {:#010x} of the warp are here, lanes {:#010x} wait{}", mask, missing,
+                     where),
          std::countr_zero(mask));
   return Meet::failed;
 }
@@ -262,6 +273,7 @@ Cta::Step Cta::barrier(Warp& w, const Inst& in, uint32_t mask) {
   b.arrived += 32;
   ++b.waiting;
   w.barrier_pc = w.current.pc;
+  w.spins = 0;
   ++w.current.pc;
   if (in.sub >= kBarrierCount) {
     const uint32_t p = (predicate_at(w.registers, in.c) ^ (in.imm ? ~0u : 0u)) & mask;
@@ -270,34 +282,63 @@ Cta::Step Cta::barrier(Warp& w, const Inst& in, uint32_t mask) {
   }
   if (in.sub == kBarrierArrive) {
     --b.waiting;
-    release_if_complete(int(id));
-    return Step::yield;
+    return release_if_complete(int(id)) ? Step::yield : Step::failed;
   }
   w.state = Warp::State::at_barrier;
   w.barrier = int(id);
-  release_if_complete(int(id));
+  if (!release_if_complete(int(id))) return Step::failed;
   return w.state == Warp::State::running ? Step::yield : Step::barrier;
 }
 
-void Cta::release_if_complete(int id) {
-  Barrier& b = barriers_[id];
-  if (b.arrived == 0) return;
-  const bool complete = b.expected == 0 ? b.waiting >= alive_warps_ : b.arrived >= b.expected;
-  if (!complete) return;
+// A barrier of the whole CTA that only a part can still reach.
+bool Cta::left_early(const Barrier& b, int id) {
+  if (!job_.checks.barriers || b.expected != 0) return false;
+  int64_t alive = 0, first = -1;
+  for (const Warp& w : warps_) {
+    alive += std::popcount(w.alive);
+    const uint32_t all = std::min<int64_t>(32, block_threads_ - w.index * 32) == 32
+                             ? ~0u
+                             : (1u << (block_threads_ - w.index * 32)) - 1;
+    if (first < 0 && w.alive != all) first = w.index * 32 + std::countr_zero(all & ~w.alive);
+  }
+  if (alive == block_threads_) return false;
   for (Warp& w : warps_) {
     if (w.state != Warp::State::at_barrier || w.barrier != id) continue;
-    w.state = Warp::State::running;
-    const Inst& in = job_.program.code[size_t(w.barrier_pc)];
-    if (in.sub < kBarrierCount) continue;
-    if (in.sub == kBarrierCount) {
-      uint32_t* d = words_at(w.registers, in.d);
-      for (int lane = 0; lane < 32; ++lane) d[lane] = (w.alive >> lane & 1) ? b.count : d[lane];
-    } else {
-      const bool yes = in.sub == kBarrierAnd ? b.count == b.votes : b.count > 0;
-      set_predicate(w.registers, in.d, yes ? ~0u : 0u, w.alive);
-    }
+    w.current.pc = w.barrier_pc;
+    report(w, "exited_before_barrier",
+           fmt::format("barrier {} is for all {} threads, but {} of them have ended, first thread "
+                       "{}",
+                       id, block_threads_, block_threads_ - alive, first),
+           std::countr_zero(w.alive));
+    return true;
+  }
+  return false;
+}
+
+bool Cta::release_if_complete(int id) {
+  Barrier& b = barriers_[id];
+  if (b.arrived == 0) return true;
+  const bool complete = b.expected == 0 ? b.waiting >= alive_warps_ : b.arrived >= b.expected;
+  if (!complete) return true;
+  if (left_early(b, id)) return false;
+  for (Warp& w : warps_) {
+    if (w.state == Warp::State::at_barrier && w.barrier == id) release(w, b);
   }
   b = {};
+  return true;
+}
+
+void Cta::release(Warp& w, const Barrier& b) {
+  w.state = Warp::State::running;
+  const Inst& in = job_.program.code[size_t(w.barrier_pc)];
+  if (in.sub < kBarrierCount) return;
+  if (in.sub == kBarrierCount) {
+    uint32_t* d = words_at(w.registers, in.d);
+    for (int lane = 0; lane < 32; ++lane) d[lane] = (w.alive >> lane & 1) ? b.count : d[lane];
+  } else {
+    const bool yes = in.sub == kBarrierAnd ? b.count == b.votes : b.count > 0;
+    set_predicate(w.registers, in.d, yes ? ~0u : 0u, w.alive);
+  }
 }
 
 }  // namespace cutegen::ptx

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CTAs of a grid on the host's threads.
+//
+// Contract: a host thread runs CTA after CTA. While all of those it holds poll memory it starts
+// another, as far as the GPU could hold them too, so that CTAs which wait for one another go on. A
+// cooperative launch has all CTAs started at once. The finding of the first CTA at fault is
+// reported, whichever thread met it.
+//
+// Example: LaunchReport r = run_grid(job, {.total = 64, .run = 64, .threads = 2});
+#pragma once
+
+#include "ptx/cta.h"
+
+namespace cutegen::ptx {
+
+struct Grid {
+  int64_t total = 0, run = 0;  // CTAs; fewer run when a sample is taken
+  int64_t threads = 1;
+  int64_t resident = 0;  // 0: not known
+  bool cooperative = false;
+};
+
+[[nodiscard]] LaunchReport run_grid(Job& job, const Grid& grid);
+
+}  // namespace cutegen::ptx
