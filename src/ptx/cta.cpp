@@ -52,6 +52,7 @@ Cta::Cta(Job& job)
                bytes = size_t(job.program.register_bytes);
   registers_.reset(allocate_registers(std::max<size_t>(64, warps * bytes)));
   warps_.resize(warps);
+  copies_.resize(warps);
   shared_.resize(size_t(job.shared_bytes));
   local_.resize(size_t(job.program.local_bytes) * warps * 32);
   traffic_.resize(job.memory.buffers.size());
@@ -154,6 +155,7 @@ void Cta::begin(int64_t linear) {
   }
   alive_warps_ = int(warps_.size());
   for (Barrier& b : barriers_) b = {};
+  forget_copies();
   // What is read before it is written shows as NaN, the same in every run.
   if (!shared_.empty()) std::memset(shared_.data(), 0xff, shared_.size());
   if (!local_.empty()) std::memset(local_.data(), 0xff, local_.size());
@@ -278,10 +280,10 @@ bool Cta::report(Warp& w, const char* kind, std::string message, int lane) {
 
 void Cta::add_counters(Counters& to) const {
   static constexpr const char* names[] = {
-      "move",      "integer",  "fp32",     "fma",       "sfu",       "convert",
-      "half",      "fp64",     "compare",  "ld_global", "st_global", "ld_shared",
-      "st_shared", "ld_local", "st_local", "ld_const",  "atomic",    "shuffle",
-      "vote",      "barrier",  "branch",   "other"};
+      "move",     "integer",  "fp32",      "fma",       "sfu",       "convert",   "half",
+      "fp64",     "compare",  "ld_global", "st_global", "ld_shared", "st_shared", "ld_local",
+      "st_local", "ld_const", "atomic",    "shuffle",   "vote",      "barrier",   "branch",
+      "mma_half", "mma_tf32", "mma_f64",   "mma_fp8",   "mma_int8",  "mma_bits",  "other"};
   static_assert(std::size(names) == size_t(Kind::count_));
   for (size_t i = 0; i < runs_.size(); ++i) {
     const Inst& in = job_.program.code[i];

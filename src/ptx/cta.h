@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "ptx/async_copy.h"
 #include "ptx/forms.h"
 #include "ptx/memory.h"
 #include "ptx/program.h"
@@ -124,6 +125,17 @@ class Cta {
   [[nodiscard]] std::string format_text(const Warp& w, int lane, const std::string& format,
                                         uint64_t at) const;
 
+  // matrix_ops.cpp
+  Meet matrix(Warp& w, const Inst& in, uint32_t mask);
+  bool async_copy(Warp& w, const Inst& in, uint32_t mask);
+  bool async_wait(Warp& w, const Inst& in, uint32_t mask);
+  bool fetch(Warp& w, const Inst& in, uint32_t mask);
+  bool deliver(Warp& w, const AsyncCopy& copy);
+  bool copy_pending(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
+                    const uint64_t* at);
+  [[nodiscard]] std::string pending_place(uint64_t at, uint64_t bytes) const;
+  void forget_copies();
+
   // memory_ops.cpp
   bool access(Warp& w, const Inst& in, uint32_t mask);
   bool parameter(Warp& w, const Inst& in);
@@ -146,6 +158,9 @@ class Cta {
   std::vector<std::byte> shared_, local_;
   std::vector<Warp> warps_;
   Barrier barriers_[16];
+  std::vector<AsyncCopies> copies_;  // by warp
+  std::vector<uint32_t> in_flight_;  // by word of shared memory: copies that are to write it
+  uint64_t copies_in_flight_ = 0;    // lanes of all of them
   int alive_warps_ = 0;
   bool all_spin_ = false;
   int64_t block_threads_ = 0, linear_ = 0;

@@ -117,25 +117,76 @@ Result<void> Decoder::memory(const Statement& s, const Modifiers& m) {
   return {};
 }
 
+// createpolicy: a cache policy says how long to keep a line. It is accepted and has no effect.
+Result<void> Decoder::policy(const Statement& s, const Modifiers& m) {
+  if (m.parts.size() < 3 || m.type() != "b64") return unsupported(sanitize(s.opcode, 80));
+  CG_CHECK(count(s, 1, 4));
+  CG_TRY(Slot d, destination(s.operands[0], 8));
+  return simple("mov.b64", d, {constant(0, 8)});
+}
+
+// red and atom on vectors: one operation for each element, as the ISA promises no more.
+Result<void> Decoder::atomic_vector(const Statement& s, const Modifiers& m, const Inst& one) {
+  const bool returns = m.base() == "atom";
+  const size_t first = returns ? 1 : 0;
+  CG_CHECK(count(s, first + 2, first + 3));
+  const Operand& values = s.operands[first + 1];
+  const bool fits = values.kind == Operand::Kind::vector && values.items.size() == one.vec &&
+                    (!returns || (s.operands[0].kind == Operand::Kind::vector &&
+                                  s.operands[0].items.size() == one.vec));
+  if (!fits) return wrong("the vector has the wrong length");
+  std::vector<Slot> from;
+  for (const Operand& o : values.items) {
+    CG_TRY(Slot slot, source(o, one.size, ""));
+    if (returns) {  // a destination may be a later source
+      const Slot copy{allocate(one.size), one.size};
+      CG_CHECK(simple(one.size == 2 ? "mov.b16" : "mov.b32", copy, {slot}));
+      slot = copy;
+    }
+    from.push_back(slot);
+  }
+  for (size_t k = 0; k < one.vec; ++k) {
+    Inst in = one;
+    in.vec = 1;
+    CG_CHECK(address(s.operands[first], in));
+    in.imm += int64_t(k) * one.size;
+    in.b = from[k].offset;
+    std::vector<int32_t> writes;
+    if (returns) {
+      CG_TRY(Slot d, destination(s.operands[0].items[k], one.size));
+      in.d = d.offset;
+      writes.push_back(in.d);
+    }
+    emit(in, {in.a, in.b}, std::move(writes));
+  }
+  return {};
+}
+
 Result<void> Decoder::atomic(const Statement& s, const Modifiers& m) {
   Inst in;
   in.op = Op::atomic, in.kind = Kind::atomic;
   std::optional<AtomicOp> op;
-  const std::optional<AtomicType> type = atomic_type(m.type());
-  bool known = type.has_value();
-  for (size_t i = 1; i + 1 < m.parts.size(); ++i) {
+  std::optional<AtomicType> type;
+  std::string_view of;  // it may come before the operation: atom.global.v2.f32.add
+  bool known = true;
+  for (size_t i = 1; i < m.parts.size(); ++i) {
     if (auto found = atomic_op(m.parts[i])) {
       op = found;
+    } else if (auto t = atomic_type(m.parts[i])) {
+      type = t, of = m.parts[i];
     } else {
       known = read_part(m.parts[i], in) && known;
     }
   }
   if (in.space != Space::generic && in.space != Space::global && in.space != Space::shared)
     known = false;
-  if (!known || !op || in.vec != 1 || !atomic_known(*op, *type))
+  const bool vector = in.vec > 1 && of.find('f') != std::string_view::npos;
+  if (!known || !op || !type || (in.vec != 1 && !vector) || !atomic_known(*op, *type))
     return unsupported(sanitize(s.opcode, 80));
-  in.size = uint8_t(type_bytes(m.type()));
+  in.size = uint8_t(type_bytes(of));
   in.sub = uint8_t(*op), in.e = int32_t(*type);
+  in.flops = *op == AtomicOp::add && of.find('f') != std::string_view::npos ? 1 : 0;
+  if (vector) return atomic_vector(s, m, in);
   const bool returns = m.base() == "atom", swap = *op == AtomicOp::cas;
   const size_t first = returns ? 1 : 0, wanted = first + (swap ? 3 : 2);
   CG_CHECK(count(s, wanted, wanted + 1));
@@ -146,15 +197,14 @@ Result<void> Decoder::atomic(const Statement& s, const Modifiers& m) {
     writes.push_back(d.offset);
   }
   CG_CHECK(address(s.operands[first], in));
-  CG_TRY(Slot b, source(s.operands[first + 1], in.size, m.type()));
+  CG_TRY(Slot b, source(s.operands[first + 1], in.size, of));
   in.b = b.offset;
   reads = {in.a, in.b};
   if (swap) {
-    CG_TRY(Slot c, source(s.operands[first + 2], in.size, m.type()));
+    CG_TRY(Slot c, source(s.operands[first + 2], in.size, of));
     in.c = c.offset;
     reads.push_back(in.c);
   }
-  in.flops = *op == AtomicOp::add && m.type()[0] == 'f' ? 1 : 0;
   emit(in, std::move(reads), std::move(writes));
   return {};
 }

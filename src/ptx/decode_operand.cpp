@@ -115,6 +115,9 @@ std::optional<Slot> Decoder::find_special(std::string_view name) {
       {"%cluster_nctaid.y", S::one},
       {"%cluster_nctaid.z", S::one},
       {"%cluster_ctarank", S::zero},
+      // one multiprocessor runs everything; the environment registers hold nothing
+      {"%smid", S::zero},
+      {"%nsmid", S::one},
       {"%cluster_nctarank", S::one}};
   auto it = names.find(name);
   if (it == names.end()) return std::nullopt;

@@ -2,6 +2,7 @@
 // The decoder's own state; decode*.cpp share it, nobody else.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <tuple>
@@ -36,6 +37,11 @@ struct Frame {
   std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches;  // code, scope, label
   std::vector<size_t> returns;  // branches to the end of the called function
 };
+
+// "s32" -> "b32" and so on: forms that only look at bits are kept once.
+[[nodiscard]] std::string bits_type(std::string_view type);
+// Bytes of a lane by the letter of a signature (forms.h); 0: a predicate.
+[[nodiscard]] int operand_size(char letter);
 
 class Decoder {
  public:
@@ -85,22 +91,43 @@ class Decoder {
   [[nodiscard]] Done move(const Statement& s, const Modifiers& m);
   [[nodiscard]] Done pack(const Operand& to, const std::vector<Operand>& from, int whole);
   [[nodiscard]] Done unpack(const std::vector<Operand>& to, const Operand& from, int whole);
-  [[nodiscard]] Done compare(const Statement& s, const Modifiers& m);
-  [[nodiscard]] Done set(const Statement& s, const Modifiers& m);
-  [[nodiscard]] Done convert(const Statement& s, const Modifiers& m);
-  [[nodiscard]] Done convert_address(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done with_form(const Statement& s, const std::string& name);
+  [[nodiscard]] Done table_logic(const Statement& s, const Modifiers& m);
   [[nodiscard]] Done simple(const std::string& form, Slot d, std::vector<Slot> sources,
                             int64_t imm = 0);
+  // decode_compare.cpp
+  [[nodiscard]] Done compare(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done set(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done emit_compare(const std::string& name, int combine, const Operand* with, Slot a,
+                                  Slot b, Slot d, Slot e);
+  [[nodiscard]] Result<std::array<Slot, 2>> split_pair(const Operand& o);
+  // decode_convert.cpp
+  [[nodiscard]] Done convert(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done convert_address(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done in_space(const Statement& s, const Modifiers& m);
   // decode_memory.cpp
+  [[nodiscard]] Done policy(const Statement& s, const Modifiers& m);
   [[nodiscard]] Done memory(const Statement& s, const Modifiers& m);
   [[nodiscard]] Done memory_registers(const Operand& o, Inst& in, std::vector<int32_t>& slots);
   [[nodiscard]] Done address(const Operand& o, Inst& in);
   [[nodiscard]] Done atomic(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done atomic_vector(const Statement& s, const Modifiers& m, const Inst& one);
   // decode_warp.cpp
   [[nodiscard]] Done shuffle(const Statement& s, const Modifiers& m);
   [[nodiscard]] Done vote(const Statement& s, const Modifiers& m);
   [[nodiscard]] Done collective(const Statement& s, const Modifiers& m);
   [[nodiscard]] Done barrier(const Statement& s, const Modifiers& m);
+
+  // decode_matrix.cpp
+  [[nodiscard]] Done multiply(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done matrix_rows(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done move_matrix(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done async(const Statement& s, const Modifiers& m);
+  [[nodiscard]] Done async_operands(const Statement& s, const Modifiers& m, Inst in);
+  [[nodiscard]] Done fragment(const Operand& o, size_t n, int size, bool is_destination,
+                              std::vector<int32_t>& into);
+  const int32_t* scratch();
+  const int32_t* keep(std::vector<int32_t> list);
 
   const ParsedModule& module_;
   Frame frame_;
@@ -112,6 +139,7 @@ class Decoder {
   std::map<std::string_view, int64_t> shared_at_;  // static shared variables by name
   std::map<const Variable*, int64_t> shared_places_;
   Slot carry_;
+  int32_t scratch_[5] = {-1, -1, -1, -1, -1};
   int64_t used_ = 0, predicates_at_ = 0;
   const Statement* now_ = nullptr;
   Inst guard_;  // guard fields of the statement

@@ -8,6 +8,15 @@ void Forms::add(const char* base, const char* type, const char* signature, AluFn
   forms_[std::string(base) + "." + type] = Form{signature, full, masked, kind, uint8_t(flops)};
 }
 
+void Forms::add_matrix(const char* shape, const char* types, const MatrixForm& form) {
+  matrices_[std::string(shape) + "." + types] = form;
+}
+
+const MatrixForm* Forms::find_matrix(std::string_view name) const {
+  auto it = matrices_.find(std::string(name));
+  return it == matrices_.end() ? nullptr : &it->second;
+}
+
 const Form* Forms::find(std::string_view name) const {
   auto it = forms_.find(std::string(name));
   return it == forms_.end() ? nullptr : &it->second;
@@ -19,7 +28,7 @@ Forms make_forms(std::string_view isa) {
   auto fill = [&](auto... add) { (add(f), ...); };
 #define CG_FILL(isa)                                                                        \
   fill(isa::add_integer, isa::add_bits, isa::add_float, isa::add_compare, isa::add_convert, \
-       isa::add_half);                                                                      \
+       isa::add_half, isa::add_narrow, isa::add_matrix);                                    \
   f.addresses = isa::addresses()
   if (isa == "v4") {
     CG_FILL(v4);

@@ -28,7 +28,13 @@ class Forms final : public Registry {
  public:
   void add(const char* base, const char* type, const char* signature, AluFn full, AluFn masked,
            Kind kind, int flops) override;
+  void add_matrix(const char* shape, const char* types, const MatrixForm& form) override;
   [[nodiscard]] const Form* find(std::string_view name) const;
+  // By shape and types: "m16n8k16.f32.f16.f16.f32".
+  [[nodiscard]] const MatrixForm* find_matrix(std::string_view name) const;
+  [[nodiscard]] const std::unordered_map<std::string, MatrixForm>& matrices() const {
+    return matrices_;
+  }
   [[nodiscard]] const std::unordered_map<std::string, Form>& all() const { return forms_; }
   [[nodiscard]] std::string_view instruction_set() const { return isa_; }
   AddressFn addresses = nullptr;
@@ -37,6 +43,7 @@ class Forms final : public Registry {
   friend Forms make_forms(std::string_view isa);
   std::string isa_;
   std::unordered_map<std::string, Form> forms_;
+  std::unordered_map<std::string, MatrixForm> matrices_;
 };
 
 // The table for an instruction set of the host: "base", "v3" or "v4".

@@ -35,6 +35,12 @@ enum class Op : uint8_t {
   print,
   assert_fail,
   clock,
+  matrix,        // mma, movmatrix: Inst::masked on the whole warp
+  load_matrix,   // a shared load of rows, then Inst::masked spreads them
+  store_matrix,  // the other way round
+  async_copy,
+  async_commit,
+  async_wait,
   unsupported
 };
 
@@ -61,6 +67,12 @@ enum class Kind : uint8_t {
   vote,
   barrier,
   branch,
+  mma_half,  // f16 and bf16
+  mma_tf32,
+  mma_f64,
+  mma_fp8,
+  mma_int8,
+  mma_bits,  // 4 bits and 1 bit
   other,
   count_
 };
@@ -77,10 +89,11 @@ struct Inst {
   int32_t target = -1;              // branch target; index of a table or of a message
   int32_t v[4] = {-1, -1, -1, -1};  // registers of a load or store; -1: a sink
   int64_t imm = 0;                  // address offset, or an operand of the operation
+  const int32_t* list = nullptr;    // more operands, where an operation has many (Program::lists)
   Op op = Op::alu;
   Kind kind = Kind::other;
   Space space = Space::generic;
-  uint8_t flops = 0;     // a lane
+  uint16_t flops = 0;    // a lane
   uint8_t sub = 0;       // which operation of a family, or rounding flags
   uint8_t size = 0;      // bytes of one element in memory
   uint8_t reg_size = 0;  // bytes of a lane in the register
@@ -96,7 +109,8 @@ struct Inst {
 
 // Rounding and flags of float operations that are not the plain ones (Inst::sub).
 inline constexpr uint8_t kRoundNearest = 0, kRoundZero = 1, kRoundDown = 2, kRoundUp = 3;
-inline constexpr uint8_t kRoundMask = 3, kFtz = 4, kSaturate = 8, kRelu = 16, kNaN = 32;
+inline constexpr uint8_t kRoundMask = 3, kFtz = 4, kSaturate = 8, kRelu = 16, kNaN = 32,
+                         kFinite = 64;  // satfinite
 
 // Generic addresses. Global memory begins at kGlobalBase; the windows below map the other spaces.
 inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000000,

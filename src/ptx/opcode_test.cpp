@@ -411,7 +411,14 @@ TEST(Opcodes, Float64) {
       {"div.rn.f64 %d, %a, %b;", "FFF", [](U a, U b, U) { return F(D(a) / D(b)); }},
       {"sqrt.rn.f64 %d, %a;", "FF", [](U a, U, U) { return F(std::sqrt(D(a))); }},
       {"rcp.rn.f64 %d, %a;", "FF", [](U a, U, U) { return F(1 / D(a)); }},
-      {"rcp.approx.ftz.f64 %d, %a;", "FF", [](U a, U, U) { return F(1 / D(a)); }, 4},
+      {"rcp.approx.ftz.f64 %d, %a;", "FF",
+       [](U a, U, U) {  // of the upper half, to 20 bits
+         auto upper = [](double x) {
+           x = D(F(x) & 0xffffffff00000000u);
+           return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0., x) : x;
+         };
+         return F(upper(1 / upper(D(a))));
+       }},
       {"neg.f64 %d, %a;", "FF", [](U a, U, U) { return F(-D(a)); }},
       {"add.f64 %d, %a, 0d3FF0000000000000;", "FF", [](U a, U, U) { return F(D(a) + 1); }},
       {"setp.lt.f64 %x, %a, %b; selp.f64 %d, %a, %b, %x;", "FFF",
@@ -491,7 +498,10 @@ TEST(Opcodes, Conversions) {
          return relu(f(a)) << 16 | relu(f(b));
        }},
       {"cvt.rna.tf32.f32 %d, %a;", "ww",
-       [](U a, U, U) { return (a & 0x7f800000) == 0x7f800000 ? a : (a + 0x1000) & ~U{0x1fff}; }},
+       [](U a, U, U) {
+         if (std::isnan(f(a))) return U{0x7fffffff};
+         return (a & 0x7f800000) == 0x7f800000 ? a : (a + 0x1000) & ~U{0x1fff};
+       }},
       {"cvt.rn.f16.s32 %d, %a;", "Hw", [](U a, U, U) { return U(nearest_half(double(s(a)))); }},
   });
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,6 +81,7 @@ struct Program {
   std::vector<SlotRange> zeroed;             // registers that may be read before they are written
   std::vector<std::vector<int32_t>> tables;  // of brx.idx
   std::vector<std::string> messages;         // what is unsupported
+  std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;  // Inst::list points into them
   std::vector<ParamSlot> params;
   std::vector<int32_t> variables;  // of the module, that this entry names
   int64_t param_bytes = 0, register_bytes = 0, static_shared = 0, dynamic_shared_at = 0,

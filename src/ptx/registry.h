@@ -8,10 +8,20 @@
 
 namespace cutegen::ptx {
 
+// A warp-wide product D = A * B + C. Inst::list has the registers of D, A, B and C in this order.
+struct MatrixForm {
+  AluFn run = nullptr;
+  uint8_t d = 0, a = 0, b = 0, c = 0;  // registers
+  uint8_t size_d = 4, size_ab = 4;     // bytes of a lane in them
+  uint16_t flops = 0;                  // a lane
+  Kind kind = Kind::other;
+};
+
 class Registry {
  public:
   virtual void add(const char* base, const char* type, const char* signature, AluFn full,
                    AluFn masked, Kind kind, int flops) = 0;
+  virtual void add_matrix(const char* shape, const char* types, const MatrixForm& form) = 0;
 
  protected:
   ~Registry() = default;
@@ -29,6 +39,8 @@ using AddressFn = AddressSummary (*)(const std::byte* lanes, bool wide, int64_t 
   void add_compare(Registry& registry); \
   void add_convert(Registry& registry); \
   void add_half(Registry& registry);    \
+  void add_narrow(Registry& registry);  \
+  void add_matrix(Registry& registry);  \
   AddressFn addresses();                \
   }
 CG_PTX_HANDLERS(base)

@@ -73,6 +73,22 @@ bool Cta::execute(Warp& w, const Inst& in, uint32_t mask) {
       if (m != Meet::here) return m == Meet::parked;
       break;
     }
+    case Op::matrix:
+    case Op::load_matrix:
+    case Op::store_matrix: {
+      const Meet m = matrix(w, in, mask);
+      if (m != Meet::here) return m == Meet::parked;
+      break;
+    }
+    case Op::async_copy:
+      if (!async_copy(w, in, mask)) return false;
+      break;
+    case Op::async_commit:
+      copies_[size_t(w.index)].commit(mask);
+      break;
+    case Op::async_wait:
+      if (!async_wait(w, in, mask)) return false;
+      break;
     case Op::active_mask: {
       uint32_t* d = words_at(w.registers, in.d);
       for (int lane = 0; lane < 32; ++lane) d[lane] = (mask >> lane & 1) ? mask : d[lane];

@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "ptx/inst.h"
+
 namespace cutegen::ptx {
 namespace {
 
@@ -79,13 +81,72 @@ inline float to_odd(double x) {
   return bits_of<float>(inexact ? u | 1u : u);
 }
 
+// 8-bit floats, exactly. e4m3 has no infinity: 0x7f is its NaN.
+inline float from_e4m3(uint8_t x) {
+  float v = from_half(uint16_t((x & 0x7f) << 7)) * 256.f;
+  return (x & 0x7f) == 0x7f ? canonical_nan() : (x & 0x80) ? -v : v;
+}
+inline float from_e5m2(uint8_t x) {
+  return from_half(uint16_t(x << 8));
+}
+
+// How a float is packed into a shorter format.
+struct Narrow {
+  int exponent_bits, mantissa_bits;
+  bool has_infinity;
+  uint32_t nan, largest, overflow;  // overflow: what a rounded value beyond the largest becomes
+};
+inline constexpr Narrow kF16{5, 10, true, 0x7fff, 0x7bff, 0x7c00},
+    kBf16{8, 7, true, 0x7fff, 0x7f7f, 0x7f80}, kE4m3{4, 3, false, 0x7f, 0x7e, 0x7f},
+    kE5m2{5, 2, true, 0x7f, 0x7b, 0x7c};
+
+// Any rounding: `mode` as in Inst::sub. x may carry a sticky last bit (to_odd).
+inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite) {
+  const uint32_t u = bits_of<uint32_t>(x), a = u & 0x7fffffffu;
+  const int total = f.exponent_bits + f.mantissa_bits;
+  const uint32_t sign = u >> 31 << total;
+  if (a > 0x7f800000u) return f.nan;
+  if (a == 0x7f800000u) return sign | (satfinite ? f.largest : f.overflow);
+  if (a == 0) return sign;
+  const int bias = (1 << (f.exponent_bits - 1)) - 1;
+  uint32_t mantissa = a & 0x7fffffu;
+  int exponent = int(a >> 23) - 127;
+  if (a >> 23) {
+    mantissa |= 0x800000u;
+  } else {
+    exponent = -126;
+  }
+  const int least = 1 - bias;  // of normal numbers
+  int drop = 23 - f.mantissa_bits + (exponent < least ? least - exponent : 0);
+  uint32_t kept = 0, lost = 1, half = 2;  // all of it is below half of the last place
+  if (drop <= 24) {
+    kept = mantissa >> drop, half = 1u << (drop - 1);
+    lost = mantissa & ((1u << drop) - 1);
+  }
+  const bool negative = u >> 31;
+  const bool up = mode == kRoundNearest ? lost > half || (lost == half && (kept & 1))
+                  : mode == kRoundUp    ? lost != 0 && !negative
+                  : mode == kRoundDown  ? lost != 0 && negative
+                                        : false;
+  kept += up;
+  uint32_t out = exponent < least ? kept : (uint32_t(exponent - least) << f.mantissa_bits) + kept;
+  if (out > f.largest) {
+    const bool stays = satfinite || mode == kRoundZero || (mode == kRoundUp && negative) ||
+                       (mode == kRoundDown && !negative);
+    out = stays ? f.largest : f.overflow;
+  }
+  return sign | out;
+}
+
 struct F16 {
   uint16_t bits;
+  static constexpr float kLeast = 0x1p-14f;  // normal number
   static float load(uint16_t h) { return from_half(h); }
   static uint16_t store(float f) { return half_rn(f); }
 };
 struct BF16 {
   uint16_t bits;
+  static constexpr float kLeast = 0x1p-126f;
   static float load(uint16_t h) { return from_bfloat(h); }
   static uint16_t store(float f) { return bfloat_rn(f); }
 };

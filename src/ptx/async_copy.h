@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies from global to shared memory that are on their way (cp.async).
+//
+// Contract: a copy joins the group that its lanes commit next. take() gives what a wait completes,
+// in the order of issue; the bytes reach shared memory only then. Groups are counted per lane, so a
+// warp that goes different ways keeps its copies apart. Not more than kMostCopies are kept: the
+// hardware would have finished the oldest, too.
+//
+// Example: copies.commit(mask); for (auto& c : copies.take(mask, 0)) deliver(c);
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace cutegen::ptx {
+
+inline constexpr int64_t kWaitAll = -1;  // committed or not
+inline constexpr size_t kMostCopies = 1024;
+
+struct AsyncCopy {
+  int32_t pc = 0;
+  uint32_t mask = 0, group = 0;
+  std::array<uint32_t, 32> at{};                    // shared addresses
+  std::array<std::array<uint32_t, 32>, 4> words{};  // as registers hold them
+};
+
+class AsyncCopies {
+ public:
+  // Lanes of `copy` may be about to commit different groups: one entry for each.
+  void issue(const AsyncCopy& copy);
+  void commit(uint32_t mask);
+  // Removes and returns what is complete when `mask` waits until `pending` groups are left.
+  [[nodiscard]] std::vector<AsyncCopy> take(uint32_t mask, int64_t pending);
+  [[nodiscard]] bool full() const { return copies_.size() >= kMostCopies; }
+  [[nodiscard]] AsyncCopy take_oldest();
+  [[nodiscard]] const std::deque<AsyncCopy>& all() const { return copies_; }
+  void clear();
+
+ private:
+  std::deque<AsyncCopy> copies_;
+  std::array<uint32_t, 32> committed_{};
+};
+
+}  // namespace cutegen::ptx
