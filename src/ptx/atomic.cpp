@@ -113,6 +113,7 @@ bool atomic_known(AtomicOp op, AtomicType type) {
       return op == AtomicOp::cas;
     case T::f32:
     case T::f64:
+    case T::f32_flushed:
       return op == AtomicOp::add;
     case T::f16:
     case T::bf16:
@@ -143,6 +144,12 @@ uint64_t atomic_apply(AtomicOp op, AtomicType type, std::byte* place, uint64_t b
       return update<uint32_t>(place, [&](uint32_t old) {
         return std::bit_cast<uint32_t>(
             float_result(op, std::bit_cast<float>(old), std::bit_cast<float>(uint32_t(b))));
+      });
+    case T::f32_flushed:
+      return update<uint32_t>(place, [&](uint32_t old) {
+        const float sum =
+            flush(std::bit_cast<float>(old)) + flush(std::bit_cast<float>(uint32_t(b)));
+        return std::bit_cast<uint32_t>(flush(sum));
       });
     case T::f64:
       return update<uint64_t>(place, [&](uint64_t old) {

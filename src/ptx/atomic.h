@@ -20,6 +20,7 @@ enum class AtomicType : uint8_t {
   s32,
   b32,
   f32,
+  f32_flushed,  // add on global memory: subnormals are zero
   u64,
   s64,
   b64,

@@ -359,11 +359,13 @@ bool Cta::atomics(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, st
     return v;
   };
   bool changed = false;
+  auto type = AtomicType(in.e);
+  if (type == AtomicType::f32 && zero != shared_.data()) type = AtomicType::f32_flushed;
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
     const uint64_t b = value(in.b, lane);
     const uint64_t old =
-        atomic_apply(AtomicOp(in.sub), AtomicType(in.e), zero + at[lane], b, value(in.c, lane));
+        atomic_apply(AtomicOp(in.sub), type, zero + at[lane], b, value(in.c, lane));
     const auto op = AtomicOp(in.sub);
     changed = changed ||
               (op == AtomicOp::cas || op == AtomicOp::exch ? (op == AtomicOp::cas) == (old == b)

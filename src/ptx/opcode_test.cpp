@@ -354,7 +354,7 @@ TEST(Opcodes, Float32) {
       {"add.sat.f32 %d, %a, %b;", "fff",
        [](U a, U b, U) {
          float r = f(a) + f(b);
-         return F(r >= 0 ? std::min(r, 1.f) : 0.f);
+         return F(r > 0 ? std::min(r, 1.f) : 0.f);
        }},
       {"add.rz.f32 %d, %a, %b;", "fff",
        [](U a, U b, U) {
@@ -479,7 +479,7 @@ TEST(Opcodes, Conversions) {
       {"cvt.rmi.f32.f32 %d, %a;", "ff", [](U a, U, U) { return F(std::floor(f(a))); }},
       {"cvt.rni.f32.f32 %d, %a;", "ff", [](U a, U, U) { return F(std::nearbyint(f(a))); }},
       {"cvt.sat.f32.f32 %d, %a;", "ff",
-       [](U a, U, U) { return F(f(a) >= 0 ? std::min(f(a), 1.f) : 0.f); }},
+       [](U a, U, U) { return F(f(a) > 0 ? std::min(f(a), 1.f) : 0.f); }},
       {"cvt.rn.f16.f32 %d, %a;", "Hf", [](U a, U, U) { return U(nearest_half(f(a))); }},
       {"cvt.rn.f16.f64 %d, %a;", "HF", [](U a, U, U) { return U(nearest_half(D(a))); }},
       {"cvt.rn.bf16.f32 %d, %a;", "Hf", [](U a, U, U) { return U(nearest_bfloat(f(a))); }},
@@ -499,7 +499,7 @@ TEST(Opcodes, Conversions) {
        }},
       {"cvt.rna.tf32.f32 %d, %a;", "ww",
        [](U a, U, U) {
-         if (std::isnan(f(a))) return U{0x7fffffff};
+         if (std::isnan(f(a))) return (a & ~U{0x1fff}) | 0x400000;
          return (a & 0x7f800000) == 0x7f800000 ? a : (a + 0x1000) & ~U{0x1fff};
        }},
       {"cvt.rn.f16.s32 %d, %a;", "Hw", [](U a, U, U) { return U(nearest_half(double(s(a)))); }},

@@ -29,10 +29,10 @@ inline double flush(double x) {
   return x;
 }
 inline float saturate(float x) {
-  return x >= 0.f ? (x < 1.f ? x : 1.f) : 0.f;
-}  // NaN gives 0
+  return x > 0.f ? (x < 1.f ? x : 1.f) : 0.f;
+}  // NaN gives 0, and -0 does
 inline double saturate(double x) {
-  return x >= 0 ? (x < 1 ? x : 1) : 0;
+  return x > 0 ? (x < 1 ? x : 1) : 0;
 }
 
 inline float from_half(uint16_t h) {

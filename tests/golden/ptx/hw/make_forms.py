@@ -11,6 +11,7 @@ out + 1024 * k, element i at i * its size. Pools (opcode_truth.py makes them):
   h w d  integers of 16, 32, 64 bits       f F    f32, f64           H G  f16, bf16 (16 bits)
   x y    pairs of f16, bf16                 q      two 8-bit floats   s    small counts (u32)
   o      f32 of moderate size               p      (result only) a predicate as 0 or 1
+  M N T  f16x2, bf16x2, f32 between -1 and 1
   m n t z u v   small integers as f16x2, bf16x2, f32, f64, four e4m3, four e5m2: sums are exact
 TOLERANCE is 0 (the same bits; any NaN is as good as another in f and F), or a list such as
 `ulp=2,abs=1e-6,rel=1e-3`: one of them must hold.
@@ -23,7 +24,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SIZE = {"h": 2, "H": 2, "G": 2, "q": 2, "d": 8, "F": 8, "z": 8}
 REGISTER = {"h": "b16", "H": "b16", "G": "b16", "q": "b16", "d": "b64", "F": "f64", "z": "f64",
-            "f": "f32", "o": "f32", "t": "f32", "p": "pred"}
+            "f": "f32", "o": "f32", "t": "f32", "T": "f32", "p": "pred"}
 FLOATS = "f32 f64 f16 bf16".split()
 LETTER = {"s16": "h", "u16": "h", "b16": "h", "s32": "w", "u32": "w", "b32": "w", "s64": "d",
           "u64": "d", "b64": "d", "f32": "f", "f64": "F", "f16": "H", "bf16": "G", "f16x2": "x",
@@ -467,10 +468,10 @@ def warps():
     add(w, "match.any.sync.b32", "w:s", "and.b32 %a, %a, 3; match.any.sync.b32 %d, %a, 0xffffffff;")
     add(w, "match.any.sync.b64", "w:d", "and.b64 %a, %a, 5; match.any.sync.b64 %d, %a, 0xffffffff;")
     add(w, "match.all.sync.b32", "wp:s",
-        ".reg .b32 %n; mov.u32 %n, %warpid; setp.lt.u32 %x, %n, 2; @%x mov.b32 %a, 7; "
+        ".reg .b32 %n; shr.u32 %n, %i, 5; setp.lt.u32 %x, %n, 2; @%x mov.b32 %a, 7; "
         "match.all.sync.b32 %d0|%d1, %a, 0xffffffff;")
     add(w, "match.all.sync.b64", "wp:d",
-        ".reg .b32 %n; mov.u32 %n, %warpid; setp.lt.u32 %x, %n, 2; @%x mov.b64 %a, 7; "
+        ".reg .b32 %n; shr.u32 %n, %i, 5; setp.lt.u32 %x, %n, 2; @%x mov.b64 %a, 7; "
         "match.all.sync.b64 %d0|%d1, %a, 0xffffffff;")
     add(w, "activemask.b32", "w:w", "activemask.b32 %d;")
     add(w, "elect.sync", "wp:w", "elect.sync %d0|%d1, 0xffffffff;")
@@ -485,7 +486,7 @@ def warps():
 # ---------------------------------------------------------------- matrices
 def fragment(name, letter, n, first):
     """Registers name0.. loaded from the pool of `letter`, shifted so that no two are alike."""
-    kind = REGISTER.get(letter, "b32") if letter != "t" or name == "c" else "b32"  # tf32 is bits
+    kind = REGISTER.get(letter, "b32") if letter not in "tT" or name == "c" else "b32"  # tf32 is bits
     size = SIZE.get(letter, 4)
     text = [f".reg .{kind} " + ", ".join(f"%{name}{i}" for i in range(n)) + ";"]
     for i in range(n):
@@ -494,21 +495,21 @@ def fragment(name, letter, n, first):
     return "\n  ".join(text), "{" + ", ".join(f"%{name}{i}" for i in range(n)) + "}"
 
 
-def product(shape, types, letters, counts, more=""):
+def product(shape, types, letters, counts, more="", name="", tolerance="0"):
     """letters and counts of d, a, b."""
     (d, a, b), (nd, na, nb) = letters, counts
     parts = [".reg .b32 %n;"]
     names = []
-    for name, letter, n, first in ("a", a, na, 0), ("b", b, nb, 8), ("c", d, nd, 16):
-        text, registers = fragment(name, letter, n, first)
+    for operand, letter, n, first in ("a", a, na, 0), ("b", b, nb, 8), ("c", d, nd, 16):
+        text, registers = fragment(operand, letter, n, first)
         parts.append(text)
         names.append(registers)
     results = "{" + ", ".join(f"%d{i}" for i in range(nd)) + "}" if nd > 1 else "{%d}"
     opcode = f"mma.sync.aligned.{shape}.row.col{more}.{types}"
     parts.append(f"{opcode} {results}, {', '.join(names)};")
-    outs = {"m": "x", "t": "f", "z": "F"}.get(d, d) * nd
+    outs = {"m": "x", "M": "x", "t": "f", "T": "f", "z": "F"}.get(d, d) * nd
     forms.setdefault("matrix", []).append(
-        (opcode, f"{outs}:" + a + b + d, "0", "\n  ".join(parts)))
+        (name or opcode, f"{outs}:" + a + b + d, tolerance, "\n  ".join(parts)))
 
 
 def matrices():
@@ -540,6 +541,11 @@ def matrices():
         product("m8n8k128", f"s32.b1.b1.s32.{op}.popc", "www", (2, 1, 1))
         product("m16n8k128", f"s32.b1.b1.s32.{op}.popc", "www", (4, 2, 1))
         product("m16n8k256", f"s32.b1.b1.s32.{op}.popc", "www", (4, 4, 2))
+    # Values that are not exact: how far the sums of 16 or 8 products may be from the hardware's.
+    product("m16n8k16", "f32.f16.f16.f32", "TMM", (4, 4, 2), name="mma.f16.rounded", tolerance="abs=4e-6")
+    product("m16n8k16", "f32.bf16.bf16.f32", "TNN", (4, 4, 2), name="mma.bf16.rounded", tolerance="abs=4e-6")
+    product("m16n8k8", "f32.tf32.tf32.f32", "TTT", (4, 4, 2), name="mma.tf32.rounded", tolerance="abs=4e-6")
+    product("m16n8k16", "f16.f16.f16.f16", "MMM", (2, 4, 2), name="mma.half.rounded", tolerance="abs=8e-3")
     rows()
     copies()
 

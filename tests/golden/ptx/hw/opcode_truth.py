@@ -105,6 +105,9 @@ def element(letter, rng):
         return one(rng) | one(rng) << 16
     if letter == "q":
         return rng.getrandbits(16)
+    if letter in "MNT":
+        one = {"M": half, "N": bfloat, "T": lambda x: as_bits("<f", x)}[letter]
+        return one(rng.uniform(-1, 1)) if letter == "T" else one(rng.uniform(-1, 1)) | one(rng.uniform(-1, 1)) << 16
     return exact(letter, rng)
 
 
@@ -124,7 +127,7 @@ def exact(letter, rng):
 def make_pools():
     rng = random.Random(20)
     pools = {}
-    for letter in "hwdsfFoHGxyqmntzuv":
+    for letter in "hwdsfFoHGxyqmntzuvMNT":
         for operand in "abc":
             size = SIZE.get(letter, 4)
             pools[letter + operand] = b"".join(element(letter, rng).to_bytes(size, "little") for _ in range(THREADS))
