@@ -10,6 +10,7 @@ looked for in TASK_FOLDER. One line of JSON a program on stdout:
   wrong     share of elements further from float64 than 32 times the module's own mean error and
             1e-4 of the largest value
 """
+import copy
 import ctypes
 import importlib.util
 import json
@@ -64,14 +65,40 @@ class Program:
                                       ctypes.c_void_p(stream), pointers, None), step["kernel"])
 
 
-def load_task(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    torch.manual_seed(7)
-    model = module.Model(*module.get_init_inputs()).cuda().eval()
-    inputs = [x.cuda() if isinstance(x, torch.Tensor) else x for x in module.get_inputs()]
-    return model, inputs
+class Task:
+    """The module and its inputs on the GPU, what it gives in its own dtype and in float64."""
+
+    def __init__(self, path):
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        torch.manual_seed(7)
+        with torch.device("cuda"):
+            self.model = module.Model(*module.get_init_inputs()).cuda().eval()
+            self.inputs = [x.cuda() if isinstance(x, torch.Tensor) else x for x in module.get_inputs()]
+        self.state = dict(self.model.named_parameters()) | dict(self.model.named_buffers())
+        self.native = self.model(*self.inputs)
+        self.eager_us = round(median_us(lambda: self.model(*self.inputs)), 2)
+        try:
+            self.truth = copy.deepcopy(self.model).double()(*[
+                x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+                for x in self.inputs])
+        except torch.cuda.OutOfMemoryError:
+            self.truth = None
+
+    def tensors(self, buffers):
+        """A tensor for each buffer: outputs and scratch are poisoned."""
+        out, inputs = {}, iter(x for x in self.inputs if isinstance(x, torch.Tensor))
+        for b in buffers:
+            if b["role"] == "input":
+                out[b["name"]] = next(inputs)
+            elif b["role"] in ("parameter", "buffer"):
+                out[b["name"]] = self.state[b["name"]]
+            elif b["role"] == "scratch":
+                out[b["name"]] = torch.full((max(1, b["bytes"]),), 255, dtype=torch.uint8, device="cuda")
+            else:
+                out[b["name"]] = torch.full(b["shape"], -77, dtype=DTYPES[b["dtype"]], device="cuda")
+        return out
 
 
 def median_us(call):
@@ -97,53 +124,37 @@ def share_wrong(got, native, truth):
     return (~(error <= allowed)).double().mean().item()
 
 
-def measure(folder, name, tasks):
-    model, inputs = load_task(next(tasks.rglob(f"{name}.py")))
+def measure(folder, task, name):
     program = Program(folder, name)
-    with torch.no_grad():
-        native = model(*inputs)
-        state = dict(model.named_parameters()) | dict(model.named_buffers())
-        tensors, next_input = {}, iter(x for x in inputs if isinstance(x, torch.Tensor))
-        for b in program.spec["buffers"]:
-            if b["role"] == "input":
-                tensors[b["name"]] = next(next_input)
-            elif b["role"] in ("parameter", "buffer"):
-                tensors[b["name"]] = state[b["name"]]
-            elif b["role"] == "scratch":
-                tensors[b["name"]] = torch.full((max(1, b["bytes"]),), 255, dtype=torch.uint8, device="cuda")
-            else:
-                tensors[b["name"]] = torch.full(b["shape"], -77, dtype=DTYPES[b["dtype"]], device="cuda")
-        call = lambda: program.run(tensors, torch.cuda.current_stream().cuda_stream)
-        call()
-        torch.cuda.synchronize()
-        line = {"task": name, "folder": folder.name}
-        try:
-            double = [x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
-            truth = model.double()(*double)
-            line["wrong"] = share_wrong(tensors["out"], native, truth)
-            del double, truth
-        except torch.cuda.OutOfMemoryError:
-            line["wrong"] = None
-        model.float()
-        line["time_us"] = round(median_us(call), 2)
-        line["eager_us"] = round(median_us(lambda: model(*inputs)), 2)
-    return line
+    tensors = task.tensors(program.spec["buffers"])
+    call = lambda: program.run(tensors, torch.cuda.current_stream().cuda_stream)
+    call()
+    torch.cuda.synchronize()
+    wrong = None if task.truth is None else share_wrong(tensors["out"], task.native, task.truth)
+    return {"task": name, "folder": folder.name, "wrong": wrong,
+            "time_us": round(median_us(call), 2), "eager_us": task.eager_us}
 
 
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
+    tasks, folders = Path(sys.argv[1]), [Path(f) for f in sys.argv[2:]]
     torch.backends.cuda.matmul.allow_tf32 = False
     check(cuda.cuInit(0), "cuInit")
-    torch.zeros(1, device="cuda")
-    for folder in map(Path, sys.argv[2:]):
-        for file in sorted(folder.glob("*.json")):
-            try:
-                line = measure(folder, file.stem, Path(sys.argv[1]))
-            except Exception as error:  # one program's failure is its line
-                line = {"task": file.stem, "folder": folder.name, "error": str(error)[:300]}
-            print(json.dumps(line), flush=True)
-            torch.cuda.empty_cache()
+    for name in sorted({file.stem for folder in folders for file in folder.glob("*.json")}):
+        with torch.no_grad():
+            task = Task(next(tasks.rglob(f"{name}.py")))
+            for folder in folders:
+                if not (folder / f"{name}.json").exists():
+                    continue
+                try:
+                    line = measure(folder, task, name)
+                except (RuntimeError, KeyError) as error:  # one program's failure is its line
+                    line = {"task": name, "folder": folder.name, "error": str(error)[:300]}
+                print(json.dumps(line), flush=True)
+                torch.cuda.empty_cache()
+        del task
+        torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":
