@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A suite of tasks in KernelBench's layout: DIR/levelN/NUMBER_name.py, or DIR/KernelBench/levelN.
+//
+// Contract: find_suite lists what was asked for, by level and number; a level or number that is not
+// there is a user error that says what is. Files are not opened.
+//
+// Example: CG_TRY(auto numbers, parse_numbers("19-32,36"));
+//          CG_TRY(auto tasks, find_suite("KernelBench", {1}, numbers));
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cutegen {
+
+struct SuiteTask {
+  int level = 0, number = 0;
+  std::string name;  // "19_ReLU"
+  std::filesystem::path file;
+  [[nodiscard]] std::string key() const;  // "level1_19_ReLU"
+};
+
+using NumberRange = std::pair<int, int>;  // first and last
+
+// "19-32,36" as ranges; `where` names the flag in errors.
+[[nodiscard]] Result<std::vector<NumberRange>> parse_numbers(const std::string& text,
+                                                             const std::string& where);
+// numbers: which tasks of each level; none: all.
+[[nodiscard]] Result<std::vector<SuiteTask>> find_suite(const std::filesystem::path& dir,
+                                                        const std::vector<NumberRange>& levels,
+                                                        const std::vector<NumberRange>& numbers);
+
+}  // namespace cutegen
