@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the simulator is: golden kernels at a million elements, on one thread and on all.
+// How fast the simulator is: golden kernels at a million elements, and an f16
+// matrix product of 1024 x 1024 x 1024, on one thread and on all.
 // Prints JSON: the best of several runs by wall clock, and the processor time of that run.
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -32,11 +33,11 @@ std::vector<std::byte> argument(T value) {
 struct Job {
   const char* module;
   const char* entry;
-  int64_t ctas;
-  int last;  // the integer argument
+  ptx::LaunchConfig config;
+  std::vector<int> integers;  // the arguments after the buffers
 };
 
-Json measure(const Job& job, int threads, std::vector<float>& x, std::vector<float>& y) {
+Json measure(const Job& job, int threads, std::vector<std::vector<float>>& buffers) {
   auto text = read_file(std::string(CUTEGEN_SOURCE_DIR) + "/tests/golden/ptx/" + job.module);
   if (!text) return {{"error", text.error().text()}};
   auto parse_start = Clock::now();
@@ -44,18 +45,21 @@ Json measure(const Job& job, int threads, std::vector<float>& x, std::vector<flo
   if (!module) return {{"error", module.error().text()}};
   const double parse = std::chrono::duration<double>(Clock::now() - parse_start).count();
   ptx::Memory memory;
-  const uint64_t in = memory.add("x", std::as_writable_bytes(std::span(x)), ptx::Access::read_only);
-  const uint64_t out =
-      memory.add("y", std::as_writable_bytes(std::span(y)), ptx::Access::read_write);
+  std::vector<std::vector<std::byte>> arguments;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const bool last = i + 1 == buffers.size();
+    arguments.push_back(argument(memory.add(
+        last ? "out" : "in " + std::to_string(i), std::as_writable_bytes(std::span(buffers[i])),
+        last ? ptx::Access::read_write : ptx::Access::read_only)));
+  }
+  for (int i : job.integers) arguments.push_back(argument(i));
   double wall = 1e9, processor = 1e9;
   uint64_t instructions = 0;
   for (int i = 0; i < 15; ++i) {
     ptx::RunOptions options;
     options.threads = threads;
     const double before = processor_seconds();
-    auto r = ptx::launch({}, memory, *module, job.entry,
-                         {{job.ctas, 1, 1}, {256, 1, 1}, {1, 1, 1}, 0, false},
-                         {argument(in), argument(out), argument(job.last)}, options);
+    auto r = ptx::launch({}, memory, *module, job.entry, job.config, arguments, options);
     if (!r || r->status != ptx::LaunchStatus::ok)
       return {{"error", r ? r->reason : r.error().text()}};
     wall = std::min(wall, std::chrono::duration<double>(r->host_time).count());
@@ -75,13 +79,22 @@ Json measure(const Job& job, int threads, std::vector<float>& x, std::vector<flo
 
 int main() {
   const size_t n = 1 << 20;
-  std::vector<float> x(n), y(n);
+  std::vector<float> x(n);
   for (size_t i = 0; i < n; ++i) x[i] = float(i % 1013) * 0.01f - 5;
+  // For f16 the same bytes are halves of moderate size.
+  std::vector<float> halves(n / 2);
+  std::vector<uint16_t> bits(n);
+  for (size_t i = 0; i < n; ++i) bits[i] = uint16_t((i * 40503u & 0x83ff) | 0x3800);
+  std::memcpy(halves.data(), bits.data(), 2 * n);
+  std::vector<std::vector<float>> one{x, std::vector<float>(n)},
+      two{halves, halves, std::vector<float>(n)};
+  auto line = [](int64_t ctas) { return ptx::LaunchConfig{{ctas, 1, 1}, {256, 1, 1}}; };
+  const ptx::LaunchConfig tiles{{8, 8, 1}, {128, 1, 1}, {1, 1, 1}, 49152};
   Json out = Json::array();
-  for (const Job& job :
-       {Job{"relu_cute.ptx", "relu", 1024, int(n)}, Job{"softmax.ptx", "softmax", 1024, 1024}}) {
-    for (int threads : {1, int(std::thread::hardware_concurrency())})
-      out.push_back(measure(job, threads, x, y));
+  for (int threads : {1, int(std::thread::hardware_concurrency())}) {
+    out.push_back(measure({"relu_cute.ptx", "relu", line(1024), {int(n)}}, threads, one));
+    out.push_back(measure({"softmax.ptx", "softmax", line(1024), {1024}}, threads, one));
+    out.push_back(measure({"gemm_f16.ptx", "gemm", tiles, {1024, 1024, 1024}}, threads, two));
   }
   fmt::print("{}\n", dump_json(out, 2));
 }

@@ -160,6 +160,7 @@ class Cta {
   Barrier barriers_[16];
   std::vector<AsyncCopies> copies_;  // by warp
   std::vector<uint32_t> in_flight_;  // by word of shared memory: copies that are to write it
+  bool delivering_ = false;          // such a copy arrives; others may be to write the same
   uint64_t copies_in_flight_ = 0;    // lanes of all of them
   int alive_warps_ = 0;
   bool all_spin_ = false;

@@ -117,6 +117,46 @@ TEST(Handlers, InstructionSetsAgree) {
   }
 }
 
+// Small numbers in every format, so that no sum overflows: bit patterns without large exponents.
+uint32_t small_pattern(std::mt19937_64& random, const std::string& name) {
+  const uint32_t r = uint32_t(random());
+  if (name.find("b1") != std::string::npos || name.find("s32.") != std::string::npos) return r;
+  if (name.find("bf16") != std::string::npos) return (r & 0x807f807f) | 0x3f003f00;
+  if (name.find("e4m3") != std::string::npos) return (r & 0x87878787) | 0x38383838;
+  if (name.find("e5m2") != std::string::npos) return (r & 0x83838383) | 0x3c3c3c3c;
+  if (name.find("tf32") != std::string::npos) return (r & 0x807fffff) | 0x3f000000;
+  return (r & 0x83ff83ff) | 0x38003800;
+}
+
+TEST(Handlers, MatrixProductsAgree) {
+  const Forms base = make_forms("base");
+  ASSERT_GT(base.matrices().size(), 60u);
+  for (std::string_view isa : {"v3", "v4"}) {
+    if (best_instruction_set() == "base" || isa > best_instruction_set()) continue;
+    const Forms other = make_forms(isa);
+    ASSERT_EQ(other.matrices().size(), base.matrices().size());
+    std::mt19937_64 random(9);
+    for (const auto& [name, f] : base.matrices()) {
+      if (f.d == 0) continue;  // moves: no product
+      const bool is_double = name.find("f64") != std::string::npos;
+      std::vector<int32_t> list;
+      for (int i = 0; i < f.d + f.a + f.b + f.c; ++i) list.push_back(i * 256);
+      alignas(64) std::byte x[32 * 256], y[32 * 256];
+      for (size_t i = 0; i < sizeof x; i += 4) {
+        const uint32_t v = is_double && i % 8 ? (uint32_t(random()) & 0x800fffff) | 0x3fe00000
+                                              : small_pattern(random, name);
+        std::memcpy(x + i, &v, 4);
+      }
+      std::memcpy(y, x, sizeof x);
+      Inst in;
+      in.list = list.data();
+      f.run(x, in, ~0u);
+      other.find_matrix(name)->run(y, in, ~0u);
+      EXPECT_EQ(std::memcmp(x, y, sizeof x), 0) << name << " on " << isa;
+    }
+  }
+}
+
 TEST(Handlers, MaskedLanesKeepTheirValues) {
   const Forms& all = forms();
   std::mt19937_64 random(8);

@@ -134,7 +134,9 @@ bool Cta::deliver(Warp& w, const AsyncCopy& copy) {
   const AddressSummary s = forms_.addresses(reinterpret_cast<const std::byte*>(copy.at.data()),
                                             false, 0, uint64_t(in.size) * in.vec, copy.mask, at);
   const int32_t here = std::exchange(w.current.pc, copy.pc);
+  delivering_ = true;
   const bool ok = access_at(w, to, copy.mask, Space::shared, s, at);
+  delivering_ = false;
   if (ok) w.current.pc = here;
   return ok;
 }

@@ -218,7 +218,7 @@ bool Cta::access_at(Warp& w, const Inst& in, uint32_t mask, Space space, const A
   if (end < s.high) return fault(w, in, mask, space, at);
   if (space == Space::shared) {
     if (end > shared_.size()) return fault(w, in, mask, space, at);
-    if (copies_in_flight_ && copy_pending(w, in, mask, s, at)) return false;
+    if (copies_in_flight_ && !delivering_ && copy_pending(w, in, mask, s, at)) return false;
     ++counts_.shared_requests;
     transfer(w, in, mask, s, at, shared_.data());
     return true;
