@@ -525,6 +525,9 @@ def matrices():
     for a, la in ("e4m3", "u"), ("e5m2", "v"):
         for b, lb in ("e4m3", "u"), ("e5m2", "v"):
             product("m16n8k32", f"f32.{a}.{b}.f32", "t" + la + lb, (4, 4, 2))
+            product("m16n8k32", f"f16.{a}.{b}.f16", "m" + la + lb, (2, 4, 2))
+            product("m16n8k16", f"f32.{a}.{b}.f32", "t" + la + lb, (4, 2, 1))
+            product("m16n8k16", f"f16.{a}.{b}.f16", "m" + la + lb, (2, 2, 1))
     for a in "s8", "u8":
         for b in "s8", "u8":
             for more in "", ".satfinite":
@@ -626,7 +629,7 @@ def main(arguments):
     number = 0
     for file, rows_ in forms.items():
         text = "// SPDX-License-Identifier: Apache-2.0\n// Written by make_forms.py.\n"
-        text += ".version 8.4\n.target sm_90a\n.address_size 64\n"
+        text += ".version 8.7\n.target sm_90a\n.address_size 64\n"
         for form in rows_:
             text += "\n" + kernel(number, form) + "\n"
             number += 1
