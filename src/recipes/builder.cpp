@@ -75,6 +75,17 @@ std::vector<size_t> permutation(const Node& node, const std::string& base, size_
   return order;
 }
 
+// A transposition that changes the places of axes of size 1 only.
+bool moves_ones_only(const std::vector<size_t>& order, const Shape& shape) {
+  size_t before = 0;
+  for (size_t axis : order) {
+    if (shape[axis] == 1) continue;
+    if (axis < before) return false;
+    before = axis;
+  }
+  return !order.empty();
+}
+
 }  // namespace
 
 bool is_view(const Node& node) {
@@ -235,6 +246,10 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
     return std::optional<int>(inst);
   }
   auto order = permutation(node, base, shape.size());
+  if (view.reshaped && moves_ones_only(order, shape)) {  // the elements stay in their order
+    CG_TRY(int inst, value(*from, view));
+    return std::optional<int>(inst);
+  }
   if (view.reshaped && (base == "expand" || !order.empty()))
     return unsupported_error("a reshape of a transposed or expanded result", node.id);
   View inner;

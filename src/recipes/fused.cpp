@@ -47,7 +47,8 @@ Result<Graph> without_in_place(Graph graph) {
   return graph;
 }
 
-// Nodes that the outputs depend on.
+}  // namespace
+
 std::vector<const Node*> reachable(const Graph& graph) {
   std::set<const Node*> seen;
   std::vector<std::string> work = graph.outputs;
@@ -71,6 +72,8 @@ std::vector<const Node*> reachable(const Graph& graph) {
     if (seen.count(&node)) nodes.push_back(&node);
   return nodes;
 }
+
+namespace {
 
 // The first operator that no recipe has a rule for.
 Result<void> check_operators(const Graph& graph, const std::vector<const Node*>& nodes) {
@@ -154,10 +157,13 @@ Result<std::vector<int>> place_output(const Shape& shape, const std::vector<Axis
                                        to_string(shape), to_string(all)));
 }
 
-// The expression for the size of every axis, from a tensor that has it.
+}  // namespace
+
+// The expression for the size of every axis, from a tensor of the task that has it.
 Result<void> find_extents(Fused& fused) {
   std::vector<const Operand*> operands;
-  for (const Operand& operand : fused.inputs) operands.push_back(&operand);
+  for (const Operand& operand : fused.inputs)
+    if (fused.names.count(operand.tensor)) operands.push_back(&operand);
   for (const FusedOutput& output : fused.outputs) operands.push_back(&output.operand);
   for (const Operand* operand : operands) {
     if (operand->reshaped) continue;
@@ -192,8 +198,6 @@ Result<void> find_extents(Fused& fused) {
   return {};
 }
 
-}  // namespace
-
 bool Fused::reduces() const {
   return std::any_of(insts.begin(), insts.end(),
                      [](const Inst& i) { return i.kind == InstKind::reduction; });
@@ -205,7 +209,7 @@ int Fused::max_depth() const {
   return depth;
 }
 
-Result<Fused> fuse(const Task& task) {
+Result<Graph> prepare(const Task& task) {
   for (const TensorInfo& tensor : task.tensors)
     if (tensor.mutated)
       return unsupported_error("the reference writes " + tensor.name + " in place");
@@ -213,7 +217,11 @@ Result<Fused> fuse(const Task& task) {
   if (task.graph.outputs.empty() || results.size() != task.graph.outputs.size())
     return unsupported_error("the graph's outputs are not the task's");
   if (task.graph.nodes.size() > kMaxNodes) return unsupported_error("more than 4096 operators");
-  CG_TRY(Graph graph, without_in_place(task.graph));
+  return without_in_place(task.graph);
+}
+
+Result<Fused> fuse_graph(const Task& task, const Graph& graph) {
+  auto results = task.with_role(TensorRole::output);
   auto nodes = reachable(graph);
   CG_CHECK(check_operators(graph, nodes));
   CG_TRY(std::vector<Axis> axes, find_axes(graph, nodes));
@@ -232,6 +240,11 @@ Result<Fused> fuse(const Task& task) {
   }
   CG_CHECK(find_extents(builder.fused()));
   return std::move(builder.fused());
+}
+
+Result<Fused> fuse(const Task& task) {
+  CG_TRY(Graph graph, prepare(task));
+  return fuse_graph(task, graph);
 }
 
 }  // namespace cutegen::recipes

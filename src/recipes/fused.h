@@ -64,5 +64,13 @@ struct Fused {
 };
 
 [[nodiscard]] Result<Fused> fuse(const Task& task);
+// The same in steps: the task's graph without in-place operators, and that graph fused.
+// Placeholders that are no tensors of the task become leaves without a name in `names`.
+[[nodiscard]] Result<Graph> prepare(const Task& task);
+[[nodiscard]] Result<Fused> fuse_graph(const Task& task, const Graph& graph);
+// Nodes that the outputs depend on.
+[[nodiscard]] std::vector<const Node*> reachable(const Graph& graph);
+// Fills in the extents of the axes from tensors that have them.
+[[nodiscard]] Result<void> find_extents(Fused& fused);
 
 }  // namespace cutegen::recipes

@@ -33,7 +33,10 @@ const std::set<std::string>& reserved() {
       "pow",      "tanh",     "sin",        "cos",      "abs",       "fabs",        "floor",
       "_",        "malloc",   "free",       "printf",   "system",    "vector",      "tiles",
       "VECTOR",   "ceil",     "round",      "trunc",    "erf",       "div",         "layout",
-      "get"};
+      "get",      "matmul",   "combine",    "finish",   "product",   "inside",      "batch",
+      "batches",  "m",        "m_size",     "n_size",   "k_size",    "tile",        "tiles_m",
+      "tiles_n",  "tiles_k",  "share",      "last",     "storage",   "shared",      "gemm",
+      "Gemm",     "partial",  "s",          "elements", "vector_a",  "vector_b",    "vector_out"};
   return words;
 }
 

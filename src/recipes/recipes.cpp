@@ -6,19 +6,41 @@
 #include <algorithm>
 
 #include "recipes/elementwise.h"
-#include "recipes/fused.h"
+#include "recipes/matmul.h"
 #include "recipes/reduction.h"
 
 namespace cutegen {
 namespace {
 
-const recipes::Fused& fused_of(const RecipeMatch& match) {
+const recipes::Form& form_of(const RecipeMatch& match) {
   CG_ASSERT(match.state != nullptr);
-  return *static_cast<const recipes::Fused*>(match.state.get());
+  return *static_cast<const recipes::Form*>(match.state.get());
 }
 
 bool legal(const RecipeMatch& match, const Json& params) {
-  return match.recipe != "reduction" || recipes::reduction_legal(fused_of(match), params);
+  if (auto* product = std::get_if<recipes::Contraction>(&form_of(match)))
+    return recipes::matmul_legal(*product, params);
+  return match.recipe != "reduction" ||
+         recipes::reduction_legal(std::get<recipes::Fused>(form_of(match)), params);
+}
+
+void offer(RecipeMatch& match, const recipes::Contraction& product) {
+  match.recipe = "matmul";
+  match.why = "one matrix product (" + product.op + ") and pointwise work on its result";
+  match.parameters = recipes::matmul_parameters(product);
+  match.safe = recipes::matmul_safe(product);
+}
+
+void offer(RecipeMatch& match, const recipes::Fused& fused) {
+  bool reduces = fused.reduces();
+  match.recipe = reduces ? "reduction" : "elementwise";
+  match.why =
+      reduces ? fmt::format("pointwise work around reductions over the same axes, {} pass(es) deep",
+                            fused.max_depth())
+              : "a chain of pointwise operators";
+  match.parameters =
+      reduces ? recipes::reduction_parameters(fused) : recipes::elementwise_parameters(fused);
+  match.safe = reduces ? recipes::reduction_safe(fused) : recipes::elementwise_safe(fused);
 }
 
 // Every parameter present, an integer, and one of the legal values (or the safe one).
@@ -45,30 +67,23 @@ Result<void> check_params(const RecipeMatch& match, const Json& params) {
 
 RecipeMatch match_recipe(const Task& task) {
   RecipeMatch match;
-  auto fused = recipes::fuse(task);
-  if (!fused) {
-    match.why = fused.error().message;
-    if (!fused.error().where.empty()) match.why += " (node " + fused.error().where + ")";
+  auto form = recipes::find_form(task);
+  if (!form) {
+    match.why = form.error().message;
+    if (!form.error().where.empty()) match.why += " (node " + form.error().where + ")";
     return match;
   }
-  auto state = std::make_shared<const recipes::Fused>(std::move(*fused));
-  bool reduces = state->reduces();
-  match.recipe = reduces ? "reduction" : "elementwise";
-  match.why =
-      reduces ? fmt::format("pointwise work around reductions over the same axes, {} pass(es) deep",
-                            state->max_depth())
-              : "a chain of pointwise operators";
-  match.parameters =
-      reduces ? recipes::reduction_parameters(*state) : recipes::elementwise_parameters(*state);
-  match.safe = reduces ? recipes::reduction_safe(*state) : recipes::elementwise_safe(*state);
-  match.state = state;
+  std::visit([&](const auto& f) { offer(match, f); }, *form);
+  match.state = std::make_shared<const recipes::Form>(std::move(*form));
   return match;
 }
 
 Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, const Json& params) {
   if (match.recipe.empty()) return unsupported_error("no recipe: " + match.why);
   CG_CHECK(check_params(match, params));
-  const recipes::Fused& fused = fused_of(match);
+  if (auto* product = std::get_if<recipes::Contraction>(&form_of(match)))
+    return recipes::matmul_program(task, *product, params);
+  const auto& fused = std::get<recipes::Fused>(form_of(match));
   return match.recipe == "reduction" ? recipes::reduction_program(task, fused, params)
                                      : recipes::elementwise_program(task, fused, params);
 }

@@ -25,7 +25,7 @@ struct RecipeParameter {
 };
 
 struct RecipeMatch {
-  std::string recipe;  // "elementwise", "reduction"; empty: none applies
+  std::string recipe;  // "elementwise", "reduction", "matmul"; empty: none applies
   std::string why;     // why it applies, or the first operator that no recipe covers
   std::vector<RecipeParameter> parameters;
   Json safe;                          // the first choice, {"vector": 1, ...}

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Random task files from the grammar of the two recipe families.
+"""Random task files from the grammar of the recipe families.
 
     chain      pointwise operators over tensors that broadcast
     reduction  pointwise work, a reduction along one axis, pointwise work on its result
+    matmul     a matrix product in one of its layouts, pointwise work on its result
 
 The same seed and count give the same files. Sizes are module constants, so that tasks can be
 shrunk. Operators are kept where they are smooth and do not overflow: what a task tests is the
@@ -62,10 +63,36 @@ SIZES = {
 AXES = ["batch", "channels", "height", "width"]
 
 
+# Products: inputs with their axes, parameters with theirs, the product, axes of the result.
+PRODUCTS = [
+    ({"x": "M K", "y": "K N"}, {}, "x @ y", "M N"),
+    ({"x": "K M", "y": "K N"}, {}, "x.T @ y", "M N"),
+    ({"x": "M K", "y": "N K"}, {}, "x @ y.T", "M N"),
+    ({"x": "K M", "y": "N K"}, {}, "x.T @ y.T", "M N"),
+    ({"x": "M K", "y": "K N"}, {}, "(x @ y).T", "N M"),
+    ({"x": "batch M K", "y": "batch K N"}, {}, "torch.bmm(x, y)", "batch M N"),
+    ({"x": "batch K M", "y": "batch K N"}, {}, "torch.bmm(x.transpose(1, 2), y)", "batch M N"),
+    ({"x": "batch M K", "y": "K N"}, {}, "torch.matmul(x, y)", "batch M N"),
+    ({"x": "M K", "y": "batch K N"}, {}, "torch.matmul(x, y)", "batch M N"),
+    ({"x": "batch heads M K", "y": "batch heads N K"}, {}, "x @ y.transpose(-2, -1)", "batch heads M N"),
+    ({"x": "batch heads M K", "y": "K N"}, {}, "torch.einsum('bhmk,kn->bhmn', x, y)", "batch heads M N"),
+    ({"x": "M K"}, {"w": "N K", "c": "N"}, "F.linear(x, self.w, self.c)", "M N"),
+    ({"x": "batch M K"}, {"w": "N K", "c": "N"}, "F.linear(x, self.w, self.c)", "batch M N"),
+    ({"x": "batch M K"}, {"w": "N K"}, "F.linear(x, self.w)", "batch M N"),
+    ({"x": "M K", "y": "K N", "z": "M N"}, {}, "torch.addmm(z, x, y, beta={s}, alpha={a})", "M N"),
+    ({"x": "M M", "y": "M M"}, {}, "torch.triu(x @ y)", "M M"),
+    ({"x": "M M", "y": "M M"}, {}, "torch.tril(x @ y, -1)", "M M"),
+    ({"x": "M", "y": "M N"}, {}, "torch.diag(x) @ y", "M N"),
+    ({"x": "M K", "y": "K"}, {}, "x @ y", "M"),
+]  # fmt: skip
+EXTENTS = {"batch": [4, 16, 12], "heads": [8, 6], "M": [512, 1024, 1000, 2047], "N": [768, 1024, 999],
+           "K": [512, 1024, 2048, 1023, 64]}  # fmt: skip
+
+
 class Module:
-    def __init__(self, seed, index):
+    def __init__(self, seed, index, family="all"):
         self.rng = random.Random(f"{seed}:{index}")
-        self.index = index
+        self.index, self.family, self.shapes = index, family, {}
         self.lines, self.parameters, self.inputs = [], [], ["x"]
         self.rank = self.rng.choice([1, 2, 2, 3, 3, 4])
         self.axes = AXES[: self.rank] if self.rank > 1 else ["size"]
@@ -122,8 +149,34 @@ class Module:
             self.add(self.rng.choice(REDUCE), k=self.rng.choice([True, False]), **names)
             self.pointwise(self.rng.randint(0, 2), binary=False)
 
+    def matmul(self):
+        """The product replaces x; what follows is pointwise, over the result's axes."""
+        inputs, parameters, product, axes = self.rng.choice(PRODUCTS)
+        used = sorted({axis for shape in [*inputs.values(), *parameters.values()] for axis in shape.split()})
+        self.axes, self.sizes = used, [self.rng.choice(EXTENTS[axis]) for axis in used]
+        self.shapes = {name: shape.split() for name, shape in inputs.items()}
+        self.inputs = list(inputs)
+        self.parameters = [(name, shape.split()) for name, shape in parameters.items()]
+        self.add(product)
+        result = axes.split()
+        self.rank = len(result)
+        for _ in range(self.rng.randint(0, 3)):
+            kind = self.rng.random()
+            if kind < 0.3:
+                name = f"v{len(self.parameters)}"
+                self.parameters.append((name, self.rng.choice([result[-1:], result[-1:], ["1"]])))
+                self.add(self.rng.choice(BINARY), x="t", y=f"self.{name}")
+            elif kind < 0.45 and "r" not in self.inputs:
+                self.inputs.append("r")
+                self.shapes["r"] = result
+                self.add(self.rng.choice(BINARY), x="t", y="r")
+            elif kind < 0.6:
+                self.add(self.rng.choice(SCALAR), x="t")
+            else:
+                self.add(self.rng.choice(UNARY), x="t")
+
     def text(self):
-        family = self.rng.choice(["chain", "reduction"])
+        family = self.rng.choice(["chain", "reduction"]) if self.family == "all" else self.family
         getattr(self, family)()
         out = [f'"""Generated task {self.index}: {family}, rank {self.rank}."""', "",
                "import torch", "import torch.nn as nn", "import torch.nn.functional as F", "",
@@ -133,7 +186,7 @@ class Module:
         out += ["", f"    def forward(self, {', '.join(self.inputs)}):", "        t = x"]
         out += ["        " + line for line in self.lines] + ["        return t", "", ""]
         out += [f"{axis} = {size}" for axis, size in zip(self.axes, self.sizes)]
-        made = ", ".join(f"torch.randn({', '.join(self.axes)})" for _ in self.inputs)
+        made = ", ".join(f"torch.randn({', '.join(self.shapes.get(n, self.axes))})" for n in self.inputs)
         out += ["", "", "def get_inputs():", f"    return [{made}]", "", "",
                 "def get_init_inputs():", "    return []", ""]  # fmt: skip
         return family, "\n".join(out)
@@ -143,11 +196,12 @@ def main():
     parser = argparse.ArgumentParser(description="random task files for the recipes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--family", default="all", choices=["all", "chain", "reduction", "matmul"])
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for index in range(options.count):
-        family, text = Module(options.seed, index).text()
+        family, text = Module(options.seed, index, options.family).text()
         path = options.out / f"gen_{options.seed}_{index:03d}_{family}.py"
         path.write_text(text)
         print(path)

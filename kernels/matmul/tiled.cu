@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// {{title}}
+//
+// out(m, n) = finish(sum over k of {{a}}(m, k) * {{b}}(n, k)), a tile of kTileM x kTileN for each CTA.
+// Tiles of both operands pass through shared memory, kTileK deep; what lies beyond an edge is
+// zero there and is not written. Operands are seen with their own strides, so that transposed
+// ones cost nothing but another way in.
+// VECTOR_* come from the plan: 1 where a size is no multiple of the vector.
+#include <cute/tensor.hpp>
+#include <cutegen/gemm_{{engine}}.cuh>
+#include <cutegen/math.cuh>
+
+using namespace cute;
+
+constexpr int kTileM = {{tile_m}};
+constexpr int kTileN = {{tile_n}};
+constexpr int kTileK = {{tile_k}};
+constexpr int kThreads = {{threads}};
+constexpr int kStages = {{stages}};
+constexpr int kVector = VECTOR_OUT;
+
+using Gemm = {{gemm}};
+
+{{compute}}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+matmul({{params}},
+       {{sizes}}) {
+{{storage}}
+  const int tiles_m = ceil_div(m_size, kTileM), tiles_n = ceil_div(n_size, kTileN);
+  const auto tile = cutegen::tile_index(blockIdx.x, tiles_m, tiles_n);
+  const int batch = blockIdx.z;
+{{steps}}
+  Tensor rows = make_tensor(make_gmem_ptr({{a}}{{a_batch}}),
+                            make_layout(make_shape(m_size, k_size), {{a_stride}}));
+  Tensor columns = make_tensor(make_gmem_ptr({{b}}{{b_batch}}),
+                               make_layout(make_shape(n_size, k_size), {{b_stride}}));
+  Gemm gemm;
+  gemm.run(rows, columns, tile, first, last, storage);
+
+{{tensors}}
+  gemm.each<kVector>(tile, [&](float const (&product)[kVector], int m, int n) {
+    if (m >= m_size || n >= n_size) return;
+{{finish}}
+  });
+}
+{{combine}}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "recipes/emit.h"
+#include "recipes/matmul_kernel.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr int64_t kSms = 132;               // of the GPUs that tiles are chosen for
+constexpr int64_t kStaticShared = 49152;    // bytes that a kernel may declare
+constexpr int64_t kMostShared = 99 * 1024;  // bytes that every GPU since sm_80 gives on request
+constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a split product
+
+int64_t get(const Json& params, const char* name) {
+  return params.at(name).get<int64_t>();
+}
+
+bool on_cores(const Json& params) {
+  return params.contains("tensor_cores") && get(params, "tensor_cores") == 1;
+}
+
+int64_t tiles(const Contraction& c, int64_t tile) {
+  auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  return ceil(c.size(c.m), tile) * ceil(c.size(c.n), tile) * c.batches();
+}
+
+// How many parts of the depth give every multiprocessor two tiles of 64, with 512 of it left.
+int64_t needed_split(const Contraction& c) {
+  int64_t split = 1;
+  while (split < 128 && tiles(c, 64) * split < 2 * kSms && c.size(c.k) / (2 * split) >= 512)
+    split *= 2;
+  return split;
+}
+
+// A square of threads, each with blocks of 4 x 4 results.
+bool simt_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stages) {
+  int64_t across = std::min<int64_t>(16, n / 4), down = threads / across;
+  if (stages > 2 || down % 8 || across % 4 || m % (4 * down) || n % (4 * across)) return false;
+  if (m * n / threads > 64) return false;  // results of a thread, in registers
+  return ((m + 4) * k + (n + 4) * k) * 4 * stages <= kStaticShared;
+}
+
+// Warps 2 down, the rest across, each with blocks of 16 x 16 results; rows of shared memory are 64
+// or 128 bytes.
+bool cores_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stages, int64_t bytes) {
+  int64_t across = threads / 64, line = 128 / bytes;
+  return across > 0 && m % line == 0 && n % line == 0 && n % (16 * across) == 0 &&
+         m * n / threads <= 128 && (k * bytes == 64 || k * bytes == 128) &&
+         (m + n) * k * bytes * stages <= kMostShared;
+}
+
+int64_t element_bytes(const Contraction& c) {
+  return c.math_mode == MathMode::fp16 || c.math_mode == MathMode::bf16 ? 2 : 4;
+}
+
+Json plan_steps(const MatmulKernel& k, const Json& params, int64_t shared) {
+  auto arguments = [](const std::vector<std::string>& tensors, const auto& numbers) {
+    Json args = Json::array();
+    for (const std::string& tensor : tensors) args.push_back({{"tensor", tensor}});
+    for (const char* size : {"m_size", "n_size", "k_size", "batches"})
+      args.push_back({{"i32", size}});
+    for (const auto& [name, expression] : numbers) args.push_back({{"i64", expression}});
+    return args;
+  };
+  Json product{{"id", "matmul"},
+               {"kernel", "matmul"},
+               {"when", "elements > 0"},
+               {"grid", {"tiles", params.at("split"), "batches"}},
+               {"block", {params.at("threads"), 1, 1}},
+               {"args", arguments(k.tensors, k.numbers)}};
+  if (shared > 0) product["shared_bytes"] = shared;
+  Json steps = Json::array({product});
+  if (get(params, "split") > 1)
+    steps.push_back({{"id", "combine"},
+                     {"kernel", "combine"},
+                     {"when", "elements > 0"},
+                     {"grid", {"ceil_div(elements/vector_out,256)", 1, 1}},
+                     {"block", {256, 1, 1}},
+                     {"args", arguments(k.tensors_combine, k.numbers_combine)}});
+  return steps;
+}
+
+Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
+  Json plan{{"cutegen", 1}, {"dialect", "cute"}, {"arch", {"sm_80+"}}, {"sources", {"kernel.cu"}}};
+  Json bind = bindings(c.loads.names);
+  if (!bind.empty()) plan["bind"] = bind;
+  std::string batches = "1";
+  for (int axis : c.batch_axes)
+    batches = batches == "1" ? c.extent(axis) : batches + "*" + c.extent(axis);
+  plan["symbols"] = {{"m_size", c.extent(c.m)},
+                     {"n_size", c.extent(c.n)},
+                     {"k_size", c.extent(c.k)},
+                     {"batches", batches},
+                     {"elements", "m_size*n_size*batches"},
+                     {"tiles", fmt::format("ceil_div(m_size,{})*ceil_div(n_size,{})",
+                                           params.at("tile_m").dump(), params.at("tile_n").dump())},
+                     {"vector_a", k.vector_a},
+                     {"vector_b", k.vector_b},
+                     {"vector_out", k.vector_out}};
+  plan["defines"] = {
+      {"VECTOR_A", "vector_a"}, {"VECTOR_B", "vector_b"}, {"VECTOR_OUT", "vector_out"}};
+  plan["requires"] = {"batches <= 65535", "m_size <= 2000000000", "n_size <= 2000000000",
+                      "k_size <= 2000000000"};
+  int64_t split = get(params, "split"), shared = 0;
+  if (split > 1)
+    plan["scratch"] =
+        Json::array({{{"name", "partial"}, {"dtype", "f32"}, {"shape", {split, "elements"}}}});
+  if (on_cores(params)) {
+    shared = (get(params, "tile_m") + get(params, "tile_n")) * get(params, "tile_k") *
+             element_bytes(c) * get(params, "stages");
+  }
+  plan["steps"] = plan_steps(k, params, shared);
+  return plan;
+}
+
+}  // namespace
+
+std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
+  std::vector<int64_t> splits;
+  for (int64_t split : {1, 2, 4, 8, 16, 32, 64, 128})
+    if (split == 1 || (c.size(c.k) / split >= 256 && tiles(c, 128) * split <= 8 * kSms &&
+                       c.size(c.m) * c.size(c.n) * c.batches() * split <= kMostParts))
+      splits.push_back(split);
+  std::stable_sort(splits.begin(), splits.end(), [&](int64_t a, int64_t b) {
+    auto far = [&](int64_t s) {
+      return std::max(s, needed_split(c)) / std::min(s, needed_split(c));
+    };
+    return far(a) < far(b);
+  });
+  std::vector<RecipeParameter> list;
+  if (c.math_mode != MathMode::fp32)
+    list.push_back(
+        {"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}});
+  list.push_back({"vector", "neighbouring elements that a thread moves in one access", {4, 1}});
+  list.push_back({"tile_m", "rows of the result that a CTA computes", {128, 64}});
+  list.push_back({"tile_n", "columns of the result that a CTA computes", {128, 64, 32}});
+  list.push_back({"stages", "tiles of the depth in shared memory at once", {2, 3, 4, 1}});
+  list.push_back({"tile_k", "depth of the tiles in shared memory", {16, 32, 8, 64}});
+  list.push_back({"threads", "threads of a CTA", {256, 128}});
+  list.push_back({"split", "CTAs that share the depth of one tile", splits});
+  return list;
+}
+
+Json matmul_safe(const Contraction& c) {
+  Json params{{"vector", 1},    {"tile_m", 64}, {"tile_n", 64}, {"tile_k", 16},
+              {"threads", 256}, {"stages", 1},  {"split", 1}};
+  if (c.math_mode != MathMode::fp32) {
+    params["tensor_cores"] = 0;
+    params["tile_k"] = 32;  // deep enough for the tensor cores, which are tried next
+  }
+  int64_t split = needed_split(c);
+  if (c.size(c.m) * c.size(c.n) * c.batches() * split <= kMostParts) params["split"] = split;
+  return params;
+}
+
+bool matmul_legal(const Contraction& c, const Json& params) {
+  int64_t m = get(params, "tile_m"), n = get(params, "tile_n"), k = get(params, "tile_k"),
+          threads = get(params, "threads"), stages = get(params, "stages");
+  if (m * k % (threads * get(params, "vector")) || n * k % (threads * get(params, "vector")))
+    return false;
+  return on_cores(params) ? cores_legal(m, n, k, threads, stages, element_bytes(c))
+                          : simt_legal(m, n, k, threads, stages);
+}
+
+Result<KernelProgram> matmul_program(const Task& task, const Contraction& c, const Json& params) {
+  MatmulKernel kernel = matmul_kernel(task, c, params);
+  KernelProgram program;
+  program.sources["kernel.cu"] = kernel.source;
+  CG_TRY(program.plan, plan_from_json(plan_of(c, kernel, params)));
+  return program;
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products: matrix products in a graph, brought into one form before they are fused.
+//
+// Contract: lower_products() gives an equal graph in which every product is mm, bmm or mv: addmm
+// and its relatives become a product and pointwise work, a product with a diagonal matrix becomes a
+// scaled copy, triu and tril become where() over a mask, a placeholder that is no tensor of the
+// task. as_reduction() turns a product with one row or one column into mul and sum.
+//
+// Example: addmm(bias, x, w) -> add(mm(x, w), bias)
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/graph.h"
+
+namespace cutegen::recipes {
+
+// True where column - row >= diagonal (upper), or <= diagonal, of its last two axes.
+struct Mask {
+  bool upper = true;
+  int64_t diagonal = 0;
+};
+
+struct Lowered {
+  Graph graph;
+  std::map<std::string, Mask> masks;  // by placeholder
+};
+
+[[nodiscard]] bool is_product(const Node& node);  // mm, bmm, mv
+[[nodiscard]] Result<Lowered> lower_products(Graph graph);
+// Which factor is the vector: its size along the result's missing axis is 1 at every size.
+enum class Vector { first, second };
+[[nodiscard]] Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vector);
+
+}  // namespace cutegen::recipes
