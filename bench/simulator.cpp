@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast the simulator is: golden kernels at a million elements, and an f16
-// matrix product of 1024 x 1024 x 1024, on one thread and on all.
-// Prints JSON: the best of several runs by wall clock, and the processor time of that run.
+// How fast the simulator is: golden kernels at a million elements, and matrix products of
+// 1024 x 1024 x 1024 in f32 and f16, bare and with checks, on one thread and on all.
+// Arguments: the kernels to measure, all without. Prints JSON: the best of several runs by wall
+// clock, and the processor time of that run.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 #include "base/file.h"
@@ -35,9 +38,17 @@ struct Job {
   const char* entry;
   ptx::LaunchConfig config;
   std::vector<int> integers;  // the arguments after the buffers
+  int runs = 15;
 };
 
-Json measure(const Job& job, int threads, std::vector<std::vector<float>>& buffers) {
+struct Mode {
+  const char* name = "";
+  int threads = 1;
+  bool counters = true;
+  ptx::Checks checks;
+};
+
+Json measure(const Job& job, const Mode& mode, std::vector<std::vector<float>>& buffers) {
   auto text = read_file(std::string(CUTEGEN_SOURCE_DIR) + "/tests/golden/ptx/" + job.module);
   if (!text) return {{"error", text.error().text()}};
   auto parse_start = Clock::now();
@@ -48,16 +59,19 @@ Json measure(const Job& job, int threads, std::vector<std::vector<float>>& buffe
   std::vector<std::vector<std::byte>> arguments;
   for (size_t i = 0; i < buffers.size(); ++i) {
     const bool last = i + 1 == buffers.size();
-    arguments.push_back(argument(memory.add(
-        last ? "out" : "in " + std::to_string(i), std::as_writable_bytes(std::span(buffers[i])),
-        last ? ptx::Access::read_write : ptx::Access::read_only)));
+    arguments.push_back(argument(memory.add(last ? "out" : "in " + std::to_string(i),
+                                            std::as_writable_bytes(std::span(buffers[i])),
+                                            last ? ptx::Access::read_write : ptx::Access::read_only,
+                                            last ? ptx::Content::output : ptx::Content::given)));
   }
   for (int i : job.integers) arguments.push_back(argument(i));
   double wall = 1e9, processor = 1e9;
   uint64_t instructions = 0;
-  for (int i = 0; i < 15; ++i) {
+  for (int i = 0; i < job.runs; ++i) {
     ptx::RunOptions options;
-    options.threads = threads;
+    options.threads = mode.threads;
+    options.counters = mode.counters;
+    options.checks = mode.checks;
     const double before = processor_seconds();
     auto r = ptx::launch({}, memory, *module, job.entry, job.config, arguments, options);
     if (!r || r->status != ptx::LaunchStatus::ok)
@@ -67,7 +81,8 @@ Json measure(const Job& job, int threads, std::vector<std::vector<float>>& buffe
     instructions = r->counters.warp_instructions;
   }
   return {{"kernel", job.entry},
-          {"threads", threads},
+          {"mode", mode.name},
+          {"threads", mode.threads},
           {"parse_ms", parse * 1e3},
           {"wall_ms", wall * 1e3},
           {"processor_ms", processor * 1e3},
@@ -75,9 +90,21 @@ Json measure(const Job& job, int threads, std::vector<std::vector<float>>& buffe
           {"lane_instructions_per_s", double(instructions) * 32 / wall}};
 }
 
+std::vector<Mode> modes() {
+  ptx::Checks undefined = ptx::Checks::none(), races = undefined;
+  undefined.uninitialised = true, races.races = true;
+  const int cores = int(std::thread::hardware_concurrency());
+  return {{"bare", 1, false, ptx::Checks::none()},
+          {"counters", 1, true, ptx::Checks::none()},
+          {"counters, undefined values", 1, true, undefined},
+          {"counters, races", 1, true, races},
+          {"all", 1, true, {}},
+          {"all", cores, true, {}}};
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   const size_t n = 1 << 20;
   std::vector<float> x(n);
   for (size_t i = 0; i < n; ++i) x[i] = float(i % 1013) * 0.01f - 5;
@@ -86,15 +113,25 @@ int main() {
   std::vector<uint16_t> bits(n);
   for (size_t i = 0; i < n; ++i) bits[i] = uint16_t((i * 40503u & 0x83ff) | 0x3800);
   std::memcpy(halves.data(), bits.data(), 2 * n);
-  std::vector<std::vector<float>> one{x, std::vector<float>(n)},
-      two{halves, halves, std::vector<float>(n)};
+  std::vector<std::vector<float>> one{x, std::vector<float>(n)}, two{x, x, std::vector<float>(n)},
+      two_halves{halves, halves, std::vector<float>(n)};
   auto line = [](int64_t ctas) { return ptx::LaunchConfig{{ctas, 1, 1}, {256, 1, 1}}; };
-  const ptx::LaunchConfig tiles{{8, 8, 1}, {128, 1, 1}, {1, 1, 1}, 49152};
+  const ptx::LaunchConfig simt{{8, 8, 1}, {256, 1, 1}},
+      tiles{{8, 8, 1}, {128, 1, 1}, {1, 1, 1}, 49152};
+  const std::pair<Job, std::vector<std::vector<float>>*> jobs[] = {
+      {{"relu_cute.ptx", "relu", line(1024), {int(n)}}, &one},
+      {{"softmax.ptx", "softmax", line(1024), {1024}}, &one},
+      {{"sgemm_cute.ptx", "sgemm", simt, {1024, 1024, 1024}, 3}, &two},
+      {{"gemm_f16.ptx", "gemm", tiles, {1024, 1024, 1024}, 3}, &two_halves}};
   Json out = Json::array();
-  for (int threads : {1, int(std::thread::hardware_concurrency())}) {
-    out.push_back(measure({"relu_cute.ptx", "relu", line(1024), {int(n)}}, threads, one));
-    out.push_back(measure({"softmax.ptx", "softmax", line(1024), {1024}}, threads, one));
-    out.push_back(measure({"gemm_f16.ptx", "gemm", tiles, {1024, 1024, 1024}}, threads, two));
+  for (const auto& [job, buffers] : jobs) {
+    const char* name = job.entry;
+    const bool wanted = argc == 1 || std::any_of(argv + 1, argv + argc, [&](const char* a) {
+                          return std::string_view(a) == name;
+                        });
+    for (const Mode& mode : modes()) {
+      if (wanted) out.push_back(measure(job, mode, *buffers));
+    }
   }
   fmt::print("{}\n", dump_json(out, 2));
 }

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "device/codec.h"
+
 namespace cutegen::runner {
 namespace {
 
@@ -53,6 +55,8 @@ Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd
     CG_TRY(std::string name, r.string("name"));
     CG_TRY(int64_t bytes, r.integer("bytes"));
     CG_TRY(bool read_only, r.boolean("read_only"));
+    CG_TRY(std::string content_name, r.string("content"));
+    CG_TRY(BufferContent content, buffer_content_from(content_name));
     CG_TRY(int64_t offset, r.integer_or("offset", -1));
     CG_CHECK(r.finish());
     auto size = static_cast<size_t>(bytes);
@@ -65,7 +69,7 @@ Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd
     } else {
       CG_TRY(at, out.map_large(size, read_only, fds.size() > 1 ? fds[1].get() : -1));
     }
-    out.bindings_.push_back({std::move(name), {at, size}, read_only});
+    out.bindings_.push_back({std::move(name), {at, size}, read_only, content});
   }
   return out;
 }

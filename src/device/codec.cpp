@@ -229,10 +229,23 @@ Result<ModuleFacts> module_facts_from_json(const Json& json) {
   return facts;
 }
 
+const char* to_string(BufferContent content) {
+  return content == BufferContent::data     ? "data"
+         : content == BufferContent::output ? "output"
+                                            : "scratch";
+}
+
+Result<BufferContent> buffer_content_from(const std::string& name) {
+  for (auto c : {BufferContent::data, BufferContent::output, BufferContent::scratch})
+    if (name == to_string(c)) return c;
+  return world_error("unknown content of a buffer: " + sanitize(name, 40));
+}
+
 Json to_json(const RunSettings& s) {
   return {{"sample_ctas", s.sample_ctas},
           {"instruction_budget", s.instruction_budget},
-          {"threads", s.threads}};
+          {"threads", s.threads},
+          {"checks", s.checks}};
 }
 
 Result<RunSettings> run_settings_from_json(const Json& json) {
@@ -243,6 +256,7 @@ Result<RunSettings> run_settings_from_json(const Json& json) {
   s.instruction_budget = static_cast<uint64_t>(budget);
   CG_TRY(int64_t threads, r.integer("threads"));
   s.threads = static_cast<int>(threads);
+  CG_TRY(s.checks, r.boolean("checks"));
   CG_CHECK(r.finish());
   return s;
 }

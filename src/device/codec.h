@@ -19,6 +19,8 @@ using PlanSteps = std::vector<std::variant<Launch, Fill>>;
 [[nodiscard]] Result<PlanSteps> plan_steps_from_json(const Json& json);
 [[nodiscard]] Json to_json(const ModuleFacts& facts);
 [[nodiscard]] Result<ModuleFacts> module_facts_from_json(const Json& json);
+[[nodiscard]] const char* to_string(BufferContent content);
+[[nodiscard]] Result<BufferContent> buffer_content_from(const std::string& name);
 [[nodiscard]] Json to_json(const RunSettings& settings);
 [[nodiscard]] Result<RunSettings> run_settings_from_json(const Json& json);
 [[nodiscard]] Json to_json(const RunReport& report);

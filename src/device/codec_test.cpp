@@ -39,7 +39,10 @@ TEST(Codec, StepsRoundTrip) {
 TEST(Codec, FactsSettingsAndReportsRoundTrip) {
   ModuleFacts facts{{{"f", {{8, 8}, {4, 4}}, {256, 1, 1}, 64}}, {{"cg_smem", -1}}, {{"t", {1, 2}}}};
   EXPECT_EQ(to_json(*module_facts_from_json(to_json(facts))), to_json(facts));
-  RunSettings settings{16, 1000, 2};
+  RunSettings settings{16, 1000, 2, true};
+  for (auto c : {BufferContent::data, BufferContent::output, BufferContent::scratch})
+    EXPECT_EQ(*buffer_content_from(to_string(c)), c);
+  EXPECT_FALSE(buffer_content_from("poison").has_value());
   EXPECT_EQ(to_json(*run_settings_from_json(to_json(settings))), to_json(settings));
   RunReport report{RunReport::Status::finding, "out of bounds", "CTA (0,0,0)", {}};
   report.kernels.push_back({"f", Origin::modelled, 12.5, "dram", {{"flops", 3}}, 0.5});

@@ -23,16 +23,22 @@
 
 namespace cutegen {
 
+// What a buffer holds before the first step: data, or nothing that a kernel may use. Scratch may
+// keep such values (padding), an output may not.
+enum class BufferContent { data, output, scratch };
+
 struct BufferBinding {
   std::string name;
   std::span<std::byte> bytes;
   bool read_only = false;
+  BufferContent content = BufferContent::data;
 };
 
 struct RunSettings {
   int64_t sample_ctas = 0;  // 0: run everything
   uint64_t instruction_budget = 4'000'000'000;
   int threads = 0;
+  bool checks = false;  // look for races and undefined values too, where the device can
 };
 
 struct RunReport {

@@ -64,9 +64,15 @@ std::map<std::string, double> counters_of(const ptx::LaunchReport& r) {
 
 std::string describe(const ptx::Finding& f) {
   std::string where = f.source_line > 0 ? fmt::format("source line {}, ", f.source_line) : "";
-  return fmt::format("{}: {}\n{}ptx line {}: {}\nCTA ({},{},{}), thread {}, address {:#x}{}",
-                     f.kind, f.message, where, f.ptx_line, f.instruction, f.cta[0], f.cta[1],
-                     f.cta[2], f.thread, f.address, f.buffer.empty() ? "" : ", buffer " + f.buffer);
+  std::string out =
+      fmt::format("{}: {}\n{}ptx line {}: {}\nCTA ({},{},{}), thread {}, address {:#x}{}", f.kind,
+                  f.message, where, f.ptx_line, f.instruction, f.cta[0], f.cta[1], f.cta[2],
+                  f.thread, f.address, f.buffer.empty() ? "" : ", buffer " + f.buffer);
+  if (!f.other) return out;
+  const ptx::Finding::Party& o = *f.other;
+  return out +
+         fmt::format("\nthe other side: source line {}, ptx line {}, CTA ({},{},{}), thread {}",
+                     o.source_line, o.ptx_line, o.cta[0], o.cta[1], o.cta[2], o.thread);
 }
 
 }  // namespace
@@ -100,7 +106,10 @@ Result<void> SimDevice::bind(const std::vector<BufferBinding>& buffers) {
   std::map<std::string, Bound> bound;
   for (const BufferBinding& b : buffers) {
     const auto access = b.read_only ? ptx::Access::read_only : ptx::Access::read_write;
-    Bound entry{memory.add(b.name, b.bytes, access), b.bytes, b.read_only};
+    const auto content = b.content == BufferContent::data     ? ptx::Content::given
+                         : b.content == BufferContent::output ? ptx::Content::output
+                                                              : ptx::Content::scratch;
+    Bound entry{memory.add(b.name, b.bytes, access, content), b.bytes, b.read_only};
     if (!bound.emplace(b.name, entry).second) {
       return user_error("buffer " + sanitize(b.name, 80) + " is bound twice", {},
                         "bind each name once");
@@ -168,6 +177,7 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
   options.threads = settings.threads;
   options.instruction_budget = settings.instruction_budget;
   options.sample_ctas = settings.sample_ctas;
+  if (!settings.checks) options.checks.uninitialised = options.checks.races = false;
   if (entry) options.resident_ctas = ptx::resident_ctas(gpu_, *entry, config);
   CG_TRY(ptx::LaunchReport r,
          ptx::launch(ctx, memory_, module, step.kernel, config, params, options));
@@ -203,6 +213,7 @@ Result<void> SimDevice::run_fill(const Fill& step, RunReport& report) {
                       "step " + sanitize(step.step, 80), "fill outputs and scratch only");
   }
   CG_CHECK(fill_bytes(b->bytes, step.dtype, step.value));
+  memory_.set_defined(b->address);
   KernelProfile profile;
   profile.kernel = "fill " + step.buffer, profile.origin = Origin::modelled;
   const double bytes = double(b->bytes.size());

@@ -106,10 +106,47 @@ TEST_F(SimDeviceTest, LimitsAndNamesAreUserErrors) {
   EXPECT_FALSE(device->load({"not ptx"}).has_value());
 }
 
-TEST_F(SimDeviceTest, BudgetAndTimeEndARun) {
-  ASSERT_TRUE(device->load({golden("constants.ptx")}).has_value());
+TEST_F(SimDeviceTest, ChecksFindRacesAndUndefinedValues) {
+  const std::string head = ".version 9.0\n.target sm_90a\n.address_size 64\n";
+  const char* race =
+      ".visible .entry race(.param .u64 y) { .reg .b32 %r<4>; .shared .b32 s[64]; .reg .b64 "
+      "%d<4>;\n"
+      "mov.u32 %r0, %tid.x; mov.u32 %r1, s; mad.lo.u32 %r2, %r0, 4, %r1; st.shared.u32 [%r2], "
+      "%r0;\n"
+      "xor.b32 %r2, %r2, 128; ld.shared.u32 %r3, [%r2]; ld.param.u64 %d0, [y];\n"
+      "mul.wide.u32 %d1, %r0, 4; add.s64 %d1, %d1, %d0; st.global.u32 [%d1], %r3; ret; }\n"
+      ".visible .entry twice(.param .u64 y) { .reg .f32 %f; .reg .b64 %d; ld.param.u64 %d, [y];\n"
+      "ld.global.f32 %f, [%d]; add.f32 %f, %f, %f; st.global.f32 [%d], %f; ret; }\n";
+  ASSERT_TRUE(device->load({head + race}).has_value());
+  std::vector<std::byte> memory(4096);
+  ASSERT_TRUE(device->bind({{"y", memory, false, BufferContent::output}}).has_value());
   Launch l;
-  l.step = "spin", l.kernel = "faulty", l.block = {32, 1, 1}, l.args = {buffer("y"), value(4)};
+  l.step = "a", l.kernel = "race", l.block = {64, 1, 1}, l.args = {buffer("y")};
+  RunSettings settings;
+  EXPECT_EQ(device->run({}, {l}, settings)->status, RunReport::Status::ok);
+  settings.checks = true;
+  auto r = device->run({}, {l}, settings);
+  ASSERT_EQ(r->status, RunReport::Status::finding);
+  EXPECT_EQ(r->message.find("race: shared_race: "), 0u) << r->message;
+  EXPECT_NE(r->detail.find("the other side: source line 0, ptx line 6"), std::string::npos)
+      << r->detail;
+  l.kernel = "twice", l.block = {1, 1, 1};
+  ASSERT_TRUE(device->bind({{"y", memory, false, BufferContent::output}}).has_value());
+  r = device->run({}, {l}, settings);
+  ASSERT_EQ(r->status, RunReport::Status::finding);
+  EXPECT_EQ(r->message.find("twice: uninitialised: the value stored to y"), 0u) << r->message;
+  Fill fill;
+  fill.step = "f", fill.buffer = "y", fill.value = 1;
+  r = device->run({}, {fill, l}, settings);
+  EXPECT_EQ(r->status, RunReport::Status::ok) << r->message;
+}
+
+TEST_F(SimDeviceTest, BudgetAndTimeEndARun) {
+  const char* text =
+      ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry spin() { L: bra L; }\n";
+  ASSERT_TRUE(device->load({text}).has_value());
+  Launch l;
+  l.step = "spin", l.kernel = "spin", l.block = {32, 1, 1};
   RunSettings settings;
   settings.instruction_budget = 100000;
   auto r = device->run({}, {l}, settings);

@@ -70,8 +70,11 @@ Result<Arena> Arena::make(std::vector<ArenaItem> items, Fill fill) {
   auto gap = [&] { return kAlign * (1 + random.next() % kMostGap); };
   size_t total = gap();
   for (const ArenaItem& item : items) {
+    const auto content = item.kind == ArenaItem::Kind::output    ? BufferContent::output
+                         : item.kind == ArenaItem::Kind::scratch ? BufferContent::scratch
+                                                                 : BufferContent::data;
     a.buffers_.push_back({item.name, static_cast<int64_t>(item.bytes), static_cast<int64_t>(total),
-                          item.kind == ArenaItem::Kind::input});
+                          item.kind == ArenaItem::Kind::input, content});
     total = round_up(total + item.bytes) + gap();
   }
   a.items_ = std::move(items);

@@ -74,6 +74,7 @@ class Checker {
     request.settings.instruction_budget =
         kInstructionBudget + static_cast<uint64_t>(shape.shape->flops.value / 4);
     request.settings.threads = services_.threads;
+    request.settings.checks = true;
     request.limit = kRunLimit;
     return services_.runner->run(ctx_, request);
   }

@@ -18,6 +18,7 @@ Json buffers_json(const std::vector<RunBuffer>& buffers) {
   Json out = Json::array();
   for (const RunBuffer& b : buffers) {
     Json j{{"name", b.name}, {"bytes", b.bytes}, {"read_only", b.read_only}};
+    j["content"] = to_string(b.content);
     if (b.offset >= 0) j["offset"] = b.offset;
     out.push_back(std::move(j));
   }

@@ -32,6 +32,7 @@ struct RunBuffer {
   int64_t bytes = 0;
   int64_t offset = -1;  // in the shared memory; -1: large, addresses only
   bool read_only = false;
+  BufferContent content = BufferContent::data;
 };
 
 struct RunRequest {

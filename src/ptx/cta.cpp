@@ -71,6 +71,10 @@ Cta::Cta(Job& job)
     }
   }
   set_specials();
+  if (!job.hazards) return;
+  hazards_ =
+      std::make_unique<Hazards>(job.program, job.checks, *job.hazards, int(warps), shared_.size());
+  races_ = job.checks.races;
 }
 
 int64_t Cta::bytes(const Job& job) {
@@ -156,6 +160,7 @@ void Cta::begin(int64_t linear) {
   alive_warps_ = int(warps_.size());
   for (Barrier& b : barriers_) b = {};
   forget_copies();
+  if (hazards_) hazards_->begin(linear);
   // What is read before it is written shows as NaN, the same in every run.
   if (!shared_.empty()) std::memset(shared_.data(), 0xff, shared_.size());
   if (!local_.empty()) std::memset(local_.data(), 0xff, local_.size());

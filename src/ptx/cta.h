@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ptx/async_copy.h"
+#include "ptx/checks/hazards.h"
 #include "ptx/forms.h"
 #include "ptx/memory.h"
 #include "ptx/program.h"
@@ -34,8 +35,9 @@ struct Job {
   uint64_t budget = 0;
   const Context& context;
   std::atomic<uint64_t> spent{0};
-  std::atomic<int64_t> stop_after;  // CTAs beyond this one need not run
-  uint64_t workspace = 0;           // of a cooperative launch
+  std::atomic<int64_t> stop_after;         // CTAs beyond this one need not run
+  uint64_t workspace = 0;                  // of a cooperative launch
+  std::unique_ptr<LaunchHazards> hazards;  // nullptr: nothing is looked for
 };
 
 inline constexpr uint32_t kSpins = 64;  // polls of one place after which a warp gives way
@@ -135,12 +137,29 @@ class Cta {
                     const uint64_t* at);
   [[nodiscard]] std::string pending_place(uint64_t at, uint64_t bytes) const;
   void forget_copies();
+  // cta_checks.cpp
+  bool follow(Warp& w, const Inst& in, uint32_t mask);
+  bool check_shared(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
+                    const uint64_t* at);
+  bool check_global(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
+                    const uint64_t* at, const Buffer* b);
+  bool check_lanes(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at,
+                   const std::byte* zero, Space space, const Buffer* b);
+  void note_defined(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
+                    const uint64_t* at, uint8_t* state, size_t* left, const Origin& origin);
+  bool stored_defined(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, const Buffer* b);
+  bool shared_race(Warp& w, const Inst& in, uint32_t bad, const uint64_t* at);
+  bool global_race(Warp& w, const Inst& in, uint32_t bad, const uint64_t* at, const Buffer* b);
+  bool report_undefined(Warp& w, const Origin& o, const std::string& what, int lane);
+  void name_party(int32_t pc, int warp, int lane, const std::array<int64_t, 3>& cta);
 
   // memory_ops.cpp
   bool access(Warp& w, const Inst& in, uint32_t mask);
   bool parameter(Warp& w, const Inst& in);
   bool access_at(Warp& w, const Inst& in, uint32_t mask, Space space, const AddressSummary& s,
                  uint64_t* at);
+  bool transfer_global(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
+                       const uint64_t* at, const Buffer* b);
   bool mixed(Warp& w, const Inst& in, uint32_t mask, uint64_t* at);
   bool scattered(Warp& w, const Inst& in, uint32_t mask, uint64_t* at);
   bool local(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s, const uint64_t* at);
@@ -162,6 +181,8 @@ class Cta {
   std::vector<uint32_t> in_flight_;  // by word of shared memory: copies that are to write it
   bool delivering_ = false;          // such a copy arrives; others may be to write the same
   uint64_t copies_in_flight_ = 0;    // lanes of all of them
+  std::unique_ptr<Hazards> hazards_;
+  bool races_ = false;  // hazards_ looks for them
   int alive_warps_ = 0;
   bool all_spin_ = false;
   int64_t block_threads_ = 0, linear_ = 0;

@@ -96,6 +96,7 @@ Result<Program> Decoder::run() {
     c.variable = -1;
   }
   p_.register_bytes = align_up(used_, 64);
+  p_.local_bytes = align_up(p_.local_bytes, 16);
   std::sort(p_.variables.begin(), p_.variables.end());
   p_.variables.erase(std::unique(p_.variables.begin(), p_.variables.end()), p_.variables.end());
   analyze_liveness(p_, effects_, slots_);

@@ -182,10 +182,14 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
     place_workspace(memory.state());
     job.workspace = memory.state().workspace_base;
   }
+  job.hazards = prepare_hazards(memory.state(), *program, options.checks,
+                                config.block[0] * config.block[1] * config.block[2]);
   const int64_t cores = int64_t(std::max(1u, std::thread::hardware_concurrency()));
   grid.threads = std::clamp<int64_t>(options.threads > 0 ? options.threads : cores, 1,
                                      std::min<int64_t>(grid.run, 256));
-  return run_grid(job, grid);
+  LaunchReport report = run_grid(job, grid);
+  if (job.hazards) memory.state().next_epoch = job.hazards->epochs.end();
+  return report;
 }
 
 }  // namespace cutegen::ptx

@@ -71,9 +71,10 @@ TEST_F(Faults, EndlessLoopEndsByBudget) {
 }
 TEST_F(Faults, EndlessLoopEndsByContext) {
   sim.context = Context().with_timeout(std::chrono::milliseconds(30));
-  fault(4, 64, LaunchStatus::cancelled);
+  sim.run(kernel("L: bra L;"), "k", 1, 64, {arg(uint64_t{0})}, 0, LaunchStatus::cancelled);
 }
 TEST_F(Faults, UninitializedSharedMemoryReadsAsNaN) {
+  sim.options.checks.uninitialised = false;
   fault(8, 8, LaunchStatus::ok);  // eight of 32 words are written, the ninth is read
   EXPECT_EQ(y[0], 1.f);
   EXPECT_NE(y[7], y[7]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ptx/decode.h"
 
@@ -149,11 +150,32 @@ void Liveness::run() {
   p_.registers_estimate = std::min(widest, 255);
 }
 
+void mark_watched(Program& p) {
+  std::unordered_set<int32_t> zeroed;
+  for (const SlotRange& s : p.zeroed) zeroed.insert(s.offset);
+  if (zeroed.empty()) return;
+  for (size_t pc = 0; pc < p.code.size(); ++pc) {
+    const auto& range = p.effect_of[pc];
+    for (uint32_t i = range.begin; i < range.end; ++i) {
+      if (zeroed.contains(p.effects[i])) p.code[pc].watched = true;
+    }
+  }
+}
+
 }  // namespace
 
 void analyze_liveness(Program& program, const std::vector<Effects>& effects,
                       const std::vector<SlotRange>& slots) {
   Liveness(program, effects, slots).run();
+  for (const Effects& e : effects) {
+    const auto begin = uint32_t(program.effects.size());
+    program.effects.insert(program.effects.end(), e.reads.begin(), e.reads.end());
+    const auto writes = uint32_t(program.effects.size());
+    program.effects.insert(program.effects.end(), e.writes.begin(), e.writes.end());
+    program.effect_of.push_back({begin, writes, uint32_t(program.effects.size())});
+  }
+  program.watch_zeroed = program.zeroed.size() < slots.size();  // else nothing is known
+  if (program.watch_zeroed) mark_watched(program);
 }
 
 }  // namespace cutegen::ptx

@@ -28,6 +28,9 @@
 namespace cutegen::ptx {
 
 enum class Access { read_only, read_write };
+// What a buffer holds before the first launch: data, or nothing that a kernel may use. A scratch
+// buffer may keep such values (padding), an output may not.
+enum class Content { given, output, scratch };
 
 // The simulated global address space. Buffers are the caller's memory; it must outlive Memory.
 class Memory {
@@ -36,7 +39,10 @@ class Memory {
   ~Memory();
   Memory(Memory&&) noexcept;
   Memory& operator=(Memory&&) noexcept;
-  uint64_t add(const std::string& name, std::span<std::byte> storage, Access access);
+  uint64_t add(const std::string& name, std::span<std::byte> storage, Access access,
+               Content content = Content::given);
+  // Somebody else than a kernel has written the whole buffer that begins at `base`.
+  void set_defined(uint64_t base);
   struct State;
   [[nodiscard]] State& state() { return *state_; }
 
@@ -79,7 +85,10 @@ struct LaunchConfig {
 
 // What is looked for besides out-of-bounds, misaligned and read-only accesses, which always are.
 struct Checks {
-  bool barriers = true;  // a barrier of the whole CTA after some of its threads have ended
+  bool barriers = true;       // a barrier of the whole CTA after some of its threads have ended
+  bool uninitialised = true;  // a value that nobody wrote decides what is stored or where to go
+  bool races = true;          // conflicting accesses with nothing that orders them
+  [[nodiscard]] static Checks none() { return {false, false, false}; }
 };
 
 struct RunOptions {
@@ -104,6 +113,13 @@ struct Finding {
   int thread = 0;  // linear index in the CTA
   uint64_t address = 0;
   std::string buffer;  // nearest buffer, with the offset in `message`
+  // The other side of a race, or where an undefined value was read.
+  struct Party {
+    int ptx_line = 0, source_line = 0;
+    std::array<int64_t, 3> cta{0, 0, 0};
+    int thread = 0;
+  };
+  std::optional<Party> other;
 };
 
 // Totals over the CTAs that ran. Counters are exact at PTX level.

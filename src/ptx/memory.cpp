@@ -18,15 +18,22 @@ Memory::~Memory() = default;
 Memory::Memory(Memory&&) noexcept = default;
 Memory& Memory::operator=(Memory&&) noexcept = default;
 
-uint64_t Memory::add(const std::string& name, std::span<std::byte> storage, Access access) {
-  return state_->place(name, storage, access);
+uint64_t Memory::add(const std::string& name, std::span<std::byte> storage, Access access,
+                     Content content) {
+  return state_->place(name, storage, access, content);
 }
 
-uint64_t Memory::State::place(const std::string& name, std::span<std::byte> storage,
-                              Access access) {
+void Memory::set_defined(uint64_t base) {
+  for (Buffer& b : state_->buffers) {
+    if (b.base == base) b.content = Content::given;
+  }
+}
+
+uint64_t Memory::State::place(const std::string& name, std::span<std::byte> storage, Access access,
+                              Content content) {
   if (next == 0) next = kGlobalBase;
   const uint64_t base = next;
-  buffers.push_back({name, base, storage.size(), storage.data(), access});
+  buffers.push_back({name, base, storage.size(), storage.data(), access, content});
   next = (base + storage.size() + kAlign - 1) / kAlign * kAlign + kRedZone;
   return base;
 }

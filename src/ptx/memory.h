@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ptx/checks/shadow.h"
 #include "ptx/machine.h"
 
 namespace cutegen::ptx {
@@ -20,11 +21,14 @@ struct Buffer {
   uint64_t base = 0, size = 0;
   std::byte* data = nullptr;
   Access access = Access::read_write;
+  Content content = Content::given;
   [[nodiscard]] bool holds(uint64_t address) const { return address - base < size; }
 };
 
 struct Memory::State {
-  std::vector<Buffer> buffers;  // in order of base
+  std::vector<Buffer> buffers;        // in order of base
+  std::vector<BufferShadow> shadows;  // beside them, made when a launch looks for hazards
+  uint32_t next_epoch = 1;            // see checks/global_races.h
   uint64_t next = 0;
   // Variables of modules: their storage by module and index, made at the first launch.
   struct Variable {
@@ -35,7 +39,8 @@ struct Memory::State {
   std::vector<std::byte> workspace;  // of cooperative launches
   uint64_t workspace_base = 0;
 
-  uint64_t place(const std::string& name, std::span<std::byte> storage, Access access);
+  uint64_t place(const std::string& name, std::span<std::byte> storage, Access access,
+                 Content content = Content::given);
   [[nodiscard]] const Buffer* find(uint64_t address) const;
   // The buffer nearest to an unmapped address; nullptr if there is none.
   [[nodiscard]] const Buffer* nearest(uint64_t address) const;

@@ -220,8 +220,10 @@ bool Cta::access_at(Warp& w, const Inst& in, uint32_t mask, Space space, const A
     if (end > shared_.size()) return fault(w, in, mask, space, at);
     if (copies_in_flight_ && !delivering_ && copy_pending(w, in, mask, s, at)) return false;
     ++counts_.shared_requests;
+    if (hazards_ && !check_shared(w, in, mask, s, at)) return false;
     transfer(w, in, mask, s, at, shared_.data());
-    return true;
+    return !races_ || s.contiguous || in.op != Op::store ||
+           check_lanes(w, in, mask, at, shared_.data(), space, nullptr);
   }
   if (space == Space::local) return local(w, in, mask, s, at);
   if (space == Space::param) {
@@ -235,8 +237,7 @@ bool Cta::access_at(Warp& w, const Inst& in, uint32_t mask, Space space, const A
   if (b && end - b->base <= b->size) {
     if (in.op != Op::load && b->access == Access::read_only) return fault(w, in, mask, space, at);
     if (job_.counters && in.space != Space::constant) count_global(in, mask, s, at, b);
-    transfer(w, in, mask, s, at, b->data - b->base);
-    return true;
+    return transfer_global(w, in, mask, s, at, b);
   }
   return scattered(w, in, mask, at);
 }
@@ -262,9 +263,19 @@ bool Cta::scattered(Warp& w, const Inst& in, uint32_t mask, uint64_t* at) {
     rest &= ~part;
     const AddressSummary s = summarize(at, part);
     if (job_.counters && in.space != Space::constant) count_global(in, part, s, at, b);
-    transfer(w, in, part, s, at, b->data - b->base);
+    if (!transfer_global(w, in, part, s, at, b)) return false;
   }
   return true;
+}
+
+bool Cta::transfer_global(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
+                          const uint64_t* at, const Buffer* b) {
+  if (hazards_ && !check_global(w, in, mask, s, at, b)) return false;
+  transfer(w, in, mask, s, at, b->data - b->base);
+  if (!races_) return true;
+  if (in.op != Op::store && (in.ordered || in.d >= 0)) hazards_->global->acquire();
+  return s.contiguous || in.op != Op::store ||
+         check_lanes(w, in, mask, at, b->data - b->base, Space::global, b);
 }
 
 bool Cta::local(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
@@ -275,6 +286,10 @@ bool Cta::local(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
   for (int lane = 0; lane < 32; ++lane) moved[lane] = at[lane] + size * uint64_t(lane);
   AddressSummary scattered = s;
   scattered.contiguous = scattered.uniform = false;
+  if (hazards_ && hazards_->undefined) {
+    note_defined(w, in, mask, scattered, moved, hazards_->undefined->local(w.index), nullptr,
+                 {.space = Space::local});
+  }
   transfer(w, in, mask, scattered, moved, local_.data() + size * 32 * size_t(w.index));
   return true;
 }

@@ -79,9 +79,16 @@ struct Program {
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
   std::vector<SlotRange> zeroed;             // registers that may be read before they are written
+  bool watch_zeroed = false;                 // those of them are marked Inst::watched
   std::vector<std::vector<int32_t>> tables;  // of brx.idx
   std::vector<std::string> messages;         // what is unsupported
   std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;  // Inst::list points into them
+  // Register slots that an instruction reads, then those it writes: effects[begin, writes, end).
+  struct EffectRange {
+    uint32_t begin = 0, writes = 0, end = 0;
+  };
+  std::vector<int32_t> effects;
+  std::vector<EffectRange> effect_of;  // by pc
   std::vector<ParamSlot> params;
   std::vector<int32_t> variables;  // of the module, that this entry names
   int64_t param_bytes = 0, register_bytes = 0, static_shared = 0, dynamic_shared_at = 0,

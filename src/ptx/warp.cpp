@@ -19,6 +19,7 @@ constexpr uint32_t kPatience = 1024;    // turns before lanes that wait elsewher
 Cta::Step Cta::run_warp(Warp& w) {
   const Inst* code = job_.program.code.data();
   uint64_t *runs = runs_.data(), *lanes = lanes_.data();
+  const Undefined* undefined = hazards_ && hazards_->undefined ? &*hazards_->undefined : nullptr;
   for (uint64_t n = 0; n < kQuantum; ++n) {
     if (w.count > 0) merge(w);
     const Inst& in = code[w.current.pc];
@@ -30,6 +31,8 @@ Cta::Step Cta::run_warp(Warp& w) {
     ++runs[w.current.pc];
     lanes[w.current.pc] += mask == ~0u ? 32 : uint64_t(std::popcount(mask));
     ++w.executed;
+    if (undefined && (in.watched || undefined->following()) && !follow(w, in, mask))
+      return Step::failed;
     if (in.op == Op::alu) {
       if (mask == ~0u && in.full)
         in.full(w.registers, in, mask);
@@ -101,6 +104,9 @@ bool Cta::execute(Warp& w, const Inst& in, uint32_t mask) {
       }
       break;
     }
+    case Op::fence:
+      if (in.sub && hazards_ && hazards_->global) hazards_->global->release();
+      break;
     case Op::trap:
       return report(w, "trap", in.sub ? "the kernel executed brkpt" : "the kernel executed trap",
                     std::countr_zero(mask));
@@ -287,6 +293,7 @@ Cta::Step Cta::barrier(Warp& w, const Inst& in, uint32_t mask) {
   ++counts_.barriers;
   b.expected = expected;
   b.arrived += 32;
+  if (hazards_) hazards_->arrive(w.index, int(id));
   ++b.waiting;
   w.barrier_pc = w.current.pc;
   w.spins = 0;
@@ -337,9 +344,13 @@ bool Cta::release_if_complete(int id) {
   const bool complete = b.expected == 0 ? b.waiting >= alive_warps_ : b.arrived >= b.expected;
   if (!complete) return true;
   if (left_early(b, id)) return false;
+  uint32_t waiting = 0;
   for (Warp& w : warps_) {
-    if (w.state == Warp::State::at_barrier && w.barrier == id) release(w, b);
+    if (w.state != Warp::State::at_barrier || w.barrier != id) continue;
+    waiting |= 1u << w.index;
+    release(w, b);
   }
+  if (hazards_) hazards_->pass(waiting, id);
   b = {};
   return true;
 }

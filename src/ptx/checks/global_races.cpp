@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/checks/global_races.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace cutegen::ptx {
+
+Epochs::~Epochs() {
+  for (auto& block : blocks_) delete[] block.load();
+}
+
+uint32_t Epochs::take() {
+  const uint32_t n = used_.fetch_add(1);
+  if (n >= kMostBlocks) {
+    used_ = kMostBlocks;
+    return 0;
+  }
+  blocks_[n] = new Epoch[kBlock];
+  return first_ + n * kBlock;
+}
+
+Epoch& Epochs::at(uint32_t id) const {
+  return blocks_[(id - first_) / kBlock].load()[(id - first_) % kBlock];
+}
+
+void SyncTimes::release(int64_t cta) {
+  Shard& shard = shards_[size_t(cta) % shards_.size()];
+  std::lock_guard lock(shard.mutex);
+  shard.times[cta].push_back(++time_);
+}
+
+bool SyncTimes::released(int64_t cta, uint32_t segment, uint64_t until) const {
+  const Shard& shard = shards_[size_t(cta) % shards_.size()];
+  std::lock_guard lock(shard.mutex);
+  auto it = shard.times.find(cta);
+  return it != shard.times.end() && segment < it->second.size() && it->second[segment] <= until;
+}
+
+GlobalRaces::GlobalRaces(const HazardFacts& facts, const Clocks& clocks, Epochs& epochs,
+                         SyncTimes& times, int warps)
+    : clocks_(clocks),
+      epochs_(epochs),
+      times_(times),
+      shift_(facts.global_shift),
+      cache_(size_t(warps)) {}
+
+void GlobalRaces::begin(int64_t cta) {
+  cta_ = cta;
+  ++stamp_;
+  segment_ = 0, acquired_ = 0, plain_ = false;
+}
+
+// A segment without plain accesses has nothing to hand over and goes on.
+void GlobalRaces::release() {
+  if (!plain_) return;
+  times_.release(cta_);
+  ++segment_, ++stamp_;
+  plain_ = false;
+}
+
+uint32_t GlobalRaces::epoch_of(const GlobalAccess& a) {
+  Cached& c = cache_[size_t(a.warp)][size_t(a.pc) & 15];
+  if (c.stamp == stamp_ && c.pc == a.pc) {
+    epochs_.at(c.id).stride = 0;
+    return c.id;
+  }
+  if (left_ == 0) {
+    next_ = epochs_.take();
+    if (next_ == 0) return 0;
+    left_ = Epochs::kBlock;
+  }
+  c = {stamp_, a.pc, next_++};
+  --left_;
+  epochs_.at(c.id) = {cta_,
+                      a.summary.low,
+                      a.summary.contiguous ? a.bytes : 0,
+                      a.pc,
+                      clocks_.label(a.warp),
+                      segment_,
+                      int16_t(a.warp),
+                      a.touch};
+  return c.id;
+}
+
+bool GlobalRaces::conflict(const GlobalAccess& a, uint32_t id) {
+  if (id < epochs_.first()) return false;  // of an earlier launch
+  const Epoch& e = epochs_.at(id);
+  const bool atomic = e.touch == Touch::atomic, mine = a.touch == Touch::atomic;
+  const bool plain_read = e.touch == Touch::read || a.touch == Touch::read;
+  if ((atomic && mine) || ((atomic || mine) && plain_read)) return false;
+  if (e.touch == Touch::read && a.touch == Touch::read) return false;
+  bool ordered;
+  if (atomic) {
+    ordered = acquired_ > 0 || (e.cta == cta_ && clocks_.ordered(a.warp, e.warp, e.label));
+  } else if (e.cta == cta_) {
+    ordered = e.segment != segment_ || clocks_.ordered(a.warp, e.warp, e.label);
+  } else {
+    ordered = times_.released(e.cta, e.segment, acquired_);
+  }
+  if (!ordered) other_ = e;
+  return !ordered;
+}
+
+bool GlobalRaces::granule(const GlobalAccess& a, BufferShadow& shadow, size_t g, uint32_t mine) {
+  uint32_t& writer = shadow.writers[g];
+  bool bad = writer != mine && conflict(a, writer);
+  if (a.touch == Touch::read) {
+    shadow.readers[g] = mine;
+    return bad;
+  }
+  bad = bad || conflict(a, shadow.readers[g]);
+  writer = mine;
+  return bad;
+}
+
+uint32_t GlobalRaces::touch(const GlobalAccess& a, BufferShadow& shadow, uint64_t base) {
+  const uint32_t mine = epoch_of(a);
+  if (mine == 0) return 0;
+  plain_ = plain_ || a.touch != Touch::atomic;
+  if (a.summary.contiguous) {
+    const size_t first = (a.summary.low - base) >> shift_;
+    const size_t n = ((a.summary.high - a.summary.low + a.bytes - 1) >> shift_) + 1;
+    uint32_t *writers = shadow.writers.data() + first, *readers = shadow.readers.data() + first;
+    uint32_t latest = 0;
+    for (size_t i = 0; i < n; ++i) latest = std::max(latest, writers[i]);
+    if (a.touch != Touch::read) {
+      for (size_t i = 0; i < n; ++i) latest = std::max(latest, readers[i]);
+    }
+    if (latest < epochs_.first()) {
+      std::fill_n(a.touch == Touch::read ? readers : writers, n, mine);
+      return 0;
+    }
+  }
+  uint32_t bad = 0;
+  for (uint32_t m = a.mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const uint64_t at = a.at[lane] - base;
+    for (size_t g = at >> shift_; g <= (at + a.bytes - 1) >> shift_; ++g)
+      bad |= uint32_t(granule(a, shadow, g, mine)) << lane;
+  }
+  return bad;
+}
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Races on global memory, between CTAs and between the warps of one.
+//
+// Contract: an epoch is one instruction of one warp between two synchronisations. Each granule of a
+// writable buffer knows the epochs of its last write and read; epochs of earlier launches are in
+// order. CTAs are taken to be in order where one acquires (a volatile or acquiring load, an atomic
+// that returns) after the other released (a fence, an atomic, a volatile store), on whatever
+// address: a race may be missed, but a correct protocol is never blamed.
+//
+// Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "ptx/checks/clocks.h"
+#include "ptx/checks/facts.h"
+#include "ptx/checks/shadow.h"
+
+namespace cutegen::ptx {
+
+struct Epoch {
+  int64_t cta = 0;
+  uint64_t low = 0;     // first address of its first execution
+  uint32_t stride = 0;  // of lanes; 0: not contiguous, or executed more than once
+  int32_t pc = 0;
+  uint32_t label = 0, segment = 0;
+  int16_t warp = 0;
+  Touch touch = Touch::read;
+};
+
+// The epochs of a launch; host threads take blocks of them.
+class Epochs {
+ public:
+  static constexpr uint32_t kBlock = 1024, kMostBlocks = 4096;
+  explicit Epochs(uint32_t first) : first_(first) {}
+  ~Epochs();
+  // The first of kBlock new epochs; 0: there are too many to go on.
+  uint32_t take();
+  [[nodiscard]] Epoch& at(uint32_t id) const;
+  [[nodiscard]] uint32_t first() const { return first_; }
+  [[nodiscard]] uint32_t end() const { return first_ + kBlock * used_.load(); }
+
+ private:
+  uint32_t first_;
+  std::atomic<uint32_t> used_{0};
+  std::array<std::atomic<Epoch*>, kMostBlocks> blocks_{};
+};
+
+// When CTAs released what they had written.
+class SyncTimes {
+ public:
+  [[nodiscard]] uint64_t now() const { return time_.load(); }
+  void release(int64_t cta);  // ends the CTA's next segment
+  [[nodiscard]] bool released(int64_t cta, uint32_t segment, uint64_t until) const;
+
+ private:
+  struct Shard {
+    mutable std::mutex mutex;
+    std::unordered_map<int64_t, std::vector<uint64_t>> times;  // by segment
+  };
+  std::atomic<uint64_t> time_{0};
+  std::array<Shard, 16> shards_;
+};
+
+struct GlobalAccess {
+  Touch touch;
+  int warp;
+  int32_t pc;
+  uint32_t mask;
+  const AddressSummary& summary;
+  const uint64_t* at;
+  uint32_t bytes;
+};
+
+class GlobalRaces {
+ public:
+  GlobalRaces(const HazardFacts& facts, const Clocks& clocks, Epochs& epochs, SyncTimes& times,
+              int warps);
+  void begin(int64_t cta);
+  // A barrier, or anything else that orders warps: epochs end.
+  void join() { ++stamp_; }
+  void release();
+  void acquire() { acquired_ = times_.now(); }
+  // The lanes that conflict with an access that nothing orders before this one.
+  uint32_t touch(const GlobalAccess& a, BufferShadow& shadow, uint64_t base);
+  [[nodiscard]] const Epoch& other() const { return other_; }
+
+ private:
+  struct Cached {
+    uint64_t stamp = 0;
+    int32_t pc = -1;
+    uint32_t id = 0;
+  };
+  uint32_t epoch_of(const GlobalAccess& a);
+  bool conflict(const GlobalAccess& a, uint32_t id);
+  bool granule(const GlobalAccess& a, BufferShadow& shadow, size_t g, uint32_t mine);
+
+  const Clocks& clocks_;
+  Epochs& epochs_;
+  SyncTimes& times_;
+  int shift_;
+  int64_t cta_ = 0;
+  uint64_t stamp_ = 1, acquired_ = 0;
+  uint32_t segment_ = 0, next_ = 0, left_ = 0;
+  bool plain_ = false;                         // a plain access since the last release
+  std::vector<std::array<Cached, 16>> cache_;  // by warp
+  Epoch other_;
+};
+
+}  // namespace cutegen::ptx

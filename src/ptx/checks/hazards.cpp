@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/checks/hazards.h"
+
+#include <bit>
+
+#include "ptx/memory.h"
+
+namespace cutegen::ptx {
+namespace {
+
+constexpr uint64_t kMostTracked = uint64_t{1} << 30;  // bytes of a buffer
+constexpr uint32_t kLastEpoch = 0xe0000000;
+
+}  // namespace
+
+std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Program& program,
+                                               const Checks& checks, int64_t block_threads) {
+  if (!checks.races && !checks.uninitialised) return nullptr;
+  HazardFacts facts = hazard_facts(program, block_threads);
+  memory.shadows.resize(memory.buffers.size());
+  if (memory.next_epoch > kLastEpoch) {
+    for (BufferShadow& s : memory.shadows) s.writers.release(), s.readers.release();
+    memory.next_epoch = 1;
+  }
+  for (size_t i = 0; i < memory.buffers.size(); ++i) {
+    const Buffer& b = memory.buffers[i];
+    BufferShadow& s = memory.shadows[i];
+    if (b.access == Access::read_only || b.size == 0 || b.size > kMostTracked) continue;
+    const size_t granules = size_t(b.size >> facts.global_shift) + 1;
+    if (checks.races && !(s.writers.grow(granules) && s.readers.grow(granules)))
+      s.writers.release();
+    if (checks.uninitialised && b.content != Content::given) (void)s.defined.grow(b.size / 4 + 1);
+  }
+  return std::make_unique<LaunchHazards>(std::move(facts), memory.next_epoch, memory.shadows);
+}
+
+Hazards::Hazards(const Program& program, const Checks& checks, LaunchHazards& shared_state,
+                 int warps, size_t shared_bytes)
+    : launch(shared_state), clocks(warps, launch.facts.partial_order) {
+  if (checks.races) {
+    global.emplace(launch.facts, clocks, launch.epochs, launch.times, warps);
+    if (warps > 1 && shared_bytes > 0) shared.emplace(launch.facts, clocks, warps, shared_bytes);
+  }
+  if (checks.uninitialised)
+    undefined.emplace(program, warps, shared_bytes, size_t(program.local_bytes));
+}
+
+void Hazards::begin(int64_t cta) {
+  clocks.begin();
+  if (shared) shared->begin();
+  if (global) global->begin(cta);
+  if (undefined) undefined->begin();
+}
+
+void Hazards::arrive(int warp, int barrier) {
+  if (!clocks.vector()) return;
+  clocks.arrive(warp, barrier);
+  if (global) global->join();
+}
+
+void Hazards::pass(uint32_t waiting, int barrier) {
+  if (clocks.vector()) {
+    for (; waiting; waiting &= waiting - 1) clocks.leave(std::countr_zero(waiting), barrier);
+    clocks.clear(barrier);
+  } else {
+    clocks.join();
+    if (shared) shared->join();
+  }
+  if (global) global->join();
+}
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// All checks of one machine, and what they share in a launch.
+//
+// Contract: made when a launch looks for races or undefined values; cta_checks.cpp asks them before
+// each access. LaunchHazards outlives the machines.
+//
+// Example: Hazards h(program, checks, launch, warps, shared_bytes); h.begin(cta);
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "ptx/checks/global_races.h"
+#include "ptx/checks/shared_races.h"
+#include "ptx/checks/undefined.h"
+#include "ptx/machine.h"
+
+namespace cutegen::ptx {
+
+struct LaunchHazards {
+  LaunchHazards(HazardFacts known, uint32_t first_epoch, std::vector<BufferShadow>& beside)
+      : facts(std::move(known)), epochs(first_epoch), shadows(beside) {}
+  HazardFacts facts;
+  Epochs epochs;
+  SyncTimes times;
+  std::vector<BufferShadow>& shadows;
+};
+
+// Shadows for the buffers that a kernel can write; nullptr if nothing is looked for.
+[[nodiscard]] std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory,
+                                                             const Program& program,
+                                                             const Checks& checks,
+                                                             int64_t block_threads);
+
+struct Hazards {
+  Hazards(const Program& program, const Checks& checks, LaunchHazards& launch, int warps,
+          size_t shared_bytes);
+  void begin(int64_t cta);
+  // Warp `warp` comes to a barrier.
+  void arrive(int warp, int barrier);
+  // A barrier lets the warps in `waiting` go on.
+  void pass(uint32_t waiting, int barrier);
+
+  LaunchHazards& launch;
+  Clocks clocks;
+  std::optional<SharedRaces> shared;
+  std::optional<GlobalRaces> global;
+  std::optional<Undefined> undefined;
+};
+
+}  // namespace cutegen::ptx

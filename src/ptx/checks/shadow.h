@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the checks know of a global buffer: for each of its words who wrote and read it last, and
+// whether anybody has written it.
+//
+// Contract: pages of zeros that cost memory once they are touched. Host threads write them without
+// locks: of two accesses at the very same time one may be missed, never invented.
+//
+// Example: shadow.writers.grow(words); uint32_t last = shadow.writers[i];
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace cutegen::ptx {
+
+template <class T>
+class Pages {
+ public:
+  Pages() = default;
+  Pages(Pages&& o) noexcept
+      : at_(std::exchange(o.at_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+  Pages& operator=(Pages&& o) noexcept {
+    std::swap(at_, o.at_), std::swap(size_, o.size_);
+    return *this;
+  }
+  ~Pages() { release(); }
+  // At least `size` elements; what was there is lost if it was smaller. False: no memory.
+  bool grow(size_t size);
+  void release();
+  [[nodiscard]] size_t size() const { return size_; }
+  T* data() { return at_; }
+  T& operator[](size_t i) { return at_[i]; }
+
+ private:
+  T* at_ = nullptr;
+  size_t size_ = 0;
+};
+
+struct BufferShadow {
+  Pages<uint32_t> writers, readers;  // epochs, by granule; see global_races.h
+  Pages<uint8_t> defined;            // by word of four bytes; see undefined.h
+};
+
+extern template class Pages<uint32_t>;
+extern template class Pages<uint8_t>;
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/checks/shared_races.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace cutegen::ptx {
+namespace {
+
+// cells_ with labels: label << 8 | atomic << 7 | warp
+uint64_t labelled(uint32_t label, bool is_atomic, int warp) {
+  return uint64_t(label) << 8 | uint64_t(is_atomic) << 7 | uint64_t(warp);
+}
+
+// Lanes whose address differs from that of the lane before, and, where both halves of the warp have
+// the same addresses, only those of one half: the rest touches nothing else.
+uint32_t distinct(const uint64_t* at, uint32_t mask) {
+  if (mask != ~0u) return mask;
+  uint32_t out = 1;
+  uint64_t halves = 0;
+  for (int i = 1; i < 32; ++i) out |= uint32_t(at[i] != at[i - 1]) << i;
+  for (int i = 0; i < 16; ++i) halves |= at[i] ^ at[i + 16];
+  return halves == 0 ? out & 0xffff : out;
+}
+
+}  // namespace
+
+SharedRaces::SharedRaces(const HazardFacts& facts, const Clocks& clocks, int warps,
+                         size_t shared_bytes)
+    : facts_(facts),
+      clocks_(clocks),
+      warps_(size_t(warps)),
+      granules_((shared_bytes >> facts.shared_shift) + 1),
+      cells_(granules_),
+      traces_(facts.access_pc.size() * size_t(warps)) {
+  if (clocks.vector())
+    reads_.resize(granules_ * warps_);
+  else if (facts.shared_atomics)
+    atomics_.resize(granules_);
+}
+
+void SharedRaces::begin() {
+  low_ = 0, high_ = granules_ - 1;
+  join();
+  std::fill(reads_.begin(), reads_.end(), 0);
+  std::fill(traces_.begin(), traces_.end(), Trace{});
+}
+
+void SharedRaces::join() {
+  if (low_ <= high_) {
+    std::fill(cells_.begin() + int64_t(low_), cells_.begin() + int64_t(high_) + 1, 0);
+    if (!atomics_.empty())
+      std::fill(atomics_.begin() + int64_t(low_), atomics_.begin() + int64_t(high_) + 1, 0);
+  }
+  low_ = granules_, high_ = 0;
+}
+
+uint32_t SharedRaces::touch(Touch touch, int warp, int32_t pc, uint32_t mask,
+                            const AddressSummary& s, const uint64_t* at, uint32_t bytes) {
+  const uint64_t end = s.high + bytes;
+  if (const int32_t i = facts_.access_index[size_t(pc)]; i >= 0) {
+    traces_[size_t(warp) * facts_.access_pc.size() + size_t(i)] = {
+        clocks_.label(warp), uint32_t(s.low), uint32_t(end), s.contiguous ? bytes : 0};
+  }
+  if (!clocks_.vector()) return simple(touch, warp, mask, s, at, bytes);
+  uint32_t bad = 0;
+  for (uint32_t m = distinct(at, mask); m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const size_t first = at[lane] >> facts_.shared_shift,
+                 last = (at[lane] + bytes - 1) >> facts_.shared_shift;
+    for (size_t g = first; g <= last; ++g) bad |= uint32_t(partial(touch, warp, g)) << lane;
+  }
+  return bad;
+}
+
+uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t mask, const AddressSummary& s,
+                             const uint64_t* at, uint32_t bytes) {
+  const int shift = facts_.shared_shift;
+  const size_t first = s.low >> shift, last = (s.high + bytes - 1) >> shift;
+  low_ = std::min(low_, first), high_ = std::max(high_, last);
+  const uint64_t bit = uint64_t{1} << warp;
+  if (atomics_.empty() && (s.contiguous || s.uniform)) {
+    const uint64_t mark = touch == Touch::read ? bit : bit << 32;
+    uint64_t all = 0;
+    for (size_t g = first; g <= last; ++g) {
+      all |= cells_[g];
+      cells_[g] |= mark;
+    }
+    const uint64_t others = touch == Touch::read ? all >> 32 : all | all >> 32;
+    if ((others & 0xffffffff & ~bit) == 0) return 0;
+    uint32_t bad = 0;  // the slow way, to know which lanes
+    for (uint32_t m = mask; m; m &= m - 1) {
+      const int lane = std::countr_zero(m);
+      for (size_t g = at[lane] >> shift; g <= (at[lane] + bytes - 1) >> shift; ++g) {
+        int other = 0;
+        bool wrote = false;
+        bad |= uint32_t(clash(touch, warp, g, other, wrote)) << lane;
+      }
+    }
+    return bad;
+  }
+  uint32_t bad = 0;
+  for (uint32_t m = distinct(at, mask); m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const size_t end = (at[lane] + bytes - 1) >> shift;
+    for (size_t g = at[lane] >> shift; g <= end; ++g)
+      bad |= uint32_t(granule(touch, warp, g)) << lane;
+  }
+  return bad;
+}
+
+bool SharedRaces::granule(Touch touch, int warp, size_t g) {
+  const uint64_t bit = uint64_t{1} << warp, before = cells_[g];
+  const uint64_t readers = before & 0xffffffff, writers = before >> 32;
+  const uint64_t now = before | (touch == Touch::read    ? bit
+                                 : touch == Touch::write ? bit << 32
+                                                         : 0);
+  if (now != before) cells_[g] = now;
+  if (touch == Touch::read) {
+    // a warp that wrote the same value itself reads its own
+    const bool bad = (writers & ~bit) != 0 && (writers & bit) == 0;
+    return bad || (!atomics_.empty() && (atomics_[g] & ~bit) != 0);
+  }
+  const bool bad = ((readers | writers) & ~bit) != 0;
+  if (atomics_.empty()) return bad;
+  const bool atomic_bad = touch == Touch::write && (atomics_[g] & ~bit) != 0;
+  if (touch == Touch::atomic) atomics_[g] |= uint32_t(bit);
+  return bad || atomic_bad;
+}
+
+bool SharedRaces::partial(Touch touch, int warp, size_t g) {
+  int other = 0;
+  bool wrote = false;
+  const bool bad = clash(touch, warp, g, other, wrote);
+  if (touch == Touch::read)
+    reads_[g * warps_ + size_t(warp)] = clocks_.label(warp);
+  else
+    cells_[g] = labelled(clocks_.label(warp), touch == Touch::atomic, warp);
+  return bad;
+}
+
+// Another warp whose access of granule g is not ordered before one by `warp`.
+bool SharedRaces::clash(Touch touch, int warp, size_t g, int& other, bool& wrote) const {
+  const uint64_t cell = cells_[g];
+  wrote = true;
+  if (!clocks_.vector()) {
+    const uint32_t bit = 1u << warp, writers = uint32_t(cell >> 32), readers = uint32_t(cell);
+    uint32_t found = touch == Touch::read && (writers & bit) ? 0 : writers & ~bit;
+    if (!found && !atomics_.empty() && touch != Touch::atomic) found = atomics_[g] & ~bit;
+    if (!found && touch != Touch::read) found = readers & ~bit, wrote = false;
+    other = std::countr_zero(found);
+    return found != 0;
+  }
+  other = int(cell & 31);
+  const bool both_atomic = touch == Touch::atomic && (cell >> 7 & 1);
+  if (cell && !both_atomic && !clocks_.ordered(warp, other, uint32_t(cell >> 8))) return true;
+  wrote = false;
+  if (touch == Touch::read) return false;
+  for (size_t u = 0; u < warps_; ++u) {
+    other = int(u);
+    if (!clocks_.ordered(warp, other, reads_[g * warps_ + u])) return true;
+  }
+  return false;
+}
+
+SharedRaces::Party SharedRaces::party(Touch touch, int warp, uint64_t at, uint32_t bytes) const {
+  Party p;
+  for (size_t g = at >> facts_.shared_shift; g <= (at + bytes - 1) >> facts_.shared_shift; ++g) {
+    if (clash(touch, warp, g, p.warp, p.wrote)) break;
+    p.warp = -1;
+  }
+  if (p.warp < 0) return p;
+  for (size_t i = 0; i < facts_.access_pc.size(); ++i) {
+    const Trace& t = traces_[size_t(p.warp) * facts_.access_pc.size() + i];
+    if (t.end <= at || t.low >= at + bytes || facts_.access_writes[i] != p.wrote) continue;
+    if (clocks_.ordered(warp, p.warp, t.label)) continue;
+    p.pc = facts_.access_pc[i];
+    p.lane = t.stride ? int((std::max<uint64_t>(at, t.low) - t.low) / t.stride) : -1;
+    if (p.lane >= 0) break;  // surely this one
+  }
+  return p;
+}
+
+}  // namespace cutegen::ptx

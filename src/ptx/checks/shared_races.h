@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Races between the warps of a CTA in its shared memory.
+//
+// Contract: touch() records an access and returns the lanes that conflict with an access of another
+// warp which nothing orders before; party() then names that access. Where all barriers are of the
+// whole CTA, a granule is two sets of warps, readers and writers since the last barrier; otherwise
+// it has the label (see clocks.h) of the last write and of each warp's last read.
+//
+// Example: if (uint32_t bad = races.touch(Touch::read, w, pc, mask, summary, at, 4)) ...
+#pragma once
+
+#include "ptx/checks/clocks.h"
+#include "ptx/checks/facts.h"
+
+namespace cutegen::ptx {
+
+class SharedRaces {
+ public:
+  SharedRaces(const HazardFacts& facts, const Clocks& clocks, int warps, size_t shared_bytes);
+  void begin();
+  // A barrier of the whole CTA.
+  void join();
+  uint32_t touch(Touch touch, int warp, int32_t pc, uint32_t mask, const AddressSummary& s,
+                 const uint64_t* at, uint32_t bytes);
+
+  struct Party {
+    int warp = -1, lane = -1;  // lane -1: one of the warp's
+    int32_t pc = -1;           // -1: not known any more
+    bool wrote = false;
+  };
+  // Who else touched bytes [at, at + bytes) with nothing in between that orders it.
+  [[nodiscard]] Party party(Touch touch, int warp, uint64_t at, uint32_t bytes) const;
+
+ private:
+  struct Trace {  // the last time an instruction of a warp touched shared memory
+    uint32_t label = 0, low = 0, end = 0, stride = 0;  // stride 0: not contiguous
+  };
+  uint32_t simple(Touch touch, int warp, uint32_t mask, const AddressSummary& s, const uint64_t* at,
+                  uint32_t bytes);
+  bool granule(Touch touch, int warp, size_t g);
+  bool partial(Touch touch, int warp, size_t g);
+  bool clash(Touch touch, int warp, size_t g, int& other, bool& wrote) const;
+
+  const HazardFacts& facts_;
+  const Clocks& clocks_;
+  size_t warps_, granules_;
+  std::vector<uint64_t> cells_;    // whole barriers: writers << 32 | readers; else label, warp
+  std::vector<uint32_t> atomics_;  // whole barriers: warps
+  std::vector<uint32_t> reads_;    // else: labels by granule and warp
+  std::vector<Trace> traces_;      // by warp and access
+  size_t low_ = 0, high_ = 0;      // granules touched since the last barrier
+};
+
+}  // namespace cutegen::ptx
