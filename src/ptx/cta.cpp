@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/text.h"
 
@@ -82,7 +83,7 @@ int64_t Cta::bytes(const Job& job) {
   const int64_t warps = (b[0] * b[1] * b[2] + 31) / 32;
   return warps *
              (job.program.register_bytes + 32 * job.program.local_bytes + int64_t(sizeof(Warp))) +
-         job.shared_bytes + int64_t(16 * job.program.code.size()) +
+         job.shared_bytes * (job.hazards ? 4 + warps : 1) + int64_t(16 * job.program.code.size()) +
          int64_t(16 * job.memory.buffers.size());
 }
 
@@ -161,6 +162,7 @@ void Cta::begin(int64_t linear) {
   for (Barrier& b : barriers_) b = {};
   forget_copies();
   if (hazards_) hazards_->begin(linear);
+  pending_.reset();
   // What is read before it is written shows as NaN, the same in every run.
   if (!shared_.empty()) std::memset(shared_.data(), 0xff, shared_.size());
   if (!local_.empty()) std::memset(local_.data(), 0xff, local_.size());
@@ -197,6 +199,11 @@ Cta::Turn Cta::turn() {
     for (int id = 0; id < 16; ++id) {
       if (!release_if_complete(id)) return Turn::failed;
     }
+  }
+  if (alive_warps_ == 0 && pending_) {
+    finding_ = *std::exchange(pending_, std::nullopt);
+    status_ = LaunchStatus::finding;
+    return Turn::failed;
   }
   if (alive_warps_ == 0) {
     uint64_t executed = 0;

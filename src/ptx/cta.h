@@ -145,7 +145,7 @@ class Cta {
                     const uint64_t* at, const Buffer* b);
   bool check_lanes(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at,
                    const std::byte* zero, Space space, const Buffer* b);
-  void note_defined(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
+  void note_defined(Warp& w, const Inst& in, uint32_t mask, uint32_t lanes, const AddressSummary& s,
                     const uint64_t* at, uint8_t* state, size_t* left, const Origin& origin);
   bool stored_defined(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, const Buffer* b);
   bool shared_race(Warp& w, const Inst& in, uint32_t bad, const uint64_t* at);
@@ -182,7 +182,8 @@ class Cta {
   bool delivering_ = false;          // such a copy arrives; others may be to write the same
   uint64_t copies_in_flight_ = 0;    // lanes of all of them
   std::unique_ptr<Hazards> hazards_;
-  bool races_ = false;  // hazards_ looks for them
+  bool races_ = false;              // hazards_ looks for them
+  std::optional<Finding> pending_;  // told at the end of the CTA unless a race explains it
   int alive_warps_ = 0;
   bool all_spin_ = false;
   int64_t block_threads_ = 0, linear_ = 0;

@@ -4,9 +4,11 @@
 
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/text.h"
 #include "ptx/checks/hazards.h"
+#include "ptx/checks/lanes.h"
 #include "ptx/cta.h"
 
 namespace cutegen::ptx {
@@ -73,8 +75,9 @@ bool Cta::report_undefined(Warp& w, const Origin& o, const std::string& what, in
 
 // Loads and stores of memory that has a state for each word; false: an undefined value is stored
 // where it must not be.
-void Cta::note_defined(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
-                       const uint64_t* at, uint8_t* state, size_t* left, const Origin& origin) {
+void Cta::note_defined(Warp& w, const Inst& in, uint32_t mask, uint32_t lanes,
+                       const AddressSummary& s, const uint64_t* at, uint8_t* state, size_t* left,
+                       const Origin& origin) {
   Undefined& u = *hazards_->undefined;
   const uint32_t bytes = uint32_t(in.size) * in.vec;
   const Undefined::Step step{w.registers, in, w.current.pc, w.index, mask, w.current.mask};
@@ -83,7 +86,7 @@ void Cta::note_defined(Warp& w, const Inst& in, uint32_t mask, const AddressSumm
     return;
   }
   if (u.following()) u.clear(step);
-  if ((!left || *left) && Undefined::suspicious(state, mask, s, at, bytes)) {
+  if ((!left || *left) && Undefined::suspicious(state, lanes, s, at, bytes)) {
     u.load(step, state, at, origin);
   }
 }
@@ -91,8 +94,9 @@ void Cta::note_defined(Warp& w, const Inst& in, uint32_t mask, const AddressSumm
 bool Cta::check_shared(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
                        const uint64_t* at) {
   Hazards& h = *hazards_;
+  const uint32_t lanes = distinct_lanes(mask, s, at);
   if (h.undefined)
-    note_defined(w, in, mask, s, at, h.undefined->shared(), h.undefined->shared_left(),
+    note_defined(w, in, mask, lanes, s, at, h.undefined->shared(), h.undefined->shared_left(),
                  {.space = Space::shared});
   if (!h.shared) return true;
   const uint32_t bytes = uint32_t(in.size) * in.vec;
@@ -107,7 +111,7 @@ bool Cta::check_shared(Warp& w, const Inst& in, uint32_t mask, const AddressSumm
     if (h.global) h.global->join();
     if (in.ordered) return true;
   }
-  const uint32_t bad = h.shared->touch(touch, w.index, w.current.pc, mask, s, at, bytes);
+  const uint32_t bad = h.shared->touch(touch, w.index, w.current.pc, lanes, s, at, bytes);
   return bad == 0 || shared_race(w, in, bad, at);
 }
 
@@ -144,7 +148,7 @@ bool Cta::check_global(Warp& w, const Inst& in, uint32_t mask, const AddressSumm
   if (h.undefined && !stored_defined(w, in, mask, at, b)) return false;
   if (h.undefined && b->content != Content::given && shadow.defined.size()) {
     Origin origin{.space = Space::global, .at = b->base, .buffer = int32_t(index)};
-    note_defined(w, in, mask, s, at, shadow.defined.data() - b->base / 4, nullptr, origin);
+    note_defined(w, in, mask, mask, s, at, shadow.defined.data() - b->base / 4, nullptr, origin);
   }
   if (!h.global) return true;
   const Touch touch = touch_of(in);
@@ -165,11 +169,19 @@ bool Cta::stored_defined(Warp& w, const Inst& in, uint32_t mask, const uint64_t*
     const uint32_t bad = u.mask_of(w.index, in.v[k]) & mask;
     if (!bad) continue;
     const int lane = std::countr_zero(bad);
+    const Origin origin = u.origin_of(w.index, in.v[k]);
+    const bool wait = origin.space == Space::shared && races_ && warps_.size() > 1;
+    if (wait && pending_) return true;
     finding_.address = at[lane] + uint64_t(k) * in.size, finding_.buffer = b->name;
-    return report_undefined(w, u.origin_of(w.index, in.v[k]),
-                            fmt::format("the value stored to {} at offset {} depends on", b->name,
-                                        finding_.address - b->base),
-                            lane);
+    report_undefined(w, origin,
+                     fmt::format("the value stored to {} at offset {} depends on", b->name,
+                                 finding_.address - b->base),
+                     lane);
+    if (!wait) return false;
+    // A warp that came too early also races with the one that is to write: that says more.
+    pending_ = std::exchange(finding_, {});
+    status_ = LaunchStatus::ok;
+    return true;
   }
   return true;
 }

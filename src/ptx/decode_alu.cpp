@@ -142,17 +142,18 @@ Result<void> Decoder::apply_form(const Statement& s, const Form& form, uint8_t s
   }
   CG_TRY(Slot d, destination(s.operands[0], operand_size(letters[0])));
   in.d = d.offset;
-  const bool chains = s.opcode.find(".cc") != std::string_view::npos ||
-                      s.opcode.starts_with("addc") || s.opcode.starts_with("subc") ||
-                      s.opcode.starts_with("madc");
-  if (chains) {
+  const bool gives_carry = s.opcode.find(".cc") != std::string_view::npos;
+  const bool takes_carry =
+      s.opcode.starts_with("addc") || s.opcode.starts_with("subc") || s.opcode.starts_with("madc");
+  if (gives_carry || takes_carry) {
     if (carry_.offset < 0) {
       carry_ = {allocate(0), 0};
       slots_.push_back({carry_.offset, 4});
     }
     in.e = carry_.offset;
-    reads.push_back(in.e);
-    emit(in, std::move(reads), {in.d, in.e});
+    if (takes_carry) reads.push_back(in.e);
+    emit(in, std::move(reads),
+         gives_carry ? std::vector<int32_t>{in.d, in.e} : std::vector<int32_t>{in.d});
   } else {
     emit(in, std::move(reads), {in.d});
   }

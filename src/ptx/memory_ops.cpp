@@ -287,7 +287,7 @@ bool Cta::local(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
   AddressSummary scattered = s;
   scattered.contiguous = scattered.uniform = false;
   if (hazards_ && hazards_->undefined) {
-    note_defined(w, in, mask, scattered, moved, hazards_->undefined->local(w.index), nullptr,
+    note_defined(w, in, mask, mask, scattered, moved, hazards_->undefined->local(w.index), nullptr,
                  {.space = Space::local});
   }
   transfer(w, in, mask, scattered, moved, local_.data() + size * 32 * size_t(w.index));

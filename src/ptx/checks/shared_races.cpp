@@ -12,17 +12,6 @@ uint64_t labelled(uint32_t label, bool is_atomic, int warp) {
   return uint64_t(label) << 8 | uint64_t(is_atomic) << 7 | uint64_t(warp);
 }
 
-// Lanes whose address differs from that of the lane before, and, where both halves of the warp have
-// the same addresses, only those of one half: the rest touches nothing else.
-uint32_t distinct(const uint64_t* at, uint32_t mask) {
-  if (mask != ~0u) return mask;
-  uint32_t out = 1;
-  uint64_t halves = 0;
-  for (int i = 1; i < 32; ++i) out |= uint32_t(at[i] != at[i - 1]) << i;
-  for (int i = 0; i < 16; ++i) halves |= at[i] ^ at[i + 16];
-  return halves == 0 ? out & 0xffff : out;
-}
-
 }  // namespace
 
 SharedRaces::SharedRaces(const HazardFacts& facts, const Clocks& clocks, int warps,
@@ -55,16 +44,16 @@ void SharedRaces::join() {
   low_ = granules_, high_ = 0;
 }
 
-uint32_t SharedRaces::touch(Touch touch, int warp, int32_t pc, uint32_t mask,
+uint32_t SharedRaces::touch(Touch touch, int warp, int32_t pc, uint32_t lanes,
                             const AddressSummary& s, const uint64_t* at, uint32_t bytes) {
   const uint64_t end = s.high + bytes;
   if (const int32_t i = facts_.access_index[size_t(pc)]; i >= 0) {
     traces_[size_t(warp) * facts_.access_pc.size() + size_t(i)] = {
         clocks_.label(warp), uint32_t(s.low), uint32_t(end), s.contiguous ? bytes : 0};
   }
-  if (!clocks_.vector()) return simple(touch, warp, mask, s, at, bytes);
+  if (!clocks_.vector()) return simple(touch, warp, lanes, s, at, bytes);
   uint32_t bad = 0;
-  for (uint32_t m = distinct(at, mask); m; m &= m - 1) {
+  for (uint32_t m = lanes; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
     const size_t first = at[lane] >> facts_.shared_shift,
                  last = (at[lane] + bytes - 1) >> facts_.shared_shift;
@@ -73,7 +62,7 @@ uint32_t SharedRaces::touch(Touch touch, int warp, int32_t pc, uint32_t mask,
   return bad;
 }
 
-uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t mask, const AddressSummary& s,
+uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
                              const uint64_t* at, uint32_t bytes) {
   const int shift = facts_.shared_shift;
   const size_t first = s.low >> shift, last = (s.high + bytes - 1) >> shift;
@@ -89,7 +78,7 @@ uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t mask, const Address
     const uint64_t others = touch == Touch::read ? all >> 32 : all | all >> 32;
     if ((others & 0xffffffff & ~bit) == 0) return 0;
     uint32_t bad = 0;  // the slow way, to know which lanes
-    for (uint32_t m = mask; m; m &= m - 1) {
+    for (uint32_t m = lanes; m; m &= m - 1) {
       const int lane = std::countr_zero(m);
       for (size_t g = at[lane] >> shift; g <= (at[lane] + bytes - 1) >> shift; ++g) {
         int other = 0;
@@ -100,7 +89,18 @@ uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t mask, const Address
     return bad;
   }
   uint32_t bad = 0;
-  for (uint32_t m = distinct(at, mask); m; m &= m - 1) {
+  if (touch == Touch::read && atomics_.empty() && bytes == 1u << shift) {  // the hottest loop
+    uint64_t* cells = cells_.data();
+    for (uint32_t m = lanes; m; m &= m - 1) {
+      const int lane = std::countr_zero(m);
+      uint64_t& cell = cells[at[lane] >> shift];
+      const uint64_t writers = cell >> 32;
+      bad |= uint32_t((writers & ~bit) != 0 && (writers & bit) == 0) << lane;
+      if (!(cell & bit)) cell |= bit;
+    }
+    return bad;
+  }
+  for (uint32_t m = lanes; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
     const size_t end = (at[lane] + bytes - 1) >> shift;
     for (size_t g = at[lane] >> shift; g <= end; ++g)

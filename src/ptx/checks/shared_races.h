@@ -6,7 +6,7 @@
 // whole CTA, a granule is two sets of warps, readers and writers since the last barrier; otherwise
 // it has the label (see clocks.h) of the last write and of each warp's last read.
 //
-// Example: if (uint32_t bad = races.touch(Touch::read, w, pc, mask, summary, at, 4)) ...
+// Example: if (uint32_t bad = races.touch(Touch::read, w, pc, lanes, summary, at, 4)) ...
 #pragma once
 
 #include "ptx/checks/clocks.h"
@@ -20,7 +20,8 @@ class SharedRaces {
   void begin();
   // A barrier of the whole CTA.
   void join();
-  uint32_t touch(Touch touch, int warp, int32_t pc, uint32_t mask, const AddressSummary& s,
+  // lanes: distinct_lanes() of those that take part.
+  uint32_t touch(Touch touch, int warp, int32_t pc, uint32_t lanes, const AddressSummary& s,
                  const uint64_t* at, uint32_t bytes);
 
   struct Party {
@@ -35,8 +36,8 @@ class SharedRaces {
   struct Trace {  // the last time an instruction of a warp touched shared memory
     uint32_t label = 0, low = 0, end = 0, stride = 0;  // stride 0: not contiguous
   };
-  uint32_t simple(Touch touch, int warp, uint32_t mask, const AddressSummary& s, const uint64_t* at,
-                  uint32_t bytes);
+  uint32_t simple(Touch touch, int warp, uint32_t lanes, const AddressSummary& s,
+                  const uint64_t* at, uint32_t bytes);
   bool granule(Touch touch, int warp, size_t g);
   bool partial(Touch touch, int warp, size_t g);
   bool clash(Touch touch, int warp, size_t g, int& other, bool& wrote) const;

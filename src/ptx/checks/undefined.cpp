@@ -185,17 +185,17 @@ void Undefined::shuffle(const Step& s) {
   if (in.e >= 0) mark(s.warp, in.e, p ? s.mask : 0, origin, s.mask);
 }
 
-bool Undefined::suspicious(const uint8_t* state, uint32_t mask, const AddressSummary& sum,
+bool Undefined::suspicious(const uint8_t* state, uint32_t lanes, const AddressSummary& sum,
                            const uint64_t* at, uint32_t bytes) {
-  if (sum.contiguous || sum.uniform) {
-    bool all = true;
+  bool all = true;
+  if (sum.contiguous) {
     for (uint64_t w = sum.low / 4; w <= (sum.high + bytes - 1) / 4; ++w)
       all &= state[w] == kWritten;
-    return !all;
-  }
-  bool all = true;
-  for (uint32_t m = mask; m; m &= m - 1) {
-    each_word(at[std::countr_zero(m)], bytes, [&](uint64_t w) { all &= state[w] == kWritten; });
+  } else if (bytes <= 4) {
+    for (uint32_t m = lanes; m; m &= m - 1) all &= state[at[std::countr_zero(m)] / 4] == kWritten;
+  } else {
+    for (uint32_t m = lanes; m; m &= m - 1)
+      each_word(at[std::countr_zero(m)], bytes, [&](uint64_t w) { all &= state[w] == kWritten; });
   }
   return !all;
 }

@@ -54,7 +54,7 @@ class Undefined {
   [[nodiscard]] Origin origin_of(int warp, int32_t slot) const;
 
   // Whether some lane reads a word that is not written. States are by word, from address 0 of `at`.
-  static bool suspicious(const uint8_t* state, uint32_t mask, const AddressSummary& sum,
+  static bool suspicious(const uint8_t* state, uint32_t lanes, const AddressSummary& sum,
                          const uint64_t* at, uint32_t bytes);
   // A load's registers will hold what it finds.
   void clear(const Step& s);
