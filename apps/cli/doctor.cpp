@@ -104,6 +104,18 @@ Finding check_headers(const ToolPaths& paths) {
   return {"CUDA headers", State::ok, fmt::format("{} folders", paths.includes.size()), {}};
 }
 
+// The audit of machine code is skipped without these; all else works.
+Finding check_audit(const ToolPaths& paths) {
+  std::string missing;
+  if (paths.ptxas.empty()) missing = "no ptxas (wheel nvidia-cuda-nvcc)";
+  if (paths.nvdisasm.empty())
+    missing +=
+        std::string(missing.empty() ? "" : ", ") + "no nvdisasm (wheel nvidia-cuda-nvdisasm)";
+  if (!missing.empty()) return {"binary audit", State::warning, missing, kSetup};
+  return {
+      "binary audit", State::ok, "ptxas and nvdisasm at " + paths.ptxas.parent_path().string(), {}};
+}
+
 void check_toolchain(std::vector<Finding>& out) {
   auto paths = find_tools();
   if (!paths) {
@@ -113,6 +125,7 @@ void check_toolchain(std::vector<Finding>& out) {
   }
   out.push_back(check_nvrtc(*paths));
   out.push_back(check_headers(*paths));
+  out.push_back(check_audit(*paths));
   auto made = private_dir(paths->cache_dir);
   bool writable = made && ::access(paths->cache_dir.c_str(), W_OK) == 0;
   out.push_back({"cache folder", writable ? State::ok : State::missing,

@@ -77,6 +77,7 @@ std::string verdict_text(const Verdict& v, const OpenedTask& opened) {
                        to_string(v.timing->origin), human_ns(v.timing->floor_ns),
                        v.timing->time_ns / std::max(v.timing->floor_ns, 1e-9));
   if (!v.feedback.bottleneck.empty()) out += v.feedback.bottleneck + "\n";
+  if (!v.feedback.resources.empty()) out += v.feedback.resources + "\n";
   if (v.compat)
     out += fmt::format("compat: {} of {} elements differ by {}\n", v.compat->wrong,
                        v.compat->elements, v.compat->rule);
@@ -150,7 +151,7 @@ void add_eval(CLI::App& app, Globals& g) {
   command->add_option("folder", options->folders, "the program: plan.json and sources; or several")
       ->required();
   command->add_option("--up-to", options->up_to,
-                      "last rung: lint, compile, load, correctness, timing, profile");
+                      "last rung: lint, compile, audit, load, correctness, timing, profile");
   command->add_flag("--profile", options->profile, "print the counters of every kernel");
   command->add_flag("--no-cache", options->no_cache, "compile anew");
   settings->add(*command, {"device", "python", "require_sandbox"});

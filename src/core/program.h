@@ -87,6 +87,7 @@ struct Launch {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   int64_t shared_bytes = 0;
   bool cooperative = false, pdl = false;
+  int registers = 0;  // of a thread, from the assembler; 0: not known
   std::vector<LaunchArg> args;
 };
 struct Fill {

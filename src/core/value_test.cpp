@@ -85,7 +85,7 @@ TEST(Verdict, ExitCodes) {
 }
 
 TEST(Verdict, NamesAreUnique) {
-  for (const char* name : {"lint", "compile", "load", "correctness", "timing", "profile"})
+  for (const char* name : {"lint", "compile", "audit", "load", "correctness", "timing", "profile"})
     EXPECT_STREQ(to_string(rung_from(name).value()), name);
   EXPECT_THAT(rung_from("compiel").error().text(), HasSubstr("did you mean 'compile'?"));
   EXPECT_THAT(rung_from("xyz").error().text(), HasSubstr("one of lint, compile"));
@@ -97,9 +97,11 @@ TEST(Verdict, OptionalPartsStayAbsent) {
   Json json = golden("verdict");
   json.erase("timing");
   json.erase("profile");
+  json.erase("audit");
   Verdict v = verdict_from_json(json).value();
   EXPECT_FALSE(v.timing);
   EXPECT_FALSE(v.profile);
+  EXPECT_FALSE(v.audit);
   EXPECT_EQ(to_json(v), json);
 }
 

@@ -17,8 +17,9 @@ constexpr codec::Names<Origin, 5> kOrigins{{{Origin::measured, "measured"},
                                             {Origin::cached, "cached"},
                                             {Origin::imported, "imported"},
                                             {Origin::skipped, "skipped"}}};
-constexpr codec::Names<Rung, 6> kRungs{{{Rung::lint, "lint"},
+constexpr codec::Names<Rung, 7> kRungs{{{Rung::lint, "lint"},
                                         {Rung::compile, "compile"},
+                                        {Rung::audit, "audit"},
                                         {Rung::load, "load"},
                                         {Rung::correctness, "correctness"},
                                         {Rung::timing, "timing"},
@@ -78,7 +79,8 @@ Json feedback_json(const Feedback& f) {
   return {{"headline", f.headline},
           {"detail", f.detail},
           {"mismatches", codec::array_of(f.mismatches, mismatch_json)},
-          {"bottleneck", f.bottleneck}};
+          {"bottleneck", f.bottleneck},
+          {"resources", f.resources}};
 }
 
 Result<Feedback> feedback_from(const Json& json, const std::string& where) {
@@ -88,6 +90,7 @@ Result<Feedback> feedback_from(const Json& json, const std::string& where) {
   CG_TRY(f.detail, r.string("detail"));
   CG_TRY(f.mismatches, codec::list<Mismatch>(r, "mismatches", 1024, mismatch_from));
   CG_TRY(f.bottleneck, r.string("bottleneck"));
+  CG_TRY(f.resources, r.string_or("resources", ""));
   CG_CHECK(r.finish());
   return f;
 }
@@ -179,6 +182,10 @@ Result<void> read_measurements(ObjectReader& r, Verdict& v) {
     CG_TRY(Json profile, r.object("profile"));
     CG_TRY(v.profile, profile_from_json(profile));
   }
+  if (r.has("audit")) {
+    CG_TRY(Json audit, r.object("audit"));
+    CG_TRY(v.audit, binary_audit_from_json(audit));
+  }
   CG_TRY(Json sandbox, r.object("sandbox"));
   CG_TRY(v.sandbox, sandbox_grade_from_json(sandbox));
   return {};
@@ -262,6 +269,7 @@ Json to_json(const Verdict& v) {
          {"feedback", feedback_json(v.feedback)}};
   if (v.timing) j["timing"] = timing_json(*v.timing);
   if (v.profile) j["profile"] = to_json(*v.profile);
+  if (v.audit) j["audit"] = to_json(*v.audit);
   j["sandbox"] = to_json(v.sandbox);
   j["skipped"] = v.skipped;
   j["sets_judged"] = v.sets_judged;

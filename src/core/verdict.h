@@ -15,12 +15,13 @@
 
 #include "base/context.h"
 #include "base/json.h"
+#include "core/audit.h"
 
 namespace cutegen {
 
 enum class Status { correct, failed, rejected, unsupported, aborted };
 enum class Origin { measured, modelled, cached, imported, skipped };
-enum class Rung { lint, compile, load, correctness, timing, profile };
+enum class Rung { lint, compile, audit, load, correctness, timing, profile };
 enum class RungResult { passed, failed, skipped };
 
 struct RungReport {
@@ -44,6 +45,7 @@ struct Feedback {
   std::string detail;    // <= 1.5 KB: compiler digest, findings, mismatch text
   std::vector<Mismatch> mismatches;
   std::string bottleneck;  // what binds, from the profile, or empty
+  std::string resources;   // registers and spills of each kernel, from the audit, or empty
 };
 
 // Counters of one kernel launch (or a scaled sample of its CTAs).
@@ -91,6 +93,7 @@ struct Verdict {
   Feedback feedback;
   std::optional<Timing> timing;
   std::optional<Profile> profile;
+  std::optional<BinaryAudit> audit;
   SandboxGrade sandbox;
   std::vector<std::string> skipped;  // checks that were not made, with the reason
   int sets_judged = 0;               // shape x family sets that were compared

@@ -94,6 +94,7 @@ Json step_json(const std::variant<Launch, Fill>& step) {
           {"shared_bytes", l.shared_bytes},
           {"cooperative", l.cooperative},
           {"pdl", l.pdl},
+          {"registers", l.registers},
           {"args", std::move(args)}};
 }
 
@@ -123,6 +124,8 @@ Result<std::variant<Launch, Fill>> step_from(const Json& json, const std::string
   CG_TRY(l.shared_bytes, r.integer("shared_bytes"));
   CG_TRY(l.cooperative, r.boolean("cooperative"));
   CG_TRY(l.pdl, r.boolean("pdl"));
+  CG_TRY(int64_t registers, r.integer("registers"));
+  l.registers = static_cast<int>(std::clamp<int64_t>(registers, 0, 65536));
   CG_TRY(l.args, list<LaunchArg>(r, "args", arg_from));
   CG_CHECK(r.finish());
   return l;

@@ -18,6 +18,7 @@ PlanSteps steps() {
   l.block = {384, 1, 1};
   l.shared_bytes = 99;
   l.cooperative = true;
+  l.registers = 168;
   l.args = {{"x", {}}, {"", {std::byte{0}, std::byte{0xff}}}, {"w", {std::byte{7}}}};
   return {l, Fill{"zero", "out", -std::numeric_limits<double>::infinity(), DType::bf16}};
 }
@@ -31,6 +32,7 @@ TEST(Codec, StepsRoundTrip) {
   EXPECT_EQ(fill.dtype, DType::bf16);
   EXPECT_TRUE(std::isinf(fill.value));
   const auto& launch = std::get<Launch>((*back)[0]);
+  EXPECT_EQ(launch.registers, 168);
   EXPECT_EQ(launch.args[1].bytes[1], std::byte{0xff});
   EXPECT_EQ(launch.args[2].buffer, "w");
   EXPECT_EQ(launch.args[2].bytes.size(), 1u);

@@ -82,6 +82,19 @@ TEST_F(SimDeviceTest, AFaultIsAReportAndTheDeviceGoesOn) {
   EXPECT_EQ(good->status, RunReport::Status::ok);
 }
 
+TEST_F(SimDeviceTest, TheAssemblersRegistersSetTheOccupancy) {
+  ASSERT_TRUE(device->load({golden("relu_cute.ptx")}).has_value());
+  auto time = [&](int registers) {
+    Launch l = relu(4096, 4096);
+    l.registers = registers;
+    auto r = device->run({}, {l}, {});
+    EXPECT_TRUE(r.has_value());
+    return r ? r->kernels.at(0).time_ns : 0;
+  };
+  EXPECT_GT(time(255), time(16));
+  EXPECT_EQ(time(16), time(9));  // both fill the SM with threads
+}
+
 TEST_F(SimDeviceTest, LimitsAndNamesAreUserErrors) {
   ASSERT_TRUE(device->load({golden("relu_cute.ptx"), golden("reduce.ptx")}).has_value());
   auto error = [&](const Launch& l) {
@@ -100,6 +113,9 @@ TEST_F(SimDeviceTest, LimitsAndNamesAreUserErrors) {
   EXPECT_NE(error(l).find("shared memory"), std::string::npos);
   l = relu(0, 4096);
   EXPECT_NE(error(l).find("grid.x"), std::string::npos);
+  l = relu(4, 4096), l.registers = 255, l.block = {512, 1, 1};
+  EXPECT_NE(error(l).find("512 threads with 255 registers each do not fit an SM"),
+            std::string::npos);
   l = relu(4, 4096), l.module = 9;
   EXPECT_NE(error(l).find("module"), std::string::npos);
   EXPECT_FALSE(device->run({}, {Fill{"f", "x", 0, DType::f32}}, {}).has_value());  // read-only

@@ -49,13 +49,17 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   CG_TRY(services_.device, device_facts(options_.device));
   CG_TRY(services_.gpu, find_gpu(gpu_of(options_.device)));
   CG_TRY(ToolPaths paths, find_tools());
-  ToolchainOptions tools{std::move(paths)};
+  ToolchainOptions tools{paths};
   tools.use_cache = options_.use_cache;
+  AssemblerOptions assembler{std::move(paths)};
+  assembler.use_cache = options_.use_cache;
+  CG_TRY(assembler_, Assembler::open(std::move(assembler)));
   CG_TRY(toolchain_, Toolchain::open(std::move(tools)));
   TorchWorkerOptions torch;
   torch.python = options_.python;
   CG_TRY(worker_, TorchWorker::open(std::move(torch)));
   services_.toolchain = toolchain_.get();
+  services_.assembler = assembler_.get();
   services_.runner = &runner_;
   services_.threads = options_.runner_threads;
   services_.families = kFamilies;
@@ -105,6 +109,7 @@ Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& f
   CG_CHECK(runner_.start(ctx));
   OpenedTask out;
   CG_TRY(admission_, judge_lazy_answers(ctx));
+  services_.precision_tells = admission_.precision_tells;
   std::vector<std::pair<ShapeCase, std::string>> wanted;
   for (const ShapeCase* shape : test_shapes())
     for (const std::string& family : kFamilies) wanted.emplace_back(*shape, family);

@@ -37,6 +37,7 @@ class Evaluator {
   EvaluatorOptions options_;
   std::unique_ptr<TorchWorker> worker_;
   std::unique_ptr<Toolchain> toolchain_;
+  std::unique_ptr<Assembler> assembler_;
   Runner runner_;
   Services services_;
   std::unique_ptr<TruthPool> pool_;

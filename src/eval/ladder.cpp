@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "eval/audit.h"
 #include "eval/correctness.h"
 #include "eval/feedback.h"
 #include "eval/prepare.h"
@@ -17,7 +18,7 @@ namespace cutegen {
 namespace {
 
 constexpr size_t kMostDetail = 1500;
-constexpr Rung kRungs[] = {Rung::lint,        Rung::compile, Rung::load,
+constexpr Rung kRungs[] = {Rung::lint,        Rung::compile, Rung::audit,  Rung::load,
                            Rung::correctness, Rung::timing,  Rung::profile};
 
 // Processor time of this thread: what an evaluation costs besides waiting for others.
@@ -96,8 +97,13 @@ class Climber {
         return prepared_.lint();
       case Rung::compile:
         return prepared_.compile(ctx_, services_);
-      case Rung::load:
-        return prepared_.load(ctx_, services_);
+      case Rung::audit:
+        return audit(result);
+      case Rung::load: {
+        auto end = prepared_.load(ctx_, services_);
+        if (end && end->passed && verdict_.audit) prepared_.note_registers(*verdict_.audit);
+        return end;
+      }
       case Rung::correctness: {
         services_.pool->pause();  // until here it restocked; from now on it would disturb
         CorrectnessRecord record;
@@ -114,6 +120,17 @@ class Climber {
         return profile(result);
     }
     CG_ASSERT(false);
+  }
+
+  Result<RungEnd> audit(RungResult& result) {
+    CG_TRY(AuditOutcome outcome, audit_binaries(ctx_, services_, task_, prepared_.images()));
+    result = outcome.result;
+    verdict_.marks.insert(verdict_.marks.end(), outcome.marks.begin(), outcome.marks.end());
+    if (result != RungResult::skipped)
+      for (const std::string& s : outcome.audit.skipped) verdict_.skipped.push_back("audit: " + s);
+    verdict_.feedback.resources = summary_of(outcome.audit);
+    verdict_.audit = std::move(outcome.audit);
+    return outcome.end;
   }
 
   Result<RungEnd> time(RungResult& result) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ladder: lint, compile, load, correctness, timing, profile; stops at the first failure.
+// The ladder: lint, compile, audit, load, correctness, timing, profile; stops at the first failure.
 //
 // Contract: every rung up to `up_to` is in the verdict with its time, those not reached as skipped.
 // The candidate's faults end in a status; our own trouble gives `aborted` with the reason; an Error

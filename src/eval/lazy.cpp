@@ -226,7 +226,10 @@ Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputS
     }
     if (!formed || (answer.exact_is_fine && exact)) continue;
     ++out.lazy_answers_tried;
-    if (everywhere && !sets.empty()) winners.push_back(answer.name);
+    if (everywhere && !sets.empty()) {
+      winners.push_back(answer.name);
+      out.precision_tells = out.precision_tells && !answer.exact_is_fine;
+    }
     for (const std::string& family : out.families)
       if (passed.contains(family) && !missed.contains(family))
         out.passing.push_back(fmt::format("{} passes on '{}'", answer.name, family));

@@ -7,6 +7,7 @@
 #include <future>
 #include <optional>
 
+#include "eval/audit.h"
 #include "eval/lint.h"
 
 namespace cutegen {
@@ -203,6 +204,15 @@ Result<RungEnd> Prepared::load(const Context& ctx, const Services& services) {
   if (!enough.passed) return enough;
   return rung_passed(
       fmt::format("{} shape{} resolved", shapes_.size(), shapes_.size() == 1 ? "" : "s"));
+}
+
+void Prepared::note_registers(const BinaryAudit& audit) {
+  for (PreparedShape& s : shapes_)
+    for (auto* steps : {&s.plan.prepare, &s.plan.steps})
+      for (auto& step : *steps)
+        if (auto* launch = std::get_if<Launch>(&step))
+          launch->registers =
+              registers_of(audit, images_[launch->module].build.key(), launch->kernel);
 }
 
 }  // namespace cutegen

@@ -26,6 +26,8 @@ class Prepared {
   [[nodiscard]] RungEnd lint() const;
   [[nodiscard]] Result<RungEnd> compile(const Context& ctx, const Services& services);
   [[nodiscard]] Result<RungEnd> load(const Context& ctx, const Services& services);
+  // After load: the registers that the assembler gave each kernel.
+  void note_registers(const BinaryAudit& audit);
 
   [[nodiscard]] const std::vector<KernelImage>& images() const { return images_; }
   [[nodiscard]] const std::vector<PreparedShape>& shapes() const { return shapes_; }

@@ -13,18 +13,21 @@
 #include "eval/runner.h"
 #include "eval/truth_pool.h"
 #include "gpu/spec.h"
+#include "toolchain/assembler.h"
 #include "toolchain/toolchain.h"
 
 namespace cutegen {
 
 struct Services {
   Toolchain* toolchain = nullptr;
+  Assembler* assembler = nullptr;
   Runner* runner = nullptr;
   TruthPool* pool = nullptr;
   DeviceFacts device;
   GpuSpec gpu;
   int threads = 0;
   std::vector<std::string> families;
+  bool precision_tells = true;  // an answer of lower precision fails on the open task
 };
 
 struct RungEnd {

@@ -155,6 +155,7 @@ Json CutegenStrategy::context() const {
   if (floor_ns_ > 0) out["floor_ns"] = floor_ns_;
   if (!feedback_.headline.empty()) out["headline"] = feedback_.headline;
   if (!feedback_.bottleneck.empty()) out["bottleneck"] = feedback_.bottleneck;
+  if (!feedback_.resources.empty()) out["resources"] = feedback_.resources;
   return out;
 }
 

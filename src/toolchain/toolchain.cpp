@@ -2,7 +2,6 @@
 #include "toolchain/toolchain.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <list>
@@ -16,6 +15,7 @@
 #include "toolchain/compile_server.h"
 #include "toolchain/scan.h"
 #include "toolchain/strip.h"
+#include "toolchain/tools.h"
 
 namespace cutegen {
 namespace fs = std::filesystem;
@@ -31,24 +31,6 @@ constexpr size_t kMostLogBytes = size_t{64} << 10;
 constexpr size_t kMostLineBytes = 8192;
 constexpr size_t kMostServers = 4;
 constexpr const char* kPipelineVersion = "1";  // of what happens to PTX after NVRTC; part of ids
-
-// "13.0.88" from the wheel's metadata beside the library, else the library's stamp.
-std::string compiler_version(const fs::path& nvrtc) {
-  std::error_code error;
-  fs::path real = fs::canonical(nvrtc, error);
-  for (fs::path dir = real.parent_path(); dir.has_relative_path(); dir = dir.parent_path()) {
-    if (dir.filename() != "site-packages") continue;
-    const std::string prefix = "nvidia_cuda_nvrtc-", suffix = ".dist-info";
-    for (const auto& e : fs::directory_iterator(dir, error)) {
-      std::string name = e.path().filename().string();
-      if (name.starts_with(prefix) && name.ends_with(suffix))
-        return "NVRTC " + name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
-    }
-  }
-  struct stat info{};
-  ::stat(nvrtc.c_str(), &info);
-  return fmt::format("NVRTC ({} bytes, {})", info.st_size, info.st_mtim.tv_sec);
-}
 
 std::vector<std::string> compiler_options(const std::string& arch) {
   return {"--gpu-architecture=compute_" + arch.substr(3), "--std=c++17", "-default-device",
@@ -91,7 +73,7 @@ class LocalToolchain final : public Toolchain {
  public:
   explicit LocalToolchain(ToolchainOptions options)
       : options_(std::move(options)),
-        version_(compiler_version(options_.paths.nvrtc)),
+        version_(toolchain::tool_version(options_.paths.nvrtc, "NVRTC", "nvidia_cuda_nvrtc")),
         cache_(options_.paths.cache_dir, options_.cache_limit_bytes) {}
 
   Result<CompileResult> compile(const Context& ctx, const CompileRequest& request) override;

@@ -30,8 +30,10 @@ struct ToolPaths {
   std::vector<std::filesystem::path> includes;  // CuTe, CUDA runtime, CCCL, cutegen/
   std::filesystem::path compiler_program;       // cutegen-compiler
   std::filesystem::path cache_dir;
+  std::filesystem::path ptxas, nvdisasm;  // empty: not there, the audit is skipped
 };
-// Looks in $CUTEGEN_NVRTC, $CUTEGEN_INCLUDE, then the project's .venv; says what is missing.
+// Looks in $CUTEGEN_NVRTC, $CUTEGEN_INCLUDE, $CUTEGEN_PTXAS, $CUTEGEN_NVDISASM, then the project's
+// .venv; says what is missing.
 [[nodiscard]] Result<ToolPaths> find_tools();
 
 struct CompileRequest {

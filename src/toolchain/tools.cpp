@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the compiler and the headers lie.
+// Where the compiler, its companions and the headers lie.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/file.h"
 #include "base/text.h"
+#include "toolchain/tools.h"
+
 #include "toolchain/toolchain.h"
 
 namespace cutegen {
@@ -52,6 +57,19 @@ Result<fs::path> find_nvrtc(const std::vector<fs::path>& sites) {
                      std::string(kRemedy) + ", or set CUTEGEN_NVRTC");
 }
 
+// A program of the audit: an empty path where there is none, or where the variable is empty.
+Result<fs::path> find_program(const std::vector<fs::path>& sites, const char* variable,
+                              const std::string& name) {
+  std::error_code error;
+  if (const char* set = std::getenv(variable)) {
+    if (*set == 0 || fs::is_regular_file(set, error)) return fs::path(set);
+    return user_error(std::string(variable) + " names '" + set + "', which is no file", {},
+                      "give the path of " + name + ", or nothing to do without");
+  }
+  fs::path package = in_wheels(sites, "bin/" + name);
+  return package.empty() ? fs::path() : package / "bin" / name;
+}
+
 Result<std::vector<fs::path>> find_headers(const std::vector<fs::path>& sites) {
   std::vector<fs::path> out;
   std::error_code error;
@@ -93,12 +111,33 @@ fs::path find_cache() {
 
 }  // namespace
 
+std::string toolchain::tool_version(const fs::path& file, const std::string& name,
+                                    const std::string& wheel) {
+  std::error_code error;
+  fs::path real = fs::canonical(file, error);
+  for (fs::path dir = real.parent_path(); dir.has_relative_path(); dir = dir.parent_path()) {
+    if (dir.filename() != "site-packages") continue;
+    const std::string prefix = wheel + "-", suffix = ".dist-info";
+    for (const fs::path& e : entries(dir)) {
+      std::string entry = e.filename().string();
+      if (entry.starts_with(prefix) && entry.ends_with(suffix))
+        return name + " " +
+               entry.substr(prefix.size(), entry.size() - prefix.size() - suffix.size());
+    }
+  }
+  struct stat info{};
+  if (file.empty() || ::stat(file.c_str(), &info) != 0) return {};
+  return fmt::format("{} ({} bytes, {})", name, info.st_size, info.st_mtim.tv_sec);
+}
+
 Result<ToolPaths> find_tools() {
   ToolPaths out;
   CG_TRY(fs::path share, share_dir());
   auto sites = site_packages(share);
   CG_TRY(out.nvrtc, find_nvrtc(sites));
   CG_TRY(out.includes, find_headers(sites));
+  CG_TRY(out.ptxas, find_program(sites, "CUTEGEN_PTXAS", "ptxas"));
+  CG_TRY(out.nvdisasm, find_program(sites, "CUTEGEN_NVDISASM", "nvdisasm"));
   out.includes.insert(out.includes.begin(),
                       {share / "include", share / "include" / "cutegen_shims"});
   CG_TRY(out.compiler_program, sister_program("cutegen-compiler"));

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which variables in global memory PTX refers to, and whether it may write them.
+//
+// The address of a variable is followed through registers, function by function: an instruction
+// that reads a marked register marks the one it writes. An address that reaches a store, an atomic,
+// a call or memory counts as written: addresses kept in memory are not followed.
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "toolchain/binary_text.h"
+
+namespace cutegen::toolchain {
+namespace {
+
+constexpr size_t kMostVariables = 65536, kMostCalls = 256, kMostNameBytes = 1024;
+constexpr size_t kMostMarks = 1 << 20;
+constexpr int kMostRounds = 64;  // of marks through loops
+
+using Words = std::vector<std::string_view>;
+
+bool name_byte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '$' || c == '%' || c == '.';
+}
+
+// Splits PTX into statements of words and marks: names, and the bytes [ ] , ( ) = { }.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : text_(text) {}
+
+  // False at the end. A "{" or "}" that borders a block is a statement; labels are left out.
+  bool next(Words& out) {
+    out.clear();
+    int inner = 0;  // braces of vectors and initial values
+    for (std::string_view word = read(); !word.empty(); word = read()) {
+      if ((word == "{" && inner == 0 && (out.empty() || is_header(out))) ||
+          (word == "}" && inner == 0)) {
+        if (out.empty())
+          out.push_back(word);
+        else
+          back_to(word);
+        return true;
+      }
+      inner += word == "{" ? 1 : word == "}" ? -1 : 0;
+      if (word == ";" && !out.empty()) return true;
+      if (word == ";" || (word == ":" && out.size() == 1)) {
+        out.clear();
+      } else if (out.empty() && has_no_end(word)) {
+        skip_directive(word);
+      } else {
+        out.push_back(word);
+      }
+    }
+    return !out.empty();
+  }
+
+  // Of a function or section: what follows in braces is a block.
+  static bool is_header(const Words& words) {
+    return std::any_of(words.begin(), words.end(), [](std::string_view w) {
+      return w == ".entry" || w == ".func" || w == ".section";
+    });
+  }
+
+ private:
+  // Directives that no semicolon ends; an instruction may follow on the same line.
+  static bool has_no_end(std::string_view word) {
+    return word == ".loc" || word == ".file" || word == ".version" || word == ".target" ||
+           word == ".address_size";
+  }
+
+  void skip_directive(std::string_view directive) {
+    for (int i = directive == ".loc" ? 3 : directive == ".file" ? 2 : 1; i > 0; --i) (void)read();
+    for (std::string_view word = read(); !word.empty(); word = read()) {
+      if (word != ",") return back_to(word);
+      std::string_view attribute = read();
+      if (attribute == "inlined_at") (void)read(), (void)read(), (void)read();
+      if (attribute != "function_name") continue;
+      (void)read();
+      if (std::string_view plus = read(); plus != "+")
+        back_to(plus);
+      else
+        (void)read();
+    }
+  }
+
+  void back_to(std::string_view word) {
+    if (!word.empty()) at_ = static_cast<size_t>(word.data() - text_.data());
+  }
+
+  std::string_view read() {
+    skip_blank();
+    if (at_ >= text_.size()) return {};
+    size_t begin = at_;
+    if (text_[at_] == '"') {
+      ++at_;
+      while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+      at_ = std::min(at_ + 1, text_.size());
+    } else if (name_byte(text_[at_])) {
+      while (at_ < text_.size() && name_byte(text_[at_])) ++at_;
+    } else {
+      ++at_;
+    }
+    return text_.substr(begin, at_ - begin);
+  }
+
+  void skip_blank() {
+    while (at_ < text_.size()) {
+      if (text_.compare(at_, 2, "//") == 0) {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (text_.compare(at_, 2, "/*") == 0) {
+        size_t end = text_.find("*/", at_ + 2);
+        at_ = end == std::string_view::npos ? text_.size() : end + 2;
+      } else if (static_cast<unsigned char>(text_[at_]) <= ' ') {
+        ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+struct Variable {
+  int64_t bytes = 0;
+  bool used = false, written = false;
+};
+
+int64_t number(std::string_view word) {
+  int64_t out = 0;
+  if (word.empty() || word.size() > 15) return 0;
+  for (char c : word) {
+    if (c < '0' || c > '9') return 0;
+    out = out * 10 + (c - '0');
+  }
+  return out;
+}
+
+// Bytes of an element: the digits of ".b8", ".u32", ".f64".
+int64_t element_bytes(std::string_view type) {
+  size_t digits = type.find_first_of("0123456789");
+  return digits == std::string_view::npos ? 0
+                                          : std::max<int64_t>(1, number(type.substr(digits)) / 8);
+}
+
+bool is_register_type(std::string_view word) {
+  return word.size() > 2 && word[0] == '.' && std::string_view("bsuf").find(word[1]) < 4 &&
+         word[2] >= '0' && word[2] <= '9';
+}
+
+class Reader {
+ public:
+  PtxUse read(std::string_view ptx) {
+    Scanner scanner(ptx);
+    Words words;
+    int depth = 0;
+    while (scanner.next(words)) {
+      if (words[0] == "{") {
+        ++depth;
+      } else if (words[0] == "}") {
+        if (--depth <= 0) {
+          depth = 0;
+          end_function();
+        }
+      } else if (words[0][0] != '.') {
+        body_.push_back(words);
+      } else if (Scanner::is_header(words)) {
+        if (words[0] == ".extern") declare_function(words);
+      } else if (std::find(words.begin(), words.end(), ".global") != words.end()) {
+        declare(words);
+      }
+    }
+    end_function();
+    return result();
+  }
+
+ private:
+  void declare(const Words& words) {
+    auto end =
+        std::find_if(words.begin(), words.end(), [](auto w) { return w == "[" || w == "="; });
+    int64_t element = 0, count = 1;
+    std::string_view name;
+    for (auto w = words.begin(); w != end; ++w) {
+      if (is_register_type(*w)) element = element_bytes(*w);
+      if ((*w)[0] != '.' && name_byte((*w)[0])) name = *w;
+    }
+    for (auto w = end; w != words.end() && *w != "="; ++w)
+      if (number(*w) > 0 && __builtin_mul_overflow(count, number(*w), &count)) count = 0;
+    if (__builtin_mul_overflow(count, element, &count)) count = 0;
+    if (!name.empty() && name.size() <= kMostNameBytes && variables_.size() < kMostVariables)
+      variables_[std::string(name)].bytes = count;
+    // A variable whose address is another one's initial value can be reached through memory.
+    for (auto w = end; w != words.end(); ++w)
+      if (name_byte((*w)[0]) && number(*w) == 0 && in_memory_.size() < kMostVariables)
+        in_memory_.insert(std::string(*w));
+  }
+
+  void declare_function(const Words& words) {
+    auto func = std::find(words.begin(), words.end(), ".func");
+    if (func == words.end()) return;
+    int depth = 0;
+    for (auto w = func + 1; w != words.end(); ++w) {
+      depth += *w == "(" ? 1 : *w == ")" ? -1 : 0;
+      if (depth == 0 && name_byte((*w)[0]) && (*w)[0] != '.') {
+        external_.insert(std::string(*w));
+        return;
+      }
+    }
+  }
+
+  // The variable that a word is or that its register may point to; null for others.
+  std::set<std::string_view>* marks_of(std::string_view word) {
+    auto at = marks_.find(word);
+    return at == marks_.end() ? nullptr : &at->second;
+  }
+
+  void write_all(std::string_view word) {
+    if (auto at = variables_.find(std::string(word)); at != variables_.end())
+      at->second.used = at->second.written = true;
+    if (auto* marks = marks_of(word))
+      for (std::string_view m : *marks) variables_[std::string(m)].written = true;
+  }
+
+  // True when it marked something new.
+  bool flow(const Words& words) {
+    size_t begin = 0;
+    if (words[0] == "@") begin = words.size() > 1 && words[1] == "!" ? 3 : 2;
+    if (begin >= words.size()) return false;
+    std::string_view opcode = words[begin];
+    auto is = [&](std::string_view prefix) { return opcode.starts_with(prefix); };
+    bool sink = is("st.") || is("atom.") || is("red.") || is("call") || is("cp.") ||
+                is("multimem.") || is("stmatrix") || is("mbarrier") || is("wgmma") ||
+                is("tensormap") || is("discard");
+    for (size_t i = begin + 1; i < words.size(); ++i) {
+      if (auto at = variables_.find(std::string(words[i])); at != variables_.end())
+        at->second.used = true;
+      if (is("call") && external_.contains(std::string(words[i])) && calls_.size() < kMostCalls)
+        calls_.insert(std::string(words[i]));
+      if (sink) write_all(words[i]);
+    }
+    if (sink || is("ld.") || is("ldu.") || is("prefetch") || is("bra")) return false;
+    return mark_results(words, begin + 1);
+  }
+
+  // Operands before the first comma outside braces are written, the others read.
+  bool mark_results(const Words& words, size_t first) {
+    size_t comma = first, depth = 0;
+    for (; comma < words.size() && (words[comma] != "," || depth > 0); ++comma) {
+      if (words[comma] == "{") ++depth;
+      if (words[comma] == "}" && depth > 0) --depth;
+    }
+    std::set<std::string_view> incoming;
+    for (size_t i = comma; i < words.size(); ++i) {
+      auto at = variables_.find(std::string(words[i]));
+      if (at != variables_.end()) incoming.insert(at->first);
+      if (auto* marks = marks_of(words[i])) incoming.insert(marks->begin(), marks->end());
+    }
+    if (incoming.empty()) return false;
+    bool changed = false;
+    for (size_t i = first; i < comma; ++i) {
+      if (words[i][0] != '%' && !name_byte(words[i][0])) continue;
+      auto& marks = marks_[words[i]];
+      size_t before = marks.size();
+      marks.insert(incoming.begin(), incoming.end());
+      changed = changed || marks.size() > before;
+      marks_made_ += marks.size() - before;
+    }
+    return changed;
+  }
+
+  void end_function() {
+    bool changed = true;
+    for (int round = 0; changed && round < kMostRounds; ++round) {
+      changed = false;
+      for (const Words& words : body_) {
+        if (marks_made_ <= kMostMarks) changed = flow(words) || changed;
+      }
+    }
+    if (changed || marks_made_ > kMostMarks)  // gave up: nothing is known to be safe
+      for (auto& [name, v] : variables_) v.used = v.written = true;
+    body_.clear();
+    marks_.clear();
+    marks_made_ = 0;
+  }
+
+  PtxUse result() {
+    PtxUse out;
+    for (auto& [name, v] : variables_) {
+      bool reached = in_memory_.contains(name);
+      if (v.used || reached) out.globals.push_back({{}, name, v.bytes, v.written || reached});
+    }
+    std::sort(out.globals.begin(), out.globals.end(),
+              [](auto& a, auto& b) { return a.name < b.name; });
+    out.device_calls.assign(calls_.begin(), calls_.end());
+    return out;
+  }
+
+  std::unordered_map<std::string, Variable> variables_;
+  std::set<std::string> in_memory_, external_, calls_;
+  std::vector<Words> body_;
+  size_t marks_made_ = 0;
+  std::unordered_map<std::string_view, std::set<std::string_view>> marks_;
+};
+
+}  // namespace
+
+PtxUse read_ptx_use(std::string_view ptx) {
+  return Reader().read(ptx);
+}
+
+}  // namespace cutegen::toolchain

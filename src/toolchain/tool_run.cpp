@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolchain/tool_run.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace cutegen::toolchain {
+namespace {
+
+// A memory file that may grow up to the tool's file size limit.
+Result<UniqueFd> memory_file(const char* name) {
+  UniqueFd fd(::memfd_create(name, MFD_CLOEXEC));
+  if (!fd) return errno_error("creating a memory file");
+  return fd;
+}
+
+Result<void> write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return errno_error("writing a memory file");
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+Result<std::string> read_all(int fd, int64_t most) {
+  struct stat info{};
+  if (::fstat(fd, &info) != 0) return errno_error("reading a memory file");
+  std::string out(static_cast<size_t>(std::clamp<int64_t>(info.st_size, 0, most)), '\0');
+  size_t done = 0;
+  while (done < out.size()) {
+    ssize_t n = ::pread(fd, out.data() + done, out.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno_error("reading a memory file");
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  out.resize(done);
+  return out;
+}
+
+}  // namespace
+
+Result<ToolRun> run_tool(const Context& ctx, const ToolCall& call) {
+  CG_TRY(UniqueFd input, memory_file("input"));
+  CG_TRY(UniqueFd output, memory_file("output"));
+  CG_CHECK(write_all(input.get(), call.input));
+  if (::lseek(input.get(), 0, SEEK_SET) != 0) return errno_error("rewinding a memory file");
+  sandbox::SpawnSpec spec;
+  spec.argv = call.argv;
+  spec.env = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"};
+  spec.cwd = "/";
+  spec.readable = call.readable;
+  spec.fds = {{input.get(), 3}, {output.get(), 4}};
+  if (call.stdout_is_output) spec.fds.emplace_back(output.get(), 1);
+  auto seconds = std::chrono::ceil<std::chrono::seconds>(call.timeout).count();
+  spec.limits.memory_bytes = call.memory_bytes;
+  spec.limits.cpu_seconds = seconds;
+  spec.limits.file_bytes = call.output_bytes;
+  spec.limits.open_files = 32;
+  spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true, .deny_fork = true};
+  CG_TRY(sandbox::Child child, sandbox::spawn(spec));
+  ToolRun out;
+  out.grade = child.grade();
+  auto status = child.wait(ctx.with_timeout(call.timeout));
+  if (!status) {
+    CG_CHECK(ctx.check("reading machine code"));
+    if (status.error().kind != ErrorKind::timeout) return fail(status.error());
+    child.kill();
+    out.timed_out = true;
+  } else {
+    out.exited = status->exited;
+    out.timed_out = !status->exited && status->signal == SIGXCPU;
+    out.died = status->text();
+    out.ok = status->exited && status->code == 0;
+  }
+  out.log = child.error_text();
+  if (out.ok) {
+    CG_TRY(out.output, read_all(output.get(), call.output_bytes));
+  }
+  return out;
+}
+
+}  // namespace cutegen::toolchain

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The readers of the audit: whatever ptxas, nvdisasm or PTX say, they end, and what they found can
+// be written and read again.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "toolchain/binary_text.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace cutegen;
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  BinaryAudit audit;
+  audit.kernels = toolchain::read_ptxas_log(text);
+  for (auto& [name, code] : toolchain::read_sass(text)) {
+    audit.kernels.emplace_back();
+    audit.kernels.back().kernel = name;
+    audit.kernels.back().code = code;
+  }
+  auto use = toolchain::read_ptx_use(text);
+  audit.globals = std::move(use.globals);
+  audit.device_calls = std::move(use.device_calls);
+  (void)summary_of(audit);
+  auto again = parse_json(dump_json(to_json(audit)), "audit");
+  if (!again || !binary_audit_from_json(*again)) std::abort();
+  return 0;
+}
