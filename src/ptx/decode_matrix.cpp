@@ -97,13 +97,13 @@ Result<void> Decoder::matrix_rows(const Statement& s, const Modifiers& m) {
   }
   const MatrixForm* form =
       forms().find_matrix(std::string(m.base()) + (trans ? ".trans" : ".rows"));
-  if (!known || shape != 1 || n == 0 || space != 1 || !form)
+  if (!known || shape != 1 || n == 0 || space > 1 || !form)
     return unsupported(sanitize(s.opcode, 80));
   CG_CHECK(count(s, 2, 2));
   Inst in;
   in.op = store ? Op::store_matrix : Op::load_matrix;
   in.kind = store ? Kind::store_shared : Kind::load_shared;
-  in.space = Space::shared, in.masked = form->run;
+  in.space = space ? Space::shared : Space::generic, in.masked = form->run;
   in.size = in.reg_size = 4, in.vec = uint8_t(n);
   std::copy_n(scratch(), 4, in.v);
   std::vector<int32_t> registers, reads, writes;
