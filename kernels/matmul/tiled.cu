@@ -17,13 +17,14 @@ constexpr int kTileN = {{tile_n}};
 constexpr int kTileK = {{tile_k}};
 constexpr int kThreads = {{threads}};
 constexpr int kStages = {{stages}};
+constexpr int kResident = 512 / kThreads;  // CTAs an SM should hold: 128 registers a thread
 constexpr int kVector = VECTOR_OUT;
 
 using Gemm = {{gemm}};
 
 {{compute}}
 
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads, kResident)
 matmul({{params}},
        {{sizes}}) {
 {{storage}}

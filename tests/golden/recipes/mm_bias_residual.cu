@@ -17,6 +17,7 @@ constexpr int kTileN = 64;
 constexpr int kTileK = 16;
 constexpr int kThreads = 256;
 constexpr int kStages = 1;
+constexpr int kResident = 512 / kThreads;  // CTAs an SM should hold: 128 registers a thread
 constexpr int kVector = VECTOR_OUT;
 
 using Gemm = cutegen::SimtGemm<float, float, kTileM, kTileN, kTileK, kThreads, kStages,
@@ -31,7 +32,7 @@ __device__ __forceinline__ void compute(float product_value, float fc_bias_value
   result_out = add;
 }
 
-extern "C" __global__ void __launch_bounds__(kThreads)
+extern "C" __global__ void __launch_bounds__(kThreads, kResident)
 matmul(float const* __restrict__ x, float const* __restrict__ fc_weight, float const* __restrict__ fc_bias, float const* __restrict__ r, float* __restrict__ out,
        int m_size, int n_size, int k_size, int batches, int64_t a_row, int64_t b_row, int64_t r_m0, int64_t out_m0) {
   __shared__ typename Gemm::Storage storage;
