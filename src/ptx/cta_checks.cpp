@@ -94,10 +94,18 @@ void Cta::note_defined(Warp& w, const Inst& in, uint32_t mask, uint32_t lanes,
 bool Cta::check_shared(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
                        const uint64_t* at) {
   Hazards& h = *hazards_;
-  const uint32_t lanes = distinct_lanes(mask, s, at);
-  if (h.undefined)
+  Hazards::Seen& seen = h.seen(w.index, w.current.pc);
+  const Hazards::Seen key{uint32_t(s.low), uint32_t(s.high), uint32_t(s.bits), uint32_t(at[1])};
+  const bool again = mask == ~0u && seen.lanes && seen.low == key.low && seen.high == key.high &&
+                     seen.bits == key.bits && seen.second == key.second;
+  const uint32_t lanes = again ? seen.lanes : distinct_lanes(mask, s, at);
+  if (!again) seen = key, seen.lanes = mask == ~0u ? lanes : 0;
+  const bool written = again && seen.written;
+  if (h.undefined && !(written && !h.undefined->following())) {
     note_defined(w, in, mask, lanes, s, at, h.undefined->shared(), h.undefined->shared_left(),
                  {.space = Space::shared});
+    seen.written = !h.undefined->following();
+  }
   if (!h.shared) return true;
   const uint32_t bytes = uint32_t(in.size) * in.vec;
   const Touch touch = touch_of(in);

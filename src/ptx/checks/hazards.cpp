@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ptx/checks/hazards.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "ptx/memory.h"
@@ -36,7 +37,9 @@ std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Prog
 
 Hazards::Hazards(const Program& program, const Checks& checks, LaunchHazards& shared_state,
                  int warps, size_t shared_bytes)
-    : launch(shared_state), clocks(warps, launch.facts.partial_order) {
+    : launch(shared_state),
+      clocks(warps, launch.facts.partial_order),
+      seen_(launch.facts.access_pc.size() * size_t(warps) + 1) {
   if (checks.races) {
     global.emplace(launch.facts, clocks, launch.epochs, launch.times, warps);
     if (warps > 1 && shared_bytes > 0) shared.emplace(launch.facts, clocks, warps, shared_bytes);
@@ -47,9 +50,16 @@ Hazards::Hazards(const Program& program, const Checks& checks, LaunchHazards& sh
 
 void Hazards::begin(int64_t cta) {
   clocks.begin();
+  std::fill(seen_.begin(), seen_.end(), Seen{});
   if (shared) shared->begin();
   if (global) global->begin(cta);
   if (undefined) undefined->begin();
+}
+
+Hazards::Seen& Hazards::seen(int warp, int32_t pc) {
+  const int32_t i = launch.facts.access_index[size_t(pc)];
+  if (i >= 0) return seen_[size_t(warp) * launch.facts.access_pc.size() + size_t(i)];
+  return seen_.back() = Seen{};
 }
 
 void Hazards::arrive(int warp, int barrier) {

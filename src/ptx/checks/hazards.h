@@ -41,8 +41,18 @@ struct Hazards {
   // A barrier lets the warps in `waiting` go on.
   void pass(uint32_t waiting, int barrier);
 
+  // What the last execution of an access of shared memory by a warp came to. One with the same key
+  // is taken to touch the same places: words once written stay so.
+  struct Seen {
+    uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
+    uint32_t lanes = 0;                                // 0: nothing seen
+    bool written = false;                              // all it read had been
+  };
+  Seen& seen(int warp, int32_t pc);
+
   LaunchHazards& launch;
   Clocks clocks;
+  std::vector<Seen> seen_;  // by warp and access; one more for accesses without a number
   std::optional<SharedRaces> shared;
   std::optional<GlobalRaces> global;
   std::optional<Undefined> undefined;
