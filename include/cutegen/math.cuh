@@ -73,6 +73,24 @@ CUTEGEN_FN float lerp(float start, float end, float weight) {
   return fabsf(weight) < 0.5f ? start + weight * d : end - d * (1.0f - weight);
 }
 
+// x * log(y), zero where x is zero; NaN in y stays.
+CUTEGEN_FN float xlogy(float x, float y) {
+  return x == 0.0f && !is_nan(y) ? 0.0f : x * logf(y);
+}
+// Losses of one difference d.
+CUTEGEN_FN float smooth_l1(float d, float beta) {
+  float size = fabsf(d);
+  return size < beta ? 0.5f * size * size / beta : size - 0.5f * beta;
+}
+CUTEGEN_FN float huber(float d, float delta) {
+  float size = fabsf(d);
+  return size < delta ? 0.5f * size * size : delta * (size - 0.5f * delta);
+}
+// Binary cross entropy of probability p and target t; logarithms no lower than -100, as PyTorch's.
+CUTEGEN_FN float cross_entropy(float p, float t) {
+  return (t - 1.0f) * clamp_min(log1pf(-p), -100.0f) - t * clamp_min(logf(p), -100.0f);
+}
+
 #undef CUTEGEN_FN
 
 }  // namespace cutegen

@@ -3,7 +3,8 @@
 //
 // Contract: an accumulator starts at the neutral element; add() takes one value, merge() another
 // accumulator, value() ends. Sum keeps the rounding error of every addition, so that long rows lose
-// nothing. combine_warp works in each aligned group of `Width` lanes of a full warp; combine_row in
+// nothing. ArgMax and ArgMin take a value and its place; the first of equal values wins, and a NaN
+// beats all, as in PyTorch. combine_warp works in each aligned group of `Width` lanes of a full warp; combine_row in
 // groups of `Width` threads that are whole warps; combine_column over threads of equal x.
 //
 // Example: Sum s; s.add(x); combine_row<256>(s, shared); float total = s.value();
@@ -51,6 +52,28 @@ struct Min {
   CUTEGEN_FN float value() const { return best; }
 };
 
+// Where the largest value stands.
+struct ArgMax {
+  float best = -infinity();
+  unsigned at = 0xffffffffu;
+  CUTEGEN_FN void add(float x, unsigned i) {
+    bool nan = is_nan(x), had = is_nan(best);
+    bool wins = nan != had ? nan : (nan || x == best) ? i < at : x > best;
+    best = wins ? x : best;
+    at = wins ? i : at;
+  }
+  CUTEGEN_FN void merge(ArgMax const& other) { add(other.best, other.at); }
+  CUTEGEN_FN int64_t value() const { return at; }
+};
+
+// Where the smallest value stands: the largest of the negated ones.
+struct ArgMin {
+  ArgMax negated;
+  CUTEGEN_FN void add(float x, unsigned i) { negated.add(-x, i); }
+  CUTEGEN_FN void merge(ArgMin const& other) { negated.merge(other.negated); }
+  CUTEGEN_FN int64_t value() const { return negated.value(); }
+};
+
 // max(x) and sum(exp(x - max(x))) in one pass: the sum is scaled down whenever the maximum grows.
 struct MaxSumExp {
   Max max;
@@ -83,15 +106,16 @@ struct MaxSumExp {
   }
 };
 
-// The accumulator of the lane `mask` away. Accumulators are structs of floats.
+// The accumulator of the lane `mask` away. Accumulators are structs of 32-bit words.
 template <class Acc>
 CUTEGEN_FN Acc shuffle_xor(Acc const& mine, int mask) {
-  constexpr int kWords = sizeof(Acc) / sizeof(float);
-  Acc theirs;
-  float const* from = reinterpret_cast<float const*>(&mine);
-  float* to = reinterpret_cast<float*>(&theirs);
+  constexpr int kWords = sizeof(Acc) / sizeof(unsigned);
+  unsigned words[kWords];
+  memcpy(words, &mine, sizeof(Acc));
 #pragma unroll
-  for (int w = 0; w < kWords; ++w) to[w] = __shfl_xor_sync(0xffffffffu, from[w], mask);
+  for (int w = 0; w < kWords; ++w) words[w] = __shfl_xor_sync(0xffffffffu, words[w], mask);
+  Acc theirs;
+  memcpy(&theirs, words, sizeof(Acc));
   return theirs;
 }
 

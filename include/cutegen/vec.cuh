@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of V neighbouring elements, converted to and from float.
+// Loads and stores of V neighbouring elements, converted to and from float (or int64_t).
 //
 // Contract: `g` is a rank-1 CuTe tensor of V elements in global memory. Its stride says how it is
 // read: Int<1> one vector access (the address must be a multiple of V elements, 16 bytes at most),
@@ -12,14 +12,21 @@
 
 namespace cutegen {
 
-template <class T>
-CUTE_DEVICE float to_float(T value) {
-  return static_cast<float>(value);
+// One element type as another: whole numbers exactly, all else by way of float.
+template <class To, class From>
+CUTE_DEVICE To convert(From value) {
+  if constexpr (cute::is_same_v<To, bool>) return value != From(0);
+  else if constexpr (cute::is_integral<To>::value && cute::is_integral<From>::value)
+    return static_cast<To>(value);
+  else return static_cast<To>(static_cast<float>(value));
 }
 template <class T>
-CUTE_DEVICE T from_float(float value) {
-  if constexpr (cute::is_same_v<T, bool>) return value != 0.0f;
-  else return static_cast<T>(value);
+CUTE_DEVICE float to_float(T value) {
+  return convert<float>(value);
+}
+template <class T, class R>
+CUTE_DEVICE T from_float(R value) {
+  return convert<T>(value);
 }
 // A float rounded as if it had been stored as T.
 template <class T>
@@ -33,36 +40,36 @@ struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
   T element[V];
 };
 
-template <int V, class Engine, class Layout>
-CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, float (&r)[V]) {
+template <class R, int V, class Engine, class Layout>
+CUTE_DEVICE void load(cute::Tensor<Engine, Layout> const& g, R (&r)[V]) {
   using T = cute::remove_cv_t<typename Engine::value_type>;
   using Step = decltype(cute::stride<0>(Layout{}));
   if constexpr (cute::is_constant<1, Step>::value) {
     auto pack = *reinterpret_cast<Pack<T, V> const*>(&g(0));
     CUTE_UNROLL
-    for (int v = 0; v < V; ++v) r[v] = to_float(pack.element[v]);
+    for (int v = 0; v < V; ++v) r[v] = convert<R>(pack.element[v]);
   } else if constexpr (cute::is_constant<0, Step>::value) {
-    float value = to_float(g(0));
+    R value = convert<R>(T(g(0)));
     CUTE_UNROLL
     for (int v = 0; v < V; ++v) r[v] = value;
   } else {
     CUTE_UNROLL
-    for (int v = 0; v < V; ++v) r[v] = to_float(g(v));
+    for (int v = 0; v < V; ++v) r[v] = convert<R>(T(g(v)));
   }
 }
 
-template <int V, class Engine, class Layout>
-CUTE_DEVICE void store(float const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
+template <class R, int V, class Engine, class Layout>
+CUTE_DEVICE void store(R const (&r)[V], cute::Tensor<Engine, Layout> const& g) {
   using T = typename Engine::value_type;
   using Step = decltype(cute::stride<0>(Layout{}));
   if constexpr (cute::is_constant<1, Step>::value) {
     Pack<T, V> pack;
     CUTE_UNROLL
-    for (int v = 0; v < V; ++v) pack.element[v] = from_float<T>(r[v]);
+    for (int v = 0; v < V; ++v) pack.element[v] = convert<T>(r[v]);
     *reinterpret_cast<Pack<T, V>*>(&g(0)) = pack;
   } else {
     CUTE_UNROLL
-    for (int v = 0; v < V; ++v) g(v) = from_float<T>(r[v]);
+    for (int v = 0; v < V; ++v) g(v) = convert<T>(r[v]);
   }
 }
 

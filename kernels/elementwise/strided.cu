@@ -4,7 +4,7 @@
 // Some operands are broadcast or transposed. Each tensor is seen over the same index space,
 // (element of the vector, (innermost axis in vectors, ..., outermost axis)), with its own strides;
 // a broadcast axis has stride 0. CuTe turns the vector's number into coordinates.
-// VECTOR comes from the plan: 1 where the innermost axis is no multiple of the vector.
+// {{macro}} comes from the plan: 1 where the innermost axis is no multiple of the vector.
 #include <cute/tensor.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/vec.cuh>
@@ -13,14 +13,14 @@ using namespace cute;
 
 using Index = {{index}};
 constexpr int kThreads = {{threads}};
-constexpr int kVector = VECTOR;
+constexpr int kVector = {{macro}};
 constexpr int kItems = {{items}};
 
 // One element, in float32.
 {{compute}}
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-elementwise({{params}},
+{{name}}({{params}},
             {{sizes}}) {
   auto shape = {{shape}};
 {{tensors}}

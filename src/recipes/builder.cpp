@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "recipes/reshape.h"
+
 namespace cutegen::recipes {
 namespace {
 
@@ -22,12 +24,6 @@ const Words kFills{"full",      "ones",       "zeros",        "full_like",
 
 bool contains(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-int64_t product(const Shape& shape) {
-  int64_t n = 1;
-  for (int64_t size : shape) n *= size;  // shapes of a checked graph: no overflow
-  return n;
 }
 
 // Which output of its node a value is.
@@ -97,8 +93,15 @@ bool is_fill(const Node& node) {
   return contains(kFills, base_name(node.op));
 }
 
-Builder::Builder(const Graph& graph, std::vector<Axis> axes) : graph_(graph) {
+Builder::Builder(const Region& region, std::vector<Axis> axes)
+    : region_(region), graph_(region.source.graph) {
   fused_.axes = std::move(axes);
+  fused_.names = region.names;
+}
+
+tl::unexpected<Error> Builder::cut_at(const Node& node, const std::string& why) {
+  if (cut_.empty()) cut_ = node.outputs.front().name;
+  return unsupported_error(why, node.id);
 }
 
 int Builder::make(const std::string& name, const std::string& code, std::vector<int> inputs,
@@ -125,6 +128,7 @@ int Builder::reduce(const std::string& name, ReduceKind kind, int input) {
   inst.kind = InstKind::reduction;
   inst.name = name;
   inst.reduce = kind;
+  inst.integer = kind == ReduceKind::argmax || kind == ReduceKind::argmin;
   inst.depth = fused_.insts[static_cast<size_t>(input)].depth + 1;
   inst.inputs = {input};
   fused_.insts.push_back(std::move(inst));
@@ -139,7 +143,20 @@ int Builder::constant(const std::string& code) {
   return static_cast<int>(fused_.insts.size()) - 1;
 }
 
-Result<int> Builder::value(const std::string& name, const View& view) {
+int Builder::position() {
+  if (auto it = built_.find("position"); it != built_.end()) return it->second;
+  Inst inst;
+  inst.kind = InstKind::position;
+  inst.level = Level::element;
+  inst.name = "position";
+  inst.integer = true;
+  fused_.insts.push_back(std::move(inst));
+  return built_["position"] = static_cast<int>(fused_.insts.size()) - 1;
+}
+
+Result<int> Builder::value(const std::string& name, const View& seen) {
+  View view = seen;
+  if (view.reshaped && *view.reshaped == shape_of(graph_, name)) view.reshaped.reset();
   std::string key = fmt::format("{} {}", name, fmt::join(view.axes, ","));
   if (view.reshaped) key += " as " + to_string(*view.reshaped);
   if (auto it = built_.find(key); it != built_.end()) return it->second;
@@ -148,7 +165,7 @@ Result<int> Builder::value(const std::string& name, const View& view) {
 }
 
 Result<int> Builder::build(const std::string& name, const Node* node, const View& view) {
-  if (!node) return leaf(name, view);
+  if (!node || region_.kept.count(name)) return leaf(name, view);
   if (node->op.find("getitem") != std::string::npos) {
     auto from = reference(argument(*node, 0, ""));
     Json index = argument(*node, 1, "");
@@ -161,7 +178,7 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
   CG_TRY(auto seen, through_view(*node, view));
   if (seen) return *seen;
   CG_TRY(auto reducing, find_reduction(graph_, *node));
-  if (reducing) return reduction(name, *node, *reducing, view);
+  if (reducing) return reduction(*node, *reducing, view);
   CG_TRY(auto p, lower_pointwise(*node));
   if (!p) return unsupported_error("no recipe covers " + node->op, node->id);
   return pointwise(*node, *p, view);
@@ -172,7 +189,11 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
   if (!value) return unsupported_error("the graph has no value " + name);
   if (device_type(value->dtype).empty())
     return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
-  Operand operand{name, value->dtype, value->shape, view.axes, false};
+  Operand operand{name, value->dtype, value->shape, view.axes, false, value->shape, false, {}};
+  if (auto kept = region_.kept.find(name); kept != region_.kept.end()) {
+    operand.kept = true;
+    operand.extents = kept->second;
+  }
   if (view.reshaped && *view.reshaped != value->shape) {
     operand.reshaped = true;
     operand.shape = *view.reshaped;
@@ -182,6 +203,7 @@ Result<int> Builder::leaf(const std::string& name, const View& view) {
   inst.name = name;
   inst.operand = static_cast<int>(fused_.inputs.size());
   inst.boolean = value->dtype == DType::boolean;
+  inst.integer = value->dtype == DType::i64 || value->dtype == DType::i32;
   for (size_t i = 0; i < operand.axes.size(); ++i) {
     int axis = operand.axes[i];
     if (axis >= 0 && fused_.axes[static_cast<size_t>(axis)].reduced) inst.level = Level::element;
@@ -200,8 +222,49 @@ View Builder::broadcast(const Shape& from, const Shape& to, const View& view) co
   return inner;
 }
 
+// Broadcasting seen through a reshape of the result: an operand that lacks some axes lacks the axes
+// that these were made into, if it lacks all that went into them.
+std::optional<View> Builder::broadcast_reshaped(const Shape& from, const Shape& to,
+                                                const View& view) const {
+  Shape padded(to.size() - from.size(), 1);
+  padded.insert(padded.end(), from.begin(), from.end());
+  auto groups = group_axes(to, *view.reshaped);
+  if (!groups) return std::nullopt;
+  View inner = view;
+  for (const AxisGroup& group : *groups) {
+    bool all = true, none = true;
+    for (size_t i : group.from) {
+      all &= padded[i] == to[i];
+      none &= padded[i] == 1;
+    }
+    if (all) continue;
+    if (!none) return std::nullopt;
+    for (size_t j : group.to) {
+      inner.axes[j] = -1;
+      (*inner.reshaped)[j] = 1;
+    }
+  }
+  return inner;
+}
+
+// Whole numbers and truth values take part in arithmetic as floats.
+std::vector<int> Builder::as_numbers(const Node& node, const Pointwise& p,
+                                     std::vector<int> inputs) {
+  bool copies = p.code == "{0}" && is_floating(node.outputs.front().dtype);
+  bool divides = p.code.find('/') != std::string::npos;
+  for (int& input : inputs) {
+    const Inst& i = fused_.insts[static_cast<size_t>(input)];
+    if ((i.integer && !p.boolean) || (i.boolean && (copies || divides)))
+      input = make("number", "float({0})", {input});
+  }
+  return inputs;
+}
+
 Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View& view) {
   const Shape& to = node.outputs.front().shape;
+  DType dtype = node.outputs.front().dtype;
+  if (!is_floating(dtype) && dtype != DType::boolean)
+    return unsupported_error(fmt::format("{} of dtype {}", node.op, to_string(dtype)), node.id);
   std::vector<int> inputs;
   for (const std::string& operand : p.operands) {
     Shape from = shape_of(graph_, operand);
@@ -210,14 +273,15 @@ Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View&
     View inner = view;
     if (!view.reshaped) {
       inner = broadcast(from, to, view);
-    } else if (product(from) == 1) {
-      inner = {std::vector<int>(from.size(), -1), {}};
-    } else if (product(from) != product(to)) {
-      return unsupported_error("a reshape of a broadcast result", node.id);
+    } else {
+      auto seen = broadcast_reshaped(from, to, view);
+      if (!seen) return cut_at(node, "a reshape of a broadcast result");
+      inner = *seen;
     }
     CG_TRY(int input, value(operand, inner));
     inputs.push_back(input);
   }
+  inputs = as_numbers(node, p, std::move(inputs));
   if (p.code == "{0}") return inputs.front();
   return make(node.id, p.code, std::move(inputs), p.boolean);
 }
@@ -251,7 +315,7 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
     return std::optional<int>(inst);
   }
   if (view.reshaped && (base == "expand" || !order.empty()))
-    return unsupported_error("a reshape of a transposed or expanded result", node.id);
+    return cut_at(node, "a reshape of a transposed or expanded result");
   View inner;
   if (base == "expand") {
     inner = broadcast(shape, to, view);
@@ -291,6 +355,7 @@ Result<void> Builder::check_axes(const Node& node, const Reduction& r, const Vie
                              node.id);
   };
   if (view.reshaped) return unsupported_error("a reshape of a reduced value", node.id);
+  if (r.shape.size() != fused_.axes.size()) return clash();
   size_t v = 0;
   for (size_t e = 0; e < fused_.axes.size(); ++e) {
     bool reduced = std::find(r.axes.begin(), r.axes.end(), static_cast<int>(e)) != r.axes.end();
@@ -303,13 +368,24 @@ Result<void> Builder::check_axes(const Node& node, const Reduction& r, const Vie
   return {};
 }
 
-Result<int> Builder::reduction(const std::string& name, const Node& node, const Reduction& r,
-                               const View& view) {
-  CG_CHECK(check_axes(node, r, view));
+Result<int> Builder::reduction(const Node& node, const Reduction& r, const View& view) {
+  DType in = graph_.find(r.input)->dtype, out = node.outputs.front().dtype;
+  bool whole_numbers = !is_floating(in) && in != DType::boolean;
+  bool place = r.base == "argmax" || r.base == "argmin";
+  if (whole_numbers || (!is_floating(out) && !place))
+    return unsupported_error(
+        fmt::format("{} of dtype {}", node.op, to_string(whole_numbers ? in : out)), node.id);
+  if (auto fits = check_axes(node, r, view); !fits) return cut_at(node, fits.error().message);
   View whole;
   for (size_t i = 0; i < fused_.axes.size(); ++i) whole.axes.push_back(static_cast<int>(i));
   CG_TRY(int x, value(r.input, whole));
-  (void)name;
+  if (r.index) {  // the element at a position: the sum of all with others as zero
+    View rows;
+    for (size_t i = 0; i < fused_.axes.size(); ++i)
+      if (!fused_.axes[i].reduced) rows.axes.push_back(static_cast<int>(i));
+    CG_TRY(int index, value(*r.index, rows));
+    x = make("chosen", "({0} == {1} ? {2} : 0.0f)", {position(), index, x});
+  }
   int result = expanded(r, x);
   if (result < 0)
     return unsupported_error(fmt::format("{} of order {}", node.op, r.parameter), node.id);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "recipes/builder.h"
+#include "recipes/extents.h"
 #include "recipes/names.h"
 #include "recipes/pointwise.h"
 
@@ -104,8 +105,9 @@ Result<Contraction> load_factors(const Task& task, const Graph& graph, const Nod
     axes_b.insert(axes_b.end(), {c.k, c.n});
   else
     axes_b = {c.k};
-  Builder builder(graph, axes);
-  builder.fused().names = short_names(task);
+  const Decomposed source{graph, {}};
+  const Region region{source, short_names(task), {}, {}};
+  Builder builder(region, axes);
   CG_TRY(c.a.operand, load_factor(builder, graph, *first, axes_a, batch));
   CG_TRY(c.b.operand, load_factor(builder, graph, *second, axes_b, batch));
   c.loads = std::move(builder.fused());
@@ -333,13 +335,13 @@ Result<Form> find_form(const Task& task) {
   CG_TRY(Lowered lowered, lower_products(graph));
   CG_TRY(const Node* product, find_product(lowered.graph));
   if (!product) {  // masks are for products only
-    CG_TRY(Fused fused, fuse_graph(task, lowered.masks.empty() ? lowered.graph : graph));
-    return Form(std::move(fused));
+    CG_TRY(Stages stages, make_stages(task, lowered.masks.empty() ? lowered.graph : graph));
+    return Form(std::move(stages));
   }
   CG_TRY(Contraction c, find_contraction(task, lowered));
   if (auto vector = vector_factor(task, c); vector && lowered.masks.empty()) {
     CG_TRY(Graph sums, as_reduction(lowered.graph, product->outputs.front().name, *vector));
-    if (auto fused = fuse_graph(task, sums)) return Form(std::move(*fused));
+    if (auto stages = make_stages(task, sums)) return Form(std::move(*stages));
   }
   return Form(std::move(c));
 }

@@ -15,9 +15,9 @@
 #include <variant>
 #include <vector>
 
-#include "recipes/fused.h"
 #include "recipes/nest.h"
 #include "recipes/products.h"
+#include "recipes/stages.h"
 
 namespace cutegen::recipes {
 
@@ -48,9 +48,9 @@ struct Contraction {
 
 [[nodiscard]] Result<Contraction> find_contraction(const Task& task, const Lowered& lowered);
 
-// What a task's graph becomes: one loop nest, or a matrix product and what follows it. A product
-// with a vector is a reduction, one with a diagonal matrix is pointwise.
-using Form = std::variant<Fused, Contraction>;
+// What a task's graph becomes: loop nests, or a matrix product and what follows it. A product with
+// a vector is a reduction, one with a diagonal matrix is pointwise.
+using Form = std::variant<Stages, Contraction>;
 [[nodiscard]] Result<Form> find_form(const Task& task);
 
 }  // namespace cutegen::recipes

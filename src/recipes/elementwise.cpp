@@ -21,16 +21,18 @@ struct Access {
   std::string registers;
   bool single = false;  // one element for all
   int inst = -1;        // leaf, or the output's instruction
+  const char* type = "float";
 };
 
 struct Kernel {
   const Fused& fused;
+  const Label& label;
   Nest nest;
   Code code;
   std::vector<Access> inputs, outputs;
   std::vector<std::pair<std::string, std::string>> strides;  // argument, expression
 
-  explicit Kernel(const Fused& f) : fused(f), nest(make_nest(f)), code(f) {
+  Kernel(const Fused& f, const Label& l) : fused(f), label(l), nest(make_nest(f)), code(f) {
     std::vector<int> results;
     for (const FusedOutput& output : f.outputs) results.push_back(output.inst);
     auto used = code.needed(results, [](const Inst&) { return true; });
@@ -44,7 +46,8 @@ struct Kernel {
   }
 
   Access access(const Operand& operand, int inst) {
-    Access a{&operand, fused.names.at(operand.tensor), "", "", true, inst};
+    const char* type = value_type(fused.insts[static_cast<size_t>(inst)]);
+    Access a{&operand, fused.names.at(operand.tensor), "", "", true, inst, type};
     a.tensor = code.word("g_" + a.name);
     a.registers = code.word("r_" + a.name);
     for (const Loop& loop : nest.kept) a.single &= stride(fused, operand, loop).move == Move::none;
@@ -63,7 +66,8 @@ bool is_flat(const Fused& fused) {
 // The device function for one element: values in, result returned or written by reference.
 std::string compute_function(Kernel& k) {
   std::vector<std::string> params;
-  for (const Access& input : k.inputs) params.push_back("float " + k.code.id(input.inst));
+  for (const Access& input : k.inputs)
+    params.push_back(fmt::format("{} {}", input.type, k.code.id(input.inst)));
   std::vector<int> results;
   for (const Access& output : k.outputs) results.push_back(output.inst);
   bool one = results.size() == 1;
@@ -71,7 +75,7 @@ std::string compute_function(Kernel& k) {
   if (!one)
     for (const Access& output : k.outputs) {
       words.push_back(k.code.word("result_" + output.name));
-      params.push_back("float& " + words.back());
+      params.push_back(fmt::format("{}& {}", output.type, words.back()));
     }
   std::string body;
   for (int inst :
@@ -80,8 +84,8 @@ std::string compute_function(Kernel& k) {
   if (one) body += fmt::format("  return {};\n", k.code.use(results[0]));
   for (size_t i = 0; i < words.size(); ++i)
     body += fmt::format("  {} = {};\n", words[i], k.code.use(results[i]));
-  return fmt::format("__device__ __forceinline__ {} compute({}) {{\n{}}}", one ? "float" : "void",
-                     join(params, ", "), body);
+  return fmt::format("__device__ __forceinline__ {} compute({}) {{\n{}}}",
+                     one ? k.outputs[0].type : "void", join(params, ", "), body);
 }
 
 // `at` writes an access as the kernel reads it there.
@@ -104,13 +108,13 @@ std::string register_name(const Access& a, bool output) {
 std::string tail(const Kernel& k) {
   std::string results, stores;
   for (const Access& output : k.outputs) {
-    results += fmt::format("    float {};\n", output.registers);
+    results += fmt::format("    {} {};\n", output.type, output.registers);
     stores += fmt::format("    {}[rest] = cutegen::from_float<{}>({});\n", output.name,
                           type_of(*output.operand), output.registers);
   }
   std::string text = call(k, [](const Access& a, bool output) {
     if (output || a.single) return a.registers;
-    return fmt::format("cutegen::to_float({}[rest])", a.name);
+    return fmt::format("cutegen::convert<{}>({}[rest])", a.type, a.name);
   });
   return fmt::format(
       "  // The last n % kVector elements.\n"
@@ -124,6 +128,7 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
                                           int depth) {
   std::map<std::string, std::string> t;
   t["title"] = title(task, k.fused);
+  t["name"] = k.label("elementwise");
   t["threads"] = params.at("threads").dump();
   t["items"] = params.at("items").dump();
   std::vector<std::string> declarations;
@@ -132,11 +137,11 @@ std::map<std::string, std::string> common(const Task& task, Kernel& k, const Jso
   std::string registers, loads, results, stores;
   for (const Access& a : k.inputs) {
     if (a.single) continue;
-    registers += fmt::format("float {}[kItems][kVector];\n", a.registers);
+    registers += fmt::format("{} {}[kItems][kVector];\n", a.type, a.registers);
     loads += fmt::format("cutegen::load({}(_, j), {}[i]);\n", a.tensor, a.registers);
   }
   for (const Access& a : k.outputs) {
-    results += fmt::format("float {}[kVector];\n", a.registers);
+    results += fmt::format("{} {}[kVector];\n", a.type, a.registers);
     stores += fmt::format("cutegen::store({}, {}(_, j));\n", a.registers, a.tensor);
   }
   t["registers"] = indent(registers, depth);
@@ -152,7 +157,8 @@ std::string single_values(const Kernel& k) {
   std::string text;
   for (const Access& a : k.inputs)
     if (a.single)
-      text += fmt::format("const float {} = cutegen::to_float({}[0]);\n", a.registers, a.name);
+      text += fmt::format("const {0} {1} = cutegen::convert<{0}>({2}[0]);\n", a.type, a.registers,
+                          a.name);
   return text;
 }
 
@@ -199,6 +205,7 @@ std::string strided_tensor(Kernel& k, const Access& a) {
 std::string strided_source(const Task& task, Kernel& k, const Json& params, bool wide) {
   auto t = common(task, k, params, 2);
   t["index"] = wide ? "int64_t" : "int";
+  t["macro"] = k.label("VECTOR");
   std::string tensors;
   for (const auto* list : {&k.inputs, &k.outputs})
     for (const Access& a : *list)
@@ -215,65 +222,51 @@ std::string strided_source(const Task& task, Kernel& k, const Json& params, bool
   return fill("kernels/elementwise/strided.cu", t);
 }
 
-Json plan_head(const Fused& fused) {
-  Json plan{{"cutegen", 1}, {"dialect", "cute"}, {"arch", {"sm_80+"}}, {"sources", {"kernel.cu"}}};
-  Json bind = bindings(fused.names);
-  if (!bind.empty()) plan["bind"] = bind;
-  return plan;
-}
-
 Json tensor_arguments(const Fused& fused) {
   Json args = Json::array();
   for (const Parameter& p : parameters(fused)) args.push_back({{"tensor", p.name}});
   return args;
 }
 
-Json flat_plan(const Kernel& k, const Json& params) {
-  auto threads = params.at("threads").get<int64_t>(), vector = params.at("vector").get<int64_t>(),
-       items = params.at("items").get<int64_t>(), waves = params.at("waves").get<int64_t>();
-  Json plan = plan_head(k.fused);
-  plan["symbols"] = {{"n", k.nest.kept[0].extent},
-                     {"tiles", fmt::format("max(1,ceil_div(n/{},{}))", vector, threads * items)}};
-  Json args = tensor_arguments(k.fused);
-  args.push_back({{"i64", "n"}});
-  std::string grid = waves == 0 ? "tiles" : fmt::format("min(tiles,gpu.sms*{})", waves);
-  plan["steps"] = Json::array({{{"id", "elementwise"},
-                                {"kernel", "elementwise"},
-                                {"when", "n > 0"},
-                                {"grid", {grid, 1, 1}},
-                                {"block", {threads, 1, 1}},
-                                {"args", args}}});
-  return plan;
+Json launch(const Kernel& k, const std::string& grid, int64_t threads, Json args) {
+  return {{"id", k.label("elementwise")},  {"kernel", k.label("elementwise")},
+          {"when", k.label("n") + " > 0"}, {"grid", {grid, 1, 1}},
+          {"block", {threads, 1, 1}},      {"args", std::move(args)}};
 }
 
-Json strided_plan(const Kernel& k, const Json& params, bool wide) {
+void plan_flat(const Kernel& k, const Json& params, ProgramPart& part) {
+  auto threads = params.at("threads").get<int64_t>(), vector = params.at("vector").get<int64_t>(),
+       items = params.at("items").get<int64_t>(), waves = params.at("waves").get<int64_t>();
+  std::string n = k.label("n"), tiles = k.label("tiles");
+  part.symbols[n] = k.nest.kept[0].extent;
+  part.symbols[tiles] = fmt::format("max(1,ceil_div({}/{},{}))", n, vector, threads * items);
+  Json args = tensor_arguments(k.fused);
+  args.push_back({{"i64", n}});
+  std::string grid = waves == 0 ? tiles : fmt::format("min({},gpu.sms*{})", tiles, waves);
+  part.steps.push_back(launch(k, grid, threads, std::move(args)));
+}
+
+void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& part) {
   auto threads = params.at("threads").get<int64_t>(), vector = params.at("vector").get<int64_t>(),
        items = params.at("items").get<int64_t>();
-  Json plan = plan_head(k.fused);
-  Json symbols = Json::object();
   std::string product;
   Json args = tensor_arguments(k.fused);
   for (size_t i = 0; i < k.nest.kept.size(); ++i) {
-    symbols[fmt::format("n{}", i)] = k.nest.kept[i].extent;
-    product += fmt::format("{}n{}", i ? "*" : "", i);
-    args.push_back({{"i64", fmt::format("n{}", i)}});
+    std::string size = k.label(fmt::format("n{}", i));
+    part.symbols[size] = k.nest.kept[i].extent;
+    product += (i ? "*" : "") + size;
+    args.push_back({{"i64", size}});
   }
-  std::string last = fmt::format("n{}", k.nest.kept.size() - 1);
-  symbols["n"] = product;
-  symbols["vector"] =
+  std::string last = k.label(fmt::format("n{}", k.nest.kept.size() - 1)), n = k.label("n");
+  std::string width = k.label("vector");
+  part.symbols[n] = product;
+  part.symbols[width] =
       vector == 1 ? Json("1") : Json(fmt::format("{} % {} == 0 ? {} : 1", last, vector, vector));
   for (const auto& [name, expression] : k.strides) args.push_back({{"i64", expression}});
-  plan["symbols"] = symbols;
-  plan["defines"] = {{"VECTOR", "vector"}};
-  if (!wide) plan["requires"] = {"n <= 2000000000"};
-  plan["steps"] =
-      Json::array({{{"id", "elementwise"},
-                    {"kernel", "elementwise"},
-                    {"when", "n > 0"},
-                    {"grid", {fmt::format("ceil_div(n/vector,{})", threads * items), 1, 1}},
-                    {"block", {threads, 1, 1}},
-                    {"args", args}}});
-  return plan;
+  part.defines[k.label("VECTOR")] = width;
+  if (!wide) part.requirements.push_back(n + " <= 2000000000");
+  std::string grid = fmt::format("ceil_div({}/{},{})", n, width, threads * items);
+  part.steps.push_back(launch(k, grid, threads, std::move(args)));
 }
 
 }  // namespace
@@ -297,21 +290,20 @@ Json elementwise_safe(const Fused& fused) {
   return params;
 }
 
-Result<KernelProgram> elementwise_program(const Task& task, const Fused& fused,
-                                          const Json& params) {
-  Kernel kernel(fused);
-  KernelProgram program;
-  Json plan;
+ProgramPart elementwise_part(const Task& task, const Fused& fused, const Json& params,
+                             const Label& label) {
+  Kernel kernel(fused, label);
+  ProgramPart part;
+  part.file = label("kernel") + ".cu";
   if (is_flat(fused)) {
-    program.sources["kernel.cu"] = flat_source(task, kernel, params);
-    plan = flat_plan(kernel, params);
+    part.source = flat_source(task, kernel, params);
+    plan_flat(kernel, params, part);
   } else {
     bool wide = kernel.nest.rows() > 2'000'000'000;
-    program.sources["kernel.cu"] = strided_source(task, kernel, params, wide);
-    plan = strided_plan(kernel, params, wide);
+    part.source = strided_source(task, kernel, params, wide);
+    plan_strided(kernel, params, wide, part);
   }
-  CG_TRY(program.plan, plan_from_json(plan));
-  return program;
+  return part;
 }
 
 }  // namespace cutegen::recipes

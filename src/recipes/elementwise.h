@@ -5,18 +5,17 @@
 // or is one element; strided (broadcasts, transpositions) otherwise. Parameters: threads, vector,
 // items, and for flat kernels waves (0: a CTA a tile; else CTAs per SM of a grid-stride loop).
 //
-// Example: elementwise_program(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}})
+// Example: elementwise_part(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}}, label)
 #pragma once
 
-#include "core/program.h"
-#include "recipes/fused.h"
+#include "recipes/program_part.h"
 #include "recipes/recipes.h"
 
 namespace cutegen::recipes {
 
 [[nodiscard]] std::vector<RecipeParameter> elementwise_parameters(const Fused& fused);
 [[nodiscard]] Json elementwise_safe(const Fused& fused);
-[[nodiscard]] Result<KernelProgram> elementwise_program(const Task& task, const Fused& fused,
-                                                        const Json& params);
+[[nodiscard]] ProgramPart elementwise_part(const Task& task, const Fused& fused, const Json& params,
+                                           const Label& label);
 
 }  // namespace cutegen::recipes

@@ -79,7 +79,7 @@ std::string Code::expression(int inst) const {
 
 std::string Code::statement(int inst) const {
   const Inst& i = fused_.insts[static_cast<size_t>(inst)];
-  return fmt::format("const {} {} = {};\n", i.boolean ? "bool" : "float", id(inst),
+  return fmt::format("const {} {} = {};\n", i.boolean ? "bool" : value_type(i), id(inst),
                      expression(inst));
 }
 
@@ -95,6 +95,16 @@ std::vector<int> Code::needed(const std::vector<int>& targets,
     work.insert(work.end(), i.inputs.begin(), i.inputs.end());
   }
   return {found.begin(), found.end()};
+}
+
+const char* value_type(const Inst& inst) {
+  return inst.integer ? "int64_t" : "float";
+}
+
+bool varies(const Fused& fused, const Operand& operand) {
+  return std::any_of(operand.axes.begin(), operand.axes.end(), [&](int axis) {
+    return axis >= 0 && fused.axes[static_cast<size_t>(axis)].reduced;
+  });
 }
 
 std::string type_of(const Operand& operand) {

@@ -58,6 +58,10 @@ struct Parameter {
   std::string tensor, name, declaration;
 };
 [[nodiscard]] std::vector<Parameter> parameters(const Fused& fused);
+// "int64_t" or "float": what a value is while it is worked on.
+[[nodiscard]] const char* value_type(const Inst& inst);
+// Whether an operand has an axis that is reduced.
+[[nodiscard]] bool varies(const Fused& fused, const Operand& operand);
 // "half_t", for reading and writing an operand.
 [[nodiscard]] std::string type_of(const Operand& operand);
 // What the program computes, in one line: "out = relu(x)".

@@ -6,12 +6,30 @@
 
 namespace cutegen::recipes {
 
+int Builder::norm(double order, int x) {
+  if (order == 0)
+    return reduce("norm", ReduceKind::sum, make("counted", "float({0} != 0.0f)", {x}));
+  if (order == 2)
+    return make("norm", "sqrtf({0})",
+                {reduce("squares", ReduceKind::sum, make("square", "cutegen::square({0})", {x}))});
+  int size = make("size", "fabsf({0})", {x});
+  if (order == 1) return reduce("norm", ReduceKind::sum, size);
+  if (std::isinf(order)) return reduce("norm", order > 0 ? ReduceKind::max : ReduceKind::min, size);
+  if (!(order > 0)) return -1;
+  int power = make("power", "powf({0}, " + literal(order) + ")", {size});
+  return make("norm", "powf({0}, " + literal(1 / order) + ")",
+              {reduce("powers", ReduceKind::sum, power)});
+}
+
 // The instruction for reduction `r` of `x`; -1 if this use is not covered.
 int Builder::expanded(const Reduction& r, int x) {
   const std::string& op = r.base;
   auto sum = [&](const char* name, int v) { return reduce(name, ReduceKind::sum, v); };
   auto mean = [&](int v) { return make("mean", "{0} / {1}", {sum("total", v), count()}); };
   if (op == "sum") return sum("sum", x);
+  if (op == "pick") return sum("picked", x);
+  if (op == "argmax") return reduce("place", ReduceKind::argmax, x);
+  if (op == "argmin") return reduce("place", ReduceKind::argmin, x);
   if (op == "mean") return mean(x);
   if (op == "amax" || op == "max") return reduce("highest", ReduceKind::max, x);
   if (op == "amin" || op == "min") return reduce("lowest", ReduceKind::min, x);
@@ -32,16 +50,7 @@ int Builder::expanded(const Reduction& r, int x) {
         sum("total", make("weight", "expf({0})", {make("shifted", "{0} - {1}", {x, shift})}));
     return make("logsumexp", "{0} + {1}", {make("log_total", "logf({0})", {total}), shift});
   }
-  if (op == "norm" || op == "linalg_vector_norm") {
-    int size = make("size", "fabsf({0})", {x});
-    if (r.parameter == 1) return sum("norm", size);
-    if (r.parameter == 2)
-      return make("norm", "sqrtf({0})",
-                  {sum("squares", make("square", "cutegen::square({0})", {x}))});
-    if (std::isinf(r.parameter))
-      return reduce("norm", r.parameter > 0 ? ReduceKind::max : ReduceKind::min, size);
-    return -1;
-  }
+  if (op == "norm" || op == "linalg_vector_norm") return norm(r.parameter, x);
   if (op == "_fused_rms_norm" || op == "rms_norm") {
     int squares = mean(make("square", "cutegen::square({0})", {x}));
     int scale = make("scale", "cutegen::rsqrt({0} + " + literal(r.parameter) + ")", {squares});

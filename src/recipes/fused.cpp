@@ -8,15 +8,17 @@
 #include <set>
 
 #include "recipes/builder.h"
+#include "recipes/cuts.h"
+#include "recipes/extents.h"
 #include "recipes/names.h"
 #include "recipes/pointwise.h"
 #include "recipes/reductions.h"
+#include "recipes/reshape.h"
 
 namespace cutegen::recipes {
 namespace {
 
 constexpr size_t kMaxNodes = 4096;
-constexpr int64_t kMaxRow = int64_t{1} << 24;  // elements that one CTA reduces
 
 void rename(Json& json, const std::map<std::string, std::string>& names) {
   if (auto ref = reference(json)) {
@@ -47,33 +49,22 @@ Result<Graph> without_in_place(Graph graph) {
   return graph;
 }
 
-}  // namespace
-
-std::vector<const Node*> reachable(const Graph& graph) {
+// Nodes that `work` depends on, up to kept values.
+std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> work,
+                                     const Kept& kept) {
   std::set<const Node*> seen;
-  std::vector<std::string> work = graph.outputs;
   while (!work.empty()) {
-    const Node* node = graph.producer(work.back());
+    std::string name = work.back();
     work.pop_back();
+    const Node* node = kept.count(name) ? nullptr : graph.producer(name);
     if (!node || !seen.insert(node).second) continue;
-    std::vector<const Json*> args;
-    for (const Json& arg : node->args) args.push_back(&arg);
-    for (const auto& [key, arg] : node->kwargs.items()) args.push_back(&arg);
-    while (!args.empty()) {
-      const Json* arg = args.back();
-      args.pop_back();
-      if (auto ref = reference(*arg)) work.push_back(*ref);
-      if (arg->is_array())
-        for (const Json& item : *arg) args.push_back(&item);
-    }
+    for (const std::string& input : inputs_of(*node)) work.push_back(input);
   }
   std::vector<const Node*> nodes;
   for (const Node& node : graph.nodes)
     if (seen.count(&node)) nodes.push_back(&node);
   return nodes;
 }
-
-namespace {
 
 // The first operator that no recipe has a rule for.
 Result<void> check_operators(const Graph& graph, const std::vector<const Node*>& nodes) {
@@ -87,31 +78,37 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
   return {};
 }
 
-// The loop nest: axes of the reductions' common input, or of the outputs.
-Result<std::vector<Axis>> find_axes(const Graph& graph, const std::vector<const Node*>& nodes) {
-  std::optional<Reduction> first;
+// The loop nest: axes of the reductions' common input, or of the outputs. Where reductions differ,
+// `cut` gets the value to keep.
+Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<const Node*>& nodes,
+                                    std::string& cut) {
+  const Graph& graph = region.source.graph;
+  std::vector<Reducing> found;
   for (const Node* node : nodes) {
     CG_TRY(auto r, find_reduction(graph, *node));
-    if (!r) continue;
-    if (!first) first = r;
-    if (r->shape != first->shape || r->axes != first->axes)
-      return unsupported_error(
-          fmt::format("{}: reduces other axes or another shape than {}", node->op, first->base),
-          node->id);
+    if (r) found.push_back({node, std::move(*r)});
   }
   std::vector<Axis> axes;
-  const Value* output = graph.find(graph.outputs.front());
-  if (!output) return unsupported_error("an output that no node makes");
-  for (int64_t size : first ? first->shape : output->shape) axes.push_back({size, false, ""});
-  int64_t row = 1;
-  if (first)
-    for (int axis : first->axes) {
-      axes[static_cast<size_t>(axis)].reduced = true;
-      row *= std::max<int64_t>(1, first->shape[static_cast<size_t>(axis)]);
-    }
-  if (row > kMaxRow)
-    return unsupported_error(
-        fmt::format("{} over {} elements: no recipe splits a row over CTAs", first->base, row));
+  if (found.empty()) {
+    const Value* output = graph.find(region.outputs.front().value);
+    if (!output) return unsupported_error("an output that no node makes");
+    for (int64_t size : output->shape) axes.push_back({size, false, ""});
+    return axes;
+  }
+  const Reduction& last = found.back().r;
+  for (const Reducing& other : found) {
+    if (alike(other.r, last)) continue;
+    cut = find_cut(region, found);
+    return unsupported_error(fmt::format("{}: reduces other axes or another shape than {}",
+                                         other.node->op, found.back().node->op),
+                             other.node->id);
+  }
+  for (int64_t size : last.shape) axes.push_back({size, false, ""});
+  for (int axis : last.axes) axes[static_cast<size_t>(axis)].reduced = true;
+  for (const Reducing& reducing : found)
+    if (auto known = region.source.extents.find(reducing.r.input);
+        known != region.source.extents.end())
+      for (const auto& [axis, extent] : known->second) axes[axis].extent = extent;
   return axes;
 }
 
@@ -122,12 +119,30 @@ Shape without_ones(const Shape& shape) {
   return rest;
 }
 
+struct Place {
+  std::vector<int> axes;
+  std::optional<Shape> reshaped;
+};
+
+// The axes of `shape` among `ids` with `sizes`, up to axes of size 1; nothing if they differ.
+std::optional<std::vector<int>> up_to_ones(const Shape& shape, const Shape& sizes,
+                                           const std::vector<int>& ids) {
+  if (without_ones(shape) != without_ones(sizes)) return std::nullopt;
+  std::vector<int> map(shape.size(), -1);
+  size_t next = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    while (sizes[next] == 1) ++next;
+    map[i] = ids[next++];
+  }
+  return map;
+}
+
 // Where an output's axes lie in the nest, by its shape: everything, reduced axes kept as 1, reduced
-// axes dropped, or either of these up to axes of size 1.
-Result<std::vector<int>> place_output(const Shape& shape, const std::vector<Axis>& axes) {
-  Shape all, kept;
+// axes dropped, either of these up to axes of size 1, or a reshape of them.
+Result<Place> place_output(const Shape& shape, const std::vector<Axis>& axes) {
+  Shape all, kept, keepdim;
   std::vector<int> all_axes, kept_axes, keepdim_axes;
-  Shape keepdim;
   for (size_t i = 0; i < axes.size(); ++i) {
     all.push_back(axes[i].size);
     all_axes.push_back(static_cast<int>(i));
@@ -137,66 +152,18 @@ Result<std::vector<int>> place_output(const Shape& shape, const std::vector<Axis
     kept.push_back(axes[i].size);
     kept_axes.push_back(static_cast<int>(i));
   }
-  if (shape == all) return all_axes;
-  if (shape == keepdim) return keepdim_axes;
-  if (shape == kept) return kept_axes;
-  for (bool whole : {true, false}) {
-    const Shape& sizes = whole ? all : kept;
-    const std::vector<int>& ids = whole ? all_axes : kept_axes;
-    if (without_ones(shape) != without_ones(sizes)) continue;
-    std::vector<int> map(shape.size(), -1);
-    size_t next = 0;
-    for (size_t i = 0; i < shape.size(); ++i) {
-      if (shape[i] == 1) continue;
-      while (sizes[next] == 1) ++next;
-      map[i] = ids[next++];
-    }
-    return map;
-  }
+  if (shape == all) return Place{all_axes, {}};
+  if (shape == keepdim) return Place{keepdim_axes, {}};
+  if (shape == kept) return Place{kept_axes, {}};
+  if (auto map = up_to_ones(shape, all, all_axes)) return Place{*map, {}};
+  if (auto map = up_to_ones(shape, kept, kept_axes)) return Place{*map, {}};
+  if (group_axes(shape, all)) return Place{all_axes, all};
+  if (group_axes(shape, kept)) return Place{kept_axes, kept};
   return unsupported_error(fmt::format("an output of shape {} does not follow the axes of {}",
                                        to_string(shape), to_string(all)));
 }
 
 }  // namespace
-
-// The expression for the size of every axis, from a tensor of the task that has it.
-Result<void> find_extents(Fused& fused) {
-  std::vector<const Operand*> operands;
-  for (const Operand& operand : fused.inputs)
-    if (fused.names.count(operand.tensor)) operands.push_back(&operand);
-  for (const FusedOutput& output : fused.outputs) operands.push_back(&output.operand);
-  for (const Operand* operand : operands) {
-    if (operand->reshaped) continue;
-    for (size_t i = 0; i < operand->axes.size(); ++i) {
-      if (operand->axes[i] < 0) continue;
-      Axis& axis = fused.axes[static_cast<size_t>(operand->axes[i])];
-      if (axis.extent.empty() && axis.size == operand->shape[i])
-        axis.extent = fmt::format("dim({},{})", fused.names.at(operand->tensor), i);
-    }
-  }
-  // One axis may be left to a reshaped operand: its size is the rest of that tensor's elements.
-  for (const Operand* operand : operands) {
-    if (!operand->reshaped) continue;
-    std::string known;
-    std::vector<Axis*> missing;
-    for (int id : operand->axes) {
-      if (id < 0) continue;
-      Axis& axis = fused.axes[static_cast<size_t>(id)];
-      if (axis.extent.empty())
-        missing.push_back(&axis);
-      else
-        known += (known.empty() ? "" : "*") + axis.extent;
-    }
-    if (missing.size() != 1) continue;
-    const std::string& tensor = fused.names.at(operand->tensor);
-    missing[0]->extent = known.empty() ? fmt::format("size({})", tensor)
-                                       : fmt::format("size({})/max(1,{})", tensor, known);
-  }
-  for (size_t i = 0; i < fused.axes.size(); ++i)
-    if (fused.axes[i].extent.empty())
-      return unsupported_error(fmt::format("the size of axis {} is not a tensor's", i));
-  return {};
-}
 
 bool Fused::reduces() const {
   return std::any_of(insts.begin(), insts.end(),
@@ -209,6 +176,54 @@ int Fused::max_depth() const {
   return depth;
 }
 
+Attempt fuse(const Region& region) {
+  const Graph& graph = region.source.graph;
+  std::string cut;
+  auto run = [&]() -> Result<Fused> {
+    std::vector<std::string> wanted;
+    for (const Region::Output& output : region.outputs) wanted.push_back(output.value);
+    auto nodes = nodes_above(graph, std::move(wanted), region.kept);
+    CG_CHECK(check_operators(graph, nodes));
+    CG_TRY(std::vector<Axis> axes, find_axes(region, nodes, cut));
+    Builder builder(region, std::move(axes));
+    Fused& fused = builder.fused();
+    for (const Region::Output& output : region.outputs) {
+      const Value* value = graph.find(output.value);
+      if (!value) return unsupported_error("an output that no node makes");
+      if (device_type(output.dtype).empty())
+        return unsupported_error(
+            fmt::format("output {} of dtype {}", output.tensor, to_string(output.dtype)));
+      CG_TRY(Place place, place_output(value->shape, fused.axes));
+      auto inst = builder.value(value->name, {place.axes, place.reshaped});
+      if (!inst) {
+        cut = builder.cut();
+        return fail(inst.error());
+      }
+      Operand operand{output.tensor,
+                      output.dtype,
+                      place.reshaped.value_or(value->shape),
+                      place.axes,
+                      place.reshaped.has_value(),
+                      value->shape,
+                      output.kept,
+                      {}};
+      fused.outputs.push_back({std::move(operand), *inst});
+    }
+    CG_CHECK(find_extents(fused));
+    for (FusedOutput& output : fused.outputs) {
+      if (!output.operand.kept) continue;
+      CG_TRY(output.operand.extents, extents_of(fused, output));
+    }
+    return std::move(fused);
+  };
+  Result<Fused> fused = run();
+  return {std::move(fused), cut};
+}
+
+std::vector<const Node*> reachable(const Graph& graph) {
+  return nodes_above(graph, graph.outputs, {});
+}
+
 Result<Graph> prepare(const Task& task) {
   for (const TensorInfo& tensor : task.tensors)
     if (tensor.mutated)
@@ -217,29 +232,26 @@ Result<Graph> prepare(const Task& task) {
   if (task.graph.outputs.empty() || results.size() != task.graph.outputs.size())
     return unsupported_error("the graph's outputs are not the task's");
   if (task.graph.nodes.size() > kMaxNodes) return unsupported_error("more than 4096 operators");
-  return without_in_place(task.graph);
+  CG_TRY(Graph graph, without_in_place(task.graph));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Value* value = graph.find(graph.outputs[i]);
+    if (!value || value->shape != results[i]->shape)
+      return unsupported_error("the graph's outputs are not the task's");
+  }
+  return graph;
+}
+
+std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
+  std::vector<Region::Output> list;
+  auto results = task.with_role(TensorRole::output);
+  for (size_t i = 0; i < results.size(); ++i)
+    list.push_back({results[i]->name, graph.outputs[i], results[i]->dtype});
+  return list;
 }
 
 Result<Fused> fuse_graph(const Task& task, const Graph& graph) {
-  auto results = task.with_role(TensorRole::output);
-  auto nodes = reachable(graph);
-  CG_CHECK(check_operators(graph, nodes));
-  CG_TRY(std::vector<Axis> axes, find_axes(graph, nodes));
-  Builder builder(graph, std::move(axes));
-  builder.fused().names = short_names(task);
-  for (size_t i = 0; i < results.size(); ++i) {
-    const Value* value = graph.find(graph.outputs[i]);
-    if (!value) return unsupported_error("an output that no node makes");
-    if (value->shape != results[i]->shape || device_type(results[i]->dtype).empty())
-      return unsupported_error(
-          fmt::format("output {} of dtype {}", results[i]->name, to_string(results[i]->dtype)));
-    CG_TRY(auto map, place_output(value->shape, builder.fused().axes));
-    CG_TRY(int inst, builder.value(value->name, {map, {}}));
-    builder.fused().outputs.push_back(
-        {{results[i]->name, results[i]->dtype, results[i]->shape, map, false}, inst});
-  }
-  CG_CHECK(find_extents(builder.fused()));
-  return std::move(builder.fused());
+  CG_TRY(Decomposed source, decompose(graph, task));
+  return fuse(Region{source, short_names(task), {}, outputs_of(task, graph)}).fused;
 }
 
 Result<Fused> fuse(const Task& task) {

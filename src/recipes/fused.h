@@ -4,7 +4,9 @@
 // Contract: fuse() resolves views into broadcast and strided operands, expands composite operators
 // (softmax, mean, norms) into primitive ones, and says which operator it cannot express. Axes are
 // those of the reductions' input, or of the outputs when nothing is reduced. Instructions are in
-// evaluation order; `row` ones have one value for all positions of the reduced axes.
+// evaluation order; `row` ones have one value for all positions of the reduced axes. A Region is
+// the part of a graph that becomes one Fused; where it does not fit into one loop nest, `cut` names
+// the value that an earlier Fused should keep (stages.h does so).
 //
 // Example: softmax(x, 1) -> axes {4096, 1024 reduced}, x, max(x), expf(x - max), sum, exp / sum
 #pragma once
@@ -13,13 +15,13 @@
 #include <string>
 #include <vector>
 
-#include "core/task.h"
+#include "recipes/decompose.h"
 
 namespace cutegen::recipes {
 
 enum class Level { row, element };
-enum class InstKind { leaf, constant, pointwise, reduction };
-enum class ReduceKind { sum, product, max, min };
+enum class InstKind { leaf, constant, position, pointwise, reduction };
+enum class ReduceKind { sum, product, max, min, argmax, argmin };
 
 struct Inst {
   InstKind kind = InstKind::leaf;
@@ -29,8 +31,8 @@ struct Inst {
   std::string code;         // pointwise: "{0} + {1}"; constant: its text
   std::vector<int> inputs;  // instructions
   ReduceKind reduce = ReduceKind::sum;
-  bool boolean = false;
-  int operand = -1;  // leaf: index into Fused::inputs
+  bool boolean = false, integer = false;  // else a float
+  int operand = -1;                       // leaf: index into Fused::inputs
 };
 
 // A tensor and where its axes lie in the loop nest.
@@ -40,6 +42,9 @@ struct Operand {
   Shape shape;            // official; after a reshape, the reshaped one
   std::vector<int> axes;  // axis of the nest for each of its axes, -1: broadcast
   bool reshaped = false;  // `shape` is a view of the whole contiguous tensor
+  Shape original;         // the tensor's own shape
+  bool kept = false;      // a value in scratch: `extents` has its sizes, not dim()
+  std::vector<std::string> extents;
 };
 
 struct Axis {
@@ -63,14 +68,34 @@ struct Fused {
   [[nodiscard]] int max_depth() const;
 };
 
+// Values that earlier stages keep in scratch, with the sizes of their axes as plan expressions.
+using Kept = std::map<std::string, std::vector<std::string>>;
+
+struct Region {
+  struct Output {
+    std::string tensor, value;
+    DType dtype = DType::f32;
+    bool kept = false;  // the tensor is scratch, named as the value
+  };
+  const Decomposed& source;
+  std::map<std::string, std::string> names;  // of the task's tensors and of kept values
+  Kept kept;
+  std::vector<Output> outputs;
+};
+struct Attempt {
+  Result<Fused> fused;
+  std::string cut;  // with an error: keeping this value may help; empty: nothing does
+};
+
+[[nodiscard]] Attempt fuse(const Region& region);
+// The whole task as one Fused, or why it is none.
 [[nodiscard]] Result<Fused> fuse(const Task& task);
 // The same in steps: the task's graph without in-place operators, and that graph fused.
 // Placeholders that are no tensors of the task become leaves without a name in `names`.
 [[nodiscard]] Result<Graph> prepare(const Task& task);
 [[nodiscard]] Result<Fused> fuse_graph(const Task& task, const Graph& graph);
+[[nodiscard]] std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
 // Nodes that the outputs depend on.
 [[nodiscard]] std::vector<const Node*> reachable(const Graph& graph);
-// Fills in the extents of the axes from tensors that have them.
-[[nodiscard]] Result<void> find_extents(Fused& fused);
 
 }  // namespace cutegen::recipes

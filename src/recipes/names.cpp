@@ -36,7 +36,8 @@ const std::set<std::string>& reserved() {
       "get",      "matmul",   "combine",    "finish",   "product",   "inside",      "batch",
       "batches",  "m",        "m_size",     "n_size",   "k_size",    "tile",        "tiles_m",
       "tiles_n",  "tiles_k",  "share",      "last",     "storage",   "shared",      "gemm",
-      "Gemm",     "partial",  "s",          "elements", "vector_a",  "vector_b",    "vector_out"};
+      "Gemm",     "partial",  "s",          "elements", "vector_a",  "vector_b",    "vector_out",
+      "position", "chunk",    "Sum",        "p"};
   return words;
 }
 

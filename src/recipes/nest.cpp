@@ -88,7 +88,7 @@ Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
     product += (product.empty() ? "(" : "*(") + extent + ")";
   }
   if (last) return {Move::next, ""};
-  if (operand.reshaped) return {Move::stride, product};
+  if (operand.reshaped || operand.kept) return {Move::stride, product};
   return {Move::stride, fmt::format("stride({},{})", fused.names.at(operand.tensor), p)};
 }
 

@@ -8,36 +8,28 @@
 namespace cutegen::recipes {
 namespace {
 
-const char* accumulator_type(ReduceKind kind) {
+struct Accumulator {
+  const char* type;
+  const char* verb;
+  int words;  // floats
+};
+
+Accumulator accumulator(ReduceKind kind) {
   switch (kind) {
     case ReduceKind::sum:
-      return "Sum";
+      return {"Sum", "the sum of", 2};
     case ReduceKind::product:
-      return "Product";
+      return {"Product", "the product of", 1};
     case ReduceKind::max:
-      return "Max";
+      return {"Max", "the maximum of", 1};
     case ReduceKind::min:
-      return "Min";
+      return {"Min", "the minimum of", 1};
+    case ReduceKind::argmax:
+      return {"ArgMax", "the place of the maximum of", 2};
+    case ReduceKind::argmin:
+      return {"ArgMin", "the place of the minimum of", 2};
   }
-  return "";
-}
-
-const char* verb(ReduceKind kind) {
-  switch (kind) {
-    case ReduceKind::sum:
-      return "the sum of";
-    case ReduceKind::product:
-      return "the product of";
-    case ReduceKind::max:
-      return "the maximum of";
-    case ReduceKind::min:
-      return "the minimum of";
-  }
-  return "";
-}
-
-bool contains(const std::vector<int>& list, int value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
+  return {"", "", 1};
 }
 
 // exp(x - m) written as one or two instructions: x and m.
@@ -78,21 +70,59 @@ Passes::Passes(const Fused& fused, Code& code, PassOptions options)
     inputs_.push_back(code_.word("g_" + fused.names.at(operand.tensor)));
   for (const FusedOutput& output : fused.outputs)
     outputs_.push_back(code_.word("g_" + fused.names.at(output.operand.tensor)));
+  for (const FusedOutput& output : fused.outputs)
+    registers_.push_back(code_.word("r_" + fused.names.at(output.operand.tensor)));
+  for (int inst : used_)
+    if (at(inst).kind == InstKind::reduction) {
+      accumulators_[inst] = code_.word(code_.id(inst) + "_part");
+      kept_[inst] = code_.word(code_.id(inst) + "_parts");
+    }
 }
 
-std::vector<int> Passes::operands(Level level) const {
+std::vector<int> Passes::leaves(Level level) const {
   std::vector<int> list;
   for (int inst : used_)
-    if (at(inst).kind == InstKind::leaf && at(inst).level == level)
-      list.push_back(at(inst).operand);
+    if (at(inst).kind == InstKind::leaf && at(inst).level == level) list.push_back(inst);
   return list;
 }
 
+int Passes::words(int inst) const {
+  return is_pair(inst) ? 3 : accumulator(at(inst).reduce).words;
+}
+
 int Passes::words() const {
-  if (pair_) return 3;
+  int most = 1;
+  for (int d = 1; d <= depth(); ++d)
+    for (int inst : reductions(d)) most = std::max(most, words(inst));
+  return most;
+}
+
+std::string Passes::type(int inst) const {
+  return is_pair(inst) ? "MaxSumExp" : accumulator(at(inst).reduce).type;
+}
+
+// Reductions that are accumulated in pass `depth`; the sum of a pair goes with its maximum.
+std::vector<int> Passes::reductions(int depth) const {
+  std::vector<int> list;
   for (int inst : used_)
-    if (at(inst).kind == InstKind::reduction && at(inst).reduce == ReduceKind::sum) return 2;
-  return 1;
+    if (at(inst).kind == InstKind::reduction && depth_of(inst) == depth &&
+        !(pair_ && inst == pair_->sum))
+      list.push_back(inst);
+  return list;
+}
+
+int Passes::depth() const {
+  int most = 0;
+  for (int inst : used_)
+    if (at(inst).kind == InstKind::reduction) most = std::max(most, depth_of(inst));
+  return most;
+}
+
+std::vector<Parts> Passes::parts() const {
+  std::vector<Parts> list;
+  for (int d = 1; d <= depth(); ++d)
+    for (int inst : reductions(d)) list.push_back({kept_.at(inst), type(inst), words(inst), d});
+  return list;
 }
 
 // With a pair, the sum is known after the pass that finds the maximum, and so is what follows it.
@@ -116,6 +146,7 @@ int Passes::depth_of(int inst) const {
   return depth;
 }
 
+// Every step of this thread along the reduced axis.
 std::string Passes::loop(const std::string& body) const {
   const char* start = options_.column ? "team" : "lane";
   const char* step = options_.column ? "kRows" : "kWidth";
@@ -123,24 +154,33 @@ std::string Passes::loop(const std::string& body) const {
     return fmt::format(
         "CUTE_UNROLL\n"
         "for (int i = 0; i < kItems; ++i) {{\n"
-        "  const int64_t j = {} + i * {};\n"
+        "  const Index j = {} + i * {};\n"
         "  if (j < steps) {{\n"
         "    const Elements& e = cache[i];\n{}\n  }}\n}}\n",
         start, step, indent(body, 4));
   return fmt::format(
       "#pragma unroll kUnroll\n"
-      "for (int64_t j = {}; j < steps; j += {}) {{\n"
+      "for (Index j = {}{}; j < {}; j += {}) {{\n"
       "  const Elements e = read(j);\n{}\n}}\n",
-      start, step, indent(body, 2));
+      options_.split ? "first + " : "", start, options_.split ? "last" : "steps", step,
+      indent(body, 2));
+}
+
+// Where element v of step j stands along the reduced axis.
+std::string Passes::place() const {
+  return options_.column ? "int64_t(j)" : "int64_t(j) * kVector + v";
 }
 
 // Statements for the element values that `targets` need, at element v of the vector.
 std::string Passes::elements(const std::vector<int>& targets) {
   std::string text;
   for (int inst : code_.needed(targets, [](const Inst& i) { return i.level == Level::element; })) {
-    if (at(inst).kind == InstKind::leaf)
-      text += fmt::format("const float {} = e.{}[v];\n", code_.id(inst),
-                          inputs_[static_cast<size_t>(at(inst).operand)].substr(2));
+    const Inst& i = at(inst);
+    if (i.kind == InstKind::leaf)
+      text += fmt::format("const {} {} = e.{}[v];\n", value_type(i), code_.id(inst),
+                          inputs_[static_cast<size_t>(i.operand)].substr(2));
+    else if (i.kind == InstKind::position)
+      text += fmt::format("const int64_t {} = {};\n", code_.id(inst), place());
     else
       text += code_.statement(inst);
   }
@@ -152,10 +192,7 @@ std::string Passes::row_values(int depth) {
   std::string text;
   for (int inst : used_) {
     const Inst& i = at(inst);
-    if (i.level != Level::row || i.kind != InstKind::pointwise || depth_of(inst) != depth ||
-        contains(done_, inst))
-      continue;
-    done_.push_back(inst);
+    if (i.level != Level::row || i.kind != InstKind::pointwise || depth_of(inst) != depth) continue;
     if (!options_.column)
       text += code_.statement(inst);
     else
@@ -166,55 +203,103 @@ std::string Passes::row_values(int depth) {
   return text;
 }
 
-std::string Passes::combine(int inst, const std::string& type, const std::string& accumulator) {
-  bool pair = type == "MaxSumExp";
-  auto value = [&](const std::string& from, bool sum) {
-    return pair ? fmt::format("{}.{}.value()", from, sum ? "sum" : "max") : from + ".value()";
-  };
-  if (!options_.column) {
-    std::string text = fmt::format("cutegen::combine_row<kWidth>({}, shared);\n", accumulator);
-    text += fmt::format("const float {} = {};\n", code_.id(inst), value(accumulator, false));
-    if (pair)
-      text += fmt::format("const float {} = {};\n", code_.id(pair_->sum), value(accumulator, true));
-    return text;
+// The threads of a row (or column) combine their accumulators; all of them get the result.
+std::string Passes::result(int inst) {
+  const std::string& from = accumulators_.at(inst);
+  bool pair = is_pair(inst);
+  std::vector<std::pair<int, std::string>> values{{inst, pair ? ".max.value()" : ".value()"}};
+  if (pair) values.emplace_back(pair_->sum, ".sum.value()");
+  std::string arrays, ends;
+  for (const auto& [value, call] : values) {
+    const char* type = value_type(at(value));
+    if (options_.column) {
+      arrays += fmt::format("{} {}[kVector];\n", type, code_.id(value));
+      ends += fmt::format("  {} = {}[v]{};\n", code_.use(value), from, call);
+    } else {
+      ends += fmt::format("const {} {} = {}{};\n", type, code_.id(value), from, call);
+    }
   }
-  std::string from = accumulator + "[v]";
-  std::string text = fmt::format("float {}[kVector];\n", code_.id(inst));
-  if (pair) text += fmt::format("float {}[kVector];\n", code_.id(pair_->sum));
-  text += "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n";
-  text += fmt::format("  cutegen::combine_column<kColumns, kRows>({}, shared);\n", from);
-  text += fmt::format("  {} = {};\n", code_.use(inst), value(from, false));
-  if (pair) text += fmt::format("  {} = {};\n", code_.use(pair_->sum), value(from, true));
-  return text + "}\n";
+  if (!options_.column)
+    return fmt::format("cutegen::combine_row<kWidth>({}, shared);\n{}", from, ends);
+  return arrays + fmt::format(
+                      "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {{\n"
+                      "  cutegen::combine_column<kColumns, kRows>({}[v], shared);\n{}}}\n",
+                      from, ends);
+}
+
+// The CTA's accumulator goes to scratch: (part, row).
+std::string Passes::keep(int inst) {
+  const std::string& from = accumulators_.at(inst);
+  if (!options_.column)
+    return fmt::format(
+        "cutegen::combine_row<kWidth>({0}, shared);\n"
+        "if (live && lane == 0) {1}[blockIdx.y * size(across) + row] = {0};\n",
+        from, kept_.at(inst));
+  return fmt::format(
+      "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {{\n"
+      "  cutegen::combine_column<kColumns, kRows>({0}[v], shared);\n"
+      "  if (live && team == 0)\n"
+      "    {1}[(blockIdx.y * size(across) + column) * kVector + v] = {0}[v];\n}}\n",
+      from, kept_.at(inst));
 }
 
 std::string Passes::pass(int depth) {
-  std::vector<int> reductions, targets;
-  for (int inst : used_)
-    if (at(inst).kind == InstKind::reduction && depth_of(inst) == depth &&
-        !(pair_ && inst == pair_->sum)) {
-      reductions.push_back(inst);
-      targets.push_back(at(inst).inputs[0]);
-    }
-  if (reductions.empty()) return "";
-  std::string comment, declarations, adds, ends;
-  for (int inst : reductions) {
+  std::string comment, declarations, adds;
+  std::vector<int> targets;
+  for (int inst : reductions(depth)) {
     const Inst& i = at(inst);
-    bool pair = pair_ && pair_->max == inst;
-    std::string type = pair ? "MaxSumExp" : accumulator_type(i.reduce);
-    std::string accumulator = code_.word(code_.id(inst) + "_part");
-    const std::string& input = code_.id(i.inputs[0]);
-    comment += fmt::format("{}{} {}", comment.empty() ? "" : ", ", verb(i.reduce), input);
-    if (pair) comment += ", and of its exponentials below that";
-    const char* each = options_.column ? "[kVector]" : "";
-    declarations += fmt::format("cutegen::{} {}{};\n", type, accumulator, each);
-    adds += fmt::format("{}{}.add({});\n", accumulator, options_.column ? "[v]" : "",
-                        code_.use(i.inputs[0]));
-    ends += combine(inst, type, accumulator);
+    targets.push_back(i.inputs[0]);
+    comment += fmt::format("{}{} {}", comment.empty() ? "" : ", ", accumulator(i.reduce).verb,
+                           code_.id(i.inputs[0]));
+    if (is_pair(inst)) comment += ", and of its exponentials below that";
+    const std::string& name = accumulators_.at(inst);
+    declarations +=
+        fmt::format("cutegen::{} {}{};\n", type(inst), name, options_.column ? "[kVector]" : "");
+    adds +=
+        fmt::format("{}{}.add({}{});\n", name, options_.column ? "[v]" : "", code_.use(i.inputs[0]),
+                    i.integer ? ", static_cast<unsigned>(" + place() + ")" : "");
   }
+  if (targets.empty()) return "";
   std::string body = "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets) + adds, 2) + "\n}";
-  return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations + loop(body) + ends;
+  return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations + loop(body);
+}
+
+// What the CTAs of this row left behind in pass `depth`, always added in the same order.
+std::string Passes::merge(int depth) {
+  std::string text = fmt::format("\n// The parts of pass {}.\n", depth);
+  const char* start = options_.column ? "team" : "lane";
+  const char* step = options_.column ? "kRows" : "kWidth";
+  for (int inst : reductions(depth)) {
+    const std::string& name = accumulators_.at(inst);
+    text +=
+        fmt::format("cutegen::{} {}{};\n", type(inst), name, options_.column ? "[kVector]" : "");
+    text += fmt::format("for (int64_t p = {}; p < parts; p += {}) {{\n", start, step);
+    if (options_.column)
+      text += fmt::format(
+          "  CUTE_UNROLL\n  for (int v = 0; v < kVector; ++v)\n"
+          "    {0}[v].merge({1}[(p * size(across) + column) * kVector + v]);\n",
+          name, kept_.at(inst));
+    else
+      text += fmt::format("  {0}.merge({1}[p * size(across) + row]);\n", name, kept_.at(inst));
+    text += "}\n" + result(inst);
+  }
+  return text;
+}
+
+// The statement that writes an output with one value a row.
+std::string Passes::row_output(size_t output, const std::string& registers) {
+  const FusedOutput& o = fused_.outputs[output];
+  const std::string& tensor = outputs_[output];
+  if (!options_.column)
+    return fmt::format("  {}(0, 0) = cutegen::from_float<{}>({});\n", tensor, type_of(o.operand),
+                       code_.use(o.inst));
+  if (at(o.inst).kind != InstKind::constant)
+    return fmt::format("  cutegen::store({}, {}(_, 0));\n", code_.id(o.inst), tensor);
+  return fmt::format(
+      "  float {0}[kVector];\n  CUTE_UNROLL\n  for (int v = 0; v < kVector; ++v) {0}[v] = {1};\n"
+      "  cutegen::store({0}, {2}(_, 0));\n",
+      registers, code_.id(o.inst), tensor);
 }
 
 std::string Passes::outputs() {
@@ -222,65 +307,69 @@ std::string Passes::outputs() {
   std::vector<int> targets;
   for (size_t i = 0; i < fused_.outputs.size(); ++i) {
     const FusedOutput& output = fused_.outputs[i];
-    bool varies = false;  // along the reduced axis
-    for (int axis : output.operand.axes)
-      varies |= axis >= 0 && fused_.axes[static_cast<size_t>(axis)].reduced;
-    std::string registers = code_.word("r_" + fused_.names.at(output.operand.tensor));
-    if (varies) {
-      targets.push_back(output.inst);
-      results += fmt::format("float {}[kVector];\n", registers);
-      loops += fmt::format("{}[v] = {};\n", registers, code_.use(output.inst));
-      stores += fmt::format("if (live) cutegen::store({}, {}(_, j));\n", registers, outputs_[i]);
-    } else if (options_.column) {
-      std::string from = code_.id(output.inst);
-      if (at(output.inst).kind == InstKind::constant) {
-        rows += fmt::format(
-            "  float {}[kVector];\n  CUTE_UNROLL\n  for (int v = 0; v < kVector; ++v) {}[v] = "
-            "{};\n",
-            registers, registers, from);
-        from = registers;
-      }
-      rows += fmt::format("  cutegen::store({}, {}(_, 0));\n", from, outputs_[i]);
-    } else {
-      rows += fmt::format("  {}(0, 0) = cutegen::from_float<{}>({});\n", outputs_[i],
-                          type_of(output.operand), code_.use(output.inst));
+    if (!varies(fused_, output.operand)) {
+      rows += row_output(i, registers_[i]);
+      continue;
     }
+    targets.push_back(output.inst);
+    results += fmt::format("{} {}[kVector];\n", value_type(at(output.inst)), registers_[i]);
+    loops += fmt::format("{}[v] = {};\n", registers_[i], code_.use(output.inst));
+    stores += fmt::format("if (live) cutegen::store({}, {}(_, j));\n", registers_[i], outputs_[i]);
   }
   std::string text;
   if (!rows.empty())
-    text +=
-        fmt::format("\nif (live && {} == 0) {{\n{}}}\n", options_.column ? "team" : "lane", rows);
+    text += fmt::format("\nif (live && {} == 0{}) {{\n{}}}\n", options_.column ? "team" : "lane",
+                        options_.split ? " && blockIdx.y == 0" : "", rows);
   if (targets.empty()) return text;
   std::string body = results + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets) + loops, 2) + "\n}\n" + stores;
   return text + "\n// The results along the row.\n" + loop(body);
 }
 
-std::string Passes::text() {
+// What is read once a row, and what follows from that alone.
+std::string Passes::rows() {
   std::string text;
-  for (int inst : used_) {
+  for (int inst : leaves(Level::row)) {
     const Inst& i = at(inst);
-    if (i.kind != InstKind::leaf || i.level != Level::row) continue;
     const std::string& tensor = inputs_[static_cast<size_t>(i.operand)];
     if (options_.column)
-      text += fmt::format("float {0}[kVector];\ncutegen::load({1}(_, 0), {0});\n", code_.id(inst),
-                          tensor);
+      text += fmt::format("{2} {0}[kVector];\ncutegen::load({1}(_, 0), {0});\n", code_.id(inst),
+                          tensor, value_type(i));
     else
-      text +=
-          fmt::format("const float {} = cutegen::to_float({}(0, 0));\n", code_.id(inst), tensor);
+      text += fmt::format("const {2} {0} = cutegen::convert<{2}>({1}(0, 0));\n", code_.id(inst),
+                          tensor, value_type(i));
   }
+  return text + row_values(0);
+}
+
+std::string Passes::text() {
+  std::string text = rows();
   if (options_.cached)
     text += fmt::format(
         "Elements cache[kItems];\nCUTE_UNROLL\n"
         "for (int i = 0; i < kItems; ++i) {{\n"
-        "  const int64_t j = {} + i * {};\n"
+        "  const Index j = {} + i * {};\n"
         "  if (j < steps) cache[i] = read(j);\n}}\n",
         options_.column ? "team" : "lane", options_.column ? "kRows" : "kWidth");
-  text += row_values(0);
-  for (int depth = 1; depth <= fused_.max_depth(); ++depth) {
-    text += pass(depth);
-    text += row_values(depth);
+  for (int d = 1; d <= depth(); ++d) {
+    text += pass(d);
+    for (int inst : reductions(d)) text += result(inst);
+    text += row_values(d);
   }
+  return text + outputs();
+}
+
+std::string Passes::partial(int depth) {
+  std::string text = rows();
+  for (int before = 1; before < depth; ++before) text += merge(before) + row_values(before);
+  text += pass(depth);
+  for (int inst : reductions(depth)) text += keep(inst);
+  return text;
+}
+
+std::string Passes::finish() {
+  std::string text = rows();
+  for (int d = 1; d <= depth(); ++d) text += merge(d) + row_values(d);
   return text + outputs();
 }
 

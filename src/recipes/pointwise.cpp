@@ -7,107 +7,10 @@
 #include <limits>
 #include <map>
 
-#include "base/text.h"
+#include "recipes/formulas.h"
 
 namespace cutegen::recipes {
 namespace {
-
-// Placeholders: {argument}, {argument/keyword}, {argument:default}, {argument/keyword:default}.
-const std::map<std::string, const char*>& formulas() {
-  static const std::map<std::string, const char*> table{
-      {"relu", "cutegen::relu({0})"},
-      {"relu6", "cutegen::clamp({0}, 0.0f, 6.0f)"},
-      {"sigmoid", "cutegen::sigmoid({0})"},
-      {"tanh", "tanhf({0})"},
-      {"exp", "expf({0})"},
-      {"exp2", "exp2f({0})"},
-      {"expm1", "expm1f({0})"},
-      {"log", "logf({0})"},
-      {"log2", "log2f({0})"},
-      {"log10", "log10f({0})"},
-      {"log1p", "log1pf({0})"},
-      {"sqrt", "sqrtf({0})"},
-      {"rsqrt", "cutegen::rsqrt({0})"},
-      {"reciprocal", "cutegen::reciprocal({0})"},
-      {"square", "cutegen::square({0})"},
-      {"abs", "fabsf({0})"},
-      {"neg", "-{0}"},
-      {"sign", "cutegen::sign({0})"},
-      {"sgn", "cutegen::sign({0})"},
-      {"erf", "erff({0})"},
-      {"erfc", "erfcf({0})"},
-      {"sin", "sinf({0})"},
-      {"cos", "cosf({0})"},
-      {"tan", "tanf({0})"},
-      {"asin", "asinf({0})"},
-      {"acos", "acosf({0})"},
-      {"atan", "atanf({0})"},
-      {"atan2", "atan2f({0}, {1})"},
-      {"sinh", "sinhf({0})"},
-      {"cosh", "coshf({0})"},
-      {"asinh", "asinhf({0})"},
-      {"acosh", "acoshf({0})"},
-      {"atanh", "atanhf({0})"},
-      {"floor", "floorf({0})"},
-      {"ceil", "ceilf({0})"},
-      {"round", "rintf({0})"},
-      {"trunc", "truncf({0})"},
-      {"frac", "cutegen::fraction({0})"},
-      {"silu", "cutegen::silu({0})"},
-      {"mish", "cutegen::mish({0})"},
-      {"log_sigmoid_forward", "cutegen::log_sigmoid({0})"},
-      {"hardsigmoid", "cutegen::hard_sigmoid({0})"},
-      {"hardswish", "cutegen::hard_swish({0})"},
-      {"hardtanh", "cutegen::clamp({0}, {1/min_val:-1}, {2/max_val:1})"},
-      {"leaky_relu", "cutegen::leaky_relu({0}, {1/negative_slope:0.01})"},
-      {"_prelu_kernel", "cutegen::leaky_relu({0}, {1})"},
-      {"threshold", "cutegen::threshold({0}, {1/threshold}, {2/value})"},
-      {"elu", "cutegen::elu({0}, {1/alpha:1}, {2/scale:1}, {3/input_scale:1})"},
-      {"celu", "cutegen::celu({0}, {1/alpha:1})"},
-      {"selu", "cutegen::elu({0}, 1.6732632f, 1.050701f, 1.0f)"},
-      {"softplus", "cutegen::softplus({0}, {1/beta:1}, {2/threshold:20})"},
-      {"softshrink", "cutegen::soft_shrink({0}, {1/lambd:0.5})"},
-      {"hardshrink", "cutegen::hard_shrink({0}, {1/lambd:0.5})"},
-      {"clamp_min", "cutegen::clamp_min({0}, {1/min})"},
-      {"clamp_max", "cutegen::clamp_max({0}, {1/max})"},
-      {"maximum", "cutegen::maximum({0}, {1})"},
-      {"minimum", "cutegen::minimum({0}, {1})"},
-      {"fmax", "fmaxf({0}, {1})"},
-      {"fmin", "fminf({0}, {1})"},
-      {"mul", "{0} * {1/other}"},
-      {"fmod", "fmodf({0}, {1/other})"},
-      {"remainder", "cutegen::remainder({0}, {1/other})"},
-      {"hypot", "hypotf({0}, {1})"},
-      {"lerp", "cutegen::lerp({0}, {1}, {2/weight})"},
-      {"addcmul", "{0} + {3/value:1} * {1} * {2}"},
-      {"addcdiv", "{0} + {3/value:1} * ({1} / {2})"},
-      {"where", "({0} ? {1} : {2})"},
-      {"masked_fill", "({1} ? {2/value} : {0})"},
-      {"eq", "({0} == {1/other})"},
-      {"ne", "({0} != {1/other})"},
-      {"gt", "({0} > {1/other})"},
-      {"ge", "({0} >= {1/other})"},
-      {"lt", "({0} < {1/other})"},
-      {"le", "({0} <= {1/other})"},
-      {"isnan", "cutegen::is_nan({0})"},
-      {"isinf", "cutegen::is_inf({0})"},
-      {"isfinite", "cutegen::is_finite({0})"},
-      {"logical_not", "!{0}"},
-      {"logical_and", "({0} && {1})"},
-      {"logical_or", "({0} || {1})"},
-      {"logical_xor", "(!{0} != !{1})"},
-  };
-  return table;
-}
-
-bool gives_boolean(const std::string& base) {
-  static const std::vector<std::string> names{
-      "eq",    "ne",       "gt",          "ge",          "lt",         "le",         "isnan",
-      "isinf", "isfinite", "logical_not", "logical_and", "logical_or", "logical_xor"};
-  for (const auto& name : names)
-    if (base == name) return true;
-  return false;
-}
 
 // Fills a formula with a node's arguments.
 class Filler {
@@ -226,6 +129,14 @@ Result<Pointwise> lower_bitwise(const Node& node, const std::string& base) {
   return p;
 }
 
+// A loss is pointwise where nothing is reduced: its result has its operand's shape.
+bool reduces_to_scalar(const Node& node, const std::string& base) {
+  size_t place = base == "binary_cross_entropy" ? 3 : 2;
+  return base.find("_loss") + 5 == base.size() || base == "binary_cross_entropy"
+             ? number(argument(node, place, "reduction")).value_or(0) != 0
+             : false;
+}
+
 Result<std::optional<Pointwise>> some(Result<Pointwise> r) {
   if (!r) return fail(r.error());
   return std::optional<Pointwise>(std::move(*r));
@@ -295,6 +206,10 @@ std::string device_type(DType dtype) {
       return "bfloat16_t";
     case DType::boolean:
       return "bool";
+    case DType::i64:
+      return "int64_t";
+    case DType::i32:
+      return "int";
     default:
       return "";
   }
@@ -316,9 +231,9 @@ Result<std::optional<Pointwise>> lower_pointwise(const Node& node) {
                                       : "cutegen::gelu({0})"));
   if (base == "round" && number(argument(node, 1, "decimals")).value_or(0) != 0)
     return unsupported_error("aten.round with decimals", node.id);
-  auto rule = formulas().find(base);
-  if (rule == formulas().end()) return std::optional<Pointwise>();
-  CG_TRY(Pointwise p, Filler(node).fill(rule->second));
+  const char* formula = find_formula(base);
+  if (!formula || reduces_to_scalar(node, base)) return std::optional<Pointwise>();
+  CG_TRY(Pointwise p, Filler(node).fill(formula));
   p.boolean = gives_boolean(base);
   return std::optional<Pointwise>(std::move(p));
 }

@@ -29,25 +29,68 @@ TEST_P(EveryTask, GivesSoundProgramsForAllParameters) {
   for (const Json& params : work) {
     auto program = instantiate(task, match, params);
     ASSERT_TRUE(program) << program.error().text();
-    const std::string& source = program->sources.at("kernel.cu");
-    EXPECT_THAT(source, HasSubstr("extern \"C\" __global__"));
-    EXPECT_THAT(source, Not(HasSubstr("{{")));
+    for (const auto& [file, source] : program->sources) {
+      EXPECT_THAT(source, HasSubstr("extern \"C\" __global__"));
+      EXPECT_THAT(source, Not(HasSubstr("{{")));
+    }
     for (const Error& error : check_plan(program->plan, task)) ADD_FAILURE() << error.text();
     seen.insert(program_id(*program));
   }
   EXPECT_GT(seen.size(), 3u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Recipes, EveryTask,
-                         testing::Values("relu", "gelu_bias", "scalar_scale", "transposed",
-                                         "two_outputs", "half", "in_place", "masked",
-                                         "softmax_last", "softmax_first", "softmax_by_hand",
-                                         "rms_middle", "layer_norm", "mean_middle", "max_first",
-                                         "logsumexp", "sum_all", "flat_sum", "var", "norm_dotted",
-                                         "mm_plain", "mm_turned", "mm_bias_residual", "mm_batched",
-                                         "mm_scores", "mm_einsum", "mm_heads", "mm_upper",
-                                         "mm_transposed_out", "mm_baddbmm", "mm_large_k",
-                                         "mm_diagonal", "mm_vector", "mm_row", "no_matmul"));
+INSTANTIATE_TEST_SUITE_P(
+    Recipes, EveryTask,
+    testing::Values("relu", "gelu_bias", "scalar_scale", "transposed", "two_outputs", "half",
+                    "in_place", "masked", "softmax_last", "softmax_first", "softmax_by_hand",
+                    "rms_middle", "layer_norm", "mean_middle", "max_first", "logsumexp", "sum_all",
+                    "flat_sum", "var", "norm_dotted", "group_norm", "instance_norm", "batch_norm",
+                    "layer_norm_wide", "argmax_middle", "argmin_last", "max_with_index", "mse",
+                    "huber", "kl_div", "cross_entropy", "triplet", "cosine", "hinge", "frobenius",
+                    "frobenius_large", "sum_columns_large", "sum_two_axes", "softmax_then_sum",
+                    "two_axes", "merged_views", "mm_plain", "mm_turned", "mm_bias_residual",
+                    "mm_batched", "mm_scores", "mm_einsum", "mm_heads", "mm_upper",
+                    "mm_transposed_out", "mm_baddbmm", "mm_large_k", "mm_diagonal", "mm_vector",
+                    "mm_row", "no_matmul"));
+
+// Programs whose whole text is known: a split row, split columns, positions, two stages.
+class Golden : public testing::TestWithParam<const char*> {};
+
+TEST_P(Golden, SafeProgramIsAsRecorded) {
+  Task task = golden_task(GetParam());
+  RecipeMatch match = match_recipe(task);
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  std::string text = to_json(program->plan).dump(1) + "\n";
+  for (const auto& [file, source] : program->sources) text += "==> " + file + "\n" + source;
+  auto recorded = read_file(recipes::golden_folder() / (std::string(GetParam()) + ".txt"));
+  ASSERT_TRUE(recorded) << recorded.error().text();
+  EXPECT_EQ(text, *recorded);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipes, Golden,
+                         testing::Values("frobenius_large", "sum_columns_large", "argmin_last",
+                                         "cross_entropy", "group_norm"));
+
+TEST(Match, SplitsLongRowsOnly) {
+  RecipeMatch large = match_recipe(golden_task("frobenius_large"));
+  EXPECT_GT(large.safe.at("parts").get<int64_t>(), 1);
+  RecipeMatch small = match_recipe(golden_task("frobenius"));
+  EXPECT_EQ(small.safe.at("parts"), 1);
+  Json params = large.safe;
+  params["cached"] = 1;
+  auto program = instantiate(golden_task("frobenius_large"), large, params);
+  ASSERT_FALSE(program);
+  EXPECT_THAT(program.error().message, HasSubstr("do not go together"));
+}
+
+TEST(Match, TunesTheLargestStageByItsOwnNames) {
+  RecipeMatch match = match_recipe(golden_task("softmax_then_sum"));
+  EXPECT_TRUE(match.safe.contains("vector"));
+  EXPECT_TRUE(match.safe.contains("s2_vector"));
+  RecipeMatch loss = match_recipe(golden_task("cross_entropy"));
+  EXPECT_EQ(loss.why, "pointwise work and reductions in 2 stages");
+}
 
 TEST(Match, SaysWhyNoneApplies) {
   RecipeMatch match = match_recipe(golden_task("no_cumsum"));

@@ -28,6 +28,8 @@ const std::map<std::string, Form>& forms() {
       {"max", {1, 2, -1}},
       {"min", {1, 2, -1}},
       {"prod", {1, 2, -1}},
+      {"argmax", {1, 2, -1}},
+      {"argmin", {1, 2, -1}},
       {"logsumexp", {1, 2, -1}},
       {"norm", {2, 3, 1, "p", 2}},
       {"linalg_vector_norm", {2, 3, 1, "ord", 2}},
@@ -81,17 +83,27 @@ Result<std::optional<Reduction>> find_norm(const Node& node, Reduction r) {
   return std::optional<Reduction>(std::move(r));
 }
 
+// cutegen.pick(x, index, axis)
+Result<std::optional<Reduction>> find_pick(const Node& node, Reduction r) {
+  r.index = reference(argument(node, 1, ""));
+  CG_TRY(r.axes, axes_of(node, argument(node, 2, ""), r.shape.size()));
+  return std::optional<Reduction>(std::move(r));
+}
+
 }  // namespace
 
 Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& node) {
   std::optional<Reduction> none;
-  if (node.op.rfind("aten.", 0) != 0 || node.op == "aten.max.other" || node.op == "aten.min.other")
+  bool pick = node.op == "cutegen.pick";
+  if ((node.op.rfind("aten.", 0) != 0 && !pick) || node.op == "aten.max.other" ||
+      node.op == "aten.min.other")
     return none;
   Reduction r;
   r.base = base_name(node.op);
+  if (pick) r.base = "pick";
   bool norm = r.base == "native_layer_norm" || r.base == "_fused_rms_norm" || r.base == "rms_norm";
   auto form = forms().find(r.base);
-  if (!norm && form == forms().end()) return none;
+  if (!norm && !pick && form == forms().end()) return none;
   auto input = reference(argument(node, 0, "self"));
   if (!input) input = reference(argument(node, 0, "input"));
   const Value* value = input ? graph.find(*input) : nullptr;
@@ -100,6 +112,7 @@ Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& 
   r.shape = value->shape;
   if (r.shape.empty()) return unsupported_error(node.op + " of a scalar", node.id);
   if (norm) return find_norm(node, std::move(r));
+  if (pick) return find_pick(node, std::move(r));
   const Form& f = form->second;
   CG_TRY(r.axes, axes_of(node, argument(node, static_cast<size_t>(f.dim), "dim"), r.shape.size()));
   r.elementwise = f.keepdim < 0;

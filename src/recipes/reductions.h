@@ -24,6 +24,7 @@ struct Reduction {
   bool elementwise = false;  // the result has the input's shape (softmax, norms)
   double parameter = 0;      // order of a vector norm, correction of a variance, eps of a norm
   std::vector<std::optional<std::string>> affine;  // weight, bias of a norm
+  std::optional<std::string> index;                // pick: the position of the wanted element
 };
 
 [[nodiscard]] Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& node);

@@ -5,6 +5,9 @@
     chain      pointwise operators over tensors that broadcast
     reduction  pointwise work, a reduction along one axis, pointwise work on its result
     matmul     a matrix product in one of its layouts, pointwise work on its result
+    axes       reductions over any axes, positions, norms of layers, groups and instances, chains
+               of reductions over different axes
+    loss       losses of two or three tensors, reduced to one number
 
 The same seed and count give the same files. Sizes are module constants, so that tasks can be
 shrunk. Operators are kept where they are smooth and do not overflow: what a task tests is the
@@ -61,6 +64,41 @@ SIZES = {
     4: [8, 16, 31, 32, 64],
 }
 AXES = ["batch", "channels", "height", "width"]
+# Over several axes {ds}, one axis {d}, another one {o}.
+SEVERAL = [
+    "torch.sum({x}, dim={ds}, keepdim={k})", "torch.mean({x}, dim={ds}, keepdim={k})",
+    "torch.amax({x}, dim={ds}, keepdim={k})", "torch.amin({x}, dim={ds}, keepdim={k})",
+    "torch.logsumexp({x}, dim={ds}, keepdim={k})", "torch.norm({x}, p=2, dim={ds}, keepdim={k})",
+    "torch.linalg.vector_norm({x}, ord=1, dim={ds}, keepdim={k})",
+    "torch.linalg.vector_norm({x}, ord=3, dim={ds})", "torch.var({x}, dim={ds}, keepdim={k})",
+    "torch.std({x}, dim={ds}, correction=0)", "torch.norm({x})", "torch.sum({x})", "torch.mean({x})",
+    "torch.linalg.vector_norm({x}, ord=float('inf'), dim={ds}, keepdim={k})",
+    "torch.prod(torch.sigmoid({x}) + 0.5, dim={d})",
+]  # fmt: skip
+SHAPED = [
+    "{x} / torch.norm({x}, p='fro')", "F.layer_norm({x}, {x}.shape[1:])",
+    "F.layer_norm({x}, {x}.shape[-1:], eps=1e-3)", "{x} - torch.mean({x}, dim={ds}, keepdim=True)",
+    "F.normalize({x}, p=2, dim={d})", "torch.softmax({x}, dim={d})",
+]  # fmt: skip
+CHANNELS = ["F.instance_norm({x})", "F.group_norm({x}, 1)", "F.group_norm({x}, 1, eps=1e-3)"]
+CHAINED = [
+    "torch.softmax({x}, dim={d}).sum(dim={o})", "torch.amax({x}, dim={d}).mean()",
+    "torch.norm({x}, dim={d}, keepdim=True).amax(dim={o}, keepdim=True) + {x}",
+    "torch.logsumexp({x}, dim={d}).sum()", "torch.sum({x}, dim={d}, keepdim=True) * torch.mean({x}, dim={o}, keepdim=True)",
+]  # fmt: skip
+# Positions are compared exactly: what stands before them must not round.
+EXACT = ["{x}", "-{x}", "torch.abs({x})", "torch.relu({x})"]
+PLACES = ["torch.argmax({x}, dim={d}, keepdim={k})", "torch.argmin({x}, dim={d}, keepdim={k})",
+          "torch.max({x}, dim={d}, keepdim={k})[1]", "torch.argmax({x})"]  # fmt: skip
+LOSSES = [
+    "F.mse_loss({x}, y)", "F.mse_loss({x}, y, reduction='sum')", "F.smooth_l1_loss({x}, y, beta={a})",
+    "F.huber_loss({x}, y, delta={a})", "F.l1_loss({x}, y)", "F.soft_margin_loss({x}, torch.sign(y))",
+    "F.kl_div(F.log_softmax({x}, dim=-1), F.softmax(y, dim=-1), reduction='sum')",
+    "1 - F.cosine_similarity({x}, y, dim=-1).mean()", "torch.mean(torch.clamp({a} - {x} * y, min=0))",
+    "F.binary_cross_entropy(torch.sigmoid({x}), torch.sigmoid(y))",
+    "F.triplet_margin_loss({x}, y, z, margin={a})", "torch.mean(torch.sum(({x} - y) ** 2, dim=-1))",
+    "F.nll_loss(F.log_softmax({x}, dim=1), torch.argmax(y, dim=1))",
+]  # fmt: skip
 
 
 # Products: inputs with their axes, parameters with theirs, the product, axes of the result.
@@ -175,9 +213,41 @@ class Module:
             else:
                 self.add(self.rng.choice(UNARY), x="t")
 
+    def redraw(self, ranks):
+        """Another rank than the one drawn, from `ranks`."""
+        self.rank = self.rng.choice(ranks)
+        self.axes = AXES[: self.rank]
+        self.sizes = [self.rng.choice(SIZES[self.rank]) for _ in self.axes]
+
+    def several(self):
+        """Names for patterns: one axis, another one, a few together."""
+        d, o = self.rng.sample(range(self.rank), 2)
+        ds = tuple(sorted(self.rng.sample(range(self.rank), self.rng.randint(1, self.rank))))
+        return {"x": "t", "d": d, "o": min(o, self.rank - 2), "ds": ds,
+                "k": self.rng.choice([True, False])}  # fmt: skip
+
+    def axes_family(self):
+        self.redraw([2, 3, 3, 4])
+        kind = self.rng.choice(["several", "several", "shaped", "channels", "chained", "place"])
+        if kind == "place":
+            self.add(self.rng.choice(EXACT), x="t")
+            return self.add(self.rng.choice(PLACES), **self.several())
+        self.pointwise(self.rng.randint(0, 2))
+        choices = {"several": SEVERAL, "shaped": SHAPED, "chained": CHAINED,
+                   "channels": CHANNELS if self.rank > 2 else SHAPED}[kind]  # fmt: skip
+        self.add(self.rng.choice(choices), **self.several())
+        self.pointwise(self.rng.randint(0, 2), binary=kind in ("shaped", "channels"))
+
+    def loss(self):
+        self.redraw([2, 2, 3])
+        self.pointwise(self.rng.randint(0, 1), binary=False)
+        pattern = self.rng.choice(LOSSES)
+        self.inputs = ["x", "y", "z"] if "z" in pattern else ["x", "y"]
+        self.add(pattern, x="t")
+
     def text(self):
         family = self.rng.choice(["chain", "reduction"]) if self.family == "all" else self.family
-        getattr(self, family)()
+        {"axes": self.axes_family}.get(family, getattr(self, family))()
         out = [f'"""Generated task {self.index}: {family}, rank {self.rank}."""', "",
                "import torch", "import torch.nn as nn", "import torch.nn.functional as F", "",
                "", "class Model(nn.Module):", "    def __init__(self):", "        super().__init__()"]  # fmt: skip
@@ -196,7 +266,8 @@ def main():
     parser = argparse.ArgumentParser(description="random task files for the recipes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=50)
-    parser.add_argument("--family", default="all", choices=["all", "chain", "reduction", "matmul"])
+    parser.add_argument("--family", default="all",
+                        choices=["all", "chain", "reduction", "matmul", "axes", "loss"])  # fmt: skip
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
