@@ -3,10 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "recipes/reshape.h"
 
 namespace cutegen::recipes {
 namespace {
+
+using NoGroups = std::vector<AxisGroup>;
 
 std::string size_of_axis(const Fused& fused, const Operand& operand, size_t i) {
   if (operand.kept) return operand.extents[i];
@@ -15,6 +19,15 @@ std::string size_of_axis(const Fused& fused, const Operand& operand, size_t i) {
 
 std::string times(const std::string& a, const std::string& b) {
   return a.empty() ? b : a + "*" + b;
+}
+
+// The size of the axes that went into a run, all together.
+std::string total_of(const Fused& fused, const Operand& operand, const AxisGroup& group) {
+  std::string total;
+  for (size_t from : group.from)
+    if (group.from.size() == 1 || operand.original[from] != 1)
+      total = times(total, size_of_axis(fused, operand, from));
+  return total;
 }
 
 // A tensor axis that runs along an axis of the nest.
@@ -32,7 +45,7 @@ void from_reshape(Fused& fused, const Operand& operand) {
   auto groups = group_axes(operand.original, operand.shape);
   if (!groups) return;
   for (const AxisGroup& group : *groups) {
-    std::string known, total;
+    std::string known;
     std::vector<Axis*> missing;
     for (size_t to : group.to) {
       if (operand.axes[to] < 0) continue;
@@ -43,9 +56,7 @@ void from_reshape(Fused& fused, const Operand& operand) {
       else if (axis.extent != "1")
         known = times(known, axis.extent);
     }
-    for (size_t from : group.from)
-      if (group.from.size() == 1 || operand.original[from] != 1)
-        total = times(total, size_of_axis(fused, operand, from));
+    std::string total = total_of(fused, operand, group);
     if (missing.size() != 1 || total.empty()) continue;
     missing[0]->extent = known.empty() ? total : fmt::format("({})/max(1,{})", total, known);
   }
@@ -67,6 +78,23 @@ Result<void> find_extents(Fused& fused) {
     if (fused.axes[i].extent.empty())
       return unsupported_error(fmt::format("the size of axis {} is not a tensor's", i));
   return {};
+}
+
+std::vector<std::string> fixed_sizes(const Fused& fused) {
+  std::vector<std::string> list;
+  for (const Operand& operand : fused.inputs) {
+    if (!operand.reshaped) continue;
+    for (const AxisGroup& group : group_axes(operand.original, operand.shape).value_or(NoGroups{}))
+      for (size_t to : group.to) {
+        if (operand.axes[to] < 0 || group.to.size() < 2) continue;
+        const Axis& axis = fused.axes[static_cast<size_t>(operand.axes[to])];
+        bool fixed = axis.extent.find("dim(") == std::string::npos && axis.size > 1;
+        std::string text =
+            fmt::format("({}) % max(1,{}) == 0", total_of(fused, operand, group), axis.extent);
+        if (fixed && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+      }
+  }
+  return list;
 }
 
 Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output) {

@@ -78,8 +78,8 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
   return {};
 }
 
-// The loop nest: axes of the reductions' common input, or of the outputs. Where reductions differ,
-// `cut` gets the value to keep.
+// The loop nest: axes of the reductions' common input, or of the outputs. `cut` gets the value to
+// keep where reductions differ, or where the outputs lie along other axes than these.
 Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<const Node*>& nodes,
                                     std::string& cut) {
   const Graph& graph = region.source.graph;
@@ -105,6 +105,7 @@ Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<cons
   }
   for (int64_t size : last.shape) axes.push_back({size, false, ""});
   for (int axis : last.axes) axes[static_cast<size_t>(axis)].reduced = true;
+  cut = found.back().node->outputs.front().name;  // where the outputs do not lie in this nest
   for (const Reducing& reducing : found)
     if (auto known = region.source.extents.find(reducing.r.input);
         known != region.source.extents.end())
@@ -209,6 +210,7 @@ Attempt fuse(const Region& region) {
                       {}};
       fused.outputs.push_back({std::move(operand), *inst});
     }
+    cut.clear();
     CG_CHECK(find_extents(fused));
     for (FusedOutput& output : fused.outputs) {
       if (!output.operand.kept) continue;

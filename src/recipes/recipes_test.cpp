@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "mm_transposed_out", "mm_baddbmm", "mm_large_k", "mm_diagonal", "mm_vector",
                     "mm_row", "no_matmul"));
 
-// Programs whose whole text is known: a split row, split columns, positions, two stages.
+// Programs whose whole text is known: a split row, columns, positions, two stages, groups.
 class Golden : public testing::TestWithParam<const char*> {};
 
 TEST_P(Golden, SafeProgramIsAsRecorded) {

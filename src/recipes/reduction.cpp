@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "recipes/extents.h"
 #include "recipes/reduction_kernel.h"
 
 namespace cutegen::recipes {
@@ -58,6 +59,7 @@ class Planner {
       part_.requirements.push_back(fmt::format("ceil_div({},{}{}) <= {}", length, side(),
                                                kernel_.row() ? "*" + label_("vector") : "",
                                                steps_of_thread(kernel_.nest(), params_)));
+    for (const std::string& demand : fixed_sizes(fused_)) part_.requirements.push_back(demand);
     bool places = std::any_of(fused_.insts.begin(), fused_.insts.end(), [](const Inst& i) {
       return i.kind == InstKind::reduction && i.integer;
     });
