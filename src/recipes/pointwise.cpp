@@ -131,10 +131,10 @@ Result<Pointwise> lower_bitwise(const Node& node, const std::string& base) {
 
 // A loss is pointwise where nothing is reduced: its result has its operand's shape.
 bool reduces_to_scalar(const Node& node, const std::string& base) {
-  size_t place = base == "binary_cross_entropy" ? 3 : 2;
-  return base.find("_loss") + 5 == base.size() || base == "binary_cross_entropy"
-             ? number(argument(node, place, "reduction")).value_or(0) != 0
-             : false;
+  bool weighted = base == "binary_cross_entropy";
+  bool loss = base.size() > 5 && base.compare(base.size() - 5, 5, "_loss") == 0;
+  return (loss || weighted) &&
+         number(argument(node, weighted ? 3 : 2, "reduction")).value_or(0) != 0;
 }
 
 Result<std::optional<Pointwise>> some(Result<Pointwise> r) {
@@ -231,6 +231,8 @@ Result<std::optional<Pointwise>> lower_pointwise(const Node& node) {
                                       : "cutegen::gelu({0})"));
   if (base == "round" && number(argument(node, 1, "decimals")).value_or(0) != 0)
     return unsupported_error("aten.round with decimals", node.id);
+  if (base == "binary_cross_entropy" && !argument(node, 2, "weight").is_null())
+    return unsupported_error(node.op + " with weights", node.id);
   const char* formula = find_formula(base);
   if (!formula || reduces_to_scalar(node, base)) return std::optional<Pointwise>();
   CG_TRY(Pointwise p, Filler(node).fill(formula));

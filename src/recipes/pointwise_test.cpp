@@ -84,6 +84,18 @@ TEST(Pointwise, CastsRoundAsAStoreWould) {
             "error: aten._to_copy.default: a cast to u8");
 }
 
+TEST(Pointwise, LossesArePointwiseWhereNothingIsReduced) {
+  EXPECT_EQ(code(node("aten.mse_loss.default", {ref("x"), ref("y"), 0})),
+            "cutegen::square({0} - {1})");
+  EXPECT_EQ(code(node("aten.mse_loss.default", {ref("x"), ref("y"), 1})), "none");
+  EXPECT_EQ(code(node("aten.huber_loss.default", {ref("x"), ref("y"), 0, 2.0})),
+            "cutegen::huber({0} - {1}, 2.0f)");
+  EXPECT_EQ(code(node("aten.binary_cross_entropy.default", {ref("x"), ref("y"), ref("w"), 0})),
+            "error: aten.binary_cross_entropy.default with weights");
+  EXPECT_EQ(code(node("aten.lerp.Scalar", {ref("x"), ref("y"), 0.25})),
+            "cutegen::lerp({0}, {1}, 0.25f)");
+}
+
 TEST(Pointwise, SaysWhatItDoesNotCover) {
   EXPECT_EQ(code(node("aten.mm.default", {ref("x"), ref("y")})), "none");
   EXPECT_EQ(code(node("aten.round.decimals", {ref("x"), 2})), "error: aten.round with decimals");
