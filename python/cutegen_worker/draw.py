@@ -2,24 +2,33 @@
 """Fresh values: inputs of each family, and re-drawn parameters.
 
 What an input plainly promises is kept: zeros of a triangular matrix, symmetry, rows that are
-probabilities, values from a set of two. The rest of the made values is replaced.
+probabilities, values from a set of two. The rest of the made values is replaced (signed, heavy), or
+changed at secret places (outliers, special). Where the module cannot work on any number, the values
+are drawn again in a narrower domain (values.py): without signs, then inside the made range.
 """
+
+import math
 
 import torch
 
-SIGNED, HEAVY = "signed", "heavy"
-FAMILIES = ("made", SIGNED, HEAVY)
+SIGNED, HEAVY, OUTLIERS, SPECIAL = "signed", "heavy", "outliers", "special"
+FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL)
+ANY, POSITIVE, RANGE = "any", "positive", "range"
+DOMAINS = (ANY, POSITIVE, RANGE)
+BLOCK = 64  # one outlier in each row, or in each such stretch where rows are shorter
 
 
-def input_values(made, family, generator):
+def input_values(made, family, generator, domain=ANY, nan=True):
     """`made` with the values of `family`; integers and booleans as they are."""
     if family == "made" or not made.is_floating_point() or made.numel() == 0:
         return made
     if made.numel() > 16 and made.unique().numel() <= 2:
         return made
-    draw = signed if family == SIGNED else heavy
-    new = draw(made.shape, generator).to(made.dtype)
-    return keep_promises(made, new)
+    if family == SPECIAL:
+        return special(made, generator, domain, nan)
+    draw = {SIGNED: signed, HEAVY: heavy}.get(family)
+    new = outliers(made, generator) if draw is None else draw(made.shape, generator)
+    return keep_promises(made, within(made, new.to(made.dtype), domain))
 
 
 def normal(shape, generator):
@@ -46,6 +55,64 @@ def heavy(shape, generator):
     return values
 
 
+def outliers(made, generator):
+    """The task's own values, one of each row or stretch replaced by one that moves the result.
+
+    An answer that leaves out a tile, a slice of a sum or an element misses some of them.
+    """
+    values = made.detach().clone().contiguous()
+    flat = values.view(-1)
+    width = max(BLOCK, made.shape[-1] if made.dim() else 1)
+    start = torch.arange(0, flat.numel(), width)
+    where = start + torch.randint(width, start.shape, generator=generator)
+    where = torch.minimum(where, torch.tensor(flat.numel() - 1))
+    usual = float(made.abs().double().mean()) or 1.0
+    size = usual * min(64.0, 4.0 + math.sqrt(width))
+    signs = torch.sign(normal(where.shape, generator))
+    planted = signs * size * (0.5 + torch.rand(where.shape, generator=generator))
+    flat[where] = planted.to(made.dtype)
+    return values
+
+
+def special(made, generator, domain, nan):
+    """The task's own values, with zeros of both signs, subnormal and infinite ones, and NaN."""
+    if domain == RANGE or made.dim() and are_probabilities(made):
+        return made
+    values = made.detach().clone().contiguous()
+    flat = values.view(-1)
+    many, few = max(1, flat.numel() // 64), max(1, min(16, flat.numel() // 2048))
+    tiny = torch.finfo(made.dtype).tiny / 4
+    planted = [(0.0, many), (-0.0, many), (tiny, many), (-tiny, many)]
+    endless = [math.inf, -math.inf] + ([math.nan] if nan else [])
+    if flat.numel() < 1024:  # all of them would leave nothing of so small a tensor
+        at = int(torch.randint(len(endless), (), generator=generator))
+        endless = endless[at : at + 1]
+    for value, count in planted + [(v, few) for v in endless]:
+        if domain == POSITIVE:
+            value = abs(value)
+        where = torch.randint(flat.numel(), (count,), generator=generator)
+        flat[where] = value
+    zeros = made == 0
+    return values.masked_fill(zeros, 0) if zeros.float().mean() >= 0.2 else values
+
+
+def within(made, new, domain):
+    """The new values without signs, or pressed into the range of the made ones."""
+    if domain == POSITIVE:
+        return new.abs()
+    if domain == RANGE:
+        low, high = made.min(), made.max()
+        return low + (high - low) * torch.sigmoid(new)
+    return new
+
+
+def are_probabilities(made):
+    if made.shape[-1] < 2 or made.min() < 0:
+        return False
+    sums = made.double().sum(-1)
+    return torch.allclose(sums, torch.ones_like(sums), atol=1e-3)
+
+
 def keep_promises(made, new):
     square = made.dim() >= 2 and made.shape[-1] == made.shape[-2]
     zeros = made == 0
@@ -53,10 +120,8 @@ def keep_promises(made, new):
         new = new.masked_fill(zeros, 0)
     elif square and torch.equal(made, made.mT):
         new = (new + new.mT) / 2
-    elif made.dim() and made.shape[-1] > 1 and made.min() >= 0:
-        sums = made.double().sum(-1)
-        if torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
-            new = torch.softmax(new, -1)
+    elif made.dim() and are_probabilities(made):
+        new = torch.softmax(new, -1)
     return new
 
 

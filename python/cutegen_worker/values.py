@@ -21,6 +21,7 @@ from .trace import SIZES, build
 ALIGN = 256
 DRAWS = 4
 MANY = 1 << 22
+MOST_ENDLESS = 0.1  # share of an output that may be NaN or infinite where inputs are numbers
 ULP = {"fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7}
 LOW = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -162,7 +163,7 @@ def threads_for(reference):
         torch.set_num_threads(before)
 
 
-def prepare(source, request, seed):
+def prepare(source, request, seed, domain):
     """The reference of one set, with fresh parameters and the inputs of the family."""
     seed_all(seed_of(seed, "model"))
     model, inputs = build(source.run(request["constants"]), source.file)
@@ -177,7 +178,9 @@ def prepare(source, request, seed):
         module = sys.modules["cutegen_task"]
         with blame(source.file, "get_inputs()", SIZES):
             inputs = type(inputs)(module.get_inputs(), model, source.file)
-    changed = {n: draw.input_values(t.detach(), family, generator) for n, t in inputs.tensors()}
+    nan = all(d.startswith(("f", "bf")) for d in request["dtypes"])  # an index of NaN is no answer
+    changed = {n: draw.input_values(t.detach(), family, generator, domain, nan)
+               for n, t in inputs.tensors()}  # fmt: skip
     args, kwargs = inputs.map(lambda n, t: changed[n])
     inputs = type(inputs)(kwargs if inputs.keyword else args, model, source.file)
     return Reference(model, inputs, source.file, seed_of(seed, "forward")), generator
@@ -192,12 +195,32 @@ def make_set(request):
     source = Source(request["source"], request["file"])
     with clean_state(source.file), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        reference, generator = prepare(source, request, seed)
-        with threads_for(reference):
-            return pack(reference, generator, request)
+        for domain in draw.DOMAINS if request["family"] != "made" else (draw.RANGE,):
+            reference, generator = prepare(source, request, seed, domain)
+            with threads_for(reference):
+                plain = in_domain(reference, request["family"], domain)
+                if plain is not None:
+                    return pack(reference, generator, request, plain)
 
 
-def pack(reference, generator, request):
+def in_domain(reference, family, domain):
+    """The native outputs, or None where the module does not work on these numbers."""
+    last = domain == draw.DOMAINS[-1]
+    try:
+        outputs = reference.run(lambda _, t: t)
+    except WorkerError:
+        if last:
+            raise
+        return None
+    if last or family == draw.SPECIAL:
+        return outputs
+    for t in outputs:
+        if floating(t) and t.numel() and (~torch.isfinite(t)).double().mean() > MOST_ENDLESS:
+            return None
+    return outputs
+
+
+def pack(reference, generator, request, plain):
     packer, notes, mode = Packer(), [], request["math_mode"]
     for name, t in reference.inputs.tensors():
         packer.add(name, "value", t)
@@ -205,7 +228,6 @@ def pack(reference, generator, request):
     for name, _, t in state_tensors(reference.model):
         packer.add("self." + name if name in taken else name, "value", t)
     names, dtypes = request["outputs"], request["dtypes"]
-    plain = reference.run(lambda _, t: t)
     if len(names) != len(plain):
         raise WorkerError(f"forward() returned {len(plain)} tensors; {len(names)} were described",
                           request["file"], "make the number of outputs constant")  # fmt: skip

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/launch_limits.h"
 #include "core/plan_scope.h"
 #include "core/program.h"
 
@@ -13,7 +14,6 @@ namespace cutegen {
 namespace {
 
 constexpr int64_t kMaxScratchBytes = int64_t{64} << 30;
-constexpr int64_t kMaxClusterBlocks = 16;
 constexpr size_t kTensorMapBytes = 128;
 
 // Puts the place into an error that has none.
@@ -141,10 +141,7 @@ class Resolver {
     CG_TRY(out.block, triple(s.block, "block"));
     CG_TRY(out.cluster, triple(s.cluster, "cluster"));
     CG_TRY(out.shared_bytes, placed(s.shared_bytes.integer(scope_), where_ + "/shared_bytes"));
-    CG_CHECK(check_grid(out));
-    CG_CHECK(check_block(out, *entry));
-    CG_CHECK(check_cluster(out));
-    CG_CHECK(check_shared(out, *entry));
+    CG_CHECK(check_launch(out, *entry, context_.device, where_));
     CG_TRY(out.args, arguments(s, *entry, out.module));
     return out;
   }
@@ -183,67 +180,6 @@ class Resolver {
                           "it must be positive; skip an empty step with \"when\": \"... > 0\"");
     }
     return out;
-  }
-
-  Result<void> check_grid(const Launch& l) const {
-    const DeviceFacts& d = context_.device;
-    const int64_t most[] = {d.max_grid_x, d.max_grid_yz, d.max_grid_yz};
-    for (size_t i = 0; i < 3; ++i)
-      if (l.grid[i] > most[i])
-        return user_error(fmt::format("grid of {}: the limit is {}", l.grid[i], most[i]),
-                          fmt::format("{}/grid/{}", where_, i), "use another axis or a loop");
-    return {};
-  }
-
-  Result<void> check_block(const Launch& l, const EntryFacts& entry) const {
-    int64_t most = context_.device.max_threads_per_block, threads = 1, stated = 1;
-    std::string where = where_ + "/block";
-    const int64_t axis_most[] = {most, most, 64};
-    for (size_t i = 0; i < 3; ++i) {
-      if (l.block[i] > axis_most[i])
-        return user_error(fmt::format("block of {}: the limit is {}", l.block[i], axis_most[i]),
-                          fmt::format("{}/{}", where, i));
-      threads *= l.block[i];
-      stated *= std::max(1, entry.max_block[i]);
-    }
-    if (threads > most)
-      return user_error(fmt::format("{} threads a block: the limit is {}", threads, most), where);
-    if (entry.max_block[0] > 0 && threads > stated)
-      return user_error(fmt::format("{} threads a block, but '{}' is compiled for at most {}",
-                                    threads, l.kernel, stated),
-                        where, "raise its __launch_bounds__");
-    return {};
-  }
-
-  Result<void> check_cluster(const Launch& l) const {
-    int64_t blocks = 1;
-    for (size_t i = 0; i < 3; ++i) {
-      if (l.cluster[i] > kMaxClusterBlocks || l.grid[i] % l.cluster[i] != 0)
-        return user_error(
-            fmt::format("cluster of {} does not divide a grid of {}", l.cluster[i], l.grid[i]),
-            fmt::format("{}/cluster/{}", where_, i),
-            fmt::format("a cluster has at most {} blocks", kMaxClusterBlocks));
-      blocks *= l.cluster[i];
-    }
-    if (blocks > kMaxClusterBlocks)
-      return user_error(
-          fmt::format("cluster of {} blocks: the limit is {}", blocks, kMaxClusterBlocks),
-          where_ + "/cluster");
-    return {};
-  }
-
-  Result<void> check_shared(const Launch& l, const EntryFacts& entry) const {
-    int64_t most = context_.device.max_shared_bytes, used = entry.static_shared_bytes;
-    std::string where = where_ + "/shared_bytes";
-    if (l.shared_bytes < 0)
-      return user_error(fmt::format("shared_bytes of {} is negative", l.shared_bytes), where);
-    if (used > most || l.shared_bytes > most - used)
-      return user_error(fmt::format("{} of shared memory: the limit on {} is {}",
-                                    human(Bytes{l.shared_bytes}) +
-                                        (used ? " (and " + human(Bytes{used}) + " static)" : ""),
-                                    context_.device.name, human(Bytes{most})),
-                        where, "use smaller tiles or fewer stages");
-    return {};
   }
 
   Result<std::vector<LaunchArg>> arguments(const Step& s, const EntryFacts& entry, size_t module) {

@@ -28,7 +28,8 @@ std::vector<std::string> evaluator_environment() {
     std::string_view entry(*e), name = entry.substr(0, entry.find('='));
     bool ours = name.starts_with("CUTEGEN_") || name.starts_with("XDG_");
     bool secret = name.find("KEY") != name.npos || name.find("TOKEN") != name.npos ||
-                  name.find("SECRET") != name.npos;
+                  name.find("SECRET") != name.npos || name.find("PASSW") != name.npos ||
+                  name.find("CREDENTIAL") != name.npos;
     if (ours && !secret && std::find(out.begin(), out.end(), entry) == out.end())
       out.emplace_back(entry);
   }

@@ -15,7 +15,7 @@
 namespace cutegen {
 namespace {
 
-const std::vector<std::string> kFamilies{"made", "signed", "heavy"};
+const std::vector<std::string> kFamilies{"made", "signed", "heavy", "outliers", "special"};
 
 // The architecture that programs for this device usually name: the exact one, else what it says.
 std::string warm_arch(const DeviceFacts& device) {
@@ -51,12 +51,14 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   CG_TRY(ToolPaths paths, find_tools());
   ToolchainOptions tools{paths};
   tools.use_cache = options_.use_cache;
+  tools.require_sandbox = options_.require_sandbox;
   AssemblerOptions assembler{std::move(paths)};
   assembler.use_cache = options_.use_cache;
   CG_TRY(assembler_, Assembler::open(std::move(assembler)));
   CG_TRY(toolchain_, Toolchain::open(std::move(tools)));
   TorchWorkerOptions torch;
   torch.python = options_.python;
+  torch.require_sandbox = options_.require_sandbox;
   CG_TRY(worker_, TorchWorker::open(std::move(torch)));
   services_.toolchain = toolchain_.get();
   services_.assembler = assembler_.get();
@@ -122,7 +124,7 @@ Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& f
   out.toolchain = toolchain_->version();
   out.torch = worker_->version();
   out.device = services_.device.name;
-  out.sandbox = weakest({runner_.grade()});
+  out.sandbox = weakest({runner_.grade(), worker_->grade()});
   return out;
 }
 

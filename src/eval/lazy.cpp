@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <set>
 
 #include "base/text.h"
@@ -128,6 +129,50 @@ LazyValues last_row_missing(const InputSet& set, size_t output) {
   return out;
 }
 
+LazyValues last_column_missing(const InputSet& set, size_t output) {
+  const Expected& e = set.outputs[output];
+  size_t columns = e.spec.shape.empty() ? 0 : static_cast<size_t>(e.spec.shape.back());
+  if (columns < 2) return std::nullopt;
+  Values out = e.truth;
+  for (size_t i = columns - 1; i < out.size(); i += columns) out[i] = 0;
+  return out;
+}
+
+// Both halves of each row in the place of the other, as a wrong tile index has it.
+LazyValues halves_swapped(const InputSet& set, size_t output) {
+  const Expected& e = set.outputs[output];
+  size_t columns = e.spec.shape.empty() ? 0 : static_cast<size_t>(e.spec.shape.back());
+  if (columns < 2) return std::nullopt;
+  Values out = e.truth;
+  for (auto row = out.begin(); row != out.end(); row += static_cast<std::ptrdiff_t>(columns))
+    std::rotate(row, row + static_cast<std::ptrdiff_t>(columns / 2),
+                row + static_cast<std::ptrdiff_t>(columns));
+  return out;
+}
+
+LazyValues without_signs(const InputSet& set, size_t output) {
+  Values out = set.outputs[output].truth;
+  for (double& v : out) v = std::abs(v);
+  return out;
+}
+
+// Numbers drawn from a law with the moments of the truth; which numbers does not matter.
+LazyValues same_moments(const InputSet& set, size_t output) {
+  const Values& t = set.outputs[output].truth;
+  double mean = mean_of(t), square = 0, count = 0;
+  for (double v : t) {
+    if (!std::isfinite(v)) continue;
+    square += (v - mean) * (v - mean);
+    ++count;
+  }
+  double spread = count > 0 ? std::sqrt(square / count) : 0;
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> normal;
+  Values out(t.size());
+  for (double& v : out) v = mean + spread * normal(random);
+  return out;
+}
+
 int mode_bits(MathMode mode) {
   switch (mode) {
     case MathMode::fp32:
@@ -187,7 +232,13 @@ std::vector<LazyAnswer> lazy_answers(const Task& task) {
       {"the mean of each row", [](Set s, size_t o, Other) { return row_means(s, o); }},
       {"the first answer replayed", replay},
       {"only the first 99%", [](Set s, size_t o, Other) { return unfinished(s, o, 0.99); }},
-      {"all but the last row", [](Set s, size_t o, Other) { return last_row_missing(s, o); }}};
+      {"all but the last row", [](Set s, size_t o, Other) { return last_row_missing(s, o); }},
+      {"all but the last column", [](Set s, size_t o, Other) { return last_column_missing(s, o); }},
+      {"the halves of rows swapped", [](Set s, size_t o, Other) { return halves_swapped(s, o); },
+       true},
+      {"results without signs", [](Set s, size_t o, Other) { return without_signs(s, o); }, true},
+      {"random values of the same moments",
+       [](Set s, size_t o, Other) { return same_moments(s, o); }, true}};
   for (const TensorInfo& t : task.tensors) {
     if (t.role == TensorRole::output) continue;
     std::string n = t.name;

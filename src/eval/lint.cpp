@@ -119,6 +119,8 @@ class Linter {
         add(t, true, "launches from the device are not offered", "add a step to the plan");
     }
     globals();
+    for (size_t i = 0; i < tokens_.size(); ++i)
+      if (tokens_[i].is("static")) static_variable(i);
     return std::move(out_);
   }
 
@@ -254,6 +256,20 @@ class Linter {
         start = i + 1;
       }
     }
+  }
+
+  // A static variable of a function outlives a launch; static functions and constants do not
+  // matter.
+  void static_variable(size_t at) {
+    for (size_t i = at; i < tokens_.size(); ++i) {
+      const Token& t = tokens_[i];
+      if (t.is("const") || t.is("constexpr") || t.is("__shared__") || t.is("__constant__")) return;
+      bool alignment = i > 0 && (tokens_[i - 1].is("alignas") || tokens_[i - 1].is("__align__"));
+      if (t.mark('(') && !alignment) return;  // a function
+      if (t.mark(';') || t.mark('=') || t.mark('{')) break;
+    }
+    add(tokens_[at], true, "a static variable keeps state between launches",
+        "use scratch of the plan, or declare it const");
   }
 
   [[nodiscard]] bool opens_scope(size_t from, size_t to) const {

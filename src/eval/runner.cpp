@@ -42,7 +42,8 @@ Result<void> Runner::start(const Context& ctx) {
   spec.limits = {.memory_bytes = options_.memory_bytes + large_bytes_,
                  .file_bytes = 0,
                  .open_files = 64,
-                 .processes = 512};
+                 .processes = 512,
+                 .resident_bytes = options_.memory_bytes};
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true, .deny_open = true};
   spec.required = options_.require_sandbox;
   CG_TRY(child_, sandbox::spawn(spec));

@@ -65,12 +65,54 @@ TimingOutcome failed(RungEnd end) {
   return out;
 }
 
+// The output that no step of the official shape is given, or none.
+const TensorInfo* unwritten_output(const Task& task, const PlanSteps& steps) {
+  auto writes = [](const std::string& name) {
+    return [&name](const auto& step) {
+      if (const auto* fill = std::get_if<Fill>(&step)) return fill->buffer == name;
+      const auto& args = std::get<Launch>(step).args;
+      return std::any_of(args.begin(), args.end(), [&](auto& a) { return a.buffer == name; });
+    };
+  };
+  for (const TensorInfo* out : task.with_role(TensorRole::output))
+    if (std::none_of(steps.begin(), steps.end(), writes(out->name))) return out;
+  return nullptr;
+}
+
+// Bytes that the launches move to and from global memory, scaled from the sample.
+double moved_bytes(const std::vector<KernelProfile>& kernels) {
+  double total = 0;
+  auto counter = [](const KernelProfile& k, const char* name) {
+    auto at = k.counters.find(name);
+    return at == k.counters.end() ? 0.0 : at->second;
+  };
+  for (const KernelProfile& k : kernels)
+    total += std::max(counter(k, "global_load_bytes"), 32 * counter(k, "global_load_sectors")) +
+             std::max(counter(k, "global_store_bytes"), 32 * counter(k, "global_store_sectors"));
+  return total;
+}
+
+// Values are not judged at the official shape, so a program might do nothing there. Faster than the
+// physical floor and with a fraction of its traffic is no doubtful case any more.
+std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCase& official,
+                                       double modelled_ns) {
+  constexpr double kShare = 0.25;
+  double moved = moved_bytes(timed.kernels);
+  auto least = static_cast<double>(official.least_bytes.value);
+  if (modelled_ns >= timed.timing->floor_ns || moved >= kShare * least) return std::nullopt;
+  return rung_ended(
+      Status::rejected,
+      fmt::format("at the official shape the program moves {} of at least {}: it leaves work out",
+                  human(Bytes{static_cast<int64_t>(moved)}), human(official.least_bytes)),
+      "Nothing runs faster than the floor. A sample of the blocks was counted.");
+}
+
 // The sum of the kernels' modelled times against the floor.
-TimingOutcome summed(const Roofline& floor, RunReport report, const std::string& shape) {
+TimingOutcome summed(const Roofline& floor, RunReport report, const ShapeCase& shape) {
   TimingOutcome out;
   Timing t;
   t.origin = Origin::modelled;
-  t.shape = shape;
+  t.shape = shape.name;
   t.floor_ns = floor.floor_ns;
   double slowest = -1;
   for (KernelProfile& k : report.kernels) {
@@ -83,6 +125,8 @@ TimingOutcome summed(const Roofline& floor, RunReport report, const std::string&
   out.kernels = std::move(report.kernels);
   out.end = rung_passed(fmt::format("{} modelled, floor {} ({:.2f}x)", human_ns(t.time_ns),
                                     human_ns(t.floor_ns), t.time_ns / std::max(t.floor_ns, 1e-9)));
+  out.timing = t;
+  if (auto lazy = leaves_work_out(out, shape, t.time_ns)) return failed(std::move(*lazy));
   if (t.time_ns < t.floor_ns) {
     out.end.detail = fmt::format(
         "the model says {}, below the floor of {}: the time model is "
@@ -125,6 +169,9 @@ Result<TimingOutcome> time_official(const Context& ctx, const Services& services
   RunRequest request;
   memory.put(request);
   request.steps = official->all_steps();
+  if (const TensorInfo* out = unwritten_output(task, request.steps))
+    return failed(rung_failed(
+        fmt::format("nothing writes the output '{}' at the official shape", out->name)));
   request.settings = {kSampleCtas, kInstructionBudget, services.threads};
   request.limit = kRunLimit;
   CG_TRY(RunOutcome outcome, services.runner->run(ctx, request));
@@ -149,7 +196,7 @@ Result<TimingOutcome> time_official(const Context& ctx, const Services& services
       return skipped("no modelled time: the sample of the official shape is out of budget");
   }
   if (report.kernels.empty()) return skipped("no modelled time: the plan launches no kernel");
-  return summed(floor_of(services.gpu, task), std::move(report), official->shape->name);
+  return summed(floor_of(services.gpu, task), std::move(report), *official->shape);
 }
 
 }  // namespace cutegen

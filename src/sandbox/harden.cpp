@@ -73,7 +73,7 @@ std::vector<std::string> scrubbed_environment() {
     std::string_view entry(*e);
     std::string_view name = entry.substr(0, entry.find('='));
     bool secret = false;
-    for (const char* word : {"KEY", "TOKEN", "SECRET", "PASSWORD", "INJECTION"})
+    for (const char* word : {"KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "INJECTION"})
       secret = secret || name.find(word) != std::string_view::npos;
     if (!secret && starts_with_any(entry, kNames)) out.emplace_back(entry);
   }

@@ -156,6 +156,8 @@ void reset_signals() {
     if (error) ::_exit(127);
   };
   ::setpgid(0, 0);
+  // Before descriptors move; "0" is the writer.
+  if (plan.cgroup >= 0) note(plan, kStepCgroup, ::write(plan.cgroup, "0", 1) == 1 ? 0 : errno);
   must(kStepDescriptors, place_descriptors(plan));
   must(kStepFolder, ::chdir(plan.cwd.c_str()) == 0 ? 0 : errno);
   note(plan, kStepRlimit, apply_limits(plan.limits));
@@ -208,6 +210,28 @@ bool reap(pid_t program, SharedPage& shared) {
   }
 }
 
+// Kills the processes that are left below us: what the program started and did not wait for comes
+// to us when it ends. Each round kills one more generation.
+void end_orphans() {
+  for (int round = 0; round < 64; ++round) {
+    int fd = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    char text[4096];
+    ssize_t n = fd < 0 ? 0 : ::read(fd, text, sizeof text);
+    if (fd >= 0) ::close(fd);
+    if (n <= 0) return;
+    pid_t pid = 0;
+    for (ssize_t i = 0; i < n; ++i) {
+      if (text[i] >= '0' && text[i] <= '9') {
+        pid = pid * 10 + (text[i] - '0');
+      } else if (pid > 0) {
+        ::kill(pid, SIGKILL);
+        ::wait4(pid, nullptr, 0, nullptr);
+        pid = 0;
+      }
+    }
+  }
+}
+
 void watch(const Plan& plan, pid_t program, int pidfd) {
   SharedPage& shared = *plan.shared;
   bool open = plan.stderr_read >= 0;
@@ -219,6 +243,7 @@ void watch(const Plan& plan, pid_t program, int pidfd) {
     if (p[0].revents & (POLLHUP | POLLERR)) ::kill(-program, SIGKILL);
     if (!reap(program, shared)) continue;
     ::kill(-program, SIGKILL);
+    end_orphans();
     if (open) drain(plan.stderr_read, shared);
     return;
   }
@@ -233,7 +258,8 @@ pid_t raw_clone(int flags, int* pidfd) {
 }
 
 const char* to_string(Step step) {
-  constexpr const char* kNames[kStepCount] = {"mapping user ids",
+  constexpr const char* kNames[kStepCount] = {"joining a cgroup",
+                                              "mapping user ids",
                                               "a private /proc",
                                               "the process limit",
                                               "a read-only file system",

@@ -26,6 +26,7 @@ namespace cutegen::sandbox {
 
 // What can go wrong on the way to exec; the errno of each is kept in the shared page.
 enum Step : int {
+  kStepCgroup,
   kStepIds,
   kStepProc,
   kStepProcessLimit,
@@ -76,7 +77,10 @@ struct Plan {
   std::vector<RlimitValue> limits;
   std::vector<sock_filter> filter;
   bool drop_capabilities = false;
-  int clone_flags = 0;  // the namespaces of this attempt
+  int clone_flags = 0;      // the namespaces of this attempt
+  bool filtered = false;    // a seccomp filter could be built
+  bool bubblewrap = false;  // argv is that of bwrap, which makes the namespaces
+  int cgroup = -1;          // cgroup.procs of the group to join
   bool mount_view = false;
   std::string id_map, group_map;  // lines for /proc/self/uid_map and gid_map
   std::string process_limit;      // for the namespace's pid_max; empty = none

@@ -17,6 +17,8 @@
 #include <fstream>
 
 #include "base/text.h"
+#include "sandbox/bubblewrap.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/launch.h"
 
 namespace cutegen::sandbox {
@@ -108,6 +110,7 @@ Plan make_plan(const SpawnSpec& spec, const std::string& program) {
   const Isolation& want = spec.isolation;
   plan.drop_capabilities = want.namespaces || want.no_network || want.seccomp;
   if (want.seccomp) plan.filter = seccomp_program(want, false);
+  plan.filtered = !plan.filter.empty();
   if (want.namespaces) {
     plan.readable = readable_below_tmp(spec, program);
     // The kernel takes no pid_max below 301; it is the only process limit that holds for root.
@@ -120,15 +123,57 @@ Plan make_plan(const SpawnSpec& spec, const std::string& program) {
   return plan;
 }
 
-// Namespaces to try, best first; the last one asks for none.
-std::vector<int> attempts(const Isolation& want) {
+// Whether the kernel lets us make the namespaces ourselves, and mount in them.
+bool own_namespaces_work() {
+  SpawnSpec spec{.argv = {"/bin/true"}};
+  spec.isolation = {.namespaces = true, .no_network = true};
+  spec.driver = Driver::own;
+  auto child = spawn(spec);
+  return child && child->grade().label == "full";
+}
+
+// For root our own namespaces hold more (the limit of processes) and start sooner; others may be
+// refused them where bubblewrap is not.
+Driver better_driver() {
+  if (::geteuid() == 0 && own_namespaces_work()) return Driver::own;
+  return bubblewrap().empty() ? Driver::own : Driver::bubblewrap;
+}
+
+Driver choose_driver(Driver asked) {
+  if (asked != Driver::automatic) return asked;
+  const char* named = std::getenv("CUTEGEN_SANDBOX");
+  std::string name = named ? named : "";
+  if (name == "own") return Driver::own;
+  if (name == "bubblewrap" && !bubblewrap().empty()) return Driver::bubblewrap;
+  static const Driver better = better_driver();
+  return better;
+}
+
+struct Attempt {
+  int flags = 0;  // namespaces of our own
+  bool bubblewrap = false;
+};
+
+// What to try, best first; the last attempt asks for nothing.
+std::vector<Attempt> attempts(const Isolation& want, Driver driver) {
   int all = (want.namespaces ? kNamespaces : 0) | (want.no_network ? CLONE_NEWNET : 0);
-  std::vector<int> out;
-  if (all) out.push_back(all | CLONE_NEWUSER);
-  if (all && ::geteuid() == 0) out.push_back(all);  // user namespaces may be switched off
-  if (want.namespaces && want.no_network) out.push_back(CLONE_NEWUSER | CLONE_NEWNET);
-  out.push_back(0);
+  std::vector<Attempt> out;
+  if (want.namespaces && choose_driver(driver) == Driver::bubblewrap) out.push_back({0, true});
+  if (all) out.push_back({all | CLONE_NEWUSER});
+  if (all && ::geteuid() == 0) out.push_back({all});  // user namespaces may be switched off
+  if (want.namespaces && want.no_network) out.push_back({CLONE_NEWUSER | CLONE_NEWNET});
+  out.push_back({});
   return out;
+}
+
+// Best effort: most machines let nobody but their administrator make groups.
+Cgroup cgroup_for(const SpawnSpec& spec) {
+  bool wanted = spec.limits.resident_bytes > 0 || spec.limits.processes > 0;
+  if (!spec.isolation.namespaces || !wanted) return {};
+  auto base = cgroup_base();
+  if (!base) return {};
+  auto group = Cgroup::make(*base, spec.limits);
+  return group ? std::move(*group) : Cgroup();
 }
 
 Result<Started> start(Plan& plan) {
@@ -189,19 +234,22 @@ Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared
     return ok;
   };
   Grade g;
+  bool bubblewrap = plan.bubblewrap, group = plan.cgroup >= 0 && shared.errors[kStepCgroup] == 0;
   bool seccomp = want.seccomp && holds({kStepSeccomp, kStepCapabilities});
-  if (want.seccomp && plan.filter.empty()) {
+  if (want.seccomp && !plan.filtered) {
     seccomp = false;
     missing.emplace_back("seccomp: libseccomp refused the filter");
   }
   if (want.namespaces) {
-    bool have = plan.clone_flags & CLONE_NEWNS;
+    bool have = bubblewrap || (plan.clone_flags & CLONE_NEWNS);
     if (!have) missing.emplace_back("namespaces: refused by the kernel");
     g.held["namespaces"] =
         holds({kStepIds, kStepReadOnly, kStepTmp, kStepProc, kStepReadable}) && have;
+    if (bubblewrap) g.held["bubblewrap"] = true;
+    if (group) g.held["cgroup"] = true;
   }
   if (want.no_network) {
-    g.held["network"] = (plan.clone_flags & CLONE_NEWNET) || seccomp;
+    g.held["network"] = bubblewrap || (plan.clone_flags & CLONE_NEWNET) || seccomp;
     if (!g.held["network"]) missing.emplace_back("network: namespace refused");
   }
   if (want.seccomp) g.held["seccomp"] = seccomp;
@@ -210,7 +258,9 @@ Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared
       l.processes > 0) {
     g.held["rlimits"] = holds({kStepRlimit});
     bool root = ::geteuid() == 0;  // RLIMIT_NPROC does not bind it
-    if (root && l.processes > 0 && (plan.clone_flags & CLONE_NEWPID) == 0) {
+    if (group) {
+      // the group holds it, for root too
+    } else if (root && l.processes > 0 && (plan.clone_flags & CLONE_NEWPID) == 0) {
       g.held["rlimits"] = false;
       missing.emplace_back("the process limit: does not bind root without a pid namespace");
     } else if (root && l.processes > 0) {
@@ -245,8 +295,9 @@ pid_t outer_pid(pid_t supervisor, int clone_flags, pid_t inner) {
 }  // namespace
 
 struct Child::State {
+  Cgroup cgroup;
   Started started;
-  bool pid_namespace = false;
+  bool pid_namespace = false, bubblewrap = false;
   pid_t program = -1;
   Grade grade;
   bool reaped = false;
@@ -264,6 +315,7 @@ struct Child::State {
     status.code = status.exited ? WEXITSTATUS(s.status) : 0;
     status.signal = status.exited ? 0 : WTERMSIG(s.status);
     status.max_rss_bytes = int64_t{s.max_rss_kb} * 1024;
+    if (bubblewrap) status = unwrapped(status);
   }
 
   // True when the supervisor ended within the time.
@@ -337,29 +389,39 @@ const Grade& Child::grade() const {
 Result<Child> spawn(const SpawnSpec& spec) {
   CG_ASSERT(!spec.argv.empty());
   CG_TRY(std::string program, find_program(spec.argv[0]));
-  Plan plan = make_plan(spec, program);
+  const Plan wanted = make_plan(spec, program);
+  Cgroup group = cgroup_for(spec);
+  BubblewrapStorage storage;
+  Plan plan;
   Result<Started> started = world_error("not tried");
-  for (int flags : attempts(spec.isolation)) {
-    plan.clone_flags = flags;
-    plan.mount_view = flags & CLONE_NEWNS;
+  for (const Attempt& attempt : attempts(spec.isolation, spec.driver)) {
+    plan = wanted;
+    plan.clone_flags = attempt.flags;
+    plan.mount_view = attempt.flags & CLONE_NEWNS;
+    plan.cgroup = group.join_fd();
+    if (attempt.bubblewrap && !apply_bubblewrap(plan, spec.isolation, storage)) continue;
+    bool last = attempt.flags == 0;
     started = start(plan);
     // Without a mapping of ids nothing works inside: go on with less.
-    if (started && (flags == 0 || started->shared->page->errors[kStepIds] == 0)) break;
-    if (!started && flags == 0) return fail(started.error());
+    if (started && (last || started->shared->page->errors[kStepIds] == 0)) break;
+    if (!started && last) return fail(started.error());
     if (started) reap_supervisor(*started);
   }
   Child child;
   child.state_ = std::make_unique<Child::State>();
   Child::State& s = *child.state_;
   s.started = std::move(*started);
+  s.cgroup = std::move(group);
   s.pid_namespace = plan.clone_flags & CLONE_NEWPID;
+  s.bubblewrap = plan.bubblewrap;
   const SharedPage& shared = *s.started.shared->page;
   s.grade = grade_of(spec, plan, shared);
   CG_CHECK(check_started(plan, shared));
   s.program = outer_pid(s.started.supervisor, plan.clone_flags, shared.program);
   if (spec.required && s.grade.label != "full")
     return world_error("the sandbox cannot be had in full: " + s.grade.missing,
-                       "allow user namespaces and seccomp, or run without --require-sandbox");
+                       "allow user namespaces (sysctl user.max_user_namespaces) and seccomp, or "
+                       "install bubblewrap, or run without --require-sandbox");
   return child;
 }
 

@@ -3,12 +3,14 @@
 //
 // Contract: spawn passes only the listed descriptors and environment; `isolation` asks for
 // namespaces (user, net, pid, ipc, mount view), seccomp and rlimits; what could be had is in
-// Child::grade (never an error unless spec.required). Children die with their parent
-// (a supervisor process watches a pipe from us) and are killed as a group. The mount view is the
-// whole file system read-only, with an empty private /tmp and /dev/shm; the program's own folder,
-// cwd, share_dir() and `readable` stay visible where they lie in /tmp. stdout goes with stderr
-// unless listed in fds. harden_self applies the in-process part (no new privileges, seccomp without
-// exec, rlimits), for forked children of the compile server.
+// Child::grade (never an error unless spec.required). The namespaces are our own, or bubblewrap's
+// where it is there and works better (bubblewrap.h); a cgroup is added where one is ours to make
+// (cgroup.h). Children die with their parent (a supervisor process watches a pipe from us) and with
+// all that they started. The mount view is the whole file system read-only, with an empty private
+// /tmp and /dev/shm; the program's own folder, cwd, share_dir() and `readable` stay visible where
+// they lie in /tmp. stdout goes with stderr unless listed in fds. harden_self applies the
+// in-process part (no new privileges, seccomp without exec, rlimits), for forked children of the
+// compile server.
 //
 // Example:
 //   SpawnSpec s{.argv = {runner, "--fd", "3"}, .fds = {{socket, 3}}}; CG_TRY(Child c, spawn(s));
@@ -31,6 +33,7 @@ namespace cutegen::sandbox {
 struct Limits {
   int64_t memory_bytes = 0;  // RLIMIT_AS (never for CUDA processes); 0 = none
   int64_t cpu_seconds = 0, file_bytes = -1, open_files = 0, processes = 0;  // 0 / -1 = unchanged
+  int64_t resident_bytes = 0;  // memory in use by all processes together, where a cgroup holds it
 };
 
 struct Isolation {
@@ -42,10 +45,14 @@ struct Isolation {
 };
 
 struct Grade {
-  std::map<std::string, bool> held;  // "namespaces", "network", "seccomp", "rlimits"
-  std::string label = "none";        // full: all that was asked; partial; none
-  std::string missing;               // why something did not hold
+  // "namespaces", "network", "seccomp", "rlimits"; "bubblewrap" and "cgroup" only where they are
+  std::map<std::string, bool> held;
+  std::string label = "none";  // full: all that was asked; partial; none
+  std::string missing;         // why something did not hold
 };
+
+// Who makes the namespaces. automatic: $CUTEGEN_SANDBOX ("own" or "bubblewrap"), else the better.
+enum class Driver { automatic, own, bubblewrap };
 
 struct SpawnSpec {
   std::vector<std::string> argv;
@@ -57,6 +64,7 @@ struct SpawnSpec {
   Limits limits;
   Isolation isolation;
   bool required = false;  // fail when the isolation cannot be had in full
+  Driver driver = Driver::automatic;
 };
 
 struct ExitStatus {

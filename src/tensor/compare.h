@@ -5,7 +5,8 @@
 // native_i is the largest error |native - truth| among the 64 elements nearest in magnitude, so
 // that an element where the native reference happens to be exact is not held to exactness. eps is
 // at least the dtype's half ulp. NaN and infinity match by class; where the native reference has
-// another class than the truth (it overflowed), both classes count. Integers match exactly.
+// another class than the truth (it overflowed), both classes count. Integers match exactly. With
+// nan_is_undefined, elements whose truth is NaN are not judged.
 // docs/evaluation.md gives the reasons.
 //
 // Example:
@@ -38,6 +39,7 @@ struct OutputSpec {
 struct Expected {
   OutputSpec spec;
   std::vector<double> truth, native, tolerance;  // tolerance is empty for integers
+  bool nan_is_undefined = false;  // where the truth is NaN any value will do
 };
 
 // sensitivity may be empty (unknown). Sizes must agree with the spec.

@@ -182,5 +182,18 @@ TEST(Pattern, FirstWrongGivesCoordinates) {
             (std::vector<std::vector<int64_t>>{{0, 1, 0}, {1, 2, 3}}));
 }
 
+TEST(Judge, UndefinedElementsAreNotJudgedWhereNanIsUndefined) {
+  World w({4});
+  w.expected.truth = {1.0, kNan, kInf, 2.0};
+  w.expected.native = {1.0, kNan, kInf, 2.0};
+  w.set(0, 1.0), w.set(1, 5.0), w.set(2, kInf), w.set(3, 2.0);
+  EXPECT_EQ(w.judged().wrong, 1);
+  w.expected.nan_is_undefined = true;
+  EXPECT_EQ(w.judged().wrong, 0);
+  w.set(2, kNan);  // infinity is a result
+  w.set(3, kNan);
+  EXPECT_EQ(w.judged().wrong, 2);
+}
+
 }  // namespace
 }  // namespace cutegen

@@ -30,6 +30,7 @@ sandbox::SpawnSpec spawn_spec(const ServerSetup& setup, int socket) {
   spec.cwd = "/";  // source names in PTX are relative to it
   spec.fds = {{socket, 3}};
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true};
+  spec.required = setup.require_sandbox;
   return spec;
 }
 

@@ -25,6 +25,7 @@ struct ServerSetup {
   std::vector<std::string> options;  // for NVRTC
   std::string prefix;                // header parsed before every candidate
   bool plain = false;                // without the precompiled header and the fork inside NVRTC
+  bool require_sandbox = false;
 };
 
 struct ServerReply {

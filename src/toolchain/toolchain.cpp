@@ -155,7 +155,8 @@ Result<std::shared_ptr<CompileServer>> LocalToolchain::server(const Context& ctx
   auto place = slot(key);
   std::lock_guard lock(place->mutex);
   if (place->server && place->server->alive()) return place->server;
-  ServerSetup setup{options_.paths, compiler_options(key.arch), prefix_header(key.cute), key.plain};
+  ServerSetup setup{options_.paths, compiler_options(key.arch), prefix_header(key.cute), key.plain,
+                    options_.require_sandbox};
   CG_TRY(place->server, CompileServer::start(ctx, setup));
   return place->server;
 }
@@ -174,6 +175,9 @@ Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest
     CG_TRY(auto with, server(ctx, key));
     prefix_headers = with->prefix_headers();
     auto reply = with->compile(ctx, text, options_.compile_memory_bytes, options_.compile_timeout);
+    if (reply && options_.require_sandbox && reply->died.empty() && reply->grade.label != "full")
+      return world_error("the compiler's sandbox does not hold in full: " + reply->grade.missing,
+                         "allow seccomp, or run without --require-sandbox");
     if (reply) return reply;
     CG_CHECK(ctx.check("compiling"));
     std::string last_words = sanitize(trim(with->error_text()), 500);

@@ -61,6 +61,7 @@ struct ToolchainOptions {
   int64_t compile_memory_bytes = int64_t{6} << 30;
   Nanoseconds compile_timeout = std::chrono::seconds(120);
   bool use_cache = true, allow_fork = true;
+  bool require_sandbox = false;  // an error where less than full protection holds
 };
 
 class Toolchain {

@@ -105,7 +105,9 @@ Result<void> Worker::spawn_child(const std::string& folder) {
   spec.limits.memory_bytes = options_.memory_bytes;
   spec.limits.cpu_seconds = kMostCpuSeconds;
   spec.limits.processes = kMostProcesses;
+  spec.limits.resident_bytes = options_.memory_bytes;
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true};
+  spec.required = options_.require_sandbox;
   CG_TRY(child_, sandbox::spawn(spec));
   channel_ = std::move(ends.first);
   folder_ = folder;

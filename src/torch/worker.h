@@ -28,6 +28,7 @@ struct TorchWorkerOptions {
   std::filesystem::path script;  // default: the shipped python/ folder
   Nanoseconds call_timeout = std::chrono::seconds(60);
   int64_t memory_bytes = int64_t{16} << 30;
+  bool require_sandbox = false;  // an error where less than full protection holds
 };
 
 struct DescribeOptions {
@@ -60,7 +61,8 @@ class TorchWorker {
   virtual ~TorchWorker() = default;
   [[nodiscard]] virtual Result<Task> describe(const Context& ctx, const std::filesystem::path& file,
                                               const DescribeOptions& options) = 0;
-  // family: "made" (the task's own get_inputs), "signed", "heavy". seed: 64 secret bits.
+  // family: "made" (the task's own get_inputs), "signed", "heavy", "outliers", "special".
+  // seed: 64 secret bits.
   [[nodiscard]] virtual Result<TensorSet> make_set(const Context& ctx, const Task& task,
                                                    const ShapeCase& shape,
                                                    const std::string& family, uint64_t seed) = 0;

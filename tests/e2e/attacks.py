@@ -2,47 +2,82 @@
 # ctest: timeout=600 serial
 """Hostile and broken programs: each gets its verdict, and nothing is left running.
 
-tests/attacks/NAME holds a program and expected.json: status, the rung that ends the ladder, and a
-pattern of the headline. One evaluator judges them all, so that each also shows that the one before
-did no harm; an honest program is the first and the last.
+tests/attacks/NAME holds a program and expected.json: why, the rows of docs/attacks.md that it stands
+for, the task (tests/attacks/tasks; task.py where none is named), and what must come out: status,
+the rung that ends the ladder, a pattern of the headline. One evaluator judges them all, so that each
+also shows that the one before did no harm; an honest program is the first and the last.
 """
+import ctypes
 import json
 import os
 import re
 import signal
 import subprocess
 import time
+import unittest
 from pathlib import Path
 
 import harness
+from evaluator_client import Evaluator, load_program
 
 ATTACKS = harness.ROOT / "tests/attacks"
-CORRECT, REJECTED = 0, 4
+CORRECT, ENVIRONMENT = 0, 6
+ROWS = 80  # of the catalogue
+
+
+def task_file(expected):
+    name = expected.get("task")
+    return ATTACKS / "tasks" / f"{name}.py" if name else ATTACKS / "task.py"
+
+
+def expectations():
+    """{name: what must come out}, those of one task together, task.py first."""
+    found = {p.parent.name: json.loads(p.read_text()) for p in ATTACKS.glob("*/expected.json")}
+    order = sorted(found, key=lambda n: (found[n].get("task", ""), n != "control", n))
+    return {n: found[n] for n in order}
 
 
 class Attacks(harness.Case):
-    def check(self, name, verdict):
-        expected = json.loads((ATTACKS / name / "expected.json").read_text())
+    def check(self, name, expected, verdict):
         told = json.dumps(verdict, indent=1)
-        self.assertEqual(verdict["status"], expected["status"], told)
+        self.assertRegex(verdict["status"], f"^({expected['status']})$", told)
         self.assertRegex(verdict["feedback"]["headline"],
                          re.compile(expected["headline"], re.IGNORECASE), told)
         ended = [r["rung"] for r in verdict["rungs"] if r["result"] == "failed"]
         if expected["rung"]:
-            self.assertEqual(ended, [expected["rung"]], told)
+            self.assertEqual(len(ended), 1, told)
+            self.assertRegex(ended[0], f"^({expected['rung']})$", told)
         self.assertLess(len(verdict["feedback"]["detail"]), 1600, told)
 
     def test_every_attack_gets_its_verdict(self):
-        names = sorted(p.parent.name for p in ATTACKS.glob("*/expected.json"))
-        names = ["control"] + [n for n in names if n != "control"] + ["control"]
-        result = self.cutegen("eval", ATTACKS / "task.py", *(ATTACKS / n for n in names), "--json",
-                              timeout=500)
-        self.assert_code(result, REJECTED)  # of the first that is not correct: assembler_file
-        verdicts = result.json()["verdicts"]
-        self.assertEqual(len(verdicts), len(names))
-        for name, entry in zip(names, verdicts):
-            with self.subTest(name):
-                self.check(name, entry["verdict"])
+        all_of_them, opened = expectations(), None
+        with Evaluator(self.environment(A_SECRET_KEY="s3cret")) as evaluator:
+            for name, expected in all_of_them.items():
+                if task_file(expected) != opened:
+                    opened = task_file(expected)
+                    task = evaluator.open_task(opened)
+                    self.assertTrue(task["admission"]["admitted"], task["admission"])
+                with self.subTest(name):
+                    program = load_program(ATTACKS / name)
+                    self.check(name, expected, evaluator.evaluate(program))
+            with self.subTest("an honest program after all of them"):
+                evaluator.open_task(ATTACKS / "task.py")
+                verdict = evaluator.evaluate(load_program(ATTACKS / "control"))
+                self.check("control", all_of_them["control"], verdict)
+
+    def test_the_catalogue_is_complete(self):
+        text = (harness.ROOT / "docs/attacks.md").read_text(encoding="utf-8")
+        rows = {}
+        for match in re.finditer(r"^\| (\d+) \|([^|]*)\|([^|]*)\|$", text, re.MULTILINE):
+            rows[int(match[1])] = match[3]
+        self.assertEqual(sorted(rows), list(range(1, ROWS + 1)))
+        for name, expected in expectations().items():
+            for row in expected.get("rows", []):
+                self.assertIn(f"`{name}`", rows[row], f"row {row} does not name {name}")
+        for row, names in rows.items():
+            self.assertTrue(names.strip(), f"row {row} has neither a program nor a reason")
+            for name in re.findall(r"`(\w+)`", names):
+                self.assertTrue((ATTACKS / name / "expected.json").exists(), f"row {row}: {name}")
 
     def test_the_exit_code_is_the_status(self):
         for name, code in (("control", CORRECT), ("keeps_state", 4), ("refused_shape", 5)):
@@ -79,7 +114,8 @@ class Attacks(harness.Case):
                 os.kill(pid, signal.SIGKILL)
         out, err = process.communicate(timeout=200)
         self.assertIn(b"the evaluator died", err)
-        self.check("endless_loop", json.loads(out)["verdicts"][0]["verdict"])
+        self.check("endless_loop", expectations()["endless_loop"],
+                   json.loads(out)["verdicts"][0]["verdict"])
 
     def test_nothing_outlives_a_killed_command(self):
         process = self.start_endless()
@@ -87,6 +123,67 @@ class Attacks(harness.Case):
         process.kill()
         process.wait(timeout=10)
         self.assertEqual(harness.wait_for_none(10), {})
+
+
+class Protection(harness.Case):
+    """The sandbox: what every child sees, and the refusal to run with less."""
+
+    def test_no_child_sees_a_secret(self):
+        hidden = {"OPENAI_API_KEY": "s3cret-1", "GITHUB_TOKEN": "s3cret-2", "DB_PASSWORD": "s3cret-3",
+                  "LD_PRELOAD_NOTE": "s3cret-4", "CUTEGEN_SECRET_X": "s3cret-5"}
+        with Evaluator(self.environment(**hidden)) as evaluator:
+            evaluator.open_task(ATTACKS / "task.py")
+            evaluator.evaluate(load_program(ATTACKS / "control"))
+            names = {}
+            for pid, name in harness.descendants(evaluator.process.pid).items():
+                try:
+                    names[name] = Path(f"/proc/{pid}/environ").read_bytes()
+                except OSError:
+                    continue
+        for wanted in ("cutegen-runner", "cutegen-compile", "python"):
+            self.assertTrue(any(n.startswith(wanted) for n in names), names.keys())
+        for name, environment in names.items():
+            self.assertNotIn(b"s3cret", environment, name)
+
+    @unittest.skipUnless(Path("/usr/lib/x86_64-linux-gnu/libseccomp.so.2").exists(), "no libseccomp")
+    def test_less_than_full_protection_is_refused_when_asked(self):
+        arguments = ("eval", ATTACKS / "task.py", ATTACKS / "control", "--up-to", "load")
+        full = self.cutegen(*arguments, "--require-sandbox")
+        self.assert_code(full, CORRECT)
+        self.assertIn("sandbox full", full.out)
+        refused = self.cutegen(*arguments, "--require-sandbox", preexec_fn=without_namespaces)
+        self.assert_error(refused, ENVIRONMENT, "sandbox cannot be had in full", "namespaces",
+                          "without --require-sandbox")
+        partial = self.cutegen(*arguments, preexec_fn=without_namespaces)
+        self.assert_code(partial, CORRECT)
+        self.assertIn("sandbox partial", partial.out)
+
+
+def without_namespaces():
+    """Makes the kernel refuse namespaces to this process and all that it starts."""
+    lib = ctypes.CDLL("libseccomp.so.2")
+    lib.seccomp_init.restype = ctypes.c_void_p
+    lib.seccomp_syscall_resolve_name.argtypes = [ctypes.c_char_p]
+
+    class Compare(ctypes.Structure):
+        _fields_ = [("argument", ctypes.c_uint), ("operator", ctypes.c_int),
+                    ("a", ctypes.c_uint64), ("b", ctypes.c_uint64)]
+
+    allow, masked_equal = 0x7FFF0000, 7
+    refuse, unknown = 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
+    filter_ = ctypes.c_void_p(lib.seccomp_init(allow))
+
+    def rule(action, name, *compare):
+        number = lib.seccomp_syscall_resolve_name(name)
+        table = (Compare * max(1, len(compare)))(*compare)
+        assert lib.seccomp_rule_add_array(filter_, ctypes.c_uint32(action), number,
+                                          len(compare), table) == 0
+
+    rule(unknown, b"clone3")
+    rule(refuse, b"unshare")
+    for flag in (0x10000000, 0x00020000, 0x20000000, 0x40000000):  # user, mount, pid, network
+        rule(refuse, b"clone", Compare(0, masked_equal, flag, flag))
+    assert lib.seccomp_load(filter_) == 0
 
 
 def processor_seconds(pid):

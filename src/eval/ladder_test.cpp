@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/ladder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "eval/ladder_world.h"
+
+namespace cutegen {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_world::rung_of;
+using testing_world::World;
+
+const char* const kTwice = "add.f32 %f2, %f1, %f1;";
+double twice(double x) {
+  return 2 * x;
+}
+
+TEST(Ladder, AnHonestProgramIsCorrectOnEverySet) {
+  World w(twice);
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_EQ(v.sets_judged, 3);
+  EXPECT_EQ(w.toy.made, 3);
+  for (Rung rung : {Rung::lint, Rung::compile, Rung::load, Rung::correctness})
+    EXPECT_EQ(rung_of(v, rung).result, RungResult::passed) << to_string(rung);
+  EXPECT_EQ(rung_of(v, Rung::correctness).detail, "3 sets on 1 shape");
+  EXPECT_EQ(rung_of(v, Rung::lint).detail, "1 source, plan valid");
+  EXPECT_EQ(rung_of(v, Rung::profile).detail, "not asked for");
+  EXPECT_EQ(v.feedback.headline, "correct on 3 sets");
+  EXPECT_THAT(v.skipped, Contains("timing: the official shape is not there"));
+  EXPECT_THAT(v.build_ids, testing::ElementsAre("build-kernel.cu"));
+  EXPECT_THAT(w.progress, Contains("correctness 3/3"));
+  ASSERT_TRUE(v.compat);
+  EXPECT_EQ(v.compat->elements, 2048);  // of the made set, judged twice with other poison
+  EXPECT_EQ(v.compat->wrong, 0);
+}
+
+TEST(Ladder, TheSandboxGradeIsTheWeakestOfAll) {
+  World w(twice);
+  Verdict v = w.judge(World::kernel(kTwice), Rung::load);
+  EXPECT_TRUE(v.sandbox.held.contains("namespaces"));
+  EXPECT_EQ(v.sandbox.held.at("seccomp"), true);
+  using sandbox::Grade;
+  Grade full{.held = {{"a", true}, {"b", true}}, .label = "full"};
+  Grade partial{.held = {{"a", false}}, .label = "partial"}, none{};
+  EXPECT_EQ(weakest({full, full}).label, "full");
+  EXPECT_EQ(weakest({full, partial}).label, "partial");
+  EXPECT_EQ(weakest({full, none}).label, "partial");
+  EXPECT_EQ(weakest({none, none}).label, "none");
+  EXPECT_EQ(weakest({}).label, "none");
+  EXPECT_EQ(weakest({full, partial}).held.at("a"), false);
+  EXPECT_EQ(weakest({full, partial}).held.at("b"), true);
+}
+
+TEST(Ladder, StopsWhereItIsAskedTo) {
+  World w(twice);
+  Verdict v = w.judge(World::kernel(kTwice), Rung::compile);
+  EXPECT_EQ(v.status, Status::correct);
+  EXPECT_EQ(rung_of(v, Rung::compile).result, RungResult::passed);
+  EXPECT_EQ(rung_of(v, Rung::load).result, RungResult::skipped);
+  EXPECT_EQ(v.feedback.headline, "no rung failed; correctness was not judged");
+  EXPECT_EQ(v.sets_judged, 0);
+}
+
+TEST(Ladder, WrongValuesAreFailedWithThePatternAndNoValue) {
+  World w(twice);
+  Verdict v = w.judge(World::kernel("mul.f32 %f2, %f1, 0f40001000;"));  // 2.0009765625
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_EQ(rung_of(v, Rung::correctness).result, RungResult::failed);
+  EXPECT_EQ(rung_of(v, Rung::timing).detail, "an earlier rung failed");
+  ASSERT_EQ(v.feedback.mismatches.size(), 1U);
+  const Mismatch& m = v.feedback.mismatches[0];
+  EXPECT_EQ(m.output, "out");
+  EXPECT_EQ(m.shape, "small");
+  EXPECT_EQ(m.family, "made");
+  EXPECT_EQ(m.elements, 2048);
+  EXPECT_GT(m.wrong, 1900);
+  EXPECT_EQ(m.first.size(), 5U);
+  EXPECT_GT(m.worst_ratio, 10);
+  EXPECT_EQ(v.sets_judged, 1);  // the first wrong set ends it
+  EXPECT_THAT(v.feedback.detail, HasSubstr("first wrong at [0, 0]"));
+  ASSERT_TRUE(v.compat);
+  EXPECT_GT(v.compat->wrong, 0);
+}
+
+TEST(Ladder, WhatIsRightOnOfficialInputsOnlyFailsOnAnotherFamily) {
+  World w([](double x) { return x > 0 ? x : 0; });
+  Verdict v = w.judge(World::kernel("mov.f32 %f2, %f1;"));
+  EXPECT_EQ(v.status, Status::failed);
+  ASSERT_FALSE(v.feedback.mismatches.empty());
+  EXPECT_EQ(v.feedback.mismatches[0].family, "signed");
+  EXPECT_EQ(v.compat->wrong, 0);
+}
+
+TEST(Ladder, UnwrittenElementsAreNamed) {
+  World w(twice);
+  Verdict v = w.judge(World::kernel(kTwice, "add.s32 %r6, %r1, -1; min.s32 %r1, %r1, %r6;"));
+  EXPECT_EQ(v.status, Status::failed);
+  ASSERT_FALSE(v.feedback.mismatches.empty());
+  EXPECT_EQ(v.feedback.mismatches[0].wrong, 1);
+  EXPECT_EQ(v.feedback.mismatches[0].unwritten, 1);
+  EXPECT_THAT(v.feedback.detail, HasSubstr("never written: 1 of the wrong elements"));
+}
+
+TEST(Ladder, AResultThatDependsOnUnwrittenMemoryIsFoundOut) {
+  World w([](double x) { return x > 0 ? x : 0; });
+  // max(x, output): NaN is swallowed, a large number is not.
+  Verdict v = w.judge(World::kernel(
+      "ld.global.f32 %f3, [%rd5]; max.f32 %f2, %f1, %f3; max.f32 %f2, %f2, 0f00000000;"));
+  EXPECT_EQ(v.status, Status::failed);
+}
+
+TEST(Ladder, OutOfBoundsIsAFinding) {
+  World w(twice);
+  Verdict v = w.judge(World::kernel(kTwice, "add.s32 %r1, %r1, 1; add.s32 %r5, %r5, 1;"));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("(shape small)"));
+  EXPECT_THAT(v.feedback.mismatches, IsEmpty());
+  EXPECT_EQ(v.sets_judged, 1);
+}
+
+TEST(Ladder, UnknownInstructionsAreUnsupported) {
+  World w(twice);
+  EXPECT_EQ(w.judge(World::kernel("pmevent 3; mov.f32 %f2, %f1;")).status, Status::unsupported);
+}
+
+TEST(Ladder, BrokenPtxFailsAtLoad) {
+  World w(twice);
+  Verdict v = w.judge("this is no PTX");
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_EQ(rung_of(v, Rung::load).result, RungResult::failed);
+}
+
+TEST(Ladder, LintComesFirstAndItsStatusIsTheWorst) {
+  World w(twice);
+  w.program.sources["kernel.cu"] +=
+      "\n#include <iostream>\n__device__ int state;\n__device__ void g() { malloc(1); }";
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::rejected);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("keeps state"));
+  EXPECT_THAT(v.feedback.detail, HasSubstr("iostream"));
+  EXPECT_TRUE(w.toolchain.requests.empty());
+  w.program.sources["kernel.cu"] = "extern \"C\" __global__ void g(float* x) {}";
+  v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_EQ(rung_of(v, Rung::lint).result, RungResult::failed);
+}
+
+TEST(Ladder, CompileErrorsAreTheCandidatesAndTroubleIsOurs) {
+  World w(twice);
+  w.toolchain.digest = "In kernel.cu\nkernel.cu(3): error: no such thing\nmore";
+  Verdict v = w.judge({});
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_EQ(v.feedback.headline, "kernel.cu(3): error: no such thing");
+  EXPECT_THAT(v.feedback.detail, HasSubstr("more"));
+  w.toolchain.trouble = Error{ErrorKind::world, "no compiler"};
+  v = w.judge({});
+  EXPECT_EQ(v.status, Status::aborted);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("no compiler"));
+}
+
+TEST(Ladder, StateBetweenLaunchesIsRejectedByItsPtx) {
+  World w(twice);
+  const char* use = "mov.u64 %rd6, ticket; ld.global.u32 %r7, [%rd6]; mov.f32 %f2, %f1;";
+  Verdict v = w.judge(World::kernel(use, {}, ".global .align 4 .u32 ticket;"));
+  EXPECT_EQ(v.status, Status::rejected);
+  EXPECT_EQ(v.feedback.headline, "kernel.cu: the variable 'ticket' keeps state between launches");
+  v = w.judge(World::kernel(kTwice, {}, ".global .align 4 .u32 ticket;"));
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+}
+
+TEST(Ladder, ShapesThatThePlanRefusesAreLeftOutByName) {
+  World w(twice);
+  ShapeCase odd = w.toy.task.shapes[0];
+  odd.name = "odd1";
+  odd.kind = ShapeKind::odd;
+  odd.tensors = {{"x", {7, 3}}, {"out", {7, 3}}};
+  w.toy.task.shapes.push_back(odd);
+  w.plan({{"requires", {"n % 256 == 0"}}});
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_THAT(v.skipped, Contains(HasSubstr("shape odd1: ")));
+  w.plan({{"requires", {"n > 5000"}}});
+  v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::unsupported);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("no test shape is left: shape small"));
+  w.toy.task.shapes[0].kind = ShapeKind::official;
+  v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::unsupported);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("the plan refuses the official shape"));
+}
+
+TEST(Ladder, DefinesThatDifferByShapeAreCompiledApart) {
+  World w(twice);
+  ShapeCase other = w.toy.task.shapes[0];
+  other.name = "odd1";
+  w.toy.task.shapes.push_back(other);
+  w.plan({{"defines", {{"ROWS", "dim(x,0)"}}}});
+  Verdict v = w.judge(World::kernel(kTwice), Rung::load);
+  EXPECT_EQ(w.toolchain.requests.size(), 1U);  // the same sizes: one module
+  EXPECT_EQ(rung_of(v, Rung::load).detail, "2 shapes resolved");
+  w.toy.task.shapes[1].tensors = {{"x", {32, 64}}, {"out", {32, 64}}};
+  w.toolchain.requests.clear();
+  v = w.judge(World::kernel(kTwice), Rung::load);
+  ASSERT_EQ(w.toolchain.requests.size(), 2U);
+  EXPECT_NE(w.toolchain.requests[0].defines, w.toolchain.requests[1].defines);
+  EXPECT_EQ(rung_of(v, Rung::compile).detail, "2 modules, 0 from the cache");
+}
+
+TEST(Ladder, AnExpressionThatFailsAtOneShapeFailsTheProgram) {
+  World w(twice);
+  w.plan({{"symbols", {{"n", "size(x)"}, {"bad", "n / (dim(x,0) - 64)"}}},
+          {"defines", {{"V", "bad"}}}});
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("shape small: "));
+  EXPECT_THAT(v.feedback.headline, HasSubstr("division by zero"));
+}
+
+TEST(Ladder, LimitsOfTheGpuAreNamedBeforeAnythingRuns) {
+  World w(twice);
+  w.plan({{"steps", Json::parse(R"([{"kernel": "f", "grid": [8,1,1], "block": [1024,1,1],
+      "cooperative": true, "shared_bytes": 240000,
+      "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}])")}});
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("of shared memory: the limit on sim:h200 is"));
+  EXPECT_EQ(v.sets_judged, 0);
+}
+
+TEST(Timing, TheOfficialShapeIsModelledFromASample) {
+  World w(twice);
+  w.add_official(1 << 20);
+  Verdict v = w.judge(World::kernel(kTwice), Rung::profile);
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_EQ(v.sets_judged, 3);  // not on the official shape
+  ASSERT_TRUE(v.timing);
+  EXPECT_EQ(v.timing->origin, Origin::modelled);
+  EXPECT_EQ(v.timing->shape, "official");
+  EXPECT_GE(v.timing->time_ns, v.timing->floor_ns);
+  EXPECT_NEAR(v.timing->floor_ns, (1 << 20) * 32 * 8 / 4.8e12 * 1e9, 1);
+  ASSERT_TRUE(v.profile);
+  EXPECT_EQ(v.profile->kernels.size(), 1U);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("modelled, floor"));
+  EXPECT_THAT(v.feedback.bottleneck, HasSubstr("x the floor of"));
+}
+
+TEST(Timing, ASmallOfficialShapeIsJudgedToo) {
+  World w(twice);
+  w.toy.task.shapes[0].kind = ShapeKind::official;
+  w.toy.task.shapes[0].least_bytes = Bytes{2048 * 8};
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.sets_judged, 3);
+  EXPECT_TRUE(v.timing);
+}
+
+TEST(Timing, DoingNothingAtTheOfficialShapeIsFoundOut) {
+  World w(twice);
+  w.add_official(1 << 20);
+  // Returns at once where n is large.
+  Verdict v = w.judge(World::kernel(kTwice, "setp.gt.s32 %p2, %r1, 100000; @%p2 bra DONE;"));
+  EXPECT_EQ(v.status, Status::rejected);
+  EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("it leaves work out"));
+  w.plan({{"steps", Json::parse(R"([{"kernel": "f", "grid": ["ceil_div(n,256)",1,1],
+      "block": [256,1,1], "when": "n < 100000",
+      "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}])")}});
+  v = w.judge(World::kernel(kTwice));
+    EXPECT_EQ(v.status, Status::failed);
+    EXPECT_EQ(v.feedback.headline, "nothing writes the output 'out' at the official shape");
+}
+
+TEST(Timing, FindingsAtTheOfficialShapeCount) {
+    World w(twice);
+    w.add_official(1 << 20);
+    Verdict v = w.judge(World::kernel(
+        kTwice,
+        "setp.gt.s32 %p2, %r1, 100000; @%p2 add.s32 %r5, %r5, 1; @%p2 add.s32 %r1, %r1, 1;"));
+    EXPECT_EQ(v.status, Status::failed);
+    EXPECT_THAT(v.feedback.headline, HasSubstr("(official shape)"));
+}
+
+TEST(Timing, WithoutTimingThereIsNoProfile) {
+    World w(twice);
+    Verdict v = w.judge(World::kernel(kTwice), Rung::correctness, true);
+    EXPECT_EQ(rung_of(v, Rung::profile).result, RungResult::skipped);
+    EXPECT_THAT(v.skipped, Contains("profile: no profile: nothing was timed"));
+}
+
+TEST(Ladder, ACancelledContextIsAnErrorNotAVerdict) {
+    World w(twice);
+    std::stop_source stop;
+    stop.request_stop();
+    auto verdict = climb(Context(stop.get_token()), w.services, w.toy.task,
+                         {w.program, Rung::lint, false}, [](const std::string&) {});
+    ASSERT_FALSE(verdict);
+    EXPECT_EQ(verdict.error().kind, ErrorKind::cancelled);
+}
+
+TEST(Ladder, NotesOfSetsBecomeMarksOnce) {
+    World w(twice);
+    auto source = w.toy.source();
+    w.pool.emplace(w.toy.task,
+                   [&](const Context& c, const ShapeCase& s, const std::string& f,
+                       uint64_t seed) -> Result<TensorSet> {
+                     CG_TRY(TensorSet set, source(c, s, f, seed));
+                     set.notes = {"float64 does not run: no"};
+                     return set;
+                   });
+    w.services.pool = &*w.pool;
+    Verdict v = w.judge(World::kernel(kTwice));
+    EXPECT_THAT(v.marks, testing::ElementsAre("float64 does not run: no"));
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#define PART ".inc"
+#define TEXT(a, b) a b
+extern "C" __global__ void f(const float* x, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  asm volatile(TEXT(PART, "bin \"/etc/passwd\";"));
+  if (i < n) out[i] = fmaxf(x[i], 0.0f) + 1.0f;
+}

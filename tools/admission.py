@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Judges the lazy answers of every task file in a folder; the table goes to stdout, as Markdown.
+
+    nice python3 tools/admission.py KERNELBENCH/KernelBench/level1 > docs/measurements/admission.md
+"""
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/e2e"))
+import harness  # noqa: E402
+from evaluator_client import Closed, Evaluator, Refused  # noqa: E402
+from soak import environment  # noqa: E402
+
+HEAD = """# Lazy answers
+
+Which answers that compute nothing pass on which input families (`docs/evaluation.md`, "Lazy
+answers"), for each task of a folder of task files, at the small and odd shapes. A task is admitted
+when each lazy answer fails on some family; the last column names those that a family alone lets pass.
+
+| task | admitted | lazy answers | passes, by family |
+|---|---|---|---|
+"""
+
+
+def number(path):
+    match = re.match(r"\d+", path.stem)
+    return (int(match[0]) if match else 0, path.stem)
+
+
+def grouped(passing):
+    """{"zeros passes on 'made'", ...} by family."""
+    families = {}
+    for text in passing:
+        match = re.match(r"(.*) passes on '(\w+)'$", text)
+        if match:
+            families.setdefault(match[2], []).append(match[1])
+    return "; ".join(f"{f}: {', '.join(names)}" for f, names in families.items())
+
+
+def one(evaluator, path, tally):
+    try:
+        admission = evaluator.open_task(path)["admission"]
+    except Refused as error:
+        tally["not judged"] += 1
+        return f"| {path.stem} | not judged | | {error.args[0]['message'][:120]} |"
+    judged = bool(admission["families"])
+    word = "yes" if admission["admitted"] else "no" if judged else "not judged"
+    tally[word] += 1
+    tally["answers"] += admission["lazy_answers_tried"] if word == "yes" else 0
+    note = grouped(admission["passing"]) if admission["admitted"] else admission["remark"]
+    return f"| {path.stem} | {word} | {admission['lazy_answers_tried']} | {note} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path)
+    arguments = parser.parse_args()
+    tally = {"yes": 0, "no": 0, "not judged": 0, "answers": 0}
+    print(HEAD, end="")
+    began, evaluator = time.monotonic(), None
+    with tempfile.TemporaryDirectory(prefix="cutegen-admission-") as home:
+        for path in sorted(arguments.folder.glob("*.py"), key=number):
+            try:
+                evaluator = evaluator or Evaluator(environment(home))
+                print(one(evaluator, path, tally), flush=True)
+            except (Closed, OSError):
+                print(f"| {path.stem} | not judged | | the evaluator died |", flush=True)
+                tally["not judged"] += 1
+                evaluator = None
+        if evaluator:
+            evaluator.close()
+    print(f"\n{tally['yes']} tasks admitted ({tally['answers']} lazy answers judged on them, none "
+          f"passes everywhere), {tally['no']} not admitted, {tally['not judged']} not judged; "
+          f"{time.monotonic() - began:.0f} s.")  # fmt: skip
+    return os.EX_OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

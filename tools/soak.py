@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Judges correct programs again and again in one evaluator: none may fail.
+
+For each task of tasks/ the builtin proposer's program is taken once; then tasks are opened at random
+and the program is judged, by default 1,000 times. A verdict that is not `correct` is printed with
+its headline, and the exit code is 1. Between tasks an evaluation takes the time of fresh inputs.
+
+    nice python3 tools/soak.py --count 1000 --seed 3
+"""
+import argparse
+import collections
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/e2e"))
+import harness  # noqa: E402
+from evaluator_client import Evaluator, load_program  # noqa: E402
+
+STAY = 10  # evaluations of a task before another is opened
+
+
+def environment(home):
+    kept = {n: os.environ[n] for n in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON") if n in os.environ}
+    return dict(kept, HOME=home, CUTEGEN_SHARE=str(harness.ROOT), CUTEGEN_BIN=str(harness.BIN),
+                XDG_CACHE_HOME=str(harness.BIN.parent / "e2e-cache"))
+
+
+def programs(tasks, env, folder):
+    """{task file: program}, one evaluation each."""
+    found = {}
+    for task in tasks:
+        runs = Path(folder) / task.stem
+        command = [harness.BIN / "cutegen", "optimize", task, "--device", "sim:h200", "--model",
+                   "builtin", "--evaluations", "1", "--out", runs]
+        done = subprocess.run(list(map(str, command)), env=env, capture_output=True, text=True,
+                              check=False)
+        plans = sorted(runs.glob("**/plan.json"))
+        if plans:
+            found[task] = load_program(plans[-1].parent)
+        else:
+            print(f"{task.stem}: no program\n{done.stderr[-500:]}")
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--up-to", default="correctness")
+    arguments = parser.parse_args()
+    rng, tally, bad = random.Random(arguments.seed), collections.Counter(), 0
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="cutegen-soak-") as folder:
+        env = environment(folder)
+        known = programs(sorted((harness.ROOT / "tasks").glob("*.py")), env, folder)
+        with Evaluator(env) as evaluator:
+            for i in range(arguments.count):
+                if i % STAY == 0:
+                    task = rng.choice(list(known))
+                    evaluator.open_task(task)
+                verdict = evaluator.evaluate(known[task], arguments.up_to)
+                tally[task.stem, verdict["status"]] += 1
+                if verdict["status"] != "correct":
+                    bad += 1
+                    print(f"{i} {task.stem}: {verdict['status']}: {verdict['feedback']['headline']}")
+                if i % 100 == 99:
+                    print(f"{i + 1} evaluations, {bad} not correct, "
+                          f"{time.monotonic() - began:.0f} s", flush=True)
+    for (task, status), count in sorted(tally.items()):
+        print(f"{task:<20} {status:<12} {count}")
+    print(f"{sum(tally.values())} evaluations, {bad} not correct")
+    return 1 if bad or not tally else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
