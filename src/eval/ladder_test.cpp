@@ -37,7 +37,7 @@ TEST(Ladder, AnHonestProgramIsCorrectOnEverySet) {
   EXPECT_THAT(v.build_ids, testing::ElementsAre("build-kernel.cu"));
   EXPECT_THAT(w.progress, Contains("correctness 3/3"));
   ASSERT_TRUE(v.compat);
-  EXPECT_EQ(v.compat->elements, 2048);  // of the made set, judged twice with other poison
+  EXPECT_EQ(v.compat->elements, 2 * 2048);  // the made set, judged twice with other poison
   EXPECT_EQ(v.compat->wrong, 0);
 }
 
@@ -225,12 +225,12 @@ TEST(Ladder, AnExpressionThatFailsAtOneShapeFailsTheProgram) {
 
 TEST(Ladder, LimitsOfTheGpuAreNamedBeforeAnythingRuns) {
   World w(twice);
-  w.plan({{"steps", Json::parse(R"([{"kernel": "f", "grid": [8,1,1], "block": [1024,1,1],
+  w.plan({{"steps", Json::parse(R"json([{"kernel": "f", "grid": [8,1,1], "block": [1024,1,1],
       "cooperative": true, "shared_bytes": 240000,
-      "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}])")}});
+      "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}])json")}});
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::failed);
-  EXPECT_THAT(v.feedback.headline, HasSubstr("of shared memory: the limit on sim:h200 is"));
+  EXPECT_THAT(v.feedback.headline, HasSubstr("240000 bytes of shared memory: the limit is 232448"));
   EXPECT_EQ(v.sets_judged, 0);
 }
 
@@ -268,54 +268,53 @@ TEST(Timing, DoingNothingAtTheOfficialShapeIsFoundOut) {
   EXPECT_EQ(v.status, Status::rejected);
   EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
   EXPECT_THAT(v.feedback.headline, HasSubstr("it leaves work out"));
-  w.plan({{"steps", Json::parse(R"([{"kernel": "f", "grid": ["ceil_div(n,256)",1,1],
+  w.plan({{"steps", Json::parse(R"json([{"kernel": "f", "grid": ["ceil_div(n,256)",1,1],
       "block": [256,1,1], "when": "n < 100000",
-      "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}])")}});
+      "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}])json")}});
   v = w.judge(World::kernel(kTwice));
-    EXPECT_EQ(v.status, Status::failed);
-    EXPECT_EQ(v.feedback.headline, "nothing writes the output 'out' at the official shape");
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_EQ(v.feedback.headline, "nothing writes the output 'out' at the official shape");
 }
 
 TEST(Timing, FindingsAtTheOfficialShapeCount) {
-    World w(twice);
-    w.add_official(1 << 20);
-    Verdict v = w.judge(World::kernel(
-        kTwice,
-        "setp.gt.s32 %p2, %r1, 100000; @%p2 add.s32 %r5, %r5, 1; @%p2 add.s32 %r1, %r1, 1;"));
-    EXPECT_EQ(v.status, Status::failed);
-    EXPECT_THAT(v.feedback.headline, HasSubstr("(official shape)"));
+  World w(twice);
+  w.add_official(1 << 20);
+  Verdict v = w.judge(World::kernel(
+      kTwice, "setp.gt.s32 %p2, %r1, 100000; @%p2 add.s32 %r5, %r5, 1; @%p2 add.s32 %r1, %r1, 1;"));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("(official shape)"));
 }
 
 TEST(Timing, WithoutTimingThereIsNoProfile) {
-    World w(twice);
-    Verdict v = w.judge(World::kernel(kTwice), Rung::correctness, true);
-    EXPECT_EQ(rung_of(v, Rung::profile).result, RungResult::skipped);
-    EXPECT_THAT(v.skipped, Contains("profile: no profile: nothing was timed"));
+  World w(twice);
+  Verdict v = w.judge(World::kernel(kTwice), Rung::correctness, true);
+  EXPECT_EQ(rung_of(v, Rung::profile).result, RungResult::skipped);
+  EXPECT_THAT(v.skipped, Contains("profile: no profile: nothing was timed"));
 }
 
 TEST(Ladder, ACancelledContextIsAnErrorNotAVerdict) {
-    World w(twice);
-    std::stop_source stop;
-    stop.request_stop();
-    auto verdict = climb(Context(stop.get_token()), w.services, w.toy.task,
-                         {w.program, Rung::lint, false}, [](const std::string&) {});
-    ASSERT_FALSE(verdict);
-    EXPECT_EQ(verdict.error().kind, ErrorKind::cancelled);
+  World w(twice);
+  std::stop_source stop;
+  stop.request_stop();
+  auto verdict = climb(Context(stop.get_token()), w.services, w.toy.task,
+                       {w.program, Rung::lint, false}, [](const std::string&) {});
+  ASSERT_FALSE(verdict);
+  EXPECT_EQ(verdict.error().kind, ErrorKind::cancelled);
 }
 
 TEST(Ladder, NotesOfSetsBecomeMarksOnce) {
-    World w(twice);
-    auto source = w.toy.source();
-    w.pool.emplace(w.toy.task,
-                   [&](const Context& c, const ShapeCase& s, const std::string& f,
-                       uint64_t seed) -> Result<TensorSet> {
-                     CG_TRY(TensorSet set, source(c, s, f, seed));
-                     set.notes = {"float64 does not run: no"};
-                     return set;
-                   });
-    w.services.pool = &*w.pool;
-    Verdict v = w.judge(World::kernel(kTwice));
-    EXPECT_THAT(v.marks, testing::ElementsAre("float64 does not run: no"));
+  World w(twice);
+  auto source = w.toy.source();
+  w.pool.emplace(w.toy.task,
+                 [&](const Context& c, const ShapeCase& s, const std::string& f,
+                     uint64_t seed) -> Result<TensorSet> {
+                   CG_TRY(TensorSet set, source(c, s, f, seed));
+                   set.notes = {"float64 does not run: no"};
+                   return set;
+                 });
+  w.services.pool = &*w.pool;
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_THAT(v.marks, testing::ElementsAre("float64 does not run: no"));
 }
 
 }  // namespace

@@ -51,25 +51,25 @@ class World {
     services.families = {"made", "signed", "heavy"};
     program.sources["kernel.cu"] =
         "extern \"C\" __global__ void f(const float* x, float* out, int n) {}";
-    plan({});
+    plan(Json::object());
   }
 
   // Replaces the plan by the usual one with changes (RFC 7396).
   void plan(const Json& changes) {
-    Json json = Json::parse(R"({"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"],
+    Json json = Json::parse(R"json({"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"],
       "symbols": {"n": "size(x)"},
       "steps": [{"kernel": "f", "grid": ["ceil_div(n,256)", 1, 1], "block": [256, 1, 1],
-                 "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]})");
+                 "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]})json");
     json.merge_patch(changes);
-auto parsed = plan_from_json(json);
-EXPECT_TRUE(parsed) << parsed.error().text();
-if (parsed) program.plan = *parsed;
-}
+    auto parsed = plan_from_json(json);
+    EXPECT_TRUE(parsed) << parsed.error().text();
+    if (parsed) program.plan = *parsed;
+  }
 
-// PTX of f; `index` may change %r5, the element; `also` stands before the store.
-static std::string kernel(const std::string& body, const std::string& index = {},
-                          const std::string& globals = {}) {
-  return fmt::format(R"(.version 8.0
+  // PTX of f; `index` may change %r5, the element; `also` stands before the store.
+  static std::string kernel(const std::string& body, const std::string& index = {},
+                            const std::string& globals = {}) {
+    return fmt::format(R"(.version 8.0
 .target sm_90
 .address_size 64
 {}
@@ -99,41 +99,40 @@ DONE:
   ret;
 }}
 )",
-                     globals, index, body);
-}
-
-Verdict judge(const std::string& ptx, Rung up_to = Rung::timing, bool profile = false) {
-  toolchain.ptx = ptx;
-  if (!pool) {
-    pool.emplace(toy.task, toy.source());
-    services.pool = &*pool;
+                       globals, index, body);
   }
-  auto verdict = climb(Context(), services, toy.task, {program, up_to, profile},
-                       [this](const std::string& text) { progress.push_back(text); });
-  EXPECT_TRUE(verdict) << verdict.error().text();
-  return verdict ? *verdict : Verdict{};
-}
 
-// A large official shape in front, which is timed and not judged.
-void add_official(int64_t rows) {
-  ShapeCase official{.name = "official", .kind = ShapeKind::official};
-  official.tensors = {{"x", {rows, 32}}, {"out", {rows, 32}}};
-  official.least_bytes = Bytes{rows * 32 * 8};
-  official.flops = Flops{static_cast<double>(rows) * 32};
-  toy.task.shapes.insert(toy.task.shapes.begin(), official);
-}
+  Verdict judge(const std::string& ptx, Rung up_to = Rung::timing, bool profile = false) {
+    toolchain.ptx = ptx;
+    if (!pool) {
+      pool.emplace(toy.task, toy.source());
+      services.pool = &*pool;
+    }
+    auto verdict = climb(Context(), services, toy.task, {program, up_to, profile},
+                         [this](const std::string& text) { progress.push_back(text); });
+    EXPECT_TRUE(verdict) << verdict.error().text();
+    return verdict ? *verdict : Verdict{};
+  }
 
-ToyTask toy;
-FakeToolchain toolchain;
-Services services;
-KernelProgram program;
-std::optional<TruthPool> pool;
-std::vector<std::string> progress;
+  // A large official shape in front, which is timed and not judged.
+  void add_official(int64_t rows) {
+    ShapeCase official{.name = "official", .kind = ShapeKind::official};
+    official.tensors = {{"x", {rows, 32}}, {"out", {rows, 32}}};
+    official.least_bytes = Bytes{rows * 32 * 8};
+    official.flops = Flops{static_cast<double>(rows) * 32};
+    toy.task.shapes.insert(toy.task.shapes.begin(), official);
+  }
 
-private:
-Runner runner_;
-}
-;
+  ToyTask toy;
+  FakeToolchain toolchain;
+  Services services;
+  KernelProgram program;
+  std::optional<TruthPool> pool;
+  std::vector<std::string> progress;
+
+ private:
+  Runner runner_;
+};
 
 // The rung's report in a verdict.
 inline const RungReport& rung_of(const Verdict& v, Rung rung) {

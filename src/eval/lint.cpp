@@ -79,6 +79,8 @@ constexpr Forbidden kForbidden[] = {
     {"vprintf", false, "printf is not offered in kernels", "remove it"},
     {"cudaTextureObject_t", false, "textures are not offered", "read through pointers"},
     {"cudaSurfaceObject_t", false, "surfaces are not offered", "write through pointers"},
+    {"clock", true, "looks at the clock", "remove it: timing belongs to the evaluator"},
+    {"clock64", true, "looks at the clock", "remove it: timing belongs to the evaluator"},
     {"system", true, "is host code", "write device code only"},
     {"dlopen", true, "is host code", "write device code only"},
     {"fopen", true, "is host code", "write device code only"}};
@@ -101,7 +103,8 @@ constexpr Forbidden kForbiddenBeginnings[] = {
     {"cudaFunc", true, "is host code", "use the plan's fields"},
     {"cudaGetParameterBuffer", true, "launches from the device are not offered", "add a step"}};
 
-constexpr const char* kForbiddenInText[] = {".incbin", ".include", "tex.", "suld.", "sust."};
+constexpr const char* kForbiddenInText[] = {".incbin", ".include", "tex.",        "suld.",
+                                            "sust.",   "%clock",   "%globaltimer"};
 
 class Linter {
  public:
@@ -282,18 +285,20 @@ class Linter {
   // tokens [from, to): a declaration at namespace scope, without its body or initialiser braces.
   void declaration(size_t from, size_t to) {
     const Token* device = nullptr;
+    bool fixed = false;  // const, of the variable and not only of what it points to
     for (size_t i = from; i < to; ++i) {
       const Token& t = tokens_[i];
-      if (t.is("const") || t.is("constexpr") || t.is("__constant__") || t.is("struct") ||
-          t.is("class") || t.is("using") || t.is("typedef"))
+      if (t.is("constexpr") || t.is("__constant__") || t.is("struct") || t.is("class") ||
+          t.is("using") || t.is("typedef"))
         return;
+      fixed = (fixed || t.is("const")) && !t.mark('*');
       if (t.is("__device__")) device = &t;
       if (t.mark('=')) break;
       bool alignment = i > 0 && (tokens_[i - 1].is("alignas") || tokens_[i - 1].is("__align__") ||
                                  tokens_[i - 1].is("__attribute__"));
       if (t.mark('(') && !alignment) return;  // a function
     }
-    if (device)
+    if (device && !fixed)
       add(*device, true, "a writable __device__ variable keeps state between launches",
           "use scratch of the plan, or declare it const");
   }

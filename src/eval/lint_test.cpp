@@ -10,6 +10,9 @@ namespace {
 using testing::HasSubstr;
 
 constexpr const char* kHonest = R"(
+extern "C" __device__ const float* const kNowhere = nullptr;
+struct Tool { static __device__ int twice(int x) { static constexpr int kTwo = 2; return kTwo * x; } };
+static __device__ inline int once(int x) { static const int kOne = 1; return kOne * x; }
 #include <cute/tensor.hpp>
 #include <cutegen/vec.cuh>
 #include <cuda_fp16.h>
@@ -62,11 +65,17 @@ TEST(Lint, BrokenRules) {
                              "namespace a { namespace b { __device__ int c; } }",
                              "extern \"C\" { __device__ int c; }",
                              "alignas(16) __device__ int c;",
+                             "__device__ const float* last;",
+                             "__device__ int f() { static int n; return n++; }",
+                             "__device__ int f() { static alignas(8) int n = 1; return n; }",
                              "__managed__ int m;",
                              "void f() { asm(\".inc\" \"bin \\\"/etc/passwd\\\"\"); }",
                              "void f() { asm(R\"(.include \"x\")\"); }",
                              "void f() { k<<<1, 1>>>(); }",
                              "void f() { cudaStreamCreate(0); }",
+                             "__device__ long long f() { return clock64(); }",
+                             "void f() { int t; asm(\"mov.u32 %0, %clock;\" : \"=r\"(t)); }",
+                             "void f() { asm(\"mov.u64 %0, %globaltimer;\"); }",
                              "void f() { system(\"ls\"); }"})
     EXPECT_THAT(findings_of(source), HasSubstr("rule kernel.cu:")) << source;
 }
