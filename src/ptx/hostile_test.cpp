@@ -56,6 +56,14 @@ TEST(Hostile, AnEmptyOrForeignTextIsAnError) {
       ErrorKind::user, "expected '.version'", 1);
 }
 
+TEST(Hostile, NewerVersionsAreUnsupported) {
+  expect_error(".version 10.0\n.target sm_90\n.address_size 64\n", ErrorKind::unsupported,
+               "PTX version 10.0", 1);
+  expect_error("\n.version 99999999999999999999.1\n", ErrorKind::unsupported, "PTX version 999", 2);
+  expect_error(".version\n", ErrorKind::user, "expected a version", 2);
+  EXPECT_TRUE(Module::parse(".version 9.3\n.target sm_90\n.address_size 64\n"));
+}
+
 TEST(Hostile, UnknownDirectivesAreUnsupportedByName) {
   expect_error(kHead + ".blueprint 3;\n", ErrorKind::unsupported, "PTX directive .blueprint", 4);
   expect_error(kernel("  .secret %r1;"), ErrorKind::unsupported, ".secret", 6);
@@ -64,7 +72,8 @@ TEST(Hostile, UnknownDirectivesAreUnsupportedByName) {
 }
 
 TEST(Hostile, AbsurdRegisterCountsAreRefused) {
-  expect_error(kernel("  .reg .b32 %r<99999999999>;"), ErrorKind::user, "registers of one name", 6);
+  expect_error(kernel("  .reg .b32 %r<99999999999>;"), ErrorKind::unsupported,
+               "registers of one name", 6);
   EXPECT_NE(error_of(kernel("  .reg .b32 %r<2147483648>;")).message, "parsed");
   EXPECT_NE(error_of(kernel("  .reg .b32 %r<-1>;")).message, "parsed");
   std::string many;

@@ -14,6 +14,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr int64_t kMostRegisters = 1 << 20, kMostScopes = 1 << 16, kMostBytes = int64_t{1} << 32;
+constexpr char kNewestMajor = '9';
 constexpr int kMostDepth = 64;
 
 std::string at_line(int line) {
@@ -133,7 +134,11 @@ Result<void> Parser::location() {
 Result<void> Parser::header() {
   if (!lex_.accept(".version")) return wrong("'.version'");
   if (lex_.peek().kind != Token::Kind::number) return wrong("a version");
-  module_.version = lex_.next().text;
+  const Token version = lex_.next();
+  module_.version = version.text;
+  // A later major version may give known words another meaning.
+  if (version.text.find('.') != 1 || version.text[0] > kNewestMajor)
+    return unsupported_error("PTX version " + sanitize(version.text, 40), at_line(version.line));
   if (!lex_.accept(".target")) return wrong("'.target'");
   CG_TRY(module_.target, word("a target"));
   while (lex_.accept(",")) CG_CHECK(word("a target option"));

@@ -39,7 +39,7 @@ struct OutputSpec {
 struct Expected {
   OutputSpec spec;
   std::vector<double> truth, native, tolerance;  // tolerance is empty for integers
-  bool nan_is_undefined = false;  // where the truth is NaN any value will do
+  bool nan_is_undefined = false;                 // where the truth is NaN any value will do
 };
 
 // sensitivity may be empty (unknown). Sizes must agree with the spec.
