@@ -165,16 +165,6 @@ TEST(Ladder, CompileErrorsAreTheCandidatesAndTroubleIsOurs) {
   EXPECT_THAT(v.feedback.headline, HasSubstr("no compiler"));
 }
 
-TEST(Ladder, StateBetweenLaunchesIsRejectedByItsPtx) {
-  World w(twice);
-  const char* use = "mov.u64 %rd6, ticket; ld.global.u32 %r7, [%rd6]; mov.f32 %f2, %f1;";
-  Verdict v = w.judge(World::kernel(use, {}, ".global .align 4 .u32 ticket;"));
-  EXPECT_EQ(v.status, Status::rejected);
-  EXPECT_EQ(v.feedback.headline, "kernel.cu: the variable 'ticket' keeps state between launches");
-  v = w.judge(World::kernel(kTwice, {}, ".global .align 4 .u32 ticket;"));
-  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
-}
-
 TEST(Ladder, ShapesThatThePlanRefusesAreLeftOutByName) {
   World w(twice);
   ShapeCase odd = w.toy.task.shapes[0];

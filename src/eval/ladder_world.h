@@ -14,6 +14,7 @@
 #include "device/device.h"
 #include "eval/ladder.h"
 #include "eval/toy_task.h"
+#include "toolchain/assembler.h"
 
 namespace cutegen::testing_world {
 
@@ -39,11 +40,23 @@ class FakeToolchain : public Toolchain {
   std::vector<CompileRequest> requests;
 };
 
+// Has neither assembler nor disassembler, as a machine without the wheels.
+class FakeAssembler : public Assembler {
+ public:
+  Result<AssemblyReport> audit(const Context&, const std::string&, const std::string&) override {
+    AssemblyReport out;
+    out.audit.skipped = {"no assembler here"};
+    return out;
+  }
+  std::string version() const override { return {}; }
+};
+
 class World {
  public:
   explicit World(std::function<double(double)> truth)
       : toy(std::move(truth)), runner_({.device = "sim:h200", .threads = 1}) {
     services.toolchain = &toolchain;
+    services.assembler = &assembler_;
     services.runner = &runner_;
     services.device = *device_facts("sim:h200");
     services.gpu = *find_gpu("h200");
@@ -132,6 +145,7 @@ DONE:
 
  private:
   Runner runner_;
+  FakeAssembler assembler_;
 };
 
 // The rung's report in a verdict.

@@ -79,8 +79,6 @@ constexpr Forbidden kForbidden[] = {
     {"vprintf", false, "printf is not offered in kernels", "remove it"},
     {"cudaTextureObject_t", false, "textures are not offered", "read through pointers"},
     {"cudaSurfaceObject_t", false, "surfaces are not offered", "write through pointers"},
-    {"clock", true, "looks at the clock", "remove it: timing belongs to the evaluator"},
-    {"clock64", true, "looks at the clock", "remove it: timing belongs to the evaluator"},
     {"system", true, "is host code", "write device code only"},
     {"dlopen", true, "is host code", "write device code only"},
     {"fopen", true, "is host code", "write device code only"}};
@@ -103,8 +101,7 @@ constexpr Forbidden kForbiddenBeginnings[] = {
     {"cudaFunc", true, "is host code", "use the plan's fields"},
     {"cudaGetParameterBuffer", true, "launches from the device are not offered", "add a step"}};
 
-constexpr const char* kForbiddenInText[] = {".incbin", ".include", "tex.",        "suld.",
-                                            "sust.",   "%clock",   "%globaltimer"};
+constexpr const char* kForbiddenInText[] = {".incbin", ".include", "tex.", "suld.", "sust."};
 
 class Linter {
  public:

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <future>
 #include <optional>
 
-#include "base/text.h"
 #include "eval/audit.h"
 #include "eval/lint.h"
 
@@ -33,9 +31,7 @@ std::string error_line(const std::string& digest) {
   return first_line(digest);
 }
 
-// The declarations of variables in global memory: ".visible .global .align 4 .u32 n = 1".
-std::vector<std::string> global_declarations(const std::string& ptx) {
-  std::vector<std::string> out;
+bool declares_globals(const std::string& ptx) {
   for (size_t at = ptx.find(".global"); at != std::string::npos; at = ptx.find(".global", at + 1)) {
     size_t line = ptx.rfind('\n', at) + 1;
     size_t word = ptx.find_first_not_of(" \t", line);
@@ -43,46 +39,12 @@ std::vector<std::string> global_declarations(const std::string& ptx) {
     std::string start = ptx.substr(word, at - word);
     if (start.empty() || start.starts_with(".visible") || start.starts_with(".weak") ||
         start.starts_with(".extern") || start.starts_with(".common"))
-      out.push_back(ptx.substr(at, std::min(ptx.find(';', at), ptx.size()) - at));
+      return true;
   }
-  return out;
-}
-
-bool is_name_part(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '%' ||
-         c == '.';
-}
-
-// Constants of the offered headers that are zero have no initialiser either.
-bool is_of_headers(const std::string& name) {
-  for (const char* space : {"4cuda3std", "4cute", "7cutlass", "3cub"})
-    if (name.starts_with("_Z") && name.find(space) != std::string::npos) return true;
   return false;
 }
 
-// How often a whole word occurs.
-size_t count_word(const std::string& text, const std::string& word) {
-  size_t n = 0;
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-    size_t end = at + word.size();
-    bool whole = (at == 0 || !is_name_part(text[at - 1])) &&
-                 (end == text.size() || !is_name_part(text[end]));
-    n += whole;
-  }
-  return n;
-}
-
 }  // namespace
-
-std::string state_variable(const std::string& ptx) {
-  for (const std::string& declaration : global_declarations(ptx)) {
-    if (declaration.find('=') != std::string::npos) continue;
-    std::string text(trim(declaration.substr(0, declaration.find('['))));
-    std::string name = text.substr(text.find_last_of(" \t") + 1);
-    if (!is_of_headers(name) && count_word(ptx, name) > 1) return name;
-  }
-  return {};
-}
 
 Result<RungEnd> rung_of(const Error& error) {
   if (error.kind == ErrorKind::user) return rung_failed(error.text());
@@ -206,12 +168,7 @@ Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) 
     image.how = result->how;
     cached += result->cached;
     grade_ = result->grade;
-    has_globals_ = has_globals_ || !global_declarations(image.ptx).empty();
-    if (std::string name = state_variable(image.ptx); !name.empty() && !failure)
-      failure = rung_ended(Status::rejected,
-                           fmt::format("{}: the variable '{}' keeps state between launches",
-                                       image.build.source, sanitize(name, 80)),
-                           "use scratch of the plan, or declare it const");
+    has_globals_ = has_globals_ || declares_globals(image.ptx);
   }
   if (trouble) return fail(*trouble);
   if (failure) return *failure;

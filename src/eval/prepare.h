@@ -51,9 +51,6 @@ class Prepared {
   bool has_globals_ = false;
 };
 
-// The name of a variable in global memory that the code uses and nothing has initialised, so that
-// it can only hold what an earlier launch left there; empty if there is none.
-[[nodiscard]] std::string state_variable(const std::string& ptx);
 // Shapes that correctness is judged on: all but an official one that is too large to simulate.
 [[nodiscard]] bool is_test_shape(const ShapeCase& shape);
 

@@ -163,18 +163,6 @@ TEST(Rungs, WhoseFaultAnErrorIs) {
   EXPECT_FALSE(rung_of({ErrorKind::user, "x"})->passed);
 }
 
-TEST(State, VariablesThatAreUsedAndNotInitialised) {
-  EXPECT_EQ(state_variable(".global .align 4 .u32 n;\n"), "");  // unused
-  EXPECT_EQ(state_variable(".global .align 4 .u32 n;\n mov.u64 %rd1, n;\n"), "n");
-  EXPECT_EQ(state_variable(".global .align 4 .u32 n = 3;\n mov.u64 %rd1, n;\n"), "");
-  EXPECT_EQ(state_variable(".visible .global .align 4 .b8 cache[16];\n st.global.u32 [cache], 1;"),
-            "cache");
-  EXPECT_EQ(state_variable(".global .align 4 .u32 n;\n mov.u64 %rd1, nn; add %n.x, n_, 1;"), "");
-  EXPECT_EQ(state_variable(".global .align 1 .b8 _ZN4cute1_E[1];\n mov.u64 %rd1, _ZN4cute1_E;"),
-            "");
-  EXPECT_EQ(state_variable("ld.global.f32 %f1, [%rd1];\n"), "");
-}
-
 TEST(Floor, IsTheRooflineAtTheOfficialShape) {
   Task task = ToyTask(same).task;
   task.shapes[0].least_bytes = Bytes{4'800'000'000};
