@@ -40,8 +40,8 @@ struct Admission {
   std::vector<std::string>
       passing;  // "copy of x passes family 'made'"; families that catch it are added
   std::vector<std::string> families;  // families in use
-  bool precision_tells = true;        // no answer of lower precision passes everywhere; not sent
   std::string remark;
+  bool precision_tells = true;  // no answer of lower precision passes everywhere; not sent
 };
 
 struct OpenedTask {
