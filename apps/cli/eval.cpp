@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/profile_text.h"
 #include "cli/program_folder.h"
 #include "cli/settings.h"
 #include "eval/client.h"
@@ -51,17 +52,6 @@ std::string indented(const std::string& text) {
   return out;
 }
 
-std::string counters_text(const Profile& profile) {
-  std::string out;
-  for (const KernelProfile& k : profile.kernels) {
-    out += fmt::format("profile of {} (modelled): {}, bound by {}\n", k.kernel, human_ns(k.time_ns),
-                       k.bound_by);
-    for (const auto& [name, value] : k.counters)
-      out += fmt::format("  {:<28} {:.6g}\n", name, value);
-  }
-  return out;
-}
-
 std::string verdict_text(const Verdict& v, const OpenedTask& opened) {
   std::string out = fmt::format("{} on {}: {}\n", opened.task.name, v.device, to_string(v.status));
   for (const RungReport& r : v.rungs)
@@ -83,7 +73,7 @@ std::string verdict_text(const Verdict& v, const OpenedTask& opened) {
                        v.compat->elements, v.compat->rule);
   for (const std::string& s : v.skipped) out += "skipped: " + s + "\n";
   for (const std::string& m : v.marks) out += "mark: " + m + "\n";
-  if (v.profile) out += counters_text(*v.profile);
+  if (v.profile) out += profile_text(*v.profile);
   out += fmt::format("sandbox {}, {} sets judged, {}\n", v.sandbox.label, v.sets_judged,
                      human_ns(static_cast<double>(v.elapsed.count())));
   return out;
@@ -152,7 +142,8 @@ void add_eval(CLI::App& app, Globals& g) {
       ->required();
   command->add_option("--up-to", options->up_to,
                       "last rung: lint, compile, audit, load, correctness, timing, profile");
-  command->add_flag("--profile", options->profile, "print the counters of every kernel");
+  command->add_flag("--profile", options->profile,
+                    "what binds each kernel, hot lines, what is wrong with them, counters");
   command->add_flag("--no-cache", options->no_cache, "compile anew");
   settings->add(*command, {"device", "python", "require_sandbox"});
   command->footer(

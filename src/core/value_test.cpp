@@ -122,5 +122,17 @@ TEST(Event, RefusesStrangeNumbers) {
   EXPECT_FALSE(event_from_json(json));
 }
 
+// Journals from before lines and remarks were profiled stay readable.
+TEST(Profile, FieldsThatCameLaterMayBeMissing) {
+  auto parsed = parse_json(
+      R"({"schema": "cutegen.profile.v1", "shape": "official", "kernels":
+      [{"kernel": "f", "origin": "modelled", "time_ns": 1, "bound_by": "dram", "counters": {}}]})",
+      "test");
+  auto profile = profile_from_json(*parsed);
+  ASSERT_TRUE(profile) << profile.error().text();
+  EXPECT_EQ(profile->kernels[0].sampled_share, 1);
+  EXPECT_TRUE(profile->kernels[0].lines.empty());
+}
+
 }  // namespace
 }  // namespace cutegen

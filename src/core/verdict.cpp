@@ -95,12 +95,64 @@ Result<Feedback> feedback_from(const Json& json, const std::string& where) {
   return f;
 }
 
+Json counters_json(const std::map<std::string, double>& counters) {
+  Json out = Json::object();
+  for (const auto& [name, value] : counters) out[name] = value;
+  return out;
+}
+
+Result<std::map<std::string, double>> counters_from(ObjectReader& r) {
+  CG_TRY(Json json, r.object("counters"));
+  ObjectReader c(json, r.place("counters"));
+  std::map<std::string, double> out;
+  for (const auto& [name, value] : json.items()) {
+    CG_TRY(out[name], c.number(name));
+  }
+  return out;
+}
+
+Json line_json(const LineProfile& l) {
+  return {{"line", l.line}, {"text", l.text}, {"counters", counters_json(l.counters)}};
+}
+
+Result<LineProfile> line_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  LineProfile l;
+  CG_TRY(int64_t line, r.integer("line"));
+  l.line = static_cast<int>(line);
+  CG_TRY(l.text, r.string("text"));
+  CG_TRY(l.counters, counters_from(r));
+  CG_CHECK(r.finish());
+  return l;
+}
+
+Json remark_json(const ProfileRemark& m) {
+  return {{"kind", m.kind}, {"line", m.line}, {"message", m.message}};
+}
+
+Result<ProfileRemark> remark_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  ProfileRemark m;
+  CG_TRY(m.kind, r.string("kind"));
+  CG_TRY(int64_t line, r.integer("line"));
+  m.line = static_cast<int>(line);
+  CG_TRY(m.message, r.string("message"));
+  CG_CHECK(r.finish());
+  return m;
+}
+
 Json kernel_profile_json(const KernelProfile& k) {
-  Json counters = Json::object();
-  for (const auto& [name, value] : k.counters) counters[name] = value;
-  return {{"kernel", k.kernel},   {"origin", to_string(k.origin)},
-          {"time_ns", k.time_ns}, {"bound_by", k.bound_by},
-          {"counters", counters}, {"sampled_share", k.sampled_share}};
+  Json j{{"kernel", k.kernel},
+         {"origin", to_string(k.origin)},
+         {"time_ns", k.time_ns},
+         {"bound_by", k.bound_by},
+         {"counters", counters_json(k.counters)},
+         {"sampled_share", k.sampled_share},
+         {"sample_error", k.sample_error},
+         {"limited_by", k.limited_by}};
+  if (!k.lines.empty()) j["lines"] = codec::array_of(k.lines, line_json);
+  if (!k.remarks.empty()) j["remarks"] = codec::array_of(k.remarks, remark_json);
+  return j;
 }
 
 Result<KernelProfile> kernel_profile_from(const Json& json, const std::string& where) {
@@ -110,12 +162,16 @@ Result<KernelProfile> kernel_profile_from(const Json& json, const std::string& w
   CG_TRY(k.origin, codec::enum_field(r, "origin", kOrigins));
   CG_TRY(k.time_ns, r.number("time_ns"));
   CG_TRY(k.bound_by, r.string("bound_by"));
-  CG_TRY(Json counters, r.object("counters"));
-  ObjectReader c(counters, r.place("counters"));
-  for (const auto& [name, value] : counters.items()) {
-    CG_TRY(k.counters[name], c.number(name));
-  }
+  CG_TRY(k.counters, counters_from(r));
   CG_TRY(k.sampled_share, r.number_or("sampled_share", 1));
+  CG_TRY(k.sample_error, r.number_or("sample_error", 0));
+  CG_TRY(k.limited_by, r.string_or("limited_by", ""));
+  if (r.has("lines")) {
+    CG_TRY(k.lines, codec::list<LineProfile>(r, "lines", 4096, line_from));
+  }
+  if (r.has("remarks")) {
+    CG_TRY(k.remarks, codec::list<ProfileRemark>(r, "remarks", 256, remark_from));
+  }
   CG_CHECK(r.finish());
   return k;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verdict: what the evaluator says of a candidate, with the evidence; Feedback: the same for a
-// reader with little room; Profile: counters and times, each with its origin.
+// reader with little room.
 //
 // Contract: five statuses, never mixed. Every figure carries where it comes from. JSON forms are
 // versioned and held by golden files.
@@ -16,11 +16,11 @@
 #include "base/context.h"
 #include "base/json.h"
 #include "core/audit.h"
+#include "core/profile.h"
 
 namespace cutegen {
 
 enum class Status { correct, failed, rejected, unsupported, aborted };
-enum class Origin { measured, modelled, cached, imported, skipped };
 enum class Rung { lint, compile, audit, load, correctness, timing, profile };
 enum class RungResult { passed, failed, skipped };
 
@@ -46,20 +46,6 @@ struct Feedback {
   std::vector<Mismatch> mismatches;
   std::string bottleneck;  // what binds, from the profile, or empty
   std::string resources;   // registers and spills of each kernel, from the audit, or empty
-};
-
-// Counters of one kernel launch (or a scaled sample of its CTAs).
-struct KernelProfile {
-  std::string kernel;
-  Origin origin = Origin::modelled;
-  double time_ns = 0;
-  std::string bound_by;                    // "dram", "issue", "latency", ...
-  std::map<std::string, double> counters;  // "warp_instructions", "global_load_sectors", ...
-  double sampled_share = 1;                // share of the CTAs that ran
-};
-struct Profile {
-  std::vector<KernelProfile> kernels;
-  std::string shape;
 };
 
 struct Timing {
@@ -103,7 +89,6 @@ struct Verdict {
 };
 
 [[nodiscard]] const char* to_string(Status status);
-[[nodiscard]] const char* to_string(Origin origin);
 [[nodiscard]] const char* to_string(Rung rung);
 [[nodiscard]] Result<Rung> rung_from(const std::string& name);
 [[nodiscard]] int exit_code(Status status);

@@ -166,6 +166,34 @@ Result<uint32_t> word_of(const Json& json, const std::string& where) {
   return static_cast<uint32_t>(value);
 }
 
+Result<std::map<std::string, double>> counters_from(ObjectReader& r) {
+  CG_TRY(Json counters, r.object("counters"));
+  if (counters.size() > 256) return world_error("too many counters");
+  ObjectReader c(counters, r.place("counters"));
+  std::map<std::string, double> out;
+  for (const auto& [name, value] : counters.items()) {
+    CG_TRY(out[sanitize(name, 64)], c.number(name));
+  }
+  return out;
+}
+
+Json counters_json(const std::map<std::string, double>& counters) {
+  Json out = Json::object();
+  for (const auto& [name, value] : counters) out[name] = value;
+  return out;
+}
+
+Result<LineProfile> line_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  LineProfile l;
+  CG_TRY(int64_t line, r.integer("line"));
+  if (line < 0 || line > 10'000'000) return world_error("a line number is out of range");
+  l.line = static_cast<int>(line);
+  CG_TRY(l.counters, counters_from(r));
+  CG_CHECK(r.finish());
+  return l;
+}
+
 Result<KernelProfile> kernel_from(const Json& json, const std::string& where) {
   ObjectReader r(json, where);
   KernelProfile k;
@@ -173,12 +201,10 @@ Result<KernelProfile> kernel_from(const Json& json, const std::string& where) {
   CG_TRY(k.time_ns, r.number("time_ns"));
   CG_TRY(k.bound_by, text(r, "bound_by"));
   CG_TRY(k.sampled_share, r.number("sampled_share"));
-  CG_TRY(Json counters, r.object("counters"));
-  if (counters.size() > 256) return world_error("too many counters");
-  ObjectReader c(counters, r.place("counters"));
-  for (const auto& [name, value] : counters.items()) {
-    CG_TRY(k.counters[sanitize(name, 64)], c.number(name));
-  }
+  CG_TRY(k.sample_error, r.number("sample_error"));
+  CG_TRY(k.limited_by, text(r, "limited_by"));
+  CG_TRY(k.counters, counters_from(r));
+  CG_TRY(k.lines, list<LineProfile>(r, "lines", line_from));
   CG_CHECK(r.finish());
   return k;
 }
@@ -245,10 +271,10 @@ Result<BufferContent> buffer_content_from(const std::string& name) {
 }
 
 Json to_json(const RunSettings& s) {
-  return {{"sample_ctas", s.sample_ctas},
-          {"instruction_budget", s.instruction_budget},
-          {"threads", s.threads},
-          {"checks", s.checks}};
+  return {{"sample_ctas", s.sample_ctas}, {"instruction_budget", s.instruction_budget},
+          {"threads", s.threads},         {"checks", s.checks},
+          {"sample_most", s.sample_most}, {"sample_error", s.sample_error},
+          {"sample_seed", s.sample_seed}, {"lines", s.lines}};
 }
 
 Result<RunSettings> run_settings_from_json(const Json& json) {
@@ -260,6 +286,11 @@ Result<RunSettings> run_settings_from_json(const Json& json) {
   CG_TRY(int64_t threads, r.integer("threads"));
   s.threads = static_cast<int>(threads);
   CG_TRY(s.checks, r.boolean("checks"));
+  CG_TRY(s.sample_most, r.integer("sample_most"));
+  CG_TRY(s.sample_error, r.number("sample_error"));
+  CG_TRY(int64_t seed, r.integer("sample_seed"));
+  s.sample_seed = static_cast<uint64_t>(seed);
+  CG_TRY(s.lines, r.boolean("lines"));
   CG_CHECK(r.finish());
   return s;
 }
@@ -267,13 +298,17 @@ Result<RunSettings> run_settings_from_json(const Json& json) {
 Json to_json(const RunReport& report) {
   Json kernels = Json::array();
   for (const KernelProfile& k : report.kernels) {
-    Json counters = Json::object();
-    for (const auto& [name, value] : k.counters) counters[name] = value;
+    Json lines = Json::array();
+    for (const LineProfile& l : k.lines)
+      lines.push_back({{"line", l.line}, {"counters", counters_json(l.counters)}});
     kernels.push_back({{"kernel", k.kernel},
                        {"time_ns", k.time_ns},
                        {"bound_by", k.bound_by},
                        {"sampled_share", k.sampled_share},
-                       {"counters", std::move(counters)}});
+                       {"sample_error", k.sample_error},
+                       {"limited_by", k.limited_by},
+                       {"counters", counters_json(k.counters)},
+                       {"lines", std::move(lines)}});
   }
   const char* status = "";
   for (const auto& [value, name] : kStatuses)

@@ -41,13 +41,15 @@ TEST(Codec, StepsRoundTrip) {
 TEST(Codec, FactsSettingsAndReportsRoundTrip) {
   ModuleFacts facts{{{"f", {{8, 8}, {4, 4}}, {256, 1, 1}, 64}}, {{"cg_smem", -1}}, {{"t", {1, 2}}}};
   EXPECT_EQ(to_json(*module_facts_from_json(to_json(facts))), to_json(facts));
-  RunSettings settings{16, 1000, 2, true};
+  RunSettings settings{16, 1000, 2, true, 64, 0.125, 77, true};
   for (auto c : {BufferContent::data, BufferContent::output, BufferContent::scratch})
     EXPECT_EQ(*buffer_content_from(to_string(c)), c);
   EXPECT_FALSE(buffer_content_from("poison").has_value());
   EXPECT_EQ(to_json(*run_settings_from_json(to_json(settings))), to_json(settings));
   RunReport report{RunReport::Status::finding, "out of bounds", "CTA (0,0,0)", {}};
   report.kernels.push_back({"f", Origin::modelled, 12.5, "dram", {{"flops", 3}}, 0.5});
+  report.kernels[0].sample_error = 0.25, report.kernels[0].limited_by = "grid";
+  report.kernels[0].lines = {{12, "", {{"issue_slots", 7}}}};
   EXPECT_EQ(to_json(*run_report_from_json(to_json(report))), to_json(report));
 }
 
@@ -66,6 +68,13 @@ TEST(Codec, HostileFormsAreRefused) {
   EXPECT_TRUE(refused(R"({"status":"correct","message":"","detail":"","kernels":[]})"));
   EXPECT_TRUE(refused(R"({"status":"ok","verdict":"correct"})"));
   EXPECT_TRUE(refused(R"({"status":"ok","kernels":[{"kernel":"f","time_ns":null}]})"));
+  Json lines = to_json(RunReport{});
+  lines["kernels"] = Json::array({to_json(RunReport{})});
+  EXPECT_FALSE(run_report_from_json(lines));
+  RunReport far{};
+  far.kernels.resize(1);
+  far.kernels[0].lines = {{-1, "", {}}};
+  EXPECT_FALSE(run_report_from_json(to_json(far)));
   EXPECT_FALSE(module_facts_from_json(Json::parse(R"({"entries":[{"name":3}]})")));
   Json bad = to_json(steps());
   bad["steps"][0]["grid"] = {1, 2};

@@ -35,10 +35,14 @@ struct BufferBinding {
 };
 
 struct RunSettings {
-  int64_t sample_ctas = 0;  // 0: run everything
+  int64_t sample_ctas = 0;  // 0: run everything; else so many of each launch at first
   uint64_t instruction_budget = 4'000'000'000;
   int threads = 0;
-  bool checks = false;  // look for races and undefined values too, where the device can
+  bool checks = false;      // look for races and undefined values too, where the device can
+  int64_t sample_most = 0;  // a sample grows up to this, until its error is small enough
+  double sample_error = 0.02;
+  uint64_t sample_seed = 1;
+  bool lines = false;  // counters by source line
 };
 
 struct RunReport {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "device/fill.h"
+#include "device/sim_profile.h"
 
 namespace cutegen {
 namespace {
@@ -41,26 +42,6 @@ ModuleFacts facts_of(const ptx::Module& module) {
     if (!bytes) continue;
     if (auto words = spec_words(*bytes)) out.tma_specs[name] = std::move(*words);
   }
-  return out;
-}
-
-std::map<std::string, double> counters_of(const ptx::LaunchReport& r) {
-  const ptx::Counters& c = r.counters;
-  const double scale = double(r.ctas_total) / double(std::max<int64_t>(1, r.ctas_run));
-  std::map<std::string, double> out;
-  auto put = [&](const char* name, uint64_t value) { out[name] = double(value) * scale; };
-  put("warp_instructions", c.warp_instructions), put("thread_instructions", c.thread_instructions);
-  put("global_load_requests", c.global_load_requests),
-      put("global_load_sectors", c.global_load_sectors);
-  put("global_load_bytes", c.global_load_bytes),
-      put("global_store_requests", c.global_store_requests);
-  put("global_store_sectors", c.global_store_sectors),
-      put("global_store_bytes", c.global_store_bytes);
-  put("shared_requests", c.shared_requests), put("barriers", c.barriers), put("flops", c.flops);
-  put("divergent_branches", c.divergent_branches);
-  for (const auto& [kind, n] : c.by_kind) put(("instructions." + kind).c_str(), n);
-  out["ctas"] = double(r.ctas_total);
-  out["max_cta_instructions"] = double(c.max_cta_instructions);
   return out;
 }
 
@@ -199,7 +180,9 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
   ptx::RunOptions options;
   options.threads = settings.threads;
   options.instruction_budget = settings.instruction_budget;
-  options.sample_ctas = settings.sample_ctas;
+  options.sample_ctas = settings.sample_ctas, options.sample_most = settings.sample_most;
+  options.sample_error = settings.sample_error, options.sample_seed = settings.sample_seed;
+  options.line_counters = settings.lines;
   if (!settings.checks) options.checks.uninitialised = options.checks.races = false;
   if (entry) options.resident_ctas = ptx::resident_ctas(gpu_, *entry, config);
   CG_TRY(ptx::LaunchReport r,
@@ -218,14 +201,8 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
                                                                : RunReport::Status::out_of_budget;
     report.message = sanitize(prefix + r.reason, 600);
   }
-  const ptx::ModelledTime t = ptx::model_time(gpu_, r, assembled(*entry, step.registers), config);
-  KernelProfile profile;
-  profile.kernel = step.kernel, profile.origin = Origin::modelled;
-  profile.time_ns = t.time_ns, profile.bound_by = t.bound_by;
-  profile.counters = counters_of(r);
-  for (const auto& [term, ns] : t.terms_ns) profile.counters["modelled_ns." + term] = ns;
-  profile.sampled_share = r.ctas_total > 0 ? double(r.ctas_run) / double(r.ctas_total) : 1;
-  report.kernels.push_back(std::move(profile));
+  report.kernels.push_back(sim_profile(
+      step.kernel, r, ptx::model_time(gpu_, r, assembled(*entry, step.registers), config)));
   return {};
 }
 

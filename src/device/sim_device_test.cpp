@@ -68,6 +68,27 @@ TEST_F(SimDeviceTest, LoadsRunsAndProfiles) {
   EXPECT_GT(k.time_ns, 0);
   EXPECT_EQ(k.counters.at("global_load_sectors"), 500);
   EXPECT_EQ(k.sampled_share, 1);
+  EXPECT_EQ(k.sample_error, 0);
+  EXPECT_EQ(k.limited_by, "grid");
+  EXPECT_TRUE(k.lines.empty()) << "lines are profiled on request";
+}
+
+TEST_F(SimDeviceTest, LinesAddUpToTheKernel) {
+  ASSERT_TRUE(device->load({golden("relu_cute.ptx")}).has_value());
+  RunSettings settings;
+  settings.lines = true;
+  auto report = device->run({}, {relu(4, 4000)}, settings);
+  ASSERT_TRUE(report.has_value()) << report.error().text();
+  const KernelProfile& k = report->kernels.at(0);
+  double instructions = 0, sectors = 0;
+  for (const LineProfile& l : k.lines) {
+    EXPECT_GT(l.line, 0);
+    instructions += l.counters.at("warp_instructions");
+    if (auto it = l.counters.find("global_load_sectors"); it != l.counters.end())
+      sectors += it->second;
+  }
+  EXPECT_EQ(instructions, k.counters.at("warp_instructions"));
+  EXPECT_EQ(sectors, 500);
 }
 
 TEST_F(SimDeviceTest, AFaultIsAReportAndTheDeviceGoesOn) {

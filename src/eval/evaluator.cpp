@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 
 #include "base/log.h"
 #include "device/device.h"
@@ -107,6 +108,7 @@ Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& f
       task_, [this](const Context& c, const ShapeCase& shape, const std::string& family,
                     uint64_t seed) { return worker_->make_set(c, task_, shape, family, seed); });
   services_.pool = pool_.get();
+  services_.sample_seed = std::random_device()() & 0x7fffffff;
   runner_.allow_addresses(large_addresses(task_));
   CG_CHECK(runner_.start(ctx));
   OpenedTask out;

@@ -134,7 +134,8 @@ class Climber {
   }
 
   Result<RungEnd> time(RungResult& result) {
-    CG_TRY(TimingOutcome outcome, time_official(ctx_, services_, task_, prepared_));
+    CG_TRY(TimingOutcome outcome,
+           time_official(ctx_, services_, task_, prepared_, wanted(Rung::profile)));
     result = outcome.result;
     verdict_.timing = outcome.timing;
     kernels_ = std::move(outcome.kernels);
@@ -150,8 +151,10 @@ class Climber {
       return rung_passed("no profile: nothing was timed");
     }
     verdict_.profile = Profile{kernels_, task_.official().name};
-    return rung_passed(
-        fmt::format("{} kernel{}", kernels_.size(), kernels_.size() == 1 ? "" : "s"));
+    double error = 0;
+    for (const KernelProfile& k : kernels_) error = std::max(error, k.sample_error);
+    return rung_passed(fmt::format("{} kernel{}, counters +-{:.1f}%", kernels_.size(),
+                                   kernels_.size() == 1 ? "" : "s", 100 * error));
   }
 
   void finish(Clock::time_point start) {

@@ -29,6 +29,7 @@ class Prepared {
   // After load: the registers that the assembler gave each kernel.
   void note_registers(const BinaryAudit& audit);
 
+  [[nodiscard]] const KernelProgram& program() const { return program_; }
   [[nodiscard]] const std::vector<KernelImage>& images() const { return images_; }
   [[nodiscard]] const std::vector<PreparedShape>& shapes() const { return shapes_; }
   [[nodiscard]] const std::vector<std::string>& skipped() const { return skipped_; }

@@ -28,6 +28,7 @@ struct Services {
   int threads = 0;
   std::vector<std::string> families;
   bool precision_tells = true;  // an answer of lower precision fails on the open task
+  uint64_t sample_seed = 1;     // of the CTAs that are timed: secret, one for each opened task
 };
 
 struct RungEnd {

@@ -6,11 +6,13 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "eval/diagnose.h"
 
 namespace cutegen {
 namespace {
 
-constexpr int64_t kSampleCtas = 16;
+constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // of the sample of each launch
+constexpr double kSampleError = 0.02;
 constexpr uint64_t kInstructionBudget = 60'000'000;
 constexpr auto kRunLimit = std::chrono::seconds(60);
 constexpr int64_t kLargeBytes = int64_t{16} << 20;
@@ -88,7 +90,8 @@ double moved_bytes(const std::vector<KernelProfile>& kernels) {
   };
   for (const KernelProfile& k : kernels)
     total += std::max(counter(k, "global_load_bytes"), 32 * counter(k, "global_load_sectors")) +
-             std::max(counter(k, "global_store_bytes"), 32 * counter(k, "global_store_sectors"));
+             std::max(counter(k, "global_store_bytes"), 32 * counter(k, "global_store_sectors")) +
+             32 * counter(k, "global_atomic_sectors");
   return total;
 }
 
@@ -107,6 +110,19 @@ std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCa
       "Nothing runs faster than the floor. A sample of the blocks was counted.");
 }
 
+// The text that a kernel was compiled from.
+std::string source_of(const std::string& kernel, const Prepared& prepared,
+                      const PreparedShape& shape) {
+  for (const auto& step : shape.all_steps()) {
+    const auto* launch = std::get_if<Launch>(&step);
+    if (!launch || launch->kernel != kernel) continue;
+    const std::string& name = prepared.images()[launch->module].build.source;
+    auto at = prepared.program().sources.find(name);
+    return at == prepared.program().sources.end() ? std::string() : at->second;
+  }
+  return {};
+}
+
 // The sum of the kernels' modelled times against the floor.
 TimingOutcome summed(const Roofline& floor, RunReport report, const ShapeCase& shape) {
   TimingOutcome out;
@@ -114,17 +130,22 @@ TimingOutcome summed(const Roofline& floor, RunReport report, const ShapeCase& s
   t.origin = Origin::modelled;
   t.shape = shape.name;
   t.floor_ns = floor.floor_ns;
-  double slowest = -1;
+  double slowest = -1, error_ns = 0;
   for (KernelProfile& k : report.kernels) {
     k.origin = Origin::modelled;
     t.time_ns += k.time_ns;
+    error_ns += k.time_ns * std::clamp(k.sample_error, 0.0, 1.0);
     if (k.time_ns <= slowest) continue;
     slowest = k.time_ns;
     t.bound_by = k.bound_by;
   }
   out.kernels = std::move(report.kernels);
-  out.end = rung_passed(fmt::format("{} modelled, floor {} ({:.2f}x)", human_ns(t.time_ns),
-                                    human_ns(t.floor_ns), t.time_ns / std::max(t.floor_ns, 1e-9)));
+  const double error = t.time_ns > 0 ? error_ns / t.time_ns : 0;
+  const std::string spread =
+      error >= 0.0005 ? fmt::format(" +-{:.1f}% by the sample", 100 * error) : std::string();
+  out.end =
+      rung_passed(fmt::format("{} modelled{}, floor {} ({:.2f}x)", human_ns(t.time_ns), spread,
+                              human_ns(t.floor_ns), t.time_ns / std::max(t.floor_ns, 1e-9)));
   out.timing = t;
   if (auto lazy = leaves_work_out(out, shape, t.time_ns)) return failed(std::move(*lazy));
   if (t.time_ns < t.floor_ns) {
@@ -135,6 +156,8 @@ TimingOutcome summed(const Roofline& floor, RunReport report, const ShapeCase& s
     t.time_ns = t.floor_ns;
     t.bound_by = floor.bound_by;
   }
+  t.low_ns = std::max(t.floor_ns, t.time_ns - error_ns);
+  t.high_ns = t.time_ns + error_ns;
   out.timing = t;
   return out;
 }
@@ -155,7 +178,7 @@ int64_t large_addresses(const Task& task) {
 }
 
 Result<TimingOutcome> time_official(const Context& ctx, const Services& services, const Task& task,
-                                    const Prepared& prepared) {
+                                    const Prepared& prepared, bool lines) {
   auto official = std::find_if(prepared.shapes().begin(), prepared.shapes().end(),
                                [](auto& s) { return s.shape->kind == ShapeKind::official; });
   if (official == prepared.shapes().end()) return skipped("the official shape is not there");
@@ -172,7 +195,11 @@ Result<TimingOutcome> time_official(const Context& ctx, const Services& services
   if (const TensorInfo* out = unwritten_output(task, request.steps))
     return failed(rung_failed(
         fmt::format("nothing writes the output '{}' at the official shape", out->name)));
-  request.settings = {kSampleCtas, kInstructionBudget, services.threads};
+  RunSettings& settings = request.settings;
+  settings.sample_ctas = kFirstCtas, settings.sample_most = kMostCtas;
+  settings.sample_error = kSampleError, settings.sample_seed = services.sample_seed;
+  settings.instruction_budget = kInstructionBudget, settings.threads = services.threads;
+  settings.lines = lines;
   request.limit = kRunLimit;
   CG_TRY(RunOutcome outcome, services.runner->run(ctx, request));
   if (outcome.kind == RunOutcome::Kind::hung)
@@ -196,6 +223,8 @@ Result<TimingOutcome> time_official(const Context& ctx, const Services& services
       return skipped("no modelled time: the sample of the official shape is out of budget");
   }
   if (report.kernels.empty()) return skipped("no modelled time: the plan launches no kernel");
+  if (lines)
+    for (KernelProfile& k : report.kernels) explain(k, source_of(k.kernel, prepared, *official));
   return summed(floor_of(services.gpu, task), std::move(report), *official->shape);
 }
 

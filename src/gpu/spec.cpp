@@ -128,6 +128,46 @@ Result<void> read_flops(const toml::table& file, const std::string& name, GpuSpe
   return s.finish();
 }
 
+Result<void> read_rates(const toml::table& file, const std::string& name, GpuRates& r) {
+  Section s(file, "rates", name);
+  CG_CHECK(s.check());
+  CG_TRY(r.schedulers, s.real("schedulers", 64));
+  CG_TRY(r.fp32_lanes, s.real("fp32_lanes", 4096));
+  CG_TRY(r.half_lanes, s.real("half_lanes", 4096));
+  CG_TRY(r.fp64_lanes, s.real("fp64_lanes", 4096));
+  CG_TRY(r.integer_lanes, s.real("integer_lanes", 4096));
+  CG_TRY(r.special_lanes, s.real("special_lanes", 4096));
+  CG_TRY(r.convert_lanes, s.real("convert_lanes", 4096));
+  CG_TRY(r.load_store_lanes, s.real("load_store_lanes", 4096));
+  CG_TRY(r.l1_bytes, s.real("l1_bytes", 65536));
+  CG_TRY(r.shared_bytes, s.real("shared_bytes", 65536));
+  return s.finish();
+}
+
+Result<void> read_latency(const toml::table& file, const std::string& name, GpuLatency& l) {
+  Section s(file, "latency", name);
+  CG_CHECK(s.check());
+  CG_TRY(l.arithmetic, s.real("arithmetic_clocks", 1e4));
+  CG_TRY(l.special, s.real("special_clocks", 1e4));
+  CG_TRY(l.shuffle, s.real("shuffle_clocks", 1e4));
+  CG_TRY(l.shared, s.real("shared_clocks", 1e4));
+  CG_TRY(l.barrier, s.real("barrier_clocks", 1e4));
+  CG_TRY(l.tensor, s.real("tensor_clocks", 1e4));
+  CG_TRY(l.global, s.real("global_clocks", 1e5));
+  CG_TRY(l.cta, s.real("cta_clocks", 1e5));
+  CG_TRY(l.dram_efficiency, s.real("dram_efficiency", 1));
+  return s.finish();
+}
+
+Result<void> read_mma(const toml::table& file, const std::string& name, GpuSpec& g) {
+  Section s(file, "mma_flops_per_s", name);
+  CG_CHECK(s.check());
+  for (const char* type : {"fp64", "tf32", "fp16", "bf16", "int8"}) {
+    CG_TRY(g.mma_flops_per_s[type], s.real(type, 1e19));
+  }
+  return s.finish();
+}
+
 bool good_arch(const std::string& arch) {
   return arch.size() >= 5 && arch.size() <= 8 && arch.starts_with("sm_") &&
          arch.find_first_not_of("0123456789", 3) >= arch.size() - 1;
@@ -162,6 +202,9 @@ Result<GpuSpec> parse_gpu(const std::string& id, const std::string& text, const 
   CG_CHECK(read_chip(file, name, g));
   CG_CHECK(read_memory(file, name, g));
   CG_CHECK(read_flops(file, name, g));
+  CG_CHECK(read_rates(file, name, g.rates));
+  CG_CHECK(read_latency(file, name, g.latency));
+  CG_CHECK(read_mma(file, name, g));
   return g;
 }
 

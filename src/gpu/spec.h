@@ -18,6 +18,21 @@
 
 namespace cutegen {
 
+// What one SM does in a clock: lanes of each pipe, bytes of its memories.
+struct GpuRates {
+  double schedulers = 0;  // warp instructions issued
+  double fp32_lanes = 0, half_lanes = 0, fp64_lanes = 0, integer_lanes = 0, special_lanes = 0,
+         convert_lanes = 0, load_store_lanes = 0;
+  double l1_bytes = 0, shared_bytes = 0;
+};
+// What a dependent instruction waits for, in clocks, and how much of a bandwidth is reached.
+struct GpuLatency {
+  double arithmetic = 0, special = 0, shuffle = 0, shared = 0, barrier = 0, tensor = 0, global = 0,
+         cta =
+             0;  // cta: from its start to its first instruction, and from its last to the next CTA
+  double dram_efficiency = 0;
+};
+
 struct GpuSpec {
   std::string id, name, arch;  // "h200", "NVIDIA H200", "sm_90a"
   int sms = 0;
@@ -26,6 +41,9 @@ struct GpuSpec {
   int64_t shared_bytes_per_sm = 0, shared_bytes_per_block = 0, l2_bytes = 0, memory_bytes = 0;
   double clock_hz = 0, dram_bytes_per_s = 0, l2_bytes_per_s = 0, launch_ns = 0;
   std::map<std::string, double> flops_per_s;  // by math mode: "fp32", "tf32", "fp16", "bf16"
+  GpuRates rates;
+  GpuLatency latency;
+  std::map<std::string, double> mma_flops_per_s;  // of mma.sync: also "fp64" and "int8"
 };
 
 struct Roofline {

@@ -40,6 +40,11 @@ TEST(Gpu, ShippedFilesLoad) {
     // fp32 peak: 128 lanes an SM, two operations a clock, within a few percent.
     double lanes = gpu->sms * (gpu->arch == "sm_80" ? 64.0 : 128.0) * 2 * gpu->clock_hz;
     EXPECT_NEAR(gpu->flops_per_s.at("fp32") / lanes, 1.0, 0.03) << name;
+    EXPECT_NEAR(gpu->sms * gpu->rates.fp32_lanes * 2 * gpu->clock_hz / lanes, 1.0, 1e-9) << name;
+    EXPECT_EQ(gpu->rates.schedulers, 4);
+    EXPECT_LE(gpu->latency.dram_efficiency, 1);
+    for (const char* mode : {"tf32", "fp16", "bf16"})
+      EXPECT_LE(gpu->mma_flops_per_s.at(mode), gpu->flops_per_s.at(mode)) << name << " " << mode;
   }
 }
 
@@ -82,6 +87,10 @@ TEST(Gpu, RefusesBadFiles) {
   EXPECT_THAT(error("shared_bytes_per_block = 232448", "shared_bytes_per_block = 999999"),
               HasSubstr("at most 233472"));
   EXPECT_THAT(error("[chip]", "[chip"), HasSubstr("not valid TOML"));
+  EXPECT_THAT(error("special_lanes = 16", "special_lanes = 0"), HasSubstr("rates.special_lanes"));
+  EXPECT_THAT(error("dram_efficiency = 0.92", "dram_efficiency = 1.2"), HasSubstr("at most 1"));
+  EXPECT_THAT(error("[latency]", "[lateness]"), HasSubstr("missing table [latency]"));
+  EXPECT_THAT(error("int8 = 1226.0e12", "int9 = 1"), HasSubstr("missing number 'int8'"));
 }
 
 TEST(Roofline, TakesTheLargerTerm) {

@@ -41,12 +41,7 @@ uint32_t lane_value(Special which, int lane) {
 
 }  // namespace
 
-Cta::Cta(Job& job)
-    : job_(job),
-      forms_(forms()),
-      registers_(nullptr, std::free),
-      runs_(job.program.code.size()),
-      lanes_(job.program.code.size()) {
+Cta::Cta(Job& job) : job_(job), forms_(forms()), registers_(nullptr, std::free) {
   const auto& b = job.config.block;
   block_threads_ = b[0] * b[1] * b[2];
   const size_t warps = size_t((block_threads_ + 31) / 32),
@@ -56,7 +51,6 @@ Cta::Cta(Job& job)
   copies_.resize(warps);
   shared_.resize(size_t(job.shared_bytes));
   local_.resize(size_t(job.program.local_bytes) * warps * 32);
-  traffic_.resize(job.memory.buffers.size());
   for (size_t i = 0; i < warps; ++i) {
     Warp& w = warps_[i];
     w.index = int(i);
@@ -83,8 +77,7 @@ int64_t Cta::bytes(const Job& job) {
   const int64_t warps = (b[0] * b[1] * b[2] + 31) / 32;
   return warps *
              (job.program.register_bytes + 32 * job.program.local_bytes + int64_t(sizeof(Warp))) +
-         job.shared_bytes * (job.hazards ? 4 + warps : 1) + int64_t(16 * job.program.code.size()) +
-         int64_t(16 * job.memory.buffers.size());
+         job.shared_bytes * (job.hazards ? 4 + warps : 1);
 }
 
 void Cta::fill(Warp& w, int32_t offset, int size, uint64_t value) {
@@ -140,8 +133,10 @@ void Cta::set_specials() {
   }
 }
 
-void Cta::begin(int64_t linear) {
+void Cta::begin(int64_t linear, Counting& counting) {
   linear_ = linear;
+  counting_ = &counting;
+  work_ = {};
   const auto& g = job_.config.grid;
   at_ = {linear % g[0], linear / g[0] % g[1], linear / (g[0] * g[1])};
   for (const SpecialSlot& s : job_.program.specials) {
@@ -182,6 +177,7 @@ LaunchStatus Cta::check_limits() {
 }
 
 Cta::Turn Cta::turn() {
+  counting_->enter(work_, linear_);
   if (job_.stop_after.load(std::memory_order_relaxed) < linear_) return Turn::ended;
   bool any = false;
   all_spin_ = true;
@@ -208,7 +204,8 @@ Cta::Turn Cta::turn() {
   if (alive_warps_ == 0) {
     uint64_t executed = 0;
     for (const Warp& w : warps_) executed += w.executed;
-    counts_.max_cta_instructions = std::max(counts_.max_cta_instructions, executed);
+    work_.instructions = double(executed);
+    counting_->ended(executed);
     return Turn::ended;
   }
   if (!any && deadlock()) return Turn::failed;
@@ -288,33 +285,6 @@ bool Cta::report(Warp& w, const char* kind, std::string message, int lane) {
   finding_.cta = at_;
   finding_.thread = w.index * 32 + lane;
   return false;
-}
-
-void Cta::add_counters(Counters& to) const {
-  static constexpr const char* names[] = {
-      "move",     "integer",  "fp32",      "fma",       "sfu",       "convert",   "half",
-      "fp64",     "compare",  "ld_global", "st_global", "ld_shared", "st_shared", "ld_local",
-      "st_local", "ld_const", "atomic",    "shuffle",   "vote",      "barrier",   "branch",
-      "mma_half", "mma_tf32", "mma_f64",   "mma_fp8",   "mma_int8",  "mma_bits",  "other"};
-  static_assert(std::size(names) == size_t(Kind::count_));
-  for (size_t i = 0; i < runs_.size(); ++i) {
-    const Inst& in = job_.program.code[i];
-    if (runs_[i] == 0) continue;
-    to.warp_instructions += runs_[i];
-    to.thread_instructions += lanes_[i];
-    to.flops += lanes_[i] * in.flops;
-    to.by_kind[names[size_t(in.kind)]] += runs_[i];
-  }
-  to.global_load_requests += counts_.global_load_requests;
-  to.global_load_sectors += counts_.global_load_sectors;
-  to.global_load_bytes += counts_.global_load_bytes;
-  to.global_store_requests += counts_.global_store_requests;
-  to.global_store_sectors += counts_.global_store_sectors;
-  to.global_store_bytes += counts_.global_store_bytes;
-  to.shared_requests += counts_.shared_requests;
-  to.barriers += counts_.barriers;
-  to.divergent_branches += counts_.divergent_branches;
-  to.max_cta_instructions = std::max(to.max_cta_instructions, counts_.max_cta_instructions);
 }
 
 }  // namespace cutegen::ptx

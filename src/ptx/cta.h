@@ -7,7 +7,7 @@
 // quantum, or until it spins. After turn() has returned `ended` the object may begin() another CTA,
 // after `failed` it must not be used again.
 //
-// Example: Cta cta(job); cta.begin(index); while (cta.turn() == Cta::Turn::going) {}
+// Example: Cta cta(job); cta.begin(index, counting); while (cta.turn() == Cta::Turn::going) {}
 #pragma once
 
 #include <atomic>
@@ -16,6 +16,7 @@
 
 #include "ptx/async_copy.h"
 #include "ptx/checks/hazards.h"
+#include "ptx/counting.h"
 #include "ptx/forms.h"
 #include "ptx/memory.h"
 #include "ptx/program.h"
@@ -30,7 +31,6 @@ struct Job {
   std::vector<std::byte> params;
   std::vector<uint64_t> variable_base;  // by Program::variables
   int64_t shared_bytes = 0;             // static and dynamic
-  bool counters = true;
   Checks checks;
   uint64_t budget = 0;
   const Context& context;
@@ -74,9 +74,11 @@ class Cta {
   // going: call again; spinning: so, but every warp that can run polls memory for another's write.
   enum class Turn { going, spinning, ended, failed };
   explicit Cta(Job& job);
-  void begin(int64_t linear);
+  // What the CTA does is counted by `counting`, which CTAs of one host thread may share.
+  void begin(int64_t linear, Counting& counting);
   // Each warp that can run gets a turn.
   Turn turn();
+  [[nodiscard]] const CtaWork& work() const { return work_; }
 
   [[nodiscard]] LaunchStatus status() const { return status_; }
   [[nodiscard]] int64_t linear() const { return linear_; }
@@ -86,10 +88,6 @@ class Cta {
   [[nodiscard]] static int64_t bytes(const Job& job);
   [[nodiscard]] const Finding& finding() const { return finding_; }
   [[nodiscard]] const std::string& reason() const { return reason_; }
-  // Adds this machine's counts.
-  void add_counters(Counters& to) const;
-  // Sectors by index of Memory::State::buffers: loads, then stores.
-  [[nodiscard]] const std::vector<std::array<uint64_t, 2>>& traffic() const { return traffic_; }
 
  private:
   enum class Step { yield, barrier, done, failed };
@@ -166,8 +164,9 @@ class Cta {
   void transfer(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s, const uint64_t* at,
                 std::byte* zero);
   bool atomics(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, std::byte* zero);
-  void count_global(const Inst& in, uint32_t mask, const AddressSummary& s, const uint64_t* at,
-                    const Buffer* b);
+  [[nodiscard]] size_t index_of(const Buffer* b) const {
+    return size_t(b - job_.memory.buffers.data());
+  }
   bool fault(Warp& w, const Inst& in, uint32_t mask, Space space, const uint64_t* at);
   bool report(Warp& w, const char* kind, std::string message, int lane);
 
@@ -188,10 +187,9 @@ class Cta {
   bool all_spin_ = false;
   int64_t block_threads_ = 0, linear_ = 0;
   std::array<int64_t, 3> at_{0, 0, 0};
-  std::vector<uint64_t> runs_, lanes_;  // by pc
   const Buffer* last_[16] = {};
-  std::vector<std::array<uint64_t, 2>> traffic_;
-  Counters counts_;
+  Counting* counting_ = nullptr;
+  CtaWork work_;
   Finding finding_;
   std::string reason_;
   LaunchStatus status_ = LaunchStatus::ok;

@@ -152,15 +152,8 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   const int64_t shared =
       (needs_dynamic ? program->dynamic_shared_at : program->static_shared) + config.shared_bytes;
   CG_CHECK(check_config(*program, config, shared));
-  Job job{*program,
-          memory.state(),
-          config,
-          {},
-          {},
-          shared,
-          options.counters,
-          options.checks,
-          options.instruction_budget,
+  Job job{*program, memory.state(), config,         {},
+          {},       shared,         options.checks, options.instruction_budget,
           ctx};
   CG_TRY(job.params, pack_params(*program, params));
   CG_TRY(job.variable_base, place_variables(memory.state(), module, *program));
@@ -173,9 +166,8 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   }
   Grid grid;
   grid.total = config.grid[0] * config.grid[1] * config.grid[2];
-  // CTAs that wait for one another cannot be sampled
-  const bool sample = options.sample_ctas > 0 && !config.cooperative;
-  grid.run = sample ? std::min(options.sample_ctas, grid.total) : grid.total;
+  // CTAs that wait for one another cannot be sampled.
+  grid.sampled = options.sample_ctas > 0 && options.sample_ctas < grid.total && !config.cooperative;
   grid.cooperative = config.cooperative, grid.resident = options.resident_ctas;
   if (config.cooperative) {
     CG_CHECK(check_cooperative(job, grid.total, options.resident_ctas));
@@ -186,8 +178,8 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
                                 config.block[0] * config.block[1] * config.block[2]);
   const int64_t cores = int64_t(std::max(1u, std::thread::hardware_concurrency()));
   grid.threads = std::clamp<int64_t>(options.threads > 0 ? options.threads : cores, 1,
-                                     std::min<int64_t>(grid.run, 256));
-  LaunchReport report = run_grid(job, grid);
+                                     std::min<int64_t>(grid.total, 256));
+  LaunchReport report = run_grid(job, grid, options);
   if (job.hazards) memory.state().next_epoch = job.hazards->epochs.end();
   return report;
 }

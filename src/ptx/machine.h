@@ -96,8 +96,15 @@ struct RunOptions {
   int64_t resident_ctas = 0;  // the most that fit on the GPU at once; 0: not known
   int threads = 0;            // 0: all cores
   uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
-  bool counters = true;
-  int64_t sample_ctas = 0;  // 0: all; else that many, spread over the grid, first and last included
+  bool counters = true;                         // off: none of the next three either
+  bool sector_counters = true;                  // of global and local memory
+  bool wavefront_counters = true;               // of shared memory
+  bool line_counters = true;                    // the same by source line
+  // 0: every CTA runs. Else a sample: so many at first, then twice as many, ... until its error is
+  // at most sample_error, sample_most CTAs have run, or the next batch would pass the budget.
+  int64_t sample_ctas = 0, sample_most = 0;
+  double sample_error = 0.02;
+  uint64_t sample_seed = 1;
 };
 
 enum class LaunchStatus { ok, finding, unsupported, out_of_budget, cancelled };
@@ -122,15 +129,27 @@ struct Finding {
   std::optional<Party> other;
 };
 
-// Totals over the CTAs that ran. Counters are exact at PTX level.
+// Of the whole grid, exact at PTX level where every CTA ran; estimated from the sample otherwise.
 struct Counters {
-  uint64_t warp_instructions = 0, thread_instructions = 0;
-  std::map<std::string, uint64_t>
-      by_kind;  // "fma", "alu", "sfu", "ld_global", "st_global", "ld_shared", ...
-  uint64_t global_load_requests = 0, global_load_sectors = 0, global_store_requests = 0,
-           global_store_sectors = 0, global_load_bytes = 0, global_store_bytes = 0;
-  uint64_t shared_requests = 0, barriers = 0, flops = 0, divergent_branches = 0;
-  uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA
+  uint64_t warp_instructions = 0, thread_instructions = 0, flops = 0;
+  // Estimates of the machine instructions that the assembler makes of them.
+  uint64_t issue_slots = 0, special_slots = 0;
+  std::map<std::string, uint64_t> by_kind;       // "fma", "sfu", "ld_global", "st_shared", ...
+  std::map<std::string, uint64_t> by_pipe;       // names of ptx/pipes.h
+  std::map<std::string, uint64_t> tensor_flops;  // by type of the operands
+  uint64_t global_load_requests = 0, global_load_sectors = 0, global_load_bytes = 0,
+           global_store_requests = 0, global_store_sectors = 0, global_store_bytes = 0,
+           global_atomic_requests = 0, global_atomic_sectors = 0, global_atomic_bytes = 0;
+  uint64_t l1_hit_sectors = 0;  // of loads; estimated by a filter of 128 KiB a CTA
+  uint64_t load_rounds = 0;     // global loads, those that wait together counted once; estimated
+  uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
+  uint64_t local_requests = 0, local_sectors = 0;
+  uint64_t barriers = 0, branches = 0, divergent_branches = 0;
+  uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA that ran
+};
+struct LineCounters {
+  int source_line = 0;  // 0: unknown
+  Counters counters;
 };
 
 // Sectors of 32 bytes that requests touched in one buffer.
@@ -138,6 +157,7 @@ struct BufferTraffic {
   std::string buffer;
   uint64_t bytes = 0;  // its size
   uint64_t load_sectors = 0, store_sectors = 0;
+  uint64_t reread_sectors = 0;  // loads of what the same CTA had read before, beyond L1; sampled
 };
 
 struct LaunchReport {
@@ -145,8 +165,11 @@ struct LaunchReport {
   std::optional<Finding> finding;
   std::string reason;  // for unsupported: the opcode; for the others what ended it
   Counters counters;
+  std::vector<LineCounters> lines;     // by source line
   std::vector<BufferTraffic> traffic;  // buffers that were touched
   int64_t ctas_total = 0, ctas_run = 0;
+  double sample_error = 0;  // of the counters: half the 95% interval over the total; 0: all ran
+  std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
   Nanoseconds host_time{0};
 };
 
@@ -156,20 +179,8 @@ struct LaunchReport {
                                           const std::vector<std::vector<std::byte>>& params,
                                           const RunOptions& options);
 
-// Modelled time of a launch on `gpu` from its counters scaled to the whole grid: launch cost plus
-// the largest of issue, FMA, special-function, L1, L2, DRAM and latency terms (soft maximum). DRAM
-// bytes are the sectors of each buffer, at most its size once each way: reuse is taken to hit in
-// L2.
-struct ModelledTime {
-  double time_ns = 0;
-  std::string bound_by;
-  std::map<std::string, double> terms_ns;
-};
 // CTAs of a launch that are on `gpu` at the same time; registers are an estimate.
 [[nodiscard]] int64_t resident_ctas(const GpuSpec& gpu, const Entry& entry,
                                     const LaunchConfig& config);
-
-[[nodiscard]] ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report,
-                                      const Entry& entry, const LaunchConfig& config);
 
 }  // namespace cutegen::ptx

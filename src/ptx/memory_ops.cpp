@@ -133,22 +133,6 @@ bool vector_block(const Inst& in, std::byte* r, std::byte* memory) {
   }
 }
 
-// Distinct 32-byte sectors.
-uint64_t sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask, uint64_t bytes) {
-  if (s.uniform) return (s.low + bytes - 1) / 32 - s.low / 32 + 1;
-  if (s.contiguous) return (s.high + bytes - 1) / 32 - s.low / 32 + 1;
-  uint64_t list[32];
-  int n = 0;
-  bool sorted = true;
-  for (uint32_t m = mask; m; m &= m - 1) {
-    list[n] = at[std::countr_zero(m)] / 32;
-    sorted = sorted && (n == 0 || list[n - 1] <= list[n]);
-    ++n;
-  }
-  if (!sorted) std::sort(list, list + n);
-  return uint64_t(std::unique(list, list + n) - list);
-}
-
 const char* space_name(Space space) {
   switch (space) {
     case Space::shared:
@@ -219,7 +203,7 @@ bool Cta::access_at(Warp& w, const Inst& in, uint32_t mask, Space space, const A
   if (space == Space::shared) {
     if (end > shared_.size()) return fault(w, in, mask, space, at);
     if (copies_in_flight_ && !delivering_ && copy_pending(w, in, mask, s, at)) return false;
-    ++counts_.shared_requests;
+    counting_->shared(w.current.pc, in, mask, s, at);
     if (hazards_ && !check_shared(w, in, mask, s, at)) return false;
     transfer(w, in, mask, s, at, shared_.data());
     return !races_ || s.contiguous || in.op != Op::store ||
@@ -236,7 +220,7 @@ bool Cta::access_at(Warp& w, const Inst& in, uint32_t mask, Space space, const A
   const Buffer* b = cached;
   if (b && end - b->base <= b->size) {
     if (in.op != Op::load && b->access == Access::read_only) return fault(w, in, mask, space, at);
-    if (job_.counters && in.space != Space::constant) count_global(in, mask, s, at, b);
+    if (in.space != Space::constant) counting_->global(w.current.pc, in, mask, s, at, index_of(b));
     return transfer_global(w, in, mask, s, at, b);
   }
   return scattered(w, in, mask, at);
@@ -262,7 +246,7 @@ bool Cta::scattered(Warp& w, const Inst& in, uint32_t mask, uint64_t* at) {
     }
     rest &= ~part;
     const AddressSummary s = summarize(at, part);
-    if (job_.counters && in.space != Space::constant) count_global(in, part, s, at, b);
+    if (in.space != Space::constant) counting_->global(w.current.pc, in, part, s, at, index_of(b));
     if (!transfer_global(w, in, part, s, at, b)) return false;
   }
   return true;
@@ -282,6 +266,7 @@ bool Cta::local(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
                 const uint64_t* at) {
   const uint64_t bytes = uint64_t(in.size) * in.vec, size = uint64_t(job_.program.local_bytes);
   if (s.high + bytes > size || in.op == Op::atomic) return fault(w, in, mask, Space::local, at);
+  counting_->local(w.current.pc, in, mask, s, at);
   uint64_t moved[32];
   for (int lane = 0; lane < 32; ++lane) moved[lane] = at[lane] + size * uint64_t(lane);
   AddressSummary scattered = s;
@@ -292,22 +277,6 @@ bool Cta::local(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
   }
   transfer(w, in, mask, scattered, moved, local_.data() + size * 32 * size_t(w.index));
   return true;
-}
-
-void Cta::count_global(const Inst& in, uint32_t mask, const AddressSummary& s, const uint64_t* at,
-                       const Buffer* b) {
-  const uint64_t bytes = uint64_t(in.size) * in.vec, lanes = uint64_t(std::popcount(mask));
-  const uint64_t sectors = sectors_of(s, at, mask, bytes);
-  traffic_[size_t(b - job_.memory.buffers.data())][in.op != Op::load] += sectors;
-  if (in.op == Op::load) {
-    ++counts_.global_load_requests;
-    counts_.global_load_sectors += sectors;
-    counts_.global_load_bytes += lanes * bytes;
-  } else {
-    ++counts_.global_store_requests;
-    counts_.global_store_sectors += sectors;
-    counts_.global_store_bytes += lanes * bytes;
-  }
 }
 
 // `zero` is where address 0 would be.

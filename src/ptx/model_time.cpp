@@ -1,119 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time model. Every term is a time for the whole grid if only that resource counted.
+#include "ptx/model_time.h"
+
 #include <algorithm>
 #include <cmath>
-
-#include "ptx/machine.h"
 
 namespace cutegen::ptx {
 namespace {
 
-constexpr double kSoftness = 5;           // of the soft maximum
-constexpr double kDramEfficiency = 0.92;  // of the nominal bandwidth that copies reach
-constexpr double kDramLatencyNs = 400;
-constexpr double kLoadCycles = 600, kSharedCycles = 30, kShuffleCycles = 25, kBarrierCycles = 30,
-                 kSfuCycles = 20, kIssueCycles = 4;
-constexpr double kMostOutstanding = 4;  // loads a warp keeps in flight
+constexpr double kSoftness = 5;         // exponent of the soft maximum
+constexpr double kMostOutstanding = 4;  // loads that a warp keeps in flight
+constexpr double kSectorBytes = 32;
 
-struct Shape {
-  double ctas = 0, threads = 0, warps = 0, resident = 1, sms = 1, clock = 1e9;
-  double per_sm = 1;  // CTAs that the busiest SM runs
-  double waves = 1;
+struct Grid {
+  double ctas = 1, warps = 1;  // of the grid; of a CTA
 };
 
-Shape shape_of(const GpuSpec& gpu, const Entry& entry, const LaunchConfig& c) {
-  Shape s;
-  s.ctas = double(c.grid[0]) * double(c.grid[1]) * double(c.grid[2]);
-  s.threads = double(c.block[0] * c.block[1] * c.block[2]);
-  s.warps = std::ceil(s.threads / 32);
-  s.sms = std::max(1, gpu.sms);
-  s.clock = gpu.clock_hz > 0 ? gpu.clock_hz : 1.5e9;
-  const double registers =
-      std::clamp(std::ceil((entry.registers_estimate + 6) / 8.0) * 8, 16.0, 255.0);
-  const double shared = double(entry.static_shared_bytes + c.shared_bytes) + 1024;
-  double resident = gpu.max_blocks_per_sm;
-  resident = std::min(resident, std::floor(gpu.max_threads_per_sm / (s.warps * 32)));
-  resident = std::min(resident, std::floor(gpu.registers_per_sm / (registers * s.warps * 32)));
-  resident = std::min(resident, std::floor(double(gpu.shared_bytes_per_sm) / shared));
-  s.resident = std::max(1.0, resident);
-  s.per_sm = std::ceil(s.ctas / s.sms);
-  s.waves = std::ceil(s.ctas / (s.resident * s.sms));
-  return s;
+Grid grid_of(const LaunchConfig& c) {
+  return {double(c.grid[0]) * double(c.grid[1]) * double(c.grid[2]),
+          std::ceil(double(c.block[0] * c.block[1] * c.block[2]) / 32)};
 }
 
-double kind(const Counters& c, const char* name) {
-  auto it = c.by_kind.find(name);
-  return it == c.by_kind.end() ? 0 : double(it->second);
+double count(const std::map<std::string, uint64_t>& of, const char* name) {
+  auto it = of.find(name);
+  return it == of.end() ? 0 : double(it->second);
 }
 
-// Bytes that must cross the DRAM bus: each buffer's sectors, at most its size once each way.
-double dram_bytes(const LaunchReport& report, double scale) {
-  double bytes = 0;
+// Bytes that must cross the DRAM bus: each buffer's sectors, at most its size once each way. What a
+// CTA reads again comes from L2 as far as all resident CTAs together fit in there.
+double dram_bytes(const GpuSpec& gpu, const LaunchReport& report, const Grid& g,
+                  const Occupancy& o) {
+  double bytes = 0, own = 0, again = 0;
   for (const BufferTraffic& t : report.traffic) {
     const double size = double((t.bytes + 31) / 32 * 32);
-    bytes += std::min(size, scale * double(t.load_sectors) * 32);
-    bytes += std::min(size, scale * double(t.store_sectors) * 32);
+    const double loads = double(t.load_sectors) * kSectorBytes,
+                 rereads = double(std::min(t.reread_sectors, t.load_sectors)) * kSectorBytes;
+    bytes += std::min(size, loads) + std::min(size, double(t.store_sectors) * kSectorBytes);
+    own += rereads > 0 ? (loads - rereads) / g.ctas : 0;
+    again += rereads;
   }
-  return bytes;
+  const double resident = std::min(g.ctas, o.resident_ctas * gpu.sms) * own;
+  const double lost = resident > 0 ? std::max(0.0, 1 - double(gpu.l2_bytes) / resident) : 0;
+  return bytes + again * lost;
 }
 
-double dram_efficiency(const GpuSpec& gpu, const Counters& c, const Shape& s, double ctas_run) {
-  if (c.global_load_requests == 0) return kDramEfficiency;
+// Global loads that a warp waits for one after another.
+double rounds_of_warp(const Counters& c, const Grid& g) {
   const double requests = double(c.global_load_requests);
-  const double per_request = double(c.global_load_sectors) * 32 / requests;
-  const double per_warp = requests / std::max(1.0, ctas_run * s.warps);
-  const double warps = std::min(s.ctas, s.resident * s.sms) * s.warps;
-  const double in_flight = warps * std::clamp(per_warp, 1.0, kMostOutstanding) * per_request;
-  return std::min(kDramEfficiency, in_flight / (gpu.dram_bytes_per_s * kDramLatencyNs * 1e-9));
+  const double rounds = c.load_rounds > 0 ? double(c.load_rounds) : requests;
+  return std::min(rounds, requests) / std::max(1.0, g.ctas * g.warps);
 }
 
-// The longest chain of one CTA, as if nothing in a warp overlapped but its loads.
-double latency_cycles(const Counters& c, const Shape& s, double ctas_run) {
-  const double warps = std::max(1.0, ctas_run * s.warps);
-  const double loads = double(c.global_load_requests) / warps;
-  const double shared = (kind(c, "ld_shared") + kind(c, "atomic")) / warps;
-  return double(c.max_cta_instructions) / s.warps * kIssueCycles +
-         loads / std::clamp(loads, 1.0, kMostOutstanding) * kLoadCycles + shared * kSharedCycles +
-         kind(c, "shuffle") / warps * kShuffleCycles + double(c.barriers) / warps * kBarrierCycles +
-         kind(c, "sfu") / warps * kSfuCycles;
+// Little's law: bytes on the way while a load is served.
+double bytes_in_flight(const GpuSpec& gpu, const Counters& c, const Grid& g, const Occupancy& o) {
+  const double bytes = double(c.global_load_sectors) * kSectorBytes;
+  const double rounds = std::max(1.0, rounds_of_warp(c, g)) * g.ctas * g.warps;
+  return std::min(g.ctas, o.resident_ctas * gpu.sms) * g.warps * bytes / rounds;
+}
+
+// The chain of one CTA, as if nothing in a warp overlapped but loads that are issued together.
+double chain_clocks(const GpuSpec& gpu, const Counters& c, const Grid& g) {
+  const GpuLatency& l = gpu.latency;
+  const double warps = std::max(1.0, g.ctas * g.warps);
+  const double shared = (count(c.by_kind, "ld_shared") + count(c.by_kind, "atomic")) / warps;
+  return l.cta + double(c.max_cta_instructions) / g.warps * l.arithmetic +
+         rounds_of_warp(c, g) * l.global + shared * l.shared +
+         count(c.by_kind, "shuffle") / warps * l.shuffle + double(c.barriers) / warps * l.barrier +
+         count(c.by_pipe, "xu") / warps * l.special +
+         count(c.by_pipe, "tensor") / warps * (l.tensor - l.arithmetic);
+}
+
+// Times of the busiest SM, if only one pipe counted.
+void pipe_terms(const GpuSpec& gpu, const Counters& c, const Grid& g,
+                std::map<std::string, double>& t) {
+  const GpuRates& r = gpu.rates;
+  const double per_sm = std::ceil(g.ctas / gpu.sms) / g.ctas;  // its share of the grid
+  auto busiest = [&](double work, double a_clock) {
+    return a_clock > 0 ? work * per_sm / a_clock / gpu.clock_hz * 1e9 : 0;
+  };
+  auto pipe = [&](const char* name) { return count(c.by_pipe, name); };
+  t["issue"] = busiest(double(std::max(c.issue_slots, c.warp_instructions)), r.schedulers);
+  t["fma"] = busiest(pipe("fma"), r.fp32_lanes / 32);
+  t["half"] = busiest(pipe("half"), r.half_lanes / 32);
+  t["alu"] = busiest(pipe("alu"), r.integer_lanes / 32);
+  t["xu"] = busiest(pipe("xu") + double(c.special_slots), r.special_lanes / 32);
+  t["convert"] = busiest(pipe("convert"), r.convert_lanes / 32);
+  t["fp64"] = busiest(pipe("fp64"), r.fp64_lanes / 32);
+  t["lsu"] = busiest(pipe("lsu"), r.load_store_lanes / 32);
+  double tensor = 0;
+  for (const auto& [type, flops] : c.tensor_flops) {
+    auto rate = gpu.mma_flops_per_s.find(type);
+    if (rate == gpu.mma_flops_per_s.end()) continue;
+    tensor += busiest(double(flops), rate->second / gpu.sms / gpu.clock_hz);
+  }
+  t["tensor"] = tensor;
+  const double sectors = double(c.global_load_sectors + c.global_store_sectors +
+                                c.global_atomic_sectors + c.local_sectors);
+  t["l1"] = busiest(sectors * kSectorBytes, r.l1_bytes);
+  t["shared"] = busiest(double(c.shared_wavefronts) * 128, r.shared_bytes);
+}
+
+// The norm of the terms: the largest, and a little more where others come near.
+double soft_maximum(const std::map<std::string, double>& terms, double largest) {
+  if (largest <= 0) return 0;
+  double sum = 0;
+  for (const auto& [name, ns] : terms) sum += std::pow(ns / largest, kSoftness);
+  return largest * std::pow(sum, 1 / kSoftness);
 }
 
 }  // namespace
 
 ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const Entry& entry,
                         const LaunchConfig& config) {
+  CG_ASSERT(gpu.sms > 0 && gpu.clock_hz > 0 && gpu.dram_bytes_per_s > 0 && gpu.l2_bytes_per_s > 0);
   ModelledTime out;
   const Counters& c = report.counters;
-  const Shape s = shape_of(gpu, entry, config);
-  const double run = double(std::max<int64_t>(1, report.ctas_run));
-  const double scale = s.ctas / run;
-  // Cycles of the busiest SM for `work` (of all CTAs that ran) at `rate` a cycle.
-  auto busiest = [&](double work, double rate) {
-    return work / run * s.per_sm / rate / s.clock * 1e9;
-  };
+  const Grid g = grid_of(config);
+  out.occupancy = occupancy_of(gpu, entry, config);
   auto& t = out.terms_ns;
-  t["issue"] = busiest(double(c.warp_instructions), 4);
-  t["fma"] = busiest(kind(c, "fma") + kind(c, "fp32") + kind(c, "half"), 4);
-  t["alu"] = busiest(kind(c, "integer") + kind(c, "compare"), 2);
-  t["sfu"] = busiest(kind(c, "sfu") + kind(c, "convert"), 0.5);
-  t["fp64"] = busiest(kind(c, "fp64"), 2);
-  const double sectors = double(c.global_load_sectors + c.global_store_sectors);
-  const double requests = double(c.global_load_requests + c.global_store_requests);
-  t["l1"] = busiest(std::max(requests, sectors / 4), 1);
-  t["shared"] = busiest(double(c.shared_requests), 1);
-  t["l2"] = gpu.l2_bytes_per_s > 0 ? scale * sectors * 32 / gpu.l2_bytes_per_s * 1e9 : 0;
-  if (gpu.dram_bytes_per_s > 0) {
-    t["dram"] =
-        dram_bytes(report, scale) / (gpu.dram_bytes_per_s * dram_efficiency(gpu, c, s, run)) * 1e9;
-  }
-  t["latency"] = s.waves * latency_cycles(c, s, run) / s.clock * 1e9;
-  double largest = 0, sum = 0;
+  pipe_terms(gpu, c, g, t);
+  const double to_l2 =
+      double(c.global_load_sectors - std::min(c.l1_hit_sectors, c.global_load_sectors)) +
+      double(c.global_store_sectors + c.global_atomic_sectors);
+  t["l2"] = to_l2 * kSectorBytes / gpu.l2_bytes_per_s * 1e9;
+  out.bytes_in_flight = bytes_in_flight(gpu, c, g, out.occupancy);
+  out.bytes_to_saturate = gpu.dram_bytes_per_s * gpu.latency.global / gpu.clock_hz;
+  // Too few loads in flight show in `latency`: waves times the loads that wait for one another.
+  t["dram"] = dram_bytes(gpu, report, g, out.occupancy) /
+              (gpu.dram_bytes_per_s * gpu.latency.dram_efficiency) * 1e9;
+  t["latency"] = out.occupancy.waves * chain_clocks(gpu, c, g) / gpu.clock_hz * 1e9;
+
+  double largest = 0, second = 0;
   for (const auto& [name, ns] : t) {
-    if (ns > largest) largest = ns, out.bound_by = name;
+    if (ns > largest) {
+      second = largest, out.next = out.bound_by;
+      largest = ns, out.bound_by = name;
+    } else if (ns > second) {
+      second = ns, out.next = name;
+    }
   }
-  for (const auto& [name, ns] : t) sum += largest > 0 ? std::pow(ns / largest, kSoftness) : 0;
-  const double body = largest > 0 ? largest * std::pow(sum, 1 / kSoftness) : 0;
-  if (gpu.launch_ns > largest) out.bound_by = "launch";
+  const double body = soft_maximum(t, largest);
+  if (gpu.launch_ns > largest) {
+    out.next = out.bound_by, second = largest;
+    out.bound_by = "launch", largest = gpu.launch_ns;
+  }
+  out.lead = second > 0 ? largest / second : 1;
   t["launch"] = gpu.launch_ns;
   out.time_ns = gpu.launch_ns + body;
   return out;

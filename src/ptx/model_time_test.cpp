@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time model: never faster than the bytes allow, and it names what binds.
+#include "ptx/model_time.h"
+
 #include <gtest/gtest.h>
 
-#include "ptx/machine.h"
+#include <functional>
 
 namespace cutegen::ptx {
 namespace {
@@ -52,15 +54,6 @@ TEST(ModelTime, SmallLaunchesCostTheLaunch) {
   EXPECT_GE(t.time_ns, h200().launch_ns);
 }
 
-TEST(ModelTime, ASampleStandsForTheGrid) {
-  const int64_t bytes = int64_t{1} << 30, ctas = bytes / 4096;
-  LaunchReport whole = stream(bytes, ctas), part = stream(bytes / 64, ctas / 64);
-  part.ctas_total = ctas;
-  part.traffic[0].bytes = part.traffic[1].bytes = uint64_t(bytes);
-  EXPECT_NEAR(model_time(h200(), part, entry(), config(ctas)).time_ns,
-              model_time(h200(), whole, entry(), config(ctas)).time_ns, 1);
-}
-
 TEST(ModelTime, RereadBytesDoNotCrossTheBusTwice) {
   const int64_t bytes = int64_t{1} << 28, ctas = bytes / 4096;
   LaunchReport once = stream(bytes, ctas), twice = once;
@@ -80,10 +73,164 @@ TEST(ModelTime, MoreRegistersOrSharedMemoryMeanMoreWaves) {
 
 TEST(ModelTime, ArithmeticBindsWhenThereIsMuchOfIt) {
   LaunchReport r = stream(1 << 20, 1024);
-  r.counters.by_kind["fma"] = 400'000'000;
+  r.counters.by_pipe["fma"] = 400'000'000;
   r.counters.warp_instructions += 400'000'000;
   const std::string bound = model_time(h200(), r, entry(), config(1024)).bound_by;
   EXPECT_TRUE(bound == "fma" || bound == "issue") << bound;
+}
+
+// What more of one thing does to the time.
+struct More {
+  const char* what;
+  std::function<void(LaunchReport&)> add;
+  const char* term;
+};
+std::vector<More> all_kinds() {
+  auto pipe = [](const char* name) {
+    return [name](LaunchReport& r) { r.counters.by_pipe[name] += 100'000'000; };
+  };
+  std::vector<More> out;
+  for (const char* name : {"fma", "half", "alu", "xu", "convert", "fp64", "lsu"})
+    out.push_back({name, pipe(name), name});
+  out.push_back(
+      {"tensor", [](auto& r) { r.counters.tensor_flops["bf16"] += 1'000'000'000'000; }, "tensor"});
+  out.push_back({"issue", [](auto& r) { r.counters.warp_instructions += 400'000'000; }, "issue"});
+  out.push_back({"shared", [](auto& r) { r.counters.shared_wavefronts += 100'000'000; }, "shared"});
+  out.push_back({"l1", [](auto& r) { r.counters.local_sectors += 1'000'000'000; }, "l1"});
+  out.push_back({"l2", [](auto& r) { r.counters.global_atomic_sectors += 1'000'000'000; }, "l2"});
+  out.push_back({"dram",
+                 [](auto& r) {
+                   r.counters.global_store_sectors += 1'000'000'000;
+                   r.traffic.push_back({"z", 32'000'000'000, 0, 1'000'000'000});
+                 },
+                 "dram"});
+  out.push_back(
+      {"latency", [](auto& r) { r.counters.max_cta_instructions += 1'000'000; }, "latency"});
+  return out;
+}
+
+TEST(ModelTime, MoreOfAnythingIsNeverFasterAndMuchOfItBinds) {
+  for (const char* gpu : {"h200", "h100", "a100"}) {
+    const GpuSpec spec = *find_gpu(gpu);
+    const LaunchReport base = stream(1 << 24, 4096);
+    const ModelledTime before = model_time(spec, base, entry(), config(4096));
+    for (const More& more : all_kinds()) {
+      LaunchReport r = base;
+      more.add(r);
+      const ModelledTime after = model_time(spec, r, entry(), config(4096));
+      EXPECT_GT(after.time_ns, before.time_ns) << gpu << " " << more.what;
+      EXPECT_EQ(after.bound_by, more.term) << gpu;
+      EXPECT_GE(after.time_ns, after.terms_ns.at(more.term)) << gpu << " " << more.what;
+      EXPECT_GT(after.lead, 1);
+    }
+  }
+}
+
+TEST(ModelTime, AFasterMachineIsNeverSlower) {
+  LaunchReport r = stream(1 << 26, 4096);
+  r.counters.by_pipe["fma"] = 50'000'000;
+  r.counters.shared_wavefronts = 10'000'000;
+  const double base = model_time(h200(), r, entry(), config(4096)).time_ns;
+  auto with = [&](auto change) {
+    GpuSpec g = h200();
+    change(g);
+    return model_time(g, r, entry(), config(4096)).time_ns;
+  };
+  EXPECT_LE(with([](GpuSpec& g) { g.sms *= 2; }), base);
+  EXPECT_LE(with([](GpuSpec& g) { g.rates.fp32_lanes *= 2; }), base);
+  EXPECT_LE(with([](GpuSpec& g) { g.l2_bytes_per_s *= 2; }), base);
+  EXPECT_LT(with([](GpuSpec& g) { g.launch_ns /= 2; }), base);
+  EXPECT_GT(with([](GpuSpec& g) { g.dram_bytes_per_s /= 2; }), base);
+}
+
+// The limits that each term must meet when it is alone: work over the peak of the whole chip.
+TEST(ModelTime, KnownLimits) {
+  const GpuSpec g = h200();
+  const int64_t ctas = int64_t(g.sms) * 16;  // even on all SMs
+  LaunchReport r;
+  r.ctas_total = r.ctas_run = ctas;
+  r.counters.by_pipe["fma"] = uint64_t(ctas) * 1'000'000;
+  const double flops = double(ctas) * 1e6 * 64;
+  EXPECT_NEAR(model_time(g, r, entry(), config(ctas)).terms_ns.at("fma"),
+              flops / g.flops_per_s.at("fp32") * 1e9, 0.02 * flops / 66.9e12 * 1e9);
+  r.counters.tensor_flops["fp16"] = 1'000'000'000'000;
+  EXPECT_NEAR(model_time(g, r, entry(), config(ctas)).terms_ns.at("tensor"),
+              1e12 / g.mma_flops_per_s.at("fp16") * 1e9, 1);
+  // 128 bytes a clock and SM of shared memory: a wavefront a clock.
+  r.counters.shared_wavefronts = uint64_t(ctas) * 1000;
+  EXPECT_NEAR(model_time(g, r, entry(), config(ctas)).terms_ns.at("shared"),
+              16 * 1000 / g.clock_hz * 1e9, 1e-6);
+  // One CTA of 8 uses one SM: the same work takes as long as on a chip of one SM.
+  LaunchReport one;
+  one.ctas_total = one.ctas_run = 1;
+  one.counters.by_pipe["fma"] = 1'000'000;
+  EXPECT_NEAR(model_time(g, one, entry(), config(1)).terms_ns.at("fma"), 1e6 / 4 / g.clock_hz * 1e9,
+              1e-6);
+}
+
+TEST(ModelTime, LoadsThatWaitForOneAnotherCostLatency) {
+  // 1 GiB through 1056 CTAs of 8 warps: each warp has 248 requests of 512 bytes.
+  LaunchReport r = stream(int64_t{1} << 30, 1056);
+  r.counters.max_cta_instructions = 0;
+  auto time = [&](uint64_t together) {
+    r.counters.load_rounds = r.counters.global_load_requests / together;
+    return model_time(h200(), r, entry(26), config(1056));  // 8 CTAs an SM
+  };
+  EXPECT_GT(time(1).terms_ns.at("latency"), 3.5 * time(4).terms_ns.at("latency"));
+  EXPECT_EQ(time(1).terms_ns.at("dram"), time(4).terms_ns.at("dram"));
+  // In flight: 1056 * 8 warps, 512 bytes each time.
+  EXPECT_NEAR(time(1).bytes_in_flight, 1056 * 8 * 512, 20000);
+  EXPECT_NEAR(time(4).bytes_in_flight, 4 * 1056 * 8 * 512, 80000);
+}
+
+TEST(ModelTime, WhatACtaReadsAgainComesFromDramIfL2IsTooSmall) {
+  auto dram = [](int64_t bytes_of_cta) {
+    LaunchReport r = stream(bytes_of_cta * 1056, 1056);
+    r.traffic[0].reread_sectors = r.traffic[0].load_sectors;  // a second pass
+    r.traffic[0].load_sectors *= 2;
+    const double once = 2.0 * double(bytes_of_cta) * 1056;
+    return model_time(h200(), r, entry(26), config(1056)).terms_ns.at("dram") * 1e-9 *
+           h200().dram_bytes_per_s * h200().latency.dram_efficiency / once;
+  };
+  EXPECT_NEAR(dram(32 << 10), 1.0, 1e-6);    // 35 MB of 50: the second pass is in L2
+  EXPECT_NEAR(dram(1536 << 10), 1.5, 0.02);  // 1.6 GB: it is not
+}
+
+TEST(ModelTime, ReadsThatHitL1DoNotReachL2) {
+  LaunchReport r = stream(1 << 24, 4096);
+  const double all = model_time(h200(), r, entry(), config(4096)).terms_ns.at("l2");
+  r.counters.l1_hit_sectors = r.counters.global_load_sectors;
+  EXPECT_NEAR(model_time(h200(), r, entry(), config(4096)).terms_ns.at("l2"), all / 2, 1e-6);
+}
+
+TEST(Occupancy, NamesWhatLimitsIt) {
+  auto of = [](const Entry& e, const LaunchConfig& c) { return occupancy_of(h200(), e, c); };
+  // 64 warps of 32 registers fit: 8 CTAs of 256 threads.
+  Occupancy o = of(entry(26), config(132 * 8));
+  EXPECT_EQ(o.resident_ctas, 8);
+  EXPECT_EQ(o.limited_by, "threads");
+  EXPECT_EQ(o.share, 1);
+  EXPECT_EQ(o.waves, 1);
+  EXPECT_EQ(o.tail, 1);
+  // 128 registers: 65536 / (128 * 256) = 2 CTAs.
+  o = of(entry(122), config(132 * 8));
+  EXPECT_EQ(o.resident_ctas, 2);
+  EXPECT_EQ(o.limited_by, "registers");
+  EXPECT_EQ(o.share, 0.25);
+  EXPECT_EQ(o.waves, 4);
+  // 100 KiB and 1 KiB reserved: 228 / 101 = 2 CTAs.
+  o = of(entry(26), config(132 * 8, 256, 100 * 1024));
+  EXPECT_EQ(o.resident_ctas, 2);
+  EXPECT_EQ(o.limited_by, "shared memory");
+  o = of(entry(16), config(132 * 64, 32));
+  EXPECT_EQ(o.resident_ctas, 32);
+  EXPECT_EQ(o.limited_by, "blocks");
+  o = of(entry(26), config(66));
+  EXPECT_EQ(o.limited_by, "grid");
+  EXPECT_EQ(o.share, 0.125);
+  o = of(entry(26), config(132 * 8 + 132));
+  EXPECT_EQ(o.waves, 2);
+  EXPECT_DOUBLE_EQ(o.tail, 0.125);
 }
 
 }  // namespace

@@ -1,20 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many CTAs of a launch a GPU holds at once.
+// How many CTAs of a launch a GPU holds at once, and what limits them.
 #include <algorithm>
+#include <cmath>
 
-#include "ptx/machine.h"
+#include "ptx/model_time.h"
 
 namespace cutegen::ptx {
+namespace {
+
+constexpr double kRegisterGrain = 256;     // registers are given to a warp in such blocks
+constexpr double kSharedGrain = 1024;      // shared memory likewise; as much is reserved a CTA
+constexpr double kUncountedRegisters = 6;  // addresses and copies that the PTX does not show
+
+}  // namespace
+
+Occupancy occupancy_of(const GpuSpec& gpu, const Entry& entry, const LaunchConfig& config) {
+  const double ctas = double(config.grid[0]) * double(config.grid[1]) * double(config.grid[2]);
+  const double warps_of_cta =
+      std::ceil(double(config.block[0] * config.block[1] * config.block[2]) / 32);
+  Occupancy o;
+  o.registers =
+      std::clamp(std::ceil((entry.registers_estimate + kUncountedRegisters) / 8) * 8, 16.0, 255.0);
+  const double of_warp = std::ceil(o.registers * 32 / kRegisterGrain) * kRegisterGrain;
+  const double shared = double(entry.static_shared_bytes + config.shared_bytes);
+  const double reserved = std::ceil(shared / kSharedGrain) * kSharedGrain + kSharedGrain;
+  const std::pair<const char*, double> limits[] = {
+      {"blocks", gpu.max_blocks_per_sm},
+      {"threads", std::floor(gpu.max_threads_per_sm / (warps_of_cta * 32))},
+      {"registers", std::floor(gpu.registers_per_sm / (of_warp * warps_of_cta))},
+      {"shared memory", std::floor(double(gpu.shared_bytes_per_sm) / reserved)}};
+  o.resident_ctas = gpu.max_blocks_per_sm + 1;
+  for (const auto& [name, most] : limits) {
+    if (most < o.resident_ctas) o.resident_ctas = most, o.limited_by = name;
+  }
+  o.resident_ctas = std::max(1.0, o.resident_ctas);
+  const double waves = ctas / (o.resident_ctas * gpu.sms);
+  o.waves = std::ceil(waves);
+  o.tail = waves - (o.waves - 1);
+  if (waves < 1) o.limited_by = "grid";
+  const double warps = std::min(o.resident_ctas, std::ceil(ctas / gpu.sms)) * warps_of_cta;
+  o.share = std::min(1.0, warps / (gpu.max_threads_per_sm / 32.0));
+  return o;
+}
 
 int64_t resident_ctas(const GpuSpec& gpu, const Entry& entry, const LaunchConfig& config) {
-  const int64_t threads = (config.block[0] * config.block[1] * config.block[2] + 31) / 32 * 32;
-  // As the assembler allots them: in eights, a few more than the values that live at once.
-  const int64_t registers = std::clamp((entry.registers_estimate + 6 + 7) / 8 * 8, 16, 255);
-  const int64_t shared = entry.static_shared_bytes + config.shared_bytes + 1024;
-  const int64_t per_sm =
-      std::min({int64_t(gpu.max_blocks_per_sm), gpu.max_threads_per_sm / threads,
-                gpu.registers_per_sm / (registers * threads), gpu.shared_bytes_per_sm / shared});
-  return std::max<int64_t>(1, per_sm) * std::max(1, gpu.sms);
+  return int64_t(occupancy_of(gpu, entry, config).resident_ctas) * std::max(1, gpu.sms);
 }
 
 }  // namespace cutegen::ptx

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <thread>
 
+#include "ptx/sampling.h"
+
 namespace cutegen::ptx {
 namespace {
 
@@ -15,23 +17,27 @@ constexpr int kHopeless = 2000;  // rounds in which every machine of every threa
 struct Shared {
   Job& job;
   const Grid& grid;
+  const RunOptions& options;
+  int64_t run = 0;                              // CTAs of this batch
+  const std::vector<int64_t>* batch = nullptr;  // which; null: all of the grid
+  Sampler* sampler = nullptr;
   std::atomic<int64_t> next{0};
   std::atomic<uint64_t> progress{0};  // rounds in which something happened
   std::atomic<int64_t> resident{0}, idle_threads{0};
   std::mutex mutex;
   int64_t at = INT64_MAX;  // the CTA that ended the launch
   LaunchReport report;
+  Totals once, sampled;  // of CTAs that count as themselves; of those that stand for others
 };
-
-int64_t nth_cta(int64_t n, const Grid& grid) {
-  if (grid.run == grid.total) return n;
-  if (grid.run == 1) return 0;
-  return int64_t(__int128(n) * (grid.total - 1) / (grid.run - 1));
-}
 
 class Worker {
  public:
-  Worker(Shared& shared, int64_t index) : s_(shared), index_(index) {}
+  Worker(Shared& shared, int64_t index)
+      : s_(shared),
+        index_(index),
+        once_(s_.job.program, s_.job.memory.buffers.size(), s_.options, s_.sampler != nullptr),
+        sampled_(s_.job.program, s_.job.memory.buffers.size(),
+                 s_.sampler ? s_.options : RunOptions{.counters = false}, true) {}
   void run();
 
  private:
@@ -45,6 +51,7 @@ class Worker {
 
   Shared& s_;
   int64_t index_;
+  Counting once_, sampled_;
   std::vector<std::unique_ptr<Cta>> live_, free_;
   int64_t done_ = 0;
   int hopeless_ = 0;
@@ -52,12 +59,13 @@ class Worker {
 };
 
 bool Worker::start_one(int64_t n) {
-  const int64_t linear = nth_cta(n, s_.grid);
+  const int64_t linear = s_.batch ? (*s_.batch)[size_t(n)] : n;
   if (linear > s_.job.stop_after.load()) return false;
   if (free_.empty()) free_.push_back(std::make_unique<Cta>(s_.job));
   live_.push_back(std::move(free_.back()));
   free_.pop_back();
-  live_.back()->begin(linear);
+  const bool stands_for_others = s_.sampler && !s_.sampler->is_end(linear);
+  live_.back()->begin(linear, stands_for_others ? sampled_ : once_);
   ++s_.resident;
   return true;
 }
@@ -71,7 +79,7 @@ bool Worker::start() {
     if (s_.resident.load() >= most) return false;
   }
   const int64_t n = s_.next.fetch_add(1);
-  return n < s_.grid.run && start_one(n);
+  return n < s_.run && start_one(n);
 }
 
 bool Worker::round(bool& spinning) {
@@ -88,6 +96,10 @@ bool Worker::round(bool& spinning) {
       continue;
     }
     ++done_, --s_.resident;
+    if (s_.sampler) {
+      std::lock_guard lock(s_.mutex);
+      s_.sampler->add(live_[i]->linear(), live_[i]->work());
+    }
     free_.push_back(std::move(live_[i]));
     live_.erase(live_.begin() + int64_t(i));
   }
@@ -111,7 +123,7 @@ bool Worker::wait() {
 
 void Worker::run() {
   if (s_.grid.cooperative) {
-    for (int64_t n = index_; n < s_.grid.run; n += s_.grid.threads) start_one(n);
+    for (int64_t n = index_; n < s_.run; n += s_.grid.threads) start_one(n);
   }
   while (true) {
     if (live_.empty() && !start()) break;
@@ -143,35 +155,58 @@ void Worker::fail(const Cta& cta) {
 }
 
 void Worker::add_counts() {
-  for (auto& cta : live_) free_.push_back(std::move(cta));
   std::lock_guard lock(s_.mutex);
-  for (const auto& cta : free_) {
-    cta->add_counters(s_.report.counters);
-    for (size_t i = 0; i < cta->traffic().size(); ++i) {
-      s_.report.traffic[i].load_sectors += cta->traffic()[i][0];
-      s_.report.traffic[i].store_sectors += cta->traffic()[i][1];
-    }
-  }
+  s_.once.add(once_);
+  s_.sampled.add(sampled_);
   s_.report.ctas_run += done_;
+}
+
+void run_batch(Shared& shared, int64_t run, const std::vector<int64_t>* batch) {
+  shared.run = run, shared.batch = batch;
+  shared.next = 0, shared.progress = 0, shared.resident = 0, shared.idle_threads = 0;
+  std::vector<std::jthread> helpers;
+  for (int64_t i = 1; i < shared.grid.threads; ++i)
+    helpers.emplace_back([&shared, i] { Worker(shared, i).run(); });
+  Worker(shared, 0).run();
+}
+
+// Batches until the error is small enough or the budget ends. Returns what a sampled CTA stands
+// for.
+double run_sample(Shared& shared) {
+  Sampler sampler(shared.grid.total, shared.options);
+  shared.sampler = &sampler;
+  int64_t affordable = INT64_MAX;
+  while (shared.report.status == LaunchStatus::ok) {
+    const std::vector<int64_t> batch = sampler.next(affordable);
+    if (batch.empty()) break;
+    run_batch(shared, int64_t(batch.size()), &batch);
+    const double spent = double(shared.job.spent.load()), budget = double(shared.job.budget);
+    const double each = std::max(1.0, spent / double(std::max<int64_t>(1, shared.report.ctas_run)));
+    affordable = int64_t(std::clamp((budget - spent) / each / 2, 0.0, 1e15));
+  }
+  shared.sampler = nullptr;
+  shared.report.sample_error = sampler.error(), shared.report.sample_errors = sampler.errors();
+  return sampler.weight();
 }
 
 }  // namespace
 
-LaunchReport run_grid(Job& job, const Grid& grid) {
-  Shared shared{job, grid};
-  shared.report.ctas_total = grid.total;
-  for (const Buffer& b : job.memory.buffers) shared.report.traffic.push_back({b.name, b.size});
+LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options) {
+  Shared shared{job, grid, options};
+  LaunchReport& report = shared.report;
+  report.ctas_total = grid.total;
+  for (const Buffer& b : job.memory.buffers) report.traffic.push_back({b.name, b.size});
   const auto start = Clock::now();
-  {
-    std::vector<std::jthread> helpers;
-    for (int64_t i = 1; i < grid.threads; ++i)
-      helpers.emplace_back([&shared, i] { Worker(shared, i).run(); });
-    Worker(shared, 0).run();
-  }
-  shared.report.host_time = Clock::now() - start;
-  std::erase_if(shared.report.traffic,
+  double weight = 1;
+  if (grid.sampled)
+    weight = run_sample(shared);
+  else
+    run_batch(shared, grid.total, nullptr);
+  report.host_time = Clock::now() - start;
+  report_counts(job.program, shared.once, shared.sampled, weight, options.line_counters, report);
+  std::erase_if(report.traffic,
                 [](const BufferTraffic& t) { return t.load_sectors + t.store_sectors == 0; });
-  return std::move(shared.report);
+  return std::move(report);
 }
 
 }  // namespace cutegen::ptx

@@ -6,7 +6,9 @@
 // cooperative launch has all CTAs started at once. The finding of the first CTA at fault is
 // reported, whichever thread met it.
 //
-// Example: LaunchReport r = run_grid(job, {.total = 64, .run = 64, .threads = 2});
+// A sampled grid runs in batches (ptx/sampling.h) and is reported as if all of it had run.
+//
+// Example: LaunchReport r = run_grid(job, {.total = 64, .threads = 2}, options);
 #pragma once
 
 #include "ptx/cta.h"
@@ -14,12 +16,12 @@
 namespace cutegen::ptx {
 
 struct Grid {
-  int64_t total = 0, run = 0;  // CTAs; fewer run when a sample is taken
+  int64_t total = 0;  // CTAs
   int64_t threads = 1;
   int64_t resident = 0;  // 0: not known
-  bool cooperative = false;
+  bool cooperative = false, sampled = false;
 };
 
-[[nodiscard]] LaunchReport run_grid(Job& job, const Grid& grid);
+[[nodiscard]] LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options);
 
 }  // namespace cutegen::ptx

@@ -18,7 +18,7 @@ constexpr uint32_t kPatience = 1024;    // turns before lanes that wait elsewher
 
 Cta::Step Cta::run_warp(Warp& w) {
   const Inst* code = job_.program.code.data();
-  uint64_t *runs = runs_.data(), *lanes = lanes_.data();
+  Executed* executed = counting_->executed();
   const Undefined* undefined = hazards_ && hazards_->undefined ? &*hazards_->undefined : nullptr;
   for (uint64_t n = 0; n < kQuantum; ++n) {
     if (w.count > 0) merge(w);
@@ -28,8 +28,11 @@ Cta::Step Cta::run_warp(Warp& w) {
       const uint32_t p = predicate_at(w.registers, in.guard);
       mask &= in.guard_negated ? ~p : p;
     }
-    ++runs[w.current.pc];
-    lanes[w.current.pc] += mask == ~0u ? 32 : uint64_t(std::popcount(mask));
+    if (executed) {
+      Executed& x = executed[w.current.pc];
+      ++x.runs;
+      x.lanes += mask == ~0u ? 32 : uint64_t(std::popcount(mask));
+    }
     ++w.executed;
     if (undefined && (in.watched || undefined->following()) && !follow(w, in, mask))
       return Step::failed;
@@ -166,7 +169,7 @@ bool Cta::branch(Warp& w, const Inst& in, uint32_t mask) {
   } else if (mask == 0) {
     ++w.current.pc;
   } else {
-    ++counts_.divergent_branches;
+    counting_->divergent(in);
     w.others[w.count++] = {in.target, mask, false};
     w.current.mask &= ~mask;
     ++w.current.pc;
@@ -202,7 +205,7 @@ bool Cta::branch_index(Warp& w, const Inst& in, uint32_t mask) {
       w.current.mask = rest;
     }
   }
-  counts_.divergent_branches += ways > 1;
+  if (ways > 1) counting_->divergent(in);
   if (w.count > 0) reschedule(w);
   return true;
 }
@@ -290,7 +293,7 @@ Cta::Step Cta::barrier(Warp& w, const Inst& in, uint32_t mask) {
            lane);
     return Step::failed;
   }
-  ++counts_.barriers;
+  counting_->barrier(in);
   b.expected = expected;
   b.arrived += 32;
   if (hazards_) hazards_->arrive(w.index, int(id));

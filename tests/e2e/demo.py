@@ -80,6 +80,25 @@ class Demo(harness.Case):
         verdict = self.json_of("eval", task, "best")
         self.assert_golden("eval", verdict)
         self.assertEqual(self.json_of("resume", "last")["schema"], outcome["schema"])
+        self.check_profile(task)
+
+    def check_profile(self, task):
+        """The profile of the best program: lines of its source, and the same for people."""
+        profile = self.json_of("eval", task, "best", "--profile")["verdicts"][0]["verdict"]["profile"]
+        kernel = profile["kernels"][0]
+        self.assertEqual(kernel["origin"], "modelled")
+        self.assertLessEqual(kernel["sample_error"], 0.5)
+        source = (self.folder / "best/kernel.cu").read_text(encoding="utf-8").splitlines()
+        named = [line for line in kernel["lines"] if line["line"] > 0]
+        self.assertGreater(len(named), 2)
+        for line in named:
+            self.assertEqual(line["text"], source[line["line"] - 1].strip()[:len(line["text"])])
+        self.assertGreater(sum(line["counters"]["issue_share"] for line in kernel["lines"]), 0.8)
+        text = self.cutegen("eval", task, "best", "--profile")
+        self.assert_code(text, 0)
+        for part in (r"profile of \w+ \(modelled\): .* bound by", r"occupancy +\d+%.*limited by",
+                     r"(?m)^ +line +issue +memory +shared"):
+            self.assertRegex(text.out, part)
 
     def test_a_skeleton_compiles_and_is_found_wrong_not_broken(self):
         task = harness.ROOT / "tasks/relu.py"

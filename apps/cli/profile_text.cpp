@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/profile_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace cutegen::cli {
+namespace {
+
+constexpr size_t kLines = 12;
+
+using CounterMap = std::map<std::string, double>;
+
+double at(const CounterMap& counters, const std::string& name) {
+  auto it = counters.find(name);
+  return it == counters.end() ? 0 : it->second;
+}
+
+std::string percent(double share) {
+  return share > 0 ? fmt::format("{:.0f}%", 100 * share) : "-";
+}
+
+// The terms of the time model as shares of the largest, the largest first.
+std::string terms_text(const CounterMap& counters) {
+  const std::string prefix = "modelled_ns.";
+  std::vector<std::pair<double, std::string>> terms;
+  for (const auto& [name, ns] : counters)
+    if (name.starts_with(prefix) && ns > 0)
+      terms.emplace_back(ns, sanitize(name.substr(prefix.size()), 40));
+  std::sort(terms.rbegin(), terms.rend());
+  std::string out;
+  for (size_t i = 0; i < std::min<size_t>(terms.size(), 8); ++i)
+    out += fmt::format("{}{} {}", i ? ", " : "", terms[i].second, human_ns(terms[i].first));
+  return out;
+}
+
+std::string head_text(const KernelProfile& k) {
+  const CounterMap& c = k.counters;
+  std::string out = fmt::format("profile of {} ({}): {}", sanitize(k.kernel, 80),
+                                to_string(k.origin), human_ns(k.time_ns));
+  if (!k.bound_by.empty()) out += ", bound by " + sanitize(k.bound_by, 40);
+  if (at(c, "bound_by_lead") > 1) out += fmt::format(" ({:.1f}x the next)", at(c, "bound_by_lead"));
+  out += "\n  alone      " + terms_text(c) + "\n";
+  if (at(c, "resident_ctas") > 0)
+    out += fmt::format(
+        "  occupancy  {} of the SM's warps, limited by {}: {:.0f} CTAs an SM, {:.0f} registers a "
+        "thread, {:.0f} wave{}, the last {} full\n",
+        percent(at(c, "occupancy")), sanitize(k.limited_by, 40), at(c, "resident_ctas"),
+        at(c, "registers"), at(c, "waves"), at(c, "waves") == 1 ? "" : "s",
+        percent(at(c, "last_wave")));
+  if (k.sampled_share < 1)
+    out += fmt::format("  sample     {:.3g}% of the CTAs ran; counters +-{:.1f}%\n",
+                       100 * k.sampled_share, 100 * k.sample_error);
+  return out;
+}
+
+// Sectors a request, wavefronts a request, active lanes: what a line does badly.
+std::string line_figures(const CounterMap& c) {
+  std::string out;
+  auto rate = [&](const char* name, double part, double whole) {
+    if (whole > 0) out += fmt::format("{}{} {:.1f}", out.empty() ? "" : ", ", name, part / whole);
+  };
+  rate("load sectors", at(c, "global_load_sectors"), at(c, "global_load_requests"));
+  rate("store sectors", at(c, "global_store_sectors"), at(c, "global_store_requests"));
+  rate("wavefronts", at(c, "shared_wavefronts"), at(c, "shared_requests"));
+  rate("local sectors", at(c, "local_sectors"), at(c, "local_requests"));
+  rate("lanes", at(c, "thread_instructions"), at(c, "warp_instructions"));
+  return out;
+}
+
+std::string lines_text(const KernelProfile& k) {
+  if (k.lines.empty()) return {};
+  std::string out = fmt::format("  {:>5} {:>6} {:>7} {:>7}  {:<44} {}\n", "line", "issue", "memory",
+                                "shared", "a request / a warp instruction", "source");
+  for (size_t i = 0; i < std::min(k.lines.size(), kLines); ++i) {
+    const LineProfile& l = k.lines[i];
+    out += fmt::format(
+        "  {:>5} {:>6} {:>7} {:>7}  {:<44} {}\n", l.line ? std::to_string(l.line) : "?",
+        percent(at(l.counters, "issue_share")), percent(at(l.counters, "memory_share")),
+        percent(at(l.counters, "shared_share")), line_figures(l.counters), sanitize(l.text, 80));
+  }
+  return out;
+}
+
+std::string remarks_text(const KernelProfile& k) {
+  std::string out;
+  for (const ProfileRemark& r : k.remarks)
+    out +=
+        fmt::format("  {:<10} {}\n",
+                    r.line ? fmt::format("line {}:", r.line) : "kernel:", sanitize(r.message, 400));
+  return out.empty() ? "  nothing stands out\n" : out;
+}
+
+std::string counters_text(const KernelProfile& k) {
+  std::string out = "  counters of the whole grid:\n";
+  for (const auto& [name, value] : k.counters)
+    out += fmt::format("    {:<28} {:.6g}\n", sanitize(name, 64), value);
+  return out;
+}
+
+}  // namespace
+
+std::string profile_text(const Profile& profile) {
+  std::string out;
+  for (const KernelProfile& k : profile.kernels)
+    out += head_text(k) + lines_text(k) + remarks_text(k) + counters_text(k);
+  return out;
+}
+
+}  // namespace cutegen::cli

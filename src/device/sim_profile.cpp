@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/sim_profile.h"
+
+#include <algorithm>
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMostLines = 64;
+
+using CounterMap = std::map<std::string, double>;
+
+CounterMap counters_of(const ptx::Counters& c) {
+  CounterMap out;
+  auto put = [&](const std::string& name, uint64_t value) { out[name] = double(value); };
+  put("warp_instructions", c.warp_instructions);
+  put("thread_instructions", c.thread_instructions);
+  put("issue_slots", c.issue_slots);
+  put("flops", c.flops);
+  put("global_load_requests", c.global_load_requests);
+  put("global_load_sectors", c.global_load_sectors);
+  put("global_load_bytes", c.global_load_bytes);
+  put("global_store_requests", c.global_store_requests);
+  put("global_store_sectors", c.global_store_sectors);
+  put("global_store_bytes", c.global_store_bytes);
+  put("global_atomic_requests", c.global_atomic_requests);
+  put("global_atomic_sectors", c.global_atomic_sectors);
+  put("l1_hit_sectors", c.l1_hit_sectors);
+  put("shared_requests", c.shared_requests);
+  put("shared_wavefronts", c.shared_wavefronts);
+  put("shared_conflicts", c.shared_conflicts);
+  put("local_requests", c.local_requests);
+  put("local_sectors", c.local_sectors);
+  put("barriers", c.barriers);
+  put("branches", c.branches);
+  put("divergent_branches", c.divergent_branches);
+  for (const auto& [pipe, n] : c.by_pipe) put("pipe." + pipe, n);
+  for (const auto& [type, n] : c.tensor_flops) put("tensor_flops." + type, n);
+  return out;
+}
+
+// What a line costs, as a share of the kernel's cost in the resource that it uses most.
+double weight(const ptx::Counters& line, const ptx::Counters& all) {
+  auto share = [](uint64_t part, uint64_t whole) {
+    return whole > 0 ? double(part) / double(whole) : 0;
+  };
+  auto sectors = [](const ptx::Counters& c) {
+    return c.global_load_sectors + c.global_store_sectors + c.global_atomic_sectors +
+           c.local_sectors;
+  };
+  return std::max({share(line.issue_slots, all.issue_slots), share(sectors(line), sectors(all)),
+                   share(line.shared_wavefronts, all.shared_wavefronts)});
+}
+
+std::vector<LineProfile> lines_of(const ptx::LaunchReport& report) {
+  std::vector<const ptx::LineCounters*> order;
+  for (const ptx::LineCounters& l : report.lines) order.push_back(&l);
+  std::stable_sort(order.begin(), order.end(), [&](auto* a, auto* b) {
+    return weight(a->counters, report.counters) > weight(b->counters, report.counters);
+  });
+  order.resize(std::min(order.size(), kMostLines));
+  std::vector<LineProfile> out;
+  for (const ptx::LineCounters* l : order) {
+    LineProfile line{l->source_line, {}, counters_of(l->counters)};
+    std::erase_if(line.counters, [](const auto& entry) { return entry.second == 0; });
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+}  // namespace
+
+KernelProfile sim_profile(const std::string& kernel, const ptx::LaunchReport& r,
+                          const ptx::ModelledTime& t) {
+  KernelProfile p;
+  p.kernel = kernel, p.origin = Origin::modelled;
+  p.time_ns = t.time_ns, p.bound_by = t.bound_by, p.limited_by = t.occupancy.limited_by;
+  p.counters = counters_of(r.counters);
+  for (const auto& [kind, n] : r.counters.by_kind) p.counters["instructions." + kind] = double(n);
+  for (const auto& [term, ns] : t.terms_ns) p.counters["modelled_ns." + term] = ns;
+  p.counters["bound_by_lead"] = t.lead;
+  p.counters["load_rounds"] = double(r.counters.load_rounds);
+  for (const ptx::BufferTraffic& b : r.traffic)
+    p.counters["reread_sectors"] += double(b.reread_sectors);
+  p.counters["ctas"] = double(r.ctas_total);
+  p.counters["max_cta_instructions"] = double(r.counters.max_cta_instructions);
+  p.counters["occupancy"] = t.occupancy.share;
+  p.counters["resident_ctas"] = t.occupancy.resident_ctas;
+  p.counters["registers"] = t.occupancy.registers;
+  p.counters["waves"] = t.occupancy.waves;
+  p.counters["last_wave"] = t.occupancy.tail;
+  p.counters["bytes_in_flight"] = t.bytes_in_flight;
+  p.counters["bytes_to_saturate"] = t.bytes_to_saturate;
+  for (const auto& [what, error] : r.sample_errors) p.counters["sample_error." + what] = error;
+  p.sampled_share = r.ctas_total > 0 ? double(r.ctas_run) / double(r.ctas_total) : 1;
+  p.sample_error = r.sample_error;
+  p.lines = lines_of(r);
+  return p;
+}
+
+}  // namespace cutegen

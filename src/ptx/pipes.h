@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which execution pipe a PTX instruction uses, and about how many machine instructions it becomes.
+//
+// Contract: from the text of the instruction alone, so that every opcode is classified alike
+// whether or not it is simulated. `issue` and `special` are estimates of what the assembler makes
+// of it (an integer division becomes some twenty instructions); everything else is exact.
+//
+// Example: Usage u = usage_of("fma.rn.f32 %f3, %f1, %f2, %f3");  // u.pipe == Pipe::fma
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace cutegen::ptx {
+
+// fma: float32 add, multiply, fused; half: 16-bit floats; alu: integers, logic, compare, select;
+// xu: special functions; convert: between floats and integers or between floats; lsu: loads,
+// stores, shuffles; other: takes an issue slot only (moves, parameters, barriers, fences).
+enum class Pipe : uint8_t { fma, half, alu, xu, convert, fp64, tensor, lsu, branch, other, count_ };
+[[nodiscard]] const char* to_string(Pipe pipe);
+
+enum class TensorType : uint8_t { none, fp64, tf32, fp16, bf16, int8, fp8, count_ };
+[[nodiscard]] const char* to_string(TensorType type);
+
+struct Usage {
+  Pipe pipe = Pipe::other;
+  uint8_t issue = 1;    // machine instructions, estimated
+  uint8_t special = 0;  // of these on the special-function pipe, besides `pipe`
+  TensorType tensor = TensorType::none;
+  uint32_t tensor_flops = 0;  // of a warp
+};
+
+[[nodiscard]] Usage usage_of(std::string_view instruction);
+
+}  // namespace cutegen::ptx
