@@ -114,8 +114,11 @@ class CheckFloors(unittest.TestCase):
 class Configure(unittest.TestCase):
     """cmake/module.cmake refuses an upward dependency when the build is configured."""
 
-    def configure(self, lines):
+    def configure(self, lines, *modules):
         with tempfile.TemporaryDirectory() as folder:
+            for module in modules:
+                Path(folder, "src", module).mkdir(parents=True)
+                Path(folder, "src", module, "a.cpp").touch()
             text = ("cmake_minimum_required(VERSION 3.25)\nproject(t CXX)\n"
                     f"include({ROOT}/cmake/module.cmake)\n{lines}")
             Path(folder, "CMakeLists.txt").write_text(text, encoding="utf-8")
@@ -124,17 +127,23 @@ class Configure(unittest.TestCase):
             return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def test_downward_configures(self):
-        result = self.configure("module(low FLOOR 0)\nmodule(high FLOOR 1 DEPS low)\n")
+        result = self.configure("module(low FLOOR 0)\nmodule(high FLOOR 1 DEPS low)\n", "low", "high")
         self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_upward_fails(self):
-        result = self.configure("module(high FLOOR 1)\nmodule(low FLOOR 0 DEPS high)\n")
+        result = self.configure("module(high FLOOR 1)\nmodule(low FLOOR 0 DEPS high)\n", "low", "high")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("must not depend on high", " ".join(result.stderr.split()))
 
     def test_same_floor_fails(self):
-        result = self.configure("module(a FLOOR 1)\nmodule(b FLOOR 1 DEPS a)\n")
+        result = self.configure("module(a FLOOR 1)\nmodule(b FLOOR 1 DEPS a)\n", "a", "b")
         self.assertNotEqual(result.returncode, 0)
+        self.assertIn("must not depend on a", " ".join(result.stderr.split()))
+
+    def test_a_module_without_sources_fails(self):
+        result = self.configure("module(a FLOOR 1)\n")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("no sources", result.stderr)
 
 
 if __name__ == "__main__":
