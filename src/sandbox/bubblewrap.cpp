@@ -13,7 +13,7 @@ namespace cutegen::sandbox {
 namespace {
 
 constexpr int kShellSignal = 128;  // the shells' code for a death by signal, which bwrap uses too
-constexpr const char* kTmpBytes = "1073741824";
+constexpr const char* kTmpBytes = "4294967296";  // NVRTC keeps its heap there
 
 std::string find_bwrap() {
   const char* path = std::getenv("PATH");

@@ -79,9 +79,10 @@ int attach_readable(const Readable& r, int tree) {
   return done == 0 ? 0 : errno;
 }
 
+// NVRTC keeps its heap there: 0.3 GB for CuTe's headers, several times that with a matrix product.
 int private_tmpfs(const char* path) {
   unsigned long flags = MS_NOSUID | MS_NODEV;
-  return ::mount("tmpfs", path, "tmpfs", flags, "size=1g,mode=1777") == 0 ? 0 : errno;
+  return ::mount("tmpfs", path, "tmpfs", flags, "size=4g,mode=1777") == 0 ? 0 : errno;
 }
 
 // The whole file system read-only; /tmp and /dev/shm empty, private and writable.

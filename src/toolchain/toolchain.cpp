@@ -92,6 +92,7 @@ class LocalToolchain final : public Toolchain {
     std::shared_ptr<CompileServer> server;
   };
   Result<std::shared_ptr<CompileServer>> server(const Context& ctx, const Key& key);
+  void retire(const Key& key, const std::shared_ptr<CompileServer>& server);
   std::shared_ptr<Slot> slot(const Key& key);
   Result<ServerReply> ask(const Context& ctx, const CompileRequest& request, Key key,
                           std::vector<std::string>& prefix_headers);
@@ -161,13 +162,28 @@ Result<std::shared_ptr<CompileServer>> LocalToolchain::server(const Context& ctx
   return place->server;
 }
 
+// Others that still compile in it keep it until they are done.
+void LocalToolchain::retire(const Key& key, const std::shared_ptr<CompileServer>& server) {
+  auto place = slot(key);
+  std::lock_guard lock(place->mutex);
+  if (place->server == server) place->server.reset();
+}
+
 Result<void> LocalToolchain::warm_up(const Context& ctx, const std::string& arch) {
   CG_CHECK(check_arch(arch));
   CG_TRY(auto started, server(ctx, {arch, true, !options_.allow_fork}));
   return started->alive() ? Result<void>{} : world_error("the compile server ended at once");
 }
 
-// The candidate is asked again of a fresh plain server when the server itself died under it.
+// The compiler's heap is a file of the server's private /tmp, which all of its candidates share and
+// which only grows: a candidate that finds it full says nothing of itself.
+bool out_of_heap(const ServerReply& reply) {
+  return reply.died.find("SIGBUS") != std::string::npos ||
+         reply.log.find("unable to obtain mapped memory") != std::string::npos;
+}
+
+// The candidate is asked again of a fresh server when the heap of the old one was full, and of a
+// fresh plain server when the server itself died under it.
 Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest& request, Key key,
                                         std::vector<std::string>& prefix_headers) {
   std::string text = toolchain::full_source(request);
@@ -178,6 +194,11 @@ Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest
     if (reply && options_.require_sandbox && reply->died.empty() && reply->grade.label != "full")
       return world_error("the compiler's sandbox does not hold in full: " + reply->grade.missing,
                          "allow seccomp, or run without --require-sandbox");
+    if (reply && attempt == 0 && out_of_heap(*reply)) {
+      log_info("the compiler's heap is full; trying once more in a fresh server");
+      retire(key, with);
+      continue;
+    }
     if (reply) return reply;
     CG_CHECK(ctx.check("compiling"));
     std::string last_words = sanitize(trim(with->error_text()), 500);
@@ -289,7 +310,7 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
   out.build_id = build_id_of(request, scan.uses_cute, version_, headers);
   // Deaths and timeouts may be this machine's doing, and so may a lack of memory.
   bool certain = reply.died.empty() && (reply.ok || reply.status == "NVRTC_ERROR_COMPILATION");
-  bool no_memory = out.log.find("out of memory") != std::string::npos;
+  bool no_memory = out.log.find("out of memory") != std::string::npos || out_of_heap(reply);
   if (options_.use_cache && certain && !no_memory)
     cache_.store(key, out.build_id, headers, to_json(out));
   return timed(std::move(out));
