@@ -56,7 +56,7 @@ Json measure(ptx::Memory& memory, const Job& job, const Counted& counted) {
   uint64_t instructions = 0;
   for (int i = 0; i < job.repeats; ++i) {
     ptx::RunOptions options;
-    options.threads = 1;
+    options.threads = 1, options.checks = ptx::Checks::none();
     options.counters = counted.counters;
     options.sector_counters = counted.sectors, options.wavefront_counters = counted.wavefronts;
     const double before = processor_seconds();
