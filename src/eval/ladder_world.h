@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <mutex>
 #include <optional>
 
 #include "device/device.h"
@@ -22,7 +23,10 @@ namespace cutegen::testing_world {
 class FakeToolchain : public Toolchain {
  public:
   Result<CompileResult> compile(const Context&, const CompileRequest& request) override {
-    requests.push_back(request);
+    {
+      std::lock_guard lock(mutex_);  // modules are compiled side by side
+      requests.push_back(request);
+    }
     if (trouble) return fail(*trouble);
     CompileResult out;
     out.ok = digest.empty();
@@ -38,6 +42,9 @@ class FakeToolchain : public Toolchain {
   std::string ptx, digest;
   std::optional<Error> trouble;
   std::vector<CompileRequest> requests;
+
+ private:
+  std::mutex mutex_;
 };
 
 // Has neither assembler nor disassembler, as a machine without the wheels.
