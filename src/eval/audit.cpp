@@ -7,24 +7,11 @@
 #include <set>
 
 #include "base/text.h"
+#include "eval/lazy.h"
 #include "toolchain/assembler.h"
 
 namespace cutegen {
 namespace {
-
-// Bits of significand that a math mode lets matrix instructions round to.
-int least_bits(MathMode mode) {
-  switch (mode) {
-    case MathMode::fp32:
-      return 23;
-    case MathMode::tf32:
-    case MathMode::fp16:
-      return 10;
-    case MathMode::bf16:
-      return 7;
-  }
-  return 23;
-}
 
 bool launches_kernels(const std::string& function) {
   return function.starts_with("cudaLaunch") || function.starts_with("cudaGetParameterBuffer") ||
@@ -71,7 +58,7 @@ void judge_precision(AuditOutcome& out, MathMode mode, bool proven) {
   for (const KernelAudit& k : out.audit.kernels)
     if (k.code)
       for (const auto& [opcode, n] : k.code->mma)
-        if (mma_bits(opcode).value_or(0) < least_bits(mode))
+        if (mma_bits(opcode).value_or(0) < mode_bits(mode))
           lower.insert(opcode + " in " + k.kernel);
   if (lower.empty()) return;
   std::string list =

@@ -173,19 +173,6 @@ LazyValues same_moments(const InputSet& set, size_t output) {
   return out;
 }
 
-int mode_bits(MathMode mode) {
-  switch (mode) {
-    case MathMode::fp32:
-      return 23;
-    case MathMode::tf32:
-    case MathMode::fp16:
-      return 10;
-    case MathMode::bf16:
-      return 7;
-  }
-  return 23;
-}
-
 bool same_values(const Expected& e, const Values& answer) {
   for (size_t i = 0; i < answer.size(); ++i) {
     double t = round_to(e.spec.dtype, e.truth[i]), a = round_to(e.spec.dtype, answer[i]);
@@ -215,6 +202,19 @@ Trial try_answer(const LazyAnswer& answer, const InputSet& set, const InputSet* 
 }
 
 }  // namespace
+
+int mode_bits(MathMode mode) {
+  switch (mode) {
+    case MathMode::fp32:
+      return 23;
+    case MathMode::tf32:
+    case MathMode::fp16:
+      return 10;
+    case MathMode::bf16:
+      return 7;
+  }
+  return 23;
+}
 
 std::vector<LazyAnswer> lazy_answers(const Task& task) {
   using Set = const InputSet&;

@@ -34,4 +34,7 @@ struct LazyAnswer {
                               const std::vector<std::shared_ptr<const InputSet>>& sets,
                               const std::vector<std::shared_ptr<const InputSet>>& replayed);
 
+// Bits of significand to which a math mode lets products be rounded.
+[[nodiscard]] int mode_bits(MathMode mode);
+
 }  // namespace cutegen
