@@ -32,7 +32,7 @@ if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then runner=(setarch -R)
 export CUTEGEN_BIN=$PWD/build/release/bin
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
-export TSAN_OPTIONS=halt_on_error=1:${TSAN_OPTIONS:-}
+export TSAN_OPTIONS=halt_on_error=1:suppressions=$PWD/tools/tsan_suppressions.txt:${TSAN_OPTIONS:-}
 pattern=$(IFS='|'; echo "${wanted[*]}")
 "${runner[@]}" ctest --test-dir "$build" --output-on-failure --no-label-summary --timeout 300 \
   -j "$(nproc)" -L unit -R "^($pattern)\$"

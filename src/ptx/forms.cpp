@@ -30,24 +30,32 @@ Forms make_forms(std::string_view isa) {
   fill(isa::add_integer, isa::add_bits, isa::add_float, isa::add_compare, isa::add_convert, \
        isa::add_half, isa::add_narrow, isa::add_matrix);                                    \
   f.addresses = isa::addresses()
+#ifndef CG_PTX_BASE_ONLY
   if (isa == "v4") {
     CG_FILL(v4);
-  } else if (isa == "v3") {
-    CG_FILL(v3);
-  } else {
-    CG_FILL(base);
+    return f;
   }
+  if (isa == "v3") {
+    CG_FILL(v3);
+    return f;
+  }
+#endif
+  CG_FILL(base);
 #undef CG_FILL
   return f;
 }
 
 std::string_view best_instruction_set() {
+#ifdef CG_PTX_BASE_ONLY  // built for sanitizers
+  return "base";
+#else
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                   __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
                   __builtin_cpu_supports("f16c");
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
   return v4 ? "v4" : v3 ? "v3" : "base";
+#endif
 }
 
 const Forms& forms() {

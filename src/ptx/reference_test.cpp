@@ -67,8 +67,11 @@ Wide held(Wide v, const std::string& type) {  // to the range of a type
   return v < least ? least : v > most ? most : v;
 }
 
-Wide product_part(const Opcode& op, Wide a, Wide b, int bits) {
-  return op.has("hi") ? (a * b) >> bits : a * b;
+// Of a product that may pass 127 bits; the bits above 128 are asked for by no opcode.
+Wide product_part(const Opcode& op, Wide a, Wide b, Wide addend, int bits) {
+  using Bits = unsigned __int128;
+  const Wide product = Wide(Bits(a) * Bits(b));
+  return Wide(Bits(op.has("hi") ? product >> bits : product) + Bits(addend));
 }
 
 uint64_t integers(const Opcode& op, const Values& v) {
@@ -86,9 +89,9 @@ uint64_t integers(const Opcode& op, const Values& v) {
   if (name == "mul") {
     if (bits == 64 && op.has("hi") && t[0] == 'u')
       return uint64_t((unsigned __int128)(v[0]) * v[1] >> 64);
-    return cut(product_part(op, a, b, bits), wide);
+    return cut(product_part(op, a, b, 0, bits), wide);
   }
-  if (name == "mad") return cut(product_part(op, a, b, bits) + c, wide);
+  if (name == "mad") return cut(product_part(op, a, b, c, bits), wide);
   if (name == "div") return b == 0 ? cut(-1, bits) : cut(a / b, bits);
   if (name == "rem") return b == 0 ? cut(a, bits) : cut(a % b, bits);
   if (name == "min") return cut(a < b ? a : b, bits);

@@ -119,7 +119,7 @@ TEST(Channel, TimeoutInsideAFrameClosesIt) {
 TEST(Channel, SlowReaderMeetsTheDeadline) {
   Pair p;
   auto sent =
-      p.a.send(Context().with_timeout(milliseconds(100)), {{"t", std::string(1 << 20, 'x')}});
+      p.a.send(Context().with_timeout(milliseconds(400)), {{"t", std::string(300'000, 'x')}});
   ASSERT_FALSE(sent);
   EXPECT_EQ(sent.error().kind, ErrorKind::timeout);
   EXPECT_FALSE(p.a);

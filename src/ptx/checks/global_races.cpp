@@ -80,6 +80,7 @@ uint32_t GlobalRaces::epoch_of(const GlobalAccess& a) {
                       segment_,
                       int16_t(a.warp),
                       a.touch};
+  std::atomic_thread_fence(std::memory_order_release);  // before the id reaches a shadow
   return c.id;
 }
 

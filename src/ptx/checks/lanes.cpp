@@ -4,9 +4,15 @@
 namespace cutegen::ptx {
 namespace {
 
+#ifdef CG_PTX_BASE_ONLY  // sanitizers do not bear functions that are chosen while a program loads
+#define CG_PTX_CLONES
+#else
+#define CG_PTX_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+
 // Lanes whose address differs from that of the lane before; where both halves of the warp have the
 // same addresses, only those of one half.
-__attribute__((target_clones("avx512f", "avx2", "default"))) uint32_t changes(const uint64_t* at) {
+CG_PTX_CLONES uint32_t changes(const uint64_t* at) {
   uint32_t low = 0, high = 0;
   uint64_t halves = 0;
   for (int i = 0; i < 16; ++i) low |= uint32_t(at[i + 1] != at[i]) << i;
