@@ -17,7 +17,7 @@ namespace {
 using namespace cutegen;
 namespace fs = std::filesystem;
 
-constexpr const char* kCute = R"(#include <cute/tensor.hpp>
+constexpr const char* kCute = R"(#include <cute/tensor_impl.hpp>
 using namespace cute;
 extern "C" __global__ void relu(const float* x, float* y, int n) {
   auto gx = make_tensor(make_gmem_ptr(reinterpret_cast<const float4*>(x)), make_shape(n / 4));

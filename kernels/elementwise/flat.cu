@@ -4,7 +4,7 @@
 // Every operand is read where the result is written, so all tensors are one flat row of vectors,
 // (element of the vector, vector). A thread takes kItems vectors that lie kThreads apart, so that
 // neighbouring threads always touch neighbouring vectors.
-#include <cute/tensor.hpp>
+#include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/vec.cuh>
 

@@ -5,7 +5,7 @@
 // (element of the vector, (innermost axis in vectors, ..., outermost axis)), with its own strides;
 // a broadcast axis has stride 0. CuTe turns the vector's number into coordinates.
 // {{macro}} comes from the plan: 1 where the innermost axis is no multiple of the vector.
-#include <cute/tensor.hpp>
+#include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/vec.cuh>
 

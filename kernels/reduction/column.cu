@@ -5,7 +5,7 @@
 // every step reads whole lines; kRows such teams share the reduced axis and combine their parts in
 // shared memory. Tensors are seen as (element of the vector, vector of columns, reduced index).
 {{note}}// {{macro}} comes from the plan: 1 where the innermost axis is no multiple of the vector.
-#include <cute/tensor.hpp>
+#include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/reduce.cuh>
 #include <cutegen/vec.cuh>

@@ -5,7 +5,7 @@
 // vector each, and combine their parts at the end of a pass. A CTA takes kRows rows at once.
 // Tensors are seen as (element of the vector, vector of the row, row).
 {{note}}// {{macro}} comes from the plan: 1 where the reduced axis is no multiple of the vector.
-#include <cute/tensor.hpp>
+#include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/reduce.cuh>
 #include <cutegen/vec.cuh>

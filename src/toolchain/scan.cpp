@@ -68,19 +68,29 @@ std::string problem_with_text(const CompileRequest& request) {
   return {};
 }
 
-bool reaches_cute(const std::vector<IncludeLine>& lines,
-                  const std::vector<std::filesystem::path>& dirs, std::set<std::string>& seen) {
+CuteUse use_of(const std::string& path) {
+  if (path.starts_with("cutlass/")) return CuteUse::all;
+  if (!path.starts_with("cute/")) return CuteUse::none;
+  const bool light = path == "cute/tensor_impl.hpp" || path == "cute/layout.hpp" ||
+                     path == "cute/config.hpp" ||
+                     starts_with_any(path, {"cute/numeric/", "cute/container/"});
+  return light ? CuteUse::tensors : CuteUse::all;
+}
+
+CuteUse reached(const std::vector<IncludeLine>& lines,
+                const std::vector<std::filesystem::path>& dirs, std::set<std::string>& seen) {
+  CuteUse most = CuteUse::none;
   for (const IncludeLine& i : lines) {
-    if (starts_with_any(i.path, {"cute/", "cutlass/"})) return true;
+    most = std::max(most, use_of(i.path));
     if (!i.path.starts_with("cutegen/") || seen.size() > 64 || !seen.insert(i.path).second)
       continue;
     for (const auto& dir : dirs) {
       auto text = read_file(dir / i.path, kMostSourceBytes);
-      if (text && reaches_cute(include_lines(*text), dirs, seen)) return true;
+      if (text) most = std::max(most, reached(include_lines(*text), dirs, seen));
       if (text) break;
     }
   }
-  return false;
+  return most;
 }
 
 // The text between the delimiters of an #include line, or empty.
@@ -142,8 +152,20 @@ SourceScan scan_source(const CompileRequest& request,
   auto lines = include_lines(request.source);
   out.problem = problem_with_includes(request, lines);
   std::set<std::string> seen;
-  out.uses_cute = reaches_cute(lines, dirs, seen);
+  out.cute = reached(lines, dirs, seen);
   return out;
+}
+
+const char* prefix_header(CuteUse use) {
+  switch (use) {
+    case CuteUse::none:
+      return "cutegen/prelude.cuh";
+    case CuteUse::tensors:
+      return "cutegen/prelude_tensors.cuh";
+    case CuteUse::all:
+      break;
+  }
+  return "cutegen/prelude_cute.cuh";
 }
 
 std::string full_source(const CompileRequest& request) {

@@ -15,10 +15,16 @@ namespace cutegen::toolchain {
 
 inline constexpr size_t kMostSourceBytes = size_t{1} << 20;
 
+// How much of CuTe a source includes, by itself or through a cutegen/ header. Layouts and tensors
+// are two fifths of CuTe's cost; the rest is algorithms and the atoms of every architecture.
+enum class CuteUse { none, tensors, all };
+
 struct SourceScan {
-  bool uses_cute = false;  // it, or a cutegen/ header that it includes, includes cute/ or cutlass/
+  CuteUse cute = CuteUse::none;
   std::string problem;
 };
+// The header that a server parses before it takes such sources.
+[[nodiscard]] const char* prefix_header(CuteUse use);
 
 [[nodiscard]] SourceScan scan_source(const CompileRequest& request,
                                      const std::vector<std::filesystem::path>& include_dirs);

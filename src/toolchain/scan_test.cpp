@@ -48,14 +48,17 @@ TEST(Scan, TellsWhichPrefixASourceNeeds) {
                          "#include <cutegen/deep.cuh>\n#include <cute/layout.hpp>"));
   ASSERT_TRUE(write_file(dir / "cutegen/plain.cuh", "#include <cuda_fp16.h>\n"));
   auto cute = [&](const char* text) {
-    return scan_source({"k.cu", text, {}, "sm_80"}, {dir}).uses_cute;
+    return scan_source({"k.cu", text, {}, "sm_80"}, {dir}).cute;
   };
-  EXPECT_TRUE(cute("#include <cute/tensor.hpp>"));
-  EXPECT_TRUE(cute("#include \"cutlass/arch/barrier.h\""));
-  EXPECT_TRUE(cute("#include <cutegen/deep.cuh>"));
-  EXPECT_FALSE(cute("#include <cutegen/plain.cuh>"));
-  EXPECT_FALSE(cute("#include <cutegen/missing.cuh>"));
-  EXPECT_FALSE(cute("// #include <cute/tensor.hpp>"));
+  EXPECT_EQ(cute("#include <cute/tensor.hpp>"), CuteUse::all);
+  EXPECT_EQ(cute("#include \"cutlass/arch/barrier.h\""), CuteUse::all);
+  EXPECT_EQ(cute("#include <cute/tensor_impl.hpp>\n#include <cute/atom/mma_atom.hpp>"),
+            CuteUse::all);
+  EXPECT_EQ(cute("#include <cute/tensor_impl.hpp>"), CuteUse::tensors);
+  EXPECT_EQ(cute("#include <cutegen/deep.cuh>"), CuteUse::tensors);
+  EXPECT_EQ(cute("#include <cutegen/plain.cuh>"), CuteUse::none);
+  EXPECT_EQ(cute("#include <cutegen/missing.cuh>"), CuteUse::none);
+  EXPECT_EQ(cute("// #include <cute/tensor.hpp>"), CuteUse::none);
   fs::remove_all(dir);
 }
 

@@ -23,7 +23,9 @@ namespace {
 
 using toolchain::Cache;
 using toolchain::CompileServer;
+using toolchain::CuteUse;
 using toolchain::Header;
+using toolchain::prefix_header;
 using toolchain::ServerReply;
 using toolchain::ServerSetup;
 
@@ -35,10 +37,6 @@ constexpr const char* kPipelineVersion = "1";  // of what happens to PTX after N
 std::vector<std::string> compiler_options(const std::string& arch) {
   return {"--gpu-architecture=compute_" + arch.substr(3), "--std=c++17", "-default-device",
           "-lineinfo", "-DNDEBUG"};
-}
-
-std::string prefix_header(bool cute) {
-  return cute ? "cutegen/prelude_cute.cuh" : "cutegen/prelude.cuh";
 }
 
 Json to_json(const CompileResult& r) {
@@ -83,7 +81,8 @@ class LocalToolchain final : public Toolchain {
  private:
   struct Key {
     std::string arch;
-    bool cute, plain;
+    CuteUse cute;
+    bool plain;
     bool operator==(const Key&) const = default;
   };
   struct Slot {
@@ -97,7 +96,7 @@ class LocalToolchain final : public Toolchain {
   Result<ServerReply> ask(const Context& ctx, const CompileRequest& request, Key key,
                           std::vector<std::string>& prefix_headers);
   Result<CompileResult> judge(const CompileRequest& request, const ServerReply& reply) const;
-  std::string request_key(const CompileRequest& request, bool cute) const;
+  std::string request_key(const CompileRequest& request, CuteUse cute) const;
   std::vector<Header> closure(const std::vector<std::string>& prefix, const ServerReply& reply);
   std::string readable_log(std::string log, const std::string& name) const;
 
@@ -115,7 +114,7 @@ Result<void> check_arch(const std::string& arch) {
                     "say sm_80 or sm_90a");
 }
 
-std::string LocalToolchain::request_key(const CompileRequest& request, bool cute) const {
+std::string LocalToolchain::request_key(const CompileRequest& request, CuteUse cute) const {
   Hasher h;
   h.field("cutegen-request")
       .field(kPipelineVersion)
@@ -127,7 +126,7 @@ std::string LocalToolchain::request_key(const CompileRequest& request, bool cute
   return h.hex();
 }
 
-std::string build_id_of(const CompileRequest& request, bool cute, const std::string& version,
+std::string build_id_of(const CompileRequest& request, CuteUse cute, const std::string& version,
                         const std::vector<Header>& closure) {
   Hasher h;
   h.field("cutegen-build")
@@ -171,7 +170,7 @@ void LocalToolchain::retire(const Key& key, const std::shared_ptr<CompileServer>
 
 Result<void> LocalToolchain::warm_up(const Context& ctx, const std::string& arch) {
   CG_CHECK(check_arch(arch));
-  CG_TRY(auto started, server(ctx, {arch, true, !options_.allow_fork}));
+  CG_TRY(auto started, server(ctx, {arch, CuteUse::tensors, !options_.allow_fork}));
   return started->alive() ? Result<void>{} : world_error("the compile server ended at once");
 }
 
@@ -289,7 +288,7 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
     return r;
   };
   auto scan = toolchain::scan_source(request, options_.paths.includes);
-  std::string key = request_key(request, scan.uses_cute);
+  std::string key = request_key(request, scan.cute);
   if (!scan.problem.empty()) {
     CompileResult refused;
     refused.digest = refused.log = scan.problem;
@@ -304,10 +303,10 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
       }
   std::vector<std::string> prefix_headers;
   CG_TRY(auto reply,
-         ask(ctx, request, {request.arch, scan.uses_cute, !options_.allow_fork}, prefix_headers));
+         ask(ctx, request, {request.arch, scan.cute, !options_.allow_fork}, prefix_headers));
   CG_TRY(CompileResult out, judge(request, reply));
   auto headers = closure(prefix_headers, reply);
-  out.build_id = build_id_of(request, scan.uses_cute, version_, headers);
+  out.build_id = build_id_of(request, scan.cute, version_, headers);
   // Deaths and timeouts may be this machine's doing, and so may a lack of memory.
   bool certain = reply.died.empty() && (reply.ok || reply.status == "NVRTC_ERROR_COMPILATION");
   bool no_memory = out.log.find("out of memory") != std::string::npos || out_of_heap(reply);

@@ -70,7 +70,8 @@ class Toolchain {
   virtual ~Toolchain() = default;
   [[nodiscard]] virtual Result<CompileResult> compile(const Context& ctx,
                                                       const CompileRequest& request) = 0;
-  // Starts the server and parses the headers for `arch`, so that the first candidate is fast.
+  // Starts the server of light sources (CuTe's tensors alone) for `arch`: its first candidate is
+  // fast.
   [[nodiscard]] virtual Result<void> warm_up(const Context& ctx, const std::string& arch) = 0;
   [[nodiscard]] virtual std::string version() const = 0;  // "NVRTC 13.0.88"
 };
