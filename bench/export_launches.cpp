@@ -2,8 +2,10 @@
 // Writes a kernel program as bare launches of one shape, so that bench/measure_launches.py can run
 // it on a GPU with nothing but the driver: NAME.json (buffers, launches) and NAME.I.ptx.
 //
-// Usage: export_launches_bench DESCRIBE.json TASK PROGRAM_DIR OUT_DIR
-// DESCRIBE.json is the output of `cutegen describe --json`; TASK a task's name in it.
+// Usage: export_launches_bench DESCRIBE.json TASK PROGRAM OUT_DIR
+// DESCRIBE.json is the output of `cutegen describe --json`; TASK a task's name in it. PROGRAM is a
+// program's folder, or a file NAME.json with parameters of the task's recipe, the rest the safe
+// ones.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include "core/program.h"
 #include "core/task.h"
 #include "device/device.h"
+#include "recipes/recipes.h"
 #include "toolchain/toolchain.h"
 
 namespace {
@@ -29,6 +32,17 @@ Result<Task> task_of(const fs::path& file, const std::string& name) {
     return task_from_json(t);
   }
   return user_error("no task '" + name + "' in " + file.string());
+}
+
+Result<KernelProgram> program_of(const Task& task, const fs::path& from) {
+  if (from.extension() != ".json") return load_program(from);
+  CG_TRY(std::string text, read_file(from, size_t{1} << 16));
+  CG_TRY(Json wanted, parse_json(text, from.string()));
+  RecipeMatch match = match_recipe(task);
+  if (match.recipe.empty()) return user_error("no recipe for " + task.name + ": " + match.why);
+  Json params = match.safe;
+  params.update(wanted);
+  return instantiate(task, match, params);
 }
 
 std::string hex(const std::vector<std::byte>& bytes) {
@@ -78,7 +92,7 @@ Result<std::vector<std::string>> compiled(const KernelProgram& program,
 
 Result<void> export_launches(char** argv) {
   CG_TRY(Task task, task_of(argv[1], argv[2]));
-  CG_TRY(KernelProgram program, load_program(argv[3]));
+  CG_TRY(KernelProgram program, program_of(task, argv[3]));
   CG_TRY(auto device, open_device("sim:h200"));
   CG_TRY(auto builds, module_builds(program, task, task.official(), device->facts()));
   CG_TRY(std::string arch, choose_arch(program.plan, device->facts()));
@@ -108,7 +122,7 @@ Result<void> export_launches(char** argv) {
 
 int main(int argc, char** argv) {
   if (argc != 5) {
-    fmt::print(stderr, "usage: export_launches_bench DESCRIBE.json TASK PROGRAM_DIR OUT_DIR\n");
+    fmt::print(stderr, "usage: export_launches_bench DESCRIBE.json TASK PROGRAM OUT_DIR\n");
     return kExitUser;
   }
   auto done = export_launches(argv);

@@ -14,71 +14,72 @@
 
 namespace cutegen {
 
-// The instruction, and how its operands are read from shared memory, along the depth or across it.
+// The instruction.
 template <class Element>
 struct MmaOf;
 template <>
 struct MmaOf<cute::tfloat32_t> {
   using Op = cute::SM80_16x8x8_F32TF32TF32F32_TN;
-  using ReadAlong = cute::SM75_U32x4_LDSM_N;
-  using ReadAcross = cute::UniversalCopy<uint32_t>;
 };
 template <>
 struct MmaOf<cute::half_t> {
   using Op = cute::SM80_16x8x16_F32F16F16F32_TN;
-  using ReadAlong = cute::SM75_U32x4_LDSM_N;
-  using ReadAcross = cute::SM75_U16x8_LDSM_T;
 };
 template <>
 struct MmaOf<cute::bfloat16_t> {
   using Op = cute::SM80_16x8x16_F32BF16BF16F32_TN;
-  using ReadAlong = cute::SM75_U32x4_LDSM_N;
-  using ReadAcross = cute::SM75_U16x8_LDSM_T;
 };
 
-// (Rows, Depth, Stages), swizzled for reads of eight rows of 16 bytes (along the depth) or of eight
-// neighbours in each of four or eight lines (across it).
+// Tiles of Rows x Depth, swizzled for reads of eight rows of 16 bytes (along the depth) or of eight
+// neighbours in each of four or eight lines (across it). The pattern repeats after kRowPeriod rows
+// and kDepthPeriod of the depth: whole periods are plain offsets, known to the compiler.
 template <class Element, int Rows, int Depth, int Stages, bool AlongDepth>
 struct SwizzledTile {
-  static constexpr int kBytes = Depth * sizeof(Element);
+  static constexpr int kRows = Rows, kDepth = Depth, kElements = Rows * Depth * Stages;
+  static constexpr bool kWhole = true, kHalf = sizeof(Element) == 2;
+  static constexpr int kBytes = Depth * sizeof(Element), kLine = kHalf ? 64 : 32;
   static_assert(!AlongDepth || kBytes == 64 || kBytes == 128);
-  static constexpr int kWord = sizeof(Element) == 2 ? 3 : 2;  // 16 bytes are 2^kWord elements
-  using Along = decltype(cute::composition(
-      cute::Swizzle<(kBytes == 128 ? 3 : 2), kWord, 3>{},
-      cute::Layout<cute::Shape<cute::_8, cute::Int<Depth>>,
-                   cute::Stride<cute::Int<Depth>, cute::_1>>{}));
-  static constexpr int kLine = sizeof(Element) == 2 ? 64 : 32;
-  using Pattern =
-      cute::conditional_t<sizeof(Element) == 2, cute::Swizzle<3, 3, 3>, cute::Swizzle<2, 3, 2>>;
-  using Across = decltype(cute::composition(
-      Pattern{}, cute::Layout<cute::Shape<cute::Int<kLine>, cute::_8>>{}));
-  using Layout = decltype(cute::tile_to_shape(
-      cute::conditional_t<AlongDepth, Along, Across>{},
-      cute::make_shape(cute::Int<Rows>{}, cute::Int<Depth>{}, cute::Int<Stages>{})));
+  static constexpr int kRowPeriod = AlongDepth ? 8 : kLine, kDepthPeriod = AlongDepth ? Depth : 8;
+  using Along = cute::Layout<cute::Shape<cute::Int<Rows>, cute::Int<Depth>>,
+                             cute::Stride<cute::Int<Depth>, cute::_1>>;
+  using Across = cute::Layout<cute::Shape<cute::Shape<cute::Int<kLine>, cute::Int<Rows / kLine>>,
+                                          cute::Shape<cute::_8, cute::Int<Depth / 8>>>,
+                              cute::Stride<cute::Stride<cute::_1, cute::Int<8 * kLine>>,
+                                           cute::Stride<cute::Int<kLine>, cute::Int<8 * Rows>>>>;
+  using Plain = cute::conditional_t<AlongDepth, Along, Across>;
+  using Swizzle = cute::conditional_t<
+      AlongDepth, cute::Swizzle<(kBytes == 128 ? 3 : 2), (kHalf ? 3 : 2), 3>,
+      cute::conditional_t<kHalf, cute::Swizzle<3, 3, 3>, cute::Swizzle<2, 3, 2>>>;
+
+  static CUTE_DEVICE int at(int row, int more_rows, int depth, int more_depth, int stage) {
+    const int odd_rows = more_rows % kRowPeriod, odd_depth = more_depth % kDepthPeriod;
+    return Swizzle::apply(Plain{}(row + odd_rows, depth + odd_depth)) +
+           Plain{}(more_rows - odd_rows, more_depth - odd_depth) + stage * (Rows * Depth);
+  }
 };
 
 template <class Element, class TA, class TB, int TileM, int TileN, int TileK, int Threads,
           int Stages, int VectorA, int VectorB, bool DepthA, bool DepthB>
 struct MmaGemm {
-  using Atom = cute::MMA_Atom<typename MmaOf<Element>::Op>;
+  using Op = typename MmaOf<Element>::Op;
+  // Warps stand 2 down, the rest across, on neighbouring blocks of 16 x 8 results.
   static constexpr int kDown = Threads >= 128 ? 2 : 1, kAcross = Threads / 32 / kDown;
-  static constexpr int kAtomK = cute::size<2>(typename Atom::Shape_MNK{});
-  static_assert(TileM % (16 * kDown) == 0 && TileN % (16 * kAcross) == 0);
-  using Mma = decltype(cute::make_tiled_mma(
-      Atom{}, cute::Layout<cute::Shape<cute::Int<kDown>, cute::Int<kAcross>, cute::_1>>{},
-      cute::Tile<cute::Int<16 * kDown>, cute::Int<16 * kAcross>, cute::Int<kAtomK>>{}));
-  using Results = decltype(cute::partition_fragment_C(
-      Mma{}, cute::make_shape(cute::Int<TileM>{}, cute::Int<TileN>{})));
-  template <bool AlongDepth>
-  using Read = cute::Copy_Atom<cute::conditional_t<AlongDepth, typename MmaOf<Element>::ReadAlong,
-                                                   typename MmaOf<Element>::ReadAcross>,
-                               Element>;
+  using Mma =
+      cute::TiledMMA<cute::MMA_Atom<Op>,
+                     cute::Layout<cute::Shape<cute::Int<kDown>, cute::Int<kAcross>, cute::_1>>>;
+  static constexpr int kBlocksM = TileM / (16 * kDown), kBlocksN = TileN / (8 * kAcross);
+  static constexpr int kEight = 16 / sizeof(Element);  // half the depth of an instruction
+  static_assert(TileM % (16 * kDown) == 0 && TileN % (16 * kAcross) == 0 &&
+                TileK % (2 * kEight) == 0);
 
-  using SharedA = typename SwizzledTile<Element, TileM, TileK, Stages, DepthA>::Layout;
-  using SharedB = typename SwizzledTile<Element, TileN, TileK, Stages, DepthB>::Layout;
+  using Results = decltype(cute::make_tensor<float>(
+      cute::Shape<cute::_4, cute::Int<kBlocksM>, cute::Int<kBlocksN>>{}));
+
+  using SharedA = SwizzledTile<Element, TileM, TileK, Stages, DepthA>;
+  using SharedB = SwizzledTile<Element, TileN, TileK, Stages, DepthB>;
   struct alignas(128) Storage {
-    Element a[cute::cosize_v<SharedA>];
-    alignas(128) Element b[cute::cosize_v<SharedB>];
+    Element a[SharedA::kElements];
+    alignas(128) Element b[SharedB::kElements];
   };
 
   // A copy to shared memory that passes no registers moves 4, 8 or 16 bytes.
@@ -87,113 +88,99 @@ struct MmaGemm {
       (cute::is_same_v<T, Element> ||
        (cute::is_same_v<T, float> && cute::is_same_v<Element, cute::tfloat32_t>)) &&
       sizeof(T) * Vector >= 4;
-  static constexpr bool kAsync = Stages > 2 && kAsIs<TA, VectorA> && kAsIs<TB, VectorB>;
-  template <class T>
-  using Stored = cute::conditional_t<kAsync, Element, T>;
-  using LoadA = TileLoader<Stored<TA>, Element, SharedA,
-                           TileThreads<TileM, TileK, Threads, VectorA, DepthA>, true>;
-  using LoadB = TileLoader<Stored<TB>, Element, SharedB,
-                           TileThreads<TileN, TileK, Threads, VectorB, DepthB>, true>;
+  static constexpr bool kAsync = Stages > 2 && kAsIs<TA, VectorA>&& kAsIs<TB, VectorB>;
 
   Results results;
 
   CUTE_DEVICE MmaGemm() { cute::clear(results); }
 
-  CUTE_DEVICE void multiply(Storage& storage, int stage) {
-    using namespace cute;
-    Mma mma;
-    auto mine = mma.get_slice(threadIdx.x);
-    auto a = make_tensor(make_smem_ptr(storage.a), SharedA{});
-    auto b = make_tensor(make_smem_ptr(storage.b), SharedB{});
-    auto part_a = mine.partition_fragment_A(a(_, _, 0));
-    auto part_b = mine.partition_fragment_B(b(_, _, 0));
-    auto read_a = make_tiled_copy_A(Read<DepthA>{}, mma);
-    auto read_b = make_tiled_copy_B(Read<DepthB>{}, mma);
-    auto from_a = read_a.get_slice(threadIdx.x).partition_S(a);
-    auto from_b = read_b.get_slice(threadIdx.x).partition_S(b);
-    auto to_a = read_a.get_slice(threadIdx.x).retile_D(part_a);
-    auto to_b = read_b.get_slice(threadIdx.x).retile_D(part_b);
-    CUTE_UNROLL
-    for (int k = 0; k < size<2>(part_a); ++k) {
-      copy(read_a, from_a(_, _, k, stage), to_a(_, _, k));
-      copy(read_b, from_b(_, _, k, stage), to_b(_, _, k));
-      gemm(mma, part_a(_, _, k), part_b(_, _, k), results);
-    }
-  }
-
   template <class A, class B>
   CUTE_DEVICE void run(A const& a, B const& b, TileIndex tile, int first, int last,
                        Storage& storage) {
-    using namespace cute;
-    const int m = size<0>(a), n = size<0>(b), depth = size<1>(a);
-    auto from_a = LoadA::source(recast<Stored<TA> const>(a), tile.m);
-    auto from_b = LoadB::source(recast<Stored<TB> const>(b), tile.n);
-    auto where_a = LoadA::source(make_identity_tensor(shape(a)), tile.m);
-    auto where_b = LoadB::source(make_identity_tensor(shape(b)), tile.n);
-    auto to_a = LoadA::target(storage.a);
-    auto to_b = LoadB::target(storage.b);
-    if constexpr (kAsync) {
-      auto send = [&](int step, int stage) {
-        if (step < last) {
-          LoadA::send(from_a, where_a, step, m, depth, to_a, stage);
-          LoadB::send(from_b, where_b, step, n, depth, to_b, stage);
-        }
-        cp_async_fence();  // a group for every step, so that the wait below counts right
-      };
-      CUTE_UNROLL
-      for (int s = 0; s + 1 < Stages; ++s) send(first + s, s);
-      for (int step = first, stage = 0; step < last; ++step) {
-        cp_async_wait<Stages - 2>();
-        __syncthreads();  // the tile is there, and all are done with the one before it
-        send(step + Stages - 1, stage == 0 ? Stages - 1 : stage - 1);
-        multiply(storage, stage);
-        stage = stage + 1 == Stages ? 0 : stage + 1;
-      }
-      cp_async_wait<0>();
-    } else {
-      if (first >= last) return;
-      auto next_a = make_fragment_like<TA>(from_a(_, _, _, 0));
-      auto next_b = make_fragment_like<TB>(from_b(_, _, _, 0));
-      LoadA::fetch(from_a, where_a, first, m, depth, next_a);
-      LoadB::fetch(from_b, where_b, first, n, depth, next_b);
-      LoadA::put(next_a, to_a, 0);
-      LoadB::put(next_b, to_b, 0);
-      __syncthreads();
-      for (int step = first, stage = 0; step < last; ++step) {
-        if (step + 1 < last) {
-          LoadA::fetch(from_a, where_a, step + 1, m, depth, next_a);
-          LoadB::fetch(from_b, where_b, step + 1, n, depth, next_b);
-        }
-        multiply(storage, stage);
-        if (step + 1 < last) {
-          if constexpr (Stages == 1) __syncthreads();  // all have read the tile that is replaced
-          else stage = stage + 1 == Stages ? 0 : stage + 1;
-          LoadA::put(next_a, to_a, stage);
-          LoadB::put(next_b, to_b, stage);
-          __syncthreads();
-        }
-      }
-    }
+    auto load_a = loader<TA, Element, SharedA, Threads, VectorA, DepthA>(a, tile.m, storage.a);
+    auto load_b = loader<TB, Element, SharedB, Threads, VectorB, DepthB>(b, tile.n, storage.b);
+    auto multiply_stage = [&](int stage) { multiply(storage, stage); };
+    if constexpr (kAsync)
+      by_async_copies<Stages>(load_a, load_b, first, last, multiply_stage);
+    else
+      by_registers<Stages>(load_a, load_b, first, last, multiply_stage);
   }
 
   // Calls f(results, m, n) for every run of V neighbours along n; V divides 2.
   template <int V, class F>
   CUTE_DEVICE void each(TileIndex tile, F&& f) const {
-    using namespace cute;
-    auto where = Mma{}.get_slice(threadIdx.x).partition_C(
-        make_identity_tensor(make_shape(Int<TileM>{}, Int<TileN>{})));
+    const int m = tile.m * TileM + 16 * warp_m() + lane() / 4;
+    const int n = tile.n * TileN + 8 * warp_n() + 2 * (lane() % 4);
     CUTE_UNROLL
-    for (int i = 0; i < size<1>(results); ++i) {
+    for (int i = 0; i < kBlocksM; ++i) {
       CUTE_UNROLL
-      for (int j = 0; j < size<2>(results); ++j) {
+      for (int j = 0; j < kBlocksN; ++j) {
         CUTE_UNROLL
-        for (int e = 0; e < size<0>(results); e += V) {
+        for (int e = 0; e < 4; e += V) {
           float c[V];
           CUTE_UNROLL
           for (int v = 0; v < V; ++v) c[v] = results(e + v, i, j);
-          auto at = where(e, i, j);
-          f(c, tile.m * TileM + int(get<0>(at)), tile.n * TileN + int(get<1>(at)));
+          f(c, m + 16 * kDown * i + 8 * (e / 2), n + 8 * kAcross * j + e % 2);
         }
+      }
+    }
+  }
+
+ private:
+  static CUTE_DEVICE int lane() { return threadIdx.x % 32; }
+  static CUTE_DEVICE int warp_m() { return threadIdx.x / 32 % kDown; }
+  static CUTE_DEVICE int warp_n() { return threadIdx.x / 32 / kDown; }
+
+  CUTE_DEVICE void multiply(Storage const& storage, int stage) {
+    CUTE_UNROLL
+    for (int k = 0; k < TileK; k += 2 * kEight) {
+      uint32_t a[kBlocksM][4], b[kBlocksN / 2][4];  // of b: two instructions' operands
+      CUTE_UNROLL
+      for (int i = 0; i < kBlocksM; ++i)
+        read<SharedA, DepthA>(storage.a, 16 * warp_m(), 16 * kDown * i, 8, lane() / 8 % 2,
+                              lane() / 16, k, stage, a[i]);
+      CUTE_UNROLL
+      for (int j = 0; j < kBlocksN / 2; ++j)
+        read<SharedB, DepthB>(storage.b, 8 * warp_n(), 16 * kAcross * j, 8 * kAcross, lane() / 16,
+                              lane() / 8 % 2, k, stage, b[j]);
+      cute::gemm(Mma{}, fragment<kEight, kBlocksM>(a[0]), fragment<kEight / 2, kBlocksN>(b[0]),
+                 results);
+    }
+  }
+
+  // Registers as an operand of TiledMMA: (values of an instruction, instruction).
+  template <int Values, int Blocks>
+  static CUTE_DEVICE auto fragment(uint32_t* registers) {
+    return cute::make_tensor(cute::recast_ptr<Element>(registers),
+                             cute::Layout<cute::Shape<cute::Int<Values>, cute::Int<Blocks>>>{});
+  }
+
+  // Four blocks of eight rows and kEight of the depth, as the instruction wants them: lanes 8i to
+  // 8i + 7 say where block i lies. `down` and `deep` tell which of them this lane names; blocks
+  // are `step` rows apart.
+  template <class Shared, bool Along>
+  static CUTE_DEVICE void read(Element const* shared, int row, int more_rows, int step, int down,
+                               int deep, int k, int stage, uint32_t (&to)[4]) {
+    using Four = cute::uint128_t;
+    if constexpr (Along) {
+      Element const* from =
+          shared + Shared::at(row + step * down + lane() % 8, more_rows, kEight * deep, k, stage);
+      cute::SM75_U32x4_LDSM_N::copy(*reinterpret_cast<Four const*>(from), to[0], to[1], to[2],
+                                    to[3]);
+    } else if constexpr (sizeof(Element) == 2) {
+      Element const* from =
+          shared + Shared::at(row + step * down, more_rows, kEight * deep + lane() % 8, k, stage);
+      cute::SM75_U16x8_LDSM_T::copy(*reinterpret_cast<Four const*>(from), to[0], to[1], to[2],
+                                    to[3]);
+    } else {                              // ldmatrix turns pairs of bytes only
+      const bool down_first = step == 8;  // A: rows before depth
+      CUTE_UNROLL
+      for (int block = 0; block < 4; ++block) {
+        const int rows = down_first ? block % 2 : block / 2;
+        const int depths = down_first ? block / 2 : block % 2;
+        to[block] = *reinterpret_cast<uint32_t const*>(
+            shared + Shared::at(row + lane() / 4, more_rows + step * rows, lane() % 4,
+                                k + kEight * depths, stage));
       }
     }
   }

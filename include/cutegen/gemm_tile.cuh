@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the matrix products share: the walk over tiles, and one operand's way to shared memory.
+// What the matrix products share: the walk over tiles, one operand's way to shared memory, and the
+// order in which tiles are brought and multiplied.
 //
 // Contract: an operand is a rank-2 tensor (rows, depth) in global memory of any size; what lies
-// beyond its edges reads as zero. TileLoader moves tiles of Rows x Depth with all threads of the
-// CTA, Vector neighbouring elements at once: along the depth if AlongDepth, else along the rows.
-// The address of each vector must be a multiple of Vector elements.
+// beyond its edges reads as zero. A TileLoader moves tiles of its rows with all threads of the CTA,
+// Vector neighbouring elements at once: along the depth if AlongDepth, else along the rows. The
+// address of each vector must be a multiple of Vector elements.
 //
-// Example: Loader::fetch(from, where, 0, rows, depth, next); Loader::put(next, to, 0);
+// The layouts of threads are written out, not derived: what TiledCopy's partitions would say is one
+// stride for each direction, and deriving it costs a second of compile time an operand.
+//
+// Example: auto load = loader<float, float, Shared, 256, 4, true>(a, tile.m, storage.a);
+//          load.fetch(0); load.put(0);
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -27,104 +32,167 @@ CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   return {first + within % height, within / height};
 }
 
-// How threads lie over a tile: neighbours read neighbouring vectors. Row-major or column-major.
+// How threads lie over a tile: neighbours hold neighbouring vectors.
 template <int Rows, int Depth, int Threads, int Vector, bool AlongDepth>
 struct TileThreads {
   static constexpr int kLine = (AlongDepth ? Depth : Rows) / Vector;  // vectors in a line
-  static constexpr int kAlong = kLine < Threads ? kLine : Threads;
-  static constexpr int kAcross = Threads / kAlong;
-  static_assert(Rows * Depth % (Threads * Vector) == 0, "a tile gives each thread equal work");
-  using Lanes = cute::conditional_t<
-      AlongDepth,
-      cute::Layout<cute::Shape<cute::Int<kAcross>, cute::Int<kAlong>>,
-                   cute::Stride<cute::Int<kAlong>, cute::_1>>,
-      cute::Layout<cute::Shape<cute::Int<kAlong>, cute::Int<kAcross>>>>;
-  using Values =
-      cute::conditional_t<AlongDepth, cute::Layout<cute::Shape<cute::_1, cute::Int<Vector>>>,
-                          cute::Layout<cute::Shape<cute::Int<Vector>, cute::_1>>>;
+  static constexpr int kAlong = kLine < Threads ? kLine : Threads, kAcross = Threads / kAlong;
+  static constexpr int kRowStep = AlongDepth ? kAcross : kAlong * Vector;
+  static constexpr int kDepthStep = AlongDepth ? kAlong * Vector : kAcross;
+  static constexpr int kRowSteps = Rows / kRowStep, kDepthSteps = Depth / kDepthStep;
+  static_assert(kRowSteps * kRowStep == Rows && kDepthSteps * kDepthStep == Depth,
+                "a tile gives each thread equal work");
+  static CUTE_DEVICE int row() {
+    return AlongDepth ? threadIdx.x / kAlong : threadIdx.x % kAlong * Vector;
+  }
+  static CUTE_DEVICE int depth() {
+    return AlongDepth ? threadIdx.x % kAlong * Vector : threadIdx.x / kAlong;
+  }
 };
 
 // Global memory -> registers (fetch) -> shared memory (put), converted to Element on the way; or
-// straight there, asynchronously (send). SharedLayout is (Rows, Depth, stage); Whole: a vector's
+// straight there, asynchronously (send). Shared says where an element lies: at(row, more rows,
+// depth, more depth, stage), with the part that the compiler knows apart; kWhole: a vector's
 // elements are neighbours there, too.
-template <class T, class Element, class SharedLayout, class Threads, bool Whole>
-struct TileLoader {
-  static constexpr int kVector = cute::size(typename Threads::Values{});
-  static constexpr int kRows = cute::size<0>(SharedLayout{});
-  static constexpr int kDepth = cute::size<1>(SharedLayout{});
-  template <class E, int Count>
-  using Word = cute::uint_bit_t<cute::sizeof_bits_v<E> * Count>;
-  using Access = cute::Copy_Atom<cute::UniversalCopy<Word<T, kVector>>, T>;
-  using Store = cute::Copy_Atom<cute::UniversalCopy<Word<Element, kVector>>, Element>;
+template <class T, class Element, class Shared, int Threads, int Vector, bool AlongDepth,
+          class RowStride, class DepthStride>
+class TileLoader {
+  static constexpr int kRows = Shared::kRows, kDepth = Shared::kDepth;
+  using Place = TileThreads<kRows, kDepth, Threads, Vector, AlongDepth>;
+  using Rows = cute::Int<Place::kRowSteps>;
+  using Depths = cute::Int<Place::kDepthSteps>;
 
-  static CUTE_DEVICE auto threads() {
-    return cute::make_tiled_copy(Access{}, typename Threads::Lanes{}, typename Threads::Values{})
-        .get_slice(threadIdx.x);
-  }
-
-  // (element of the vector, row step, depth step, tile along the depth)
+ public:
   template <class Global>
-  static CUTE_DEVICE auto source(Global const& global, int tile) {
-    return threads().partition_S(cute::local_tile(
-        global, cute::make_shape(cute::Int<kRows>{}, cute::Int<kDepth>{}),
-        cute::make_coord(tile, cute::_)));
-  }
-  // (element of the vector, row step, depth step, stage)
-  static CUTE_DEVICE auto target(Element* shared) {
-    return threads().partition_D(
-        cute::make_tensor(cute::make_smem_ptr(shared), SharedLayout{}));
-  }
+  CUTE_DEVICE TileLoader(Global const& global, int tile, Element* shared)
+      : from_(&global(tile * kRows + Place::row(), Place::depth())),
+        row_stride_(cute::stride<0>(global)),
+        depth_stride_(cute::stride<1>(global)),
+        rows_(cute::size<0>(global) - tile * kRows - Place::row()),
+        depth_(cute::size<1>(global) - Place::depth()),
+        to_(shared) {}
 
-  // `where` has the coordinates of `from`. Zeros where a vector lies beyond the edges.
-  template <class Source, class Where, class Registers>
-  static CUTE_DEVICE void fetch(Source const& from, Where const& where, int tile, int rows,
-                                int depth, Registers& to) {
+  CUTE_DEVICE void fetch(int step) {
     CUTE_UNROLL
-    for (int i = 0; i < cute::size<1>(to); ++i) {
+    for (int i = 0; i < Rows{}; ++i) {
       CUTE_UNROLL
-      for (int j = 0; j < cute::size<2>(to); ++j) {
-        auto at = where(0, i, j, tile);
-        if (cute::get<0>(at) < rows && cute::get<1>(at) < depth)
-          cute::copy(Access{}, from(cute::_, i, j, tile), to(cute::_, i, j));
-        else
-          cute::clear(to(cute::_, i, j));
-      }
+      for (int j = 0; j < Depths{}; ++j)
+        next_[i][j] = inside(i, j, step) ? *reinterpret_cast<Pack<T, Vector> const*>(at(i, j, step))
+                                         : Pack<T, Vector>{};
     }
   }
-  template <class Registers, class Target>
-  static CUTE_DEVICE void put(Registers const& from, Target const& to, int stage) {
-    auto converted = cute::make_fragment_like<Element>(from);
+
+  CUTE_DEVICE void put(int stage) const {
     CUTE_UNROLL
-    for (int i = 0; i < cute::size(from); ++i)
-      converted(i) = static_cast<Element>(to_float(from(i)));
-    CUTE_UNROLL
-    for (int i = 0; i < cute::size<1>(from); ++i) {
+    for (int i = 0; i < Rows{}; ++i) {
       CUTE_UNROLL
-      for (int j = 0; j < cute::size<2>(from); ++j) {
-        if constexpr (Whole) {
-          cute::copy(Store{}, converted(cute::_, i, j), to(cute::_, i, j, stage));
+      for (int j = 0; j < Depths{}; ++j) {
+        Pack<Element, Vector> converted;
+        CUTE_UNROLL
+        for (int v = 0; v < Vector; ++v)
+          converted.element[v] = static_cast<Element>(to_float(next_[i][j].element[v]));
+        if constexpr (Shared::kWhole) {
+          *reinterpret_cast<Pack<Element, Vector>*>(target(i, j, 0, stage)) = converted;
         } else {
           CUTE_UNROLL
-          for (int v = 0; v < kVector; ++v) to(v, i, j, stage) = converted(v, i, j);
+          for (int v = 0; v < Vector; ++v) *target(i, j, v, stage) = converted.element[v];
         }
       }
     }
   }
-  template <class Source, class Where, class Target>
-  static CUTE_DEVICE void send(Source const& from, Where const& where, int tile, int rows,
-                               int depth, Target const& to, int stage) {
-    using Async = cute::SM80_CP_ASYNC_CACHEALWAYS_ZFILL<Word<T, kVector>>;
+
+  CUTE_DEVICE void send(int step, int stage) const {
+    using Word = cute::uint_bit_t<cute::sizeof_bits_v<T> * Vector>;
+    using Async =
+        cute::conditional_t<sizeof(Word) == 16, cute::SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<Word>,
+                            cute::SM80_CP_ASYNC_CACHEALWAYS_ZFILL<Word>>;
     CUTE_UNROLL
-    for (int i = 0; i < cute::size<1>(to); ++i) {
+    for (int i = 0; i < Rows{}; ++i) {
       CUTE_UNROLL
-      for (int j = 0; j < cute::size<2>(to); ++j) {
-        auto at = where(0, i, j, tile);
-        const bool inside = cute::get<0>(at) < rows && cute::get<1>(at) < depth;
-        cute::copy(cute::Copy_Atom<Async, Element>{}.with(inside), from(cute::_, i, j, tile),
-                   to(cute::_, i, j, stage));
-      }
+      for (int j = 0; j < Depths{}; ++j)
+        Async::copy(*reinterpret_cast<Word const*>(at(i, j, step)),
+                    *reinterpret_cast<Word*>(target(i, j, 0, stage)), inside(i, j, step));
     }
   }
+
+ private:
+  CUTE_DEVICE bool inside(int i, int j, int step) const {
+    return i * Place::kRowStep < rows_ && step * kDepth + j * Place::kDepthStep < depth_;
+  }
+  CUTE_DEVICE T const* at(int i, int j, int step) const {
+    return from_ + i * Place::kRowStep * row_stride_ +
+           (int64_t(step) * kDepth + j * Place::kDepthStep) * depth_stride_;
+  }
+  // Element v of the vector in step (i, j).
+  CUTE_DEVICE Element* target(int i, int j, int v, int stage) const {
+    return to_ + Shared::at(Place::row(), i * Place::kRowStep, Place::depth(),
+                            j * Place::kDepthStep + v, stage);
+  }
+
+  T const* from_;
+  RowStride row_stride_;
+  DepthStride depth_stride_;
+  int rows_, depth_;  // what is left of them from this thread's first element on
+  Element* to_;
+  Pack<T, Vector> next_[Rows{}][Depths{}];
 };
+
+template <class T, class Element, class Shared, int Threads, int Vector, bool AlongDepth,
+          class Global>
+CUTE_DEVICE auto loader(Global const& global, int tile, Element* shared) {
+  return TileLoader<T, Element, Shared, Threads, Vector, AlongDepth,
+                    decltype(cute::stride<0>(global)), decltype(cute::stride<1>(global))>(
+      global, tile, shared);
+}
+
+// Tiles [first, last) one after another; while one is multiplied the next is on its way into
+// registers, and with two stages it is put away without a second barrier.
+template <int Stages, class LoadA, class LoadB, class Multiply>
+CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&& multiply) {
+  if (first >= last) return;
+  a.fetch(first);
+  b.fetch(first);
+  a.put(0);
+  b.put(0);
+  __syncthreads();
+  for (int step = first, stage = 0; step < last; ++step) {
+    if (step + 1 < last) {
+      a.fetch(step + 1);
+      b.fetch(step + 1);
+    }
+    multiply(stage);
+    if (step + 1 < last) {
+      if constexpr (Stages == 1)
+        __syncthreads();  // all have read the tile that is replaced
+      else
+        stage = stage + 1 == Stages ? 0 : stage + 1;
+      a.put(stage);
+      b.put(stage);
+      __syncthreads();
+    }
+  }
+}
+
+// The same with Stages - 1 tiles on their way to shared memory.
+template <int Stages, class LoadA, class LoadB, class Multiply>
+CUTE_DEVICE void by_async_copies(LoadA& a, LoadB& b, int first, int last, Multiply&& multiply) {
+  auto send = [&](int step, int stage) {
+    if (step < last) {
+      a.send(step, stage);
+      b.send(step, stage);
+    }
+    cute::cp_async_fence();  // a group for every step, so that the wait below counts right
+  };
+  CUTE_UNROLL
+  for (int s = 0; s + 1 < Stages; ++s) send(first + s, s);
+  for (int step = first, stage = 0; step < last; ++step) {
+    cute::cp_async_wait<Stages - 2>();
+    __syncthreads();  // the tile is there, and all are done with the one before it
+    send(step + Stages - 1, stage == 0 ? Stages - 1 : stage - 1);
+    multiply(stage);
+    stage = stage + 1 == Stages ? 0 : stage + 1;
+  }
+  cute::cp_async_wait<0>();
+}
 
 }  // namespace cutegen

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=900
+"""Products of matrices from end to end: on the tensor cores where the math mode allows it, and with
+the depth of a tile shared among CTAs where there are too few tiles."""
+import json
+
+import harness
+
+TASK = '''import torch
+import torch.nn as nn
+
+rows = {rows}
+columns = {columns}
+depth = {depth}
+
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return torch.relu(x @ y)
+
+
+def get_inputs():
+    return [torch.randn(rows, depth), torch.randn(depth, columns)]
+
+
+def get_init_inputs():
+    return []
+'''
+
+
+class Products(harness.Case):
+    def best(self, evaluations, mode="fp32", **sizes):
+        """The best program's plan and verdict."""
+        task = self.write("product.py", TASK.format(**sizes))
+        self.write("product.toml", f'math_mode = "{mode}"\n')
+        result = self.cutegen("optimize", task, "--evaluations", evaluations, "--out", "best",
+                              timeout=400)
+        self.assert_code(result, 0)
+        best = self.folder / "best"
+        return (json.loads((best / "plan.json").read_text()),
+                json.loads((best / "verdict.json").read_text()))
+
+    def test_tf32_runs_on_the_tensor_cores(self):
+        _, verdict = self.best(2, "tf32", rows=256, columns=192, depth=512)
+        self.assertEqual(verdict["status"], "correct")
+        kinds = {kind for kernel in verdict["audit"]["kernels"] for kind in kernel["code"]["mma"]}
+        self.assertEqual(kinds, {"HMMA.1688.F32.TF32"})
+
+    def test_a_deep_product_is_split_and_its_parts_combined(self):
+        plan, verdict = self.best(1, rows=64, columns=96, depth=4096)
+        self.assertEqual(verdict["status"], "correct")
+        self.assertEqual([step["kernel"] for step in plan["steps"]], ["matmul", "combine"])
+        self.assertEqual(plan["scratch"][0]["name"], "partial")
+
+
+if __name__ == "__main__":
+    harness.main()
