@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chat values as JSON: what recordings, relays and the journal hold.
+//
+// Contract: to_json leaves out what is empty; from_json refuses what it does not know, with the
+// place. request_hash names what is asked (the label apart); equal requests have equal hashes.
+//
+// Example: Json j = to_json(request); CG_TRY(ChatRequest same, chat_request_from_json(j,
+// "x.json"));
+#pragma once
+
+#include "llm/chat.h"
+
+namespace cutegen::llm {
+
+[[nodiscard]] const char* to_string(Stop stop);
+[[nodiscard]] Json to_json(const Message& message);
+[[nodiscard]] Json to_json(const ChatRequest& request);
+[[nodiscard]] Json to_json(const Usage& usage);
+[[nodiscard]] Json to_json(const ChatReply& reply);
+[[nodiscard]] Result<ChatRequest> chat_request_from_json(const Json& json,
+                                                         const std::string& where);
+[[nodiscard]] Result<Usage> usage_from_json(const Json& json, const std::string& where);
+[[nodiscard]] Result<ChatReply> chat_reply_from_json(const Json& json, const std::string& where);
+
+[[nodiscard]] std::string request_hash(const ChatRequest& request);
+// Where two JSON values first differ, as a JSON pointer with both values shortened; empty if equal.
+[[nodiscard]] std::string first_difference(const Json& recorded, const Json& now);
+
+}  // namespace cutegen::llm

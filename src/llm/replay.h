@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replay: a model that answers from a recording, and says where a question first differs from it.
+//
+// Contract: Recording folds a run's events (call_started, call_ended, call_refused) into exchanges
+// in the order of the questions; one that never ended, failed or was cut has no reply. A
+// ReplayModel gives each question the first answer recorded for it. A question that was not
+// recorded while answers are left is a user error that names the first difference. Afterwards
+// questions go to `then`, if there is one: put before a MeteredModel, it continues an interrupted
+// dialogue without asking (and paying) again for what was answered; put behind one, it is a whole
+// run's model.
+//
+// Example: Recording r; for (auto& e : events) CG_CHECK(r.apply(e.type, e.data));
+//          ReplayModel model("replay:last", r.exchanges());
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "llm/chat.h"
+
+namespace cutegen::llm {
+
+struct Exchange {
+  ChatRequest request;
+  std::optional<ChatReply> reply;
+  std::string refused;  // why the budget forbade it; there is no reply then
+  std::optional<double> most_usd;
+};
+
+class Recording {
+ public:
+  [[nodiscard]] Result<void> apply(const std::string& type, const Json& data);
+  [[nodiscard]] const std::vector<Exchange>& exchanges() const { return exchanges_; }
+
+ private:
+  std::vector<Exchange> exchanges_;
+  std::map<int64_t, size_t> positions_;  // by call number
+};
+
+class ReplayModel final : public ChatModel {
+ public:
+  ReplayModel(std::string name, std::vector<Exchange> exchanges,
+              std::unique_ptr<ChatModel> then = nullptr);
+  [[nodiscard]] Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] bool has_tools() const override { return then_ ? then_->has_tools() : true; }
+  [[nodiscard]] std::optional<double> most_usd(const ChatRequest& request) const override;
+  // Answers that nobody has asked for yet.
+  [[nodiscard]] size_t left() const;
+
+ private:
+  struct Entry {
+    Exchange exchange;
+    std::string hash;
+    bool taken = false;
+    [[nodiscard]] bool answered() const { return exchange.reply || !exchange.refused.empty(); }
+  };
+  [[nodiscard]] Entry* find(const std::string& hash);
+  [[nodiscard]] bool may_go_on(const std::string& hash) const;
+  [[nodiscard]] Error divergence(const ChatRequest& request) const;
+
+  std::string name_;
+  std::vector<Entry> entries_;
+  std::unique_ptr<ChatModel> then_;
+  mutable std::mutex mutex_;
+};
+
+}  // namespace cutegen::llm
