@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the three APIs share: reading JSON that may be anything, schemas, tool arguments.
+//
+// Contract: the *_at functions give an empty value for what is missing or of another type.
+// Example: int64_t n = tokens_at(usage, "prompt_tokens");
+#pragma once
+
+#include <string>
+
+#include "llm/api.h"
+
+namespace cutegen::llm {
+
+[[nodiscard]] std::string text_at(const Json& json, const std::string& key);
+[[nodiscard]] int64_t tokens_at(const Json& json, const std::string& key);  // never negative
+[[nodiscard]] const Json& at(const Json& json, const std::string& key);     // null if missing
+// The entry of an index that a server gave; grows the array, at most to kMaxParts.
+inline constexpr size_t kMaxParts = 1024;
+[[nodiscard]] Result<Json*> part_at(Json& array, const Json& index);
+
+// The data of an event as a JSON object.
+[[nodiscard]] Result<Json> event_object(const SseEvent& event);
+// A tool call whose arguments came as text.
+[[nodiscard]] ToolCall tool_call(std::string id, std::string name, const std::string& arguments);
+
+// The system text, with the schema in words where the server does not take it as a field.
+[[nodiscard]] std::string system_text(const ChatRequest& request, const Shape& shape,
+                                      bool schema_as_field);
+// Whether a schema leaves nothing open, as OpenAI's strict mode demands.
+[[nodiscard]] bool is_closed_schema(const Json& schema);
+[[nodiscard]] int64_t output_limit(const ChatRequest& request, const Shape& shape);
+// The same for all questions with this beginning: sends them to the server that has it cached.
+[[nodiscard]] std::string prefix_key(const ChatRequest& request);
+// The opaque form of a message if `api` wrote it, else null.
+[[nodiscard]] const Json& opaque_of(const Message& message, const char* api,
+                                    const std::string& field);
+
+}  // namespace cutegen::llm

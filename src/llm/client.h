@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// HttpModel: a model behind one of the APIs, with retries, quirks, prices and bounds.
+//
+// Contract: chat() as in llm/chat.h. A request that was not answered, or refused for a passing
+// reason, is sent again after a growing wait (or the one that the server asks for); a parameter
+// that the server refuses is left out from then on. An answer that broke off after it began is
+// given as Stop::cut with what it cost. The key appears in no error and no reply.
+//
+// Example: HttpModel model(options); CG_TRY(ChatReply r, model.chat(ctx, request));
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "llm/api.h"
+#include "llm/faults.h"
+#include "llm/http.h"
+#include "llm/models.h"
+#include "llm/prices.h"
+
+namespace cutegen::llm {
+
+struct HttpModelOptions {
+  std::string name;  // as the user gave it
+  Provider provider{};
+  std::string model, url, key;
+  std::optional<PriceEntry> price;
+  bool is_free = false;
+  ModelConfig config;  // waits and retries
+};
+
+class HttpModel final : public ChatModel {
+ public:
+  explicit HttpModel(HttpModelOptions options);
+  [[nodiscard]] Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
+  [[nodiscard]] const std::string& name() const override { return options_.name; }
+  [[nodiscard]] bool has_tools() const override { return true; }
+  [[nodiscard]] std::optional<double> most_usd(const ChatRequest& request) const override;
+
+ private:
+  struct Attempt {
+    std::optional<ChatReply> reply;
+    Fault fault;
+  };
+  [[nodiscard]] Attempt attempt(const Context& ctx, const ChatRequest& request, const Shape& shape);
+  [[nodiscard]] Attempt read_stream(const ChatRequest& request, const HttpOutcome& outcome,
+                                    const Assembler& assembler) const;
+  [[nodiscard]] Attempt read_body(const ChatRequest& request, const HttpOutcome& outcome) const;
+  [[nodiscard]] Attempt cut(const ChatRequest& request, const Json& so_far, std::string why) const;
+  [[nodiscard]] Attempt refused(const ChatRequest& request, const Fault& fault) const;
+  [[nodiscard]] Attempt failed(Fault fault) const;
+  [[nodiscard]] ChatReply finished(const ChatRequest& request, ChatReply reply) const;
+  [[nodiscard]] Shape shape();
+  // False if the request that was refused had left it out already.
+  [[nodiscard]] bool leave_out(const std::string& parameter, const Shape& used);
+  [[nodiscard]] std::string without_key(std::string text) const;
+  void take_out_key(Json& json) const;
+
+  HttpModelOptions options_;
+  const Api& api_;
+  Http http_;
+  std::mutex mutex_;
+  Shape shape_;
+};
+
+// The wait before retry `n` (from 0): what the server asks for, else doubling from first_wait with
+// a random share taken off. Empty: it asks for more than longest_wait.
+[[nodiscard]] std::optional<std::chrono::milliseconds> retry_wait(
+    int n, std::optional<std::chrono::milliseconds> asked, const ModelConfig& config);
+// Waits, or says how the Context ended.
+[[nodiscard]] Result<void> wait_for(const Context& ctx, Nanoseconds time, const std::string& what);
+
+}  // namespace cutegen::llm

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prices: what tokens cost, by model, from a dated file; and what a model is known to refuse.
+//
+// Contract: entries of the user's file win over those that ship (models/prices.toml). A model that
+// no entry fits has no price; nothing is guessed. An entry fits its own name, and that name with a
+// date or "-latest" behind it. cost() prices what was used, most() what a call may use at worst.
+//
+// Example: CG_TRY(Prices p, Prices::load("my.toml")); if (auto* e = p.find("openai", "gpt-5")) ...
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "llm/chat.h"
+
+namespace cutegen::llm {
+
+struct Rates {  // dollars a million tokens
+  double input = 0, cached = 0, cache_write = 0, output = 0;
+};
+
+struct PriceEntry {
+  std::string provider, id, as_of;
+  Rates rates, long_rates;
+  int64_t long_from_tokens = 0;  // input from which long_rates hold; 0: never
+  bool temperature = true;       // whether the model takes the parameter
+  std::string thinking;          // "adaptive", "budget" or "": not known
+  std::optional<int64_t> max_output_tokens;
+
+  [[nodiscard]] double cost(const Usage& usage) const;
+  [[nodiscard]] double most(int64_t input_tokens, int64_t output_tokens) const;
+};
+
+class Prices {
+ public:
+  [[nodiscard]] static Result<Prices> load(const std::filesystem::path& users_file);
+  [[nodiscard]] static Result<std::vector<PriceEntry>> parse(const std::string& text,
+                                                             const std::string& name);
+  [[nodiscard]] const PriceEntry* find(const std::string& provider, const std::string& model) const;
+
+ private:
+  std::vector<PriceEntry> entries_;  // the user's first
+};
+
+}  // namespace cutegen::llm

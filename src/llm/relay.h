@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// RelayModel: a person or another program is the model, through files in a folder.
+//
+// Contract (docs/models.md has it for users): question N is written as NNNN.request.md, to be read,
+// and NNNN.request.json, to be processed; the answer is NNNN.answer.md (the reply's text) or
+// NNNN.answer.json ({"text", "calls", "refusal"}). An answer that is no good is told in
+// NNNN.problem.txt, and a better one is waited for. A question that is in the folder already, with
+// the same label, keeps its number, and an answer that is there is taken: this is how runs resume.
+// Files appear whole. One folder may serve several processes.
+//
+// Example: CG_TRY(auto m, RelayModel::open("relay:q", "q", {})); m->chat(ctx, request);
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "llm/chat.h"
+
+namespace cutegen::llm {
+
+struct RelaySettings {
+  std::chrono::minutes wait{0};            // for an answer; 0: for ever
+  std::chrono::milliseconds poll{200};     // how often the folder is looked at
+  std::chrono::milliseconds settled{400};  // a .md that has not changed for this long is whole
+};
+
+class RelayModel final : public ChatModel {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<RelayModel>> open(const std::string& name,
+                                                                const std::filesystem::path& dir,
+                                                                const RelaySettings& settings);
+  [[nodiscard]] Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] bool has_tools() const override { return true; }
+  [[nodiscard]] std::optional<double> most_usd(const ChatRequest&) const override { return 0; }
+
+ private:
+  RelayModel(std::string name, std::filesystem::path dir, const RelaySettings& settings)
+      : name_(std::move(name)), dir_(std::move(dir)), settings_(settings) {}
+  [[nodiscard]] Result<void> read_folder();
+  [[nodiscard]] Result<std::string> place(const ChatRequest& request);
+  [[nodiscard]] Result<std::string> claim();
+  [[nodiscard]] Result<std::optional<ChatReply>> look(const std::string& number);
+  [[nodiscard]] std::optional<std::string> settled_text(const std::string& number);
+  void tell_problem(const std::string& number, const std::string& problem) const;
+
+  std::string name_;
+  std::filesystem::path dir_;
+  RelaySettings settings_;
+  std::mutex mutex_;
+  std::map<std::string, std::string> numbers_;  // of the questions in the folder, by identity
+};
+
+// The reply in NNNN.answer.json.
+[[nodiscard]] Result<ChatReply> relay_reply_from_json(const Json& json, const std::string& where);
+// NNNN.request.md: the question for a reader.
+[[nodiscard]] std::string relay_page(const ChatRequest& request, const std::string& number);
+
+}  // namespace cutegen::llm

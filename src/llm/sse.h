@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// SseParser: server-sent events out of bytes that come in pieces of any size.
+//
+// Contract: takes CR, LF and CRLF, comments, a byte order mark, and data of several lines; unknown
+// fields are ignored. An event larger than `limit` is an error. finish() gives the last event even
+// if the blank line after it is missing. Events without data are not given.
+//
+// Example: SseParser sse; CG_CHECK(sse.feed(bytes, [&](const SseEvent& e) { return take(e); }));
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace cutegen::llm {
+
+struct SseEvent {
+  std::string name;  // of the field `event`; often empty
+  std::string data;
+};
+
+class SseParser {
+ public:
+  using Sink = std::function<Result<void>(const SseEvent&)>;
+  explicit SseParser(size_t limit = size_t{16} << 20) : limit_(limit) {}
+  [[nodiscard]] Result<void> feed(std::string_view bytes, const Sink& sink);
+  [[nodiscard]] Result<void> finish(const Sink& sink);
+
+ private:
+  [[nodiscard]] Result<void> end_line(const Sink& sink);
+  void field(std::string_view name, std::string_view value);
+  [[nodiscard]] Result<void> dispatch(const Sink& sink);
+
+  size_t limit_;
+  std::string line_;
+  SseEvent event_;
+  bool has_data_ = false, after_cr_ = false, first_line_ = true;
+};
+
+}  // namespace cutegen::llm
