@@ -170,7 +170,8 @@ const char* prefix_header(CuteUse use) {
 
 std::string full_source(const CompileRequest& request) {
   std::string out;
-  for (const auto& [name, value] : request.defines) out += "#define " + name + " " + value + "\n";
+  for (const auto& [name, value] : request.defines)
+    out.append("#define ").append(name).append(" ").append(value).append("\n");
   return out + "#line 1 \"" + request.name + "\"\n" + request.source + "\n";
 }
 
