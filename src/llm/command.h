@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command: a user's own program that answers JSON lines: one object out for each object in.
+//
+// Contract: start() runs the command line with sh, as the user would, with stderr left to it.
+// call() sends a line and waits for the line that answers it; blank lines are skipped, longer ones
+// than kMaxLine refused. When the program ends, breaks the protocol or a call is given up, it is
+// stopped with everything in its process group, and every later call fails. It does not outlive us.
+// One call at a time.
+//
+// Example: CG_TRY(auto c, Command::start("python3 mine.py")); CG_TRY(Json a, c->call(ctx,
+// question));
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "base/context.h"
+#include "base/file.h"
+#include "base/json.h"
+
+namespace cutegen::llm {
+
+inline constexpr size_t kMaxLine = size_t{16} << 20;
+
+class Command {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Command>> start(const std::string& line);
+  ~Command();
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  [[nodiscard]] Result<Json> call(const Context& ctx, const Json& question);
+
+ private:
+  Command(std::string line, pid_t pid, UniqueFd in, UniqueFd out)
+      : line_(std::move(line)), pid_(pid), in_(std::move(in)), out_(std::move(out)) {}
+  [[nodiscard]] Result<void> send(const Context& ctx, std::string_view bytes);
+  [[nodiscard]] Result<std::string> receive(const Context& ctx);
+  [[nodiscard]] Result<void> wait_ready(const Context& ctx, int fd, short events);
+  [[nodiscard]] tl::unexpected<Error> ended();
+  int stop();  // the status that waitpid gave
+
+  std::string line_;
+  pid_t pid_;
+  UniqueFd in_, out_;
+  std::string buffer_;
+};
+
+}  // namespace cutegen::llm

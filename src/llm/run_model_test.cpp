@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run of many questions against the scripted server, with faults of every kind and crashes at
+// every event: the same answers as without, every dollar counted once, none over the cap.
+#include "llm/run_model.h"
+
+#include <gmock/gmock.h>
+
+#include <random>
+
+#include "llm/chat_json.h"
+#include "llm/test_server.h"
+
+namespace cutegen::llm {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Killed {};  // thrown where the process would die
+
+// The journal of a run; dies after a number of events.
+class Journal final : public CallSink {
+ public:
+  std::vector<std::pair<std::string, Json>> events;
+  size_t dies_at = SIZE_MAX;
+  RunModel* run = nullptr;
+  Result<void> record(const std::string& type, const Json& data) override {
+    if (events.size() >= dies_at) throw Killed{};
+    // As on disk: through text.
+    events.emplace_back(type, *parse_json(dump_json(data), type));
+    return run->fold(type, events.back().second);
+  }
+};
+
+constexpr int kAsks = 20;
+constexpr int kCalls = 3;  // of each ask: a dialogue
+
+// The driver: what the engine does. Continues after the events that are there.
+void drive(Journal& journal, RunModel& run, std::vector<std::string>& answers) {
+  journal.run = &run;
+  std::vector<std::pair<std::string, Json>> before = journal.events;
+  size_t asked = 0, answered = 0;
+  answers.clear();
+  for (const auto& [type, data] : before) {
+    ASSERT_TRUE(run.fold(type, data));
+    asked += type == "asked";
+    if (type != "answered") continue;
+    answers.push_back(data["text"]);
+    ++answered;
+  }
+  while (answered < kAsks) {
+    if (asked == answered) {
+      ASSERT_TRUE(journal.record("asked", {{"n", answered}}));
+      ++asked;
+    }
+    ChatModel& model = run.begin_ask();
+    ChatRequest request = question("ask " + std::to_string(answered));
+    std::string text;
+    for (int call = 0; call < kCalls; ++call) {
+      auto reply = model.chat({}, request);
+      if (!reply) {  // a run that stops here, and is resumed
+        ASSERT_EQ(reply.error().kind, ErrorKind::world) << reply.error().text();
+        return;
+      }
+      text += reply->message.text + ";";
+      request.messages.push_back(reply->message);
+      request.messages.push_back({.text = "go on " + std::to_string(call)});
+    }
+    answers.push_back(text);
+    ASSERT_TRUE(journal.record("answered", {{"text", text}}));
+    ++answered;
+  }
+}
+
+Json script(double rate) {
+  Json replies = Json::array();
+  for (int i = 0; i < kAsks; ++i)
+    replies.push_back({{"text", "answer " + std::to_string(i)},
+                       {"reasoning", "hm"},
+                       {"usage", {{"input", 1000 + i}, {"output", 50}}}});
+  Json rules = Json::array();
+  for (int i = 0; i < kAsks; ++i)
+    rules.push_back({{"when", "^ask " + std::to_string(i) + "$"}, {"replies", {replies[i]}}});
+  rules.push_back({{"when", "go on"}, {"replies", {{{"text", "and more"}}}}});
+  return {{"rules", rules}, {"chaos", {{"rate", rate}, {"seed", 7}}}};
+}
+
+std::unique_ptr<ChatModel> client(const TestModel& server) {
+  ModelConfig config = TestModel::quick();
+  config.url = server.url();
+  return std::move(*open_model("anthropic:claude-opus-4-5", config));
+}
+
+double paid(const Journal& journal) {
+  double usd = 0;
+  for (const auto& [type, data] : journal.events)
+    if (type == "call_ended" && data.contains("reply")) usd += data["reply"].value("cost_usd", 0.0);
+  return usd;
+}
+
+TEST(RunModel, EndsTheSameThroughFaultsAndCrashes) {
+  std::vector<std::string> calm, rough;
+  {
+    TestModel server("anthropic", script(0));
+    Journal journal;
+    RunModel run(client(server), {}, journal);
+    drive(journal, run, calm);
+    ASSERT_EQ(calm.size(), size_t{kAsks});
+    EXPECT_EQ(run.ledger().spent().calls, kAsks * kCalls);
+  }
+  TestModel server("anthropic", script(0.2));
+  Journal journal;
+  const Limits limits{.usd = 20};
+  std::mt19937 random(3);
+  int lives = 0;
+  while (rough.size() < kAsks && ++lives < 200) {
+    journal.dies_at = lives <= 50 ? journal.events.size() + random() % 7 : SIZE_MAX;
+    RunModel run(client(server), limits, journal);
+    try {
+      drive(journal, run, rough);
+    } catch (const Killed&) {
+    }
+    rough.resize(std::min(rough.size(), size_t{kAsks}));
+    Spent spent = run.ledger().spent();
+    EXPECT_LE(spent.usd + spent.open_usd, limits.usd);
+  }
+  EXPECT_GE(lives, 50);
+  EXPECT_EQ(rough, calm);
+  // Folded anew, the account is what the journal says; in doubt are the calls under way at a crash.
+  RunModel folded(nullptr, limits, journal);
+  for (const auto& [type, data] : journal.events) ASSERT_TRUE(folded.fold(type, data));
+  EXPECT_NEAR(folded.ledger().spent().usd, paid(journal), 1e-9);
+  EXPECT_LE(folded.ledger().spent().open_calls, 50);
+}
+
+TEST(RunModel, ReplaysEachQuestionWithoutAClient) {
+  TestModel server("anthropic", script(0));
+  Journal journal;
+  std::vector<std::string> live;
+  RunModel run(client(server), {}, journal);
+  drive(journal, run, live);
+
+  Journal none;
+  RunModel replay(nullptr, {}, none);
+  size_t next = 0;
+  for (const auto& [type, data] : journal.events) {
+    if (type == "answered") {
+      ChatModel& model = replay.begin_ask();
+      ChatRequest request = question("ask " + std::to_string(next));
+      std::string text;
+      for (int call = 0; call < kCalls; ++call) {
+        auto reply = model.chat({}, request);
+        ASSERT_TRUE(reply) << reply.error().text();
+        text += reply->message.text + ";";
+        request.messages.push_back(reply->message);
+        request.messages.push_back({.text = "go on " + std::to_string(call)});
+      }
+      EXPECT_EQ(text, live[next++]);
+      EXPECT_THAT(model.chat({}, request).error().message, HasSubstr("it ends there"));
+    }
+    ASSERT_TRUE(replay.fold(type, data));
+  }
+  EXPECT_EQ(next, size_t{kAsks});
+  EXPECT_TRUE(none.events.empty());
+}
+
+TEST(RunModel, TheRecordingHoldsNoKey) {
+  Json steps = Json::array();
+  steps.push_back({{"text", std::string("psst: ") + kTestKey}});
+  TestModel server("anthropic", {{"steps", steps}});
+  Journal journal;
+  RunModel run(client(server), {}, journal);
+  journal.run = &run;
+  ASSERT_TRUE(run.begin_ask().chat({}, question()));
+  ASSERT_EQ(journal.events.size(), 2u);
+  for (const auto& [type, data] : journal.events)
+    EXPECT_EQ(dump_json(data).find(kTestKey), std::string::npos) << type;
+}
+
+}  // namespace
+}  // namespace cutegen::llm
