@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "toolchain/binary_text.h"
 #include "toolchain/cache.h"
+#include "toolchain/cubin.h"
 #include "toolchain/tool_run.h"
 #include "toolchain/tools.h"
 
@@ -23,7 +24,7 @@ using toolchain::run_tool;
 using toolchain::ToolCall;
 using toolchain::ToolRun;
 
-constexpr const char* kReaderVersion = "1";  // of what is made of the tools' output; part of keys
+constexpr const char* kReaderVersion = "2";  // of what is made of the tools' output; part of keys
 constexpr size_t kMostDigest = 1500;
 constexpr size_t kMostScannedPtx = size_t{8} << 20;
 
@@ -58,6 +59,32 @@ bool is_too_old(const std::string& log) {
          log.find("is not defined for option 'gpu-name'") != std::string::npos;
 }
 
+// certain: the same input would give the same report; not so after a death or a time-out.
+struct Module {
+  AssemblyReport report;
+  std::string cubin;  // empty if the assembler made none
+  bool certain = true;
+};
+
+// f(0) to f(count - 1) on as many threads as there are cores.
+template <class F>
+void side_by_side(size_t count, F f) {
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < count; i = next++) f(i);
+  };
+  size_t workers = std::min<size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<std::future<void>> others;
+  for (size_t i = 1; i < workers; ++i) others.push_back(std::async(std::launch::async, work));
+  work();
+  for (auto& o : others) o.wait();
+}
+
+// "SM90a" of "sm_90a", as nvdisasm wants it for raw code.
+std::string raw_arch(const std::string& arch) {
+  return "SM" + arch.substr(std::min<size_t>(3, arch.size()));
+}
+
 class LocalAssembler final : public Assembler {
  public:
   explicit LocalAssembler(AssemblerOptions options)
@@ -69,17 +96,12 @@ class LocalAssembler final : public Assembler {
 
   Result<AssemblyReport> audit(const Context& ctx, const std::string& ptx,
                                const std::string& arch) override {
-    auto start = Clock::now();
-    std::string key = key_of(ptx, arch, tools_);
-    auto report = find(key);
-    if (!report) {
-      bool certain = true;
-      CG_TRY(report, make(ctx, ptx, arch, certain));
-      if (options_.use_cache && certain) cache_.store(key, key, {}, to_json(*report));
-    }
-    report->elapsed = Clock::now() - start;
-    return std::move(*report);
+    CG_TRY(auto reports, audit_all(ctx, {ptx}, arch));
+    return std::move(reports.front());
   }
+  Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
+                                                const std::vector<std::string>& ptx,
+                                                const std::string& arch) override;
   std::string version() const override { return tools_.assembler; }
 
  private:
@@ -89,10 +111,8 @@ class LocalAssembler final : public Assembler {
   std::optional<AssemblyReport> find(const std::string& key);
   ToolCall call(const std::filesystem::path& tool, std::vector<std::string> arguments,
                 std::string_view input) const;
-  Result<AssemblyReport> make(const Context& ctx, const std::string& ptx, const std::string& arch,
-                              bool& certain);
-  Result<void> list_code(const Context& ctx, const std::string& cubin, BinaryAudit& audit,
-                         bool& certain);
+  Result<Module> assemble(const Context& ctx, const std::string& ptx, const std::string& arch);
+  Result<void> list_code(const Context& ctx, const std::string& arch, std::vector<Module>& modules);
 
   AssemblerOptions options_;
   toolchain::Cache cache_;
@@ -125,10 +145,10 @@ ToolCall LocalAssembler::call(const std::filesystem::path& tool, std::vector<std
   return out;
 }
 
-// certain: the same input would give the same report; not so after a death or a time-out.
-Result<AssemblyReport> LocalAssembler::make(const Context& ctx, const std::string& ptx,
-                                            const std::string& arch, bool& certain) {
-  AssemblyReport out;
+Result<Module> LocalAssembler::assemble(const Context& ctx, const std::string& ptx,
+                                        const std::string& arch) {
+  Module module;
+  AssemblyReport& out = module.report;
   out.audit = tools_;
   if (ptx.size() <= kMostScannedPtx) {
     auto use = toolchain::read_ptx_use(ptx);
@@ -138,10 +158,10 @@ Result<AssemblyReport> LocalAssembler::make(const Context& ctx, const std::strin
     out.audit.skipped.emplace_back("global variables: the PTX is too large");
   }
   if (tools_.assembler.empty()) {
-    certain = false;  // nothing was spent
+    module.certain = false;  // nothing was spent
     out.audit.skipped.emplace_back(
         "registers and machine code: there is no ptxas (wheel nvidia-cuda-nvcc); run 'make setup'");
-    return out;
+    return module;
   }
   CG_TRY(
       ToolRun run,
@@ -151,11 +171,11 @@ Result<AssemblyReport> LocalAssembler::make(const Context& ctx, const std::strin
   if (!run.ok && is_too_old(run.log)) {
     out.audit.skipped.push_back("registers and machine code: " + tools_.assembler +
                                 " does not know this PTX: " + digest_of(run.log));
-    return out;
+    return module;
   }
   if (!run.ok) {
     out.ok = false;
-    certain = run.exited;
+    module.certain = run.exited;
     out.digest = digest_of(run.log);
     if (run.timed_out)
       out.digest = fmt::format("the assembler took longer than {:g} s",
@@ -164,38 +184,87 @@ Result<AssemblyReport> LocalAssembler::make(const Context& ctx, const std::strin
       out.digest =
           fmt::format("the assembler crashed on this program, or needed more than {} MiB ({})",
                       options_.memory_bytes >> 20, run.died);
-    return out;
+    return module;
   }
   out.audit.kernels = toolchain::read_ptxas_log(run.log);
-  CG_CHECK(list_code(ctx, run.output, out.audit, certain));
-  return out;
+  module.cubin = std::move(run.output);
+  return module;
 }
 
-Result<void> LocalAssembler::list_code(const Context& ctx, const std::string& cubin,
-                                       BinaryAudit& audit, bool& certain) {
-  const std::string part = "machine code: ";
+// Nearly all of nvdisasm's time is its start, so the code of all kernels is listed in one run.
+Result<void> LocalAssembler::list_code(const Context& ctx, const std::string& arch,
+                                       std::vector<Module>& modules) {
+  std::string code, trouble;
+  std::vector<size_t> ends;
+  std::vector<KernelAudit*> kernels;
+  for (Module& m : modules)
+    for (const toolchain::KernelCode& piece : toolchain::code_of(m.cubin))
+      for (KernelAudit& k : m.report.audit.kernels) {
+        if (k.kernel != piece.name) continue;
+        code += piece.bytes;
+        ends.push_back(code.size());
+        kernels.push_back(&k);
+        break;
+      }
+  bool certain = true;
   if (tools_.disassembler.empty()) {
-    audit.skipped.push_back(part +
-                            "there is no nvdisasm (wheel nvidia-cuda-nvdisasm); run 'make setup'");
-    return {};
+    trouble = "there is no nvdisasm (wheel nvidia-cuda-nvdisasm); run 'make setup'";
+  } else if (!kernels.empty()) {
+    auto listing =
+        call(options_.paths.nvdisasm, {"-b", raw_arch(arch), toolchain::kToolInput}, code);
+    listing.stdout_is_output = true;
+    CG_TRY(ToolRun run, run_tool(ctx, listing));
+    certain = run.ok || run.exited;
+    if (!run.ok)
+      trouble = "nvdisasm failed: " + (run.timed_out ? "it took too long"
+                                                     : sanitize(trim(run.log.substr(0, 300)), 300) +
+                                                           " (" + run.died + ")");
+    auto found = toolchain::read_sass(run.output, ends);
+    for (size_t i = 0; run.ok && i < kernels.size(); ++i)
+      if (found[i].instructions > 0) kernels[i]->code = std::move(found[i]);
   }
-  auto listing = call(options_.paths.nvdisasm, {"-c", "-ndf", toolchain::kToolInput}, cubin);
-  listing.stdout_is_output = true;
-  CG_TRY(ToolRun run, run_tool(ctx, listing));
-  if (!run.ok) {
-    certain = run.exited;
-    audit.skipped.push_back(
-        part + "nvdisasm failed: " +
-        (run.timed_out ? "it took too long"
-                       : sanitize(trim(run.log.substr(0, 300)), 300) + " (" + run.died + ")"));
-    return {};
+  for (Module& m : modules) {
+    m.certain = m.certain && certain;
+    BinaryAudit& audit = m.report.audit;
+    if (!audit.kernels.empty() && !trouble.empty())
+      audit.skipped.push_back("machine code: " + trouble);
+    for (const KernelAudit& k : audit.kernels)
+      if (!k.code && trouble.empty())
+        audit.skipped.push_back("machine code: nvdisasm listed nothing for " + k.kernel);
   }
-  auto code = toolchain::read_sass(run.output);
-  for (KernelAudit& k : audit.kernels)
-    if (auto at = code.find(k.kernel); at != code.end()) k.code = at->second;
-  for (const KernelAudit& k : audit.kernels)
-    if (!k.code) audit.skipped.push_back(part + "nvdisasm listed nothing for " + k.kernel);
   return {};
+}
+
+Result<std::vector<AssemblyReport>> LocalAssembler::audit_all(const Context& ctx,
+                                                              const std::vector<std::string>& ptx,
+                                                              const std::string& arch) {
+  auto start = Clock::now();
+  std::vector<AssemblyReport> out(ptx.size());
+  std::vector<std::string> keys;
+  std::vector<size_t> fresh;
+  for (size_t i = 0; i < ptx.size(); ++i) {
+    keys.push_back(key_of(ptx[i], arch, tools_));
+    if (auto report = find(keys[i]))
+      out[i] = std::move(*report);
+    else
+      fresh.push_back(i);
+  }
+  std::vector<Result<Module>> made(fresh.size(), Module{});
+  side_by_side(fresh.size(), [&](size_t i) { made[i] = assemble(ctx, ptx[fresh[i]], arch); });
+  std::vector<Module> modules;
+  for (Result<Module>& m : made) {
+    if (!m) return fail(m.error());
+    modules.push_back(std::move(*m));
+  }
+  CG_CHECK(list_code(ctx, arch, modules));
+  for (size_t i = 0; i < modules.size(); ++i) {
+    const std::string& key = keys[fresh[i]];
+    if (options_.use_cache && modules[i].certain)
+      cache_.store(key, key, {}, to_json(modules[i].report));
+    out[fresh[i]] = std::move(modules[i].report);
+  }
+  for (AssemblyReport& report : out) report.elapsed = Clock::now() - start;
+  return out;
 }
 
 }  // namespace
@@ -203,20 +272,10 @@ Result<void> LocalAssembler::list_code(const Context& ctx, const std::string& cu
 Result<std::vector<AssemblyReport>> Assembler::audit_all(const Context& ctx,
                                                          const std::vector<std::string>& ptx,
                                                          const std::string& arch) {
-  std::vector<Result<AssemblyReport>> reports(ptx.size(), AssemblyReport{});
-  std::atomic<size_t> next{0};
-  auto work = [&] {
-    for (size_t i = next++; i < ptx.size(); i = next++) reports[i] = audit(ctx, ptx[i], arch);
-  };
-  size_t workers = std::min<size_t>(ptx.size(), std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::future<void>> others;
-  for (size_t i = 1; i < workers; ++i) others.push_back(std::async(std::launch::async, work));
-  work();
-  for (auto& o : others) o.wait();
   std::vector<AssemblyReport> out;
-  for (auto& r : reports) {
-    if (!r) return fail(r.error());
-    out.push_back(std::move(*r));
+  for (const std::string& text : ptx) {
+    CG_TRY(AssemblyReport report, audit(ctx, text, arch));
+    out.push_back(std::move(report));
   }
   return out;
 }

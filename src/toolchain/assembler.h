@@ -47,10 +47,9 @@ class Assembler {
   virtual ~Assembler() = default;
   [[nodiscard]] virtual Result<AssemblyReport> audit(const Context& ctx, const std::string& ptx,
                                                      const std::string& arch) = 0;
-  // Several modules side by side; reports in the order of the texts.
-  [[nodiscard]] Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
-                                                              const std::vector<std::string>& ptx,
-                                                              const std::string& arch);
+  // Several modules at the cost of little more than one; reports in the order of the texts.
+  [[nodiscard]] virtual Result<std::vector<AssemblyReport>> audit_all(
+      const Context& ctx, const std::vector<std::string>& ptx, const std::string& arch);
   [[nodiscard]] virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: none
 };
 

@@ -187,6 +187,25 @@ TEST_F(AssemblerTest, SeveralModulesKeepTheirOrder) {
   EXPECT_THAT(names, ElementsAre("spill", "gemm", "last"));
 }
 
+// Together or alone, fresh or from the cache: a module's report is the same.
+TEST_F(AssemblerTest, SeveralModulesGetTheReportsThatEachGetsAlone) {
+  NEEDS_TOOLS();
+  const std::vector<std::string> texts = {spilling(), tf32(), ptx("bar.sync 0;", "last")};
+  options_.use_cache = false;
+  std::vector<Json> alone;
+  for (const std::string& text : texts) alone.push_back(to_json(audit(text).audit));
+  options_.use_cache = true;
+  auto assembler = Assembler::open(options_);
+  ASSERT_TRUE(assembler);
+  EXPECT_FALSE(audit(texts[1]).cached);
+  auto together = (*assembler)->audit_all(Context(), texts, kArch);
+  ASSERT_TRUE(together) << together.error().text();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_EQ(to_json((*together)[i].audit), alone[i]);
+    EXPECT_EQ((*together)[i].cached, i == 1);
+  }
+}
+
 TEST_F(AssemblerTest, NoAssemblerLeavesThePtxReading) {
   options_.paths.ptxas.clear();
   AssemblyReport r = audit(ptx("st.global.u32 [counter], %r1;"));

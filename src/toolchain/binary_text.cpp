@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of ptxas -v and of nvdisasm -c.
+// The output of ptxas -v and of nvdisasm -b.
 #include "toolchain/binary_text.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
 #include "base/text.h"
@@ -65,20 +66,35 @@ void read_frame(std::string_view line, bool of_entry, KernelAudit& k) {
   k.spill_load_bytes += number_before(line, " bytes spill loads").value_or(0);
 }
 
-// "BSSY B0, x" of "   /*0040*/   @!P0 BSSY B0, x ;"; empty if the line is no instruction.
-std::string_view instruction_of(std::string_view line) {
+struct Line {
+  size_t offset = 0;
+  std::string_view instruction;  // "BSSY B0, x"
+};
+
+std::optional<size_t> hex_number(std::string_view text) {
+  size_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// {0x40, "BSSY B0, x"} of "   /*0040*/   @!P0 BSSY B0, x ;"; nothing if the line is no instruction.
+std::optional<Line> read_line(std::string_view line) {
   line = trim(line);
-  if (!line.starts_with("/*")) return {};
+  if (!line.starts_with("/*")) return std::nullopt;
   size_t end = line.find("*/");
-  if (end == std::string_view::npos) return {};
+  if (end == std::string_view::npos) return std::nullopt;
+  auto offset = hex_number(line.substr(2, end - 2));
   line = trim(line.substr(end + 2));
   if (line.starts_with('{')) line = trim(line.substr(1));
   if (line.starts_with('@')) {
     size_t space = line.find(' ');
-    if (space == std::string_view::npos) return {};
+    if (space == std::string_view::npos) return std::nullopt;
     line = trim(line.substr(space));
   }
-  return line.substr(0, line.find(';'));
+  line = line.substr(0, line.find(';'));
+  if (!offset || line.empty()) return std::nullopt;
+  return Line{*offset, line};
 }
 
 bool opcode_byte(char c) {
@@ -134,21 +150,14 @@ std::vector<KernelAudit> read_ptxas_log(std::string_view log) {
   return out;
 }
 
-std::map<std::string, CodeAudit> read_sass(std::string_view text) {
-  std::map<std::string, CodeAudit> out;
-  CodeAudit* section = nullptr;
-  for_each_line(text, [&](std::string_view line) {
-    std::string_view words = trim(line);
-    if (words.starts_with(".section")) {
-      section = nullptr;
-      std::string_view name = between(words, "\t.text.", ",");
-      if (name.empty()) name = between(words, " .text.", ",");
-      if (!name.empty() && out.size() < kMostEntries) section = &out[std::string(name)];
-      return;
-    }
-    if (!section) return;
-    std::string_view instruction = instruction_of(words);
-    if (!instruction.empty()) count(instruction, *section);
+std::vector<CodeAudit> read_sass(std::string_view text, const std::vector<size_t>& ends) {
+  std::vector<CodeAudit> out(ends.size());
+  for_each_line(text, [&](std::string_view row) {
+    auto line = read_line(row);
+    if (!line) return;
+    auto piece = std::upper_bound(ends.begin(), ends.end(), line->offset);
+    if (piece != ends.end())
+      count(line->instruction, out[static_cast<size_t>(piece - ends.begin())]);
   });
   return out;
 }

@@ -7,7 +7,6 @@
 // Example: for (const KernelAudit& k : read_ptxas_log(log)) fmt::print("{}\n", k.registers);
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +18,10 @@ namespace cutegen::toolchain {
 // The resources of each entry from `ptxas -v`; spills of the functions that it calls are added.
 [[nodiscard]] std::vector<KernelAudit> read_ptxas_log(std::string_view log);
 
-// The instructions of each ".text.NAME" section of `nvdisasm -c`, by NAME.
-[[nodiscard]] std::map<std::string, CodeAudit> read_sass(std::string_view text);
+// The instructions that `nvdisasm -b` lists of pieces of raw code: each counts for the piece that
+// its offset lies in. `ends` are where the pieces end, ascending.
+[[nodiscard]] std::vector<CodeAudit> read_sass(std::string_view text,
+                                               const std::vector<size_t>& ends);
 
 struct PtxUse {
   std::vector<GlobalAudit> globals;       // that code refers to; `written` is a safe guess: true

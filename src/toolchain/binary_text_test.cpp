@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/text.h"
-
 namespace cutegen::toolchain {
 namespace {
 
@@ -58,17 +56,14 @@ TEST(PtxasLog, GarbageIsLeftOut) {
   EXPECT_EQ(read_ptxas_log(many).size(), 4096u);
 }
 
-constexpr const char* kSass = R"(
-  .section  .text.clk,"ax",@progbits
-  .align  128
-clk:
-.text.clk:
+constexpr const char* kSass = R"sass(
+  .headerflags  @"EF_CUDA_64BIT_ADDRESS EF_CUDA_SM90 EF_CUDA_VIRTUAL_SM(EF_CUDA_SM90)"
         /*0000*/                   LDC R1, c[0x0][0x28] ;
         /*0020*/                   CS2R R2, SR_CLOCKLO ;
         /*0030*/              @!P0 S2UR UR6, SR_CLOCKLO ;
         /*0050*/                   CS2R R4, SR_GLOBALTIMERLO ;
         /*0060*/                   S2R R9, SR_TID.X ;
-        /*0070*/                   CALL.REL.NOINC `($calls$_Z6helperf) ;
+        /*0070*/                   CALL.REL.NOINC 0x200 ;
         /*0080*/                   CALL.ABS.NOINC R6 ;
         /*0090*/                   BRX R2 -0xc0 ;
         /*00a0*/                   HMMA.1688.F32.TF32 R12, R8, R6, RZ ;
@@ -78,17 +73,14 @@ clk:
         /*00e0*/               @P0 LDL.64 R5, [R12] ;
         /*00f0*/                   NOP;
 .L_x_3:
-  .section  .nv.info.clk,"",@"SHT_CUDA_INFO"
-        /*0000*/  .word  HMMA.1688
-  .section  .text.other,"ax",@progbits
-        /*0000*/                   EXIT ;
-)";
+        /*0100*/                   EXIT ;
+        /*0180*/                   HMMA.16816.F32 R12, R8, R6, R12 ;
+)sass";
 
-TEST(Sass, CountsWhatMatters) {
-  auto code = read_sass(replace_all(kSass, ".section  ", ".section\t"));
-  ASSERT_EQ(code.size(), 2u);
-  EXPECT_EQ(read_sass(kSass).at("clk").instructions, code.at("clk").instructions);
-  const CodeAudit& c = code.at("clk");
+TEST(Sass, CountsWhatMattersForEachPiece) {
+  auto code = read_sass(kSass, {0x100, 0x100, 0x180});
+  ASSERT_EQ(code.size(), 3u);
+  const CodeAudit& c = code[0];
   EXPECT_EQ(c.instructions, 13);
   EXPECT_EQ(c.clock_reads, 3);
   EXPECT_EQ(c.calls, 2);
@@ -96,18 +88,23 @@ TEST(Sass, CountsWhatMatters) {
   EXPECT_EQ(c.local_stores, 1);
   EXPECT_EQ(c.local_loads, 1);
   EXPECT_THAT(c.mma, ElementsAre(Pair("HMMA.1688.F32.TF32", 2)));
-  EXPECT_EQ(code.at("other").instructions, 1);
+  EXPECT_EQ(code[1].instructions, 0);  // an empty piece has none
+  EXPECT_EQ(code[2].instructions, 1);  // what lies beyond the last belongs to none
+  EXPECT_THAT(code[2].mma, IsEmpty());
 }
 
 TEST(Sass, GarbageIsLeftOut) {
-  EXPECT_THAT(read_sass(""), IsEmpty());
-  EXPECT_THAT(read_sass("/*0*/ HMMA R1 ;\n.section\n.section .text.,x\n/*0*/ HMMA ;"), IsEmpty());
-  auto odd = read_sass(".section .text.k,\n/*\n/*0*/\n/*0*/ @P0\n/*0*/ {\n/*0*/ hmma ;\n/*0*/ " +
-                       std::string(100, 'H') + " ;\n");
-  EXPECT_EQ(odd.at("k").instructions, 0);
-  std::string many = ".section .text.k,\n";
+  EXPECT_THAT(read_sass("", {}), IsEmpty());
+  EXPECT_THAT(read_sass(kSass, {}), IsEmpty());
+  auto odd = read_sass(
+      "/*\n/*0*/\n/*0*/ @P0\n/*0*/ {\n/*0*/ hmma ;\n/*x*/ HMMA R1 ;\n/**/ HMMA ;\n"
+      "/*ffffffffffffffffffff*/ HMMA ;\nHMMA ;\n/*0*/ " +
+          std::string(100, 'H') + " ;\n",
+      {0x1000});
+  EXPECT_EQ(odd.at(0).instructions, 0);
+  std::string many;
   for (int i = 0; i < 1000; ++i) many += "/*0*/ HMMA.V" + std::to_string(i) + " R1 ;\n";
-  EXPECT_EQ(read_sass(many).at("k").mma.size(), 256u);
+  EXPECT_EQ(read_sass(many, {16}).at(0).mma.size(), 256u);
 }
 
 // Names of the variables used, with a "!" before those that may be written.
