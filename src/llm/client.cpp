@@ -193,14 +193,15 @@ HttpModel::Attempt HttpModel::cut(const ChatRequest& request, const Json& so_far
   ChatReply reply;
   if (auto decoded = api_.decode(so_far)) reply = std::move(*decoded);
   reply.message.speaker = Speaker::assistant;
+  int64_t written = estimate_tokens(reply.message);
+  if (!reply.message.opaque.is_null()) written += estimate_tokens(dump_json(reply.message.opaque));
   reply.message.opaque = {};  // half a thought is not given back
   reply.message.calls.clear();
   reply.stop = Stop::cut;
   reply.detail = sanitize(without_key(std::move(why)), 300);
   if (reply.usage.all_input() == 0) reply.usage.input = estimate_tokens(request);
   // The figures of a broken stream are those of its beginning.
-  reply.usage.output =
-      std::max(reply.usage.output, estimate_tokens(std::string_view(reply.message.text)));
+  reply.usage.output = std::max(reply.usage.output, written);
   reply.usage.estimated = true;
   return {finished(request, std::move(reply)), {}};
 }

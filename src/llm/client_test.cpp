@@ -396,6 +396,18 @@ TEST(Http, BoundsTheSizeOfAnAnswer) {
   EXPECT_LE(seen, 100'000u);
 }
 
+TEST(Http, BoundsTheTimeOfAnAnswerThatDrips) {
+  TestModel model("openai", steps({{{"text", "x"}, {"fault", "flood"}}}));
+  Http http;
+  HttpRequest request{.url = model.url() + "/chat/completions",
+                      .body = R"({"model": "m", "messages": [], "stream": true})",
+                      .total = std::chrono::milliseconds(60),
+                      .max_bytes = size_t{1} << 40};
+  HttpOutcome out = http.post({}, request, [&](std::string_view) -> Result<bool> { return false; });
+  ASSERT_TRUE(out.error);
+  EXPECT_THAT(out.error->message, HasSubstr("took too long"));
+}
+
 TEST(Http, TakesOnlyPlainAddresses) {
   EXPECT_TRUE(check_url("https://api.example.com/v1"));
   EXPECT_TRUE(check_url("http://[::1]:8000/v1"));

@@ -161,6 +161,18 @@ TEST(Decode, ReadsWhatServersNameDifferently) {
   EXPECT_EQ(reply->message.opaque["reasoning"], "more");
 }
 
+TEST(Decode, ReadsContentInParts) {
+  Json parts =
+      Json::array({{{"type", "text"}, {"text", "one "}}, {{"type", "text"}, {"text", "two"}}});
+  auto assembler = openai_chat_api().assembler();
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(assembler->take(
+        {"", dump_json({{"choices", Json::array({{{"delta", {{"content", parts}}}}})}})}));
+  auto reply = openai_chat_api().decode(assembler->response());
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->message.text, "one twoone two");
+}
+
 // Whatever a server sends, reading it gives a reply or an error.
 TEST(Decode, SurvivesEveryKindOfNonsense) {
   const std::vector<Json> odd{nullptr,        1,

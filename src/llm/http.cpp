@@ -45,7 +45,7 @@ struct Exchange {
   const Http::OnStream& on_stream;
   HttpOutcome out;
   size_t header_bytes = 0, body_bytes = 0;
-  Clock::time_point last_byte = Clock::now();
+  Clock::time_point begin = Clock::now(), last_byte = begin;
   std::optional<Clock::time_point> ended;  // on_stream saw the end
 
   size_t refuse(Error error) {
@@ -164,6 +164,10 @@ class Http::Lane {
       }
       if (now - exchange.last_byte > exchange.request.idle) {
         exchange.refuse({ErrorKind::world, "the server was silent for too long"});
+        return;
+      }
+      if (now - exchange.begin > exchange.request.total) {
+        exchange.refuse({ErrorKind::world, "the server's answer took too long"});
         return;
       }
       Nanoseconds left = exchange.request.idle - (now - exchange.last_byte);

@@ -27,8 +27,9 @@ struct HttpRequest {
   std::string url;
   std::vector<std::string> headers;  // "name: value"
   std::string body;
-  Nanoseconds idle = std::chrono::minutes(5);  // the longest silence
-  size_t max_bytes = size_t{64} << 20;         // of the answer
+  Nanoseconds idle = std::chrono::minutes(5);    // the longest silence
+  Nanoseconds total = std::chrono::minutes(60);  // the longest answer, however steadily it drips
+  size_t max_bytes = size_t{64} << 20;           // of the answer
 };
 
 using Headers = std::map<std::string, std::string>;  // names in lower case

@@ -108,6 +108,15 @@ Stop stop_of(const std::string& reason, const ChatReply& reply) {
   return reply.message.calls.empty() ? Stop::end : Stop::tool;
 }
 
+// Text, or what some servers make of it: a list of parts.
+std::string content_of(const Json& message) {
+  const Json& content = at(message, "content");
+  if (!content.is_array()) return text_at(message, "content");
+  std::string out;
+  for (const Json& part : content) out += text_at(part, "text");
+  return out;
+}
+
 // Local servers may leave the reasoning in the text, between marks.
 void cut_out_thoughts(std::string& text) {
   constexpr std::string_view kOpen = "<think>", kClose = "</think>";
@@ -150,7 +159,9 @@ class ChatAssembler final : public Assembler {
   Result<void> take_choice(const Json& choice) {
     if (std::string reason = text_at(choice, "finish_reason"); !reason.empty()) reason_ = reason;
     const Json& delta = at(choice, "delta");
-    for (const char* key : {"content", "refusal", "reasoning_content", "reasoning"})
+    if (std::string more = content_of(delta); !more.empty())
+      message_["content"] = text_at(message_, "content") + more;
+    for (const char* key : {"refusal", "reasoning_content", "reasoning"})
       if (std::string more = text_at(delta, key); !more.empty())
         message_[key] = text_at(message_, key) + more;
     if (const Json& details = at(delta, "reasoning_details"); details.is_array())
@@ -215,7 +226,7 @@ class OpenAiChat final : public Api {
     ChatReply reply;
     reply.model = text_at(response, "model");
     reply.message.speaker = Speaker::assistant;
-    reply.message.text = text_at(message, "content");
+    reply.message.text = content_of(message);
     cut_out_thoughts(reply.message.text);
     if (const Json& calls = at(message, "tool_calls"); calls.is_array())
       for (const Json& call : calls) {

@@ -427,6 +427,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # many clients at once
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--port", type=int, default=0)
@@ -435,8 +440,7 @@ def main():
     if arguments.script:
         with open(arguments.script, encoding="utf-8") as file:
             Handler.scripts["model"] = Script(json.load(file))
-    server = ThreadingHTTPServer(("127.0.0.1", arguments.port), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", arguments.port), Handler)
     print("port", server.server_address[1], flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdin.read()

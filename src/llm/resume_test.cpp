@@ -1,19 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run of many questions against the scripted server, with faults of every kind and crashes at
 // every event: the same answers as without, every dollar counted once, none over the cap.
-#include "llm/run_model.h"
-
 #include <gmock/gmock.h>
 
 #include <random>
 
 #include "llm/chat_json.h"
+#include "llm/metered.h"
+#include "llm/replay.h"
 #include "llm/test_server.h"
 
 namespace cutegen::llm {
 namespace {
 
 using ::testing::HasSubstr;
+
+// A run's model, as the engine puts it together from events: what was answered since the last
+// `asked` is replayed, then the client goes on.
+class RunModel {
+ public:
+  RunModel(std::unique_ptr<ChatModel> client, Limits limits, CallSink& sink)
+      : client_(std::move(client)), ledger_(limits), sink_(sink) {}
+  Result<void> fold(const std::string& type, const Json& data) {
+    ledger_.apply(type, data);
+    if (type == "asked") since_asked_ = Recording();
+    return since_asked_.apply(type, data);
+  }
+  ChatModel& begin_ask() {
+    std::unique_ptr<ChatModel> live;
+    if (client_) live = std::make_unique<MeteredModel>(*client_, ledger_, sink_);
+    open_ = std::make_unique<ReplayModel>("run", since_asked_.exchanges(), std::move(live));
+    return *open_;
+  }
+  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
+
+ private:
+  std::unique_ptr<ChatModel> client_;
+  Ledger ledger_;
+  CallSink& sink_;
+  Recording since_asked_;
+  std::unique_ptr<ReplayModel> open_;
+};
 
 struct Killed {};  // thrown where the process would die
 
@@ -97,7 +124,7 @@ double paid(const Journal& journal) {
   return usd;
 }
 
-TEST(RunModel, EndsTheSameThroughFaultsAndCrashes) {
+TEST(Resume, EndsTheSameThroughFaultsAndCrashes) {
   std::vector<std::string> calm, rough;
   {
     TestModel server("anthropic", script(0));
@@ -132,7 +159,7 @@ TEST(RunModel, EndsTheSameThroughFaultsAndCrashes) {
   EXPECT_LE(folded.ledger().spent().open_calls, 50);
 }
 
-TEST(RunModel, ReplaysEachQuestionWithoutAClient) {
+TEST(Resume, ReplaysEachQuestionWithoutAClient) {
   TestModel server("anthropic", script(0));
   Journal journal;
   std::vector<std::string> live;
@@ -163,7 +190,7 @@ TEST(RunModel, ReplaysEachQuestionWithoutAClient) {
   EXPECT_TRUE(none.events.empty());
 }
 
-TEST(RunModel, TheRecordingHoldsNoKey) {
+TEST(Resume, TheRecordingHoldsNoKey) {
   Json steps = Json::array();
   steps.push_back({{"text", std::string("psst: ") + kTestKey}});
   TestModel server("anthropic", {{"steps", steps}});
