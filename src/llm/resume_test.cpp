@@ -6,41 +6,13 @@
 #include <random>
 
 #include "llm/chat_json.h"
-#include "llm/metered.h"
-#include "llm/replay.h"
+#include "llm/run_model.h"
 #include "llm/test_server.h"
 
 namespace cutegen::llm {
 namespace {
 
 using ::testing::HasSubstr;
-
-// A run's model, as the engine puts it together from events: what was answered since the last
-// `asked` is replayed, then the client goes on.
-class RunModel {
- public:
-  RunModel(std::unique_ptr<ChatModel> client, Limits limits, CallSink& sink)
-      : client_(std::move(client)), ledger_(limits), sink_(sink) {}
-  Result<void> fold(const std::string& type, const Json& data) {
-    ledger_.apply(type, data);
-    if (type == "asked") since_asked_ = Recording();
-    return since_asked_.apply(type, data);
-  }
-  ChatModel& begin_ask() {
-    std::unique_ptr<ChatModel> live;
-    if (client_) live = std::make_unique<MeteredModel>(*client_, ledger_, sink_);
-    open_ = std::make_unique<ReplayModel>("run", since_asked_.exchanges(), std::move(live));
-    return *open_;
-  }
-  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
-
- private:
-  std::unique_ptr<ChatModel> client_;
-  Ledger ledger_;
-  CallSink& sink_;
-  Recording since_asked_;
-  std::unique_ptr<ReplayModel> open_;
-};
 
 struct Killed {};  // thrown where the process would die
 
