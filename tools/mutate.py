@@ -5,7 +5,9 @@
 Every mutant is a fault at one place: a comparison turned round, a sum made a difference, a condition
 negated, a constant changed, a statement left out. All mutants of a file are compiled at once, each
 behind a switch that the environment throws (CG_MUTANT=7), so one build serves them all. A mutant is
-killed when the tests fail, crash or hang with it; what survives is a line that no test holds.
+killed when the tests fail, crash or hang with it (five times the time they take without it, and half
+a minute); what survives is a line that no test holds. Mutants of one place that cannot stand in one
+text are drawn; those that do not compile are left out.
 
     python3 tools/mutate.py --module eval --sample 40 --seed 1
     python3 tools/mutate.py --module eval --files correctness truth_pool
@@ -13,14 +15,17 @@ killed when the tests fail, crash or hang with it; what survives is a line that 
 Builds into build/release/mutants; nothing of the source tree is changed.
 """
 import argparse
+import collections
 import json
 import os
 import random
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +36,6 @@ inline bool on(int id) {
   static const int chosen = [] { const char* e = std::getenv("CG_MUTANT"); return e ? std::atoi(e) : 0; }();
   return chosen == id;
 }
-template <class T> struct Held { const T& value; int id; };
 #define CG_OPERATOR(NAME, OUTER, ORIGINAL, FAULT)                                              \\
   struct NAME { int id; };                                                                     \\
   template <class T> struct NAME##Held { T value; int id; };                                   \\
@@ -57,15 +61,23 @@ OPERATORS = {"<": "Less", "<=": "Most", ">": "More", ">=": "Least", "==": "Equal
 BINARY = re.compile(r"(?<=[\w\])]) (<=|>=|==|!=|<|>|\+|-|\*) (?=[\w(*&!-])")
 CONDITION = re.compile(r"^(\s*(?:\} else )?(?:if|while) \()([^;]*)(\)(?: \{| return.*;| continue;| break;|))$")
 CONSTANT = re.compile(r"^constexpr (int|size_t|int64_t|uint64_t|double) (k\w+) = (.*);$")
+RETURNED = re.compile(r"^(\s+(?:if \(.*\) )?return )(true|false)(?=;)")
 STATEMENT = re.compile(
     r"^(\s+)(?!return|auto|const|static|using|if|for|while|case|default|break|continue|else|delete|"
     r"CG_TRY|CG_ASSERT|throw|goto)([\w.:>\[\]-]+(?:\(.*\)| (?:[+|*&-]?=) [^;]*)|\+\+[\w.>-]+);$")
 
 
 class Mutant:
-    def __init__(self, number, line, what, start, end, text):
-        self.number, self.line, self.what = number, line, what
+    """A fault at one place: the text between two columns of a line becomes another."""
+
+    def __init__(self, source, number, line, what, start, end, text):
+        self.source, self.number, self.line, self.what = source, number, line, what
         self.start, self.end, self.text = start, end, text
+
+    def told(self):
+        line = self.source.read_text().split("\n")[self.line].strip()
+        return {"file": self.source.name, "at": self.line + 1, "what": self.what, "line": line,
+                "column": self.start}
 
 
 def code_part(line):
@@ -78,7 +90,19 @@ def balanced(text):
     return text.count("(") == text.count(")") and text.count("{") == text.count("}")
 
 
-def mutants_of_line(line, number, text):
+def other_logic(condition):
+    """The condition with its outermost && (or ||) turned into the other one; none: nothing."""
+    depth, out, found = 0, "", set()
+    for part in re.split(r"(\(|\)|&&|\|\|)", condition):
+        depth += (part == "(") - (part == ")")
+        if depth == 0 and part in ("&&", "||"):
+            found.add(part)
+            part = ") || (" if part == "&&" else ") && ("
+        out += part
+    return f"(({out}))" if len(found) == 1 else None
+
+
+def mutants_of_line(text):
     """[(what, start, end, replacement)] with # for the mutant's number."""
     found = []
     code = code_part(text)
@@ -94,8 +118,15 @@ def mutants_of_line(line, number, text):
         found.append((f"operator {op}", m.start(), m.end(), f" {op}mutant::{OPERATORS[op]}{{#}}{op} "))
     m = CONDITION.match(code)
     if m and balanced(m[2]) and not re.search(r"(?<![=!<>])=(?!=)", m[2]):
-        found.append(("condition negated", m.start(2), m.end(2),
-                      f"mutant::negated(#, bool({text[m.start(2):m.end(2)]}))"))
+        whole = text[m.start(2):m.end(2)]
+        found.append(("condition negated", m.start(2), m.end(2), f"mutant::negated(#, bool({whole}))"))
+        other = other_logic(m[2]) and other_logic(whole)
+        if other:
+            found.append(("logic", m.start(2), m.end(2),
+                          f"mutant::on(#) ? bool({other}) : bool({whole})"))
+    m = RETURNED.match(code)
+    if m:
+        found.append(("result negated", m.start(2), m.end(2), f"mutant::negated(#, {m[2]})"))
     m = STATEMENT.match(code)
     if m and balanced(m[2]):
         found.append(("statement removed", m.start(2), len(text),
@@ -104,26 +135,40 @@ def mutants_of_line(line, number, text):
 
 
 def mutants_of(source, first):
-    """All mutants of one file; those of a line exclude each other in the text."""
-    out, number = [], first
-    lines, depth = source.read_text().split("\n"), 0
-    for at, text in enumerate(lines):
-        for what, start, end, new in mutants_of_line(source, at, text):
-            out.append(Mutant(number, at, what, start, end, new.replace("#", str(number))))
-            number += 1
-        depth += code_part(text).count("{") - code_part(text).count("}")
+    """All mutants of one file."""
+    out = []
+    for at, text in enumerate(source.read_text().split("\n")):
+        for what, start, end, new in mutants_of_line(text):
+            number = first + len(out)
+            out.append(Mutant(source, number, at, what, start, end, new.replace("#", str(number))))
     return out
 
 
+def one_of_each_place(mutants, rng):
+    """Mutants that overlap cannot stand in one text: one of them stays, at random."""
+    kept, taken = [], {}
+    for m in rng.sample(mutants, len(mutants)):
+        spans = taken.setdefault(m.line, [])
+        if all(m.end <= s or m.start >= e for s, e in spans):
+            spans.append((m.start, m.end))
+            kept.append(m)
+    return sorted(kept, key=lambda m: m.number)
+
+
 def mutated_text(source, mutants):
-    lines = source.read_text().split("\n")
-    for at in {m.line for m in mutants}:
-        taken = len(lines[at]) + 1
-        for m in sorted((m for m in mutants if m.line == at), key=lambda m: -m.start):
-            if m.end <= taken:
-                lines[at] = lines[at][: m.start] + m.text + lines[at][m.end :]
-                taken = m.start
-    return '#include "mutant.h"\n#line 1\n' + "\n".join(lines)
+    """The text, and for each of its lines the mutants there: each has lines of its own, so that an
+    error of the compiler names it."""
+    out, owners = ['#include "mutant.h"'], [[]]
+    for at, text in enumerate(source.read_text().split("\n")):
+        here = sorted((m for m in mutants if m.line == at), key=lambda m: m.start)
+        place, own = 0, []
+        for m in here:
+            out += [text[place:m.start], m.text]
+            own += [here, [m]]
+            place = m.end
+        out.append(text[place:])
+        owners += own + [here]
+    return "\n".join(out), owners
 
 
 class Build:
@@ -136,27 +181,35 @@ class Build:
         self.commands = {Path(c["file"]): c["command"] for c in commands}
 
     def compile(self, source, mutants):
-        """The object file with as many of the mutants as compile, and those."""
-        text = self.out / source.name
-        target = self.out / (source.stem + ".o")
+        """The object file with as many of the mutants as compile, and those; kept for the next time."""
+        text, target = self.out / source.name, self.out / (source.stem + ".o")
+        kept = self.out / (source.stem + ".json")
+        wanted = [source.read_text(), SUPPORT, [m.number for m in mutants]]
+        if kept.exists() and json.loads(kept.read_text())[0] == wanted:
+            left = set(json.loads(kept.read_text())[1])
+            return target, [m for m in mutants if m.number in left]
         command = shlex.split(self.commands[source])
         command = [c for c in command if not c.endswith("ccache")]
         command[command.index("-o") + 1] = str(target)
         command[-1] = str(text)
-        command[1:1] = ["-O0", "-w", "-I", str(self.out), "-I", str(source.parent)]
-        command = [c for c in command if c not in ("-O3", "-O2")]
-        left = one_of_each_place(mutants)
-        for _ in range(12):
-            text.write_text(mutated_text(source, left))
-            done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
+        command[1:1] = ["-O0", "-g0", "-w", "-I", str(self.out), "-I", str(source.parent)]
+        command = [c for c in command if c not in ("-O3", "-O2", "-g1", "-g")]
+        left = mutants
+        for _ in range(20):
+            content, owners = mutated_text(source, left)
+            text.write_text(content)
+            done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
             if done.returncode == 0:
+                kept.write_text(json.dumps([wanted, [m.number for m in left]]))
                 return target, left
-            bad = {int(n) - 1 for n in re.findall(rf"{re.escape(source.name)}:(\d+):", done.stderr)}
-            fewer = [m for m in left if m.line not in bad]
-            if len(fewer) == len(left):
+            place = rf"{re.escape(source.name)}:(\d+):\d+:\s+(?:error|required from)"
+            lines = {int(n) - 1 for n in re.findall(place, done.stderr)}
+            bad = {m.number for n in lines for m in owners[n] if len(owners[n]) == 1}
+            bad = bad or {m.number for n in lines for m in owners[n]}
+            if not bad:
                 raise SystemExit(f"{source}: does not compile even so\n{done.stderr[:2000]}")
-            left = fewer
-        return target, left
+            left = [m for m in left if m.number not in bad]
+        raise SystemExit(f"{source}: too many mutants that do not compile")
 
     def link(self, objects):
         test = f"{self.module}_test"
@@ -170,58 +223,65 @@ class Build:
         return program
 
 
-def one_of_each_place(mutants):
-    """Mutants of one line that overlap cannot stand in one text: the first stays."""
-    kept, taken = [], {}
-    for m in mutants:
-        spans = taken.setdefault(m.line, [])
-        if all(m.end <= s or m.start >= e for s, e in spans):
-            spans.append((m.start, m.end))
-            kept.append(m)
-    return kept
+def run_tests(program, mutant, seconds, tests):
+    """passed, failed, crashed or hung."""
+    env = dict(os.environ, CG_MUTANT=str(mutant), CUTEGEN_SHARE=str(ROOT))
+    command = [str(program), "--gtest_fail_fast", "--gtest_brief=1", f"--gtest_filter={tests}"]
+    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          start_new_session=True) as process:
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return "hung"
+    return "passed" if code == 0 else "crashed" if code < 0 else "failed"
 
 
-def run_tests(program, mutant, seconds, extra):
-    env = dict(os.environ, CG_MUTANT=str(mutant))
-    began = time.monotonic()
-    try:
-        done = subprocess.run([str(program), "--gtest_fail_fast", "--gtest_brief=1", *extra], env=env,
-                              timeout=seconds, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        passed = done.returncode == 0
-    except subprocess.TimeoutExpired:
-        passed = False
-    return passed, time.monotonic() - began
-
-
-def chosen(arguments, build):
+def chosen(arguments, build, rng):
     """[(object file, its mutants)] of the files asked for."""
     folder = ROOT / "src" / arguments.module
     sources = sorted(p for p in folder.glob("*.cpp") if not p.stem.endswith("_test"))
     if arguments.files:
         sources = [p for p in sources if p.stem in arguments.files]
-    out, first = [], 1
+    every, first = [], 1
     for source in sources:
-        mutants = mutants_of(source, first)
-        first += len(mutants)
-        target, left = build.compile(source, mutants)
-        print(f"{source.name}: {len(left)} mutants", flush=True)
-        out.append((source, target, left))
+        every.append(mutants_of(source, first))
+        first += len(every[-1])
+    apart = [one_of_each_place(mutants, rng) for mutants in every]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        out = list(pool.map(build.compile, sources, apart))
+    for source, m, a, (_, left) in zip(sources, every, apart, out):
+        print(f"{source.name}: {len(m)} mutants, {len(a)} that do not overlap, {len(left)} compile",
+              file=sys.stderr, flush=True)
     return out
 
 
-def report(results):
-    """Lines about the survivors, and the score by file."""
+def is_equivalent(row, known):
+    return any(all(row[k] == e[k] for k in ("file", "what", "line")) for e in known)
+
+
+def report(rows, known):
+    """The score by file, and the survivors, as Markdown."""
     files = {}
-    for source, mutant, passed in results:
-        killed, total = files.get(source.name, (0, 0))
-        files[source.name] = (killed + (not passed), total + 1)
-        if passed:
-            line = source.read_text().split("\n")[mutant.line].strip()
-            print(f"survived: {source.name}:{mutant.line + 1}: {mutant.what}: {line}")
-    for name, (killed, total) in sorted(files.items()):
-        print(f"{name:<20} {killed:>4} of {total:<4} killed")
-    killed, total = (sum(x) for x in zip(*files.values()))
-    print(f"{'all':<20} {killed:>4} of {total:<4} killed: {100 * killed / total:.1f}%")
+    survivors = [r for r in rows if r["result"] == "passed" and not is_equivalent(r, known)]
+    equivalent = [r for r in rows if r["result"] == "passed" and is_equivalent(r, known)]
+    for r in rows:
+        tally = files.setdefault(r["file"], collections.Counter())
+        tally["equivalent" if r in equivalent else r["result"]] += 1
+    out = ["| file | mutants | failed | crashed | hung | survived | equivalent |", "|---" * 7 + "|"]
+    total = sum(files.values(), collections.Counter())
+    for name, tally in [*sorted(files.items()), ("all", total)]:
+        out.append(f"| {name} | {sum(tally.values())} | " + " | ".join(
+            str(tally[k]) for k in ("failed", "crashed", "hung", "passed", "equivalent")) + " |")
+    judged = len(rows) - len(equivalent)
+    killed = judged - len(survivors)
+    out += ["", f"**{killed} of {judged} killed: {100 * killed / max(judged, 1):.1f}%**, "
+                f"{len(equivalent)} equivalent ones not counted.", ""]
+    out += [f"- survived: {r['file']}:{r['at']}: {r['what']}: `{r['line']}`" for r in survivors]
+    reasons = {(e["file"], e["what"], e["line"]): e["reason"] for e in known}
+    out += [f"- equivalent: {r['file']}:{r['at']}: {r['what']}: `{r['line']}`: "
+            f"{reasons[r['file'], r['what'], r['line']]}" for r in equivalent]
+    return "\n".join(out)
 
 
 def main():
@@ -230,25 +290,39 @@ def main():
     parser.add_argument("--files", nargs="*", help="stems of the files; all if none is named")
     parser.add_argument("--sample", type=int, help="judge so many mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2, help="files compiled at once")
     parser.add_argument("--build", default="build/release")
-    parser.add_argument("--tests", default="*", help="filter of the tests, as for GoogleTest")
+    parser.add_argument("--tests", nargs="+", default=["*"],
+                        help="filters of GoogleTest, run one after another until a mutant is killed")
+    parser.add_argument("--equivalent", type=Path, help="JSON list of file, what, line, reason")
+    parser.add_argument("--out", type=Path, help="file for one JSON line a mutant")
     arguments = parser.parse_args()
+    rng = random.Random(arguments.seed)
     build = Build(ROOT / arguments.build, arguments.module)
-    parts = chosen(arguments, build)
-    program = build.link([target for _, target, _ in parts])
-    extra = [f"--gtest_filter={arguments.tests}"]
-    passed, seconds = run_tests(program, 0, 600, extra)
-    if not passed:
-        sys.exit("the tests fail without any mutant")
-    print(f"the tests take {seconds:.1f} s", flush=True)
-    mutants = [(source, m) for source, _, left in parts for m in left]
+    parts = chosen(arguments, build, rng)
+    program = build.link([target for target, _ in parts])
+    limits = []
+    for tests in arguments.tests:
+        began = time.monotonic()
+        if run_tests(program, 0, 900, tests) != "passed":
+            sys.exit(f"the tests {tests} fail without any mutant")
+        seconds = time.monotonic() - began
+        limits.append((tests, 5 * seconds + 30))
+        print(f"the tests {tests} take {seconds:.1f} s", file=sys.stderr, flush=True)
+    mutants = [m for _, left in parts for m in left]
     if arguments.sample and arguments.sample < len(mutants):
-        mutants = random.Random(arguments.seed).sample(mutants, arguments.sample)
-    results = []
-    for source, mutant in sorted(mutants, key=lambda x: x[1].number):
-        survived, _ = run_tests(program, mutant.number, 5 * seconds + 20, extra)
-        results.append((source, mutant, survived))
-    report(results)
+        mutants = rng.sample(mutants, arguments.sample)
+    rows = []
+    for mutant in sorted(mutants, key=lambda m: m.number):
+        for tests, seconds in limits:
+            result = run_tests(program, mutant.number, seconds, tests)
+            if result != "passed":
+                break
+        rows.append({**mutant.told(), "result": result})
+        if arguments.out:
+            arguments.out.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    known = json.loads(arguments.equivalent.read_text()) if arguments.equivalent else []
+    print(report(rows, known))
 
 
 if __name__ == "__main__":

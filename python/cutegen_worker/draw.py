@@ -36,42 +36,73 @@ def normal(shape, generator):
 
 
 def signed(shape, generator):
-    """Normal values with an affine map of the whole tensor and one of each leading row."""
+    """Normal values with an affine map of the whole tensor and one of each leading row; some rows and
+    columns, at times everything, negative."""
     scale = torch.exp(0.5 * normal((), generator))
     values = normal(shape, generator) * scale + 0.5 * normal((), generator)
     if len(shape) >= 2:
         row = (shape[0],) + (1,) * (len(shape) - 1)
         values = values * torch.exp(0.3 * normal(row, generator)) + 0.3 * normal(row, generator)
-    return values
+    return with_signs(values, -1, generator)
 
 
 def heavy(shape, generator):
-    """Log-normal magnitudes with random signs, and a few large values at random places."""
+    """Log-normal magnitudes with random signs, and a few large values at random places; some rows and
+    columns, at times everything, positive."""
     values = torch.exp(1.5 * normal(shape, generator)) * torch.sign(normal(shape, generator))
     flat = values.view(-1)
     count = max(1, flat.numel() // 4096)
     where = torch.randint(flat.numel(), (count,), generator=generator)
     flat[where] = torch.sign(normal((count,), generator)) * 50
+    return with_signs(values, 1, generator)
+
+
+def with_signs(values, sign, generator):
+    """An eighth of the leading rows and of the innermost columns have one sign; one time in four all.
+
+    A maximum that starts at zero is right wherever some value is positive.
+    """
+    if not values.dim() or torch.rand((), generator=generator) < 0.25:
+        return sign * values.abs() if values.dim() else values
+    for axis in {0, values.dim() - 1}:
+        count = max(1, values.shape[axis] // 8)
+        some = torch.randperm(values.shape[axis], generator=generator)[:count]
+        values.index_copy_(axis, some, sign * values.index_select(axis, some).abs())
     return values
 
 
 def outliers(made, generator):
-    """The task's own values, one of each row or stretch replaced by one that moves the result.
+    """The task's own values; in each row or stretch a large and a very negative one move the result.
 
-    An answer that leaves out a tile, a slice of a sum or an element misses some of them.
+    An answer that leaves out a tile, a slice of a sum or an element misses some of them. Rows take
+    different places while there are any: the ends and the powers of two, where loops begin and end,
+    go first.
     """
     values = made.detach().clone().contiguous()
     flat = values.view(-1)
     width = max(BLOCK, made.shape[-1] if made.dim() else 1)
     start = torch.arange(0, flat.numel(), width)
-    where = start + torch.randint(width, start.shape, generator=generator)
-    where = torch.minimum(where, torch.tensor(flat.numel() - 1))
     usual = float(made.abs().double().mean()) or 1.0
     size = usual * min(64.0, 4.0 + math.sqrt(width))
-    signs = torch.sign(normal(where.shape, generator))
-    planted = signs * size * (0.5 + torch.rand(where.shape, generator=generator))
-    flat[where] = planted.to(made.dtype)
+    for sign in (-1, 1):
+        where = start + places(width, len(start), generator)
+        where = torch.minimum(where, torch.tensor(flat.numel() - 1))
+        planted = sign * size * (0.5 + torch.rand(where.shape, generator=generator))
+        flat[where] = planted.to(made.dtype)
     return values
+
+
+def places(width, count, generator):
+    """`count` places below `width` in a random order: each once before any comes again."""
+    powers = [p for p in (2**i for i in range(5, 31)) if p < width]
+    edges = torch.tensor(sorted({0, width - 1, *powers, *(p - 1 for p in powers)}))
+    first = (edges & (edges - 1) == 0) | (edges == width - 1)  # the others are one before a power
+    rank = torch.full((width,), 2.0)
+    rank[edges] = torch.where(first, 0.0, 1.0)
+    order = torch.argsort(rank + 0.5 * torch.rand(width, generator=generator))
+    chosen = order[torch.arange(min(count, width))]
+    chosen = chosen.repeat(-(-count // len(chosen)))[:count] if count else chosen
+    return chosen[torch.randperm(count, generator=generator)]
 
 
 def special(made, generator, domain, nan):

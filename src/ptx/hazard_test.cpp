@@ -100,6 +100,23 @@ TEST_F(Hazard, WithinAWarpAndThroughShufflesThereIsOrder) {
       4, 128);
 }
 
+TEST_F(Hazard, ALaneOutsideTheMemberMaskIsFound) {
+  Finding f = found("shfl.sync.bfly.b32 %r13, %r0, 1, 31, 0x0000ffff; st.global.u32 [%rd3], %r13;",
+                    1, 32, "divergent_collective");
+  EXPECT_EQ(f.message.find("lanes 0xffffffff are here, but the member mask 0x0000ffff leaves "
+                           "0xffff0000 out"),
+            0u)
+      << f.message;
+  EXPECT_EQ(f.thread, 16);
+  // Halves of a warp that meet apart are right, and see only themselves.
+  run("setp.lt.u32 %p1, %r0, 16; selp.b32 %r13, 0x0000ffff, 0xffff0000, %p1; setp.ne.u32 %p2, %r0, "
+      "3;\nvote.sync.ballot.b32 %r14, %p2, %r13; shfl.sync.bfly.b32 %r15, %r14, 1, 31, %r13;\n"
+      "popc.b32 %r15, %r15; cvt.rn.f32.u32 %f1, %r15; st.global.f32 [%rd3], %f1;",
+      1, 32);
+  EXPECT_EQ(y[0], 15.f);
+  EXPECT_EQ(y[16], 16.f);
+}
+
 TEST_F(Hazard, DoubleBufferingNeedsOneBarrierARound) {
   // Round n writes half n & 1 and reads it behind the barrier, while the other half may be written.
   run("mov.u32 %r20, 0;\nLOOP: and.b32 %r21, %r20, 1; shl.b32 %r21, %r21, 11;\n"
@@ -315,6 +332,28 @@ TEST_F(Hazard, UndefinedRegistersAreFound) {
   run("setp.lt.u32 %p1, %r0, 5; @%p1 mov.u32 %r20, 1; @%p1 add.u32 %r21, %r20, 1;\n"
       "@%p1 st.global.u32 [%rd3], %r21; mov.u32 %r22, %r23;",
       1, 32);
+}
+
+TEST_F(Hazard, WhatAnotherPredicateSettlesIsNotUndefined) {
+  // Compilers compute what a branch guarded and let its condition settle the result.
+  const std::string some =
+      "setp.lt.u32 %p1, %r0, 5; not.pred %p2, %p1; @%p1 ld.global.f32 %f1, [%rd4];\n";
+  const std::string keep = "selp.f32 %f2, %f1, 0f40000000, %p4; st.global.f32 [%rd3], %f2;";
+  const std::string positive = "setp.gt.f32 %p3, %f1, 0f00000000; ";
+  run(some + positive + "and.pred %p4, %p3, %p1; " + keep, 1, 32);
+  EXPECT_EQ(y[4], 5.f);
+  EXPECT_EQ(y[5], 2.f);
+  run(some + positive + "not.pred %p3, %p3; or.pred %p5, %p2, %p3; not.pred %p4, %p5; " + keep, 1,
+      32);
+  run(some + "setp.gt.and.f32 %p4, %f1, 0f00000000, %p1; " + keep, 1, 32);
+  run(some + "setp.gt.and.f32 %p4, %f1, 0f00000000, !%p2; " + keep, 1, 32);
+  for (const char* unsettled :
+       {"and.pred %p4, %p3, %p2; ", "or.pred %p4, %p3, %p1; ", "xor.pred %p4, %p3, %p1; ",
+        "setp.gt.and.f32 %p4, %f1, 0f00000000, %p2; ", "setp.gt.or.f32 %p4, %f1, 0f00000000, %p1; ",
+        "setp.gt.xor.f32 %p4, %f1, 0f00000000, %p1; ", "and.pred %p4, %p3, %p3; "}) {
+    Finding f = found(some + positive + unsettled + keep, 1, 32, "uninitialised");
+    EXPECT_EQ(f.thread, 5) << unsettled;
+  }
 }
 
 TEST_F(Hazard, UndefinedLocalMemoryIsFound) {

@@ -248,7 +248,21 @@ Cta::Meet Cta::meet(Warp& w, uint32_t needed, uint32_t mask, const char* kind) {
 
 Cta::Meet Cta::collective(Warp& w, const Inst& in, uint32_t& mask) {
   split_off(w, mask);
-  const uint32_t members = words_at(w.registers, in.v[0])[std::countr_zero(mask)];
+  const uint32_t* masks = words_at(w.registers, in.v[0]);
+  const uint32_t members = masks[std::countr_zero(mask)];
+  uint32_t group = 0;
+  for (int lane = 0; lane < 32; ++lane) group |= uint32_t(masks[lane] == members) << lane;
+  if (const uint32_t rest = mask & ~group) {  // lanes of another group come after this one
+    w.others[w.count++] = {w.current.pc, rest, false};
+    w.current.mask = mask = mask & group;
+  }
+  if (const uint32_t out = mask & ~members) {
+    report(w, "divergent_collective",
+           fmt::format("lanes {:#010x} are here, but the member mask {:#010x} leaves {:#010x} out",
+                       mask, members, out),
+           std::countr_zero(out));
+    return Meet::failed;
+  }
   const Meet m = meet(w, members, mask, "divergent_collective");
   if (m != Meet::here) return m;
   switch (in.op) {

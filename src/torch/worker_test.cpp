@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "torch/test_worker.h"
 
@@ -99,6 +101,57 @@ TEST(TorchWorker, MakesSetsThatDependOnTheSeedOnly) {
     EXPECT_NE(first, bytes_of(family, 8)) << family;
   }
   EXPECT_NE(bytes_of("signed", 7), bytes_of("heavy", 7));
+}
+
+TEST(TorchWorker, SomeRowsAndColumnsHaveOneSign) {
+  auto task = describe("softmax.py");
+  ASSERT_TRUE(task) << task.error().text();
+  const ShapeCase& shape = shape_named(*task, "odd1");
+  const Shape& x = shape.tensors.at("x");
+  int mixed = 0;
+  for (uint64_t seed = 1; seed < 13; ++seed)
+    for (auto [family, sign] : {std::pair{"signed", -1.0f}, std::pair{"heavy", 1.0f}}) {
+      auto set = test_worker().make_set(Context(), *task, shape, family, seed);
+      ASSERT_TRUE(set) << set.error().text();
+      auto map = Mapping::map(set->memory.get(), set->bytes, false);
+      ASSERT_TRUE(map);
+      const auto* values = reinterpret_cast<const float*>(map->data() + set->slots[0].offset);
+      std::vector<bool> row_keeps(size_t(x[0]), true), column_keeps(size_t(x[1]), true);
+      for (int64_t i = 0; i < x[0] * x[1]; ++i)
+        if (sign * values[i] < 0)
+          row_keeps[size_t(i / x[1])] = column_keeps[size_t(i % x[1])] = false;
+      auto rows = std::count(row_keeps.begin(), row_keeps.end(), true);
+      auto columns = std::count(column_keeps.begin(), column_keeps.end(), true);
+      EXPECT_GE(rows, x[0] / 8) << family;
+      EXPECT_GE(columns, x[1] / 8) << family;
+      mixed += rows < x[0];
+    }
+  EXPECT_GT(mixed, 8);   // 18 of 24 are expected
+  EXPECT_LT(mixed, 24);  // at times everything
+}
+
+TEST(TorchWorker, OutliersTakeTurnsAndComeToTheEndsAndPowersOfTwo) {
+  auto task = describe("softmax.py");
+  ASSERT_TRUE(task) << task.error().text();
+  const ShapeCase& shape = shape_named(*task, "odd2");
+  const Shape& x = shape.tensors.at("x");
+  ASSERT_EQ(x[1], 1031);
+  auto set = test_worker().make_set(Context(), *task, shape, "outliers", 5);
+  ASSERT_TRUE(set) << set.error().text();
+  auto map = Mapping::map(set->memory.get(), set->bytes, false);
+  ASSERT_TRUE(map);
+  const auto* values = reinterpret_cast<const float*>(map->data() + set->slots[0].offset);
+  std::set<int64_t> highest, lowest;
+  for (int64_t row = 0; row < x[0]; ++row) {
+    const float* from = values + row * x[1];
+    highest.insert(std::max_element(from, from + x[1]) - from);
+    lowest.insert(std::min_element(from, from + x[1]) - from);
+  }
+  EXPECT_EQ(int64_t(highest.size()), x[0]);
+  EXPECT_GE(int64_t(lowest.size()), x[0] - 1);
+  ASSERT_LE(x[0], 8);
+  const std::set<int64_t> ends{0, 32, 64, 128, 256, 512, 1024, 1030};
+  for (int64_t place : highest) EXPECT_TRUE(ends.contains(place)) << place;
 }
 
 TEST(TorchWorker, TruthIsCloseToNativeAndSensitivityIsOfItsScale) {

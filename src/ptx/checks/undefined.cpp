@@ -31,7 +31,9 @@ Undefined::Undefined(const Program& program, int warps, size_t shared_bytes, siz
       masks_(size_t(warps)),
       origins_(size_t(warps)),
       unwritten_(size_t(warps)),
-      select_{handler("selp.b16"), handler("selp.b32"), handler("selp.b64")} {}
+      select_{handler("selp.b16"), handler("selp.b32"), handler("selp.b64")},
+      and_(handler("and.pred")),
+      or_(handler("or.pred")) {}
 
 void Undefined::begin() {
   std::fill(shared_.begin(), shared_.end(), kNever);
@@ -131,6 +133,23 @@ void Undefined::watch(const Step& s) {
   }
 }
 
+// Lanes of a predicate that one defined operand decides: false in an `and`, true in an `or`.
+uint32_t Undefined::settled(const Step& s) {
+  const Inst& in = s.in;
+  auto known = [&](int32_t slot, bool negated, bool value) {
+    uint32_t p = 0;
+    std::memcpy(&p, s.registers + slot, 4);
+    return ~at(s.warp, slot) & (negated == value ? ~p : p);
+  };
+  if (in.masked == and_ || in.masked == or_) {
+    const bool value = in.masked == or_;
+    return known(in.a, false, value) | known(in.b, false, value);
+  }
+  // setp.CMP.and, setp.CMP.or: the predicate that is combined
+  if (in.kind == Kind::compare && in.c >= 0 && in.sub < 2) return known(in.c, in.imm, in.sub == 1);
+  return 0;
+}
+
 // What the results of an instruction depend on.
 void Undefined::result(const Step& s) {
   const Inst& in = s.in;
@@ -149,6 +168,7 @@ void Undefined::result(const Step& s) {
     take(in.a, p & s.mask), take(in.b, ~p & s.mask), take(in.c, s.mask);
   } else if (in.op == Op::alu || across) {
     for (uint32_t i = range.begin; i < range.writes; ++i) take(program_.effects[i], s.mask);
+    if (lanes && in.op == Op::alu) lanes &= ~settled(s);
     if (across && lanes) lanes = s.mask;
   }
   uint32_t of = s.mask;

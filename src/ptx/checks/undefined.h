@@ -76,6 +76,7 @@ class Undefined {
   std::optional<Trouble> sink(const Step& s, int32_t slot, uint32_t lanes, const char* what);
   void result(const Step& s);
   void shuffle(const Step& s);
+  [[nodiscard]] uint32_t settled(const Step& s);
   uint16_t add_origin(const Origin& o);
 
   const Program& program_;
@@ -87,7 +88,7 @@ class Undefined {
   std::vector<std::vector<uint16_t>> origins_;  // beside them
   std::vector<Origin> known_;
   std::vector<std::unordered_map<int32_t, uint32_t>> unwritten_;  // zeroed registers, by warp
-  AluFn select_[3];
+  AluFn select_[3], and_, or_;
 };
 
 }  // namespace cutegen::ptx

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// The evaluator as its client sees it: real compiler, runner and torch worker behind a channel.
+#include "eval/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "base/file.h"
+#include "eval/evaluator.h"
+#include "eval/protocol.h"
+
+namespace cutegen {
+namespace {
+
+namespace fs = std::filesystem;
+namespace protocol = evaluator_protocol;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr const char* kTask = R"(
+import torch
+from torch import nn
+rows = 4096
+class Model(nn.Module):
+    def forward(self, x):
+        return RESULT
+def get_inputs():
+    return [torch.randn(rows, 1024)]
+def get_init_inputs():
+    return []
+)";
+constexpr const char* kKernel = R"(
+extern "C" __global__ void f(const float* x, float* out, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  if (i < n) out[i] = x[i] < 0 ? -x[i] : x[i];
+}
+)";
+
+// A server on a thread, and the other end of its channel.
+class Served {
+ public:
+  Served() {
+    auto pair = wire::Channel::make_pair();
+    EXPECT_TRUE(pair);
+    channel = std::move(pair->first);
+    thread_ = std::thread([this, theirs = std::move(pair->second)]() mutable {
+      exit_code = serve_evaluator(std::move(theirs));
+    });
+  }
+  ~Served() { close(); }
+  void close() {
+    channel.close();
+    if (thread_.joinable()) thread_.join();
+  }
+  Result<void> send(const std::string& type, const Json& body) {
+    return channel.send(Context(), protocol::message(type, body));
+  }
+  // The reply; the texts of progress before it are kept.
+  Result<Json> receive() {
+    for (;;) {
+      CG_TRY(wire::Frame frame, channel.receive(Context().with_timeout(std::chrono::minutes(2))));
+      if (auto e = frame.body.find("error"); e != frame.body.end())
+        return fail(wire::error_from_json(*e));
+      if (frame.body.at("type") != "progress") return std::move(frame.body);
+      progress.push_back(frame.body.at("text"));
+    }
+  }
+  Result<Json> ask(const std::string& type, const Json& body) {
+    CG_CHECK(send(type, body));
+    return receive();
+  }
+
+  wire::Channel channel;
+  std::vector<std::string> progress;
+  int exit_code = -1;
+
+ private:
+  std::thread thread_;
+};
+
+Json options(const std::string& device = "sim:h200") {
+  EvaluatorOptions o{.device = device, .use_cache = false, .runner_threads = 1};
+  return {{"options", protocol::to_json(o)}};
+}
+
+KernelProgram program() {
+  KernelProgram p;
+  p.sources["kernel.cu"] = kKernel;
+  p.plan = *plan_from_json(Json::parse(R"json({"cutegen": 1, "dialect": "cuda",
+      "arch": ["sm_80+"], "sources": ["kernel.cu"], "symbols": {"n": "size(x)"},
+      "steps": [{"kernel": "f", "grid": ["ceil_div(n,256)", 1, 1], "block": [256, 1, 1],
+                 "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]})json"));
+  return p;
+}
+
+TEST(Server, RefusesWhatItDoesNotKnow) {
+  Served s;
+  EXPECT_THAT(s.ask("open_task", {{"file", "x.py"}}).error().message,
+              HasSubstr("the first request must be hello"));
+  EXPECT_FALSE(s.channel.send(Context(), Json{{"schema", "other"}, {"type", "hello"}}) &&
+               s.receive());
+  auto device = s.ask("hello", options("sim:nothing"));
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().kind, ErrorKind::user);
+  EXPECT_FALSE(s.ask("hello", {{"options", {{"device", 3}}}}));
+  Json more = options();
+  more["more"] = 1;
+  EXPECT_TRUE(s.ask("hello", more));  // of a later version
+  EXPECT_THAT(s.ask("sing", {}).error().message, HasSubstr("does not know the request 'sing'"));
+  EXPECT_FALSE(s.ask("open_task", {}));
+  EXPECT_FALSE(s.ask("evaluate", {{"task_id", "x"}}));
+  auto early = s.ask("evaluate",
+                     {{"task_id", ""}, {"request", protocol::to_json(EvaluateRequest{program()})}});
+  ASSERT_FALSE(early);
+  EXPECT_THAT(early.error().message, HasSubstr("no task is open"));
+  s.close();
+  EXPECT_EQ(s.exit_code, kExitOk);
+}
+
+// One server with the task of absolute values open, for all tests of this suite.
+class Evaluation : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ::setenv("CUTEGEN_SHARE", CUTEGEN_SOURCE_DIR, 1);
+    std::string pattern = (fs::temp_directory_path() / "cutegen_server_XXXXXX").string();
+    if (!::mkdtemp(pattern.data())) std::abort();
+    folder_ = new fs::path(pattern);
+    server_ = new Served();
+    auto hello = server_->ask("hello", options());
+    ASSERT_TRUE(hello) << hello.error().text();
+    EXPECT_EQ(hello->at("pid"), ::getpid());
+    ASSERT_TRUE(server_->send("open_task", {{"file", task_file("torch.abs(x)")}}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    ASSERT_TRUE(server_->send("open_task", {{"file", "other.py"}}));
+    auto refused = server_->receive();  // at once: torch takes seconds to start
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("the evaluator is at work"));
+    auto opened = server_->receive();
+    ASSERT_TRUE(opened) << opened.error().text();
+    opened_ = new OpenedTask(*protocol::opened_task_from_json(opened->at("opened")));
+  }
+  static void TearDownTestSuite() {
+    delete server_;
+    delete opened_;
+    fs::remove_all(*folder_);
+    delete folder_;
+  }
+  static std::string task_file(const std::string& result) {
+    std::string text = kTask;
+    text.replace(text.find("RESULT"), 6, result);
+    fs::path file = *folder_ / ("t" + std::to_string(std::hash<std::string>()(result)) + ".py");
+    EXPECT_TRUE(write_file(file, text));
+    return file.string();
+  }
+  static Result<Json> ask_verdict(const std::string& task, Rung up_to = Rung::timing) {
+    server_->progress.clear();
+    return server_->ask(
+        "evaluate",
+        {{"task_id", task}, {"request", protocol::to_json(EvaluateRequest{program(), up_to})}});
+  }
+  static Verdict verdict(const std::string& task, Rung up_to = Rung::timing) {
+    auto reply = ask_verdict(task, up_to);
+    EXPECT_TRUE(reply) << reply.error().text();
+    return reply ? *verdict_from_json(reply->at("verdict")) : Verdict{};
+  }
+  void SetUp() override { ASSERT_TRUE(opened_); }
+
+  inline static fs::path* folder_ = nullptr;
+  inline static Served* server_ = nullptr;
+  inline static OpenedTask* opened_ = nullptr;
+};
+
+TEST_F(Evaluation, OpeningTellsTheTaskAndWhatItRunsOn) {
+  EXPECT_EQ(opened_->task.tensors.size(), 2U);
+  EXPECT_EQ(opened_->task.official().tensors.at("x"), (Shape{4096, 1024}));
+  EXPECT_EQ(opened_->device, "sim:h200");
+  EXPECT_NEAR(opened_->floor_ns, 2 * 4096 * 1024 * 4 / 4.8e12 * 1e9, 1);
+  EXPECT_EQ(opened_->floor_bound_by, "memory");
+  EXPECT_THAT(opened_->toolchain, HasSubstr("NVRTC"));
+  EXPECT_THAT(opened_->torch, HasSubstr("torch"));
+  EXPECT_THAT(opened_->sandbox.label, testing::AnyOf("full", "partial", "none"));
+  EXPECT_FALSE(opened_->sandbox.held.empty());
+}
+
+TEST_F(Evaluation, LazyAnswersAreJudgedOnEveryFamily) {
+  const Admission& a = opened_->admission;
+  EXPECT_TRUE(a.admitted) << a.remark;
+  EXPECT_GE(a.lazy_answers_tried, 12);
+  EXPECT_THAT(a.families, ElementsAre("made", "signed", "heavy", "outliers", "special"));
+}
+
+TEST_F(Evaluation, AnHonestProgramIsCorrectOnEveryShapeAndFamily) {
+  for (int round = 0; round < 2; ++round) {  // the second one with what was restocked
+    Verdict v = verdict(opened_->task.id);
+    EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+    EXPECT_EQ(v.task_id, opened_->task.id);
+    EXPECT_EQ(v.sets_judged, 15);  // three shapes; the official one is too large
+    ASSERT_TRUE(v.timing);
+    EXPECT_EQ(v.timing->origin, Origin::modelled);
+    EXPECT_GE(v.timing->time_ns, opened_->floor_ns);
+    EXPECT_THAT(v.marks, IsEmpty());
+    EXPECT_THAT(server_->progress, Contains("correctness 15/15"));
+    ASSERT_TRUE(v.audit);
+    EXPECT_EQ(v.audit->kernels.size(), 1U);
+  }
+}
+
+TEST_F(Evaluation, OnlyTheOpenTaskIsJudged) {
+  auto other = ask_verdict("another");
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("another task is open"));
+}
+
+TEST_F(Evaluation, ATaskThatALazyAnswerSolvesIsMarked) {
+  auto reply = server_->ask("open_task", {{"file", task_file("x * 2")}});
+  ASSERT_TRUE(reply) << reply.error().text();
+  auto opened = *protocol::opened_task_from_json(reply->at("opened"));
+  EXPECT_FALSE(opened.admission.admitted);
+  EXPECT_THAT(opened.admission.remark, HasSubstr("a linear map of x"));
+  Verdict v = verdict(opened.task.id, Rung::compile);
+  EXPECT_THAT(v.marks, Contains(HasSubstr("task not admitted")));
+  EXPECT_FALSE(ask_verdict(opened_->task.id));  // no longer open
+  auto broken = server_->ask("open_task", {{"file", (*folder_ / "none.py").string()}});
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().kind, ErrorKind::user);
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A softmax and a sum over another axis: two stages."""
+
+import torch
+from torch import nn
+
+batch = 32
+steps = 256
+channels = 512
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=1).sum(dim=2)
+
+
+def get_inputs():
+    return [torch.randn(batch, steps, channels)]
+
+
+def get_init_inputs():
+    return []
