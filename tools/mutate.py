@@ -290,7 +290,7 @@ def main():
     parser.add_argument("--files", nargs="*", help="stems of the files; all if none is named")
     parser.add_argument("--sample", type=int, help="judge so many mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2, help="files compiled at once")
+    parser.add_argument("--jobs", type=int, default=2, help="compilers, then tests, at once")
     parser.add_argument("--build", default="build/release")
     parser.add_argument("--tests", nargs="+", default=["*"],
                         help="filters of GoogleTest, run one after another until a mutant is killed")
@@ -312,15 +312,19 @@ def main():
     mutants = [m for _, left in parts for m in left]
     if arguments.sample and arguments.sample < len(mutants):
         mutants = rng.sample(mutants, arguments.sample)
-    rows = []
-    for mutant in sorted(mutants, key=lambda m: m.number):
+    def judged(mutant):
         for tests, seconds in limits:
             result = run_tests(program, mutant.number, seconds, tests)
             if result != "passed":
                 break
-        rows.append({**mutant.told(), "result": result})
-        if arguments.out:
-            arguments.out.write_text("".join(json.dumps(r) + "\n" for r in rows))
+        return {**mutant.told(), "result": result, "tests": tests}
+
+    rows = []
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for row in pool.map(judged, sorted(mutants, key=lambda m: m.number)):
+            rows.append(row)
+            if arguments.out:
+                arguments.out.write_text("".join(json.dumps(r) + "\n" for r in rows))
     known = json.loads(arguments.equivalent.read_text()) if arguments.equivalent else []
     print(report(rows, known))
 

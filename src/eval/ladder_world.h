@@ -47,15 +47,16 @@ class FakeToolchain : public Toolchain {
   std::mutex mutex_;
 };
 
-// Has neither assembler nor disassembler, as a machine without the wheels.
+// Gives every module the same report: that of a machine without the wheels, or what a test wants.
 class FakeAssembler : public Assembler {
  public:
+  FakeAssembler() { report.audit.skipped = {"no assembler here"}; }
   Result<AssemblyReport> audit(const Context&, const std::string&, const std::string&) override {
-    AssemblyReport out;
-    out.audit.skipped = {"no assembler here"};
-    return out;
+    return report;
   }
   std::string version() const override { return {}; }
+
+  AssemblyReport report;
 };
 
 class World {
@@ -63,7 +64,7 @@ class World {
   explicit World(std::function<double(double)> truth)
       : toy(std::move(truth)), runner_({.device = "sim:h200", .threads = 1}) {
     services.toolchain = &toolchain;
-    services.assembler = &assembler_;
+    services.assembler = &assembler;
     services.runner = &runner_;
     services.device = *device_facts("sim:h200");
     services.gpu = *find_gpu("h200");
@@ -145,6 +146,7 @@ DONE:
 
   ToyTask toy;
   FakeToolchain toolchain;
+  FakeAssembler assembler;
   Services services;
   KernelProgram program;
   std::optional<TruthPool> pool;
@@ -152,7 +154,6 @@ DONE:
 
  private:
   Runner runner_;
-  FakeAssembler assembler_;
 };
 
 // The rung's report in a verdict.

@@ -88,7 +88,7 @@ class Served {
 };
 
 Json options(const std::string& device = "sim:h200") {
-  EvaluatorOptions o{.device = device, .use_cache = false, .runner_threads = 1};
+  EvaluatorOptions o{.device = device, .runner_threads = 1};
   return {{"options", protocol::to_json(o)}};
 }
 
@@ -134,6 +134,7 @@ class Evaluation : public testing::Test {
     std::string pattern = (fs::temp_directory_path() / "cutegen_server_XXXXXX").string();
     if (!::mkdtemp(pattern.data())) std::abort();
     folder_ = new fs::path(pattern);
+    ::setenv("XDG_CACHE_HOME", pattern.c_str(), 1);
     server_ = new Served();
     auto hello = server_->ask("hello", options());
     ASSERT_TRUE(hello) << hello.error().text();
@@ -151,6 +152,7 @@ class Evaluation : public testing::Test {
   static void TearDownTestSuite() {
     delete server_;
     delete opened_;
+    ::unsetenv("XDG_CACHE_HOME");
     fs::remove_all(*folder_);
     delete folder_;
   }
