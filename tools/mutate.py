@@ -58,6 +58,7 @@ template <class T> T changed(int id, T value) { return on(id) ? T(value * 2 + T(
 """
 OPERATORS = {"<": "Less", "<=": "Most", ">": "More", ">=": "Least", "==": "Equal", "!=": "Other",
              "+": "Plus", "-": "Minus", "*": "Times"}  # fmt: skip
+NUMBER = "\0"  # in the text of a mutant, until it has one
 BINARY = re.compile(r"(?<=[\w\])]) (<=|>=|==|!=|<|>|\+|-|\*) (?=[\w(*&!-])")
 CONDITION = re.compile(r"^(\s*(?:\} else )?(?:if|while) \()([^;]*)(\)(?: \{| return.*;| continue;| break;|))$")
 CONSTANT = re.compile(r"^constexpr (int|size_t|int64_t|uint64_t|double) (k\w+) = (.*);$")
@@ -103,7 +104,7 @@ def other_logic(condition):
 
 
 def mutants_of_line(text):
-    """[(what, start, end, replacement)] with # for the mutant's number."""
+    """[(what, start, end, replacement)] with NUMBER for the mutant's number."""
     found = []
     code = code_part(text)
     if code.lstrip().startswith(("#", "template", "using", "namespace")):
@@ -112,25 +113,25 @@ def mutants_of_line(text):
     if constant:
         kind, name, value = constant.groups()
         return [(f"constant {name}", 0, len(text),
-                 f"const {kind} {name} = mutant::changed<{kind}>(#, {value});")]
+                 f"const {kind} {name} = mutant::changed<{kind}>({NUMBER}, {value});")]
     for m in BINARY.finditer(code):
         op = m[1]
-        found.append((f"operator {op}", m.start(), m.end(), f" {op}mutant::{OPERATORS[op]}{{#}}{op} "))
+        found.append((f"operator {op}", m.start(), m.end(), f" {op}mutant::{OPERATORS[op]}{{{NUMBER}}}{op} "))
     m = CONDITION.match(code)
     if m and balanced(m[2]) and not re.search(r"(?<![=!<>])=(?!=)", m[2]):
         whole = text[m.start(2):m.end(2)]
-        found.append(("condition negated", m.start(2), m.end(2), f"mutant::negated(#, bool({whole}))"))
+        found.append(("condition negated", m.start(2), m.end(2), f"mutant::negated({NUMBER}, bool({whole}))"))
         other = other_logic(m[2]) and other_logic(whole)
         if other:
             found.append(("logic", m.start(2), m.end(2),
-                          f"mutant::on(#) ? bool({other}) : bool({whole})"))
+                          f"mutant::on({NUMBER}) ? bool({other}) : bool({whole})"))
     m = RETURNED.match(code)
     if m:
-        found.append(("result negated", m.start(2), m.end(2), f"mutant::negated(#, {m[2]})"))
+        found.append(("result negated", m.start(2), m.end(2), f"mutant::negated({NUMBER}, {m[2]})"))
     m = STATEMENT.match(code)
     if m and balanced(m[2]):
         found.append(("statement removed", m.start(2), len(text),
-                      f"{{ if (!mutant::on(#)) {text[m.start(2):]} }}"))
+                      f"{{ if (!mutant::on({NUMBER})) {text[m.start(2):]} }}"))
     return found
 
 
@@ -140,7 +141,7 @@ def mutants_of(source, first):
     for at, text in enumerate(source.read_text().split("\n")):
         for what, start, end, new in mutants_of_line(text):
             number = first + len(out)
-            out.append(Mutant(source, number, at, what, start, end, new.replace("#", str(number))))
+            out.append(Mutant(source, number, at, what, start, end, new.replace(NUMBER, str(number))))
     return out
 
 

@@ -21,11 +21,12 @@ bool is_low(int x) {
 }
 int main() {
   int n = 0, steps = 0;
+  std::string text = "x < y";
   for (int i = 0; i < 20; ++i) {
     n += 2;
     if (is_low(i)) steps = steps + 1;  // a < b in words
+    if (i > 17) text.append("#");
   }
-  std::string text = "x < y";
   text.append("z");
   std::printf("%d %d %d %s\\\\n", n, steps, n * 2 - steps, text.c_str());
 }
@@ -83,7 +84,7 @@ class Switches(unittest.TestCase):
                 subprocess.run(["g++", "-std=c++20", "-O0", "-w", str(text), "-o", str(program)],
                                check=True)
                 plain = self.output(program, 0)
-                self.assertEqual(plain, "40 9 71 x < yz\n")
+                self.assertEqual(plain, "40 9 71 x < y##z\n")
                 for m in mutants:
                     self.assertNotEqual(self.output(program, m.number), plain, m.told())
                 self.assertEqual(self.output(program, 999), plain)
