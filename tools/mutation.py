@@ -55,7 +55,7 @@ def inline_components(source, include, done=None):
     return re.sub(COMPONENTS, header, source, flags=re.MULTILINE)
 
 
-BLOCK = re.compile(r"^(?:template <[^;{}]*>\n)?(?:struct (?:alignas\([^\n]*\) )?(?P<type>\w+)|(?:CUTEGEN_FN|CUTE_DEVICE) [\w ]+?"
+BLOCK = re.compile(r"^(?:template <[^;{}]*>\n)?(?:(?:struct|class) (?:alignas\([^\n]*\) )?(?P<type>\w+)|(?:CUTEGEN_FN|CUTE_DEVICE) [\w ]+?"
                    r"(?P<function>\w+)\()[^;{}]*\{.*?^\}", re.MULTILINE | re.DOTALL)
 
 

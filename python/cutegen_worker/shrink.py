@@ -21,9 +21,10 @@ MOST_SECONDS = 3.0
 LEAST = 8  # smaller constants are axes, kernel sizes, group counts
 INNER = 1031  # over 1,024 and prime
 BATCH = re.compile(r"batch|^(bs|n|b)$", re.IGNORECASE)
-FIXED = re.compile(r"kernel|strid|pad|dilat|axis|eps|seed|num_layers", re.IGNORECASE)
+FIXED = re.compile(r"kernel|strid|pad|dilat|axis|(?<![a-z])eps|seed|num_layers", re.IGNORECASE)
 PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 61, 67, 71, 79, 89, 97, 101, 113,
           127, 131, 149, 167, 191, 211, 251, 257, 293, 331, 383, 449, 509, 521]  # fmt: skip
+MULTIPLES = [6, 12, 24, 48]
 
 
 def eligible(name, value):
@@ -191,7 +192,8 @@ class Shrinker:
         return next((n for n, v in reversed(self.sizes.items()) if v == last), None)
 
     def nearest(self, small, wanted):
-        """All of `wanted` at once, else as much of it as works, one constant after the other."""
+        """All of `wanted` at once, else as much of it as works, one constant after the other; where a
+        prime does not (channels in groups), an odd multiple of a power of two."""
         wanted = {n: v for n, v in wanted.items() if v != self.source.constants[n]}
         if not wanted:
             return None
@@ -200,10 +202,14 @@ class Shrinker:
             return wanted, trace
         constants, best = dict(small), None
         for name, value in sorted(wanted.items(), key=lambda item: item[1]):
-            trial = {**constants, name: value}
-            trace = self.attempt(trial)
-            if trace is not None and self.fits(trace):
-                constants, best = trial, trace
+            for size in (value, *MULTIPLES):
+                trial = {**constants, name: size}
+                trace = self.attempt(trial)
+                if trace is None:
+                    continue
+                if self.fits(trace):
+                    constants, best = trial, trace
+                break
         return None if best is None else (constants, best)
 
 

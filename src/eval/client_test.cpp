@@ -54,7 +54,9 @@ while True:
     request = json.loads(receive(int.from_bytes(receive(4), "little")))
     note("requests", request)
     kind = request["type"]
-    if kind == "hello":
+    if kind == "hello" and "dies_early" in mode:
+        os._exit(9)
+    elif kind == "hello":
         reply("hello", **({} if "silent" in mode else {"pid": 4711}))
     elif kind == "open_task":
         opened = json.load(open(here + "/opened.json"))
@@ -252,6 +254,14 @@ TEST_F(Client, AnswersThatAreNoneAreTheWorldsErrors) {
     EXPECT_EQ(verdict.error().kind, ErrorKind::world) << mode;
     EXPECT_THAT(verdict.error().message, HasSubstr(message));
   }
+}
+
+TEST_F(Client, AnEvaluatorThatDiesAtTheStartIsAnError) {
+  write("mode", "dies_early");
+  auto client = EvaluatorClient::start(Context().with_timeout(std::chrono::seconds(30)), {});
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().kind, ErrorKind::world);
+  EXPECT_EQ(client.error().message, "closed");
 }
 
 TEST_F(Client, WhoStopsWaitingEndsTheEvaluator) {

@@ -102,7 +102,9 @@ TEST(Diagnose, OccupancyNamesItsLimiter) {
     KernelProfile k = healthy();
     k.counters["occupancy"] = 0.125, k.counters["registers"] = 168, k.limited_by = limiter;
     explain(k, kSource);
-    EXPECT_THAT(remark(k, "occupancy"), HasSubstr(std::string("limited by ") + limiter));
+    EXPECT_THAT(remark(k, "occupancy"), HasSubstr(std::string("12% of the SM's warps are in use, "
+                                                              "limited by ") +
+                                                  limiter + ": "));
   }
   KernelProfile busy = healthy();
   busy.counters["occupancy"] = 0.125, busy.bound_by = "tensor";
@@ -213,6 +215,27 @@ TEST(Diagnose, KernelsRemarksBeginAtTheirThresholds) {
                    }),
                    "bytes_in_flight"),
             "none");
+}
+
+TEST(Diagnose, OfEqualSharesTheOtherResourcesDecide) {
+  auto first = [](const char* bound, const char* more, double of_3, double of_2) {
+    return changed([=](KernelProfile& k) {
+             k.bound_by = bound;
+             for (LineProfile& line : k.lines) line.counters.clear();
+             k.lines[0].counters[more] = of_3, k.lines[1].counters[more] = of_2;
+             k.counters[more] = of_3 + of_2;
+           })
+        .lines[0]
+        .line;
+  };
+  for (const char* bound : {"dram", "shared"}) {
+    EXPECT_EQ(first(bound, "issue_slots", 1, 2), 2) << bound;
+    EXPECT_EQ(first(bound, "issue_slots", 2, 1), 3) << bound;
+  }
+  for (const char* counter : {"global_store_sectors", "shared_wavefronts"}) {
+    EXPECT_EQ(first("fma", counter, 1, 2), 2) << counter;
+    EXPECT_EQ(first("fma", counter, 2, 1), 3) << counter;
+  }
 }
 
 TEST(Diagnose, LinesAreSortedByMemoryWhereMemoryOrWaitingBinds) {

@@ -184,6 +184,78 @@ TEST(LadderPlan, ModulesThatDoNotLoadNameTheRunner) {
   EXPECT_THAT(v.feedback.headline, HasSubstr("NOWHERE"));
 }
 
+TEST(LadderProfile, AskingForAProfileTimesToo) {
+  World w(twice);
+  w.add_official(1 << 20);
+  Verdict v = w.judge(World::kernel(kTwice), Rung::correctness, true);
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_TRUE(v.timing);
+  ASSERT_TRUE(v.profile);
+  EXPECT_EQ(v.profile->shape, "official");
+  EXPECT_THAT(rung_of(v, Rung::profile).detail, testing::MatchesRegex("1 kernel, counters .*%"));
+  for (const char* rung : {"lint", "compile", "audit", "load", "correctness", "timing", "profile"})
+    EXPECT_THAT(w.progress, Contains(rung));
+  EXPECT_EQ(v.program_id, program_id(w.program));
+  EXPECT_EQ(v.task_id, "toy");
+  EXPECT_EQ(v.device, "sim:h200");
+  EXPECT_GT(v.elapsed, rung_of(v, Rung::correctness).elapsed);
+  EXPECT_GT(rung_of(v, Rung::correctness).elapsed.count(), 0);
+  Verdict no = w.judge(World::kernel(kTwice), Rung::timing);
+  EXPECT_TRUE(no.timing);
+  EXPECT_FALSE(no.profile);
+  Verdict up = w.judge(World::kernel(kTwice), Rung::load, false);
+  EXPECT_FALSE(up.timing);
+}
+
+TEST(LadderProfile, TimesOfSeveralKernelsAdd) {
+  World w(twice);
+  w.add_official(1 << 20);
+  Verdict one = w.judge(World::kernel(kTwice), Rung::profile);
+  Json step = Json::parse(R"json({"kernel": "f", "grid": ["ceil_div(n,256)", 1, 1],
+      "block": [256, 1, 1], "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]})json");
+  w.plan({{"steps", {step, step}}});
+  Verdict two = w.judge(World::kernel(kTwice), Rung::profile);
+  ASSERT_TRUE(one.timing && two.timing && two.profile);
+  EXPECT_EQ(two.profile->kernels.size(), 2U);
+  EXPECT_THAT(rung_of(two, Rung::profile).detail, HasSubstr("2 kernels"));
+  EXPECT_GT(two.timing->time_ns, 1.8 * one.timing->time_ns);
+  EXPECT_LE(two.timing->low_ns, two.timing->time_ns);
+  EXPECT_GE(two.timing->high_ns, two.timing->time_ns);
+  EXPECT_GE(two.timing->low_ns, two.timing->floor_ns);
+  EXPECT_FALSE(two.timing->bound_by.empty());
+  const KernelProfile& k = two.profile->kernels[0];
+  EXPECT_EQ(k.origin, Origin::modelled);
+  EXPECT_FALSE(k.lines.empty());
+}
+
+TEST(LadderProfile, ScratchAndPreparationAreThereAtTheOfficialShape) {
+  World w(twice);
+  w.add_official(1 << 20);
+  Json to_tmp = Json::parse(R"json({"kernel": "f", "grid": ["ceil_div(n,256)", 1, 1],
+      "block": [256, 1, 1], "args": [{"tensor": "x"}, {"tensor": "tmp"}, {"i32": "n"}]})json");
+  Json from_tmp = to_tmp;
+  from_tmp["args"][0]["tensor"] = "tmp", from_tmp["args"][1]["tensor"] = "out";
+  w.plan({{"scratch", {{{"name", "tmp"}, {"dtype", "f32"}, {"shape", {"n"}}}}},
+          {"steps", {to_tmp, from_tmp}}});
+  Verdict v = w.judge(World::kernel("mul.f32 %f2, %f1, 0f3FB504F3;"), Rung::timing);  // sqrt(2)
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  ASSERT_TRUE(v.timing);
+}
+
+TEST(LadderProfile, AKernelThatIsOutOfBudgetHasNoTime) {
+  World w(twice);
+  w.add_official(1 << 20);
+  Verdict v =
+      w.judge(World::kernel("add.f32 %f2, %f1, %f1; mov.u32 %r7, 0;\n"
+                            "setp.lt.s32 %p3, %r1, 100000; @%p3 bra GO;\n"
+                            "L: add.s32 %r7, %r7, 1; setp.lt.s32 %p2, %r7, 100000000;\n"
+                            "@%p2 bra L;\nGO:"));
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::skipped);
+  EXPECT_THAT(rung_of(v, Rung::timing).detail, HasSubstr("out of budget"));
+  EXPECT_FALSE(v.timing);
+}
+
 TEST(LadderBudget, AnEndlessLoopFailsWithAHint) {
   World w(twice);
   Verdict v =

@@ -103,6 +103,15 @@ TEST(TruthPool, ASetIsDroppedAfterItsUses) {
   EXPECT_EQ(uses.count(alive.back().get()), 0U);
 }
 
+TEST(TruthPool, ASetThatAnotherProgramMetIsNotGivenTwice) {
+  ToyTask toy(same);
+  TruthPool pool(toy.task, toy.source());
+  auto first = *pool.draw(Context(), toy.task.shapes[0], "made", "p");
+  EXPECT_EQ(pool.draw(Context(), toy.task.shapes[0], "made", "q")->get(), first.get());
+  EXPECT_NE(pool.draw(Context(), toy.task.shapes[0], "made", "q")->get(), first.get());
+  EXPECT_EQ(toy.made, 2);
+}
+
 TEST(TruthPool, ShapesAndFamiliesAreApart) {
   ToyTask toy(same);
   TruthPool pool(toy.task, toy.source());

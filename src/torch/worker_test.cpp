@@ -68,6 +68,33 @@ TEST(TorchWorker, GivesSmallAndOddShapesOfTheSameProgram) {
   EXPECT_GT(longest, 1024);
 }
 
+TEST(TorchWorker, GroupsOfChannelsGetOddShapesToo) {
+  TaskFile file("groups", R"(
+import torch
+from torch import nn
+
+batch = 64
+channels = 64
+steps = 512
+
+class Model(nn.Module):
+    def forward(self, x):
+        return nn.functional.group_norm(x, 8)
+
+def get_inputs():
+    return [torch.randn(batch, channels, steps)]
+
+def get_init_inputs():
+    return []
+)");
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  const Shape& x = shape_named(*task, "odd1").tensors.at("x");
+  EXPECT_EQ(x[0] % 2, 1);
+  EXPECT_EQ(x[1] % 16, 8);  // an odd number of channels in each group
+  EXPECT_EQ(x[2] % 2, 1);   // "steps" is a size, though "eps" is none
+}
+
 TEST(TorchWorker, TakesShapesOfTheUser) {
   DescribeOptions options;
   options.shrink = false;
