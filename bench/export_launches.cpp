@@ -2,7 +2,7 @@
 // Writes a kernel program as bare launches of one shape, so that bench/measure_launches.py can run
 // it on a GPU with nothing but the driver: NAME.json (buffers, launches) and NAME.I.ptx.
 //
-// Usage: export_launches_bench DESCRIBE.json TASK PROGRAM OUT_DIR
+// Usage: export_launches_bench DESCRIBE.json (TASK PROGRAM OUT_DIR)...
 // DESCRIBE.json is the output of `cutegen describe --json`; TASK a task's name in it. PROGRAM is a
 // program's folder, or a file NAME.json with parameters of the task's recipe, the rest the safe
 // ones.
@@ -77,26 +77,25 @@ Json buffers_json(const Task& task, const ResolvedPlan& plan) {
 
 Result<std::vector<std::string>> compiled(const KernelProgram& program,
                                           const std::vector<ModuleBuild>& builds,
-                                          const std::string& arch) {
-  CG_TRY(ToolPaths paths, find_tools());
-  CG_TRY(auto toolchain, Toolchain::open({.paths = paths}));
+                                          const std::string& arch, Toolchain& toolchain) {
   std::vector<std::string> out;
   for (const ModuleBuild& b : builds) {
     CompileRequest request{b.source, program.sources.at(b.source), b.defines, arch};
-    CG_TRY(CompileResult r, toolchain->compile(Context(), request));
+    CG_TRY(CompileResult r, toolchain.compile(Context(), request));
     if (!r.ok) return user_error(r.digest);
     out.push_back(std::move(r.ptx));
   }
   return out;
 }
 
-Result<void> export_launches(char** argv) {
-  CG_TRY(Task task, task_of(argv[1], argv[2]));
-  CG_TRY(KernelProgram program, program_of(task, argv[3]));
+// argv: TASK PROGRAM OUT_DIR
+Result<void> export_launches(const fs::path& described, char** argv, Toolchain& toolchain) {
+  CG_TRY(Task task, task_of(described, argv[0]));
+  CG_TRY(KernelProgram program, program_of(task, argv[1]));
   CG_TRY(auto device, open_device("sim:h200"));
   CG_TRY(auto builds, module_builds(program, task, task.official(), device->facts()));
   CG_TRY(std::string arch, choose_arch(program.plan, device->facts()));
-  CG_TRY(auto modules, compiled(program, builds, arch));
+  CG_TRY(auto modules, compiled(program, builds, arch, toolchain));
   CG_TRY(auto facts, device->load(modules));
   CG_TRY(ResolvedPlan plan, resolve_plan(program, task, task.official(), device->facts(), facts));
   Json steps = Json::array();
@@ -108,24 +107,34 @@ Result<void> export_launches(char** argv) {
         return user_error("a program with fills is not exported");
     }
   Json buffers = buffers_json(task, plan);
-  fs::path dir = argv[4];
+  fs::path dir = argv[2];
   Json names = Json::array();
   for (size_t i = 0; i < modules.size(); ++i) {
     names.push_back(fmt::format("{}.{}.ptx", task.name, i));
     CG_CHECK(write_file(dir / names.back().get<std::string>(), modules[i]));
   }
-  Json out{{"task", task.name}, {"modules", names}, {"buffers", buffers}, {"steps", steps}};
+  Json out{{"task", task.name},
+           {"math_mode", to_string(task.math_mode)},
+           {"modules", names},
+           {"buffers", buffers},
+           {"steps", steps}};
   return write_file(dir / (task.name + ".json"), dump_json(out, 1));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    fmt::print(stderr, "usage: export_launches_bench DESCRIBE.json TASK PROGRAM OUT_DIR\n");
+  if (argc < 5 || argc % 3 != 2) {
+    fmt::print(stderr, "usage: export_launches_bench DESCRIBE.json (TASK PROGRAM OUT_DIR)...\n");
     return kExitUser;
   }
-  auto done = export_launches(argv);
+  auto all = [&]() -> Result<void> {
+    CG_TRY(ToolPaths paths, find_tools());
+    CG_TRY(auto toolchain, Toolchain::open({.paths = paths}));
+    for (int i = 2; i < argc; i += 3) CG_CHECK(export_launches(argv[1], argv + i, *toolchain));
+    return {};
+  };
+  auto done = all();
   if (done) return kExitOk;
   fmt::print(stderr, "export_launches: {}\n", done.error().text());
   return exit_code(done.error());

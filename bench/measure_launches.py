@@ -6,7 +6,8 @@ Usage: measure_launches.py TASK_FOLDER EXPORT_FOLDER...      (a machine with a G
 Each EXPORT_FOLDER holds NAME.json and NAME.I.ptx as bench/export_launches.cpp writes them; NAME.py is
 looked for in TASK_FOLDER. One line of JSON a program on stdout:
   time_us   median device time of one call with a cold L2, between events
-  eager_us  the same for the module in eager mode
+  eager_us  the same for the module in eager mode, in the task's math mode: TF32 allowed, or autocast to
+            float16 or bfloat16
   wrong     share of elements further from float64 than 32 times the module's own mean error and
             1e-4 of the largest value
 """
@@ -68,7 +69,7 @@ class Program:
 class Task:
     """The module and its inputs on the GPU, what it gives in its own dtype and in float64."""
 
-    def __init__(self, path):
+    def __init__(self, path, mode):
         spec = importlib.util.spec_from_file_location(path.stem, path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
@@ -77,8 +78,11 @@ class Task:
             self.model = module.Model(*module.get_init_inputs()).cuda().eval()
             self.inputs = [x.cuda() if isinstance(x, torch.Tensor) else x for x in module.get_inputs()]
         self.state = dict(self.model.named_parameters()) | dict(self.model.named_buffers())
-        self.native = self.model(*self.inputs)
-        self.eager_us = round(median_us(lambda: self.model(*self.inputs)), 2)
+        half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(mode)
+        torch.backends.cuda.matmul.allow_tf32 = mode == "tf32"
+        with torch.autocast("cuda", dtype=half, enabled=half is not None, cache_enabled=False):
+            self.native = self.model(*self.inputs)
+            self.eager_us = round(median_us(lambda: self.model(*self.inputs)), 2)
         try:
             self.truth = copy.deepcopy(self.model).double()(*[
                 x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
@@ -135,15 +139,20 @@ def measure(folder, task, name):
             "time_us": round(median_us(call), 2), "eager_us": task.eager_us}
 
 
+def mode_of(folders, name):
+    """The task's math mode, as its exports say."""
+    file = next(folder / f"{name}.json" for folder in folders if (folder / f"{name}.json").exists())
+    return json.loads(file.read_text()).get("math_mode", "fp32")
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     tasks, folders = Path(sys.argv[1]), [Path(f) for f in sys.argv[2:]]
-    torch.backends.cuda.matmul.allow_tf32 = False
     check(cuda.cuInit(0), "cuInit")
     for name in sorted({file.stem for folder in folders for file in folder.glob("*.json")}):
         with torch.no_grad():
-            task = Task(next(tasks.rglob(f"{name}.py")))
+            task = Task(next(tasks.rglob(f"{name}.py")), mode_of(folders, name))
             for folder in folders:
                 if not (folder / f"{name}.json").exists():
                     continue

@@ -87,7 +87,7 @@ struct MmaGemm {
   static constexpr bool kAsIs =
       (cute::is_same_v<T, Element> ||
        (cute::is_same_v<T, float> && cute::is_same_v<Element, cute::tfloat32_t>)) &&
-      sizeof(T) * Vector >= 4;
+      sizeof(T) * Vector >= 4 && sizeof(T) * Vector <= 16;
   static constexpr bool kAsync = Stages > 2 && kAsIs<TA, VectorA>&& kAsIs<TB, VectorB>;
 
   Results results;

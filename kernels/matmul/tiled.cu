@@ -17,7 +17,8 @@ constexpr int kTileN = {{tile_n}};
 constexpr int kTileK = {{tile_k}};
 constexpr int kThreads = {{threads}};
 constexpr int kStages = {{stages}};
-constexpr int kResident = 512 / kThreads;  // CTAs an SM should hold: 128 registers a thread
+// CTAs an SM should hold: 128 registers a thread, twice as many where it has over 64 results.
+constexpr int kResident = (kTileM * kTileN > 64 * kThreads ? 256 : 512) / kThreads;
 constexpr int kVector = VECTOR_OUT;
 
 using Gemm = {{gemm}};

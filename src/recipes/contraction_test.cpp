@@ -64,6 +64,17 @@ TEST(Contraction, EinsumIsAProductOfViews) {
   EXPECT_EQ(c.loops_m.size(), 1u);              // three axes that all operands walk alike
 }
 
+TEST(Contraction, LinearOnThreeAxesIsOneProduct) {
+  Contraction c = contraction("mm_linear_3d");
+  EXPECT_TRUE(c.batch_axes.empty());
+  EXPECT_EQ(c.size(c.m), 24);
+  EXPECT_EQ(c.size(c.n), 20);
+  EXPECT_EQ(c.b.operand.tensor, "fc.weight");
+  EXPECT_EQ(c.b.depth.move, Move::next);
+  EXPECT_EQ(c.loops_m.size(), 1u);
+  EXPECT_EQ(c.finish.inputs.size(), 2u);  // the product and the bias
+}
+
 TEST(Contraction, PermutedResultHasLoopsOfItsOwn) {
   Contraction c = contraction("mm_heads");
   ASSERT_EQ(c.loops_m.size(), 2u);

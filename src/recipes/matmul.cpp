@@ -136,22 +136,34 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   if (c.math_mode != MathMode::fp32)
     list.push_back(
         {"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}});
-  list.push_back({"vector", "neighbouring elements that a thread moves in one access", {4, 1}});
+  std::vector<int64_t> vectors{4, 1};
+  if (size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2)
+    vectors.insert(vectors.begin(), 8);  // 16 bytes
+  list.push_back({"vector", "neighbouring elements that a thread moves in one access", vectors});
   list.push_back({"tile_m", "rows of the result that a CTA computes", {128, 64}});
   list.push_back({"tile_n", "columns of the result that a CTA computes", {128, 64, 32}});
-  list.push_back({"stages", "tiles of the depth in shared memory at once", {2, 3, 4, 1}});
-  list.push_back({"tile_k", "depth of the tiles in shared memory", {16, 32, 8, 64}});
-  list.push_back({"threads", "threads of a CTA", {256, 128}});
+  const bool cores = c.math_mode != MathMode::fp32;  // what is best there comes first
+  using Values = std::vector<int64_t>;
+  list.push_back({"stages", "tiles of the depth in shared memory at once",
+                  cores ? Values{3, 4, 2, 1} : Values{2, 3, 4, 1}});
+  list.push_back({"tile_k", "depth of the tiles in shared memory",
+                  cores ? Values{32, 64, 16, 8} : Values{16, 32, 8, 64}});
+  list.push_back({"threads", "threads of a CTA", cores ? Values{128, 256} : Values{256, 128}});
   list.push_back({"split", "CTAs that share the depth of one tile", splits});
   return list;
 }
 
+// Large tiles where they fill the GPU, else small ones. A vector falls back to one element by
+// itself.
 Json matmul_safe(const Contraction& c) {
-  Json params{{"vector", 1},    {"tile_m", 64}, {"tile_n", 64}, {"tile_k", 16},
+  const bool large = tiles(c, 128) >= kSms, cores = c.math_mode != MathMode::fp32;
+  Json params{{"vector", 4},    {"tile_m", 64}, {"tile_n", 64}, {"tile_k", 16},
               {"threads", 256}, {"stages", 1},  {"split", 1}};
-  if (c.math_mode != MathMode::fp32) {
+  if (large) params.update({{"tile_m", 128}, {"tile_n", 128}, {"stages", 2}});
+  if (cores) {  // deep enough for the tensor cores, which are tried next
     params["tensor_cores"] = 0;
-    params["tile_k"] = 32;  // deep enough for the tensor cores, which are tried next
+    params["tile_k"] = 32;
+    params["stages"] = 1;
   }
   int64_t split = needed_split(c);
   if (c.size(c.m) * c.size(c.n) * c.batches() * split <= kMostParts) params["split"] = split;

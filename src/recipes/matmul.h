@@ -4,8 +4,8 @@
 // Contract: applies to a graph with one mm, bmm, mv (or what is made of them: linear, einsum, ...)
 // of views of the task's tensors, followed by pointwise work. Where the math mode allows,
 // `tensor_cores` multiplies in tf32, f16 or bf16. `split` shares the depth among CTAs, whose parts
-// a second kernel adds up. The safe choice is float32 on the ordinary cores, small tiles, single
-// accesses.
+// a second kernel adds up. The safe choice is float32 on the ordinary cores, with large tiles where
+// these fill the GPU.
 //
 // Example: matmul_program(task, contraction, {{"tile_m", 64}, {"tile_n", 64}, ...})
 #pragma once

@@ -83,9 +83,7 @@ class Writer {
     return fmt::format("({}) % {} == 0 ? {} : 1", extent, number("vector"), number("vector"));
   }
 
-  int64_t out_vector() const {
-    return cores() ? std::min<int64_t>(2, number("vector")) : number("vector");
-  }
+  int64_t out_vector() const { return std::min<int64_t>(cores() ? 2 : 4, number("vector")); }
   std::string output_rule() const {
     if (number("vector") == 1 || c_.loops_n.empty()) return "1";
     return fmt::format("({}) % {} == 0 ? {} : 1", c_.loops_n.back().extent, out_vector(),

@@ -48,6 +48,29 @@ TEST(Matmul, MaskIsComputedFromThePlace) {
   EXPECT_THAT(Case("mm_transposed_out").source(), Not(HasSubstr("last = first")));
 }
 
+// 16 bytes of each factor in one access; results stay pairs.
+TEST(Matmul, HalfTensorsMoveEightElementsAtOnce) {
+  Task task = golden_task("mm_plain");
+  task.math_mode = MathMode::fp16;
+  for (TensorInfo& t : task.tensors) t.dtype = DType::f16;
+  for (Value& v : task.graph.placeholders) v.dtype = DType::f16;
+  for (Node& n : task.graph.nodes)
+    for (Value& v : n.outputs) v.dtype = DType::f16;
+  RecipeMatch match = match_recipe(task);
+  auto vector = std::find_if(match.parameters.begin(), match.parameters.end(),
+                             [](const RecipeParameter& p) { return p.name == "vector"; });
+  ASSERT_NE(vector, match.parameters.end());
+  EXPECT_THAT(vector->legal, testing::ElementsAre(8, 4, 1));
+  Json params = match.safe;
+  params.update({{"vector", 8}, {"tensor_cores", 1}, {"tile_m", 128}, {"tile_n", 128}});
+  params.update({{"tile_k", 32}, {"stages", 4}, {"threads", 128}});
+  auto program = instantiate(task, match, params);
+  ASSERT_TRUE(program) << program.error().text();
+  Json plan = to_json(program->plan);
+  EXPECT_EQ(plan["symbols"]["vector_out"], "(dim(out,1)) % 2 == 0 ? 2 : 1");
+  EXPECT_THAT(plan["symbols"]["vector_a"].get<std::string>(), HasSubstr("? 8 : 1"));
+}
+
 TEST(Matmul, LargeDepthIsSharedAmongCtas) {
   Case c("mm_large_k");
   EXPECT_GT(c.match.safe.at("split").get<int>(), 1);
@@ -68,6 +91,24 @@ TEST(Matmul, TensorCoresNeedTheTasksLeave) {
               HasSubstr("MmaGemm<tfloat32_t"));
   EXPECT_THAT(Case("mm_plain", MathMode::fp16).source({{"tensor_cores", 1}}),
               HasSubstr("MmaGemm<half_t"));
+}
+
+// Large tiles where these are enough for the GPU.
+TEST(Matmul, SafeTilesFillTheGpu) {
+  EXPECT_EQ(Case("mm_plain").match.safe.at("tile_m"), 64);
+  Contraction c;
+  c.loads.axes = {{2048, false, "M"}, {2048, false, "N"}, {64, false, "K"}};
+  c.m = 0, c.n = 1, c.k = 2;
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);
+  EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
+  c.math_mode = MathMode::bf16;
+  Json safe = matmul_safe(c);
+  EXPECT_EQ(safe.at("tile_n"), 128);
+  EXPECT_TRUE(matmul_legal(c, safe));
+  safe["tensor_cores"] = 1;
+  EXPECT_TRUE(matmul_legal(c, safe));
+  c.loads.axes[0].size = 256;
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 64);
 }
 
 TEST(Matmul, RefusesTilesThatDoNotFit) {

@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "two_axes", "merged_views", "mm_plain", "mm_turned", "mm_bias_residual",
                     "mm_batched", "mm_scores", "mm_einsum", "mm_heads", "mm_upper",
                     "mm_transposed_out", "mm_baddbmm", "mm_large_k", "mm_diagonal", "mm_vector",
-                    "mm_row", "no_matmul"));
+                    "mm_row", "mm_linear_3d", "no_matmul"));
 
 // Programs whose whole text is known: a split row, columns, positions, two stages, groups.
 class Golden : public testing::TestWithParam<const char*> {};

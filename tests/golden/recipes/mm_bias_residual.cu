@@ -17,7 +17,8 @@ constexpr int kTileN = 64;
 constexpr int kTileK = 16;
 constexpr int kThreads = 256;
 constexpr int kStages = 1;
-constexpr int kResident = 512 / kThreads;  // CTAs an SM should hold: 128 registers a thread
+// CTAs an SM should hold: 128 registers a thread, twice as many where it has over 64 results.
+constexpr int kResident = (kTileM * kTileN > 64 * kThreads ? 256 : 512) / kThreads;
 constexpr int kVector = VECTOR_OUT;
 
 using Gemm = cutegen::SimtGemm<float, float, kTileM, kTileN, kTileK, kThreads, kStages,
