@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/anchor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "agent/source_map.h"
+#include "base/text.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMostPlaces = 8;    // shown
+constexpr size_t kMostLines = 4000;  // compared when looking for similar text
+
+// A place that begins or ends within a word is none.
+std::vector<size_t> exact_places(const std::string& text, const std::string& what) {
+  std::vector<size_t> out;
+  auto within_word = [&](size_t at) {
+    return at > 0 && at < text.size() && is_word_byte(text[at - 1]) && is_word_byte(text[at]);
+  };
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1))
+    if (!within_word(at) && !within_word(at + what.size())) out.push_back(at);
+  return out;
+}
+
+struct Line {
+  size_t begin, end;  // without the line break
+  std::string_view trimmed;
+};
+
+std::vector<Line> lines_of(std::string_view text) {
+  std::vector<Line> out;
+  for (size_t at = 0; at <= text.size();) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    out.push_back({at, end, trim(text.substr(at, end - at))});
+    at = end + 1;
+  }
+  return out;
+}
+
+// The lines of an anchor without empty ones at its ends.
+std::vector<Line> anchor_lines(std::string_view anchor) {
+  std::vector<Line> lines = lines_of(anchor);
+  while (!lines.empty() && lines.back().trimmed.empty()) lines.pop_back();
+  while (!lines.empty() && lines.front().trimmed.empty()) lines.erase(lines.begin());
+  return lines;
+}
+
+std::vector<size_t> line_places(const std::vector<Line>& file, const std::vector<Line>& anchor) {
+  std::vector<size_t> out;
+  if (anchor.empty()) return out;
+  for (size_t i = 0; i + anchor.size() <= file.size(); ++i) {
+    bool same = std::equal(anchor.begin(), anchor.end(), file.begin() + static_cast<long>(i),
+                           [](const Line& a, const Line& b) { return a.trimmed == b.trimmed; });
+    if (same) out.push_back(i);
+  }
+  return out;
+}
+
+std::set<std::string> words_of(std::string_view line) {
+  std::set<std::string> out;
+  for (size_t at = 0; at < line.size();) {
+    size_t end = at;
+    while (end < line.size() && is_word_byte(line[end])) ++end;
+    if (end > at) out.emplace(line.substr(at, end - at));
+    at = std::max(end, at + 1);
+  }
+  return out;
+}
+
+double likeness(const std::set<std::string>& a, const std::set<std::string>& b) {
+  if (a.empty() || b.empty()) return 0;
+  size_t common = 0;
+  for (const std::string& w : a) common += b.count(w);
+  return 2.0 * static_cast<double>(common) / static_cast<double>(a.size() + b.size());
+}
+
+// The line of the file most like the anchor's most telling line, if any is like it.
+std::optional<int> similar_line(const std::vector<Line>& file, const std::vector<Line>& anchor) {
+  std::set<std::string> wanted;
+  for (const Line& line : anchor) {
+    auto words = words_of(line.trimmed);
+    if (words.size() > wanted.size()) wanted = std::move(words);
+  }
+  double best = 0.45;
+  std::optional<int> found;
+  for (size_t i = 0; i < std::min(file.size(), kMostLines); ++i) {
+    double like = likeness(wanted, words_of(file[i].trimmed));
+    if (like <= best) continue;
+    best = like;
+    found = static_cast<int>(i) + 1;
+  }
+  return found;
+}
+
+Reask missing(const std::string& text, const SearchReplace& edit, const std::vector<Line>& file,
+              const std::vector<Line>& anchor) {
+  std::string out =
+      fmt::format("Edit {}: its SEARCH text is not in {}. It begins with\n    {}\n", edit.number,
+                  edit.file, sanitize(anchor.empty() ? "" : anchor.front().trimmed, 160));
+  auto near = similar_line(file, anchor);
+  if (near)
+    out += fmt::format("The most similar lines of {} are\n{}", edit.file,
+                       numbered_lines(text, *near - 2, *near + 2));
+  out += "Copy the SEARCH text from the file as it stands now, or send the whole function.";
+  return {"anchor_missing", out};
+}
+
+Reask repeated(const SearchReplace& edit, const std::vector<int>& lines) {
+  std::vector<std::string> shown;
+  for (size_t i = 0; i < std::min(lines.size(), kMostPlaces); ++i)
+    shown.push_back(std::to_string(lines[i]));
+  if (lines.size() > kMostPlaces) shown.emplace_back("...");
+  return {"anchor_repeated",
+          fmt::format("Edit {}: its SEARCH text is in {} {} times (lines {}). Add neighbouring "
+                      "lines to SEARCH and REPLACE, so that it is there once.",
+                      edit.number, edit.file, lines.size(), join(shown, ", "))};
+}
+
+}  // namespace
+
+std::string numbered_lines(const std::string& text, int first, int last) {
+  auto lines = split(text, '\n');
+  std::string out;
+  for (int n = std::max(first, 1); n <= last && n <= static_cast<int>(lines.size()); ++n)
+    out += fmt::format("{:>5} | {}\n", n, sanitize(lines[static_cast<size_t>(n) - 1], 200));
+  return out;
+}
+
+tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchReplace& edit) {
+  if (trim(edit.search).empty())
+    return tl::unexpected(Reask{
+        "anchor_empty",
+        fmt::format("Edit {}: its SEARCH text is empty. Put the lines there that the edit is to "
+                    "replace, or send {} as a whole file.",
+                    edit.number, edit.file)});
+  if (auto places = exact_places(text, edit.search); places.size() == 1)
+    return Place{places[0], edit.search.size(), false};
+  else if (places.size() > 1) {
+    std::vector<int> lines;
+    for (size_t at : places) lines.push_back(line_at(text, at));
+    return tl::unexpected(repeated(edit, lines));
+  }
+  auto file = lines_of(text);
+  auto anchor = anchor_lines(edit.search);
+  auto found = line_places(file, anchor);
+  if (found.empty()) return tl::unexpected(missing(text, edit, file, anchor));
+  if (found.size() > 1) {
+    std::vector<int> lines;
+    for (size_t i : found) lines.push_back(static_cast<int>(i) + 1);
+    return tl::unexpected(repeated(edit, lines));
+  }
+  size_t begin = file[found[0]].begin, end = file[found[0] + anchor.size() - 1].end;
+  return Place{begin, end - begin, true};
+}
+
+}  // namespace cutegen

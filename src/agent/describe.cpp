@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/describe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/plan_edit.h"
+#include "base/text.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kLine = 200;
+constexpr size_t kHotLines = 6;
+constexpr size_t kRemarks = 5;
+
+std::string one_line(std::string_view text, size_t limit = kLine) {
+  std::string out = sanitize(text, limit);
+  std::replace(out.begin(), out.end(), '\n', ' ');
+  return out;
+}
+
+std::string kib(int64_t bytes) {
+  return fmt::format("{} KB", bytes / 1024);
+}
+
+std::string scalar_text(const Scalar& value) {
+  return std::visit(
+      [](const auto& v) -> std::string {
+        using T = std::decay_t<decltype(v)>;
+        if constexpr (std::is_same_v<T, bool>)
+          return v ? "true" : "false";
+        else if constexpr (std::is_same_v<T, std::string>)
+          return "'" + one_line(v, 80) + "'";
+        else
+          return fmt::format("{}", v);
+      },
+      value);
+}
+
+std::string scalars_line(const char* what, const std::vector<ScalarInfo>& all) {
+  if (all.empty()) return {};
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min<size_t>(all.size(), 24); ++i)
+    parts.push_back(one_line(all[i].name, 80) + " = " + scalar_text(all[i].value));
+  if (all.size() > parts.size()) parts.emplace_back("...");
+  return fmt::format("{}: {}\n", what, join(parts, ", "));
+}
+
+std::string argument_text(const Json& arg) {
+  if (arg.is_object() && arg.contains("ref") && arg["ref"].is_string())
+    return one_line(arg["ref"].get<std::string>(), 60);
+  return one_line(dump_json(arg), 60);
+}
+
+std::string node_text(const Node& node) {
+  std::vector<std::string> args, outs;
+  for (const Json& arg : node.args) args.push_back(argument_text(arg));
+  for (const auto& [name, value] : node.kwargs.items())
+    args.push_back(name + "=" + argument_text(value));
+  for (const Value& v : node.outputs)
+    outs.push_back(fmt::format("{} {}", to_string(v.dtype), to_string(v.shape)));
+  return one_line(
+      fmt::format("{} = {}({}): {}", node.id, node.op, join(args, ", "), join(outs, "; ")), 300);
+}
+
+std::string counted_operators(const Graph& graph) {
+  std::map<std::string, int> counts;
+  for (const Node& node : graph.nodes) ++counts[node.op];
+  std::vector<std::string> parts;
+  for (const auto& [op, count] : counts)
+    parts.push_back(fmt::format("{} x {}", count, one_line(op, 60)));
+  return "Operators: " + join(parts, ", ") + "\n";
+}
+
+std::string kernel_profile(const KernelProfile& k, int detail) {
+  std::string out =
+      fmt::format("- {}: {} ({}), bound by {}", one_line(k.kernel, 80), human_ns(k.time_ns),
+                  to_string(k.origin), k.bound_by.empty() ? "?" : k.bound_by);
+  if (!k.limited_by.empty())
+    out += fmt::format("; occupancy limited by {}", one_line(k.limited_by, 60));
+  out += "\n";
+  for (size_t i = 0; i < std::min(k.remarks.size(), kRemarks); ++i) {
+    const ProfileRemark& r = k.remarks[i];
+    out += "  ! " + (r.line > 0 ? fmt::format("line {}: ", r.line) : std::string()) +
+           one_line(r.message, 300) + "\n";
+  }
+  if (detail < 2) return out;
+  for (size_t i = 0; i < std::min(k.lines.size(), kHotLines); ++i) {
+    const LineProfile& l = k.lines[i];
+    std::vector<std::string> shares;
+    for (const char* name : {"issue_share", "memory_share", "shared_share"})
+      if (auto it = l.counters.find(name); it != l.counters.end() && it->second >= 0.01)
+        shares.push_back(fmt::format("{} {:.0f}%",
+                                     std::string(name).substr(0, std::string(name).find('_')),
+                                     100 * it->second));
+    if (shares.empty()) continue;
+    out +=
+        fmt::format("  line {:>4} | {} | {}\n", l.line, one_line(l.text, 100), join(shares, ", "));
+  }
+  return out;
+}
+
+std::string attempt_line(const Attempt& a) {
+  std::string outcome = to_string(a.status);
+  if (a.status == Status::correct)
+    outcome =
+        a.time_ns ? human_ns(*a.time_ns) + (a.kept ? ", kept" : ", no gain") : "correct, no time";
+  else if (!a.headline.empty())
+    outcome += ": " + one_line(a.headline, 160);
+  std::string from = a.parent.empty() ? "" : " (from " + a.parent + ")";
+  return fmt::format("- {}{}: {} -> {}\n", a.id, from, one_line(a.summary, 160), outcome);
+}
+
+}  // namespace
+
+std::string describe_device(const GpuSpec& g, const std::string& device, MathMode mode) {
+  std::string out = fmt::format("{} ({}), architecture {}.", g.name, one_line(device, 60), g.arch);
+  if (device.starts_with("sim:"))
+    out += " Programs run in a simulator of it; times are modelled from counted work.";
+  out += fmt::format(
+      "\n{} multiprocessors at {:.2f} GHz; each holds {} threads, {} blocks, {} registers, {} of "
+      "shared "
+      "memory.\nA block: at most {} threads and {} of shared memory ({} without `shared_bytes`). "
+      "L2: {}.\n",
+      g.sms, g.clock_hz / 1e9, g.max_threads_per_sm, g.max_blocks_per_sm, g.registers_per_sm,
+      kib(g.shared_bytes_per_sm), g.max_threads_per_block, kib(g.shared_bytes_per_block), "48 KB",
+      kib(g.l2_bytes));
+  out += fmt::format("Memory: {:.2f} TB/s.", g.dram_bytes_per_s / 1e12);
+  for (const auto& [name, flops] : g.flops_per_s)
+    if (name == "fp32" || name == to_string(mode))
+      out += fmt::format(" {}: {:.0f} TFLOP/s.", name, flops / 1e12);
+  out += fmt::format(" A launch costs about {}.", human_ns(g.launch_ns));
+  if (g.arch.starts_with("sm_9"))
+    out += " It has TMA, wgmma and clusters (arch \"sm_90a\"); mma.sync and cp.async work too.";
+  return out;
+}
+
+std::string describe_tensors(const Task& task) {
+  std::string out = "Tensors (contiguous, row-major), at the official shape:\n";
+  size_t shown = 0;
+  for (const TensorInfo& t : task.tensors) {
+    if (++shown > 40) {
+      out += fmt::format("- and {} more\n", task.tensors.size() - 40);
+      break;
+    }
+    out += fmt::format("- {} {}: {} {}\n", to_string(t.role), one_line(t.name, 120),
+                       to_string(t.dtype), to_string(t.shape));
+  }
+  out += scalars_line("Attributes (attr)", task.attributes);
+  out += scalars_line("Scalars of the call (arg)", task.arguments);
+  std::vector<std::string> shapes;
+  for (const ShapeCase& s : task.shapes) {
+    if (s.kind == ShapeKind::official || shapes.size() == 4) continue;
+    std::vector<std::string> inputs;
+    for (const TensorInfo* t : task.with_role(TensorRole::input))
+      if (auto it = s.tensors.find(t->name); it != s.tensors.end() && inputs.size() < 3)
+        inputs.push_back(one_line(t->name, 40) + " " + to_string(it->second));
+    shapes.push_back(one_line(s.name, 40) + ": " + join(inputs, ", "));
+  }
+  if (!shapes.empty()) out += "Also checked at: " + join(shapes, "; ") + "\n";
+  return out;
+}
+
+std::string describe_graph(const Graph& graph, int detail) {
+  if (graph.nodes.empty()) return {};
+  if (detail <= 0) return counted_operators(graph);
+  size_t most = detail >= 2 ? 80 : 24;
+  std::string out = "Its operators, as traced:\n";
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes.size() > most && i == most / 2) {
+      size_t skipped = graph.nodes.size() - most;
+      out += fmt::format("  ... {} more ...\n", skipped);
+      i += skipped;
+    }
+    out += "  " + node_text(graph.nodes[i]) + "\n";
+  }
+  return out;
+}
+
+std::string describe_floor(const TaskBrief& brief) {
+  const ShapeCase& s = brief.task.official();
+  std::string work =
+      fmt::format("{} and at least {} through memory", human(s.flops), human(s.least_bytes));
+  if (brief.floor_ns <= 0) return work + "; no floor is known.";
+  return fmt::format("{}: no kernel is faster than {} on this device (bound by {}).", work,
+                     human_ns(brief.floor_ns), one_line(brief.bound_by, 40));
+}
+
+std::string describe_program(const KernelProgram& program) {
+  std::string out;
+  for (const auto& [name, text] : program.sources)
+    out += fmt::format("{}:\n```cuda\n{}{}```\n", name, text, text.ends_with('\n') ? "" : "\n");
+  return out + "plan.json:\n```json\n" + plan_text(program.plan) + "```\n";
+}
+
+std::string describe_verdict(const Verdict& v, double floor_ns, bool profile, int detail) {
+  const Feedback& f = v.feedback;
+  std::string out = fmt::format("The evaluator says: {}", to_string(v.status));
+  if (!f.headline.empty()) out += ": " + one_line(f.headline, 400);
+  out += "\n";
+  if (v.status != Status::correct) {
+    if (!f.detail.empty() && detail > 0) out += sanitize(f.detail, detail > 1 ? 3000 : 1000) + "\n";
+    if (!f.resources.empty() && detail > 1)
+      out += "Resources: " + one_line(f.resources, 400) + "\n";
+    return out;
+  }
+  if (v.timing) {
+    out += fmt::format("Time: {} ({})", human_ns(v.timing->time_ns), to_string(v.timing->origin));
+    if (floor_ns > 0) out += fmt::format(", {:.2f} times the floor", v.timing->time_ns / floor_ns);
+    out += "\n";
+  }
+  if (!f.resources.empty()) out += "Resources: " + one_line(f.resources, 400) + "\n";
+  if (!profile) return out;
+  if (!f.bottleneck.empty()) out += "Bottleneck: " + one_line(f.bottleneck, 400) + "\n";
+  if (v.profile && detail > 0) {
+    out += "Profile (evidence for what to change, not a list of duties):\n";
+    for (size_t i = 0; i < std::min<size_t>(v.profile->kernels.size(), 6); ++i)
+      out += kernel_profile(v.profile->kernels[i], detail);
+  }
+  return out;
+}
+
+std::string describe_history(const std::vector<Attempt>& history, size_t most) {
+  if (history.empty() || most == 0) return {};
+  size_t first = history.size() > most ? history.size() - most : 0;
+  std::string out = "What was tried so far:\n";
+  const Attempt* best = nullptr;
+  for (size_t i = 0; i < first; ++i)
+    if (history[i].time_ns && (!best || *history[i].time_ns < *best->time_ns)) best = &history[i];
+  if (first > 0)
+    out += fmt::format("- {} earlier attempts are left out here\n", first - (best ? 1 : 0));
+  if (best) out += attempt_line(*best);
+  for (size_t i = first; i < history.size(); ++i) out += attempt_line(history[i]);
+  return out;
+}
+
+std::string describe_source(const std::string& source, size_t most) {
+  auto lines = split(sanitize(source, 64 << 10), '\n');
+  while (!lines.empty() && trim(lines.back()).empty()) lines.pop_back();
+  if (lines.size() <= most) return join(lines, "\n");
+  size_t head = most * 3 / 4, tail = most - head;
+  std::vector<std::string> out(lines.begin(), lines.begin() + static_cast<long>(head));
+  out.push_back(fmt::format("# ... {} lines are left out ...", lines.size() - most));
+  out.insert(out.end(), lines.end() - static_cast<long>(tail), lines.end());
+  return join(out, "\n");
+}
+
+}  // namespace cutegen

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a prompt in words: device, tensors, graph, program, verdict, history.
+//
+// Contract: text from tasks and tools is sanitised and capped; every function has a rough and a
+// full form where that saves room (`detail`: higher says more). No value of a live input set
+// appears.
+//
+// Example: std::string text = describe_verdict(verdict, floor_ns, true, 2);
+#pragma once
+
+#include "agent/brief.h"
+
+namespace cutegen {
+
+[[nodiscard]] std::string describe_device(const GpuSpec& gpu, const std::string& device,
+                                          MathMode mode);
+[[nodiscard]] std::string describe_tensors(const Task& task);
+// detail 2: all nodes; 1: the first and last of them; 0: operators with their counts.
+[[nodiscard]] std::string describe_graph(const Graph& graph, int detail);
+[[nodiscard]] std::string describe_floor(const TaskBrief& brief);
+[[nodiscard]] std::string describe_program(const KernelProgram& program);
+// detail 2: with hot lines and remarks, 1: remarks only, 0: the headline.
+[[nodiscard]] std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profile,
+                                           int detail);
+// The newest `most` attempts, and the best of the older ones.
+[[nodiscard]] std::string describe_history(const std::vector<Attempt>& history, size_t most);
+// At most `lines` lines of the reference, the middle left out.
+[[nodiscard]] std::string describe_source(const std::string& source, size_t lines);
+
+}  // namespace cutegen

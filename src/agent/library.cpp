@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/library.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/result.h"
+#include "base/text.h"
+
+namespace cutegen {
+
+const std::map<std::string, std::string>& prompt_files();
+const std::map<std::string, std::string>& component_files();
+
+namespace {
+
+constexpr const char* kGuidance = "prompts/guidance/";
+
+std::vector<std::string> words(const std::string& text) {
+  std::string plain = text;
+  std::replace(plain.begin(), plain.end(), ',', ' ');
+  auto out = split(plain, ' ');
+  std::erase(out, "");
+  return out;
+}
+
+std::string stem(const std::string& path) {
+  size_t slash = path.rfind('/') + 1;
+  return path.substr(slash, path.rfind('.') - slash);
+}
+
+// The text within the first fence.
+std::string fenced_part(const std::string& text) {
+  size_t open = text.find("```");
+  size_t begin = text.find('\n', open) + 1, end = text.find("```", begin);
+  CG_ASSERT(open != std::string::npos && end != std::string::npos);
+  return text.substr(begin, end - begin);
+}
+
+Component parse_page(const std::string& path, const std::string& text) {
+  Component c;
+  c.name = stem(path);
+  size_t end = text.find("\n\n");
+  CG_ASSERT(text.starts_with("# ") && end != std::string::npos);
+  for (const std::string& line : split(text.substr(0, end), '\n')) {
+    size_t colon = line.find(": ");
+    std::string key = line.substr(0, colon), value = line.substr(std::min(colon + 2, line.size()));
+    if (line.starts_with("# ")) c.title = line.substr(2);
+    if (key == "symbols") c.symbols = words(value);
+    if (key == "classes") c.classes = words(value);
+    if (key == "arch") c.archs = words(value);
+  }
+  c.text = std::string(trim(text.substr(end)));
+  c.example = fenced_part(c.text);
+  return c;
+}
+
+std::string lower(std::string text) {
+  for (char& ch : text) ch = static_cast<char>(std::tolower(static_cast<unsigned char>(ch)));
+  return text;
+}
+
+}  // namespace
+
+const std::vector<Component>& components() {
+  static const std::vector<Component> kAll = [] {
+    std::vector<Component> all;
+    for (const auto& [path, text] : component_files()) all.push_back(parse_page(path, text));
+    return all;
+  }();
+  return kAll;
+}
+
+const Component* find_component(const std::string& given) {
+  std::string symbol = lower(given);
+  for (const char* prefix : {"cutegen::", "cute::", "cutegen/", "cute/"})
+    if (symbol.starts_with(prefix)) symbol = symbol.substr(std::string_view(prefix).size());
+  if (symbol.ends_with(".cuh") || symbol.ends_with(".hpp")) symbol.resize(symbol.size() - 4);
+  for (const Component& c : components())
+    if (c.name == symbol) return &c;
+  for (const Component& c : components())
+    for (const std::string& s : c.symbols)
+      if (lower(s) == symbol) return &c;
+  return nullptr;
+}
+
+std::vector<std::string> component_names() {
+  std::vector<std::string> out;
+  for (const Component& c : components()) {
+    out.push_back(c.name);
+    out.insert(out.end(), c.symbols.begin(), c.symbols.end());
+  }
+  return out;
+}
+
+std::vector<std::string> classes_of(const std::string& workload) {
+  std::vector<std::string> out;
+  for (std::string part : split(workload, '+')) {
+    std::replace(part.begin(), part.end(), ' ', '_');
+    if (prompt_files().contains(kGuidance + part + ".md")) out.push_back(part);
+  }
+  if (out.empty()) out.emplace_back("elementwise");
+  if (out.size() > 1) out.emplace_back("fused");
+  return out;
+}
+
+std::vector<const Component*> components_for(const std::string& workload,
+                                             const std::string& dialect) {
+  auto classes = classes_of(workload);
+  std::vector<std::pair<size_t, const Component*>> ranked;
+  for (const Component& c : components()) {
+    bool cute = c.example.find("cute/") != std::string::npos;
+    if (dialect == "cuda" && cute && c.example.find("cutegen/") == std::string::npos) continue;
+    for (size_t i = 0; i < classes.size(); ++i)
+      if (std::find(c.classes.begin(), c.classes.end(), classes[i]) != c.classes.end()) {
+        ranked.emplace_back(i, &c);
+        break;
+      }
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<const Component*> out;
+  for (const auto& [rank, c] : ranked) out.push_back(c);
+  return out;
+}
+
+std::string guidance_for(const std::string& workload, size_t most) {
+  std::string out;
+  auto classes = classes_of(workload);
+  for (size_t i = 0; i < std::min(most, classes.size()); ++i) {
+    if (classes.size() > 1) out += (i ? "\n" : "") + ("For the part " + classes[i]) + ":\n";
+    out += prompt_files().at(kGuidance + classes[i] + ".md");
+  }
+  return out;
+}
+
+std::vector<std::string> guidance_classes() {
+  std::vector<std::string> out;
+  for (const auto& [path, text] : prompt_files())
+    if (path.starts_with(kGuidance)) out.push_back(stem(path));
+  return out;
+}
+
+const std::string& prompt_file(const std::string& name) {
+  auto it = prompt_files().find("prompts/" + name);
+  CG_ASSERT(it != prompt_files().end());
+  return it->second;
+}
+
+}  // namespace cutegen

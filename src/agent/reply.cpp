@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/reply.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/fences.h"
+#include "agent/source_map.h"
+#include "base/text.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMostBytes = size_t{1} << 20;
+constexpr size_t kMostChanges = 200;
+constexpr size_t kSummary = 200;
+
+tl::unexpected<Reask> reask(const std::string& reason, const std::string& text) {
+  return tl::unexpected(Reask{reason, text});
+}
+
+using Parsed = tl::expected<void, Reask>;
+
+bool has_kernel(const std::string& text) {
+  return code_only(text).find("__global__") != std::string::npos;
+}
+
+bool has_include(const std::string& text) {
+  auto kinds = map_source(text);
+  for (size_t at = text.find("#include"); at != std::string::npos;
+       at = text.find("#include", at + 1))
+    if (kinds[at] == ByteKind::directive) return true;
+  return false;
+}
+
+// Reasoning that some models send before their answer.
+std::string without_thoughts(const std::string& text) {
+  size_t from = text.find_first_not_of(" \t\r\n");
+  if (from == std::string::npos || text.compare(from, 7, "<think>") != 0) return text;
+  size_t end = text.find("</think>", from);
+  return end == std::string::npos ? std::string() : text.substr(end + 8);
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return out;
+}
+
+class Parser {
+ public:
+  explicit Parser(const KernelProgram* base) : base_(base) {}
+
+  tl::expected<Reply, Reask> run(const std::string& text) {
+    Fences fences = read_fences(text);
+    if (fences.open_line)
+      return reask("cut", fmt::format("The block that begins at line {} of the reply is never "
+                                      "closed: the reply was cut, or its last ``` is missing. Send "
+                                      "the blocks again, whole; shorter if they did not fit.",
+                                      fences.open_line));
+    read_prose(fences.prose);
+    if (auto r = loose_edits(fences.prose); !r) return tl::unexpected(r.error());
+    for (const Fence& fence : fences.blocks)
+      if (auto r = read(fence); !r) return tl::unexpected(r.error());
+    if (auto r = take_plain_code(); !r) return tl::unexpected(r.error());
+    if (reply_.changes.empty() && fences.blocks.empty()) take_bare_file(text);
+    if (auto r = check(); !r) return tl::unexpected(r.error());
+    return std::move(reply_);
+  }
+
+ private:
+  void read_prose(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) {
+      std::string plain;
+      for (char c : line)
+        if (c != '*' && c != '#' && c != '`') plain += c;
+      std::string_view text = trim(plain);
+      if (text.empty()) continue;
+      std::string head = upper(text.substr(0, 8));
+      if (head == "SUMMARY:")
+        reply_.summary = sanitize(trim(text.substr(8)), kSummary);
+      else if (head.starts_with("WHY:"))
+        reply_.rationale = sanitize(trim(text.substr(4)), 600);
+      else if (first_line_.empty())
+        first_line_ = sanitize(text, kSummary);
+    }
+    if (reply_.summary.empty()) reply_.summary = first_line_;
+  }
+
+  // Which source a block without a name means.
+  [[nodiscard]] tl::expected<std::string, Reask> only_source(const Fence& fence) const {
+    if (!fence.file.empty()) return fence.file;
+    if (!fence.title.empty()) return fence.title;
+    if (!base_) return std::string("kernel.cu");
+    if (base_->sources.size() == 1) return base_->sources.begin()->first;
+    std::vector<std::string> names;
+    for (const auto& [name, text] : base_->sources) names.push_back(name);
+    return reask("no_file",
+                 fmt::format("The block at line {} of the reply names no file. Say which "
+                             "one in its first line: ```{} NAME, NAME being one of {}.",
+                             fence.line, fence.kind, join(names, ", ")));
+  }
+
+  Parsed read(const Fence& fence) {
+    if (fence.kind == "file") return read_file_block(fence);
+    if (fence.kind == "edit") return read_edits(fence);
+    if (fence.kind == "function") return read_function(fence);
+    if (fence.kind == "plan" || fence.kind == "json") return read_json(fence);
+    if (fence.kind == "diff") {
+      if (!read_search_blocks(fence.text).blocks.empty()) return read_edits(fence);
+      saw_diff_ = true;
+    } else if (fence.kind == "code") {
+      if (fence.text.find("SEARCH") != std::string::npos &&
+          fence.text.find("<<<<<") != std::string::npos)
+        return read_edits(fence);
+      plain_.push_back(fence);
+    }
+    return {};
+  }
+
+  Parsed read_file_block(const Fence& fence) {
+    if (fence.file.ends_with(".json")) return read_json(fence);
+    auto name = only_source(fence);
+    if (!name) return tl::unexpected(name.error());
+    add(WholeFile{*name, fence.text + "\n"});
+    return {};
+  }
+
+  Parsed read_function(const Fence& fence) {
+    auto name = only_source(fence);
+    if (!name) return tl::unexpected(name.error());
+    add(WholeDefinitions{*name, fence.text});
+    return {};
+  }
+
+  Parsed read_edits(const Fence& fence) {
+    SearchBlocks found = read_search_blocks(fence.text);
+    if (!found.fault.empty() || found.blocks.empty())
+      return reask("bad_edit",
+                   fmt::format("The edit block at line {} of the reply: {}. An edit is\n"
+                               "<<<<<<< SEARCH\nlines as they are\n=======\nlines as they shall "
+                               "be\n>>>>>>> REPLACE",
+                               fence.line, found.fault.empty() ? "it holds no edit" : found.fault));
+    auto name = only_source(fence);
+    if (!name) return tl::unexpected(name.error());
+    for (const SearchBlock& b : found.blocks)
+      add(SearchReplace{*name, b.search, b.replace, ++edits_});
+    return {};
+  }
+
+  // SEARCH/REPLACE outside of any fence.
+  Parsed loose_edits(const std::vector<std::string>& prose) {
+    Fence fence;
+    fence.kind = "edit";
+    fence.text = join(prose, "\n");
+    SearchBlocks found = read_search_blocks(fence.text);
+    if (found.blocks.empty() && found.fault.empty()) return {};
+    auto first = std::find_if(prose.begin(), prose.end(), [](const std::string& line) {
+      return line.find("<<<<<") != std::string::npos;
+    });
+    fence.title = title_above({prose.begin(), first});
+    return read_edits(fence);
+  }
+
+  Parsed read_json(const Fence& fence) {
+    bool ours = fence.kind == "plan" || fence.file == "plan.json" || fence.title == "plan.json";
+    if (!read_search_blocks(fence.text).blocks.empty()) {
+      Fence edit = fence;
+      edit.file = "plan.json";
+      return read_edits(edit);
+    }
+    ours = ours || fence.text.find("\"cutegen\"") != std::string::npos ||
+           fence.text.find("\"path\"") != std::string::npos;
+    if (!ours) return {};
+    auto json = parse_json(fence.text, "plan.json", kMostBytes);
+    if (!json)
+      return reask("bad_json", fmt::format("The JSON block at line {} of the reply: {}. Send valid "
+                                           "JSON: no comments, no trailing commas.",
+                                           fence.line, json.error().text()));
+    return json_changes(*json, fence);
+  }
+
+  Parsed json_changes(const Json& json, const Fence& fence) {
+    if (json.is_object() && json.contains("steps")) {
+      add(WholeFile{"plan.json", fence.text + "\n"});
+      return {};
+    }
+    const Json* list = &json;
+    if (json.is_object() && json.contains("edits")) list = &json["edits"];
+    if (list->is_array()) {
+      for (const Json& item : *list)
+        if (auto r = plan_edit(item, fence); !r) return r;
+      return {};
+    }
+    return plan_edit(json, fence);
+  }
+
+  Parsed plan_edit(const Json& item, const Fence& fence) {
+    PlanEdit edit;
+    bool good = item.is_object() && item.contains("path") && item["path"].is_string();
+    if (good) {
+      edit.path = item["path"].get<std::string>();
+      edit.op = item.contains("op") && item["op"].is_string() ? item["op"].get<std::string>()
+                                                              : std::string("set");
+      static const std::vector<std::string> kOps{"set", "replace", "add", "remove"};
+      good = std::find(kOps.begin(), kOps.end(), edit.op) != kOps.end() &&
+             (edit.op == "remove" || item.contains("value"));
+    }
+    if (!good)
+      return reask("bad_plan_edit",
+                   fmt::format("The plan block at line {} of the reply: an edit is {{\"path\": "
+                               "\"/steps/0/block/0\", \"value\": 256}} (\"op\": \"set\", "
+                               "\"replace\", \"add\" or \"remove\"); this one is not: {}",
+                               fence.line, sanitize(dump_json(item), 200)));
+    if (edit.op != "remove") edit.value = item["value"];
+    add(std::move(edit));
+    return {};
+  }
+
+  // Fences of code that say no more than the language.
+  Parsed take_plain_code() {
+    std::vector<const Fence*> whole;
+    for (const Fence& fence : plain_)
+      if (is_whole_file(fence)) whole.push_back(&fence);
+    for (const Fence* fence : whole) {
+      auto name = only_source(*fence);
+      if (!name) return tl::unexpected(name.error());
+      bool explicit_one = std::any_of(reply_.changes.begin(), reply_.changes.end(),
+                                      [&](const Change& c) { return file_of(c) == *name; });
+      if (explicit_one) continue;
+      if (whole.size() > 1 && fence->file.empty() && fence->title.empty() &&
+          fence->text != whole.front()->text)
+        return reask(
+            "ambiguous",
+            fmt::format("The blocks at lines {} and {} of the reply could both be {}. Send "
+                        "one block that begins with ```file {}.",
+                        whole[0]->line, whole[1]->line, *name, *name));
+      taken_.push_back({*name, fence->text + "\n"});
+    }
+    for (WholeFile& file : taken_) add(std::move(file));
+    return {};
+  }
+
+  // A whole file defines kernels and brings its includes, if the present one has any.
+  [[nodiscard]] bool is_whole_file(const Fence& fence) const {
+    if (!has_kernel(fence.text)) return false;
+    std::string name = !fence.file.empty() ? fence.file : fence.title;
+    if (!base_) return true;
+    const std::string* present = nullptr;
+    if (auto it = base_->sources.find(name); it != base_->sources.end()) present = &it->second;
+    if (name.empty() && base_->sources.size() == 1) present = &base_->sources.begin()->second;
+    return !present || !has_include(*present) || has_include(fence.text);
+  }
+
+  // A reply that is nothing but the text of the one source.
+  void take_bare_file(const std::string& given) {
+    std::string text(trim(given));
+    static const std::vector<std::string> kStarts{"#include", "//",       "/*",        "#pragma",
+                                                  "extern",   "template", "__global__"};
+    bool code = starts_with_any(text, kStarts) && (text.ends_with('}') || text.ends_with(';'));
+    Fence fence;
+    fence.kind = "file";
+    fence.text = text;
+    if (!code || !is_whole_file(fence)) return;
+    if (auto name = only_source(fence)) add(WholeFile{*name, text + "\n"});
+  }
+
+  static std::string file_of(const Change& change) {
+    if (auto* f = std::get_if<WholeFile>(&change)) return f->file;
+    if (auto* e = std::get_if<SearchReplace>(&change)) return e->file;
+    if (auto* d = std::get_if<WholeDefinitions>(&change)) return d->file;
+    return "plan.json";
+  }
+
+  // The same block sent twice is one block; plan edits may mean what they repeat.
+  void add(Change change) {
+    bool repeated =
+        !std::holds_alternative<PlanEdit>(change) &&
+        std::find(reply_.changes.begin(), reply_.changes.end(), change) != reply_.changes.end();
+    if (!repeated) reply_.changes.push_back(std::move(change));
+  }
+
+  [[nodiscard]] Parsed check() const {
+    if (reply_.changes.empty()) return nothing_found();
+    if (reply_.changes.size() > kMostChanges)
+      return reask("too_many", fmt::format("The reply holds {} changes; the most is {}. Send the "
+                                           "file whole.",
+                                           reply_.changes.size(), kMostChanges));
+    for (size_t i = 0; i < reply_.changes.size(); ++i) {
+      if (!std::holds_alternative<WholeFile>(reply_.changes[i])) continue;
+      std::string file = file_of(reply_.changes[i]);
+      for (size_t k = 0; k < reply_.changes.size(); ++k)
+        if (k != i && file_of(reply_.changes[k]) == file)
+          return reask("ambiguous",
+                       fmt::format("The reply holds {} whole and another change of it, too. Send "
+                                   "either the whole file, once, or edits.",
+                                   file));
+    }
+    return {};
+  }
+
+  [[nodiscard]] Parsed nothing_found() const {
+    if (saw_diff_)
+      return reask("diff",
+                   "The reply holds a diff, which is not applied: its line numbers are often "
+                   "wrong. Send ```edit NAME blocks with SEARCH and REPLACE instead.");
+    if (!plain_.empty())
+      return reask(
+          "snippet",
+          fmt::format("The code block at line {} of the reply does not say what it is: it is "
+                      "no whole file. Begin it with ```function NAME (whole functions), "
+                      "```edit NAME (SEARCH/REPLACE) or ```file NAME (everything).",
+                      plain_.front().line));
+    return reask("no_block",
+                 "The reply holds no block that could be applied. Answer with ```edit, "
+                 "```function, ```file or ```plan blocks as described.");
+  }
+
+  const KernelProgram* base_;
+  Reply reply_;
+  std::string first_line_;
+  std::vector<Fence> plain_;
+  std::vector<WholeFile> taken_;
+  bool saw_diff_ = false;
+  int edits_ = 0;
+};
+
+}  // namespace
+
+tl::expected<Reply, Reask> parse_reply(const std::string& given, const KernelProgram* base,
+                                       bool cut) {
+  if (given.size() > kMostBytes)
+    return reask("too_long",
+                 fmt::format("The reply has {} bytes; the most is {}.", given.size(), kMostBytes));
+  if (given.find('\0') != std::string::npos)
+    return reask("no_text", "The reply holds zero bytes. Send plain text.");
+  if (cut)
+    return reask("cut",
+                 "The reply was cut at the limit of its length. Answer again in less room: "
+                 "edits or whole functions instead of whole files, and few words.");
+  std::string text = without_thoughts(given);
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  if (trim(text).empty()) return reask("empty", "The reply is empty.");
+  return Parser(base).run(text);
+}
+
+}  // namespace cutegen

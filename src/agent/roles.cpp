@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/roles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <kainjow/mustache.hpp>
+
+#include "agent/describe.h"
+#include "agent/hints.h"
+#include "agent/library.h"
+#include "base/text.h"
+#include "llm/tokens.h"
+
+namespace cutegen {
+namespace {
+
+using Data = kainjow::mustache::data;
+
+constexpr size_t kMostAdvice = 2500;  // bytes
+constexpr size_t kMostApproaches = 8;
+
+std::string render(const std::string& file, const Data& data) {
+  kainjow::mustache::mustache page(prompt_file(file));
+  page.set_custom_escape([](const std::string& text) { return text; });
+  return page.render(data);
+}
+
+// How much each part may say; lowered step by step until a prompt fits.
+struct Detail {
+  size_t components = 8, source_lines = 400, guidance = 3, history = 14;
+  int graph = 2, verdict = 2;
+};
+
+Data system_data(const TaskBrief& brief, const Detail& detail) {
+  Data data;
+  data.set("dialect", brief.dialect);
+  data.set("cute", brief.dialect == "cute");
+  Data mistakes;
+  mistakes.set("cute", brief.dialect == "cute");
+  data.set("mistakes", std::string(trim(render("mistakes.md", mistakes))));
+  Data pages(Data::type::list);
+  auto all = components_for(brief.task.workload, brief.dialect);
+  for (size_t i = 0; i < std::min(detail.components, all.size()); ++i) {
+    Data page;
+    page.set("title", all[i]->title);
+    page.set("text", all[i]->text);
+    pages << page;
+  }
+  data.set("components", pages);
+  return data;
+}
+
+Data task_data(const TaskBrief& brief, const Detail& detail) {
+  Data data;
+  data.set("device", describe_device(brief.gpu, brief.device, brief.task.math_mode));
+  data.set("mode", std::string(to_string(brief.task.math_mode)));
+  data.set("source", describe_source(brief.task.source, detail.source_lines));
+  data.set("tensors", describe_tensors(brief.task));
+  data.set("graph", describe_graph(brief.task.graph, detail.graph));
+  data.set("floor", describe_floor(brief));
+  data.set("class", brief.task.workload);
+  data.set("guidance", std::string(trim(guidance_for(brief.task.workload, detail.guidance))));
+  return data;
+}
+
+std::string template_of(const Question& q) {
+  if (q.role == "planner") return "planner.md";
+  if (q.role == "debugger") return "debugger.md";
+  if (q.role == "judge") return q.purpose == "repair" ? "judge_repair.md" : "judge_improve.md";
+  return q.purpose == "first" || !q.subject ? "coder_first.md" : "coder_improve.md";
+}
+
+std::string hints_text(const Question& q) {
+  if (!q.subject || !q.verdict) return {};
+  std::string out;
+  for (const std::string& hint : hints_for(q.subject->program, *q.verdict))
+    out += "- " + hint + "\n";
+  return out.empty() ? out : "Mistakes that look like this:\n" + out;
+}
+
+void set_if(Data& data, const char* name, const std::string& text) {
+  if (!text.empty()) data.set(name, text);
+}
+
+std::string question_text(const TaskBrief& brief, const Question& q, const Detail& detail) {
+  Data data;
+  if (q.subject) {
+    data.set("id", q.subject->id);
+    data.set("program", std::string(trim(describe_program(q.subject->program))));
+  }
+  if (q.verdict) {
+    data.set("measured", describe_verdict(*q.verdict, brief.floor_ns, q.profile, detail.verdict));
+    if (q.verdict->timing) set_if(data, "time", human_ns(q.verdict->timing->time_ns));
+  }
+  data.set("history", describe_history(q.history, detail.history));
+  data.set("hints", hints_text(q));
+  set_if(data, "approach", sanitize(q.approach, kMostAdvice));
+  set_if(data, "advice", sanitize(q.advice, kMostAdvice));
+  data.set("structure", q.stage == "structure");
+  data.set("detail", q.stage == "detail");
+  if (q.repair > 1) data.set("again", std::to_string(q.repair));
+  data.set("count", std::to_string(q.approaches));
+  data.set("several", q.approaches > 1);
+  return std::string(trim(render(template_of(q), data))) + "\n";
+}
+
+using Step = bool (*)(Detail&);  // false: nothing left to take away
+
+const std::vector<Step>& prefix_steps() {
+  static const std::vector<Step> kSteps{
+      [](Detail& d) { return d.graph > 1 && d.graph-- > 0; },
+      [](Detail& d) { return d.components > 4 && d.components-- > 0; },
+      [](Detail& d) { return d.guidance > 1 && d.guidance-- > 0; },
+      [](Detail& d) { return d.graph > 0 && d.graph-- > 0; },
+      [](Detail& d) { return d.components > 1 && d.components-- > 0; },
+      [](Detail& d) {
+        return d.source_lines > 60 && (d.source_lines = d.source_lines * 2 / 3) > 0;
+      },
+      [](Detail& d) { return d.components > 0 && d.components-- > 0; }};
+  return kSteps;
+}
+
+const std::vector<Step>& question_steps() {
+  static const std::vector<Step> kSteps{[](Detail& d) { return d.history > 6 && d.history-- > 0; },
+                                        [](Detail& d) { return d.verdict > 1 && d.verdict-- > 0; },
+                                        [](Detail& d) { return d.history > 1 && d.history-- > 0; },
+                                        [](Detail& d) { return d.verdict > 0 && d.verdict-- > 0; }};
+  return kSteps;
+}
+
+// Lowers the detail until `tokens` says that it fits, or nothing is left to lower.
+template <class Tokens>
+void shorten(Detail& detail, const std::vector<Step>& steps, int64_t limit, Tokens tokens) {
+  for (Step step : steps)
+    while (tokens(detail) > limit)
+      if (!step(detail)) break;
+}
+
+struct Prefix {
+  std::string system, task;
+};
+
+Prefix make_prefix(const TaskBrief& brief, const Detail& detail) {
+  return {std::string(trim(render("system.md", system_data(brief, detail)))) + "\n",
+          std::string(trim(render("task.md", task_data(brief, detail)))) + "\n"};
+}
+
+Reask empty_advice() {
+  return {"no_advice",
+          "The answer holds no text that could be passed on. Answer in the form asked for."};
+}
+
+}  // namespace
+
+llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
+                              const PromptLimits& limits) {
+  Detail detail;
+  auto prefix_tokens = [&](const Detail& d) {
+    Prefix p = make_prefix(brief, d);
+    return llm::estimate_tokens(p.system) + llm::estimate_tokens(p.task);
+  };
+  shorten(detail, prefix_steps(), limits.prefix_tokens, prefix_tokens);
+  Prefix prefix = make_prefix(brief, detail);
+  int64_t left = limits.tokens - prefix_tokens(detail);
+  shorten(detail, question_steps(), left,
+          [&](const Detail& d) { return llm::estimate_tokens(question_text(brief, question, d)); });
+  llm::ChatRequest request;
+  request.system = std::move(prefix.system);
+  request.messages.push_back({.text = std::move(prefix.task), .cache_end = true});
+  request.messages.push_back({.text = question_text(brief, question, detail)});
+  request.max_output_tokens = limits.answer_tokens;
+  return request;
+}
+
+std::string reask_text(const Reask& reask, bool whole) {
+  Data data;
+  data.set("problem", reask.text);
+  data.set("whole", whole);
+  return std::string(trim(render("reask.md", data))) + "\n";
+}
+
+tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& given,
+                                                           const Question& question) {
+  std::string text = sanitize(given, 64 << 10);
+  if (size_t end = text.find("</think>"); end != std::string::npos) text.erase(0, end + 8);
+  std::vector<std::string> out;
+  if (question.role == "planner") {
+    for (const std::string& line : split(text, '\n')) {
+      std::string plain;
+      for (char c : line)
+        if (c != '*' && c != '#') plain += c;
+      bool head = std::string(trim(plain)).starts_with("APPROACH ");
+      if (head && out.size() == kMostApproaches) break;
+      if (head) {
+        size_t colon = plain.find(':');
+        out.emplace_back(colon == std::string::npos ? "" : trim(plain.substr(colon + 1)));
+      } else if (!out.empty()) {
+        out.back() += "\n" + line;
+      }
+    }
+    for (std::string& approach : out) approach = sanitize(trim(approach), kMostAdvice);
+    std::erase(out, "");
+  }
+  if (out.empty() && !trim(text).empty()) out.push_back(sanitize(trim(text), kMostAdvice));
+  if (out.empty()) return tl::unexpected(empty_advice());
+  return out;
+}
+
+}  // namespace cutegen

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where things lie in a device source: code, comments, literals, directives; definitions; brackets.
+//
+// Contract: byte positions refer to the text as given. Nothing fails: text that is no C++ gives few
+// definitions. Definitions are those of namespaces (also within extern "C"), each with its template
+// head and attributes, without the comment above it; members are not listed.
+//
+// Example: for (const Definition& d : definitions_in(text)) use(text.substr(d.begin, d.size));
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cutegen {
+
+enum class ByteKind : uint8_t { code, comment, literal, directive };
+[[nodiscard]] std::vector<ByteKind> map_source(std::string_view text);
+// The text with everything but code turned into blanks; line ends stay.
+[[nodiscard]] std::string code_only(std::string_view text);
+
+struct Definition {
+  std::string name;
+  bool is_type = false;  // struct, class, union, enum; else a function
+  size_t begin = 0, size = 0;
+  int line = 1;  // of `begin`
+};
+[[nodiscard]] std::vector<Definition> definitions_in(std::string_view text);
+
+// A bracket without its partner, or an #if without #endif.
+struct Imbalance {
+  int line = 1;
+  std::string message;  // "'{' of line 12 is never closed"
+};
+[[nodiscard]] std::optional<Imbalance> first_imbalance(std::string_view text);
+
+[[nodiscard]] int line_at(std::string_view text, size_t at);  // from 1
+[[nodiscard]] bool is_word_byte(char c);
+
+}  // namespace cutegen

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small program of two kernels for the agent's tests.
+//
+// Contract: test code only; lines repeat on purpose. Example: KernelProgram p = test_program();
+#pragma once
+
+#include "core/program.h"
+
+namespace cutegen {
+
+inline const char* test_source() {
+  return R"cu(// SPDX-License-Identifier: Apache-2.0
+#include <cute/tensor.hpp>
+#include <cutegen/vec.cuh>
+
+using namespace cute;
+
+constexpr int kThreads = 256;
+
+struct Pair {
+  float a, b;
+};
+
+// The sum of both.
+__device__ float total(Pair p) {
+  return p.a + p.b;
+}
+
+template <int V>
+__device__ float widen(float x) {
+  if (x > 0.0f) {
+    return x * V;
+  }
+  return x;
+}
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+scale(const float* x, float* out, int n) {
+  int i = blockIdx.x * kThreads + threadIdx.x;
+  if (i >= n) return;
+  float value = x[i];
+  value = widen<1>(value);  // " { in a string is none
+  out[i] = value + total({value, 1.0f});
+}
+
+extern "C" __global__ void finish(float* out, int n) {
+  int i = blockIdx.x * kThreads + threadIdx.x;
+  if (i >= n) return;
+  out[i] = out[i] * 0.5f;
+}
+)cu";
+}
+
+inline KernelProgram test_program() {
+  KernelProgram p;
+  p.plan = parse_plan(R"json({
+    "cutegen": 1, "sources": ["kernel.cu"], "symbols": {"n": "size(x)"},
+    "defines": {"STAGES": 4},
+    "steps": [
+      {"id": "scale", "kernel": "scale", "grid": ["ceil_div(n,256)"], "block": [256],
+       "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]},
+      {"id": "finish", "kernel": "finish", "grid": ["ceil_div(n,256)"], "block": [256],
+       "args": [{"tensor": "out"}, {"i32": "n"}]}]
+  })json")
+               .value();
+  p.sources["kernel.cu"] = test_source();
+  return p;
+}
+
+}  // namespace cutegen
