@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/model_options.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
 #include "engine/bench_table.h"
@@ -16,6 +17,7 @@ namespace {
 
 struct Options {
   Settings settings;
+  ModelOptions model;
   std::string suite, levels = "1", tasks, out = "bench";
   double minutes = 0;
   int jobs = 1;
@@ -66,6 +68,7 @@ Result<BenchSettings> bench_settings(const Options& options, const Config& confi
   o.strategy = config.text("strategy");
   o.model = config.text("model");
   CG_CHECK(check_model(o.model));
+  CG_CHECK(options.model.apply(o));
   CG_CHECK(make_strategy(o.strategy, o.search));
   o.evaluator.device = config.text("device");
   o.evaluator.python = config.text("python");
@@ -123,6 +126,7 @@ void add_bench(CLI::App& app, Globals& g) {
   command->add_option("--out", options->out, "folder of tables and best programs (default bench)");
   command->add_flag("--resume", options->resume,
                     "go on with the bench in --out: what has ended is kept");
+  options->model.add(*command);
   command->footer(
       "Each task is a run in the store (`cutegen runs`, `show`, `report`). Columns: time of the\n"
       "first correct program and of the best, roofline floor, best / floor. The table ends with a\n"

@@ -54,6 +54,7 @@ void add_resume(CLI::App& app, Globals& g);
 void add_runs(CLI::App& app, Globals& g);
 void add_show(CLI::App& app, Globals& g);
 void add_report(CLI::App& app, Globals& g);
+void add_docs(CLI::App& app, Globals& g);
 void add_doctor(CLI::App& app, Globals& g);
 
 }  // namespace cutegen::cli

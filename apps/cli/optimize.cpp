@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cutegen optimize FILE`: from a PyTorch module to the best kernel program that a run finds.
 #include "cli/command.h"
+#include "cli/model_options.h"
 #include "cli/run_observer.h"
 #include "cli/run_text.h"
 #include "cli/runs_folder.h"
@@ -11,6 +12,7 @@ namespace {
 
 struct Options {
   Settings settings;
+  ModelOptions model;
   std::string file, out = "out", replay;
   double minutes = 0, fail_under = 0;
 };
@@ -45,6 +47,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.evaluator.require_sandbox = config.boolean("require_sandbox");
   s.search.budget.evaluations = config.integer("budget_evaluations");
   s.search.budget.minutes = options.minutes;
+  CG_CHECK(options.model.apply(s));
   s.resolved_config = config.json();
   s.resolved_config["minutes"] = {{"value", options.minutes},
                                   {"source", options.minutes > 0 ? "flag --minutes" : "default"}};
@@ -71,6 +74,7 @@ void add_optimize(CLI::App& app, Globals& g) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--replay", options->replay,
                       "check that the recorded run RUN gives the same actions and answers again");
+  options->model.add(*command);
   command->footer(
       "What it does: describes the task and says what there is to win; proposes a first program;\n"
       "changes one thing at a time; keeps what is correct and faster; stops at the floor, on a\n"
@@ -79,6 +83,9 @@ void add_optimize(CLI::App& app, Globals& g) {
       "Examples:\n"
       "  cutegen optimize tasks/softmax.py                     on the simulator, with no model\n"
       "  cutegen optimize tasks/softmax.py --evaluations 10 --out best --fail-under 1.5\n"
+      "  cutegen optimize tasks/softmax.py --model relay:q     you answer the questions in folder "
+      "q\n"
+      "  cutegen optimize tasks/softmax.py --model anthropic:NAME --budget-usd 2\n"
       "  cutegen optimize --replay last                        check the last run's journal\n"
       "Exit codes: 0 done, 2 user error, 3 nothing correct (or no recipe), 5 unsupported,\n"
       "  6 environment, 7 below --fail-under, 130 interrupted.");

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "search/structure.h"
 
 namespace cutegen::cli {
 namespace {
@@ -86,6 +87,26 @@ std::string limits_text(const RunView& view, const RunStep& best) {
   return out;
 }
 
+std::string model_text(const RunView& view) {
+  const ModelCost& m = view.models;
+  std::string text = fmt::format(
+      "{}: {}, {} tokens in ({:.0f}% cached), {} out", clean(view.settings.model),
+      counted(m.calls, "call"), m.input,
+      m.input ? 100.0 * static_cast<double>(m.cached) / static_cast<double>(m.input) : 0.0,
+      m.output);
+  if (m.usd > 0) text += fmt::format(", ${:.4f}", m.usd);
+  if (m.unpriced) text += ", some calls without a known price";
+  if (view.reasks > 0) text += ", " + counted(view.reasks, "answer") + " asked for again";
+  return text;
+}
+
+std::string cute_text(const KernelProgram& program) {
+  CuteUse use = cute_use(program);
+  if (!use.includes) return "not used";
+  return fmt::format("{:.0f}% of the statements; {} TiledMMA, {} TiledCopy, {} layouts, {} tensors",
+                     100 * use.share, use.tiled_mma, use.tiled_copy, use.layouts, use.tensors);
+}
+
 Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
@@ -152,6 +173,8 @@ std::string end_text(const RunView& view, const std::string& run_id) {
   out += line("cost", fmt::format("{} of {} in {:.1f} s", counted(view.evaluations, "evaluation"),
                                   counted(static_cast<int64_t>(view.steps.size()), "program"),
                                   static_cast<double>(view.clock_ms) / 1e3));
+  if (view.models.calls > 0) out += line("model", model_text(view));
+  if (best && view.settings.search.agents) out += line("cute", cute_text(best->candidate.program));
   if (best && best->verdict) out += limits_text(view, *best);
   if (best && !view.settings.out.empty()) out += line("written", clean(view.settings.out.string()));
   out += line("run", run_id + " (cutegen report " + run_id + " makes a page of it)");
@@ -195,6 +218,16 @@ Json run_json(const RunView& view, const std::string& run_id) {
   const RunStep* best = view.incumbent();
   out["best"] = best ? step_json(*best) : Json(nullptr);
   if (best && best->verdict) out["verdict"] = to_json(*best->verdict);
+  if (view.settings.search.agents) {
+    out["models"] = {{"calls", view.models.calls},
+                     {"input_tokens", view.models.input},
+                     {"cached_tokens", view.models.cached},
+                     {"output_tokens", view.models.output},
+                     {"usd", view.models.usd},
+                     {"unpriced", view.models.unpriced},
+                     {"reasks", view.reasks}};
+    if (best) out["cute"] = to_json(cute_use(best->candidate.program));
+  }
   out["evaluations"] = view.evaluations;
   out["elapsed_ms"] = view.clock_ms;
   out["out"] =

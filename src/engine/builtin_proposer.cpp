@@ -3,6 +3,7 @@
 #include <set>
 
 #include "engine/proposer.h"
+#include "llm/models.h"
 #include "recipes/recipes.h"
 
 namespace cutegen {
@@ -102,11 +103,13 @@ class BuiltinProposer final : public Proposer {
 
 Result<void> check_model(const std::string& model) {
   if (model == "builtin") return {};
-  return user_error("unknown model '" + model + "'", "--model", "this version has: builtin");
+  CG_CHECK(llm::parse_model(model));
+  return {};
 }
 
 Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const Task& task) {
-  CG_CHECK(check_model(model));
+  if (model != "builtin")
+    return user_error("'" + model + "' is no proposer without a model", "--model", "give builtin");
   return std::make_unique<BuiltinProposer>(task);
 }
 

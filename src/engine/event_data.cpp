@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/event_data.h"
 
+#include <algorithm>
+
 namespace cutegen {
 namespace {
 
@@ -44,16 +46,53 @@ Result<EvaluatorOptions> evaluator_from(const Json& json) {
   return o;
 }
 
+Json model_json(const ModelSettings& m) {
+  Json out{{"url", m.url},
+           {"key_file", m.key_file.string()},
+           {"prices", m.prices.string()},
+           {"relay_minutes", m.relay_minutes},
+           {"effort", m.effort},
+           {"prompt_tokens", m.prompt_tokens},
+           {"reasks", m.reasks},
+           {"usd", m.usd},
+           {"tokens", m.tokens}};
+  if (m.temperature) out["temperature"] = *m.temperature;
+  return out;
+}
+
+Result<ModelSettings> model_from(const Json& json) {
+  ModelSettings m;
+  ObjectReader r(json, "opened/model_settings");
+  CG_TRY(m.url, r.string("url"));
+  CG_TRY(std::string key_file, r.string("key_file"));
+  m.key_file = key_file;
+  CG_TRY(std::string prices, r.string("prices"));
+  m.prices = prices;
+  CG_TRY(m.relay_minutes, r.number("relay_minutes"));
+  CG_TRY(m.effort, r.string("effort"));
+  if (r.has("temperature")) {
+    CG_TRY(m.temperature, r.number("temperature"));
+  }
+  CG_TRY(m.prompt_tokens, r.integer("prompt_tokens"));
+  CG_TRY(int64_t reasks, r.integer("reasks"));
+  m.reasks = static_cast<int>(std::clamp<int64_t>(reasks, 0, 10));
+  CG_TRY(m.usd, r.number("usd"));
+  CG_TRY(m.tokens, r.integer("tokens"));
+  return m;
+}
+
 }  // namespace
 
 Json opened_data(const OptimizeSettings& s) {
-  return Json{{"file", s.file.string()},
-              {"strategy", s.strategy},
-              {"model", s.model},
-              {"out", s.out.string()},
-              {"evaluator", evaluator_json(s.evaluator)},
-              {"search", to_json(s.search)},
-              {"config", s.resolved_config}};
+  Json out{{"file", s.file.string()},
+           {"strategy", s.strategy},
+           {"model", s.model},
+           {"out", s.out.string()},
+           {"evaluator", evaluator_json(s.evaluator)},
+           {"search", to_json(s.search)},
+           {"config", s.resolved_config}};
+  if (s.search.agents) out["model_settings"] = model_json(s.model_settings);
+  return out;
 }
 
 Result<OptimizeSettings> settings_from(const Json& data) {
@@ -70,6 +109,10 @@ Result<OptimizeSettings> settings_from(const Json& data) {
   CG_TRY(Json search, r.object("search"));
   CG_TRY(s.search, strategy_settings_from_json(search));
   CG_TRY(s.resolved_config, r.object("config"));
+  if (r.has("model_settings")) {
+    CG_TRY(Json model, r.object("model_settings"));
+    CG_TRY(s.model_settings, model_from(model));
+  }
   return s;
 }
 

@@ -2,42 +2,63 @@
 #include "engine/loop.h"
 
 #include "base/log.h"
+#include "engine/agent_proposer.h"
 #include "engine/event_data.h"
 #include "engine/out_folder.h"
+#include "llm/metered.h"
+#include "llm/replay.h"
 
 namespace cutegen {
 namespace {
 
 using EvaluatorPtr = std::unique_ptr<EvaluatorClient>;
 
-class RunLoop {
+// The model's calls of the run so far. `open`: only those of the question that is not answered yet.
+Result<std::vector<llm::Exchange>> exchanges_of(const std::vector<Event>& events, bool open) {
+  llm::Recording recording;
+  for (const Event& event : events) {
+    if (open && event.type == "answered") recording = {};
+    if (event.type.starts_with("call_")) CG_CHECK(recording.apply(event.type, event.data));
+  }
+  return recording.exchanges();
+}
+
+class RunLoop : private llm::CallSink {
  public:
-  RunLoop(const Parts& parts, const Context& ctx, std::unique_ptr<RunJournal> journal,
-          RunObserver& observer, int64_t started_ms)
+  RunLoop(const Parts& parts, const Context& ctx, Store& store, std::unique_ptr<RunJournal> journal,
+          const OptimizeSettings& settings, RunObserver& observer, int64_t started_ms)
       : parts_(parts),
         ctx_(ctx),
+        store_(store),
+        ledger_({settings.model_settings.usd, settings.model_settings.tokens}),
         journal_(std::move(journal)),
         observer_(observer),
         started_ms_(started_ms) {}
 
   Result<void> recall(const std::vector<Event>& events) {
-    for (const Event& event : events) CG_CHECK(walk_.step(event));
+    for (const Event& event : events) {
+      CG_CHECK(walk_.step(event));
+      ledger_.apply(event.type, event.data);
+    }
+    CG_TRY(unanswered_, exchanges_of(events, true));
     clock_base_ms_ = walk_.view().clock_ms;
     return {};
   }
 
   // Commits an event, then lets the strategy and the observer know.
-  Result<void> record(const std::string& type, Json data) {
+  Result<void> record(const std::string& type, const Json& given) override {
+    Json data = given;
     data["clock_ms"] = clock_base_ms_ + parts_.now_ms() - started_ms_;
     CG_TRY(Event event, journal_->append(type, data));
     CG_CHECK(walk_.step(event));
+    ledger_.apply(event.type, event.data);
     observer_.on_event(event);
     return {};
   }
 
   Result<RunOutcome> drive(EvaluatorPtr evaluator) {
     evaluator_ = std::move(evaluator);
-    CG_TRY(proposer_, parts_.make_proposer(view().settings.model, view().task->task));
+    CG_CHECK(open_proposer());
     CG_CHECK(save_best());  // a crash may have come between an acceptance and its saving
     while (!view().finished) {
       if (ctx_.done()) return interrupted();
@@ -58,6 +79,22 @@ class RunLoop {
   [[nodiscard]] const RunView& view() const { return walk_.view(); }
 
  private:
+  // A model's calls are reserved and recorded; answers that a dead process had paid for are used.
+  Result<void> open_proposer() {
+    if (!asks_model(view().settings)) {
+      CG_TRY(proposer_, parts_.make_proposer(view().settings.model, view().task->task));
+      return {};
+    }
+    CG_TRY(client_, parts_.open_model(view().settings, store_));
+    auto metered = std::make_unique<llm::MeteredModel>(*client_, ledger_, *this);
+    std::string name = client_->name();
+    model_ = unanswered_.empty()
+                 ? std::unique_ptr<llm::ChatModel>(std::move(metered))
+                 : std::make_unique<llm::ReplayModel>(name, unanswered_, std::move(metered));
+    CG_TRY(proposer_, make_agent_proposer(*model_, view().settings, *view().task));
+    return {};
+  }
+
   // True when the context ended during the action, which then stays open.
   Result<bool> perform(const Action& action) {
     CG_CHECK(record(event_type(action), event_data(action)));
@@ -69,6 +106,8 @@ class RunLoop {
   }
 
   Result<bool> perform_ask(const Ask& ask) {
+    if (ask.role != "recipe" && asks_model(view().settings))
+      observer_.on_progress("asking " + view().settings.model + " (" + ask.role + ")");
     auto answer = proposer_->answer(ctx_, ask, view());
     if (!answer && ctx_.done()) return true;
     if (!answer) return fail(answer.error());
@@ -111,11 +150,15 @@ class RunLoop {
 
   const Parts& parts_;
   Context ctx_;
+  Store& store_;
+  llm::Ledger ledger_;
   std::unique_ptr<RunJournal> journal_;
   RunObserver& observer_;
   int64_t started_ms_ = 0, clock_base_ms_ = 0;
   Walk walk_;
   EvaluatorPtr evaluator_;
+  std::vector<llm::Exchange> unanswered_;
+  std::unique_ptr<llm::ChatModel> client_, model_;  // the provider's; metered, for the proposer
   std::unique_ptr<Proposer> proposer_;
 };
 
@@ -167,7 +210,7 @@ Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& 
   CG_CHECK(make_strategy(settings.strategy, settings.search));
   CG_TRY(Opened opened, open_task(parts, ctx, settings, observer));
   CG_TRY(auto journal, store.create(info_of(settings, opened.task.task)));
-  RunLoop loop(parts, ctx, std::move(journal), observer, started_ms);
+  RunLoop loop(parts, ctx, store, std::move(journal), settings, observer, started_ms);
   CG_CHECK(loop.record("opened", opened_data(settings)));
   CG_CHECK(loop.record("task", task_data(opened.task)));
   return loop.drive(std::move(opened.evaluator));
@@ -179,7 +222,10 @@ Result<RunOutcome> resume_with(const Parts& parts, const Context& ctx, Store& st
   CG_TRY(auto journal, store.resume(run));
   std::string id = journal->id();
   CG_TRY(auto events, journal->events());
-  RunLoop loop(parts, ctx, std::move(journal), observer, started_ms);
+  if (events.empty() || events.front().type != "opened")
+    return user_error("the journal does not begin with the event 'opened'", "run " + id);
+  CG_TRY(OptimizeSettings begun, settings_from(events.front().data));
+  RunLoop loop(parts, ctx, store, std::move(journal), begun, observer, started_ms);
   CG_CHECK(loop.recall(events));
   if (loop.view().finished) return outcome_of(loop.view(), id);
   const OptimizeSettings settings = loop.view().settings;
@@ -197,7 +243,13 @@ Result<RunOutcome> replay_with(const Parts& parts, const Context& ctx, Store& st
                                const std::string& run, RunObserver& observer) {
   CG_TRY(std::string id, store.resolve(run));
   CG_TRY(auto events, store.read(id));
-  Walk walk(parts.make_proposer);
+  CG_TRY(auto exchanges, exchanges_of(events, false));
+  llm::ReplayModel model("replay:" + id, std::move(exchanges));
+  Walk walk([&](const RunView& view) -> Result<std::unique_ptr<Proposer>> {
+    if (!asks_model(view.settings))
+      return parts.make_proposer(view.settings.model, view.task->task);
+    return make_agent_proposer(model, view.settings, *view.task);
+  });
   for (const Event& event : events) {
     CG_CHECK(ctx.check("replaying run " + id));
     CG_CHECK(walk.step(event));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The run loop with its surroundings as parameters, so that tests put toy ones in their place.
 //
-// Contract: as engine/run.h. Parts give an evaluator, a proposer and a clock; nothing else of the
-// outside world is used, apart from the store and the out folder.
+// Contract: as engine/run.h. Parts give an evaluator, a proposer or a model, and a clock; nothing
+// else of the outside world is used, apart from the store and the out folder.
 //
 // Example: Parts parts = real_parts(); optimize_with(parts, ctx, store, settings, observer);
 #pragma once
@@ -11,14 +11,20 @@
 #include <memory>
 
 #include "engine/walk.h"
+#include "llm/chat.h"
 
 namespace cutegen {
 
 struct Parts {
   std::function<Result<std::unique_ptr<EvaluatorClient>>(const Context&, const EvaluatorOptions&)>
       start_evaluator;
-  Walk::MakeProposer make_proposer;
+  // For models that are none (`builtin`).
+  std::function<Result<std::unique_ptr<Proposer>>(const std::string& model, const Task&)>
+      make_proposer;
   std::function<int64_t()> now_ms;  // any steady clock
+  // For all others. The store is for the recordings of earlier runs.
+  std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, Store&)>
+      open_model{};
 };
 [[nodiscard]] Parts real_parts();
 

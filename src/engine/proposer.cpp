@@ -4,8 +4,15 @@
 namespace cutegen {
 
 Json answer_data(const Answer& answer) {
-  if (!answer.candidate) return Json{{"outcome", "nothing"}, {"reason", answer.reason}};
-  return Json{{"outcome", "proposed"}, {"candidate", to_json(*answer.candidate)}};
+  Json out;
+  if (answer.candidate)
+    out = {{"outcome", "proposed"}, {"candidate", to_json(*answer.candidate)}};
+  else if (!answer.advice.empty())
+    out = {{"outcome", "advised"}, {"advice", answer.advice}};
+  else
+    out = {{"outcome", answer.unusable ? "unusable" : "nothing"}, {"reason", answer.reason}};
+  if (!answer.reasks.empty()) out["reasks"] = answer.reasks;
+  return out;
 }
 
 }  // namespace cutegen

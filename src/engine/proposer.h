@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/view.h"
 
@@ -18,7 +19,10 @@ namespace cutegen {
 
 struct Answer {
   std::optional<Candidate> candidate;
-  std::string reason;  // without a candidate: "nothing left to try", "no recipe: ..."
+  std::string reason;               // without a candidate: "nothing left to try", "no recipe: ..."
+  std::vector<std::string> advice;  // of planners (one for each approach) and judges
+  bool unusable = false;            // there was an answer, but nothing can be done with it
+  std::vector<std::string> reasks;  // why a model was asked again, one word each
 };
 
 class Proposer {

@@ -3,10 +3,37 @@
 #include "engine/run.h"
 
 #include <chrono>
+#include <cmath>
 
 #include "engine/loop.h"
+#include "llm/models.h"
 
 namespace cutegen {
+
+namespace {
+
+// The calls of an earlier run, for replay:RUN.
+Result<std::vector<llm::Exchange>> recording_of(Store& store, const std::string& run) {
+  CG_TRY(std::string id, store.resolve(run));
+  CG_TRY(auto events, store.read(id));
+  llm::Recording recording;
+  for (const Event& event : events)
+    if (event.type.starts_with("call_")) CG_CHECK(recording.apply(event.type, event.data));
+  return recording.exchanges();
+}
+
+Result<std::unique_ptr<llm::ChatModel>> open_model(const OptimizeSettings& settings, Store& store) {
+  const ModelSettings& m = settings.model_settings;
+  llm::ModelConfig config;
+  config.url = m.url;
+  config.key_file = m.key_file;
+  config.prices_file = m.prices;
+  config.relay_wait = std::chrono::minutes(static_cast<int64_t>(std::ceil(m.relay_minutes)));
+  config.recording = [&store](const std::string& run) { return recording_of(store, run); };
+  return llm::open_model(settings.model, config);
+}
+
+}  // namespace
 
 Parts real_parts() {
   return {
@@ -16,7 +43,8 @@ Parts real_parts() {
         return std::chrono::duration_cast<std::chrono::milliseconds>(
                    Clock::now().time_since_epoch())
             .count();
-      }};
+      },
+      open_model};
 }
 
 Result<RunOutcome> optimize(const Context& ctx, Store& store, const OptimizeSettings& settings,

@@ -18,11 +18,25 @@
 
 namespace cutegen {
 
+// How a model is reached and what it may cost; unused by `builtin`.
+struct ModelSettings {
+  std::string url;                         // empty: the provider's own
+  std::filesystem::path key_file, prices;  // empty: the environment; the shipped prices
+  double relay_minutes = 0;                // for an answer file; 0: for ever
+  std::string effort;                      // of reasoning
+  std::optional<double> temperature;
+  int64_t prompt_tokens = 24000;  // the most of one question, estimated
+  int reasks = 2;                 // of one question, when its answer does not apply
+  double usd = 0;                 // 0: no limit
+  int64_t tokens = 0;
+};
+
 struct OptimizeSettings {
   std::filesystem::path file;
   std::string strategy = "cutegen", model = "builtin";
   EvaluatorOptions evaluator;
   StrategySettings search;
+  ModelSettings model_settings;
   std::filesystem::path out;  // folder for the best program so far; empty: none is written
   Json resolved_config = Json::object();  // every setting with its source
 };

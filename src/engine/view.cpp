@@ -41,6 +41,56 @@ Result<RunStep*> RunView::step_of(const Event& event) {
   return user_error("no candidate '" + id + "' was proposed before", r.place("candidate"));
 }
 
+Result<void> RunView::on_answered(ObjectReader& r) {
+  ++answers;
+  CG_TRY(auto again, r.array_or_empty("reasks"));
+  reasks += static_cast<int64_t>(again.size());
+  CG_TRY(std::string kind, r.string("outcome"));
+  if (kind != "proposed") return {};
+  CG_TRY(Json json, r.object("candidate"));
+  RunStep step;
+  CG_TRY(step.candidate, candidate_from_json(json));
+  step.clock_ms = clock_ms;
+  steps.push_back(std::move(step));
+  return {};
+}
+
+// A later evaluation (for a profile) that was aborted takes nothing from a verdict that was
+// correct.
+Result<void> RunView::on_evaluated(const Event& event, ObjectReader& r) {
+  CG_TRY(RunStep * step, step_of(event));
+  CG_TRY(Json json, r.object("verdict"));
+  CG_TRY(Verdict verdict, verdict_from_json(json));
+  CG_TRY(int64_t elapsed, r.integer("elapsed_ms"));
+  step->elapsed_ms += elapsed;
+  ++step->attempts;
+  if (verdict.status != Status::aborted) ++evaluations;
+  bool lost = verdict.status == Status::aborted && step->verdict &&
+              step->verdict->status == Status::correct;
+  if (!lost) step->verdict = std::move(verdict);
+  return {};
+}
+
+// Of a call's end: {"reply": {"usage": {...}, "cost_usd": ...}}, or an error that cost nothing.
+void RunView::on_call_ended(const Json& data) {
+  ++models.calls;
+  if (data.contains("elapsed_ms") && data["elapsed_ms"].is_number_integer())
+    models.elapsed_ms += data["elapsed_ms"].get<int64_t>();
+  if (!data.contains("reply") || !data["reply"].is_object()) return;
+  const Json& reply = data["reply"];
+  auto number = [&](const char* key) {
+    const Json usage = reply.value("usage", Json::object());
+    return usage.contains(key) && usage[key].is_number_integer() ? usage[key].get<int64_t>() : 0;
+  };
+  models.input += number("input") + number("cache_written") + number("cached");
+  models.cached += number("cached");
+  models.output += number("output");
+  if (reply.contains("cost_usd") && reply["cost_usd"].is_number())
+    models.usd += reply["cost_usd"].get<double>();
+  else
+    models.unpriced = true;
+}
+
 Result<void> RunView::apply(const Event& event) {
   const std::string& type = event.type;
   ObjectReader r(event.data, "event " + std::to_string(event.seq));
@@ -51,21 +101,11 @@ Result<void> RunView::apply(const Event& event) {
   } else if (type == "task") {
     CG_TRY(task, task_from(event.data));
   } else if (type == "answered") {
-    CG_TRY(std::string kind, r.string("outcome"));
-    if (kind != "proposed") return {};
-    CG_TRY(Json json, r.object("candidate"));
-    RunStep step;
-    CG_TRY(step.candidate, candidate_from_json(json));
-    step.clock_ms = clock_ms;
-    steps.push_back(std::move(step));
+    return on_answered(r);
   } else if (type == "evaluated") {
-    CG_TRY(RunStep * step, step_of(event));
-    CG_TRY(Json json, r.object("verdict"));
-    CG_TRY(step->verdict, verdict_from_json(json));
-    CG_TRY(int64_t elapsed, r.integer("elapsed_ms"));
-    step->elapsed_ms += elapsed;
-    ++step->attempts;
-    if (step->verdict->status != Status::aborted) ++evaluations;
+    return on_evaluated(event, r);
+  } else if (type == "call_ended") {
+    on_call_ended(event.data);
   } else if (type == "accepted" || type == "rejected") {
     CG_TRY(RunStep * step, step_of(event));
     step->decision = type == "accepted" ? Decision::accepted : Decision::rejected;

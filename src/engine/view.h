@@ -29,6 +29,14 @@ struct RunStep {
   [[nodiscard]] std::optional<double> time_ns() const;
 };
 
+// What the models of a run cost.
+struct ModelCost {
+  int64_t calls = 0, input = 0, cached = 0, output = 0;
+  double usd = 0;
+  bool unpriced = false;  // some call had no known price
+  int64_t elapsed_ms = 0;
+};
+
 struct RunView {
   OptimizeSettings settings;
   std::optional<OpenedTask> task;
@@ -36,7 +44,10 @@ struct RunView {
   std::string best;                // id of the incumbent, or empty
   std::optional<double> first_ns;  // time of the first accepted candidate
   int64_t evaluations = 0;         // finished ones, without aborted ones
-  int64_t clock_ms = 0;            // time spent, pauses between sessions left out
+  int64_t answers = 0;             // of proposers
+  int64_t reasks = 0;              // answers of models that had to be asked for again
+  ModelCost models;
+  int64_t clock_ms = 0;  // time spent, pauses between sessions left out
   int resumes = 0;
   std::optional<std::string> finished;  // the reason
   bool interrupted = false;
@@ -47,6 +58,9 @@ struct RunView {
 
  private:
   [[nodiscard]] Result<RunStep*> step_of(const Event& event);
+  [[nodiscard]] Result<void> on_answered(ObjectReader& r);
+  [[nodiscard]] Result<void> on_evaluated(const Event& event, ObjectReader& r);
+  void on_call_ended(const Json& data);
 };
 
 [[nodiscard]] Result<RunView> view_run(const std::vector<Event>& events);

@@ -86,7 +86,7 @@ Result<void> Walk::step(const Event& event) {
   if (event.type == "opened") {
     CG_TRY(strategy_, make_strategy(view_.settings.strategy, view_.settings.search));
   } else if (event.type == "task" && make_proposer_) {
-    CG_TRY(proposer_, make_proposer_(view_.settings.model, view_.task->task));
+    CG_TRY(proposer_, make_proposer_(view_));
   }
   strategy_->apply(event);
   return {};

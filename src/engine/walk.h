@@ -18,8 +18,7 @@ namespace cutegen {
 
 class Walk {
  public:
-  using MakeProposer =
-      std::function<Result<std::unique_ptr<Proposer>>(const std::string& model, const Task&)>;
+  using MakeProposer = std::function<Result<std::unique_ptr<Proposer>>(const RunView&)>;
   // With a maker of proposers, answers are checked too (replay).
   explicit Walk(MakeProposer make_proposer = {}) : make_proposer_(std::move(make_proposer)) {}
 

@@ -86,14 +86,57 @@ Result<Action> action_from_json(const Json& json) {
   return action;
 }
 
+namespace {
+
+Json agents_json(const AgentSettings& a) {
+  return Json{{"dialect", a.dialect},
+              {"start", a.start},
+              {"profiling", a.profiling},
+              {"chains", a.chains},
+              {"chain_evaluations", a.chain_evaluations},
+              {"planner", a.planner},
+              {"judge", a.judge},
+              {"fixes", a.fixes},
+              {"rounds", a.rounds},
+              {"published", a.published}};
+}
+
+Result<int> count(ObjectReader& r, const std::string& key) {
+  CG_TRY(int64_t value, r.integer(key));
+  if (value < 0 || value > 1'000'000)
+    return user_error("a count of the strategy is out of range", r.place(key));
+  return static_cast<int>(value);
+}
+
+Result<AgentSettings> agents_from_json(const Json& json) {
+  AgentSettings a;
+  ObjectReader r(json, "search/agents");
+  CG_TRY(a.dialect, r.string("dialect"));
+  CG_TRY(a.start, r.string("start"));
+  CG_TRY(a.profiling, r.string("profiling"));
+  CG_TRY(a.chains, count(r, "chains"));
+  CG_TRY(a.chain_evaluations, r.integer("chain_evaluations"));
+  CG_TRY(a.planner, r.boolean("planner"));
+  CG_TRY(a.judge, r.boolean("judge"));
+  CG_TRY(a.fixes, count(r, "fixes"));
+  CG_TRY(a.rounds, count(r, "rounds"));
+  CG_TRY(a.published, r.boolean("published"));
+  CG_CHECK(r.finish());
+  return a;
+}
+
+}  // namespace
+
 Json to_json(const StrategySettings& s) {
-  return Json{{"evaluations", s.budget.evaluations},
-              {"minutes", s.budget.minutes},
-              {"plateau", s.plateau},
-              {"min_gain", s.min_gain},
-              {"floor_ratio", s.floor_ratio},
-              {"repairs", s.repairs},
-              {"retries", s.retries}};
+  Json out{{"evaluations", s.budget.evaluations},
+           {"minutes", s.budget.minutes},
+           {"plateau", s.plateau},
+           {"min_gain", s.min_gain},
+           {"floor_ratio", s.floor_ratio},
+           {"repairs", s.repairs},
+           {"retries", s.retries}};
+  if (s.agents) out["agents"] = agents_json(*s.agents);
+  return out;
 }
 
 Result<StrategySettings> strategy_settings_from_json(const Json& json) {
@@ -101,18 +144,16 @@ Result<StrategySettings> strategy_settings_from_json(const Json& json) {
   ObjectReader r(json, "search");
   CG_TRY(s.budget.evaluations, r.integer("evaluations"));
   CG_TRY(s.budget.minutes, r.number("minutes"));
-  CG_TRY(int64_t plateau, r.integer("plateau"));
+  CG_TRY(s.plateau, count(r, "plateau"));
   CG_TRY(s.min_gain, r.number("min_gain"));
   CG_TRY(s.floor_ratio, r.number("floor_ratio"));
-  CG_TRY(int64_t repairs, r.integer("repairs"));
-  CG_TRY(int64_t retries, r.integer("retries"));
+  CG_TRY(s.repairs, count(r, "repairs"));
+  CG_TRY(s.retries, count(r, "retries"));
+  if (r.has("agents")) {
+    CG_TRY(Json agents, r.object("agents"));
+    CG_TRY(s.agents, agents_from_json(agents));
+  }
   CG_CHECK(r.finish());
-  for (int64_t value : {plateau, repairs, retries})
-    if (value < 0 || value > 1'000'000)
-      return user_error("a count of the strategy is out of range", "search");
-  s.plateau = static_cast<int>(plateau);
-  s.repairs = static_cast<int>(repairs);
-  s.retries = static_cast<int>(retries);
   return s;
 }
 

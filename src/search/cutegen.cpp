@@ -3,159 +3,244 @@
 
 #include <fmt/format.h>
 
-#include "base/units.h"
+#include <algorithm>
 
 namespace cutegen {
 namespace {
 
-constexpr int kMostSetAside = 2;  // in a row: then the machinery is at fault, not the candidates
-
-std::string text_at(const Json& data, const char* key) {
-  auto it = data.find(key);
-  return it != data.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
-
-std::string gain_text(double before, double after) {
-  return fmt::format("{:.1f}% faster ({} -> {})", 100 * (1 - after / before), human_ns(before),
-                     human_ns(after));
-}
-
-std::string loss_text(double best, double time) {
-  if (time >= best) return fmt::format("{:.1f}% slower than the best", 100 * (time / best - 1));
-  return fmt::format("only {:.2f}% faster than the best", 100 * (1 - time / best));
-}
+constexpr int kLinePlateau = 3;  // misses that end a line while others wait
+constexpr int kStructureSteps =
+    2;  // steps without a change of structure before details are worked on
+constexpr int kMostRewrites = 2;
+constexpr int kMostUnusable = 3;
+constexpr int kDiagnosedFrom = 2;  // the number of the repair that gets a judge's word first
 
 }  // namespace
 
-void CutegenStrategy::open(Action action) {
-  open_ = std::move(action);
-  issued_ = false;
+void CutegenStrategy::on_task(const Json& data) {
+  if (auto task = data.find("task"); task != data.end() && task->is_object())
+    workload_ = task->value("workload", std::string());
+  if (agents_.planner && agents_.start == "scratch") return ask_for(Wanted::plan);
+  begin_lines({});
 }
 
-std::vector<Action> CutegenStrategy::next() {
-  if (!open_ || issued_) return {};
-  issued_ = true;
-  return {*open_};
+void CutegenStrategy::begin_lines(const std::vector<std::string>& approaches) {
+  // A recipe begins in one way only; more lines would repeat it.
+  size_t count = agents_.start == "recipe" ? 1 : static_cast<size_t>(std::max(agents_.chains, 1));
+  for (size_t i = 0; i < count; ++i)
+    lines_.push_back({i < approaches.size() ? approaches[i] : std::string(),
+                      {},
+                      Profiling(agents_.profiling, workload_)});
+  last_phase_ = count == 1;
+  decide();
 }
 
-// Whether the open action is of kind A and, where it names a candidate, the event's own.
-template <class A>
-bool CutegenStrategy::awaits(const Event& event) const {
-  const A* action = open_ ? std::get_if<A>(&*open_) : nullptr;
-  if (!action) return false;
-  if constexpr (requires { action->candidate; })
-    return action->candidate == text_at(event.data, "candidate");
-  return true;
-}
-
-void CutegenStrategy::apply(const Event& event) {
-  if (!event.data.is_object()) return;
-  if (auto it = event.data.find("clock_ms"); it != event.data.end() && it->is_number_integer())
-    clock_ms_ = it->get<int64_t>();
-  if (event.type == "task") {
-    if (auto it = event.data.find("floor_ns"); it != event.data.end() && it->is_number())
-      floor_ns_ = it->get<double>();
-    decide();
-  } else if (event.type == "resumed") {
-    issued_ = false;
-  } else if (event.type == "answered" && awaits<Ask>(event)) {
-    on_answer(event.data);
-  } else if (event.type == "evaluated" && awaits<Evaluate>(event)) {
-    on_verdict(event.data);
-  } else if (event.type == "accepted" && awaits<Accept>(event)) {
-    on_accepted();
-  } else if (event.type == "rejected" && awaits<Reject>(event)) {
-    on_rejected();
-  } else if (event.type == "finished" && awaits<Finish>(event)) {
-    open_.reset();
+void CutegenStrategy::on_answer(const Proposed& answer) {
+  if (answer.outcome == "unusable") return on_unusable(answer.reason);
+  bool advice = wanted_ == Wanted::plan || wanted_ == Wanted::diagnosis;
+  if (answer.outcome != (advice ? "advised" : "proposed"))
+    return open(Finish{answer.reason, best()});
+  unusable_ = 0;
+  if (wanted_ == Wanted::plan) return begin_lines(answer.advice);
+  if (wanted_ == Wanted::diagnosis) {
+    advice_ = answer.advice.empty() ? std::string() : answer.advice.front();
+    return ask_for(Wanted::fix);
   }
+  proposed_ = answer.candidate;
+  evaluate(answer.id);
 }
 
-void CutegenStrategy::on_answer(const Json& data) {
-  if (text_at(data, "outcome") != "proposed") return open(Finish{text_at(data, "reason"), best()});
-  auto candidate = data.find("candidate");
-  attempts_ = 0;
-  open(Evaluate{candidate == data.end() ? std::string() : text_at(*candidate, "id")});
+void CutegenStrategy::evaluate(const std::string& candidate) {
+  open(Evaluate{candidate, Rung::timing, line().profiling.open()});
 }
 
-void CutegenStrategy::on_verdict(const Json& data) {
-  Evaluate asked = std::get<Evaluate>(*open_);
-  auto verdict = verdict_from_json(data.contains("verdict") ? data["verdict"] : Json());
-  if (!verdict) return on_aborted(asked, "the verdict cannot be read: " + verdict.error().message);
-  feedback_ = verdict->feedback;
-  if (verdict->status == Status::aborted) return on_aborted(asked, feedback_.headline);
-  ++evaluations_;
-  set_aside_ = 0;
-  counts_ = true;
-  judged_ = {asked.candidate, std::nullopt};
-  if (verdict->timing) judged_.time_ns = verdict->timing->time_ns;
-  if (verdict->status == Status::correct) return on_correct(asked.candidate);
-  std::string why = to_string(verdict->status);
-  if (!feedback_.headline.empty()) why += ": " + feedback_.headline;
-  open(Reject{asked.candidate, why});
+// Nothing can be done with the answers: once or twice that is bad luck.
+void CutegenStrategy::on_unusable(const std::string& reason) {
+  if (++unusable_ >= kMostUnusable)
+    return open(Finish{"the model's answers cannot be used: " + reason, best()});
+  if (wanted_ == Wanted::plan) return begin_lines({});
+  if (wanted_ == Wanted::diagnosis) return ask_for(Wanted::fix);
+  if (wanted_ == Wanted::fix) return give_up_candidate();
+  ++line().misses;
+  if (wanted_ == Wanted::first) ++line().rewrites;
+  decide();
 }
 
-void CutegenStrategy::on_correct(const std::string& candidate) {
-  if (!incumbent_) return open(Accept{candidate, "first correct candidate"});
-  if (!judged_.time_ns) return open(Reject{candidate, "correct, but no time is known"});
-  if (!incumbent_->time_ns) return open(Accept{candidate, "first candidate with a time"});
-  double before = *incumbent_->time_ns, after = *judged_.time_ns;
-  if (after <= before * (1 - settings_.min_gain) && after < before)
-    open(Accept{candidate, gain_text(before, after)});
+void CutegenStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
+  if (!lines_.empty()) ++line().evaluations;
+  if (candidate == profiled_again_) return on_profiled(verdict);
+  if (verdict.status == Status::correct) return on_correct(candidate, verdict);
+  failing_ = candidate;
+  if (line().best)
+    line().profiling.step(false, false, line().best->timing ? line().best->timing->time_ns : 0);
+  open(Reject{candidate, fault_text(verdict)});
+}
+
+// The same program again, for its profile: its time and standing stay.
+void CutegenStrategy::on_profiled(const Verdict& verdict) {
+  profiled_again_.clear();
+  if (line().best) line().best->profiled = true;
+  (void)verdict;
+  decide();
+}
+
+void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& verdict) {
+  failing_.clear();
+  Line& l = line();
+  Kept now{candidate, verdict.timing, proposed_ ? structure_of(proposed_->program) : Structure{},
+           verdict.profile.has_value()};
+  bool first = !l.best;
+  bool better = first || (now.timing && (!l.best->timing || is_gain(*l.best->timing, *now.timing,
+                                                                    settings_.min_gain)));
+  bool changed = better && !first && !(now.structure == l.best->structure);
+  std::optional<Timing> before = l.best ? l.best->timing : std::nullopt;
+  l.fixes = 0;
+  l.misses = better ? 0 : l.misses + 1;
+  if (better) l.best = now;
+  l.profiling.step(true, changed, l.best->timing ? l.best->timing->time_ns : 0);
+  if (!better)
+    return open(Reject{candidate, !now.timing ? "correct, but no time is known"
+                                              : loss_text(before->time_ns, now.timing->time_ns)});
+  if (!best_) {
+    best_ = now;
+    return open(Accept{candidate, "first correct candidate"});
+  }
+  bool beats =
+      now.timing && (!best_->timing || is_gain(*best_->timing, *now.timing, settings_.min_gain));
+  if (!beats)
+    return open(
+        Reject{candidate, fmt::format("best of line {}, but {}", line_ + 1,
+                                      now.timing && best_->timing
+                                          ? loss_text(best_->timing->time_ns, now.timing->time_ns)
+                                          : "no time is known")});
+  std::string why = best_->timing ? gain_text(best_->timing->time_ns, now.timing->time_ns)
+                                  : "first candidate with a time";
+  best_ = now;
+  open(Accept{candidate, why});
+}
+
+void CutegenStrategy::on_set_aside(const std::string& candidate, const std::string& why) {
+  if (candidate == profiled_again_) {
+    profiled_again_.clear();
+    if (line().best) line().best->profiled = true;  // it cannot be had
+    return decide();
+  }
+  failing_.clear();
+  open(Reject{candidate, why});
+}
+
+void CutegenStrategy::after_rejection() {
+  if (failing_.empty()) return decide();
+  Line& l = line();
+  int most = l.best ? agents_.fixes : settings_.repairs;
+  if (l.fixes >= most) return give_up_candidate();
+  if (auto reason = reason_to_stop()) return open(Finish{*reason, best()});
+  ++l.fixes;
+  advice_.clear();
+  ask_for(agents_.judge && l.fixes == kDiagnosedFrom ? Wanted::diagnosis : Wanted::fix);
+}
+
+// The candidate in hand cannot be repaired: back to the line's best, or to another beginning.
+void CutegenStrategy::give_up_candidate() {
+  Line& l = line();
+  failing_.clear();
+  l.fixes = 0;
+  if (l.best)
+    ++l.misses;
   else
-    open(Reject{candidate, loss_text(before, after)});
-}
-
-void CutegenStrategy::on_aborted(const Evaluate& asked, const std::string& why) {
-  if (++attempts_ <= settings_.retries) return open(asked);
-  ++set_aside_;
-  counts_ = false;
-  open(Reject{
-      asked.candidate,
-      fmt::format("set aside: aborted {} times, which says nothing about it: {}", attempts_, why)});
-}
-
-void CutegenStrategy::on_accepted() {
-  incumbent_ = judged_;
-  misses_ = 0;
+    ++l.rewrites;
   decide();
 }
 
-void CutegenStrategy::on_rejected() {
-  if (counts_) ++misses_;
-  decide();
+bool CutegenStrategy::line_is_over() const {
+  const Line& l = line();
+  if (l.dead || (!l.best && l.rewrites >= kMostRewrites)) return true;
+  if (last_phase_) return false;
+  return l.evaluations >= share() || l.misses >= kLinePlateau;
+}
+
+int64_t CutegenStrategy::share() const {
+  if (agents_.chain_evaluations > 0) return agents_.chain_evaluations;
+  return std::max<int64_t>(3,
+                           settings_.budget.evaluations / 2 / static_cast<int64_t>(lines_.size()));
+}
+
+std::optional<double> CutegenStrategy::best_ns() const {
+  return best_ && best_->timing ? std::optional(best_->timing->time_ns) : std::nullopt;
 }
 
 std::optional<std::string> CutegenStrategy::reason_to_stop() const {
-  if (incumbent_ && incumbent_->time_ns && floor_ns_ > 0 &&
-      *incumbent_->time_ns <= floor_ns_ * settings_.floor_ratio)
-    return "at the floor";
-  if (set_aside_ >= kMostSetAside) return "the evaluator keeps failing: " + feedback_.headline;
-  if (evaluations_ >= settings_.budget.evaluations) return "budget: evaluations";
-  if (settings_.budget.minutes > 0 &&
-      static_cast<double>(clock_ms_) >= settings_.budget.minutes * 60e3)
-    return "budget: minutes";
-  if (incumbent_ && misses_ >= settings_.plateau) return "plateau";
-  if (!incumbent_ && misses_ > settings_.repairs)
-    return fmt::format("nothing correct after {} candidates: {}", misses_, feedback_.headline);
+  if (auto end = end_of_run(best_ns())) return end;
+  if (lines_.empty() || !last_phase_) return std::nullopt;
+  if (!best_ && line_is_over())
+    return "nothing correct after " + std::to_string(evaluations_) +
+           " candidates: " + feedback_.headline;
+  if (line().misses >= settings_.plateau) return "plateau";
   return std::nullopt;
+}
+
+// The next line, or the best one for good. False: there is none.
+bool CutegenStrategy::next_line() {
+  if (line_ + 1 < lines_.size()) {
+    ++line_;
+    return true;
+  }
+  last_phase_ = true;
+  bool found = false;
+  for (size_t i = 0; i < lines_.size(); ++i)
+    if (best_ && lines_[i].best && lines_[i].best->id == best_->id) {
+      line_ = i;
+      found = true;
+    }
+  if (found) line().misses = 0;
+  return found;
 }
 
 void CutegenStrategy::decide() {
   if (auto reason = reason_to_stop()) return open(Finish{*reason, best()});
-  open(Ask{"coder", context()});
+  while (!last_phase_ && line_is_over())
+    if (!next_line()) break;
+  if (auto reason = reason_to_stop()) return open(Finish{*reason, best()});
+  Line& l = line();
+  if (!l.best) return ask_for(Wanted::first);
+  if (l.profiling.open() && !l.best->profiled) {
+    profiled_again_ = l.best->id;
+    return open(Evaluate{l.best->id, Rung::profile, true});
+  }
+  ask_for(Wanted::improve);
 }
 
-// What a proposer may need; `purpose` says which kind of answer is wanted.
-Json CutegenStrategy::context() const {
+void CutegenStrategy::ask_for(Wanted wanted) {
+  wanted_ = wanted;
+  const char* role = wanted == Wanted::plan        ? "planner"
+                     : wanted == Wanted::fix       ? "debugger"
+                     : wanted == Wanted::diagnosis ? "judge"
+                                                   : "coder";
+  bool recipe = wanted == Wanted::first && agents_.start == "recipe" && line().rewrites == 0;
+  open(Ask{recipe ? "recipe" : role, context(wanted)});
+}
+
+Json CutegenStrategy::context(Wanted wanted) const {
   Json out;
-  out["purpose"] = incumbent_ ? "improve" : misses_ || set_aside_ ? "repair" : "first";
-  if (incumbent_) out["parent"] = incumbent_->id;
-  if (incumbent_ && incumbent_->time_ns) out["best_ns"] = *incumbent_->time_ns;
+  if (wanted == Wanted::plan)
+    return {{"purpose", "plan"}, {"approaches", std::max(agents_.chains, 1)}};
+  const Line& l = line();
+  out["purpose"] = wanted == Wanted::first     ? "first"
+                   : wanted == Wanted::improve ? "improve"
+                                               : "repair";
+  out["line"] = line_ + 1;
+  if (wanted == Wanted::improve) {
+    out["parent"] = l.best->id;
+    out["stage"] = l.profiling.steps_without_change() >= kStructureSteps ? "detail" : "structure";
+    out["profile"] = l.profiling.open();
+  } else if (wanted != Wanted::first) {
+    out["parent"] = failing_;
+    out["repair"] = l.fixes;
+  }
+  if (!l.approach.empty() && wanted != Wanted::diagnosis) out["approach"] = l.approach;
+  if (!advice_.empty() && wanted == Wanted::fix) out["advice"] = advice_;
+  if (auto ns = best_ns()) out["best_ns"] = *ns;
   if (floor_ns_ > 0) out["floor_ns"] = floor_ns_;
-  if (!feedback_.headline.empty()) out["headline"] = feedback_.headline;
-  if (!feedback_.bottleneck.empty()) out["bottleneck"] = feedback_.bottleneck;
-  if (!feedback_.resources.empty()) out["resources"] = feedback_.resources;
   return out;
 }
 

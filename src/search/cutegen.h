@@ -1,56 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cutegen`, first form: one evolving kernel.
+// The strategy `cutegen` with a model: several short lines of work, then the best of them.
 //
-// Contract: correct first (a wrong first answer is repaired by asking again, up to a limit); then
-// one change at a time to the incumbent, accepted when it gains at least min_gain; stops at the
-// floor, on a plateau, at the end of the budget, or when the proposer has nothing left. One action
-// is open at a time. An aborted evaluation is retried; if it stays aborted the candidate is set
-// aside and counts neither for the plateau nor for the repairs.
+// Contract: a planner names one approach for each line. A line begins with a first program
+// (written, or a recipe's), is repaired until it is correct, then changed one idea at a time,
+// always from its own best: first its structure, then its details. A line ends when its share of
+// the evaluations is used, when nothing helps any more, or when it cannot be made correct; then the
+// fastest line goes on to the end of the budget, the plateau or the floor. Only what beats the best
+// of all lines is accepted for the run. Figures of the profile are shown as `profiling` says
+// (search/profiling.h).
 //
-// Example: see strategy.h; make_strategy("cutegen", settings).
+// Example: make_strategy("cutegen", {.agents = AgentSettings{.chains = 3}});
 #pragma once
 
-#include "search/strategy.h"
+#include "search/machine.h"
+#include "search/profiling.h"
 
 namespace cutegen {
 
-class CutegenStrategy final : public Strategy {
+class CutegenStrategy final : public Machine {
  public:
-  explicit CutegenStrategy(const StrategySettings& settings) : settings_(settings) {}
-  void apply(const Event& event) override;
-  [[nodiscard]] std::vector<Action> next() override;
+  explicit CutegenStrategy(const StrategySettings& settings)
+      : Machine(settings), agents_(*settings.agents) {}
 
  private:
-  struct Incumbent {
+  struct Kept {
     std::string id;
-    std::optional<double> time_ns;
+    std::optional<Timing> timing;
+    Structure structure;
+    bool profiled = false;  // its verdict holds a profile
   };
-  void open(Action action);
-  template <class A>
-  [[nodiscard]] bool awaits(const Event& event) const;
-  void on_answer(const Json& data);
-  void on_verdict(const Json& data);
-  void on_correct(const std::string& candidate);
-  void on_aborted(const Evaluate& asked, const std::string& why);
-  void on_accepted();
-  void on_rejected();
-  void decide();
-  [[nodiscard]] std::optional<std::string> reason_to_stop() const;
-  [[nodiscard]] std::string best() const { return incumbent_ ? incumbent_->id : std::string(); }
-  [[nodiscard]] Json context() const;
+  struct Line {
+    std::string approach;
+    std::optional<Kept> best;
+    Profiling profiling;
+    int64_t evaluations = 0;
+    int misses = 0;    // judged steps in a row without gain
+    int fixes = 0;     // repairs in a row of the candidate in hand
+    int rewrites = 0;  // beginnings that could not be made correct
+    bool dead = false;
+  };
+  enum class Wanted { plan, first, improve, fix, diagnosis };
 
-  StrategySettings settings_;
-  std::optional<Action> open_;  // the one action not yet completed by an event
-  bool issued_ = false;
-  double floor_ns_ = 0;
-  int64_t clock_ms_ = 0, evaluations_ = 0;
-  std::optional<Incumbent> incumbent_;
-  Incumbent judged_;    // the candidate of the last verdict
-  Feedback feedback_;   // of the last verdict
-  bool counts_ = true;  // whether the rejection in hand counts as a miss
-  int misses_ = 0;      // in a row: since the last gain, or all while nothing is correct
-  int attempts_ = 0;    // of the evaluation in hand
-  int set_aside_ = 0;   // candidates in a row that could not be judged
+  void on_task(const Json& data) override;
+  void on_answer(const Proposed& answer) override;
+  void on_verdict(const std::string& candidate, const Verdict& verdict) override;
+  void on_set_aside(const std::string& candidate, const std::string& why) override;
+  void on_accepted(const std::string&) override { decide(); }
+  void on_rejected(const std::string&) override { after_rejection(); }
+
+  void begin_lines(const std::vector<std::string>& approaches);
+  void on_unusable(const std::string& reason);
+  void on_profiled(const Verdict& verdict);
+  void on_correct(const std::string& candidate, const Verdict& verdict);
+  void after_rejection();
+  void give_up_candidate();
+  void decide();
+  bool next_line();
+  void ask_for(Wanted wanted);
+  void evaluate(const std::string& candidate);
+  [[nodiscard]] Json context(Wanted wanted) const;
+  [[nodiscard]] bool line_is_over() const;
+  [[nodiscard]] std::optional<std::string> reason_to_stop() const;
+  [[nodiscard]] int64_t share() const;  // of a line's evaluations while there are several
+  [[nodiscard]] std::string best() const { return best_ ? best_->id : std::string(); }
+  [[nodiscard]] std::optional<double> best_ns() const;
+  Line& line() { return lines_[line_]; }
+  [[nodiscard]] const Line& line() const { return lines_[line_]; }
+
+  AgentSettings agents_;
+  std::string workload_;
+  std::vector<Line> lines_;
+  size_t line_ = 0;
+  bool last_phase_ = false;  // the best line goes on alone
+  std::optional<Kept> best_;
+  Wanted wanted_ = Wanted::plan;
+  std::optional<Candidate> proposed_;  // the candidate in hand
+  std::string failing_, advice_;       // the candidate to be repaired, and a judge's word on it
+  std::string profiled_again_;         // the candidate that is evaluated for its profile only
+  int unusable_ = 0;                   // answers in a row
 };
 
 }  // namespace cutegen

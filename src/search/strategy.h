@@ -23,8 +23,8 @@
 namespace cutegen {
 
 struct Ask {
-  std::string role;  // "coder"
-  Json context;      // what the role needs: parent candidate id, its feedback, what was tried
+  std::string role;  // "planner", "coder", "debugger", "judge"; "recipe": an expert kernel
+  Json context;      // what the role needs: purpose, parent candidate id, stage, advice, ...
 };
 struct Evaluate {
   std::string candidate;  // id of a proposed candidate
@@ -49,13 +49,27 @@ struct Budget {
   int64_t evaluations = 40;
   double minutes = 0;  // 0 = no limit; elapsed minutes arrive in events
 };
+// For strategies that ask a model.
+struct AgentSettings {
+  std::string dialect = "cute";        // "cute" or "cuda"
+  std::string start = "scratch";       // "scratch", or "recipe": an expert kernel comes first
+  std::string profiling = "adaptive";  // "delayed", "adaptive", "from-start", "never"
+  int chains = 2;                      // short lines of work before the best goes on
+  int64_t chain_evaluations = 0;       // of each; 0: half of the budget, shared
+  bool planner = true;                 // one call that names an approach for each line
+  bool judge = true;                   // a diagnosis before a second repair
+  int fixes = 3;                       // repairs in a row of a change to a correct program
+  int rounds = 10;                     // of `cudaforge`
+  bool published = false;              // `cudaforge` as it was published, defects included
+};
 struct StrategySettings {
   Budget budget;
-  int plateau = 8;            // candidates in a row without gain
-  double min_gain = 0.01;     // share of time that counts as a gain
-  double floor_ratio = 1.05;  // stop within 5% of the floor
-  int repairs = 6;            // further choices while nothing is correct yet
-  int retries = 2;            // of an evaluation that our own machinery aborted
+  int plateau = 8;                      // candidates in a row without gain
+  double min_gain = 0.01;               // share of time that counts as a gain
+  double floor_ratio = 1.05;            // stop within 5% of the floor
+  int repairs = 6;                      // further choices while nothing is correct yet
+  int retries = 2;                      // of an evaluation that our own machinery aborted
+  std::optional<AgentSettings> agents;  // empty: recipes propose, no model
 };
 
 class Strategy {

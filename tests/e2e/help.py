@@ -6,7 +6,7 @@ import unittest
 import harness
 
 COMMANDS = ("describe", "optimize", "bench", "resume", "runs", "show", "report", "eval", "check", "new",
-            "doctor")
+            "docs", "doctor")
 
 
 class Help(harness.Case):

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/model_options.h"
+
+#include "engine/agent_proposer.h"
+
+namespace cutegen::cli {
+
+void ModelOptions::add(CLI::App& command) {
+  constexpr const char* kGroup = "Models";
+  auto option = [&](const char* name, auto& value, const char* meaning) {
+    options_.push_back(command.add_option(name, value, meaning)->group(kGroup));
+    return options_.back();
+  };
+  auto flag = [&](const char* name, bool& value, const char* meaning) {
+    options_.push_back(command.add_flag(name, value, meaning)->group(kGroup));
+  };
+  option("--dialect", agents_.dialect, "what is written: cute or cuda (default cute)");
+  option("--start", agents_.start, "scratch, or recipe: an expert kernel first (default scratch)");
+  option("--profiling", agents_.profiling,
+         "when a profile is shown: delayed, adaptive, from-start or never (default adaptive)");
+  option("--chains", agents_.chains, "short lines of work before the best goes on (default 2)");
+  option("--rounds", agents_.rounds, "programs of the strategy cudaforge (default 10)")
+      ->check(CLI::PositiveNumber);
+  flag("--published", agents_.published, "the strategy cudaforge as it was published");
+  flag("--no-planner", no_planner_, "no plan before the first program");
+  flag("--no-judge", no_judge_, "no diagnosis before a second repair");
+  option("--budget-usd", model_.usd, "dollars the run may spend (default: no limit)")
+      ->check(CLI::NonNegativeNumber);
+  option("--budget-tokens", model_.tokens, "tokens the run may spend (default: no limit)")
+      ->check(CLI::NonNegativeNumber);
+  option("--model-url", model_.url, "base URL of the model's server (default: the provider's)");
+  option("--model-key-file", key_file_, "file that holds the key (default: the environment)");
+  option("--prices", prices_, "file of prices, over those that ship");
+  option("--relay-minutes", model_.relay_minutes, "wait for an answer file (default: for ever)")
+      ->check(CLI::NonNegativeNumber);
+  option("--effort", model_.effort, "of reasoning: low, medium, high, xhigh or max");
+  option("--temperature", temperature_, "of sampling (default: the model's own)")
+      ->check(CLI::Range(0.0, 2.0));
+  option("--prompt-tokens", model_.prompt_tokens, "the most of one question (default 24000)")
+      ->check(CLI::Range(int64_t{6000}, int64_t{400000}));
+}
+
+Result<void> ModelOptions::apply(OptimizeSettings& settings) const {
+  if (!asks_model(settings)) {
+    for (const CLI::Option* o : options_)
+      if (o->count() > 0)
+        return user_error("'" + o->get_name() + "' is for runs that ask a model", o->get_name(),
+                          "give one with --model, or leave the option out");
+    return {};
+  }
+  settings.search.agents = agents_;
+  settings.search.agents->planner = !no_planner_;
+  settings.search.agents->judge = !no_judge_;
+  settings.model_settings = model_;
+  settings.model_settings.key_file = key_file_;
+  settings.model_settings.prices = prices_;
+  if (temperature_ >= 0) settings.model_settings.temperature = temperature_;
+  return {};
+}
+
+}  // namespace cutegen::cli

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// The questions of all roles, held by golden files; their sizes; hints and advice.
+// After a deliberate change: CUTEGEN_UPDATE_GOLDEN=1 agent_test, then read the difference.
+#include "agent/roles.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "agent/describe.h"
+#include "agent/hints.h"
+#include "agent/library.h"
+#include "agent/test_program.h"
+#include "base/file.h"
+#include "llm/tokens.h"
+
+namespace cutegen {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+TaskBrief softmax_brief(size_t nodes = 2) {
+  TaskBrief b;
+  Task& t = b.task;
+  t.name = "softmax";
+  t.source =
+      "import torch\nimport torch.nn as nn\n\n\nclass Model(nn.Module):\n    def forward(self, "
+      "x):\n"
+      "        return torch.softmax(x, dim=1)\n\n\ndef get_inputs():\n    return [torch.rand(4096, "
+      "1024)]\n\n\ndef get_init_inputs():\n    return []\n";
+  t.tensors = {{"x", TensorRole::input, DType::f32, {4096, 1024}},
+               {"out", TensorRole::output, DType::f32, {4096, 1024}}};
+  t.attributes = {{"dim", int64_t{1}}};
+  t.workload = "softmax";
+  ShapeCase official;
+  official.name = "official";
+  official.tensors = {{"x", {4096, 1024}}, {"out", {4096, 1024}}};
+  official.least_bytes = Bytes{33554432};
+  official.flops = Flops{20971520};
+  ShapeCase odd = official;
+  odd.name = "odd1";
+  odd.kind = ShapeKind::odd;
+  odd.tensors = {{"x", {7, 33}}, {"out", {7, 33}}};
+  t.shapes = {official, odd};
+  for (size_t i = 0; i < nodes; ++i) {
+    std::string name = "n" + std::to_string(i);
+    t.graph.nodes.push_back({name,
+                             i ? "aten.div.Tensor" : "aten.exp.default",
+                             {Json{{"ref", i ? "n0" : "x"}}},
+                             Json::object(),
+                             {{name, DType::f32, {4096, 1024}}}});
+  }
+  b.gpu = find_gpu("h200").value();
+  b.device = "sim:h200";
+  b.floor_ns = 6990;
+  b.bound_by = "memory";
+  return b;
+}
+
+struct State {
+  Candidate candidate;
+  Verdict verdict;
+};
+
+State correct_state() {
+  State s;
+  s.candidate.id = "c3";
+  s.candidate.program = test_program();
+  s.verdict.status = Status::correct;
+  s.verdict.timing = Timing{.origin = Origin::modelled, .time_ns = 21000, .floor_ns = 6990};
+  s.verdict.feedback.resources = "scale: 24 registers, no spills";
+  s.verdict.feedback.bottleneck = "scale is bound by latency (21.0 us)";
+  KernelProfile k;
+  k.kernel = "scale";
+  k.time_ns = 15000;
+  k.bound_by = "latency";
+  k.limited_by = "grid";
+  k.remarks = {{"bytes_in_flight", 30, "2.1 KB in flight an SM; 24 KB are needed"}};
+  k.lines = {{30, "float value = x[i];", {{"issue_share", 0.4}, {"memory_share", 0.5}}}};
+  s.verdict.profile = Profile{{k}, "official"};
+  return s;
+}
+
+State failed_state() {
+  State s = correct_state();
+  s.candidate.id = "c4";
+  s.verdict = Verdict{};
+  s.verdict.status = Status::failed;
+  s.verdict.feedback.headline =
+      "out: 36 of 231 elements wrong (15.6%) on shape odd1: columns from 32 on";
+  s.verdict.feedback.detail =
+      "first wrong at [0, 32]\nthe worst error is 1e+06 times the accepted one";
+  return s;
+}
+
+std::vector<Attempt> some_history() {
+  return {{"c1", "", "rows in registers", Status::correct, "", 42000, true},
+          {"c2", "c1", "wider loads", Status::failed, "kernel.cu:12: expected a \";\"", {}, false},
+          {"c3", "c1", "two rows a warp", Status::correct, "", 21000, true}};
+}
+
+void expect_golden(const std::string& name, const std::string& text) {
+  std::string path = std::string(CUTEGEN_SOURCE_DIR) + "/tests/golden/agent/" + name + ".md";
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) ASSERT_TRUE(write_file(path, text));
+  auto held = read_file(path);
+  ASSERT_TRUE(held) << held.error().text();
+  EXPECT_EQ(*held, text) << "see the head of this file";
+}
+
+std::string question(const Question& q) {
+  return make_request(softmax_brief(), q, {}).messages.at(1).text;
+}
+
+TEST(Golden, WhatAllQuestionsOfARunBeginWith) {
+  auto request = make_request(softmax_brief(), {.role = "coder", .purpose = "first"}, {});
+  expect_golden("system", request.system);
+  expect_golden("task", request.messages.at(0).text);
+  EXPECT_TRUE(request.messages[0].cache_end);
+  auto cuda = softmax_brief();
+  cuda.dialect = "cuda";
+  EXPECT_THAT(make_request(cuda, {.role = "coder", .purpose = "first"}, {}).system,
+              AllOf(HasSubstr("\"dialect\": \"cuda\""), Not(HasSubstr("TiledMMA"))));
+}
+
+TEST(Golden, QuestionsOfAllRoles) {
+  State good = correct_state(), bad = failed_state();
+  expect_golden("planner", question({.role = "planner", .purpose = "plan", .approaches = 2}));
+  expect_golden("coder_first", question({.role = "coder",
+                                         .purpose = "first",
+                                         .approach = "One warp a row, all in registers."}));
+  expect_golden("coder_structure", question({.role = "coder",
+                                             .purpose = "improve",
+                                             .stage = "structure",
+                                             .subject = &good.candidate,
+                                             .verdict = &good.verdict,
+                                             .history = some_history()}));
+  expect_golden("coder_detail", question({.role = "coder",
+                                          .purpose = "improve",
+                                          .stage = "detail",
+                                          .subject = &good.candidate,
+                                          .verdict = &good.verdict,
+                                          .history = some_history(),
+                                          .profile = true}));
+  expect_golden("debugger", question({.role = "debugger",
+                                      .purpose = "repair",
+                                      .subject = &bad.candidate,
+                                      .verdict = &bad.verdict,
+                                      .history = some_history(),
+                                      .advice = "PROBLEM: the tail of a row is not written",
+                                      .repair = 2}));
+  expect_golden("judge_repair", question({.role = "judge",
+                                          .purpose = "repair",
+                                          .subject = &bad.candidate,
+                                          .verdict = &bad.verdict}));
+  expect_golden("judge_improve", question({.role = "judge",
+                                           .purpose = "improve",
+                                           .subject = &good.candidate,
+                                           .verdict = &good.verdict,
+                                           .profile = true}));
+  expect_golden("reask", reask_text({"no_block", "The reply holds no block."}, true));
+}
+
+TEST(Prompt, AProfileIsShownOnlyWhenItMayBe) {
+  State good = correct_state();
+  Question q{.role = "coder",
+             .purpose = "improve",
+             .stage = "detail",
+             .subject = &good.candidate,
+             .verdict = &good.verdict};
+  EXPECT_THAT(question(q), AllOf(Not(HasSubstr("Bottleneck")), Not(HasSubstr("in flight"))));
+  q.profile = true;
+  EXPECT_THAT(question(q), AllOf(HasSubstr("Bottleneck"), HasSubstr("line   30 | float value")));
+}
+
+TEST(Prompt, LongTasksAreShortenedToTheLimit) {
+  State good = correct_state();
+  TaskBrief brief = softmax_brief(3000);
+  for (int i = 0; i < 3000; ++i)
+    brief.task.source += "# a line of a very long reference " + std::to_string(i) + "\n";
+  brief.task.workload = "matmul+conv+norm+elementwise";
+  std::vector<Attempt> history;
+  for (int i = 0; i < 500; ++i)
+    history.push_back({"c" + std::to_string(i),
+                       "c1",
+                       std::string(150, 'x'),
+                       Status::failed,
+                       std::string(300, 'y'),
+                       {},
+                       false});
+  Question q{.role = "coder",
+             .purpose = "improve",
+             .stage = "detail",
+             .subject = &good.candidate,
+             .verdict = &good.verdict,
+             .history = history,
+             .profile = true};
+  for (int64_t limit : {24000, 16000}) {
+    auto request = make_request(brief, q, {.prefix_tokens = limit * 5 / 8, .tokens = limit});
+    EXPECT_LE(llm::estimate_tokens(request), limit);
+    EXPECT_THAT(request.messages[1].text, HasSubstr("scale(const float* x"))
+        << "the program stays whole";
+    EXPECT_THAT(request.messages[0].text, HasSubstr("left out"));
+  }
+}
+
+TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
+  State good = correct_state();
+  Question q{.role = "coder",
+             .purpose = "improve",
+             .stage = "structure",
+             .subject = &good.candidate,
+             .verdict = &good.verdict,
+             .history = some_history(),
+             .profile = true};
+  auto first = make_request(softmax_brief(), {.role = "planner", .purpose = "plan"}, {});
+  auto later = make_request(softmax_brief(), q, {});
+  EXPECT_EQ(first.system, later.system);
+  EXPECT_EQ(first.messages[0].text, later.messages[0].text);
+  double prefix = static_cast<double>(llm::estimate_tokens(later.system) +
+                                      llm::estimate_tokens(later.messages[0].text));
+  EXPECT_GE(prefix / static_cast<double>(llm::estimate_tokens(later)), 0.8);
+  EXPECT_LE(llm::estimate_tokens(first), 24000);
+}
+
+TEST(History, KeepsTheNewestAndTheBest) {
+  std::vector<Attempt> all;
+  for (int i = 1; i <= 9; ++i)
+    all.push_back({"c" + std::to_string(i), "", "try", Status::correct, "", 1000.0 + i, i == 1});
+  EXPECT_THAT(describe_history(all, 2), AllOf(HasSubstr("6 earlier attempts"), HasSubstr("- c1:"),
+                                              HasSubstr("- c9:"), Not(HasSubstr("- c5:"))));
+  EXPECT_EQ(describe_history({}, 5), "");
+}
+
+TEST(Advice, OfPlannersAndJudges) {
+  Question planner{.role = "planner", .purpose = "plan", .approaches = 2};
+  auto two = parse_advice(
+      "Well.\n\n**APPROACH 1: rows**\none warp a row\n\nAPPROACH 2: tiles\nshared\n", planner);
+  ASSERT_TRUE(two);
+  EXPECT_THAT(*two, ElementsAre("rows\none warp a row", "tiles\nshared"));
+  EXPECT_THAT(*parse_advice("just do it", planner), ElementsAre("just do it"));
+  Question judge{.role = "judge", .purpose = "repair"};
+  EXPECT_THAT(*parse_advice("<think>hm</think>PROBLEM: a\nFIX: b", judge),
+              ElementsAre("PROBLEM: a\nFIX: b"));
+  EXPECT_EQ(parse_advice(" \n", judge).error().reason, "no_advice");
+  EXPECT_LE(parse_advice(std::string(100000, 'a'), judge)->front().size(), 2600u);
+}
+
+TEST(Hints, FollowTheWordsOfTheVerdict) {
+  State s = failed_state();
+  EXPECT_THAT(hints_for(s.candidate.program, s.verdict), testing::Contains(HasSubstr("tail")));
+  s.verdict.feedback.headline = "kernel.cu:9: no operator \"[]\" matches these operands";
+  EXPECT_THAT(hints_for(s.candidate.program, s.verdict).front(), HasSubstr("get<0>(s)"));
+  s.verdict.status = Status::correct;
+  EXPECT_THAT(hints_for(s.candidate.program, s.verdict), SizeIs(0));
+}
+
+TEST(Hints, CertainFaultsNeedNoCompiler) {
+  GpuSpec gpu = find_gpu("h200").value();
+  KernelProgram p = test_program();
+  EXPECT_THAT(certain_faults(p, gpu), SizeIs(0));
+  std::string& source = p.sources["kernel.cu"];
+  source.replace(source.find("  float value = x[i];"), 0, "  extern __shared__ float tile[];\n");
+  EXPECT_THAT(certain_faults(p, gpu).at(0).message, HasSubstr("extern __shared__"));
+  p.plan.steps[0].shared_bytes = Expr(1 << 20);
+  EXPECT_THAT(certain_faults(p, gpu).at(0).message, HasSubstr("1048576 bytes"));
+  p.plan.steps[0].shared_bytes = Expr(1024);
+  p.plan.steps[1].block[0] = Expr(2048);
+  EXPECT_THAT(certain_faults(p, gpu).at(0).message, HasSubstr("2048 threads"));
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proposer that asks a language model: question, reply, edit, and asking again where needed.
+//
+// Contract: the question is a function of the run's events and the strategy's ask, so that a
+// recorded run gives the same questions. A reply that does not apply is answered with the reason,
+// at most `reasks` times; then the answer is `unusable`, which costs the strategy a step and never
+// the run. A refused call for want of budget is the answer "nothing" with the budget's reason.
+// Programs are checked against task, signatures and the device before they are proposed.
+//
+// Example: CG_TRY(auto p, make_agent_proposer(*model, settings, *view.task));
+#pragma once
+
+#include "engine/proposer.h"
+#include "llm/chat.h"
+
+namespace cutegen {
+
+[[nodiscard]] bool asks_model(const OptimizeSettings& settings);
+[[nodiscard]] Result<std::unique_ptr<Proposer>> make_agent_proposer(
+    llm::ChatModel& model, const OptimizeSettings& settings, const OpenedTask& task);
+
+}  // namespace cutegen

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs that ask a model, with a scripted one: edits, asking again, budgets, crashes, replay.
+#include "engine/agent_proposer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "engine/toy_world.h"
+
+namespace cutegen {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string source(int n) {
+  return "// " + std::to_string(n) +
+         "\nextern \"C\" __global__ void k(const float* x, float* out, int n) {}\n";
+}
+
+std::string first_program(int n){
+    return "SUMMARY: program " + std::to_string(n) + "\n```file kernel.cu\n" + source(n) +
+           "```\n```file plan.json\n"
+           R"({"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": {"n": "size(x)"},
+    "steps" : [ {
+      "id" : "k",
+      "kernel" : "k",
+      "grid" : ["ceil_div(n,256)"],
+      "block" : [256],
+      "args" : [ {"tensor" : "x"}, {"tensor" : "out"}, {"i32" : "n"} ]
+    } ]
+})"
+         "\n```\n";
+}
+
+std::string next_program(int from, int to) {
+  return "SUMMARY: from " + std::to_string(from) + " to " + std::to_string(to) +
+         "\n```edit kernel.cu\n<<<<<<< SEARCH\n// " + std::to_string(from) + "\n=======\n// " +
+         std::to_string(to) + "\n>>>>>>> REPLACE\n```\n";
+}
+
+struct Crash {};
+
+// Answers from a list; each costs a cent. "crash" dies before the answer is there.
+struct Script {
+  std::deque<std::string> answers{};
+  std::vector<llm::ChatRequest> asked{};
+};
+
+class ScriptedModel final : public llm::ChatModel {
+ public:
+  explicit ScriptedModel(Script& script) : script_(script) {}
+  Result<llm::ChatReply> chat(const Context& ctx, const llm::ChatRequest& request) override {
+    CG_CHECK(ctx.check("asking"));
+    script_.asked.push_back(request);
+    if (script_.answers.empty()) return world_error("the script has ended");
+    std::string text = script_.answers.front();
+    script_.answers.pop_front();
+    if (text == "crash") throw Crash{};
+    llm::ChatReply reply;
+    reply.message = {.speaker = llm::Speaker::assistant, .text = text};
+    reply.usage = {.input = 1000, .output = 100};
+    reply.cost_usd = 0.01;
+    reply.model = "script";
+    return reply;
+  }
+  const std::string& name() const override { return name_; }
+  bool has_tools() const override { return false; }
+  std::optional<double> most_usd(const llm::ChatRequest&) const override { return 0.01; }
+
+ private:
+  Script& script_;
+  std::string name_ = "relay:script";
+};
+
+class AgentRun : public testing::Test {
+ protected:
+  AgentRun() : dir_(toy::scratch_path("agent")) { std::filesystem::create_directories(dir_); }
+  ~AgentRun() override { std::filesystem::remove_all(dir_); }
+
+  std::unique_ptr<Store> store() {
+    auto s = Store::open(dir_ / "runs");
+    EXPECT_TRUE(s) << s.error().text();
+    return std::move(*s);
+  }
+  OptimizeSettings settings(int64_t evaluations) const {
+    OptimizeSettings s;
+    s.file = dir_ / "relu.py";
+    s.model = "relay:script";
+    s.search.budget.evaluations = evaluations;
+    s.search.agents = AgentSettings{.dialect = "cuda", .chains = 1, .planner = false};
+    return s;
+  }
+  Parts parts() {
+    Parts p = world_.parts();
+    p.open_model = [this](const OptimizeSettings&,
+                          Store&) -> Result<std::unique_ptr<llm::ChatModel>> {
+      return std::make_unique<ScriptedModel>(script_);
+    };
+    return p;
+  }
+  Result<RunOutcome> run(Store& s, const OptimizeSettings& wanted) {
+    return optimize_with(parts(), {}, s, wanted, recorder_);
+  }
+
+  std::filesystem::path dir_;
+  Script script_;
+  toy::ToyWorld world_{.judge = [](int n, int) {
+    return n == 2 ? toy::untimed(Status::failed, "out: wrong") : toy::timed(100.0 - n);
+  }};
+  toy::Recorder recorder_;
+};
+
+TEST_F(AgentRun, WritesImprovesAndRepairs) {
+  script_.answers = {first_program(1), next_program(1, 2), next_program(2, 3)};
+  auto s = store();
+  auto outcome = run(*s, settings(3));
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->best->id, "c3");
+  EXPECT_EQ(outcome->best->parent, "c2");
+  EXPECT_EQ(outcome->best->edit.summary, "from 2 to 3");
+  EXPECT_EQ(outcome->best->edit.origin, "relay:script");
+  EXPECT_EQ(script_.asked[0].label, "coder ask 1 try 1");
+  EXPECT_THAT(script_.asked[1].messages[1].text, AllOf(HasSubstr("// 1\n"), HasSubstr("99 ns")));
+  EXPECT_THAT(script_.asked[2].messages[1].text,
+              AllOf(HasSubstr("repair it"), HasSubstr("out: wrong"), HasSubstr("- c2 (from c1)")));
+  auto view = view_run(*s->read(outcome->run_id));
+  EXPECT_EQ(view->models.calls, 3);
+  EXPECT_NEAR(view->models.usd, 0.03, 1e-9);
+}
+
+TEST_F(AgentRun, AReplyThatDoesNotApplyIsAskedForAgainInTheSameDialogue) {
+  script_.answers = {first_program(1), "I would use shared memory.", next_program(7, 8),
+                     next_program(1, 3)};
+  auto s = store();
+  auto outcome = run(*s, settings(2));
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->best->id, "c2");
+  ASSERT_EQ(script_.asked.size(), 4u);
+  EXPECT_EQ(script_.asked[3].label, "coder ask 2 try 3");
+  ASSERT_EQ(script_.asked[3].messages.size(), 6u);
+  EXPECT_EQ(script_.asked[3].messages[2].text, "I would use shared memory.");
+  EXPECT_THAT(script_.asked[3].messages[3].text, HasSubstr("no block"));
+  EXPECT_THAT(script_.asked[3].messages[5].text,
+              AllOf(HasSubstr("// 7"), HasSubstr("program whole")));
+  auto view = view_run(*s->read(outcome->run_id));
+  EXPECT_EQ(view->reasks, 2);
+}
+
+TEST_F(AgentRun, AnUnusableAnswerCostsAStepNotTheRun) {
+  script_.answers = {first_program(1), "no", "no", "no", next_program(1, 3)};
+  auto s = store();
+  auto outcome = run(*s, settings(2));
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->best->id, "c2");
+}
+
+TEST_F(AgentRun, TheSameProgramAgainIsNotEvaluated) {
+  script_.answers = {first_program(1), next_program(1, 2),
+                     "```file kernel.cu\n" + source(1) + "```\n", next_program(2, 3)};
+  auto s = store();
+  auto outcome = run(*s, settings(3));
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(world_.evaluations[1], 1);
+  EXPECT_THAT(script_.asked[3].messages.back().text, HasSubstr("the same as c1"));
+}
+
+TEST_F(AgentRun, FaultsOfThePlanAreFoundBeforeEvaluating) {
+  std::string bad = first_program(1);
+  bad.replace(bad.find("{\"i32\": \"n\"}"), 12, "{\"tensor\": \"y\"}");
+  script_.answers = {bad, first_program(1)};
+  auto s = store();
+  ASSERT_TRUE(run(*s, settings(1)));
+  EXPECT_THAT(script_.asked[1].messages.back().text, HasSubstr("'y'"));
+}
+
+TEST_F(AgentRun, ABudgetOfDollarsEndsWithThePartialResult) {
+  script_.answers = {first_program(1), next_program(1, 3), next_program(3, 4)};
+  auto s = store();
+  OptimizeSettings wanted = settings(9);
+  wanted.model_settings.usd = 0.025;
+  auto outcome = run(*s, wanted);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_THAT(outcome->reason, StartsWith("budget: dollars"));
+  EXPECT_EQ(outcome->best->id, "c2");
+  EXPECT_EQ(script_.asked.size(), 2u);
+}
+
+TEST_F(AgentRun, ReplayGivesTheSameQuestionsAndActions) {
+  script_.answers = {first_program(1), "no", next_program(1, 2), next_program(2, 3)};
+  auto s = store();
+  ASSERT_TRUE(run(*s, settings(3)));
+  size_t asked = script_.asked.size();
+  auto replay = replay_with(parts(), {}, *s, "last", recorder_);
+  ASSERT_TRUE(replay) << replay.error().text();
+  EXPECT_EQ(replay->best->id, "c3");
+  EXPECT_EQ(script_.asked.size(), asked) << "nobody is asked";
+}
+
+// A process that dies while a model answers goes on with the answers that were paid for.
+TEST_F(AgentRun, ResumeAsksOnlyForWhatWasNotAnswered) {
+  script_.answers = {first_program(1), "no", "crash"};
+  auto s = store();
+  EXPECT_THROW((void)run(*s, settings(2)), Crash);
+  script_.answers = {next_program(1, 3)};
+  size_t asked = script_.asked.size();
+  auto outcome = resume_with(parts(), {}, *s, "last", recorder_);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->best->id, "c2");
+  ASSERT_EQ(script_.asked.size(), asked + 1);
+  EXPECT_EQ(script_.asked.back().label, "coder ask 2 try 2") << "the first try was answered";
+  EXPECT_EQ(script_.asked.back().messages.back().text,
+            script_.asked[asked - 1].messages.back().text);
+  auto replay = replay_with(parts(), {}, *s, "last", recorder_);
+  EXPECT_TRUE(replay) << replay.error().text();
+}
+
+TEST_F(AgentRun, PlannersAndJudgesAreAskedAndHeard) {
+  script_.answers = {"APPROACH 1: rows\nA warp for each row.", first_program(2), next_program(2, 5),
+                     "PROBLEM: the tail\nFIX: guard it", next_program(5, 6)};
+  world_.judge = [](int n, int) {
+    return n < 6 ? toy::untimed(Status::failed, "out: wrong") : toy::timed(50);
+  };
+  auto s = store();
+  OptimizeSettings wanted = settings(3);
+  wanted.search.agents->planner = true;
+  auto outcome = run(*s, wanted);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->best->id, "c3");
+  EXPECT_THAT(script_.asked[1].messages[1].text, HasSubstr("A warp for each row."));
+  EXPECT_THAT(script_.asked[4].messages[1].text, HasSubstr("FIX: guard it"));
+}
+
+TEST_F(AgentRun, AModelThatCannotBeReachedEndsTheProcessNotTheRun) {
+  script_.answers = {first_program(1)};
+  auto s = store();
+  auto outcome = run(*s, settings(3));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, ErrorKind::world);
+  script_.answers = {next_program(1, 3), next_program(3, 4)};
+  EXPECT_EQ(resume_with(parts(), {}, *s, "last", recorder_)->best->id, "c3");
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// The strategies that ask a model, against toy worlds: scripted answers and verdicts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "search/strategy.h"
+
+namespace cutegen {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Verdict timed(double ns) {
+  Verdict v;
+  v.status = Status::correct;
+  Timing t;
+  t.time_ns = ns;
+  v.timing = t;
+  return v;
+}
+
+Verdict wrong(const std::string& headline = "wrong values") {
+  Verdict v;
+  v.status = Status::failed;
+  v.feedback.headline = headline;
+  return v;
+}
+
+// What was asked of the world, one a question.
+struct Asked {
+  std::string role;
+  Json context;
+};
+
+// `answer` gives the outcome of a question ("" for the usual one); `judge` a candidate's verdict by
+// its number and the question that made it.
+struct World {
+  std::function<Verdict(int number, const Asked& by)> judge;
+  std::function<std::string(const Asked&, int number)> outcome = [](const Asked&, int) {
+    return std::string();
+  };
+  std::string workload = "softmax";
+  double floor_ns = 0;
+
+  std::vector<Asked> asked{};
+  std::vector<Event> events{};
+  std::vector<std::string> decisions{};
+  std::map<std::string, Asked> makers{};
+  int proposed = 0, evaluations = 0;
+
+  void feed(Strategy& s, const std::string& type, Json data) {
+    data["clock_ms"] = static_cast<int64_t>(events.size());
+    events.push_back({static_cast<int64_t>(events.size()) + 1, type, 1, data});
+    s.apply(events.back());
+  }
+
+  void answer(Strategy& s, const Ask& ask) {
+    asked.push_back({ask.role, ask.context});
+    std::string special = outcome(asked.back(), static_cast<int>(asked.size()));
+    if (!special.empty())
+      return feed(s, "answered", {{"outcome", special}, {"reason", "no block"}});
+    if (ask.role == "planner")
+      return feed(s, "answered", {{"outcome", "advised"}, {"advice", {"rows", "columns", "both"}}});
+    if (ask.role == "judge")
+      return feed(s, "answered", {{"outcome", "advised"}, {"advice", {"look at the tail"}}});
+    std::string id = "c" + std::to_string(++proposed);
+    makers[id] = asked.back();
+    feed(s, "answered", {{"outcome", "proposed"}, {"candidate", {{"id", id}}}});
+  }
+
+  Finish run(const std::string& name, const StrategySettings& settings) {
+    auto made = make_strategy(name, settings);
+    EXPECT_TRUE(made) << made.error().text();
+    Strategy& s = **made;
+    feed(s, "opened", Json::object());
+    feed(s, "task", {{"floor_ns", floor_ns}, {"task", {{"workload", workload}}}});
+    for (int guard = 0; guard < 3000; ++guard) {
+      auto todo = s.next();
+      if (todo.size() != 1) break;
+      feed(s, event_type(todo[0]), event_data(todo[0]));
+      if (auto* ask = std::get_if<Ask>(&todo[0])) {
+        answer(s, *ask);
+      } else if (auto* e = std::get_if<Evaluate>(&todo[0])) {
+        ++evaluations;
+        Verdict v = judge(std::stoi(e->candidate.substr(1)), makers[e->candidate]);
+        if (e->profile && v.status == Status::correct) v.profile = Profile{};
+        feed(s, "evaluated", {{"candidate", e->candidate}, {"verdict", to_json(v)}});
+      } else if (auto* f = std::get_if<Finish>(&todo[0])) {
+        return *f;
+      } else {
+        decisions.push_back(event_type(todo[0]) + " " +
+                            events.back().data["candidate"].get<std::string>());
+      }
+    }
+    ADD_FAILURE() << "the strategy did not finish";
+    return {};
+  }
+  [[nodiscard]] std::vector<std::string> roles() const {
+    std::vector<std::string> out;
+    for (const Asked& a : asked)
+      out.push_back(a.role + " " + a.context["purpose"].get<std::string>());
+    return out;
+  }
+};
+
+StrategySettings settings(int64_t evaluations, const AgentSettings& agents) {
+  StrategySettings s;
+  s.budget.evaluations = evaluations;
+  s.plateau = 4;
+  s.agents = agents;
+  return s;
+}
+
+TEST(CutegenAgents, PlansThenWritesThenImproves) {
+  World world{.judge = [](int n, const Asked&) { return timed(100.0 - 10 * n); }};
+  Finish end = world.run("cutegen", settings(4, {.chains = 1}));
+  EXPECT_EQ(end.reason, "budget: evaluations");
+  EXPECT_EQ(end.best, "c4");
+  EXPECT_THAT(world.roles(), ElementsAre("planner plan", "coder first", "coder improve",
+                                         "coder improve", "coder improve"));
+  EXPECT_EQ(world.asked[1].context["approach"], "rows");
+  EXPECT_EQ(world.asked[2].context["parent"], "c1");
+  EXPECT_EQ(world.asked[2].context["stage"], "structure");
+}
+
+TEST(CutegenAgents, ContinuesFromTheBestAndNeverFromARegression) {
+  std::vector<double> times{100, 80, 300, 90, 79.9, 60};
+  World world{
+      .judge = [&](int n, const Asked&) { return timed(times[static_cast<size_t>(n) - 1]); }};
+  Finish end = world.run("cutegen", settings(6, {.chains = 1, .planner = false}));
+  EXPECT_EQ(end.best, "c6");
+  std::vector<std::string> parents;
+  for (const Asked& a : world.asked)
+    if (a.context.contains("parent")) parents.push_back(a.context["parent"].get<std::string>());
+  EXPECT_THAT(parents, ElementsAre("c1", "c2", "c2", "c2", "c2"));
+  EXPECT_THAT(world.decisions, ElementsAre("accepted c1", "accepted c2", "rejected c3",
+                                           "rejected c4", "rejected c5", "accepted c6"));
+  EXPECT_EQ(world.asked.back().context["stage"], "detail") << "no structure changed for a while";
+}
+
+TEST(CutegenAgents, RepairsWithADiagnosisAndGoesBackWhenThatFails) {
+  // c1 is right; its change c2 is wrong and stays wrong through three repairs.
+  World world{
+      .judge = [](int n, const Asked&) { return n >= 2 && n <= 5 ? wrong() : timed(100.0 - n); }};
+  Finish end = world.run("cutegen", settings(6, {.chains = 1, .planner = false, .fixes = 3}));
+  EXPECT_EQ(end.best, "c6");
+  EXPECT_THAT(world.roles(),
+              ElementsAre("coder first", "coder improve", "debugger repair", "judge repair",
+                          "debugger repair", "debugger repair", "coder improve"));
+  EXPECT_EQ(world.asked[2].context["parent"], "c2");
+  EXPECT_EQ(world.asked[4].context["parent"], "c3");
+  EXPECT_EQ(world.asked[4].context["advice"], "look at the tail");
+  EXPECT_EQ(world.asked[4].context["repair"], 2);
+  EXPECT_FALSE(world.asked[5].context.contains("advice"));
+  EXPECT_EQ(world.asked.back().context["parent"], "c1");
+}
+
+TEST(CutegenAgents, SeveralLinesThenTheBestGoesOn) {
+  // Line 2 is faster than line 1; line 3 never becomes correct.
+  World world{.judge = [](int n, const Asked& by) {
+    int line = by.context["line"].get<int>();
+    if (line == 3) return wrong();
+    return timed((line == 1 ? 200.0 : 100.0) - n);
+  }};
+  Finish end = world.run("cutegen", settings(40, {.chains = 3, .chain_evaluations = 4}));
+  EXPECT_EQ(world.asked[1].context["approach"], "rows");
+  std::vector<int> lines;
+  for (const Asked& a : world.asked)
+    if (a.context.contains("line") &&
+        (lines.empty() || lines.back() != a.context["line"].get<int>()))
+      lines.push_back(a.context["line"].get<int>());
+  EXPECT_THAT(lines, ElementsAre(1, 2, 3, 2));
+  EXPECT_EQ(world.makers[end.best].context["line"], 2);
+}
+
+TEST(CutegenAgents, ALineThatIsSlowerThanTheBestIsKeptInItsLineOnly) {
+  World world{.judge = [](int n, const Asked& by) {
+    return timed(by.context["line"] == 1 ? 100.0 : 200.0 - 5 * n);
+  }};
+  world.run("cutegen", settings(8, {.chains = 2, .chain_evaluations = 3}));
+  EXPECT_THAT(world.decisions, testing::Contains("accepted c1"));
+  std::string reason;
+  for (const Event& e : world.events)
+    if (e.type == "rejected" && e.data["candidate"] == "c4")
+      reason = e.data["reason"].get<std::string>();
+  EXPECT_THAT(reason, StartsWith("best of line 2, but "));
+}
+
+TEST(CutegenAgents, StopsAtTheFloorAndOnAPlateau) {
+  World low{.judge = [](int, const Asked&) { return timed(10.2); }, .floor_ns = 10};
+  EXPECT_EQ(low.run("cutegen", settings(40, {})).reason, "at the floor");
+  EXPECT_EQ(low.evaluations, 1);
+  World flat{.judge = [](int, const Asked&) { return timed(50); }};
+  EXPECT_EQ(flat.run("cutegen", settings(40, {.profiling = "never", .chains = 1})).reason,
+            "plateau");
+  EXPECT_EQ(flat.evaluations, 5);
+}
+
+TEST(CutegenAgents, GivesUpWhenNothingBecomesCorrect) {
+  World world{.judge = [](int, const Asked&) { return wrong("does not compile"); }};
+  StrategySettings s = settings(100, {.chains = 1});
+  s.repairs = 2;
+  Finish end = world.run("cutegen", s);
+  EXPECT_THAT(end.reason, HasSubstr("nothing correct after 6 candidates: does not compile"));
+  EXPECT_EQ(end.best, "");
+}
+
+TEST(CutegenAgents, UnusableAnswersCostAStepAndOnlyManyEndTheRun) {
+  World once{.judge = [](int n, const Asked&) { return timed(100.0 - 10 * n); },
+             .outcome = [](const Asked&, int n) { return n == 2 || n == 4 ? "unusable" : ""; }};
+  EXPECT_EQ(once.run("cutegen", settings(3, {.chains = 1, .planner = false})).best, "c3");
+  World always{.judge = [](int, const Asked&) { return timed(1); },
+               .outcome = [](const Asked&, int) { return "unusable"; }};
+  EXPECT_THAT(always.run("cutegen", settings(9, {})).reason,
+              StartsWith("the model's answers cannot be used: no block"));
+  EXPECT_EQ(always.asked.size(), 3u);
+  World broke{.judge = [](int, const Asked&) { return timed(1); },
+              .outcome = [](const Asked&, int n) { return n == 3 ? "nothing" : ""; }};
+  Finish end = broke.run("cutegen", settings(9, {.chains = 1}));
+  EXPECT_EQ(end.reason, "no block");
+  EXPECT_EQ(end.best, "c1");
+}
+
+TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
+  World flat{.judge = [](int n, const Asked&) { return timed(n == 1 ? 100 : 100.5); }};
+  StrategySettings s = settings(9, {.chains = 1, .planner = false});
+  s.plateau = 5;
+  flat.run("cutegen", s);
+  std::vector<std::string> profiled;
+  for (const Event& e : flat.events)
+    if (e.type == "evaluation_started" && e.data["profile"] == true)
+      profiled.push_back(e.data["candidate"].get<std::string>());
+  ASSERT_FALSE(profiled.empty());
+  EXPECT_EQ(profiled.front(), "c1") << "the best one again, for its profile";
+  bool shown = false;
+  for (const Asked& a : flat.asked) shown = shown || a.context.value("profile", false);
+  EXPECT_TRUE(shown);
+  World never{.judge = [](int, const Asked&) { return timed(100); }};
+  s.agents->profiling = "never";
+  never.run("cutegen", s);
+  for (const Event& e : never.events)
+    if (e.type == "evaluation_started") EXPECT_EQ(e.data["profile"], false);
+}
+
+TEST(CutegenAgents, ARecipeMayBegin) {
+  World world{.judge = [](int n, const Asked&) { return timed(100.0 - n); }};
+  world.run("cutegen", settings(2, {.start = "recipe"}));
+  EXPECT_THAT(world.roles(), ElementsAre("recipe first", "coder improve"));
+  World none{.judge = [](int n, const Asked&) { return timed(100.0 - n); },
+             .outcome = [](const Asked& a, int) { return a.role == "recipe" ? "unusable" : ""; }};
+  none.run("cutegen", settings(2, {.start = "recipe"}));
+  EXPECT_THAT(none.roles(), ElementsAre("recipe first", "coder first", "coder improve"));
+}
+
+TEST(Cudaforge, JudgeAndCoderTakeTurns) {
+  std::vector<double> times{0, 100, 150, 80};
+  World world{.judge = [&](int n, const Asked&) {
+    return n == 1 ? wrong() : timed(times[static_cast<size_t>(n) - 1]);
+  }};
+  Finish end = world.run("cudaforge", settings(40, {.rounds = 4}));
+  EXPECT_EQ(end.reason, "all rounds are done");
+  EXPECT_EQ(end.best, "c4");
+  EXPECT_THAT(world.roles(),
+              ElementsAre("coder first", "judge repair", "coder repair", "judge improve",
+                          "coder improve", "judge improve", "coder improve"));
+  EXPECT_EQ(world.asked[2].context["advice"], "look at the tail");
+  EXPECT_EQ(world.asked[5].context["parent"], "c2") << "the slower c3 is dropped";
+  EXPECT_EQ(world.asked[5].context["memory"], true);
+
+  World published{.judge = world.judge};
+  published.run("cudaforge", settings(40, {.rounds = 4, .published = true}));
+  EXPECT_EQ(published.asked[5].context["parent"], "c3") << "as published: the newest goes on";
+  EXPECT_EQ(published.asked[5].context["memory"], false);
+}
+
+TEST(BestOfN, DrawsIndependentSamples) {
+  World world{.judge = [](int n, const Asked&) { return n == 2 ? wrong() : timed(100.0 - n); },
+              .outcome = [](const Asked&, int n) { return n == 4 ? "unusable" : ""; }};
+  Finish end = world.run("best-of-n", settings(5, {}));
+  EXPECT_EQ(end.reason, "all samples are drawn");
+  EXPECT_EQ(end.best, "c4");
+  EXPECT_EQ(world.asked.size(), 5u);
+  for (const Asked& a : world.asked) EXPECT_EQ(a.context["memory"], false);
+}
+
+// Folding the first k events into a fresh strategy gives the recorded next action, for all of them.
+TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
+  for (const char* name : {"cutegen", "cudaforge", "best-of-n"}) {
+    World world{
+        .judge = [](int n,
+                    const Asked&) { return n % 3 == 2 ? wrong() : timed(100.0 - 4.0 * (n % 7)); },
+        .outcome = [](const Asked&, int n) { return n == 6 ? "unusable" : ""; }};
+    StrategySettings s = settings(18, {.chains = 2});
+    world.run(name, s);
+    for (size_t k = 2; k + 1 < world.events.size(); ++k) {
+      auto strategy = std::move(*make_strategy(name, s));
+      for (size_t i = 0; i < k; ++i) {
+        (void)strategy->next();
+        strategy->apply(world.events[i]);
+      }
+      strategy->apply({0, "resumed", 1, Json::object()});
+      const Event& last = world.events[k - 1];
+      bool unfinished = last.type == "asked" || last.type == "evaluation_started";
+      const Event& expected = unfinished ? last : world.events[k];
+      auto actions = strategy->next();
+      ASSERT_EQ(actions.size(), 1u) << name << " " << k;
+      Json data = expected.data;
+      data.erase("clock_ms");
+      EXPECT_EQ(event_type(actions[0]), expected.type) << name << " " << k;
+      EXPECT_EQ(event_data(actions[0]), data) << name << " " << k;
+    }
+  }
+}
+
+TEST(Agents, SettingsRoundTripAndAreChecked) {
+  StrategySettings s = settings(7, {.dialect = "cuda", .profiling = "delayed", .chains = 3});
+  auto back = strategy_settings_from_json(to_json(s));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(to_json(*back), to_json(s));
+  s.agents->profiling = "sometimes";
+  EXPECT_THAT(make_strategy("cutegen", s).error().text(), HasSubstr("--profiling"));
+  s.agents->profiling = "never";
+  s.agents->chains = 0;
+  EXPECT_FALSE(make_strategy("cutegen", s));
+  EXPECT_THAT(make_strategy("cudaforge", {}).error().text(), HasSubstr("needs a model"));
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search/best_of_n.h"
+
+namespace cutegen {
+
+// An answer that cannot be used is a sample, too: it had its chance.
+void BestOfN::decide() {
+  std::optional<double> ns;
+  if (best_timing_) ns = best_timing_->time_ns;
+  if (auto reason = end_of_run(ns)) return open(Finish{*reason, best_});
+  if (asked_ >= settings_.budget.evaluations) return open(Finish{"all samples are drawn", best_});
+  open(Ask{"coder", {{"purpose", "first"}, {"sample", ++asked_}, {"memory", false}}});
+}
+
+void BestOfN::on_answer(const Proposed& answer) {
+  if (answer.outcome == "unusable") return decide();
+  if (answer.outcome != "proposed") return open(Finish{answer.reason, best_});
+  open(Evaluate{answer.id});
+}
+
+void BestOfN::on_verdict(const std::string& candidate, const Verdict& verdict) {
+  if (verdict.status != Status::correct) return open(Reject{candidate, fault_text(verdict)});
+  if (best_.empty()) {
+    best_ = candidate;
+    best_timing_ = verdict.timing;
+    return open(Accept{candidate, "first correct candidate"});
+  }
+  if (!verdict.timing) return open(Reject{candidate, "correct, but no time is known"});
+  if (best_timing_ && !is_gain(*best_timing_, *verdict.timing, settings_.min_gain))
+    return open(Reject{candidate, loss_text(best_timing_->time_ns, verdict.timing->time_ns)});
+  std::string why = best_timing_ ? gain_text(best_timing_->time_ns, verdict.timing->time_ns)
+                                 : "first candidate with a time";
+  best_ = candidate;
+  best_timing_ = verdict.timing;
+  open(Accept{candidate, why});
+}
+
+void BestOfN::on_set_aside(const std::string& candidate, const std::string& why) {
+  open(Reject{candidate, why});
+}
+
+}  // namespace cutegen

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The strategy `best-of-n`: independent first programs, no feedback, the fastest correct one wins.
+//
+// Contract: every question is the same and shows nothing of the others; ends with the budget of
+// evaluations or at the floor. The measure that other strategies have to beat at equal budget.
+//
+// Example: make_strategy("best-of-n", {.budget = {.evaluations = 16}, .agents = AgentSettings{}});
+#pragma once
+
+#include "search/machine.h"
+
+namespace cutegen {
+
+class BestOfN final : public Machine {
+ public:
+  explicit BestOfN(const StrategySettings& settings) : Machine(settings) {}
+
+ private:
+  void on_task(const Json&) override { decide(); }
+  void on_answer(const Proposed& answer) override;
+  void on_verdict(const std::string& candidate, const Verdict& verdict) override;
+  void on_set_aside(const std::string& candidate, const std::string& why) override;
+  void on_accepted(const std::string&) override { decide(); }
+  void on_rejected(const std::string&) override { decide(); }
+  void decide();
+
+  std::string best_;
+  std::optional<Timing> best_timing_;
+  int64_t asked_ = 0;
+};
+
+}  // namespace cutegen

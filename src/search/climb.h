@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The strategy `cutegen` over recipes (the model `builtin`): one evolving kernel.
+//
+// Contract: correct first (a wrong first answer is repaired by asking again, up to a limit); then
+// one change at a time to the incumbent, accepted when it gains at least min_gain; stops at the
+// floor, on a plateau, at the end of the budget, or when the proposer has nothing left. If an
+// evaluation stays aborted the candidate is set aside and counts neither for the plateau nor for
+// the repairs.
+//
+// Example: see strategy.h; make_strategy("cutegen", settings).
+#pragma once
+
+#include "search/machine.h"
+
+namespace cutegen {
+
+class ClimbStrategy final : public Machine {
+ public:
+  explicit ClimbStrategy(const StrategySettings& settings) : Machine(settings) {}
+
+ private:
+  struct Incumbent {
+    std::string id;
+    std::optional<Timing> timing;
+  };
+  void on_task(const Json&) override { decide(); }
+  void on_answer(const Proposed& answer) override;
+  void on_verdict(const std::string& candidate, const Verdict& verdict) override;
+  void on_set_aside(const std::string& candidate, const std::string& why) override;
+  void on_accepted(const std::string& candidate) override;
+  void on_rejected(const std::string& candidate) override;
+  void on_correct(const std::string& candidate);
+  void decide();
+  [[nodiscard]] std::optional<std::string> reason_to_stop() const;
+  [[nodiscard]] std::optional<double> best_ns() const;
+  [[nodiscard]] std::string best() const { return incumbent_ ? incumbent_->id : std::string(); }
+  [[nodiscard]] Json context() const;
+
+  std::optional<Incumbent> incumbent_;
+  Incumbent judged_;    // the candidate of the last verdict
+  bool counts_ = true;  // whether the rejection in hand counts as a miss
+  int misses_ = 0;      // in a row: since the last gain, or all while nothing is correct
+};
+
+}  // namespace cutegen

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search/cudaforge.h"
+
+namespace cutegen {
+namespace {
+
+constexpr int kMostUnusable = 3;
+
+}  // namespace
+
+void CudaforgeStrategy::decide() {
+  std::optional<double> ns;
+  if (best_timing_) ns = best_timing_->time_ns;
+  if (auto reason = end_of_run(ns)) return open(Finish{*reason, best()});
+  if (rounds_ >= agents_.rounds) return open(Finish{"all rounds are done", best()});
+  judging_ = !current_.empty();
+  ask(judging_ ? "judge" : "coder");
+}
+
+void CudaforgeStrategy::ask(const char* role) {
+  Json context{{"purpose", current_.empty() ? "first"
+                           : failing_       ? "repair"
+                                            : "improve"},
+               {"round", rounds_ + 1},
+               {"memory", !agents_.published}};
+  if (!current_.empty()) {
+    context["parent"] = current_;
+    context["profile"] = true;
+  }
+  if (!judging_ && !advice_.empty()) context["advice"] = advice_;
+  open(Ask{role, context});
+}
+
+void CudaforgeStrategy::on_answer(const Proposed& answer) {
+  if (answer.outcome == "unusable") {
+    if (++unusable_ >= kMostUnusable)
+      return open(Finish{"the model's answers cannot be used: " + answer.reason, best()});
+    ++rounds_;
+    return decide();
+  }
+  if (answer.outcome != (judging_ ? "advised" : "proposed"))
+    return open(Finish{answer.reason, best()});
+  unusable_ = 0;
+  if (judging_) {
+    advice_ = answer.advice.empty() ? std::string() : answer.advice.front();
+    judging_ = false;
+    return ask("coder");
+  }
+  ++rounds_;
+  open(Evaluate{answer.id, Rung::timing, true});
+}
+
+void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
+  bool correct = verdict.status == Status::correct;
+  bool better =
+      correct &&
+      (!best_ || (verdict.timing &&
+                  (!best_timing_ || is_gain(*best_timing_, *verdict.timing, settings_.min_gain))));
+  // A failing program is repaired; of the correct ones the best goes on (or the newest, as
+  // published).
+  if (!correct || better || agents_.published) {
+    current_ = candidate;
+    failing_ = !correct;
+  } else {
+    current_ = best();
+    failing_ = false;
+  }
+  if (better) {
+    std::string why = best_timing_ && verdict.timing
+                          ? gain_text(best_timing_->time_ns, verdict.timing->time_ns)
+                          : "first correct candidate";
+    best_ = candidate;
+    best_timing_ = verdict.timing;
+    return open(Accept{candidate, why});
+  }
+  if (!correct) return open(Reject{candidate, fault_text(verdict)});
+  open(Reject{candidate, verdict.timing && best_timing_
+                             ? loss_text(best_timing_->time_ns, verdict.timing->time_ns)
+                             : "correct, but no time is known"});
+}
+
+void CudaforgeStrategy::on_set_aside(const std::string& candidate, const std::string& why) {
+  open(Reject{candidate, why});
+}
+
+}  // namespace cutegen

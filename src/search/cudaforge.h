@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The strategy `cudaforge`: a coder and a judge, one issue or one bottleneck at a time.
+//
+// Contract: a first program, then rounds: the judge names the one fault of a failing program or the
+// one bottleneck of a correct one (its profile is of the program that it sees), the coder acts on
+// it. `published` is the behaviour of the paper: each round goes on from the newest program, even a
+// slower one, and nobody sees what was tried before. Without it, a correct program that is no gain
+// is dropped, and the history is shown. Ends after `rounds` programs, or with the budget.
+//
+// Example: make_strategy("cudaforge", {.agents = AgentSettings{.rounds = 10}});
+#pragma once
+
+#include "search/machine.h"
+
+namespace cutegen {
+
+class CudaforgeStrategy final : public Machine {
+ public:
+  explicit CudaforgeStrategy(const StrategySettings& settings)
+      : Machine(settings), agents_(*settings.agents) {}
+
+ private:
+  void on_task(const Json&) override { decide(); }
+  void on_answer(const Proposed& answer) override;
+  void on_verdict(const std::string& candidate, const Verdict& verdict) override;
+  void on_set_aside(const std::string& candidate, const std::string& why) override;
+  void on_accepted(const std::string&) override { decide(); }
+  void on_rejected(const std::string&) override { decide(); }
+  void decide();
+  void ask(const char* role);
+  [[nodiscard]] std::string best() const { return best_.value_or(""); }
+
+  AgentSettings agents_;
+  std::string current_;   // the program that the next round starts from
+  bool failing_ = false;  // it is not correct
+  std::optional<std::string> best_;
+  std::optional<Timing> best_timing_;
+  std::string advice_;
+  bool judging_ = false;
+  int rounds_ = 0, unusable_ = 0;
+};
+
+}  // namespace cutegen

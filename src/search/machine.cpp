@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "search/machine.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+
+namespace cutegen {
+namespace {
+
+constexpr int kMostSetAside = 2;  // in a row: then the machinery is at fault, not the candidates
+
+std::string text_at(const Json& data, const char* key) {
+  auto it = data.find(key);
+  return it != data.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+std::string gain_text(double before, double after) {
+  return fmt::format("{:.1f}% faster ({} -> {})", 100 * (1 - after / before), human_ns(before),
+                     human_ns(after));
+}
+
+std::string loss_text(double best, double time) {
+  if (time >= best) return fmt::format("{:.1f}% slower than the best", 100 * (time / best - 1));
+  return fmt::format("only {:.2f}% faster than the best", 100 * (1 - time / best));
+}
+
+std::string fault_text(const Verdict& verdict) {
+  std::string why = to_string(verdict.status);
+  return verdict.feedback.headline.empty() ? why : why + ": " + verdict.feedback.headline;
+}
+
+bool is_gain(const Timing& before, const Timing& after, double min_gain) {
+  if (after.time_ns > before.time_ns * (1 - min_gain) || after.time_ns >= before.time_ns)
+    return false;
+  return !after.high_ns || !before.low_ns || *after.high_ns < *before.low_ns;
+}
+
+void Machine::open(Action action) {
+  open_ = std::move(action);
+  issued_ = false;
+}
+
+std::vector<Action> Machine::next() {
+  if (!open_ || issued_) return {};
+  issued_ = true;
+  return {*open_};
+}
+
+// Whether the open action is of kind A and, where it names a candidate, the event's own.
+template <class A>
+bool Machine::awaits(const Event& event) const {
+  const A* action = open_ ? std::get_if<A>(&*open_) : nullptr;
+  if (!action) return false;
+  if constexpr (requires { action->candidate; })
+    return action->candidate == text_at(event.data, "candidate");
+  return true;
+}
+
+void Machine::apply(const Event& event) {
+  if (!event.data.is_object()) return;
+  if (auto it = event.data.find("clock_ms"); it != event.data.end() && it->is_number_integer())
+    clock_ms_ = it->get<int64_t>();
+  if (event.type == "task") {
+    if (auto it = event.data.find("floor_ns"); it != event.data.end() && it->is_number())
+      floor_ns_ = it->get<double>();
+    on_task(event.data);
+  } else if (event.type == "resumed") {
+    issued_ = false;
+  } else if (event.type == "answered" && awaits<Ask>(event)) {
+    answered(event.data);
+  } else if (event.type == "evaluated" && awaits<Evaluate>(event)) {
+    evaluated(event.data);
+  } else if (event.type == "accepted" && awaits<Accept>(event)) {
+    on_accepted(text_at(event.data, "candidate"));
+  } else if (event.type == "rejected" && awaits<Reject>(event)) {
+    on_rejected(text_at(event.data, "candidate"));
+  } else if (event.type == "finished" && awaits<Finish>(event)) {
+    open_.reset();
+  }
+}
+
+void Machine::answered(const Json& data) {
+  Proposed p{text_at(data, "outcome"), text_at(data, "reason"), {}, {}, {}};
+  if (auto it = data.find("candidate"); it != data.end()) {
+    p.id = text_at(*it, "id");
+    if (auto candidate = candidate_from_json(*it)) p.candidate = std::move(*candidate);
+  }
+  if (auto it = data.find("advice"); it != data.end() && it->is_array())
+    for (const Json& one : *it)
+      if (one.is_string()) p.advice.push_back(one.get<std::string>());
+  attempts_ = 0;
+  on_answer(p);
+}
+
+void Machine::evaluated(const Json& data) {
+  Evaluate asked = std::get<Evaluate>(*open_);
+  auto verdict = verdict_from_json(data.contains("verdict") ? data["verdict"] : Json());
+  if (!verdict) return aborted(asked, "the verdict cannot be read: " + verdict.error().message);
+  feedback_ = verdict->feedback;
+  if (verdict->status == Status::aborted) return aborted(asked, feedback_.headline);
+  ++evaluations_;
+  set_aside_ = 0;
+  attempts_ = 0;
+  on_verdict(asked.candidate, *verdict);
+}
+
+void Machine::aborted(const Evaluate& asked, const std::string& why) {
+  if (++attempts_ <= settings_.retries) return open(asked);
+  ++set_aside_;
+  on_set_aside(
+      asked.candidate,
+      fmt::format("set aside: aborted {} times, which says nothing about it: {}", attempts_, why));
+  attempts_ = 0;
+}
+
+std::optional<std::string> Machine::end_of_run(std::optional<double> best_ns) const {
+  if (best_ns && floor_ns_ > 0 && *best_ns <= floor_ns_ * settings_.floor_ratio)
+    return "at the floor";
+  if (set_aside_ >= kMostSetAside) return "the evaluator keeps failing: " + feedback_.headline;
+  if (evaluations_ >= settings_.budget.evaluations) return "budget: evaluations";
+  if (settings_.budget.minutes > 0 &&
+      static_cast<double>(clock_ms_) >= settings_.budget.minutes * 60e3)
+    return "budget: minutes";
+  return std::nullopt;
+}
+
+}  // namespace cutegen

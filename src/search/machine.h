@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine: what all strategies share: one action open at a time, retries of aborted evaluations,
+// the budget's evaluations and minutes.
+//
+// Contract: apply() matches an event with the open action and calls the hook; every hook opens the
+// next action, except while a decision's own event is still to come. An evaluation that our
+// machinery aborted is asked for again, `retries` times; then the candidate is set aside.
+//
+// Example: class Mine final : public Machine { void on_task() override { ask("coder", {}); } ... };
+#pragma once
+
+#include "search/strategy.h"
+
+namespace cutegen {
+
+class Machine : public Strategy {
+ public:
+  void apply(const Event& event) final;
+  [[nodiscard]] std::vector<Action> next() final;
+
+ protected:
+  explicit Machine(const StrategySettings& settings) : settings_(settings) {}
+  struct Proposed {
+    std::string outcome;  // "proposed", "advised", "unusable"; anything else ends the run
+    std::string reason;
+    std::string id;                      // of the proposed candidate
+    std::optional<Candidate> candidate;  // where the event holds a readable one
+    std::vector<std::string> advice;
+  };
+
+  virtual void on_task(const Json& data) = 0;
+  virtual void on_answer(const Proposed& answer) = 0;
+  virtual void on_verdict(const std::string& candidate, const Verdict& verdict) = 0;
+  virtual void on_set_aside(const std::string& candidate, const std::string& why) = 0;
+  virtual void on_accepted(const std::string& candidate) = 0;
+  virtual void on_rejected(const std::string& candidate) = 0;
+
+  void open(Action action);
+  // Why the run has to end: its budget, the floor under `best_ns`, or a failing evaluator.
+  [[nodiscard]] std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
+
+  StrategySettings settings_;
+  double floor_ns_ = 0;
+  int64_t evaluations_ = 0;
+  int set_aside_ = 0;  // candidates in a row that could not be judged
+  Feedback feedback_;  // of the last verdict
+
+ private:
+  template <class A>
+  [[nodiscard]] bool awaits(const Event& event) const;
+  void answered(const Json& data);
+  void evaluated(const Json& data);
+  void aborted(const Evaluate& asked, const std::string& why);
+
+  std::optional<Action> open_;  // the one action not yet completed by an event
+  bool issued_ = false;
+  int64_t clock_ms_ = 0;
+  int attempts_ = 0;  // of the evaluation in hand
+};
+
+// "12.3% faster (1.2 ms -> 1.0 ms)"; "3.0% slower than the best", "only 0.20% faster than the
+// best".
+[[nodiscard]] std::string gain_text(double before, double after);
+[[nodiscard]] std::string loss_text(double best, double time);
+// "failed: 7 of 64 values are wrong"
+[[nodiscard]] std::string fault_text(const Verdict& verdict);
+// Whether `after` beats `before` by the least gain and, where intervals are known, beyond them.
+[[nodiscard]] bool is_gain(const Timing& before, const Timing& after, double min_gain);
+
+}  // namespace cutegen

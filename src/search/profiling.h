@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the figures of a profile may be shown: delayed profiling in its published forms and
+// adaptive.
+//
+// Contract: `from-start` always, `never` never; `delayed` once a line has more correct candidates
+// than the fixed depth of the task's class; `adaptive` once the structure is stable: the last
+// kWindow judged steps accepted no change of structure (launches, tiling, movement of data), and
+// the best time fell by less than kFlat over them. Once open it stays open for that line.
+//
+// Example: Profiling p("adaptive", "softmax"); p.correct(structure, best_ns); if (p.open()) ...
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "search/structure.h"
+
+namespace cutegen {
+
+class Profiling {
+ public:
+  static constexpr size_t kWindow = 3;
+  static constexpr double kFlat = 0.05;
+
+  Profiling(const std::string& mode, const std::string& workload);
+  // After each judged candidate of the line: whether an accepted edit changed the structure, and
+  // the line's best time.
+  void step(bool correct, bool structure_changed, double best_ns);
+  [[nodiscard]] bool open() const { return open_; }
+  // Steps since an accepted edit last changed the structure.
+  [[nodiscard]] int steps_without_change() const { return steady_; }
+
+  // The number of correct candidates after which `delayed` opens.
+  [[nodiscard]] static int fixed_depth(const std::string& workload);
+
+ private:
+  std::string mode_;
+  int threshold_ = 0, depth_ = 0, steady_ = 0;
+  bool open_ = false;
+  std::deque<double> times_;  // the line's best time after each of the last steps
+};
+
+}  // namespace cutegen
