@@ -5,7 +5,7 @@
 // "edit NAME" (SEARCH/REPLACE), "function NAME" (whole definitions, found by their name) and "plan"
 // (JSON-pointer edits); whole files in plainly marked or unmarked fences are understood too where
 // there is only one meaning. Any text is accepted as input; what has two meanings, is cut, or holds
-// nothing to apply is a Reask, never a guess. The form is told to models by docs/replies.md.
+// nothing to apply is a Reask, never a guess. The form is told to models by docs/agents.md.
 //
 // Example: auto r = parse_reply(text, &incumbent); if (!r) ask_again(r.error().text);
 #pragma once

@@ -106,7 +106,9 @@ std::vector<Attempt> some_history() {
 
 void expect_golden(const std::string& name, const std::string& text) {
   std::string path = std::string(CUTEGEN_SOURCE_DIR) + "/tests/golden/agent/" + name + ".md";
-  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) ASSERT_TRUE(write_file(path, text));
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(path, text));
+  }
   auto held = read_file(path);
   ASSERT_TRUE(held) << held.error().text();
   EXPECT_EQ(*held, text) << "see the head of this file";

@@ -22,19 +22,14 @@ std::string source(int n) {
          "\nextern \"C\" __global__ void k(const float* x, float* out, int n) {}\n";
 }
 
-std::string first_program(int n){
-    return "SUMMARY: program " + std::to_string(n) + "\n```file kernel.cu\n" + source(n) +
-           "```\n```file plan.json\n"
-           R"({"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"], "symbols": {"n": "size(x)"},
-    "steps" : [ {
-      "id" : "k",
-      "kernel" : "k",
-      "grid" : ["ceil_div(n,256)"],
-      "block" : [256],
-      "args" : [ {"tensor" : "x"}, {"tensor" : "out"}, {"i32" : "n"} ]
-    } ]
-})"
-         "\n```\n";
+constexpr const char* kPlan = R"json({"cutegen": 1, "dialect": "cuda",
+ "sources": ["kernel.cu"], "symbols": {"n": "size(x)"},
+ "steps": [{"id": "k", "kernel": "k", "grid": ["ceil_div(n,256)"], "block": [256],
+ "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]})json";
+
+std::string first_program(int n) {
+  return "SUMMARY: program " + std::to_string(n) + "\n```file kernel.cu\n" + source(n) +
+         "```\n```file plan.json\n" + kPlan + "\n```\n";
 }
 
 std::string next_program(int from, int to) {

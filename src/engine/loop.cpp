@@ -86,7 +86,8 @@ class RunLoop : private llm::CallSink {
       return {};
     }
     CG_TRY(client_, parts_.open_model(view().settings, store_));
-    auto metered = std::make_unique<llm::MeteredModel>(*client_, ledger_, *this);
+    llm::CallSink& sink = *this;
+    auto metered = std::make_unique<llm::MeteredModel>(*client_, ledger_, sink);
     std::string name = client_->name();
     model_ = unanswered_.empty()
                  ? std::unique_ptr<llm::ChatModel>(std::move(metered))

@@ -131,7 +131,7 @@ TEST(CutegenAgents, ContinuesFromTheBestAndNeverFromARegression) {
   std::vector<double> times{100, 80, 300, 90, 79.9, 60};
   World world{
       .judge = [&](int n, const Asked&) { return timed(times[static_cast<size_t>(n) - 1]); }};
-  Finish end = world.run("cutegen", settings(6, {.chains = 1, .planner = false}));
+  Finish end = world.run("cutegen", settings(6, {.profiling = "never", .chains = 1, .planner = false}));
   EXPECT_EQ(end.best, "c6");
   std::vector<std::string> parents;
   for (const Asked& a : world.asked)
@@ -146,7 +146,7 @@ TEST(CutegenAgents, RepairsWithADiagnosisAndGoesBackWhenThatFails) {
   // c1 is right; its change c2 is wrong and stays wrong through three repairs.
   World world{
       .judge = [](int n, const Asked&) { return n >= 2 && n <= 5 ? wrong() : timed(100.0 - n); }};
-  Finish end = world.run("cutegen", settings(6, {.chains = 1, .planner = false, .fixes = 3}));
+  Finish end = world.run("cutegen", settings(6, {.profiling = "never", .chains = 1, .planner = false, .fixes = 3}));
   EXPECT_EQ(end.best, "c6");
   EXPECT_THAT(world.roles(),
               ElementsAre("coder first", "coder improve", "debugger repair", "judge repair",
@@ -242,8 +242,9 @@ TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
   World never{.judge = [](int, const Asked&) { return timed(100); }};
   s.agents->profiling = "never";
   never.run("cutegen", s);
-  for (const Event& e : never.events)
-    if (e.type == "evaluation_started") EXPECT_EQ(e.data["profile"], false);
+  for (const Event& e : never.events) {
+    if (e.type == "evaluation_started") EXPECT_FALSE(e.data["profile"].get<bool>());
+  }
 }
 
 TEST(CutegenAgents, ARecipeMayBegin) {
