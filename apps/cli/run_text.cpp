@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "engine/cost_text.h"
 #include "search/structure.h"
 
 namespace cutegen::cli {
@@ -87,26 +88,6 @@ std::string limits_text(const RunView& view, const RunStep& best) {
   return out;
 }
 
-std::string model_text(const RunView& view) {
-  const ModelCost& m = view.models;
-  std::string text = fmt::format(
-      "{}: {}, {} tokens in ({:.0f}% cached), {} out", clean(view.settings.model),
-      counted(m.calls, "call"), m.input,
-      m.input ? 100.0 * static_cast<double>(m.cached) / static_cast<double>(m.input) : 0.0,
-      m.output);
-  if (m.usd > 0) text += fmt::format(", ${:.4f}", m.usd);
-  if (m.unpriced) text += ", some calls without a known price";
-  if (view.reasks > 0) text += ", " + counted(view.reasks, "answer") + " asked for again";
-  return text;
-}
-
-std::string cute_text(const KernelProgram& program) {
-  CuteUse use = cute_use(program);
-  if (!use.includes) return "not used";
-  return fmt::format("{:.0f}% of the statements; {} TiledMMA, {} TiledCopy, {} layouts, {} tensors",
-                     100 * use.share, use.tiled_mma, use.tiled_copy, use.layouts, use.tensors);
-}
-
 Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
@@ -173,8 +154,10 @@ std::string end_text(const RunView& view, const std::string& run_id) {
   out += line("cost", fmt::format("{} of {} in {:.1f} s", counted(view.evaluations, "evaluation"),
                                   counted(static_cast<int64_t>(view.steps.size()), "program"),
                                   static_cast<double>(view.clock_ms) / 1e3));
-  if (view.models.calls > 0) out += line("model", model_text(view));
-  if (best && view.settings.search.agents) out += line("cute", cute_text(best->candidate.program));
+  if (view.models.calls > 0)
+    out += line("model", clean(view.settings.model) + ": " + model_cost_text(view));
+  if (best && view.settings.search.agents)
+    out += line("cute", cute_use_text(best->candidate.program));
   if (best && best->verdict) out += limits_text(view, *best);
   if (best && !view.settings.out.empty()) out += line("written", clean(view.settings.out.string()));
   out += line("run", run_id + " (cutegen report " + run_id + " makes a page of it)");

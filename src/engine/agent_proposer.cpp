@@ -8,7 +8,6 @@
 #include "agent/roles.h"
 #include "base/text.h"
 #include "eval/lint.h"
-#include "llm/ledger.h"
 
 namespace cutegen {
 namespace {
@@ -65,7 +64,7 @@ Question question_of(const Ask& ask, const RunView& run) {
 
 class AgentProposer final : public Proposer {
  public:
-  AgentProposer(llm::ChatModel& model, const std::string& origin, const ModelSettings& settings,
+  AgentProposer(llm::RunModel& model, const std::string& origin, const ModelSettings& settings,
                 TaskBrief brief)
       : model_(model), origin_(origin), settings_(settings), brief_(std::move(brief)) {
     limits_.tokens = settings.prompt_tokens;
@@ -78,10 +77,11 @@ class AgentProposer final : public Proposer {
     llm::ChatRequest request = make_request(brief_, question, limits_);
     request.effort = settings_.effort;
     request.temperature = settings_.temperature;
+    llm::ChatModel& model = model_.begin_ask();
     std::vector<std::string> reasks;
     for (int attempt = 1;; ++attempt) {
       request.label = fmt::format("{} ask {} try {}", ask.role, run.answers + 1, attempt);
-      auto reply = model_.chat(ctx, request);
+      auto reply = model.chat(ctx, request);
       if (!reply && llm::is_budget_end(reply.error())) return Answer{{}, reply.error().message};
       if (!reply) return fail(reply.error());
       auto read = read_reply(*reply, question, run);
@@ -170,7 +170,7 @@ class AgentProposer final : public Proposer {
     return std::nullopt;
   }
 
-  llm::ChatModel& model_;
+  llm::RunModel& model_;
   std::string origin_;  // the model as the user named it
   ModelSettings settings_;
   TaskBrief brief_;
@@ -183,7 +183,7 @@ bool asks_model(const OptimizeSettings& settings) {
   return settings.model != "builtin";
 }
 
-Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::ChatModel& model,
+Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model,
                                                       const OptimizeSettings& settings,
                                                       const OpenedTask& task) {
   TaskBrief brief{task.task, {}, settings.evaluator.device, task.floor_ns, task.floor_bound_by};

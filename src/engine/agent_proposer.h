@@ -7,16 +7,16 @@
 // the run. A refused call for want of budget is the answer "nothing" with the budget's reason.
 // Programs are checked against task, signatures and the device before they are proposed.
 //
-// Example: CG_TRY(auto p, make_agent_proposer(*model, settings, *view.task));
+// Example: CG_TRY(auto p, make_agent_proposer(run_model, settings, *view.task));
 #pragma once
 
 #include "engine/proposer.h"
-#include "llm/chat.h"
+#include "llm/run_model.h"
 
 namespace cutegen {
 
 [[nodiscard]] bool asks_model(const OptimizeSettings& settings);
 [[nodiscard]] Result<std::unique_ptr<Proposer>> make_agent_proposer(
-    llm::ChatModel& model, const OptimizeSettings& settings, const OpenedTask& task);
+    llm::RunModel& model, const OptimizeSettings& settings, const OpenedTask& task);
 
 }  // namespace cutegen

@@ -5,42 +5,31 @@
 #include "engine/agent_proposer.h"
 #include "engine/event_data.h"
 #include "engine/out_folder.h"
-#include "llm/metered.h"
-#include "llm/replay.h"
+#include "llm/run_model.h"
 
 namespace cutegen {
 namespace {
 
 using EvaluatorPtr = std::unique_ptr<EvaluatorClient>;
 
-// The model's calls of the run so far. `open`: only those of the question that is not answered yet.
-Result<std::vector<llm::Exchange>> exchanges_of(const std::vector<Event>& events, bool open) {
-  llm::Recording recording;
-  for (const Event& event : events) {
-    if (open && event.type == "answered") recording = {};
-    if (event.type.starts_with("call_")) CG_CHECK(recording.apply(event.type, event.data));
-  }
-  return recording.exchanges();
-}
-
 class RunLoop : private llm::CallSink {
  public:
-  RunLoop(const Parts& parts, const Context& ctx, Store& store, std::unique_ptr<RunJournal> journal,
-          const OptimizeSettings& settings, RunObserver& observer, int64_t started_ms)
+  RunLoop(const Parts& parts, const Context& ctx, std::unique_ptr<RunJournal> journal,
+          const OptimizeSettings& settings, std::unique_ptr<llm::ChatModel> client,
+          RunObserver& observer, int64_t started_ms)
       : parts_(parts),
         ctx_(ctx),
-        store_(store),
-        ledger_({settings.model_settings.usd, settings.model_settings.tokens}),
+        model_(std::move(client), {settings.model_settings.usd, settings.model_settings.tokens},
+               *this),
         journal_(std::move(journal)),
         observer_(observer),
         started_ms_(started_ms) {}
 
   Result<void> recall(const std::vector<Event>& events) {
     for (const Event& event : events) {
+      CG_CHECK(model_.fold(event.type, event.data));
       CG_CHECK(walk_.step(event));
-      ledger_.apply(event.type, event.data);
     }
-    CG_TRY(unanswered_, exchanges_of(events, true));
     clock_base_ms_ = walk_.view().clock_ms;
     return {};
   }
@@ -50,8 +39,8 @@ class RunLoop : private llm::CallSink {
     Json data = given;
     data["clock_ms"] = clock_base_ms_ + parts_.now_ms() - started_ms_;
     CG_TRY(Event event, journal_->append(type, data));
+    CG_CHECK(model_.fold(event.type, event.data));
     CG_CHECK(walk_.step(event));
-    ledger_.apply(event.type, event.data);
     observer_.on_event(event);
     return {};
   }
@@ -79,20 +68,12 @@ class RunLoop : private llm::CallSink {
   [[nodiscard]] const RunView& view() const { return walk_.view(); }
 
  private:
-  // A model's calls are reserved and recorded; answers that a dead process had paid for are used.
   Result<void> open_proposer() {
-    if (!asks_model(view().settings)) {
+    if (asks_model(view().settings)) {
+      CG_TRY(proposer_, make_agent_proposer(model_, view().settings, *view().task));
+    } else {
       CG_TRY(proposer_, parts_.make_proposer(view().settings.model, view().task->task));
-      return {};
     }
-    CG_TRY(client_, parts_.open_model(view().settings, store_));
-    llm::CallSink& sink = *this;
-    auto metered = std::make_unique<llm::MeteredModel>(*client_, ledger_, sink);
-    std::string name = client_->name();
-    model_ = unanswered_.empty()
-                 ? std::unique_ptr<llm::ChatModel>(std::move(metered))
-                 : std::make_unique<llm::ReplayModel>(name, unanswered_, std::move(metered));
-    CG_TRY(proposer_, make_agent_proposer(*model_, view().settings, *view().task));
     return {};
   }
 
@@ -151,16 +132,29 @@ class RunLoop : private llm::CallSink {
 
   const Parts& parts_;
   Context ctx_;
-  Store& store_;
-  llm::Ledger ledger_;
+  llm::RunModel model_;  // has no client for runs that ask no model
   std::unique_ptr<RunJournal> journal_;
   RunObserver& observer_;
   int64_t started_ms_ = 0, clock_base_ms_ = 0;
   Walk walk_;
   EvaluatorPtr evaluator_;
-  std::vector<llm::Exchange> unanswered_;
-  std::unique_ptr<llm::ChatModel> client_, model_;  // the provider's; metered, for the proposer
   std::unique_ptr<Proposer> proposer_;
+};
+
+// The provider's side of a run's model; null for runs that ask none.
+Result<std::unique_ptr<llm::ChatModel>> open_client(const Parts& parts,
+                                                    const OptimizeSettings& settings,
+                                                    Store& store) {
+  if (!asks_model(settings)) return nullptr;
+  return parts.open_model(settings, store);
+}
+
+// A replay records nothing.
+class NoCalls final : public llm::CallSink {
+ public:
+  Result<void> record(const std::string& type, const Json&) override {
+    return user_error("a replay would have to make a call (" + type + ")");
+  }
 };
 
 struct Opened {
@@ -209,9 +203,10 @@ Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& 
     CG_CHECK(check_out_folder(settings.out));
   }
   CG_CHECK(make_strategy(settings.strategy, settings.search));
+  CG_TRY(auto client, open_client(parts, settings, store));
   CG_TRY(Opened opened, open_task(parts, ctx, settings, observer));
   CG_TRY(auto journal, store.create(info_of(settings, opened.task.task)));
-  RunLoop loop(parts, ctx, store, std::move(journal), settings, observer, started_ms);
+  RunLoop loop(parts, ctx, std::move(journal), settings, std::move(client), observer, started_ms);
   CG_CHECK(loop.record("opened", opened_data(settings)));
   CG_CHECK(loop.record("task", task_data(opened.task)));
   return loop.drive(std::move(opened.evaluator));
@@ -226,7 +221,8 @@ Result<RunOutcome> resume_with(const Parts& parts, const Context& ctx, Store& st
   if (events.empty() || events.front().type != "opened")
     return user_error("the journal does not begin with the event 'opened'", "run " + id);
   CG_TRY(OptimizeSettings begun, settings_from(events.front().data));
-  RunLoop loop(parts, ctx, store, std::move(journal), begun, observer, started_ms);
+  CG_TRY(auto client, open_client(parts, begun, store));
+  RunLoop loop(parts, ctx, std::move(journal), begun, std::move(client), observer, started_ms);
   CG_CHECK(loop.recall(events));
   if (loop.view().finished) return outcome_of(loop.view(), id);
   const OptimizeSettings settings = loop.view().settings;
@@ -244,16 +240,16 @@ Result<RunOutcome> replay_with(const Parts& parts, const Context& ctx, Store& st
                                const std::string& run, RunObserver& observer) {
   CG_TRY(std::string id, store.resolve(run));
   CG_TRY(auto events, store.read(id));
-  CG_TRY(auto exchanges, exchanges_of(events, false));
-  llm::ReplayModel model("replay:" + id, std::move(exchanges));
+  NoCalls no_calls;
+  llm::RunModel model(nullptr, {}, no_calls);
   Walk walk([&](const RunView& view) -> Result<std::unique_ptr<Proposer>> {
-    if (!asks_model(view.settings))
-      return parts.make_proposer(view.settings.model, view.task->task);
-    return make_agent_proposer(model, view.settings, *view.task);
+    if (asks_model(view.settings)) return make_agent_proposer(model, view.settings, *view.task);
+    return parts.make_proposer(view.settings.model, view.task->task);
   });
   for (const Event& event : events) {
     CG_CHECK(ctx.check("replaying run " + id));
     CG_CHECK(walk.step(event));
+    CG_CHECK(model.fold(event.type, event.data));
     observer.on_event(event);
   }
   return outcome_of(walk.view(), id);

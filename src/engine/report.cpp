@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "engine/cost_text.h"
 #include "engine/program_diff.h"
 #include "engine/report_chart.h"
 
@@ -229,7 +230,10 @@ data cost(const RunView& view) {
   e.add("programs", std::to_string(view.steps.size()));
   e.add("time", seconds(view.clock_ms) + ", of which " + seconds(evaluating) + " evaluating");
   if (view.resumes > 0) e.add("resumed", fmt::format("{} times", view.resumes));
-  e.add("money", view.settings.model == "builtin" ? "none: no model was asked" : "");
+  bool asked = view.settings.search.agents.has_value();
+  e.add("model", asked ? model_cost_text(view) : "none was asked");
+  if (const RunStep* best = view.incumbent(); best && asked)
+    e.add("CuTe", cute_use_text(best->candidate.program));
   return e.list();
 }
 

@@ -131,7 +131,8 @@ TEST(CutegenAgents, ContinuesFromTheBestAndNeverFromARegression) {
   std::vector<double> times{100, 80, 300, 90, 79.9, 60};
   World world{
       .judge = [&](int n, const Asked&) { return timed(times[static_cast<size_t>(n) - 1]); }};
-  Finish end = world.run("cutegen", settings(6, {.profiling = "never", .chains = 1, .planner = false}));
+  Finish end =
+      world.run("cutegen", settings(6, {.profiling = "never", .chains = 1, .planner = false}));
   EXPECT_EQ(end.best, "c6");
   std::vector<std::string> parents;
   for (const Asked& a : world.asked)
@@ -146,7 +147,8 @@ TEST(CutegenAgents, RepairsWithADiagnosisAndGoesBackWhenThatFails) {
   // c1 is right; its change c2 is wrong and stays wrong through three repairs.
   World world{
       .judge = [](int n, const Asked&) { return n >= 2 && n <= 5 ? wrong() : timed(100.0 - n); }};
-  Finish end = world.run("cutegen", settings(6, {.profiling = "never", .chains = 1, .planner = false, .fixes = 3}));
+  Finish end = world.run(
+      "cutegen", settings(6, {.profiling = "never", .chains = 1, .planner = false, .fixes = 3}));
   EXPECT_EQ(end.best, "c6");
   EXPECT_THAT(world.roles(),
               ElementsAre("coder first", "coder improve", "debugger repair", "judge repair",
