@@ -19,7 +19,9 @@ constexpr int kDiagnosedFrom = 2;  // the number of the repair that gets a judge
 
 void CutegenStrategy::on_task(const Json& data) {
   if (auto task = data.find("task"); task != data.end() && task->is_object())
-    workload_ = task->value("workload", std::string());
+    workload_ = text_at(*task, "workload");
+  // A simulator's counters are there with every time; on a GPU a profile is a run of its own.
+  profile_is_free_ = text_at(data, "device").starts_with("sim:");
   if (agents_.planner && agents_.start == "scratch") return ask_for(Wanted::plan);
   begin_lines({});
 }
@@ -51,7 +53,7 @@ void CutegenStrategy::on_answer(const Proposed& answer) {
 }
 
 void CutegenStrategy::evaluate(const std::string& candidate) {
-  open(Evaluate{candidate, Rung::timing, line().profiling.open()});
+  open(Evaluate{candidate, Rung::timing, profile_is_free_ || line().profiling.open()});
 }
 
 // Nothing can be done with the answers: once or twice that is bad luck.

@@ -69,6 +69,7 @@ class CutegenStrategy final : public Machine {
 
   AgentSettings agents_;
   std::string workload_;
+  bool profile_is_free_ = false;
   std::vector<Line> lines_;
   size_t line_ = 0;
   bool last_phase_ = false;  // the best line goes on alone

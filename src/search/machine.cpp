@@ -10,12 +10,12 @@ namespace {
 
 constexpr int kMostSetAside = 2;  // in a row: then the machinery is at fault, not the candidates
 
+}  // namespace
+
 std::string text_at(const Json& data, const char* key) {
   auto it = data.find(key);
   return it != data.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
-
-}  // namespace
 
 std::string gain_text(double before, double after) {
   return fmt::format("{:.1f}% faster ({} -> {})", 100 * (1 - after / before), human_ns(before),

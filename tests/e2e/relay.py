@@ -49,8 +49,8 @@ ANSWERS = [
     ("debugger", edit("+ one;", "+ 2.0f;", "the constant")),
     ("judge", "PROBLEM: the constant is wrong\nWHY: the reference adds 1\nFIX: add 1.0f\n"),
     ("debugger", edit("+ 2.0f;", "+ 1.0f;", "the right constant")),
-    ("coder", plan({"path": "/steps/0/grid/0", "value": "ceil_div(n,1024)"},
-                   {"path": "/steps/0/block/0", "value": 256}, summary="fill the device")),
+    ("coder", plan({"path": "/steps/0/grid/0", "value": 64},
+                   {"path": "/steps/0/block/0", "value": 128}, summary="fill the device")),
     ("coder", plan({"path": "/steps/0/grid/0", "value": 1}, summary="one block")),
 ]
 
