@@ -6,7 +6,7 @@
     tools/mutants.py --work build/mutants --report             the page, from what was judged
 
 For each task of tests/mutants/tasks a search gives correct programs: the first one, the best, and one
-between them. tools/mutation.py lists the mutants of a program in a random order that takes turns among
+between them; where the best is for the tensor cores, it is taken with asynchronous copies, too. tools/mutation.py lists the mutants of a program in a random order that takes turns among
 the operators; they are judged until --each of them count. One evaluator judges them all. A mutant is
 
     caught       failed or rejected after it compiled
@@ -113,8 +113,23 @@ def search(work, task, evaluations):
     for name, page in chosen.items():
         mutation.save({"plan.json": json.dumps(page["program"]["plan"], indent=1),
                        **page["program"]["sources"]}, listing.parent / name)
-    listing.write_text(json.dumps([(n, p["params"]) for n, p in chosen.items()]))
-    return [(n, p["params"], listing.parent / n) for n, p in chosen.items()]
+    programs = [(n, p["params"]) for n, p in chosen.items()]
+    if best["params"].get("tensor_cores"):
+        programs.append(with_async_copies(listing.parent / best["id"], best["params"]))
+    listing.write_text(json.dumps(programs))
+    return [(n, p, listing.parent / n) for n, p in programs]
+
+
+def with_async_copies(folder, params):
+    """A program for the tensor cores with three stages, whose tiles come by cp.async: (name, parameters)."""
+    program = {p.name: p.read_text(encoding="utf-8") for p in folder.iterdir()}
+    program["kernel.cu"] = program["kernel.cu"].replace(f"kStages = {params['stages']};", "kStages = 3;")
+    plan = json.loads(program["plan.json"])
+    for step in plan["steps"]:
+        if "shared_bytes" in step:
+            step["shared_bytes"] = step["shared_bytes"] // params["stages"] * 3
+    mutation.save({**program, "plan.json": json.dumps(plan, indent=1)}, folder.parent / "async")
+    return "async", {**params, "stages": 3}
 
 
 def digest_of(task, program):
@@ -169,6 +184,8 @@ def judge_program(judge, task, name, params, folder, options):
     """The original and its mutants."""
     work, program = judge.work, mutation.load(folder, ROOT / "include")
     mutants = mutation.drawn_mutants(program, f"{options.seed}/{task.stem}/{name}")
+    if options.operators:
+        mutants = [m for m in mutants if m.operator in options.operators]
     known = {r["digest"]: r for r in settled(work.rows())}
     base = {"task": task.stem, "program": name, "params": params}
     first, counted = None, 0
@@ -295,6 +312,8 @@ def main():
     parser.add_argument("--report", action="store_true", help="judge nothing, print the page's text")
     parser.add_argument("--again", action="store_true", help="judge anew what was missed")
     parser.add_argument("--only", nargs="*", help="tasks by name; all if none is given")
+    parser.add_argument("--operators", nargs="*", choices=list(mutation.OPERATORS),
+                        help="judge mutants of these only")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--each", type=int, default=4, help="mutants of a program")
     parser.add_argument("--evaluations", type=int, default=7, help="of the search for programs")

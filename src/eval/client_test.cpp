@@ -206,6 +206,19 @@ TEST_F(Client, AnEvaluatorThatDiedOnceIsStartedAgainWithItsTask) {
   EXPECT_EQ(noted("starts").size(), 2U);
 }
 
+TEST_F(Client, AnEvaluatorThatDiedBetweenCallsOpensTheTaskAgain) {
+  auto client = opened("");
+  ASSERT_TRUE(client->evaluate(Context(), {program}));
+  auto pid = noted("starts").at(0).at("pid").get<pid_t>();
+  ::kill(pid, SIGKILL);
+  for (int wait = 0; wait < 500 && ::kill(pid, 0) == 0; ++wait)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  auto verdict = client->evaluate(Context(), {program});
+  ASSERT_TRUE(verdict) << verdict.error().text();
+  EXPECT_THAT(requests(),
+              ElementsAre("hello", "open_task", "evaluate", "hello", "open_task", "evaluate"));
+}
+
 TEST_F(Client, AnEvaluationThatKillsItAlwaysIsAborted) {
   auto client = opened("dies", {.device = "sim:a100"});
   auto verdict = client->evaluate(Context(), {program});

@@ -128,6 +128,7 @@ TEST(LintPlaces, WhatLooksAlikeIsFine) {
   for (const char* source :
        {"int f(int a, int b) { return a < b; }", "bool x = a < < < b;",
         "struct S { S(S const&) = delete; void* operator new(size_t, void*); };",
+        "struct S { void* operator new[](size_t); };",
         "__device__ void f(void* p) { new (p) int(3); }", "void f() { asm(\"vertex.x\"); }",
         "_Pragma(\"unroll 4\")", "#include \"cute/tensor.hpp\"",
         "__device__ int* const p = nullptr;",
@@ -164,6 +165,9 @@ TEST(LintPlaces, WhatHidesIsFound) {
                              "void f() { static int a = 1; }"})
     EXPECT_FALSE(found(source).empty()) << source;
   EXPECT_THAT(found("#include <vector>"), ElementsAre(HasSubstr("fail ")));
+  for (const char* empty : {"#include <>", "#include \"\""})
+    EXPECT_THAT(found(empty), ElementsAre(HasSubstr("rule k.cu:1:1 an include must name")))
+        << empty;
   EXPECT_THAT(found("void f(int* p) { delete p; p = new int; }"), SizeIs(2));
 }
 
