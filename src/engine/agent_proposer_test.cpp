@@ -118,7 +118,7 @@ TEST_F(AgentRun, WritesImprovesAndRepairs) {
   EXPECT_EQ(outcome->best->id, "c3");
   EXPECT_EQ(outcome->best->parent, "c2");
   EXPECT_EQ(outcome->best->edit.summary, "from 2 to 3");
-  EXPECT_EQ(outcome->best->edit.origin, "relay:script");
+  EXPECT_THAT(outcome->best->edit.origin, AllOf(StartsWith("relay:/"), HasSubstr("script")));
   EXPECT_EQ(script_.asked[0].label, "coder ask 1 try 1");
   EXPECT_THAT(script_.asked[1].messages[1].text, AllOf(HasSubstr("// 1\n"), HasSubstr("99 ns")));
   EXPECT_THAT(script_.asked[2].messages[1].text,

@@ -198,6 +198,10 @@ Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& 
   int64_t started_ms = parts.now_ms();
   OptimizeSettings settings = given;
   settings.file = std::filesystem::absolute(given.file);
+  constexpr std::string_view kRelay = "relay:";  // a folder, also for a resume from elsewhere
+  if (given.model.starts_with(kRelay))
+    settings.model =
+        std::string(kRelay) + std::filesystem::absolute(given.model.substr(kRelay.size())).string();
   if (!given.out.empty()) {
     settings.out = std::filesystem::absolute(given.out);
     CG_CHECK(check_out_folder(settings.out));

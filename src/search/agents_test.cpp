@@ -329,6 +329,8 @@ TEST(Agents, SettingsRoundTripAndAreChecked) {
   s.agents->profiling = "never";
   s.agents->chains = 0;
   EXPECT_FALSE(make_strategy("cutegen", s));
+  s.agents = AgentSettings{.dialect = "cuda", .start = "recipe"};
+  EXPECT_THAT(make_strategy("cutegen", s).error().text(), HasSubstr("--start scratch"));
   EXPECT_THAT(make_strategy("cudaforge", {}).error().text(), HasSubstr("needs a model"));
 }
 

@@ -23,6 +23,9 @@ Result<void> check_agents(const AgentSettings& a) {
   CG_CHECK(one_of(a.start, {"scratch", "recipe"}, "--start"));
   CG_CHECK(one_of(a.profiling, {"delayed", "adaptive", "from-start", "never"}, "--profiling"));
   if (a.chains < 1 || a.chains > 8) return user_error("--chains is not from 1 to 8", "--chains");
+  if (a.start == "recipe" && a.dialect != "cute")
+    return user_error("recipes are written in CuTe", "--start",
+                      "give --dialect cute, or --start scratch");
   if (a.rounds < 1) return user_error("--rounds must be at least 1", "--rounds");
   return {};
 }
