@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "llm/models.h"
 #include "sandbox/sandbox.h"
 #include "toolchain/toolchain.h"
 #include "torch/worker.h"
@@ -167,6 +168,21 @@ Finding check_disk() {
           enough ? "" : "free at least " + human(Bytes{kLeastDisk})};
 }
 
+// Which providers have a key; never the key.
+Finding check_models() {
+  std::vector<std::string> with, variables;
+  for (const llm::ProviderState& p : llm::provider_states()) {
+    if (p.key_present) with.push_back(p.provider + " (" + p.key_variable + ")");
+    if (p.provider == "openai" || p.provider == "anthropic") variables.push_back(p.key_variable);
+  }
+  if (!with.empty()) return {"models", State::ok, "keys for " + join(with, ", "), {}};
+  return {"models",
+          State::ok,
+          "no keys; --model builtin, relay:DIR and servers of your own need none (others: " +
+              join(variables, ", ") + ")",
+          {}};
+}
+
 // MemAvailable of /proc/meminfo, which counts what caches would give back; 0 if unknown.
 int64_t memory_available() {
   std::ifstream in("/proc/meminfo");
@@ -212,6 +228,7 @@ void doctor(Globals& g) {
   check_toolchain(findings);
   findings.push_back(check_torch(g.ctx));
   findings.push_back(check_driver());
+  findings.push_back(check_models());
   if (g.ctx.stopped()) {
     g.exit = kExitInterrupted;
     return;
@@ -227,8 +244,8 @@ void doctor(Globals& g) {
 void add_doctor(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("doctor", "check this machine and say what mends it");
   command->footer(
-      "Checks cores, memory, disk, sandbox, toolchain, PyTorch and GPU driver. Exit code 0 if\n"
-      "kernels can be found here on sim: devices, else 6.\n"
+      "Checks cores, memory, disk, sandbox, toolchain, PyTorch, GPU driver and which models have\n"
+      "keys. Exit code 0 if kernels can be found here on sim: devices, else 6.\n"
       "Example: cutegen doctor --json");
   command->callback([&g] { doctor(g); });
 }

@@ -6,6 +6,7 @@
 #include "cli/run_text.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
+#include "engine/command_proposer.h"
 
 namespace cutegen::cli {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 struct Options {
   Settings settings;
   ModelOptions model;
-  std::string file, out = "out", replay;
+  std::string file, out = "out", replay, proposer;
   double minutes = 0, fail_under = 0;
 };
 
@@ -31,6 +32,14 @@ Result<int> replay(const Globals& g, Store& store, const Options& options) {
   return kExitOk;
 }
 
+// The model, or the user's own command that stands in its place.
+Result<std::string> model_of(const Options& options, const Config& config) {
+  if (options.proposer.empty()) return config.text("model");
+  if (config.setting("model").source.starts_with("flag"))
+    return user_error("--proposer and --model both say who proposes", "--proposer", "give one");
+  return kCommandModel + options.proposer;
+}
+
 Result<int> optimize_file(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
@@ -41,7 +50,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.file = options.file;
   s.out = options.out;
   s.strategy = config.text("strategy");
-  s.model = config.text("model");
+  CG_TRY(s.model, model_of(options, config));
   s.evaluator.device = config.text("device");
   s.evaluator.python = config.text("python");
   s.evaluator.require_sandbox = config.boolean("require_sandbox");
@@ -49,6 +58,8 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.search.budget.minutes = options.minutes;
   CG_CHECK(options.model.apply(s));
   s.resolved_config = config.json();
+  if (!options.proposer.empty())
+    s.resolved_config["model"] = {{"value", s.model}, {"source", "flag --proposer"}};
   s.resolved_config["minutes"] = {{"value", options.minutes},
                                   {"source", options.minutes > 0 ? "flag --minutes" : "default"}};
   ConsoleObserver observer(g);
@@ -67,6 +78,8 @@ void add_optimize(CLI::App& app, Globals& g) {
                                    "runs_dir", "require_sandbox"});
   command->add_option("--minutes", options->minutes, "time the run may spend (default: no limit)")
       ->check(CLI::NonNegativeNumber);
+  command->add_option("--proposer", options->proposer,
+                      "command that proposes the programs, in JSON lines (docs/proposer.md)");
   command->add_option("--out", options->out, "folder for the best program (default out)");
   command
       ->add_option("--fail-under", options->fail_under,

@@ -7,6 +7,7 @@
 #include "agent/hints.h"
 #include "agent/roles.h"
 #include "base/text.h"
+#include "engine/command_proposer.h"
 #include "eval/lint.h"
 
 namespace cutegen {
@@ -180,7 +181,7 @@ class AgentProposer final : public Proposer {
 }  // namespace
 
 bool asks_model(const OptimizeSettings& settings) {
-  return settings.model != "builtin";
+  return settings.model != "builtin" && !settings.model.starts_with(kCommandModel);
 }
 
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model,

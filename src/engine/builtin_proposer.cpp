@@ -2,7 +2,7 @@
 // The model `builtin`: recipes. First the safe choice, then one parameter changed at a time.
 #include <set>
 
-#include "engine/proposer.h"
+#include "engine/command_proposer.h"
 #include "llm/models.h"
 #include "recipes/recipes.h"
 
@@ -102,12 +102,14 @@ class BuiltinProposer final : public Proposer {
 }  // namespace
 
 Result<void> check_model(const std::string& model) {
-  if (model == "builtin") return {};
+  if (model == "builtin" || model.starts_with(kCommandModel)) return {};
   CG_CHECK(llm::parse_model(model));
   return {};
 }
 
 Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const Task& task) {
+  if (model.starts_with(kCommandModel))
+    return make_command_proposer(model.substr(std::string(kCommandModel).size()), task);
   if (model != "builtin")
     return user_error("'" + model + "' is no proposer without a model", "--model", "give builtin");
   return std::make_unique<BuiltinProposer>(task);

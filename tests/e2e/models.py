@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=900 serial
+"""Runs whose model is a scripted server: what goes wrong with models, on order.
+
+The model writes no program at first, then one that does not compile, one with wrong values, a slow
+one that is right, a faster one, a slower one, a cheat, and the fastest. The run must end with the
+last, know what it cost, and do the same when the server fails at random and the process is killed.
+"""
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+
+import harness
+
+KEY = "sk-end-to-end-secret-0123456789"
+SERVER = harness.ROOT / "tests" / "tools" / "model_server.py"
+MODEL = "anthropic:claude-opus-4-5"
+
+SOURCE = """extern "C" __global__ void go(const float* x, float* out, int n) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+    float v = x[i];
+    out[i] = (v < 0.0f ? 0.0f : v) + %s;
+  }
+}
+"""
+
+
+def program(summary, addend="1.0f", grid=8, block=32):
+    plan = {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"],
+            "symbols": {"n": "size(x)"},
+            "steps": [{"id": "go", "kernel": "go", "grid": [grid, 1, 1], "block": [block, 1, 1],
+                       "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]}
+    return (f"SUMMARY: {summary}\nWHY: for the test\n\n```file kernel.cu\n{SOURCE % addend}```\n"
+            f"```file plan.json\n{json.dumps(plan)}\n```\n")
+
+
+# In the order of the questions, whichever role asks.
+REPLIES = [
+    "APPROACH 1: grid-stride loop\nEach thread walks over the tensor.\n",
+    "I would write a simple loop.\n",
+    program("a loop over the grid", addend="one"),
+    program("the constant", addend="2.0f"),
+    "PROBLEM: the constant is wrong\nWHY: the reference adds 1\nFIX: add 1.0f\n",
+    program("the right constant"),
+    program("fill the device", grid=64, block=128),
+    program("one block", grid=1, block=128),
+    program("a cheat", addend="1.0f; const_cast<float*>(x)[i] = 0.0f", grid=512, block=128),
+    program("larger blocks", grid=256, block=256),
+]
+
+
+class Server:
+    """The scripted model, for one run of the program."""
+
+    def __init__(self, folder, **script):
+        file = folder / "script.json"
+        replies = [{"text": text, "reasoning": "thinking",
+                    "usage": {"input": 2000, "cached": 8000, "cache_written": 100, "output": 500}}
+                   for text in REPLIES]
+        file.write_text(json.dumps({"rules": [{"when": "", "replies": replies}], **script}))
+        self.process = subprocess.Popen([sys.executable, "-B", SERVER, "--script", file],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.base = f"http://127.0.0.1:{self.process.stdout.readline().split()[1]}/model"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def log(self):
+        with urllib.request.urlopen(self.base + "/log") as answer:
+            return json.load(answer)
+
+
+class Models(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.task = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
+        self.keys = {"ANTHROPIC_API_KEY": KEY}
+
+    def arguments(self, server, name):
+        return ["optimize", self.task, "--model", MODEL, "--model-url", server.base + "/v1",
+                "--runs", self.folder / name, "--out", self.folder / (name + "-out"), "--dialect", "cuda",
+                "--chains", 1, "--evaluations", 7, "--budget-usd", 2, "--json"]
+
+    @staticmethod
+    def steps(run):
+        return [(s["program_id"], s["status"], s["decision"], s["time_ns"]) for s in run["steps"]]
+
+    def calm_run(self):
+        with Server(self.folder) as server:
+            result = self.cutegen(*self.arguments(server, "calm"), env=self.keys, timeout=400)
+            self.assert_code(result, 0)
+            return result.json(), server.log()
+
+    def rough_run(self, kills):
+        """Random faults, and a kill -9 after each number of requests in `kills`."""
+        with Server(self.folder, chaos={"rate": 0.2, "seed": 11}) as server:
+            command = self.arguments(server, "rough")
+            for after in kills:
+                process = self.start(*command, env=self.keys)
+                end = time.monotonic() + 200
+                while len(server.log()) < after and time.monotonic() < end and process.poll() is None:
+                    time.sleep(0.05)
+                process.kill()
+                process.communicate()
+                command = ["resume", "--runs", self.folder / "rough", "--json"]
+            result = self.cutegen(*command, env=self.keys, timeout=400)
+            self.assert_code(result, 0)
+            return result.json(), server.log()
+
+    def test_a_run_through_every_disorder_ends_like_a_calm_one(self):
+        calm, asked = self.calm_run()
+        self.check_calm(calm, asked)
+        rough, log = self.rough_run((3, 7, 12))
+        self.assertEqual(self.steps(rough), self.steps(calm))
+        self.assertEqual(rough["best"]["program_id"], calm["best"]["program_id"])
+        self.assertGreater(len({entry["did"] for entry in log}), 2, "faults did strike")
+        self.assertGreaterEqual(rough["models"]["usd"], calm["models"]["usd"] - 1e-9)
+        self.assertLessEqual(rough["models"]["usd"], 2)
+        self.check_replay()
+        self.check_report()
+        self.check_no_key()
+
+    def check_calm(self, run, asked):
+        statuses = [s["status"] for s in run["steps"]]
+        self.assertEqual(statuses, ["failed", "failed", "correct", "correct", "correct", "rejected",
+                                    "correct"])
+        self.assertEqual(run["best"]["id"], "c7")
+        self.assertEqual([s["decision"] for s in run["steps"]][2:],
+                         ["accepted", "accepted", "rejected", "rejected", "accepted"])
+        self.assertEqual(len(asked), len(REPLIES), "every question once")
+        # 2000 at 5, 8000 at 0.5, 100 at 6.25, 500 at 25 dollars a million
+        self.assertAlmostEqual(run["models"]["usd"], len(REPLIES) * 0.027125, places=9)
+        for entry in asked:
+            self.assertEqual(entry["headers"]["x-api-key"], KEY)
+            self.assertIn("cache_control", entry["body"]["system"][-1])
+
+    def check_replay(self):
+        again = self.cutegen("optimize", "--replay", "last", "--runs", self.folder / "rough", timeout=240)
+        self.assert_code(again, 0)
+        self.assertIn("every action and every answer as recorded", again.out)
+
+    def check_report(self):
+        page = self.folder / "report.html"
+        self.assert_code(self.cutegen("report", "last", "--runs", self.folder / "calm", "--out", page), 0)
+        self.assertIn("larger blocks", page.read_text())
+
+    def check_no_key(self):
+        for path in self.folder.rglob("*"):
+            if path.is_file():
+                self.assertNotIn(KEY.encode(), path.read_bytes(), path)
+
+    def test_the_budget_ends_a_run_with_what_it_has(self):
+        with Server(self.folder) as server:
+            arguments = self.arguments(server, "short")
+            arguments[arguments.index("--budget-usd") + 1] = 0.75
+            result = self.cutegen(*arguments, env=self.keys, timeout=400)
+            run = result.json()
+            self.assertIn("budget: dollars", run["reason"])
+            self.assertLessEqual(run["models"]["usd"], 0.75)
+            self.assertLess(len(server.log()), len(REPLIES))
+
+    def test_what_cannot_go_well_is_said_before_anything_is_sent(self):
+        with Server(self.folder) as server:
+            arguments = self.arguments(server, "none")
+            plain = [a for a in arguments if a != "--json"]
+            refused = [("--model-url", "ftp://x", "http"), ("--model", "antropic:x", "did you mean"),
+                       ("--model", "openai:unheard-of", "no price is known")]
+            for flag, value, says in refused:
+                wrong = list(plain)
+                wrong[wrong.index(flag) + 1] = value
+                self.assert_error(self.cutegen(*wrong, env=self.keys, timeout=100), 2, says)
+            self.assertEqual(server.log(), [])
+
+
+if __name__ == "__main__":
+    harness.main()
