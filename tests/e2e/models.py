@@ -7,6 +7,7 @@ one that is right, a faster one, a slower one, a cheat, and the fastest. The run
 last, know what it cost, and do the same when the server fails at random and the process is killed.
 """
 import json
+import re
 import subprocess
 import sys
 import time
@@ -46,7 +47,7 @@ REPLIES = [
     program("the right constant"),
     program("fill the device", grid=64, block=128),
     program("one block", grid=1, block=128),
-    program("a cheat", addend="1.0f; const_cast<float*>(x)[i] = 0.0f", grid=512, block=128),
+    program("a cheat", addend="1.0f; static __device__ int calls; calls++", grid=512, block=128),
     program("larger blocks", grid=256, block=256),
 ]
 
@@ -156,15 +157,21 @@ class Models(harness.Case):
             if path.is_file():
                 self.assertNotIn(KEY.encode(), path.read_bytes(), path)
 
-    def test_the_budget_ends_a_run_with_what_it_has(self):
+    def run_with_budget(self, usd):
         with Server(self.folder) as server:
-            arguments = self.arguments(server, "short")
-            arguments[arguments.index("--budget-usd") + 1] = 0.75
-            result = self.cutegen(*arguments, env=self.keys, timeout=400)
-            run = result.json()
+            arguments = self.arguments(server, f"budget-{usd}")
+            arguments[arguments.index("--budget-usd") + 1] = usd
+            run = self.cutegen(*arguments, env=self.keys, timeout=400).json()
             self.assertIn("budget: dollars", run["reason"])
-            self.assertLessEqual(run["models"]["usd"], 0.75)
-            self.assertLess(len(server.log()), len(REPLIES))
+            self.assertLessEqual(run["models"]["usd"], usd)
+            return run, server.log()
+
+    def test_the_budget_ends_a_run_with_what_it_has(self):
+        run, asked = self.run_with_budget(0.01)
+        self.assertEqual(asked, [], "a call that does not fit is not sent")
+        reserved = float(re.search(r"may cost \$([0-9.]+)", run["reason"])[1])
+        run, asked = self.run_with_budget(round(reserved + 0.1, 4))
+        self.assertTrue(0 < len(asked) < len(REPLIES))
 
     def test_what_cannot_go_well_is_said_before_anything_is_sent(self):
         with Server(self.folder) as server:
