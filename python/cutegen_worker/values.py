@@ -4,6 +4,7 @@
 import contextlib
 import copy
 import hashlib
+import itertools
 import mmap
 import os
 import random
@@ -20,6 +21,7 @@ from .trace import SIZES, build
 
 ALIGN = 256
 DRAWS = 4
+MOST_PAIRINGS = 4  # tells 16 tensors apart
 MANY = 1 << 22
 MOST_ENDLESS = 0.1  # share of an output that may be NaN or infinite where inputs are numbers
 ULP = {"fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7}
@@ -102,22 +104,46 @@ def native(reference, mode):
     return reference.run(lambda _, t: t)
 
 
+def one_sign(pattern, bit, eps):
+    """A change that moves all of a tensor one way: the way that bit `bit` of its number says."""
+    numbers = itertools.count()
+
+    def moved(_, t):
+        up = pattern if bit is None else next(numbers) >> bit & 1
+        return t.double() * (1 + eps if up else 1 - eps)
+
+    return moved
+
+
 def sensitivity(reference, truth, mode, generator):
-    """Largest change of each output when its inputs change by one rounding."""
+    """Largest change of each output when its inputs change by one rounding.
+
+    The roundings take random signs a few times, once the same sign, and then, for every two
+    tensors, once opposite ones: where a difference of two tensors is nearly nothing, random signs
+    that agree by chance would show no change at all.
+    """
     eps = ULP[mode]
     worst = [torch.zeros_like(t) if floating(t) else None for t in truth]
+    tensors = itertools.count()
 
     def noisy(_, t):
+        next(tensors)
         t = t.double()
         sign = torch.randint(0, 2, t.shape, generator=generator, dtype=torch.int8)
         return t * (1 + eps * (2.0 * sign.double() - 1))
 
-    for i in range(DRAWS + 1):
-        change = noisy if i < DRAWS else (lambda _, t: t.double() * (1 + eps))
+    def judge(change):
         for k, moved in enumerate(reference.run(change, torch.float64)):
             if worst[k] is not None:
                 away = (moved.double() - truth[k].double()).abs()
                 worst[k] = torch.maximum(worst[k], torch.nan_to_num(away, 0, 0, 0))
+
+    for _ in range(DRAWS):
+        judge(noisy)
+    judge(one_sign(1, None, eps))
+    many = next(tensors) // DRAWS
+    for bit in range(min(max(many - 1, 0).bit_length(), MOST_PAIRINGS)):
+        judge(one_sign(0, bit, eps))
     return worst
 
 

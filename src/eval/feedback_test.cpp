@@ -40,6 +40,17 @@ TEST(Feedback, DetailsNameOnlyWhatThereIs) {
                                "\nthe worst error is 12.5 times the accepted one");
 }
 
+TEST(Feedback, AMismatchCarriesTheCountsOfItsJudgement) {
+  Judgement j{.elements = 64, .wrong = 9, .nan = 3, .unwritten = 2, .worst_ratio = 4.5};
+  j.is_wrong.assign(64, 0);
+  std::fill_n(j.is_wrong.begin(), 9, uint8_t{1});
+  Mismatch m = describe_mismatch(j, {"out", DType::f32, {8, 8}}, "odd2", "heavy");
+  EXPECT_EQ(std::tuple(m.elements, m.wrong, m.nan, m.unwritten), std::tuple(64, 9, 3, 2));
+  EXPECT_EQ(m.shape + m.family + m.output, "odd2heavyout");
+  EXPECT_EQ(m.worst_ratio, 4.5);
+  EXPECT_EQ(m.first.size(), 5U);
+}
+
 // The values of a live set are secret: nothing of what is told may contain one.
 TEST(Feedback, ShowsNoValueOfALiveSet) {
   std::mt19937 random(11);

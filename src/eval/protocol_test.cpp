@@ -91,6 +91,10 @@ TEST(Protocol, MissingAndUnknownFieldsAreRefused) {
   rung["up_to"] = "roof";
   EXPECT_FALSE(request_from_json(rung));
   EXPECT_FALSE(opened_task_from_json(Json::array()));
+  Json task = to_json(opened());
+  EXPECT_TRUE(opened_task_from_json(task));
+  task["seed"] = 7;
+  EXPECT_FALSE(opened_task_from_json(task));
 }
 
 }  // namespace

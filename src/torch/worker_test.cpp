@@ -215,6 +215,35 @@ TEST(TorchWorker, TruthIsCloseToNativeAndSensitivityIsOfItsScale) {
   EXPECT_NE(w[0], w[1]);  // ones are not left as they are
 }
 
+// Where a sum of two tensors is nearly nothing, what one rounding of each does is still seen.
+TEST(TorchWorker, SensitivityOfADifferenceIsThatOfItsParts) {
+  TaskFile file("difference", std::string(kBody) + R"(
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(32))
+    def forward(self, x):
+        return torch.add(x, self.w, alpha=0.75)
+)");
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  auto set = test_worker().make_set(Context(), *task, shape_named(*task, "official"), "signed", 5);
+  ASSERT_TRUE(set) << set.error().text();
+  auto map = Mapping::map(set->memory.get(), set->bytes, false);
+  ASSERT_TRUE(map);
+  const float *x = nullptr, *w = nullptr;
+  const double* moved = nullptr;
+  for (const TensorSlot& s : set->slots) {
+    const std::byte* at = map->data() + s.offset;
+    if (s.name == "x") x = reinterpret_cast<const float*>(at);
+    if (s.name == "w") w = reinterpret_cast<const float*>(at);
+    if (s.part == "sensitivity") moved = reinterpret_cast<const double*>(at);
+  }
+  ASSERT_TRUE(x && w && moved);
+  for (int i = 0; i < 64 * 32; ++i)
+    EXPECT_GT(moved[i], 0x1p-23 * 0.99 * (std::abs(x[i]) + 0.75 * std::abs(w[i % 32]))) << i;
+}
+
 TEST(TorchWorker, RefusesUnknownFamilies) {
   auto task = describe("relu.py");
   ASSERT_TRUE(task);
