@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 readonly BUILD_PACKAGES=(
   ca-certificates g++ make cmake ninja-build ccache pkg-config git python3 python3-venv
   nlohmann-json3-dev libcli11-dev libtomlplusplus-dev libfmt-dev libexpected-dev libssl-dev
-  libcurl4-openssl-dev
+  libcurl4-openssl-dev bubblewrap
   libvalijson-dev libseccomp-dev libsqlite3-dev libsqlitecpp-dev libgtest-dev libgmock-dev
   librapidcheck-dev libkainjow-mustache-dev
 )
