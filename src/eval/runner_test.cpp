@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <thread>
 
@@ -49,13 +50,14 @@ std::vector<pid_t> runners_below(pid_t ancestor) {
   std::map<pid_t, std::pair<pid_t, std::string>> all;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     pid_t pid = std::atoi(entry.path().filename().c_str());
-    auto stat = pid > 0 ? read_file(entry.path() / "stat", 4096) : Result<std::string>("");
-    size_t open = stat ? stat->find('(') : std::string::npos;
-    if (open == std::string::npos) continue;
-    size_t close = stat->rfind(')');
+    std::ifstream file(entry.path() / "stat");
+    std::string stat;
+    if (pid <= 0 || !std::getline(file, stat)) continue;
+    size_t open = stat.find('('), close = stat.rfind(')');
+    if (open == std::string::npos || close == std::string::npos) continue;
     pid_t parent = 0;
-    std::sscanf(stat->c_str() + close + 1, " %*c %d", &parent);
-    all[pid] = {parent, stat->substr(open + 1, close - open - 1)};
+    std::sscanf(stat.c_str() + close + 1, " %*c %d", &parent);
+    all[pid] = {parent, stat.substr(open + 1, close - open - 1)};
   }
   std::vector<pid_t> out;
   for (const auto& [pid, what] : all) {
@@ -113,6 +115,7 @@ TEST_F(RunnerTest, AHangIsTheProgramsAndTheNextRunWorks) {
 }
 
 TEST_F(RunnerTest, ADeathIsTheProgramsAndTheNextRunWorks) {
+  ASSERT_FALSE(runners_below(::getpid()).empty());
   std::jthread killer([] {
     std::this_thread::sleep_for(milliseconds(300));
     for (pid_t pid : runners_below(::getpid())) ::kill(pid, SIGKILL);
