@@ -12,7 +12,7 @@ preset=${1:-}
 shift || true
 case "$preset" in
   asan) modules=(base tensor wire core ptx gpu search llm agent) ;;
-  tsan) modules=(base wire ptx llm engine) ;;
+  tsan) modules=(base wire ptx engine) ;;
   *) echo "usage: tools/sanitize.sh asan|tsan [--all | MODULE...]" >&2; exit 2 ;;
 esac
 build=build/$preset
