@@ -16,7 +16,7 @@ namespace cutegen::toolchain {
 inline constexpr size_t kMostSourceBytes = size_t{1} << 20;
 
 // How much of CuTe a source includes, by itself or through a cutegen/ header. Layouts and tensors
-// are two fifths of CuTe's cost; the rest is algorithms and the atoms of every architecture.
+// alone compile faster than all of it, which has the atoms of every architecture.
 enum class CuteUse { none, tensors, all };
 
 struct SourceScan {
