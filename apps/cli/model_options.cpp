@@ -24,6 +24,15 @@ void ModelOptions::add(CLI::App& command) {
   flag("--published", agents_.published, "the strategy cudaforge as it was published");
   flag("--no-planner", no_planner_, "no plan before the first program");
   flag("--no-judge", no_judge_, "no diagnosis before a second repair");
+  model_.tools = "auto";
+  option("--tools", model_.tools,
+         "whether the model may call tools before it answers: auto (where it can), on or off "
+         "(default auto)")
+      ->check(CLI::IsMember({"auto", "on", "off"}));
+  option("--tool-calls", model_.tool_calls, "calls of tools in one question (default 8)")
+      ->check(CLI::Range(1, 64));
+  option("--run-tool-calls", model_.run_tool_calls, "calls of tools in the run (default 400)")
+      ->check(CLI::NonNegativeNumber);
   option("--budget-usd", model_.usd, "dollars the run may spend (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   option("--budget-tokens", model_.tokens, "tokens the run may spend (default: no limit)")

@@ -52,12 +52,25 @@ void ConsoleObserver::on_event(const Event& event) {
   if (auto applied = view_.apply(event); !applied)
     return log_warning("event {}: {}", event.seq, applied.error().text());
   if (event.type == "task" || event.type == "resumed") say(task_text(view_));
+  if (event.type == "answered") say_drafts(event);
   if (event.type != "accepted" && event.type != "rejected") return;
-  const RunStep* step = view_.find(event.data.value("candidate", ""));
-  if (!step) return;
+  if (const RunStep* step = view_.find(event.data.value("candidate", ""))) say_step(*step);
+}
+
+void ConsoleObserver::say_step(const RunStep& step) {
   if (!header_) say(step_header());
   header_ = true;
-  say(step_line(view_, *step));
+  say(step_line(view_, step));
+}
+
+// Those that did not become the answer; that one is said when it is decided on.
+void ConsoleObserver::say_drafts(const Event& answered) {
+  std::string answer;
+  if (auto it = answered.data.find("candidate"); it != answered.data.end())
+    answer = it->value("id", "");
+  for (const RunStep& step : view_.steps)
+    if (step.drafted == view_.answers - 1 && step.verdict && step.candidate.id != answer)
+      say_step(step);
 }
 
 void ConsoleObserver::on_progress(const std::string& line) {

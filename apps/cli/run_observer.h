@@ -26,6 +26,8 @@ class ConsoleObserver final : public RunObserver {
 
  private:
   void say(const std::string& text);
+  void say_step(const RunStep& step);
+  void say_drafts(const Event& answered);
   void clear_status();
   const Globals& g_;
   RunView view_;

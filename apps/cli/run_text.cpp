@@ -65,6 +65,8 @@ std::string admission_text(const Admission& a) {
 std::string decision_text(const RunStep& step) {
   if (step.decision == Decision::accepted) return "better";
   if (!step.verdict) return "-";
+  if (step.decision == Decision::open && step.drafted && step.verdict->status == Status::correct)
+    return "draft";
   if (step.verdict->status == Status::correct) return "no gain";
   return to_string(step.verdict->status);
 }
@@ -172,6 +174,7 @@ Json step_json(const RunStep& step) {
            {"params", step.candidate.edit.params},
            {"program_id", program_id(step.candidate.program)},
            {"decision", to_string(step.decision)},
+           {"drafted", step.drafted.has_value()},
            {"reason", step.reason},
            {"status", step.verdict ? Json(to_string(step.verdict->status)) : Json(nullptr)},
            {"time_ns", optional_json(step.time_ns())}};
@@ -208,7 +211,9 @@ Json run_json(const RunView& view, const std::string& run_id) {
                      {"output_tokens", view.models.output},
                      {"usd", view.models.usd},
                      {"unpriced", view.models.unpriced},
-                     {"reasks", view.reasks}};
+                     {"reasks", view.reasks},
+                     {"tools", view.settings.model_settings.tools},
+                     {"tool_calls", view.tool_calls}};
     if (best) out["cute"] = to_json(cute_use(best->candidate.program));
   }
   out["evaluations"] = view.evaluations;

@@ -14,6 +14,8 @@ namespace {
 constexpr size_t kLine = 200;
 constexpr size_t kHotLines = 6;
 constexpr size_t kRemarks = 5;
+constexpr size_t kKernels = 6;
+constexpr size_t kCounters = 48;
 
 std::string one_line(std::string_view text, size_t limit = kLine) {
   std::string out = sanitize(text, limit);
@@ -216,8 +218,24 @@ std::string describe_verdict(const Verdict& v, double floor_ns, bool profile, in
   if (!f.bottleneck.empty()) out += "Bottleneck: " + one_line(f.bottleneck, 400) + "\n";
   if (v.profile && detail > 0) {
     out += "Profile (evidence for what to change, not a list of duties):\n";
-    for (size_t i = 0; i < std::min<size_t>(v.profile->kernels.size(), 6); ++i)
+    for (size_t i = 0; i < std::min(v.profile->kernels.size(), kKernels); ++i)
       out += kernel_profile(v.profile->kernels[i], detail);
+  }
+  return out;
+}
+
+std::string describe_profile(const Verdict& v) {
+  std::string out;
+  if (!v.feedback.bottleneck.empty())
+    out += "Bottleneck: " + one_line(v.feedback.bottleneck, 400) + "\n";
+  for (size_t i = 0; i < std::min(v.profile->kernels.size(), kKernels); ++i) {
+    const KernelProfile& k = v.profile->kernels[i];
+    out += kernel_profile(k, 2);
+    std::vector<std::string> counters;
+    for (const auto& [name, value] : k.counters)
+      if (value != 0 && counters.size() < kCounters)
+        counters.push_back(fmt::format("{} {:.5g}", one_line(name, 60), value));
+    if (!counters.empty()) out += "  counters: " + join(counters, ", ") + "\n";
   }
   return out;
 }

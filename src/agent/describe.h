@@ -22,6 +22,8 @@ namespace cutegen {
 // detail 2: with hot lines and remarks, 1: remarks only, 0: the headline.
 [[nodiscard]] std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profile,
                                            int detail);
+// Of each kernel: what binds it, remarks, hot lines and counters. For verdicts with a profile.
+[[nodiscard]] std::string describe_profile(const Verdict& verdict);
 // The newest `most` attempts, and the best of the older ones.
 [[nodiscard]] std::string describe_history(const std::vector<Attempt>& history, size_t most);
 // At most `lines` lines of the reference, the middle left out.

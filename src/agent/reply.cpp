@@ -48,6 +48,21 @@ std::string upper(std::string_view text) {
   return out;
 }
 
+// Without Markdown's marks for heads, bold text and code.
+std::string without_marks(const std::string& line) {
+  std::string out;
+  for (char c : line)
+    if (c != '*' && c != '#' && c != '`') out += c;
+  return out;
+}
+
+constexpr std::string_view kDraft = "DRAFT:";
+
+// Of a line that begins with kDraft.
+std::string draft_name(std::string_view line) {
+  return sanitize(trim(line.substr(kDraft.size())), 20);
+}
+
 class Parser {
  public:
   explicit Parser(const KernelProgram* base) : base_(base) {}
@@ -72,9 +87,7 @@ class Parser {
  private:
   void read_prose(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) {
-      std::string plain;
-      for (char c : line)
-        if (c != '*' && c != '#' && c != '`') plain += c;
+      std::string plain = without_marks(line);
       std::string_view text = trim(plain);
       if (text.empty()) continue;
       std::string head = upper(text.substr(0, 8));
@@ -82,6 +95,8 @@ class Parser {
         reply_.summary = sanitize(trim(text.substr(8)), kSummary);
       else if (head.starts_with("WHY:"))
         reply_.rationale = sanitize(trim(text.substr(4)), 600);
+      else if (head.starts_with(kDraft))
+        reply_.draft = draft_name(text);
       else if (first_line_.empty())
         first_line_ = sanitize(text, kSummary);
     }
@@ -282,7 +297,8 @@ class Parser {
   }
 
   [[nodiscard]] Parsed check() const {
-    if (reply_.changes.empty()) return nothing_found();
+    bool code = saw_diff_ || !plain_.empty();
+    if (reply_.changes.empty() && (reply_.draft.empty() || code)) return nothing_found();
     if (reply_.changes.size() > kMostChanges)
       return reask("too_many", fmt::format("The reply holds {} changes; the most is {}. Send the "
                                            "file whole.",
@@ -327,6 +343,16 @@ class Parser {
 };
 
 }  // namespace
+
+std::string named_draft(const std::string& given) {
+  if (given.size() > kMostBytes) return {};
+  std::string found;
+  for (const std::string& line : read_fences(without_thoughts(given)).prose) {
+    std::string plain = without_marks(line);
+    if (upper(trim(plain)).starts_with(kDraft)) found = draft_name(trim(plain));
+  }
+  return found;
+}
 
 tl::expected<Reply, Reask> parse_reply(const std::string& given, const KernelProgram* base,
                                        bool cut) {

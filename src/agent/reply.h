@@ -52,11 +52,14 @@ using Change = std::variant<WholeFile, SearchReplace, WholeDefinitions, PlanEdit
 struct Reply {
   std::string summary;    // one line: what changed
   std::string rationale;  // why, in short
+  std::string draft;      // "d2": the draft that is meant, or that the changes start from
   std::vector<Change> changes;
 };
 
+// The draft that a reply names in a line "DRAFT: d2"; empty if none.
+[[nodiscard]] std::string named_draft(const std::string& text);
 // `base`: the program that the reply changes; null when there is none yet. A reply that was `cut`
-// (the model ran out of room) is asked for again.
+// (the model ran out of room) is asked for again. A reply that names a draft may change nothing.
 [[nodiscard]] tl::expected<Reply, Reask> parse_reply(const std::string& text,
                                                      const KernelProgram* base, bool cut = false);
 

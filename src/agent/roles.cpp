@@ -137,12 +137,28 @@ void shorten(Detail& detail, const std::vector<Step>& steps, int64_t limit, Toke
       if (!step(detail)) break;
 }
 
+// What is said of tools; nothing where there are none.
+std::string tools_text(const PromptLimits& limits) {
+  if (limits.tools.empty()) return {};
+  Data data;
+  data.set("calls", std::to_string(limits.tool_calls));
+  return "\n" + std::string(trim(render("tools.md", data))) + "\n";
+}
+
+int64_t tools_tokens(const PromptLimits& limits) {
+  if (limits.tools.empty()) return 0;
+  llm::ChatRequest only;
+  only.tools = limits.tools;
+  return llm::estimate_tokens(only);
+}
+
 struct Prefix {
   std::string system, task;
 };
 
-Prefix make_prefix(const TaskBrief& brief, const Detail& detail) {
-  return {std::string(trim(render("system.md", system_data(brief, detail)))) + "\n",
+Prefix make_prefix(const TaskBrief& brief, const Detail& detail, const PromptLimits& limits) {
+  return {std::string(trim(render("system.md", system_data(brief, detail)))) + "\n" +
+              tools_text(limits),
           std::string(trim(render("task.md", task_data(brief, detail)))) + "\n"};
 }
 
@@ -156,12 +172,13 @@ Reask empty_advice() {
 llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
                               const PromptLimits& limits) {
   Detail detail;
+  const int64_t around = tools_tokens(limits);
   auto prefix_tokens = [&](const Detail& d) {
-    Prefix p = make_prefix(brief, d);
-    return llm::estimate_tokens(p.system) + llm::estimate_tokens(p.task);
+    Prefix p = make_prefix(brief, d, limits);
+    return llm::estimate_tokens(p.system) + llm::estimate_tokens(p.task) + around;
   };
   shorten(detail, prefix_steps(), limits.prefix_tokens, prefix_tokens);
-  Prefix prefix = make_prefix(brief, detail);
+  Prefix prefix = make_prefix(brief, detail, limits);
   int64_t left = limits.tokens - prefix_tokens(detail);
   shorten(detail, question_steps(), left,
           [&](const Detail& d) { return llm::estimate_tokens(question_text(brief, question, d)); });
@@ -169,6 +186,7 @@ llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
   request.system = std::move(prefix.system);
   request.messages.push_back({.text = std::move(prefix.task), .cache_end = true});
   request.messages.push_back({.text = question_text(brief, question, detail)});
+  request.tools = limits.tools;
   request.max_output_tokens = limits.answer_tokens;
   return request;
 }

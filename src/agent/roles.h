@@ -20,6 +20,8 @@ struct PromptLimits {
   int64_t prefix_tokens = 15000;  // of what is the same in all questions
   int64_t tokens = 24000;         // of everything, estimated
   int64_t answer_tokens = 16384;
+  std::vector<llm::ToolSpec> tools;  // that may be called before the answer; their room counts
+  int tool_calls = 0;                // of one question
 };
 
 [[nodiscard]] llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,

@@ -32,7 +32,8 @@ bool flag_of(const Json& context, const char* key, bool fallback) {
 std::vector<Attempt> attempts_of(const RunView& run) {
   std::vector<Attempt> out;
   for (const RunStep& step : run.steps) {
-    if (!step.verdict) continue;
+    // Drafts of the open question are not part of it: a resumed run puts it as it was put before.
+    if (!step.verdict || run.is_open_draft(step)) continue;
     Attempt a{step.candidate.id,
               step.candidate.parent.value_or(""),
               step.candidate.edit.summary,
@@ -63,46 +64,117 @@ Question question_of(const Ask& ask, const RunView& run) {
   return q;
 }
 
+bool writes(const Question& q) {
+  return q.role == "coder" || q.role == "debugger";
+}
+
 class AgentProposer final : public Proposer {
  public:
-  AgentProposer(llm::RunModel& model, const std::string& origin, const ModelSettings& settings,
+  AgentProposer(llm::RunModel& model, RunTools& tools, const OptimizeSettings& settings,
                 TaskBrief brief)
-      : model_(model), origin_(origin), settings_(settings), brief_(std::move(brief)) {
-    limits_.tokens = settings.prompt_tokens;
-    limits_.prefix_tokens = settings.prompt_tokens * 5 / 8;
+      : model_(model),
+        tools_(tools),
+        origin_(settings.model),
+        settings_(settings.model_settings),
+        brief_(std::move(brief)) {
+    limits_.tokens = settings_.prompt_tokens;
+    limits_.prefix_tokens = settings_.prompt_tokens * 5 / 8;
+    bool profiles = settings.search.agents && settings.search.agents->profiling != "never";
+    if (settings_.tools == "on") limits_.tools = tool_specs(profiles);
+    limits_.tool_calls = settings_.tool_calls;
   }
 
   Result<Answer> answer(const Context& ctx, const Ask& ask, const RunView& run) override {
     if (ask.role == "recipe") return recipe(ctx);
     Question question = question_of(ask, run);
-    llm::ChatRequest request = make_request(brief_, question, limits_);
-    request.effort = settings_.effort;
-    request.temperature = settings_.temperature;
-    llm::ChatModel& model = model_.begin_ask();
-    std::vector<std::string> reasks;
-    for (int attempt = 1;; ++attempt) {
-      request.label = fmt::format("{} ask {} try {}", ask.role, run.answers + 1, attempt);
-      auto reply = model.chat(ctx, request);
-      if (!reply && llm::is_budget_end(reply.error())) return Answer{{}, reply.error().message};
-      if (!reply) return fail(reply.error());
-      auto read = read_reply(*reply, question, run);
-      if (read) {
-        read->reasks = reasks;
-        return std::move(*read);
-      }
-      reasks.push_back(read.error().reason);
-      if (attempt > settings_.reasks || reply->stop == llm::Stop::refusal)
-        return unusable(read.error(), reasks);
-      if (!reply->message.text.empty()) request.messages.push_back(reply->message);
-      request.messages.push_back(
-          {.text = reask_text(read.error(), writes(question) && attempt == settings_.reasks)});
+    std::unique_ptr<ToolHost> host;
+    std::optional<ToolDesk> desk;
+    if (!limits_.tools.empty()) {
+      host = tools_.begin_ask(run, question, flag_of(ask.context, "memory", true));
+      desk.emplace(setting_of(question, run), *host);
     }
+    CG_TRY(Answer answer, converse(ctx, question, run, desk ? &*desk : nullptr));
+    if (!desk || !writes(question)) return answer;
+    CG_TRY(answer.candidate, desk->choose(ctx, std::move(answer.candidate)));
+    if (answer.candidate) answer.unusable = false;
+    return answer;
   }
 
  private:
   using Read = tl::expected<Answer, Reask>;
 
-  static bool writes(const Question& q) { return q.role == "coder" || q.role == "debugger"; }
+  // The dialogue about one question: calls of tools, replies that do not apply, the answer.
+  Result<Answer> converse(const Context& ctx, const Question& question, const RunView& run,
+                          ToolDesk* desk) {
+    llm::ChatRequest request = make_request(brief_, question, limits_);
+    request.effort = settings_.effort;
+    request.temperature = settings_.temperature;
+    llm::ChatModel& model = model_.begin_ask();
+    Answer given;
+    for (int attempt = 1;;) {
+      request.label = label_of(question, run, attempt, desk);
+      request.may_call = !desk || desk->calls_left() > 0;
+      auto reply = model.chat(ctx, request);
+      if (!reply && llm::is_budget_end(reply.error())) {
+        given.reason = reply.error().message;
+        return given;
+      }
+      if (!reply) return fail(reply.error());
+      if (calls_tools(*reply, desk)) {
+        request.messages.push_back(reply->message);
+        CG_TRY(auto results, desk->answer(ctx, reply->message.calls));
+        request.messages.push_back({.results = std::move(results)});
+        continue;
+      }
+      auto read = read_reply(*reply, question, run, desk);
+      if (read) {
+        read->reasks = given.reasks;
+        return std::move(*read);
+      }
+      given.reasks.push_back(read.error().reason);
+      if (attempt > settings_.reasks || reply->stop == llm::Stop::refusal)
+        return unusable(read.error(), given.reasks);
+      ask_again(request, *reply,
+                reask_text(read.error(), writes(question) && attempt == settings_.reasks));
+      ++attempt;
+    }
+  }
+
+  static std::string label_of(const Question& question, const RunView& run, int attempt,
+                              const ToolDesk* desk) {
+    std::string out = fmt::format("{} ask {} try {}", question.role, run.answers + 1, attempt);
+    if (desk && desk->calls() > 0) out += fmt::format(" after {} calls", desk->calls());
+    return out;
+  }
+
+  static bool calls_tools(const llm::ChatReply& reply, const ToolDesk* desk) {
+    return desk && desk->calls_left() > 0 && !reply.message.calls.empty() &&
+           reply.stop != llm::Stop::refusal;
+  }
+
+  // Every call must have a result, also one that was not allowed.
+  static void ask_again(llm::ChatRequest& request, const llm::ChatReply& reply, std::string text) {
+    llm::Message again{.text = std::move(text)};
+    for (const llm::ToolCall& call : reply.message.calls)
+      again.results.push_back({call.id, "not done: no calls are left", true});
+    if (!reply.message.text.empty() || !reply.message.calls.empty())
+      request.messages.push_back(reply.message);
+    request.messages.push_back(std::move(again));
+  }
+
+  ToolSetting setting_of(const Question& question, const RunView& run) const {
+    ToolSetting set;
+    set.question = question;
+    set.floor_ns = brief_.floor_ns;
+    set.origin = origin_;
+    set.check = [this](const KernelProgram& p) { return faults_of(p); };
+    bool knows = !question.history.empty();
+    set.tried = [&run, knows](const KernelProgram& p) -> std::optional<Reask> {
+      return knows ? tried_before(p, run) : std::nullopt;
+    };
+    set.limits = tools_.limits(run);
+    return set;
+  }
 
   static Answer unusable(const Reask& why, const std::vector<std::string>& reasks) {
     Answer answer;
@@ -119,7 +191,8 @@ class AgentProposer final : public Proposer {
     return answer;
   }
 
-  Read read_reply(const llm::ChatReply& reply, const Question& question, const RunView& run) const {
+  Read read_reply(const llm::ChatReply& reply, const Question& question, const RunView& run,
+                  const ToolDesk* desk) const {
     if (reply.stop == llm::Stop::refusal)
       return tl::unexpected(Reask{"refusal", "the model declined: " + sanitize(reply.detail, 200)});
     if (!writes(question)) {
@@ -129,11 +202,26 @@ class AgentProposer final : public Proposer {
       answer.advice = std::move(*advice);
       return answer;
     }
+    return read_program(reply, question, run, desk);
+  }
+
+  Read read_program(const llm::ChatReply& reply, const Question& question, const RunView& run,
+                    const ToolDesk* desk) const {
     const KernelProgram* base = question.subject ? &question.subject->program : nullptr;
+    if (std::string name = named_draft(reply.message.text); !name.empty()) {
+      base = desk ? desk->draft(name) : nullptr;
+      if (!base)
+        return tl::unexpected(
+            Reask{"no_draft", fmt::format("There is no draft '{}'; there are: {}.", name,
+                                          desk ? desk->draft_names() : "none")});
+    }
     auto parsed = parse_reply(reply.message.text, base, reply.stop == llm::Stop::length);
     if (!parsed) return tl::unexpected(parsed.error());
-    auto program =
-        apply_reply(*parsed, base, [this](const KernelProgram& p) { return faults_of(p); });
+    tl::expected<KernelProgram, Reask> program = tl::unexpected(Reask{});
+    if (parsed->changes.empty())
+      program = *base;
+    else
+      program = apply_reply(*parsed, base, [this](const KernelProgram& p) { return faults_of(p); });
     if (!program) return tl::unexpected(program.error());
     if (!question.history.empty())
       if (auto tried = tried_before(*program, run)) return tl::unexpected(*tried);
@@ -165,13 +253,14 @@ class AgentProposer final : public Proposer {
   static std::optional<Reask> tried_before(const KernelProgram& program, const RunView& run) {
     std::string id = program_id(program);
     for (const RunStep& step : run.steps)
-      if (program_id(step.candidate.program) == id)
+      if (!run.is_open_draft(step) && program_id(step.candidate.program) == id)
         return Reask{"repeated", "This program is the same as " + step.candidate.id +
                                      ", which was tried before. Make another change."};
     return std::nullopt;
   }
 
   llm::RunModel& model_;
+  RunTools& tools_;
   std::string origin_;  // the model as the user named it
   ModelSettings settings_;
   TaskBrief brief_;
@@ -184,15 +273,21 @@ bool asks_model(const OptimizeSettings& settings) {
   return settings.model != "builtin" && !settings.model.starts_with(kCommandModel);
 }
 
-Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model,
+std::string settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model) {
+  const std::string& wanted = settings.model_settings.tools;
+  if (wanted != "auto") return wanted;
+  bool stepwise = settings.strategy == "cutegen";  // the others are measures without tools
+  return stepwise && model.has_tools() ? "on" : "off";
+}
+
+Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
                                                       const OptimizeSettings& settings,
                                                       const OpenedTask& task) {
   TaskBrief brief{task.task, {}, settings.evaluator.device, task.floor_ns, task.floor_bound_by};
   std::string device = settings.evaluator.device;
   CG_TRY(brief.gpu, find_gpu(device.starts_with("sim:") ? device.substr(4) : device));
   if (settings.search.agents) brief.dialect = settings.search.agents->dialect;
-  return std::make_unique<AgentProposer>(model, settings.model, settings.model_settings,
-                                         std::move(brief));
+  return std::make_unique<AgentProposer>(model, tools, settings, std::move(brief));
 }
 
 }  // namespace cutegen

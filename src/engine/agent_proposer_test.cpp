@@ -5,9 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-
-#include "engine/toy_world.h"
+#include "engine/agent_world.h"
 
 namespace cutegen {
 namespace {
@@ -17,98 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string source(int n) {
-  return "// " + std::to_string(n) +
-         "\nextern \"C\" __global__ void k(const float* x, float* out, int n) {}\n";
-}
-
-constexpr const char* kPlan = R"json({"cutegen": 1, "dialect": "cuda",
- "sources": ["kernel.cu"], "symbols": {"n": "size(x)"},
- "steps": [{"id": "k", "kernel": "k", "grid": ["ceil_div(n,256)"], "block": [256],
- "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]})json";
-
-std::string first_program(int n) {
-  return "SUMMARY: program " + std::to_string(n) + "\n```file kernel.cu\n" + source(n) +
-         "```\n```file plan.json\n" + kPlan + "\n```\n";
-}
-
-std::string next_program(int from, int to) {
-  return "SUMMARY: from " + std::to_string(from) + " to " + std::to_string(to) +
-         "\n```edit kernel.cu\n<<<<<<< SEARCH\n// " + std::to_string(from) + "\n=======\n// " +
-         std::to_string(to) + "\n>>>>>>> REPLACE\n```\n";
-}
-
-struct Crash {};
-
-// Answers from a list; each costs a cent. "crash" dies before the answer is there.
-struct Script {
-  std::deque<std::string> answers{};
-  std::vector<llm::ChatRequest> asked{};
-};
-
-class ScriptedModel final : public llm::ChatModel {
- public:
-  explicit ScriptedModel(Script& script) : script_(script) {}
-  Result<llm::ChatReply> chat(const Context& ctx, const llm::ChatRequest& request) override {
-    CG_CHECK(ctx.check("asking"));
-    script_.asked.push_back(request);
-    if (script_.answers.empty()) return world_error("the script has ended");
-    std::string text = script_.answers.front();
-    script_.answers.pop_front();
-    if (text == "crash") throw Crash{};
-    llm::ChatReply reply;
-    reply.message = {.speaker = llm::Speaker::assistant, .text = text};
-    reply.usage = {.input = 1000, .output = 100};
-    reply.cost_usd = 0.01;
-    reply.model = "script";
-    return reply;
-  }
-  const std::string& name() const override { return name_; }
-  bool has_tools() const override { return false; }
-  std::optional<double> most_usd(const llm::ChatRequest&) const override { return 0.01; }
-
- private:
-  Script& script_;
-  std::string name_ = "relay:script";
-};
-
-class AgentRun : public testing::Test {
- protected:
-  AgentRun() : dir_(toy::scratch_path("agent")) { std::filesystem::create_directories(dir_); }
-  ~AgentRun() override { std::filesystem::remove_all(dir_); }
-
-  std::unique_ptr<Store> store() {
-    auto s = Store::open(dir_ / "runs");
-    EXPECT_TRUE(s) << s.error().text();
-    return std::move(*s);
-  }
-  OptimizeSettings settings(int64_t evaluations) const {
-    OptimizeSettings s;
-    s.file = dir_ / "relu.py";
-    s.model = "relay:script";
-    s.search.budget.evaluations = evaluations;
-    s.search.agents = AgentSettings{.dialect = "cuda", .chains = 1, .planner = false};
-    return s;
-  }
-  Parts parts() {
-    Parts p = world_.parts();
-    p.open_model = [this](const OptimizeSettings&,
-                          Store&) -> Result<std::unique_ptr<llm::ChatModel>> {
-      return std::make_unique<ScriptedModel>(script_);
-    };
-    return p;
-  }
-  Result<RunOutcome> run(Store& s, const OptimizeSettings& wanted) {
-    return optimize_with(parts(), {}, s, wanted, recorder_);
-  }
-
-  std::filesystem::path dir_;
-  Script script_;
-  toy::ToyWorld world_{.judge = [](int n, int) {
-    return n == 2 ? toy::untimed(Status::failed, "out: wrong") : toy::timed(100.0 - n);
-  }};
-  toy::Recorder recorder_;
-};
+using namespace agent_test;
 
 TEST_F(AgentRun, WritesImprovesAndRepairs) {
   script_.answers = {first_program(1), next_program(1, 2), next_program(2, 3)};

@@ -22,6 +22,7 @@ std::string model_cost_text(const RunView& view) {
                                  counted(m.calls, "call"), m.input, cached, m.output);
   if (m.usd > 0) text += fmt::format(", ${:.4f}", m.usd);
   if (m.unpriced) text += ", some calls without a known price";
+  if (view.tool_calls > 0) text += ", " + counted(view.tool_calls, "call") + " of tools";
   if (view.reasks > 0) text += ", " + counted(view.reasks, "answer") + " asked for again";
   return text;
 }

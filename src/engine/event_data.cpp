@@ -6,6 +6,8 @@
 namespace cutegen {
 namespace {
 
+constexpr int64_t kMostToolCalls = 64;  // of one question
+
 Json admission_json(const Admission& a) {
   return Json{{"admitted", a.admitted},
               {"lazy_answers_tried", a.lazy_answers_tried},
@@ -54,6 +56,9 @@ Json model_json(const ModelSettings& m) {
            {"effort", m.effort},
            {"prompt_tokens", m.prompt_tokens},
            {"reasks", m.reasks},
+           {"tools", m.tools},
+           {"tool_calls", m.tool_calls},
+           {"run_tool_calls", m.run_tool_calls},
            {"usd", m.usd},
            {"tokens", m.tokens}};
   if (m.temperature) out["temperature"] = *m.temperature;
@@ -76,6 +81,10 @@ Result<ModelSettings> model_from(const Json& json) {
   CG_TRY(m.prompt_tokens, r.integer("prompt_tokens"));
   CG_TRY(int64_t reasks, r.integer("reasks"));
   m.reasks = static_cast<int>(std::clamp<int64_t>(reasks, 0, 10));
+  CG_TRY(m.tools, r.string_or("tools", "off"));  // older runs knew none
+  CG_TRY(int64_t tool_calls, r.integer_or("tool_calls", m.tool_calls));
+  m.tool_calls = static_cast<int>(std::clamp<int64_t>(tool_calls, 0, kMostToolCalls));
+  CG_TRY(m.run_tool_calls, r.integer_or("run_tool_calls", m.run_tool_calls));
   CG_TRY(m.usd, r.number("usd"));
   CG_TRY(m.tokens, r.integer("tokens"));
   return m;

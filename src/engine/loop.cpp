@@ -5,6 +5,7 @@
 #include "engine/agent_proposer.h"
 #include "engine/event_data.h"
 #include "engine/out_folder.h"
+#include "engine/run_tools.h"
 #include "llm/run_model.h"
 
 namespace cutegen {
@@ -19,16 +20,18 @@ class RunLoop : private llm::CallSink {
           RunObserver& observer, int64_t started_ms)
       : parts_(parts),
         ctx_(ctx),
-        model_(std::move(client), {settings.model_settings.usd, settings.model_settings.tokens},
+        model_(std::move(client),
+               {settings.model_settings.usd, settings.model_settings.tokens, 0,
+                settings.search.budget.minutes},
                *this),
+        tools_([this](auto&&... given) { return judge(given...); }, *this),
         journal_(std::move(journal)),
         observer_(observer),
         started_ms_(started_ms) {}
 
   Result<void> recall(const std::vector<Event>& events) {
     for (const Event& event : events) {
-      CG_CHECK(model_.fold(event.type, event.data));
-      CG_CHECK(walk_.step(event));
+      CG_CHECK(fold(event));
     }
     clock_base_ms_ = walk_.view().clock_ms;
     return {};
@@ -39,8 +42,7 @@ class RunLoop : private llm::CallSink {
     Json data = given;
     data["clock_ms"] = clock_base_ms_ + parts_.now_ms() - started_ms_;
     CG_TRY(Event event, journal_->append(type, data));
-    CG_CHECK(model_.fold(event.type, event.data));
-    CG_CHECK(walk_.step(event));
+    CG_CHECK(fold(event));
     observer_.on_event(event);
     return {};
   }
@@ -68,9 +70,15 @@ class RunLoop : private llm::CallSink {
   [[nodiscard]] const RunView& view() const { return walk_.view(); }
 
  private:
+  Result<void> fold(const Event& event) {
+    CG_CHECK(model_.fold(event.type, event.data));
+    CG_CHECK(tools_.fold(event.type, event.data));
+    return walk_.step(event);
+  }
+
   Result<void> open_proposer() {
     if (asks_model(view().settings)) {
-      CG_TRY(proposer_, make_agent_proposer(model_, view().settings, *view().task));
+      CG_TRY(proposer_, make_agent_proposer(model_, tools_, view().settings, *view().task));
     } else {
       CG_TRY(proposer_, parts_.make_proposer(view().settings.model, view().task->task));
     }
@@ -93,7 +101,8 @@ class RunLoop : private llm::CallSink {
     auto answer = proposer_->answer(ctx_, ask, view());
     if (!answer && ctx_.done()) return true;
     if (!answer) return fail(answer.error());
-    if (answer->candidate) answer->candidate->id = "c" + std::to_string(view().steps.size() + 1);
+    if (answer->candidate && answer->candidate->id.empty())
+      answer->candidate->id = view().next_id();
     CG_CHECK(record("answered", answer_data(*answer)));
     return false;
   }
@@ -102,16 +111,24 @@ class RunLoop : private llm::CallSink {
     const RunStep* step = view().find(action.candidate);
     CG_ASSERT(step);
     EvaluateRequest request{step->candidate.program, action.up_to, action.profile};
-    std::string label = action.candidate + " " + step->candidate.edit.summary + ": ";
+    auto judged =
+        judge(ctx_, request, action.candidate + " " + step->candidate.edit.summary + ": ");
+    if (!judged) return true;
+    CG_CHECK(record("evaluated", {{"candidate", action.candidate},
+                                  {"verdict", to_json(judged->verdict)},
+                                  {"elapsed_ms", judged->elapsed_ms}}));
+    return false;
+  }
+
+  // An error only if the context ended.
+  Result<Judged> judge(const Context& ctx, const EvaluateRequest& request,
+                       const std::string& label) {
     int64_t before = parts_.now_ms();
     auto verdict = evaluator_->evaluate(
-        ctx_, request, [&](const std::string& line) { observer_.on_progress(label + line); });
-    if (!verdict && ctx_.done()) return true;
+        ctx, request, [&](const std::string& line) { observer_.on_progress(label + line); });
+    if (!verdict && ctx.done()) return fail(verdict.error());
     if (!verdict) verdict = aborted(verdict.error());
-    CG_CHECK(record("evaluated", {{"candidate", action.candidate},
-                                  {"verdict", to_json(*verdict)},
-                                  {"elapsed_ms", parts_.now_ms() - before}}));
-    return false;
+    return Judged{std::move(*verdict), parts_.now_ms() - before};
   }
 
   // The evaluator could not answer: that is our failure, and the strategy decides about a retry.
@@ -133,6 +150,7 @@ class RunLoop : private llm::CallSink {
   const Parts& parts_;
   Context ctx_;
   llm::RunModel model_;  // has no client for runs that ask no model
+  RunTools tools_;
   std::unique_ptr<RunJournal> journal_;
   RunObserver& observer_;
   int64_t started_ms_ = 0, clock_base_ms_ = 0;
@@ -208,6 +226,7 @@ Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& 
   }
   CG_CHECK(make_strategy(settings.strategy, settings.search));
   CG_TRY(auto client, open_client(parts, settings, store));
+  if (client) settings.model_settings.tools = settle_tools(settings, *client);
   CG_TRY(Opened opened, open_task(parts, ctx, settings, observer));
   CG_TRY(auto journal, store.create(info_of(settings, opened.task.task)));
   RunLoop loop(parts, ctx, std::move(journal), settings, std::move(client), observer, started_ms);
@@ -246,14 +265,21 @@ Result<RunOutcome> replay_with(const Parts& parts, const Context& ctx, Store& st
   CG_TRY(auto events, store.read(id));
   NoCalls no_calls;
   llm::RunModel model(nullptr, {}, no_calls);
+  RunTools tools(
+      [](auto&&...) -> Result<Judged> {
+        return user_error("a replay would have to evaluate a draft");
+      },
+      no_calls);
   Walk walk([&](const RunView& view) -> Result<std::unique_ptr<Proposer>> {
-    if (asks_model(view.settings)) return make_agent_proposer(model, view.settings, *view.task);
+    if (asks_model(view.settings))
+      return make_agent_proposer(model, tools, view.settings, *view.task);
     return parts.make_proposer(view.settings.model, view.task->task);
   });
   for (const Event& event : events) {
     CG_CHECK(ctx.check("replaying run " + id));
     CG_CHECK(walk.step(event));
     CG_CHECK(model.fold(event.type, event.data));
+    CG_CHECK(tools.fold(event.type, event.data));
     observer.on_event(event);
   }
   return outcome_of(walk.view(), id);

@@ -155,7 +155,8 @@ data step_row(const RunView& view, const RunStep& step) {
   data row(Kind::object);
   bool kept = step.decision == Decision::accepted;
   bool correct = step.verdict && step.verdict->status == Status::correct;
-  std::string result = kept ? "better" : correct ? "no gain" : "not judged";
+  bool draft = step.drafted && step.decision == Decision::open;
+  std::string result = kept ? "better" : !correct ? "not judged" : draft ? "draft" : "no gain";
   if (step.verdict && !correct) result = to_string(step.verdict->status);
   row.set("id", text(step.candidate.id));
   row.set("parent", text(step.candidate.parent.value_or("")));

@@ -27,6 +27,9 @@ struct ModelSettings {
   std::optional<double> temperature;
   int64_t prompt_tokens = 24000;  // the most of one question, estimated
   int reasks = 2;                 // of one question, when its answer does not apply
+  std::string tools = "off";      // "on", "off"; when a run begins also "auto"
+  int tool_calls = 8;             // of one question
+  int64_t run_tool_calls = 400;   // of the whole run
   double usd = 0;                 // 0: no limit
   int64_t tokens = 0;
 };

@@ -104,6 +104,8 @@ struct ToyWorld {
   int programs = 6;                  // then "nothing left to try"
   int started = 0;                   // evaluators
   std::map<int, int> evaluations{};  // finished evaluations by program number
+  int compiled = 0;                  // programs that were compiled and no more
+  std::function<Verdict(int number)> compile = [](int) { return untimed(Status::correct, ""); };
   std::function<void(int number)> during_evaluation = [](int) {};
   OpenedTask opened = relu_task();
   int64_t clock_ms = 0;
@@ -121,6 +123,10 @@ class ToyEvaluator final : public EvaluatorClient {
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
     int n = number_of(request.program);
+    if (request.up_to < Rung::correctness) {
+      ++world_.compiled;
+      return world_.compile(n);
+    }
     if (progress) progress("correctness 1/9");
     world_.during_evaluation(n);
     CG_CHECK(ctx.check("evaluating"));

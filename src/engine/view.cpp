@@ -47,10 +47,26 @@ Result<void> RunView::on_answered(ObjectReader& r) {
   reasks += static_cast<int64_t>(again.size());
   CG_TRY(std::string kind, r.string("outcome"));
   if (kind != "proposed") return {};
+  return add_step(r, std::nullopt);
+}
+
+Result<void> RunView::on_drafted(ObjectReader& r) {
+  return add_step(r, answers);
+}
+
+// An answer may be one of the drafts, in other words.
+Result<void> RunView::add_step(ObjectReader& r, std::optional<int64_t> drafted) {
   CG_TRY(Json json, r.object("candidate"));
+  CG_TRY(Candidate candidate, candidate_from_json(json));
+  for (RunStep& step : steps)
+    if (step.drafted && step.candidate.id == candidate.id) {
+      step.candidate = std::move(candidate);
+      return {};
+    }
   RunStep step;
-  CG_TRY(step.candidate, candidate_from_json(json));
+  step.candidate = std::move(candidate);
   step.clock_ms = clock_ms;
+  step.drafted = drafted;
   steps.push_back(std::move(step));
   return {};
 }
@@ -102,6 +118,10 @@ Result<void> RunView::apply(const Event& event) {
     CG_TRY(task, task_from(event.data));
   } else if (type == "answered") {
     return on_answered(r);
+  } else if (type == "drafted") {
+    return on_drafted(r);
+  } else if (type == "tool_called") {
+    ++tool_calls;
   } else if (type == "evaluated") {
     return on_evaluated(event, r);
   } else if (type == "call_ended") {

@@ -7,6 +7,7 @@
 // Example: CG_TRY(RunView view, view_run(events)); for (const RunStep& s : view.steps) ...
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,9 +24,10 @@ struct RunStep {
   std::optional<Verdict> verdict;  // the last one; aborted ones are replaced by their retries
   int attempts = 0;                // evaluations finished for it, aborted ones included
   Decision decision = Decision::open;
-  std::string reason;      // of the decision
-  int64_t elapsed_ms = 0;  // spent on its evaluations
-  int64_t clock_ms = 0;    // the run's clock at its last event
+  std::string reason;              // of the decision
+  int64_t elapsed_ms = 0;          // spent on its evaluations
+  int64_t clock_ms = 0;            // the run's clock at its last event
+  std::optional<int64_t> drafted;  // by a tool: the answers that the run had then
   [[nodiscard]] std::optional<double> time_ns() const;
 };
 
@@ -40,12 +42,13 @@ struct ModelCost {
 struct RunView {
   OptimizeSettings settings;
   std::optional<OpenedTask> task;
-  std::vector<RunStep> steps;
+  std::deque<RunStep> steps;       // grows without moving what is in it
   std::string best;                // id of the incumbent, or empty
   std::optional<double> first_ns;  // time of the first accepted candidate
   int64_t evaluations = 0;         // finished ones, without aborted ones
   int64_t answers = 0;             // of proposers
   int64_t reasks = 0;              // answers of models that had to be asked for again
+  int64_t tool_calls = 0;          // of models
   ModelCost models;
   int64_t clock_ms = 0;  // time spent, pauses between sessions left out
   int resumes = 0;
@@ -55,10 +58,16 @@ struct RunView {
   [[nodiscard]] Result<void> apply(const Event& event);
   [[nodiscard]] const RunStep* find(const std::string& candidate) const;
   [[nodiscard]] const RunStep* incumbent() const { return find(best); }
+  // Whether a candidate is a draft of the question that has no answer yet.
+  [[nodiscard]] bool is_open_draft(const RunStep& step) const { return step.drafted == answers; }
+  // The id of the next candidate.
+  [[nodiscard]] std::string next_id() const { return "c" + std::to_string(steps.size() + 1); }
 
  private:
   [[nodiscard]] Result<RunStep*> step_of(const Event& event);
   [[nodiscard]] Result<void> on_answered(ObjectReader& r);
+  [[nodiscard]] Result<void> on_drafted(ObjectReader& r);
+  [[nodiscard]] Result<void> add_step(ObjectReader& r, std::optional<int64_t> drafted);
   [[nodiscard]] Result<void> on_evaluated(const Event& event, ObjectReader& r);
   void on_call_ended(const Json& data);
 };

@@ -200,6 +200,7 @@ class Anthropic final : public Api {
     bool cache = shape.takes("cache_control");
     Json out{{"model", shape.model}, {"max_tokens", limit}};
     if (!request.tools.empty()) out["tools"] = tools_json(request);
+    if (forbids_calls(request, shape)) out["tool_choice"] = {{"type", "none"}};
     if (std::string system = system_text(request, shape, true); !system.empty()) {
       Json block = text_block(system);
       if (cache) block["cache_control"] = ephemeral();

@@ -29,7 +29,7 @@ struct Shape {
   std::string thinking;  // "adaptive", "budget" or ""
   std::optional<int64_t> max_output_tokens;
   // What the server has refused: temperature, effort, thinking, schema, stream_options,
-  // max_tokens_field, prompt_cache_key, cache_control, include.
+  // max_tokens_field, prompt_cache_key, cache_control, include, tool_choice.
   std::set<std::string> refused;
   [[nodiscard]] bool takes(const std::string& what) const { return refused.count(what) == 0; }
 };

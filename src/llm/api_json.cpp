@@ -89,6 +89,10 @@ bool is_closed_schema(const Json& schema) {
   return true;
 }
 
+bool forbids_calls(const ChatRequest& request, const Shape& shape) {
+  return !request.tools.empty() && !request.may_call && shape.takes("tool_choice");
+}
+
 int64_t output_limit(const ChatRequest& request, const Shape& shape) {
   int64_t limit = std::max<int64_t>(request.max_output_tokens, 1);
   return shape.max_output_tokens ? std::min(limit, *shape.max_output_tokens) : limit;

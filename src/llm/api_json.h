@@ -28,6 +28,8 @@ inline constexpr size_t kMaxParts = 1024;
                                       bool schema_as_field);
 // Whether a schema leaves nothing open, as OpenAI's strict mode demands.
 [[nodiscard]] bool is_closed_schema(const Json& schema);
+// Whether the request must say that no tool may be called any more.
+[[nodiscard]] bool forbids_calls(const ChatRequest& request, const Shape& shape);
 [[nodiscard]] int64_t output_limit(const ChatRequest& request, const Shape& shape);
 // The same for all questions with this beginning: sends them to the server that has it cached.
 [[nodiscard]] std::string prefix_key(const ChatRequest& request);

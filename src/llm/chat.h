@@ -53,7 +53,8 @@ struct ChatRequest {
   std::string system;  // always part of the cached prefix
   std::vector<Message> messages;
   std::vector<ToolSpec> tools;
-  Json output_schema;  // null: free text; else the reply's text is JSON that should fit it
+  bool may_call = true;  // false: the tools stand for what was called before; now comes the answer
+  Json output_schema;    // null: free text; else the reply's text is JSON that should fit it
   int64_t max_output_tokens = 16384;
   std::optional<double> temperature;  // left out where the model refuses it
   std::string effort;                 // of reasoning: "", "low", "medium", "high", "xhigh" or "max"
@@ -93,7 +94,7 @@ class ChatModel {
   [[nodiscard]] virtual Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) = 0;
   // "anthropic:NAME": how the user named it.
   [[nodiscard]] virtual const std::string& name() const = 0;
-  // Whether it can call tools (a relay can; some local servers cannot).
+  // Whether it can call tools without more ado (a relay can; local servers must be set up for it).
   [[nodiscard]] virtual bool has_tools() const = 0;
   // The most that a call can cost; empty when no price is known, zero for what is free.
   [[nodiscard]] virtual std::optional<double> most_usd(const ChatRequest& request) const = 0;

@@ -186,6 +186,7 @@ Json to_json(const ChatRequest& request) {
   Json out{{"label", request.label}, {"system", request.system}};
   out["messages"] = list_json(request.messages);
   if (!request.tools.empty()) out["tools"] = list_json(request.tools);
+  if (!request.may_call) out["may_call"] = false;
   if (!request.output_schema.is_null()) out["output_schema"] = request.output_schema;
   out["max_output_tokens"] = request.max_output_tokens;
   if (request.temperature) out["temperature"] = *request.temperature;
@@ -200,6 +201,7 @@ Result<ChatRequest> chat_request_from_json(const Json& json, const std::string& 
   CG_TRY(out.system, r.string_or("system", ""));
   CG_TRY(out.messages, list<Message>(r, "messages", message_from_json));
   CG_TRY(out.tools, list<ToolSpec>(r, "tools", tool_spec_from_json));
+  CG_TRY(out.may_call, r.boolean_or("may_call", true));
   CG_TRY(out.output_schema, r.object_or_null("output_schema"));
   CG_TRY(out.max_output_tokens, r.integer_or("max_output_tokens", out.max_output_tokens));
   if (r.has("temperature")) {

@@ -35,7 +35,7 @@ class HttpModel final : public ChatModel {
   explicit HttpModel(HttpModelOptions options);
   [[nodiscard]] Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
   [[nodiscard]] const std::string& name() const override { return options_.name; }
-  [[nodiscard]] bool has_tools() const override { return true; }
+  [[nodiscard]] bool has_tools() const override { return options_.provider.tools; }
   [[nodiscard]] std::optional<double> most_usd(const ChatRequest& request) const override;
 
  private:

@@ -69,6 +69,29 @@ TEST(Encode, AnthropicGetsFourBreakpointsAtMost) {
   EXPECT_THAT(dump_json(api.encode(dialogue(3), refused)), Not(HasSubstr("cache_control")));
 }
 
+TEST(Encode, ARequestCanSayThatNoToolMayBeCalledAnyMore) {
+  ChatRequest request = dialogue(0);
+  for (const char* provider : {"openai", "openai-responses", "anthropic"}) {
+    const Api& api = api_of(find_provider(provider)->api);
+    request.may_call = true;
+    EXPECT_FALSE(api.encode(request, shape_for(provider)).contains("tool_choice"));
+    request.may_call = false;
+    Json body = api.encode(request, shape_for(provider));
+    EXPECT_TRUE(body.contains("tools")) << "what was called before must stay known";
+    Json none = provider == std::string("anthropic") ? Json{{"type", "none"}} : Json("none");
+    EXPECT_EQ(body["tool_choice"], none);
+    Shape shape = shape_for(provider);
+    shape.refused = {"tool_choice"};
+    EXPECT_FALSE(api.encode(request, shape).contains("tool_choice"));
+  }
+  auto again = chat_request_from_json(to_json(request), "x");
+  ASSERT_TRUE(again);
+  EXPECT_FALSE(again->may_call);
+  EXPECT_EQ(request_hash(*again), request_hash(request));
+  request.tools.clear();
+  EXPECT_FALSE(openai_chat_api().encode(request, shape_for("openai")).contains("tool_choice"));
+}
+
 TEST(Encode, AnthropicThinksAsTheModelCan) {
   ChatRequest request = dialogue(0);
   request.effort = "medium";

@@ -80,6 +80,7 @@ constexpr Known kParameters[] = {
     {"encrypted_content", "include"},
     {"thinking", "thinking"},
     {"effort", "effort"},
+    {"tool_choice", "tool_choice"},
 };
 
 std::string refused_parameter(const Said& said) {
@@ -107,6 +108,10 @@ std::optional<Fault> by_words(const Said& said, const std::string& from, const s
                     "exceed_context_size"}))
     return fatal(ErrorKind::user, "the prompt is too long for the model at " + from + tail,
                  "use a model with a larger context");
+  if (has(message, {"does not support tools", "not support tool use", "tool-call-parser",
+                    "does not support function calling", "tools param requires"}))
+    return fatal(ErrorKind::user, "the model at " + from + " cannot call tools" + tail,
+                 "start the server with tool calling, or give --tools off");
   if (has(said.words, {"content_policy", "content_filter", "invalid_prompt", "cyber_policy"}))
     return Fault{FaultKind::refusal, {ErrorKind::user, said.message}};
   return std::nullopt;

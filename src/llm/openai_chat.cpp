@@ -199,6 +199,7 @@ class OpenAiChat final : public Api {
   Json encode(const ChatRequest& request, const Shape& shape) const override {
     Json out{{"model", shape.model}};
     if (!request.tools.empty()) out["tools"] = tools_json(request);
+    if (forbids_calls(request, shape)) out["tool_choice"] = "none";
     out["messages"] = messages_json(request, shape);
     out[limit_field(shape)] = output_limit(request, shape);
     if (request.temperature && shape.temperature && shape.takes("temperature"))

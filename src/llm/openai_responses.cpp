@@ -137,6 +137,7 @@ class OpenAiResponses final : public Api {
     if (std::string system = system_text(request, shape, true); !system.empty())
       out["instructions"] = system;
     if (!request.tools.empty()) out["tools"] = tools_json(request);
+    if (forbids_calls(request, shape)) out["tool_choice"] = "none";
     out["input"] = input_json(request);
     out["max_output_tokens"] = output_limit(request, shape);
     if (request.temperature && shape.temperature && shape.takes("temperature"))

@@ -12,30 +12,30 @@ const std::vector<Provider>& providers() {
   constexpr const char* kNew = "max_completion_tokens";
   constexpr const char* kOld = "max_tokens";
   // name, api, url, key, needs key, free, field of the longest answer, schemas, reasoning back,
-  // cache key, tells cost, priced as
+  // cache key, calls tools, tells cost, priced as
   static const std::vector<Provider> table{
       {"openai", A::openai_chat, "https://api.openai.com/v1", "OPENAI_API_KEY", true, false, kNew,
-       S::full, R::never, true, false, "openai"},
+       S::full, R::never, true, true, false, "openai"},
       {"openai-responses", A::openai_responses, "https://api.openai.com/v1", "OPENAI_API_KEY", true,
-       false, "", S::full, R::always, true, false, "openai"},
+       false, "", S::full, R::always, true, true, false, "openai"},
       {"anthropic", A::anthropic, "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", true, false,
-       "", S::full, R::always, false, false, "anthropic"},
+       "", S::full, R::always, false, true, false, "anthropic"},
       {"deepseek", A::openai_chat, "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", true, false,
-       kOld, S::any_object, R::in_tool_loop, false, false, "deepseek"},
+       kOld, S::any_object, R::in_tool_loop, false, true, false, "deepseek"},
       {"openrouter", A::openai_chat, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", true,
-       false, kOld, S::full, R::in_tool_loop, false, true, "openrouter"},
+       false, kOld, S::full, R::in_tool_loop, false, true, true, "openrouter"},
       {"moonshot", A::openai_chat, "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", true, false,
-       kOld, S::any_object, R::in_tool_loop, false, false, "moonshot"},
+       kOld, S::any_object, R::in_tool_loop, false, true, false, "moonshot"},
       {"together", A::openai_chat, "https://api.together.xyz/v1", "TOGETHER_API_KEY", true, false,
-       kOld, S::full, R::never, false, false, "together"},
+       kOld, S::full, R::never, false, true, false, "together"},
       {"vllm", A::openai_chat, "http://localhost:8000/v1", "VLLM_API_KEY", false, true, kOld,
-       S::full, R::never, false, false, "vllm"},
+       S::full, R::never, false, false, false, "vllm"},
       {"sglang", A::openai_chat, "http://localhost:30000/v1", "SGLANG_API_KEY", false, true, kOld,
-       S::full, R::never, false, false, "sglang"},
+       S::full, R::never, false, false, false, "sglang"},
       {"ollama", A::openai_chat, "http://localhost:11434/v1", "OLLAMA_API_KEY", false, true, kOld,
-       S::full, R::never, false, false, "ollama"},
+       S::full, R::never, false, false, false, "ollama"},
       {"llamacpp", A::openai_chat, "http://localhost:8080/v1", "LLAMACPP_API_KEY", false, true,
-       kOld, S::full, R::never, false, false, "llamacpp"},
+       kOld, S::full, R::never, false, false, false, "llamacpp"},
   };
   return table;
 }

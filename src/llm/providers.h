@@ -30,8 +30,9 @@ struct Provider {
   SchemaSupport schema;
   ReasoningBack reasoning_back;  // of openai_chat; the other APIs have rules of their own
   bool cache_key;                // takes prompt_cache_key
-  bool asks_for_cost;            // reports dollars when asked by usage.include
-  const char* priced_as;         // the provider of its entries in the price table
+  bool tools;             // its models call tools; false: only if the server is set up for it
+  bool asks_for_cost;     // reports dollars when asked by usage.include
+  const char* priced_as;  // the provider of its entries in the price table
 };
 
 [[nodiscard]] const std::vector<Provider>& providers();

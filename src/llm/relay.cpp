@@ -79,11 +79,12 @@ std::string relay_page(const ChatRequest& request, const std::string& number) {
       "Write the answer to `{0}.answer.md` in this folder: its whole text is the "
       "reply.\n",
       number);
-  if (!request.tools.empty())
+  if (!request.tools.empty() && request.may_call)
     out += fmt::format(
         "To call tools, write `{0}.answer.json` instead: "
         "`{{\"text\": \"...\", \"calls\": [{{\"name\": \"...\", \"arguments\": {{}}}}]}}`.\n",
         number);
+  if (!request.may_call) out += "No tool can be called any more.\n";
   out += fmt::format("At most {} tokens are wanted.\n", request.max_output_tokens);
   if (!request.system.empty())
     out += "\n## What holds for every question\n\n" + request.system + "\n";

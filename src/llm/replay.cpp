@@ -115,6 +115,12 @@ std::optional<double> ReplayModel::most_usd(const ChatRequest& request) const {
   return then_ ? then_->most_usd(request) : 0;
 }
 
+bool ReplayModel::has_tools() const {
+  if (then_) return then_->has_tools();
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const Entry& e) { return !e.exchange.request.tools.empty(); });
+}
+
 size_t ReplayModel::left() const {
   std::lock_guard lock(mutex_);
   return static_cast<size_t>(std::count_if(

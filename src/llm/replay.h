@@ -47,7 +47,8 @@ class ReplayModel final : public ChatModel {
               std::unique_ptr<ChatModel> then = nullptr);
   [[nodiscard]] Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
   [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] bool has_tools() const override { return then_ ? then_->has_tools() : true; }
+  // Without a model behind it: whether the recorded questions brought tools.
+  [[nodiscard]] bool has_tools() const override;
   [[nodiscard]] std::optional<double> most_usd(const ChatRequest& request) const override;
   // Answers that nobody has asked for yet.
   [[nodiscard]] size_t left() const;

@@ -334,5 +334,55 @@ TEST(Agents, SettingsRoundTripAndAreChecked) {
   EXPECT_THAT(make_strategy("cudaforge", {}).error().text(), HasSubstr("needs a model"));
 }
 
+// What a tool had evaluated while the question was open counts, and is not evaluated again.
+TEST(Drafts, AreChargedAndKnownWhenTheyAreTheAnswer) {
+  StrategySettings settings{.budget = {.evaluations = 3},
+                            .agents = AgentSettings{.chains = 1, .planner = false}};
+  for (const char* name : {"cutegen", "cudaforge", "best-of-n"}) {
+    SCOPED_TRACE(name);
+    World world;
+    auto s = std::move(*make_strategy(name, settings));
+    world.feed(*s, "opened", Json::object());
+    world.feed(*s, "task", {{"floor_ns", 0}, {"task", {{"workload", "softmax"}}}});
+    world.feed(*s, "asked", event_data(s->next().at(0)));
+    auto evaluated = [&](const char* id, const Verdict& verdict) {
+      world.feed(*s, "drafted", {{"candidate", {{"id", id}}}});
+      world.feed(*s, "evaluated",
+                 {{"candidate", id}, {"verdict", to_json(verdict)}, {"elapsed_ms", 1}});
+    };
+    Verdict aborted;
+    evaluated("c1", wrong());
+    evaluated("c2", aborted);
+    evaluated("c3", timed(200));
+    evaluated("c4", timed(100));
+    EXPECT_TRUE(s->next().empty()) << "the question is still open";
+    world.feed(*s, "answered", {{"outcome", "proposed"}, {"candidate", {{"id", "c4"}}}});
+    auto todo = s->next();
+    ASSERT_EQ(todo.size(), 1u);
+    ASSERT_TRUE(std::holds_alternative<Accept>(todo[0])) << describe(todo[0]);
+    EXPECT_EQ(std::get<Accept>(todo[0]).candidate, "c4");
+    world.feed(*s, "accepted", event_data(todo[0]));
+    todo = s->next();
+    ASSERT_TRUE(std::holds_alternative<Finish>(todo.at(0))) << describe(todo[0]);
+    EXPECT_EQ(std::get<Finish>(todo[0]).reason, "budget: evaluations");
+  }
+}
+
+// The evaluator failed for the tool: the strategy tries for itself.
+TEST(Drafts, WithoutAVerdictAreEvaluated) {
+  World world;
+  auto s = std::move(
+      *make_strategy("cutegen", {.agents = AgentSettings{.chains = 1, .planner = false}}));
+  world.feed(*s, "opened", Json::object());
+  world.feed(*s, "task", {{"floor_ns", 0}, {"task", {{"workload", "softmax"}}}});
+  world.feed(*s, "asked", event_data(s->next().at(0)));
+  world.feed(*s, "drafted", {{"candidate", {{"id", "c1"}}}});
+  world.feed(*s, "evaluated",
+             {{"candidate", "c1"}, {"verdict", to_json(Verdict{})}, {"elapsed_ms", 1}});
+  world.feed(*s, "answered", {{"outcome", "proposed"}, {"candidate", {{"id", "c1"}}}});
+  auto todo = s->next();
+  ASSERT_TRUE(std::holds_alternative<Evaluate>(todo.at(0)));
+}
+
 }  // namespace
 }  // namespace cutegen

@@ -15,7 +15,7 @@ void BestOfN::decide() {
 void BestOfN::on_answer(const Proposed& answer) {
   if (answer.outcome == "unusable") return decide();
   if (answer.outcome != "proposed") return open(Finish{answer.reason, best_});
-  open(Evaluate{answer.id});
+  judge(Evaluate{answer.id});
 }
 
 void BestOfN::on_verdict(const std::string& candidate, const Verdict& verdict) {

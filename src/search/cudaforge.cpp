@@ -47,7 +47,7 @@ void CudaforgeStrategy::on_answer(const Proposed& answer) {
     return ask("coder");
   }
   ++rounds_;
-  open(Evaluate{answer.id, Rung::timing, true});
+  judge(Evaluate{answer.id, Rung::timing, true});
 }
 
 void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {

@@ -37,7 +37,14 @@ void CutegenStrategy::begin_lines(const std::vector<std::string>& approaches) {
   decide();
 }
 
+// What was evaluated since the last time, drafts included, is of the line in hand.
+void CutegenStrategy::charge_line() {
+  if (!lines_.empty()) line().evaluations += evaluations_ - charged_;
+  charged_ = evaluations_;
+}
+
 void CutegenStrategy::on_answer(const Proposed& answer) {
+  charge_line();
   if (answer.outcome == "unusable") return on_unusable(answer.reason);
   bool advice = wanted_ == Wanted::plan || wanted_ == Wanted::diagnosis;
   if (answer.outcome != (advice ? "advised" : "proposed"))
@@ -53,7 +60,7 @@ void CutegenStrategy::on_answer(const Proposed& answer) {
 }
 
 void CutegenStrategy::evaluate(const std::string& candidate) {
-  open(Evaluate{candidate, Rung::timing, profile_is_free_ || line().profiling.open()});
+  judge(Evaluate{candidate, Rung::timing, profile_is_free_ || line().profiling.open()});
 }
 
 // Nothing can be done with the answers: once or twice that is bad luck.
@@ -69,7 +76,7 @@ void CutegenStrategy::on_unusable(const std::string& reason) {
 }
 
 void CutegenStrategy::on_verdict(const std::string& candidate, const Verdict& verdict) {
-  if (!lines_.empty()) ++line().evaluations;
+  charge_line();
   if (candidate == profiled_again_) return on_profiled(verdict);
   if (verdict.status == Status::correct) return on_correct(candidate, verdict);
   failing_ = candidate;

@@ -49,6 +49,7 @@ class CutegenStrategy final : public Machine {
   void on_rejected(const std::string&) override { after_rejection(); }
 
   void begin_lines(const std::vector<std::string>& approaches);
+  void charge_line();
   void on_unusable(const std::string& reason);
   void on_profiled(const Verdict& verdict);
   void on_correct(const std::string& candidate, const Verdict& verdict);
@@ -79,6 +80,7 @@ class CutegenStrategy final : public Machine {
   std::string failing_, advice_;       // the candidate to be repaired, and a judge's word on it
   std::string profiled_again_;         // the candidate that is evaluated for its profile only
   int unusable_ = 0;                   // answers in a row
+  int64_t charged_ = 0;                // evaluations that a line has answered for
 };
 
 }  // namespace cutegen

@@ -39,6 +39,7 @@ bool is_gain(const Timing& before, const Timing& after, double min_gain) {
 }
 
 void Machine::open(Action action) {
+  if (std::holds_alternative<Ask>(action)) drafts_.clear();
   open_ = std::move(action);
   issued_ = false;
 }
@@ -73,6 +74,8 @@ void Machine::apply(const Event& event) {
     answered(event.data);
   } else if (event.type == "evaluated" && awaits<Evaluate>(event)) {
     evaluated(event.data);
+  } else if (event.type == "evaluated" && awaits<Ask>(event)) {
+    draft_evaluated(event.data);
   } else if (event.type == "accepted" && awaits<Accept>(event)) {
     on_accepted(text_at(event.data, "candidate"));
   } else if (event.type == "rejected" && awaits<Reject>(event)) {
@@ -105,6 +108,24 @@ void Machine::evaluated(const Json& data) {
   set_aside_ = 0;
   attempts_ = 0;
   on_verdict(asked.candidate, *verdict);
+}
+
+void Machine::draft_evaluated(const Json& data) {
+  auto verdict = verdict_from_json(data.contains("verdict") ? data["verdict"] : Json());
+  if (!verdict || verdict->status == Status::aborted) return;
+  ++evaluations_;
+  drafts_[text_at(data, "candidate")] = std::move(*verdict);
+}
+
+void Machine::judge(const Evaluate& wanted) {
+  auto known = drafts_.find(wanted.candidate);
+  if (known == drafts_.end()) return open(wanted);
+  const Verdict verdict = std::move(known->second);
+  drafts_.clear();
+  feedback_ = verdict.feedback;
+  set_aside_ = 0;
+  attempts_ = 0;
+  on_verdict(wanted.candidate, verdict);
 }
 
 void Machine::aborted(const Evaluate& asked, const std::string& why) {

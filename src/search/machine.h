@@ -4,10 +4,14 @@
 //
 // Contract: apply() matches an event with the open action and calls the hook; every hook opens the
 // next action, except while a decision's own event is still to come. An evaluation that our
-// machinery aborted is asked for again, `retries` times; then the candidate is set aside.
+// machinery aborted is asked for again, `retries` times; then the candidate is set aside. What a
+// tool has evaluated while a question was open counts for the budget, and is known when it is the
+// answer.
 //
 // Example: class Mine final : public Machine { void on_task() override { ask("coder", {}); } ... };
 #pragma once
+
+#include <map>
 
 #include "search/strategy.h"
 
@@ -36,6 +40,8 @@ class Machine : public Strategy {
   virtual void on_rejected(const std::string& candidate) = 0;
 
   void open(Action action);
+  // The evaluation of what was proposed; its verdict comes at once if a tool had it evaluated.
+  void judge(const Evaluate& wanted);
   // Why the run has to end: its budget, the floor under `best_ns`, or a failing evaluator.
   [[nodiscard]] std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
@@ -50,12 +56,14 @@ class Machine : public Strategy {
   [[nodiscard]] bool awaits(const Event& event) const;
   void answered(const Json& data);
   void evaluated(const Json& data);
+  void draft_evaluated(const Json& data);
   void aborted(const Evaluate& asked, const std::string& why);
 
   std::optional<Action> open_;  // the one action not yet completed by an event
   bool issued_ = false;
   int64_t clock_ms_ = 0;
-  int attempts_ = 0;  // of the evaluation in hand
+  int attempts_ = 0;                       // of the evaluation in hand
+  std::map<std::string, Verdict> drafts_;  // that tools had evaluated for the open question
 };
 
 // The text of a field, or nothing.

@@ -48,9 +48,9 @@ void fold_run_info(RunInfo& info, const Event& event) {
     // An aborted attempt is our failure, not an evaluation.
     if (data.contains("verdict") && text_at(data["verdict"], "status") != "aborted")
       ++info.evaluations;
-    info.last_ns = verdict_time(data);
+    info.times_ns[text_at(data, "candidate")] = verdict_time(data);
   } else if (event.type == "accepted") {
-    info.best_ns = info.last_ns;
+    info.best_ns = info.times_ns[text_at(data, "candidate")];
   }
   if (event.type == "finished")
     info.state = "finished";

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +30,7 @@ struct RunInfo {
   std::string created;  // ISO 8601, UTC
   int64_t events = 0, evaluations = 0;
   std::optional<double> best_ns, floor_ns;
-  std::optional<double> last_ns;  // of the candidate judged last (needed while folding)
+  std::map<std::string, std::optional<double>> times_ns;  // by candidate (needed while folding)
 };
 
 class RunJournal {

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 from pathlib import Path
 
 ROOT = Path(os.environ.get("CUTEGEN_SHARE", Path(__file__).resolve().parents[2]))
@@ -178,6 +179,31 @@ class Case(unittest.TestCase):
         for word in ("Traceback", "terminate called", "Segmentation", "assertion"):
             self.assertNotIn(word, result.err, str(result))
         self.assertLess(len(lines[0]), 1000, "the line is too long\n" + str(result))
+
+
+class ModelServer:
+    """A scripted model (tests/tools/model_server.py) for one run: each new question gets the next reply."""
+
+    def __init__(self, folder, replies, **script):
+        file = folder / "script.json"
+        file.write_text(json.dumps({"rules": [{"when": "", "replies": replies}], **script}))
+        program = ROOT / "tests" / "tools" / "model_server.py"
+        self.process = subprocess.Popen([sys.executable, "-B", program, "--script", file],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.base = f"http://127.0.0.1:{self.process.stdout.readline().split()[1]}/model"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def log(self):
+        """What was asked: [{api, headers, body, did}]."""
+        with urllib.request.urlopen(self.base + "/log") as answer:
+            return json.load(answer)
 
 
 def main():

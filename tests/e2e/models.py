@@ -8,15 +8,11 @@ last, know what it cost, and do the same when the server fails at random and the
 """
 import json
 import re
-import subprocess
-import sys
 import time
-import urllib.request
 
 import harness
 
 KEY = "sk-end-to-end-secret-0123456789"
-SERVER = harness.ROOT / "tests" / "tools" / "model_server.py"
 MODEL = "anthropic:claude-opus-4-5"
 
 SOURCE = """extern "C" __global__ void go(const float* x, float* out, int n) {
@@ -52,30 +48,10 @@ REPLIES = [
 ]
 
 
-class Server:
-    """The scripted model, for one run of the program."""
-
-    def __init__(self, folder, **script):
-        file = folder / "script.json"
-        replies = [{"text": text, "reasoning": "thinking",
-                    "usage": {"input": 2000, "cached": 8000, "cache_written": 100, "output": 500}}
-                   for text in REPLIES]
-        file.write_text(json.dumps({"rules": [{"when": "", "replies": replies}], **script}))
-        self.process = subprocess.Popen([sys.executable, "-B", SERVER, "--script", file],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.base = f"http://127.0.0.1:{self.process.stdout.readline().split()[1]}/model"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-    def log(self):
-        with urllib.request.urlopen(self.base + "/log") as answer:
-            return json.load(answer)
+def scripted(folder, **script):
+    usage = {"input": 2000, "cached": 8000, "cache_written": 100, "output": 500}
+    replies = [{"text": text, "reasoning": "thinking", "usage": usage} for text in REPLIES]
+    return harness.ModelServer(folder, replies, **script)
 
 
 class Models(harness.Case):
@@ -94,14 +70,14 @@ class Models(harness.Case):
         return [(s["program_id"], s["status"], s["decision"], s["time_ns"]) for s in run["steps"]]
 
     def calm_run(self):
-        with Server(self.folder) as server:
+        with scripted(self.folder) as server:
             result = self.cutegen(*self.arguments(server, "calm"), env=self.keys, timeout=400)
             self.assert_code(result, 0)
             return result.json(), server.log()
 
     def rough_run(self, kills):
         """Random faults, and a kill -9 after each number of requests in `kills`."""
-        with Server(self.folder, chaos={"rate": 0.2, "seed": 11}) as server:
+        with scripted(self.folder, chaos={"rate": 0.2, "seed": 11}) as server:
             command = self.arguments(server, "rough")
             for after in kills:
                 process = self.start(*command, env=self.keys)
@@ -158,7 +134,7 @@ class Models(harness.Case):
                 self.assertNotIn(KEY.encode(), path.read_bytes(), path)
 
     def run_with_budget(self, usd):
-        with Server(self.folder) as server:
+        with scripted(self.folder) as server:
             arguments = self.arguments(server, f"budget-{usd}")
             arguments[arguments.index("--budget-usd") + 1] = usd
             run = self.cutegen(*arguments, env=self.keys, timeout=400).json()
@@ -174,7 +150,7 @@ class Models(harness.Case):
         self.assertTrue(0 < len(asked) < len(REPLIES))
 
     def test_what_cannot_go_well_is_said_before_anything_is_sent(self):
-        with Server(self.folder) as server:
+        with scripted(self.folder) as server:
             arguments = self.arguments(server, "none")
             plain = [a for a in arguments if a != "--json"]
             refused = [("--model-url", "ftp://x", "http"), ("--model", "antropic:x", "did you mean"),

@@ -10,6 +10,9 @@ APIs, below http://127.0.0.1:PORT/NAME/v1: /chat/completions, /responses (OpenAI
 Control: POST /NAME with a script; POST or GET /NAME/log gives what was asked: [{api, headers, body,
 did}].
 
+As the real APIs do, it refuses (400) a dialogue in which a call of a tool has no result, or the other
+way round.
+
 A script is {"steps": [STEP...]} (one a request, in order), or {"rules": [{"when": REGEX,
 "replies": [STEP...]}...]}: the first rule found in the newest user text answers; an equal request
 gets an equal answer, a new one the rule's next reply (the last one repeats). "chaos": {"rate": 0.2,
@@ -117,6 +120,17 @@ class Chat:
     def newest(body):
         return next((m["content"] for m in reversed(body["messages"]) if m["role"] == "user"), "")
 
+    @staticmethod
+    def unanswered(body):
+        """The ids of calls, each group to be followed by its results."""
+        groups = [([], [])]
+        for message in body["messages"]:
+            if message["role"] == "assistant":
+                groups.append(([c["id"] for c in message.get("tool_calls", [])], []))
+            elif message["role"] == "tool":
+                groups[-1][1].append(message["tool_call_id"])
+        return [group for group in groups if group[0] != group[1]]
+
 
 class Responses:
     """OpenAI responses."""
@@ -171,6 +185,16 @@ class Responses:
     @staticmethod
     def error(kind, message):
         return "error", {"type": "error", "error": {"type": kind, "code": kind, "message": message}}
+
+    @staticmethod
+    def unanswered(body):
+        calls, results = [], []
+        for item in body["input"]:
+            if item.get("type") == "function_call":
+                calls.append(item["call_id"])
+            if item.get("type") == "function_call_output":
+                results.append(item["call_id"])
+        return [] if calls == results else [(calls, results)]
 
     @staticmethod
     def newest(body):
@@ -248,6 +272,18 @@ class Messages:
     @staticmethod
     def error(kind, message):
         return "error", {"type": "error", "error": {"type": kind, "message": message}}
+
+    @staticmethod
+    def unanswered(body):
+        groups, messages = [], body["messages"]
+        for message, after in zip(messages, messages[1:] + [{"content": []}]):
+            if message["role"] != "assistant":
+                continue
+            calls = [b["id"] for b in message["content"] if b["type"] == "tool_use"]
+            results = [b["tool_use_id"] for b in after["content"] if b["type"] == "tool_result"]
+            if calls != results:
+                groups.append((calls, results))
+        return groups
 
     @staticmethod
     def newest(body):
@@ -342,6 +378,10 @@ class Handler(BaseHTTPRequestHandler):
         script = self.scripts.get(name)
         if script is None or api not in APIS:
             self.answer(404, {"error": {"message": "no such model", "type": "not_found_error"}})
+            return
+        if lost := APIS[api].unanswered(body):
+            message = f"calls and results of tools do not match: {lost}"
+            self.answer(400, {"error": {"message": message, "type": "invalid_request_error"}})
             return
         step = script.next(api, body)
         with script.lock:

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/tools.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/text.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMostText = size_t{256} << 10;  // bytes of one argument
+constexpr size_t kMostName = 120;
+
+struct Declared {
+  Tool tool;
+  const char* name;
+  const char* description;
+};
+
+constexpr std::array<Declared, 5> kTools{{
+    {Tool::read_docs, "read_docs",
+     "Reads the page about a device component: what it does, and a kernel that compiles. Without a "
+     "name: the list of pages."},
+    {Tool::compile, "compile",
+     "Checks and compiles a draft: plan against task and signatures, source, loading. Returns the "
+     "compiler's first errors, or registers and spills. Costs no evaluation."},
+    {Tool::evaluate, "evaluate",
+     "Evaluates a draft as an answer is evaluated: compiled, compared with the truth on all "
+     "shapes, "
+     "timed. Costs one evaluation of the run's budget."},
+    {Tool::profile, "profile",
+     "The profile of an evaluated program: what binds it, hot lines, remarks, counters. Without a "
+     "draft: of the program in question."},
+    {Tool::diff_best, "diff_best", "The unified diff from the best program so far to a draft."},
+}};
+
+Json text_field(const char* description) {
+  return {{"type", "string"}, {"description", description}};
+}
+
+Json object_schema(const Json& properties) {
+  return {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+}
+
+Json parameters_of(Tool tool) {
+  switch (tool) {
+    case Tool::read_docs:
+      return object_schema({{"name", text_field("a page, a symbol or a header")}});
+    case Tool::compile:
+    case Tool::evaluate:
+      return object_schema(
+          {{"kernel", text_field("kernel.cu, whole")},
+           {"plan", text_field("plan.json, whole")},
+           {"edits", text_field("instead: edit, function, plan or file blocks in their fences, as "
+                                "in an answer")},
+           {"draft", text_field("a draft of this question, such as d1: what the changes start "
+                                "from (else the program in question), or without changes what is "
+                                "meant")},
+           {"summary", text_field("what the draft changes, in one line")}});
+    case Tool::profile:
+    case Tool::diff_best:
+      return object_schema({{"draft", text_field("a draft of this question, such as d1")}});
+  }
+  return object_schema(Json::object());
+}
+
+tl::unexpected<Error> refused(const std::string& message, const std::string& remedy = {}) {
+  return fail({ErrorKind::user, message, {}, remedy});
+}
+
+const Declared* find_tool(const std::string& name) {
+  for (const Declared& d : kTools)
+    if (name == d.name) return &d;
+  return nullptr;
+}
+
+// A string; null counts as missing, since some models fill every field.
+Result<std::string> text_argument(const std::string& name, const Json& value) {
+  if (value.is_null()) return std::string();
+  // A plan is often given as the object that it is.
+  std::string text = name == "plan" && value.is_object() ? dump_json(value, 2)
+                     : value.is_string()                 ? value.get<std::string>()
+                                                         : std::string();
+  if (text.empty() && !value.is_string())
+    return refused("'" + name + "' is no string", "give text");
+  if (text.size() > kMostText)
+    return refused(fmt::format("'{}' has {} bytes; the most is {}", name, text.size(), kMostText));
+  if (text.find('\0') != std::string::npos) return refused("'" + name + "' holds zero bytes");
+  return text;
+}
+
+std::string* field_of(ToolUse& use, const std::string& name) {
+  if (use.tool == Tool::read_docs) return name == "name" ? &use.page : nullptr;
+  if (name == "draft") return &use.draft;
+  if (use.tool != Tool::compile && use.tool != Tool::evaluate) return nullptr;
+  if (name == "kernel") return &use.kernel;
+  if (name == "plan") return &use.plan;
+  if (name == "edits") return &use.edits;
+  return name == "summary" ? &use.summary : nullptr;
+}
+
+}  // namespace
+
+const char* to_string(Tool tool) {
+  for (const Declared& d : kTools)
+    if (d.tool == tool) return d.name;
+  return "";
+}
+
+std::vector<llm::ToolSpec> tool_specs(bool profiles) {
+  std::vector<llm::ToolSpec> out;
+  for (const Declared& d : kTools)
+    if (profiles || d.tool != Tool::profile)
+      out.push_back({d.name, d.description, parameters_of(d.tool)});
+  return out;
+}
+
+Result<ToolUse> read_tool_call(const llm::ToolCall& call) {
+  const Declared* declared = find_tool(call.name);
+  if (!declared) {
+    std::vector<std::string> names;
+    for (const Declared& d : kTools) names.emplace_back(d.name);
+    return refused("there is no tool '" + sanitize(call.name, kMostName) + "'",
+                   "there are: " + join(names, ", "));
+  }
+  if (!call.malformed.empty() || !call.arguments.is_object())
+    return refused("the arguments are no JSON object: " + sanitize(call.malformed, 200),
+                   "send one object; line breaks in text are \\n");
+  ToolUse use;
+  use.tool = declared->tool;
+  for (const auto& [name, value] : call.arguments.items()) {
+    std::string* field = field_of(use, name);
+    if (!field)
+      return refused("'" + sanitize(name, kMostName) + "' is no argument of " + call.name);
+    CG_TRY(*field, text_argument(name, value));
+  }
+  if (use.page.size() > kMostName || use.draft.size() > kMostName)
+    return refused("a name has more than " + std::to_string(kMostName) + " bytes");
+  use.summary = sanitize(use.summary, 200);
+  bool wants_program = use.tool == Tool::compile || use.tool == Tool::evaluate;
+  if (wants_program && !use.changes() && use.draft.empty())
+    return refused(std::string(call.name) + " was given no program",
+                   "give kernel and plan, or edits, or a draft");
+  return use;
+}
+
+tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* base) {
+  Reply reply;
+  if (!use.edits.empty()) {
+    auto parsed = parse_reply(use.edits, base);
+    if (!parsed) return parsed;
+    reply = std::move(*parsed);
+  }
+  auto add = [&](const std::string& file, const std::string& text) {
+    if (!text.empty())
+      reply.changes.push_back(WholeFile{file, text.ends_with('\n') ? text : text + "\n"});
+  };
+  add(base && base->sources.size() == 1 ? base->sources.begin()->first : "kernel.cu", use.kernel);
+  add("plan.json", use.plan);
+  if (!use.summary.empty()) reply.summary = use.summary;
+  return reply;
+}
+
+}  // namespace cutegen

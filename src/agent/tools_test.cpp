@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tools: their declarations, calls of every odd kind, what a desk says without the engine's help.
+#include "agent/tools.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "agent/library.h"
+#include "agent/test_program.h"
+#include "agent/tool_desk.h"
+
+namespace cutegen {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+llm::ToolCall call(const std::string& name, const Json& arguments) {
+  return {"id", name, arguments};
+}
+
+std::string refusal(const llm::ToolCall& call) {
+  auto use = read_tool_call(call);
+  EXPECT_FALSE(use);
+  return use ? "" : use.error().text();
+}
+
+TEST(Tools, SpecificationsAreClosedObjectsOfStrings) {
+  auto specs = tool_specs(true);
+  ASSERT_THAT(specs, SizeIs(5));
+  EXPECT_THAT(tool_specs(false), SizeIs(4));
+  for (const llm::ToolSpec& spec : specs) {
+    EXPECT_FALSE(spec.description.empty()) << spec.name;
+    EXPECT_EQ(spec.parameters["type"], "object");
+    EXPECT_EQ(spec.parameters["additionalProperties"], false);
+    for (const auto& [name, field] : spec.parameters["properties"].items()) {
+      EXPECT_EQ(field["type"], "string") << spec.name << "/" << name;
+      EXPECT_TRUE(read_tool_call(call(spec.name, {{name, "d1"}}))) << spec.name << "/" << name;
+    }
+  }
+}
+
+TEST(Tools, CallsAreReadWithWhatModelsMakeOfThem) {
+  auto use = read_tool_call(
+      call("compile", {{"kernel", "x"}, {"plan", {{"cutegen", 1}}}, {"draft", nullptr}}));
+  ASSERT_TRUE(use) << use.error().text();
+  EXPECT_EQ(use->tool, Tool::compile);
+  EXPECT_EQ(use->plan, "{\n  \"cutegen\": 1\n}");
+  EXPECT_TRUE(use->draft.empty());
+}
+
+TEST(Tools, OddCallsAreRefusedWithAReason) {
+  EXPECT_THAT(refusal(call("exec", {})),
+              AllOf(HasSubstr("no tool 'exec'"), HasSubstr("diff_best")));
+  EXPECT_THAT(refusal(call("", {})), HasSubstr("no tool ''"));
+  EXPECT_THAT(refusal({"id", "compile", Json::object(), "[1,"}), HasSubstr("no JSON object"));
+  EXPECT_THAT(refusal(call("compile", Json::array({1}))), HasSubstr("no JSON object"));
+  EXPECT_THAT(refusal(call("compile", {{"kernel", {1, 2}}})), HasSubstr("is no string"));
+  EXPECT_THAT(refusal(call("compile", {{"plan", true}})), HasSubstr("is no string"));
+  EXPECT_THAT(refusal(call("compile", {{"kernel", std::string(300 << 10, 'x')}})),
+              HasSubstr("307200 bytes"));
+  EXPECT_THAT(refusal(call("compile", {{"kernel", std::string(1, '\0')}})),
+              HasSubstr("zero bytes"));
+  EXPECT_THAT(refusal(call("compile", {{"summary", "x"}})), HasSubstr("no program"));
+  EXPECT_THAT(refusal(call("profile", {{"kernel", "x"}})), HasSubstr("no argument of profile"));
+  EXPECT_THAT(refusal(call("read_docs", {{"name", std::string(500, 'x')}})), HasSubstr("120"));
+}
+
+TEST(Tools, DraftsAreNamedInALineOfProse) {
+  EXPECT_EQ(named_draft("SUMMARY: x\n**DRAFT:** d2\n"), "d2");
+  EXPECT_EQ(named_draft("draft: d1\nDRAFT: d3"), "d3");
+  EXPECT_EQ(named_draft("```file kernel.cu\nDRAFT: d1\n```"), "");
+  EXPECT_EQ(named_draft("The DRAFT: d1 is good"), "");
+  KernelProgram base = test_program();
+  auto alone = parse_reply("SUMMARY: this one\nDRAFT: d2\n", &base);
+  ASSERT_TRUE(alone) << alone.error().text;
+  EXPECT_TRUE(alone->changes.empty());
+  EXPECT_EQ(alone->summary, "this one");
+  EXPECT_FALSE(parse_reply("DRAFT: d2\n```diff\n-a\n+b\n```\n", &base));
+  EXPECT_FALSE(parse_reply("No draft, no block.\n", &base));
+}
+
+// The engine's side, counted.
+class CountingHost final : public ToolHost {
+ public:
+  Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) override {
+    if (past.empty()) return std::optional<ToolRecord>();
+    ToolRecord next = past.front();
+    past.erase(past.begin());
+    if (next.arguments_hash != call.arguments_hash) return user_error("the run diverges");
+    return std::optional(next);
+  }
+  Result<void> record(const ToolRecord& call) override {
+    records.push_back(call);
+    return {};
+  }
+  Result<Verdict> compile(const Context&, const KernelProgram&) override {
+    ++compiled;
+    return verdict;
+  }
+  Result<Evaluated> evaluate(const Context&, const Candidate& draft) override {
+    return Evaluated{"c" + std::to_string(++evaluated) + draft.edit.origin, verdict};
+  }
+  std::string diff_best(const KernelProgram&) const override { return diff; }
+
+  std::vector<ToolRecord> past, records;
+  Verdict verdict;
+  std::string diff;
+  int compiled = 0, evaluated = 0;
+};
+
+class Desk : public testing::Test {
+ protected:
+  Desk() {
+    subject_.id = "c1";
+    subject_.program = test_program();
+    host_.verdict.status = Status::correct;
+    host_.verdict.timing = Timing{.shape = "official", .time_ns = 1000};
+  }
+  ToolSetting setting(const std::string& role = "coder") const {
+    ToolSetting set;
+    set.question.role = role;
+    set.question.subject = &subject_;
+    set.check = [](const KernelProgram&) { return std::vector<Error>(); };
+    set.tried = [](const KernelProgram&) { return std::optional<Reask>(); };
+    set.limits.run_calls = 100;
+    set.limits.run_evaluations = 100;
+    return set;
+  }
+  static llm::ToolCall edit(const std::string& tool, const std::string& factor) {
+    return call(tool, {{"edits",
+                        "```edit kernel.cu\n<<<<<<< SEARCH\n  out[i] = out[i] * 0.5f;\n"
+                        "=======\n  out[i] = out[i] * " +
+                            factor + ";\n>>>>>>> REPLACE\n```\n"}});
+  }
+  std::string one(ToolDesk& desk, const llm::ToolCall& call) {
+    auto results = desk.answer({}, {call});
+    EXPECT_TRUE(results) << results.error().text();
+    return results ? results->at(0).text : "";
+  }
+  Candidate subject_;
+  CountingHost host_;
+};
+
+TEST_F(Desk, PagesAreThoseOfTheLibrary) {
+  ToolDesk desk(setting(), host_);
+  EXPECT_THAT(one(desk, call("read_docs", {{"name", "combine_row"}})),
+              HasSubstr(find_component("combine_row")->example.substr(0, 60)));
+  EXPECT_THAT(one(desk, call("read_docs", {})), HasSubstr("- gemm: "));
+  EXPECT_THAT(one(desk, call("read_docs", {{"name", "combine_rwo"}})),
+              AllOf(HasSubstr("did you mean 'combine_row'"), HasSubstr("- gemm: ")));
+}
+
+TEST_F(Desk, EqualProgramsAreOneDraft) {
+  ToolDesk desk(setting(), host_);
+  EXPECT_THAT(one(desk, edit("compile", "0.25f")), HasSubstr("Draft d1 compiles"));
+  EXPECT_THAT(one(desk, edit("compile", "0.125f")), HasSubstr("Draft d2 compiles"));
+  EXPECT_THAT(one(desk, edit("evaluate", "0.25f")), HasSubstr("Draft d1 is kept as c1"));
+  one(desk, edit("evaluate", "0.25f"));
+  EXPECT_EQ(host_.evaluated, 1) << "what is known is not asked again";
+  EXPECT_EQ(desk.draft_names(), "d1, d2");
+}
+
+TEST_F(Desk, WhatDoesNotApplyIsSaidAndMakesNoDraft) {
+  ToolDesk desk(setting(), host_);
+  EXPECT_THAT(one(desk, call("compile", {{"edits", "use more threads"}})), HasSubstr("no block"));
+  EXPECT_THAT(one(desk, edit("compile", "0.5f")), HasSubstr("changes nothing"));
+  EXPECT_THAT(one(desk, call("compile", {{"plan", "{\"cutegen\": 1"}})), HasSubstr("plan.json"));
+  EXPECT_EQ(desk.draft_names(), "none");
+  EXPECT_EQ(host_.compiled, 0);
+  EXPECT_THAT(host_.records, SizeIs(3)) << "every call is on record";
+}
+
+TEST_F(Desk, ResultsAreCappedAndClean) {
+  host_.verdict.status = Status::failed;
+  host_.verdict.feedback.headline = "\x1b[31mred\x1b[0m";
+  host_.verdict.feedback.detail = std::string(100'000, 'x');
+  ToolDesk desk(setting(), host_);
+  std::string text = one(desk, edit("compile", "0.25f"));
+  EXPECT_LT(text.size(), 6200u);
+  EXPECT_THAT(text, AllOf(HasSubstr("does not compile"), Not(HasSubstr("\x1b"))));
+  host_.diff = std::string(100'000, 'y');
+  EXPECT_LT(one(desk, call("diff_best", {})).size(), 6200u);
+}
+
+TEST_F(Desk, WhatIsOnRecordIsNotDoneAgain) {
+  ToolDesk first(setting(), host_);
+  std::string said = one(first, edit("compile", "0.25f"));
+  host_.past = host_.records;
+  ToolDesk again(setting(), host_);
+  EXPECT_EQ(one(again, edit("compile", "0.25f")), said);
+  EXPECT_EQ(host_.compiled, 1);
+  EXPECT_EQ(again.draft_names(), "d1");
+  host_.past = host_.records;
+  ToolDesk other(setting(), host_);
+  EXPECT_FALSE(other.answer({}, {edit("compile", "0.75f")}));
+}
+
+TEST_F(Desk, ProfilesAreShownWhereTheQuestionMaySeeThem) {
+  Verdict seen;
+  seen.profile = Profile{{KernelProfile{.kernel = "scale",
+                                        .time_ns = 900,
+                                        .bound_by = "dram",
+                                        .counters = {{"warp_instructions", 4096}}}},
+                         "official"};
+  ToolSetting set = setting("judge");
+  set.question.verdict = &seen;
+  ToolDesk blind(set, host_);
+  EXPECT_THAT(one(blind, call("profile", {})), HasSubstr("No profile is shown yet"));
+  set.question.profile = true;
+  ToolDesk desk(set, host_);
+  EXPECT_THAT(one(desk, call("profile", {})),
+              AllOf(HasSubstr("scale"), HasSubstr("warp_instructions 4096"), HasSubstr("dram")));
+  EXPECT_THAT(one(desk, call("profile", {{"draft", "d1"}})), HasSubstr("no draft 'd1'"));
+  EXPECT_THAT(one(desk, edit("evaluate", "0.25f")), HasSubstr("wants no program"));
+}
+
+TEST_F(Desk, TheAnswerMeetsTheDraftsOnEqualTerms) {
+  ToolDesk desk(setting(), host_);
+  one(desk, edit("evaluate", "0.25f"));
+  Candidate answer = subject_;
+  answer.program.sources["kernel.cu"] += "// other\n";
+  host_.verdict.timing->time_ns = 1005;  // the draft is no gain worth the name: the answer stays
+  auto kept = desk.choose({}, answer);
+  ASSERT_TRUE(kept && *kept);
+  EXPECT_EQ((*kept)->id, "c2");
+  answer.program.sources["kernel.cu"] += "// worse\n";
+  host_.verdict.status = Status::failed;
+  kept = desk.choose({}, answer);
+  EXPECT_EQ((*kept)->id, "c1") << "the fastest correct one of all";
+  kept = desk.choose({}, std::nullopt);
+  EXPECT_EQ((*kept)->id, "c1");
+}
+
+TEST_F(Desk, WithoutDraftsTheAnswerIsUntouched) {
+  ToolDesk desk(setting(), host_);
+  auto kept = desk.choose({}, subject_);
+  ASSERT_TRUE(kept && *kept);
+  EXPECT_EQ(host_.evaluated, 0);
+  EXPECT_TRUE((*kept)->id.empty()) << "the run gives it one";
+  EXPECT_FALSE(*ToolDesk(setting(), host_).choose({}, std::nullopt));
+}
+
+// Calls put together at random from all that was ever seen: a result each, never a crash.
+TEST_F(Desk, AnyCallsGetResults) {
+  std::mt19937 random(7);
+  auto pick = [&](auto& from) { return from[random() % from.size()]; };
+  std::vector<std::string> names{"read_docs", "compile", "evaluate", "profile", "diff_best", "x"};
+  std::vector<std::string> keys{"name", "kernel", "plan", "edits", "draft", "summary", "y"};
+  std::vector<Json> values{
+      "d1",          "",
+      nullptr,       7,
+      Json::array(), {{"steps", 1}},
+      test_source(), "```edit kernel.cu\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n```",
+      "\xff\xfe",    std::string(70'000, '{')};
+  for (int round = 0; round < 300; ++round) {
+    ToolDesk desk(setting(), host_);
+    std::vector<llm::ToolCall> calls;
+    for (size_t i = 0; i < 1 + random() % 10; ++i) {
+      Json arguments = Json::object();
+      for (size_t k = random() % 4; k > 0; --k) arguments[pick(keys)] = pick(values);
+      calls.push_back(call(pick(names), arguments));
+      if (random() % 8 == 0) calls.back().malformed = "{";
+    }
+    auto results = desk.answer({}, calls);
+    ASSERT_TRUE(results) << results.error().text();
+    ASSERT_EQ(results->size(), calls.size());
+  }
+}
+
+}  // namespace
+}  // namespace cutegen
