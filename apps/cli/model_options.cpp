@@ -26,8 +26,7 @@ void ModelOptions::add(CLI::App& command) {
   flag("--no-judge", no_judge_, "no diagnosis before a second repair");
   model_.tools = "auto";
   option("--tools", model_.tools,
-         "whether the model may call tools before it answers: auto (where it can), on or off "
-         "(default auto)")
+         "tools for the model: auto (where it can call them), on or off (default auto)")
       ->check(CLI::IsMember({"auto", "on", "off"}));
   option("--tool-calls", model_.tool_calls, "calls of tools in one question (default 8)")
       ->check(CLI::Range(1, 64));

@@ -125,12 +125,13 @@ Result<ToolUse> read_tool_call(const llm::ToolCall& call) {
     return refused("there is no tool '" + sanitize(call.name, kMostName) + "'",
                    "there are: " + join(names, ", "));
   }
-  if (!call.malformed.empty() || !call.arguments.is_object())
+  const Json& arguments = call.arguments;
+  if (!call.malformed.empty() || !(arguments.is_object() || arguments.is_null()))
     return refused("the arguments are no JSON object: " + sanitize(call.malformed, 200),
                    "send one object; line breaks in text are \\n");
   ToolUse use;
   use.tool = declared->tool;
-  for (const auto& [name, value] : call.arguments.items()) {
+  for (const auto& [name, value] : arguments.items()) {
     std::string* field = field_of(use, name);
     if (!field)
       return refused("'" + sanitize(name, kMostName) + "' is no argument of " + call.name);

@@ -102,7 +102,7 @@ TEST_F(ToolRun, ADraftThatProvedBetterThanTheAnswerIsKept) {
 TEST_F(ToolRun, ACrashAfterAnyEventLosesAndRepeatsNothing) {
   script_.answers = mending();
   auto s = store();
-  auto calm = run(*s, wanted(4));
+  auto calm = run(*s, wanted(3));
   ASSERT_TRUE(calm);
   auto events = s->read(calm->run_id);
   auto before = view_run(*events);
@@ -120,7 +120,7 @@ TEST_F(ToolRun, ACrashAfterAnyEventLosesAndRepeatsNothing) {
     world_.compiled = 0;
     script_.answers = mending();
     Dying dying(after);
-    EXPECT_THROW((void)optimize_with(parts(), {}, *s, wanted(4), dying), Crash);
+    EXPECT_THROW((void)optimize_with(parts(), {}, *s, wanted(3), dying), Crash);
     auto resumed = resume_with(parts(), {}, *s, "last", recorder_);
     ASSERT_TRUE(resumed) << resumed.error().text();
     auto view = view_run(*s->read("last"));
@@ -129,7 +129,8 @@ TEST_F(ToolRun, ACrashAfterAnyEventLosesAndRepeatsNothing) {
     EXPECT_EQ(view->tool_calls, before->tool_calls);
     EXPECT_NEAR(view->models.usd, before->models.usd, 1e-9);
     EXPECT_EQ(view->models.calls, before->models.calls);
-    for (int n : {2, 3, 9, 10}) EXPECT_EQ(world_.evaluations[n], 1) << n;
+    for (int n : {2, 3, 9}) EXPECT_EQ(world_.evaluations[n], 1) << n;
+    if (after % 5) continue;  // it costs as much as a run
     auto replay = replay_with(parts(), {}, *s, "last", recorder_);
     EXPECT_TRUE(replay) << replay.error().text();
   }

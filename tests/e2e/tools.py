@@ -27,8 +27,8 @@ PLAN = {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel
                    "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]}
 
 
-def call(name, **arguments):
-    return {"name": name, "arguments": arguments}
+def call(tool, /, **arguments):
+    return {"name": tool, "arguments": arguments}
 
 
 def shape(summary, grid, block):
@@ -160,7 +160,8 @@ class Tools(harness.Case):
             process.kill()
             process.communicate()
             self.assertNotIn("tools", server.log()[0]["body"])
-            wrong = self.cutegen(*arguments[:-1], "sometimes", env=self.keys)
+            wrong = [a for a in arguments[:-1] if a != "--json"] + ["sometimes"]
+            wrong = self.cutegen(*wrong, env=self.keys)
             self.assert_error(wrong, 2, "--tools")
 
 
