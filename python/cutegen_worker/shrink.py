@@ -4,12 +4,13 @@
 Constants are scaled down together: every one above a cap becomes the cap. The cap is guessed from
 the official shapes and lowered until the work fits. A shape counts only if the module still builds
 and runs, and its calls are the same but for sizes (graph.signature). Odd shapes replace constants
-by primes, all at once, else one after the other. Few runs: each costs milliseconds.
+by primes, all at once, else one after the other. Where sizes depend on one another, all are scaled in
+proportion. Few runs: each costs milliseconds.
 """
 
 import re
 import time
-from math import prod
+from math import gcd, prod
 
 from .errors import WorkerError
 from .trace import Trace
@@ -108,7 +109,20 @@ class Shrinker:
             if failed >= 2:
                 break
         self.reason = "the module does not get small enough" if failed < 2 else self.reason
-        return self.one_by_one()
+        return self.in_proportion(reversed(range(1, 9))) or self.one_by_one()
+
+    def in_proportion(self, parts):
+        """All constants divided by what divides them all, times one of `parts`: for modules where one
+        size must equal a sum or a multiple of others."""
+        whole = gcd(*self.sizes.values())
+        for part in parts:
+            if part >= whole:
+                continue
+            constants = {n: v // whole * part for n, v in self.sizes.items()}
+            trace = self.attempt(constants)
+            if trace is not None and self.fits(trace):
+                return constants, trace
+        return None
 
     def one_by_one(self):
         """Halves one constant after the other, the largest first, as long as anything helps."""
@@ -148,6 +162,9 @@ class Shrinker:
         for step in (2, 4, 6):
             if len(found) < 2:
                 keep(self.nearest(small, self.primes(small, step)))
+        for part in (5, 3, 7):
+            if len(found) < 2:
+                keep(self.in_proportion([part]))
         return found
 
     def now(self, small):

@@ -95,6 +95,39 @@ def get_init_inputs():
   EXPECT_EQ(x[2] % 2, 1);   // "steps" is a size, though "eps" is none
 }
 
+TEST(TorchWorker, SizesThatDependOnOneAnotherAreScaledInProportion) {
+  TaskFile file("coupled", R"(
+import torch
+from torch import nn
+
+features = 1024
+half = 512
+rows = 2048
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.norm = nn.LayerNorm(features)
+    def forward(self, x):
+        return self.norm(torch.cat([x, x], dim=-1))
+
+def get_inputs():
+    return [torch.randn(rows, half)]
+
+def get_init_inputs():
+    return [features]
+)");
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_EQ(task->shapes.size(), 4u);
+  for (const ShapeCase& shape : task->shapes) {
+    const Shape& out = shape.tensors.at("out");
+    EXPECT_EQ(out[1], 2 * shape.tensors.at("x")[1]) << shape.name;
+  }
+  EXPECT_LE(shape_named(*task, "small").tensors.at("x")[0], 64);
+  EXPECT_NE(shape_named(*task, "odd1").tensors.at("x"), shape_named(*task, "odd2").tensors.at("x"));
+}
+
 TEST(TorchWorker, TakesShapesOfTheUser) {
   DescribeOptions options;
   options.shrink = false;
