@@ -49,6 +49,7 @@ TEST(Feedback, AMismatchCarriesTheCountsOfItsJudgement) {
   EXPECT_EQ(m.shape + m.family + m.output, "odd2heavyout");
   EXPECT_EQ(m.worst_ratio, 4.5);
   EXPECT_EQ(m.first.size(), 5U);
+  EXPECT_FALSE(m.pattern.empty());
 }
 
 // The values of a live set are secret: nothing of what is told may contain one.

@@ -125,6 +125,18 @@ TEST(Ladder, OutOfBoundsIsAFinding) {
   EXPECT_EQ(v.sets_judged, 1);
 }
 
+TEST(Ladder, ARaceIsAFindingThoughTheValuesAreRight) {
+  World w(twice);
+  // Reads what a thread of the next warp writes, with no barrier between, and does not use it.
+  const std::string racy =
+      "mov.u32 %r6, s; shl.b32 %r7, %r4, 2; add.u32 %r8, %r6, %r7; st.shared.f32 [%r8], %f1;\n"
+      "xor.b32 %r9, %r7, 128; add.u32 %r9, %r9, %r6; ld.shared.f32 %f3, [%r9];\n";
+  Verdict v = w.judge(World::kernel(racy + kTwice, "", ".shared .align 4 .b8 s[1024];"));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("shared_race"));
+  EXPECT_THAT(v.feedback.mismatches, IsEmpty());
+}
+
 TEST(Ladder, UnknownInstructionsAreUnsupported) {
   World w(twice);
   EXPECT_EQ(w.judge(World::kernel("pmevent 3; mov.f32 %f2, %f1;")).status, Status::unsupported);
@@ -248,6 +260,16 @@ TEST(Timing, ASmallOfficialShapeIsJudgedToo) {
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.sets_judged, 3);
   EXPECT_TRUE(v.timing);
+}
+
+TEST(Timing, ASmallOfficialShapeIsJudgedAfterTheOthers) {
+  World w(twice);
+  w.add_official(64);
+  Verdict right = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(right.sets_judged, 6);
+  Verdict wrong = w.judge(World::kernel("add.f32 %f2, %f1, 0f3f800000;"));
+  ASSERT_FALSE(wrong.feedback.mismatches.empty());
+  EXPECT_EQ(wrong.feedback.mismatches[0].shape, "small");
 }
 
 TEST(Timing, DoingNothingAtTheOfficialShapeIsFoundOut) {

@@ -65,6 +65,13 @@ TEST(Lazy, ExactTasksAreNotBlamedForLowPrecision) {
   EXPECT_THAT(a.passing, Not(Contains(HasSubstr("precision"))));
 }
 
+TEST(Lazy, WhatIsZeroByItselfMayBeLeftOut) {
+  Admission a = admission_of(ToyTask([](double) { return 0.0; }), kAll);
+  EXPECT_THAT(a.passing, Contains(HasSubstr("zeros passes")));
+  EXPECT_THAT(a.passing, Not(Contains(HasSubstr("the last row"))));
+  EXPECT_THAT(a.passing, Not(Contains(HasSubstr("the first 99%"))));
+}
+
 TEST(TruthPool, NeverTheSameSetTwiceForOneProgram) {
   ToyTask toy([](double x) { return x; });
   TruthPool pool(toy.task, toy.source());
