@@ -183,6 +183,7 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
   options.sample_ctas = settings.sample_ctas, options.sample_most = settings.sample_most;
   options.sample_error = settings.sample_error, options.sample_seed = settings.sample_seed;
   options.line_counters = settings.lines;
+  if (!settings.checks) options.latency = &gpu_.latency;
   if (!settings.checks) options.checks.uninitialised = options.checks.races = false;
   if (entry) options.resident_ctas = ptx::resident_ctas(gpu_, *entry, config);
   CG_TRY(ptx::LaunchReport r,

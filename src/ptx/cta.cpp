@@ -206,6 +206,7 @@ Cta::Turn Cta::turn() {
     for (const Warp& w : warps_) executed += w.executed;
     work_.instructions = double(executed);
     counting_->ended(executed);
+    if (linear_ == job_.traced && job_.chain) job_.chain->ended(executed);
     return Turn::ended;
   }
   if (!any && deadlock()) return Turn::failed;

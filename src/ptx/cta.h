@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ptx/async_copy.h"
+#include "ptx/chain.h"
 #include "ptx/checks/hazards.h"
 #include "ptx/counting.h"
 #include "ptx/forms.h"
@@ -38,6 +39,8 @@ struct Job {
   std::atomic<int64_t> stop_after;         // CTAs beyond this one need not run
   uint64_t workspace = 0;                  // of a cooperative launch
   std::unique_ptr<LaunchHazards> hazards;  // nullptr: nothing is looked for
+  std::unique_ptr<Chain> chain;            // of the first warp of CTA `traced`
+  int64_t traced = -1;
 };
 
 inline constexpr uint32_t kSpins = 64;  // polls of one place after which a warp gives way

@@ -105,6 +105,8 @@ struct RunOptions {
   int64_t sample_ctas = 0, sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
+  // Given: one warp of one CTA is followed with these (LaunchReport::chain_clocks).
+  const GpuLatency* latency = nullptr;
 };
 
 enum class LaunchStatus { ok, finding, unsupported, out_of_budget, cancelled };
@@ -170,6 +172,9 @@ struct LaunchReport {
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;  // of the counters: half the 95% interval over the total; 0: all ran
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
+  // How long the first warp of the longest CTA takes by itself (ptx/chain.h): modelled from a CTA
+  // that was followed, by the instructions of both. 0: none was.
+  double chain_clocks = 0;
   Nanoseconds host_time{0};
 };
 

@@ -57,9 +57,12 @@ double bytes_in_flight(const GpuSpec& gpu, const Counters& c, const Grid& g, con
   return std::min(g.ctas, o.resident_ctas * gpu.sms) * g.warps * bytes / rounds;
 }
 
-// The chain of one CTA, as if nothing in a warp overlapped but loads that are issued together.
-double chain_clocks(const GpuSpec& gpu, const Counters& c, const Grid& g) {
+// The chain of one CTA. Where no warp was followed: as if nothing in a warp overlapped but loads
+// that are issued together.
+double chain_clocks(const GpuSpec& gpu, const LaunchReport& report, const Grid& g) {
   const GpuLatency& l = gpu.latency;
+  if (report.chain_clocks > 0) return l.cta + report.chain_clocks;
+  const Counters& c = report.counters;
   const double warps = std::max(1.0, g.ctas * g.warps);
   const double shared = (count(c.by_kind, "ld_shared") + count(c.by_kind, "atomic")) / warps;
   return l.cta + double(c.max_cta_instructions) / g.warps * l.arithmetic +
@@ -127,7 +130,7 @@ ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const En
   // Too few loads in flight show in `latency`: waves times the loads that wait for one another.
   t["dram"] = dram_bytes(gpu, report, g, out.occupancy) /
               (gpu.dram_bytes_per_s * gpu.latency.dram_efficiency) * 1e9;
-  t["latency"] = out.occupancy.waves * chain_clocks(gpu, c, g) / gpu.clock_hz * 1e9;
+  t["latency"] = out.occupancy.waves * chain_clocks(gpu, report, g) / gpu.clock_hz * 1e9;
 
   double largest = 0, second = 0;
   for (const auto& [name, ns] : t) {

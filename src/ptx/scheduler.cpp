@@ -179,6 +179,7 @@ double run_sample(Shared& shared) {
   while (shared.report.status == LaunchStatus::ok) {
     const std::vector<int64_t> batch = sampler.next(affordable);
     if (batch.empty()) break;
+    if (shared.job.traced < 0) shared.job.traced = batch[batch.size() / 2];
     run_batch(shared, int64_t(batch.size()), &batch);
     const double spent = double(shared.job.spent.load()), budget = double(shared.job.budget);
     const double each = std::max(1.0, spent / double(std::max<int64_t>(1, shared.report.ctas_run)));
@@ -198,12 +199,20 @@ LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options) {
   for (const Buffer& b : job.memory.buffers) report.traffic.push_back({b.name, b.size});
   const auto start = Clock::now();
   double weight = 1;
-  if (grid.sampled)
+  if (options.latency) job.chain = std::make_unique<Chain>(job.program, *options.latency);
+  if (grid.sampled) {
     weight = run_sample(shared);
-  else
+  } else {
+    job.traced = grid.total / 2;
     run_batch(shared, grid.total, nullptr);
+  }
   report.host_time = Clock::now() - start;
   report_counts(job.program, shared.once, shared.sampled, weight, options.line_counters, report);
+  if (job.chain && job.chain->cta_instructions() > 0) {
+    const double longer =
+        double(report.counters.max_cta_instructions) / double(job.chain->cta_instructions());
+    report.chain_clocks = job.chain->clocks() * std::max(1.0, longer);
+  }
   std::erase_if(report.traffic,
                 [](const BufferTraffic& t) { return t.load_sectors + t.store_sectors == 0; });
   return std::move(report);

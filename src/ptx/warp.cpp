@@ -20,6 +20,7 @@ Cta::Step Cta::run_warp(Warp& w) {
   const Inst* code = job_.program.code.data();
   Executed* executed = counting_->executed();
   const Undefined* undefined = hazards_ && hazards_->undefined ? &*hazards_->undefined : nullptr;
+  Chain* chain = linear_ == job_.traced && w.index == 0 ? job_.chain.get() : nullptr;
   for (uint64_t n = 0; n < kQuantum; ++n) {
     if (w.count > 0) merge(w);
     const Inst& in = code[w.current.pc];
@@ -33,6 +34,7 @@ Cta::Step Cta::run_warp(Warp& w) {
       ++x.runs;
       x.lanes += mask == ~0u ? 32 : uint64_t(std::popcount(mask));
     }
+    if (chain) chain->step(in, w.current.pc, mask);
     ++w.executed;
     if (undefined && (in.watched || undefined->following()) && !follow(w, in, mask))
       return Step::failed;
@@ -250,8 +252,10 @@ Cta::Meet Cta::collective(Warp& w, const Inst& in, uint32_t& mask) {
   split_off(w, mask);
   const uint32_t* masks = words_at(w.registers, in.v[0]);
   const uint32_t members = masks[std::countr_zero(mask)];
-  uint32_t group = 0;
-  for (int lane = 0; lane < 32; ++lane) group |= uint32_t(masks[lane] == members) << lane;
+  uint32_t differ = 0, group = ~0u;  // nearly always one mask for all: found out without a branch
+  for (int lane = 0; lane < 32; ++lane) differ |= masks[lane] ^ members;
+  for (int lane = 0; differ && lane < 32; ++lane)
+    group &= ~(uint32_t(masks[lane] != members) << lane);
   if (const uint32_t rest = mask & ~group) {  // lanes of another group come after this one
     w.others[w.count++] = {w.current.pc, rest, false};
     w.current.mask = mask = mask & group;
