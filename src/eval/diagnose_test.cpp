@@ -232,6 +232,18 @@ TEST(Diagnose, OfEqualSharesTheOtherResourcesDecide) {
     EXPECT_EQ(first(bound, "issue_slots", 1, 2), 2) << bound;
     EXPECT_EQ(first(bound, "issue_slots", 2, 1), 3) << bound;
   }
+  auto few_sectors = [](const char* bound, const char* what) {  // of line 3, with all of the issue
+    KernelProfile k = changed([=](KernelProfile& p) {
+      p.bound_by = bound;
+      for (LineProfile& line : p.lines) line.counters.clear();
+      p.lines[0].counters = {{what, 4}, {"issue_slots", 100}};
+      p.lines[1].counters = {{what, 6}};
+      p.counters[what] = 10, p.counters["issue_slots"] = 100;
+    });
+    return k.lines[0].line;
+  };
+  EXPECT_EQ(few_sectors("dram", "global_load_sectors"), 2);  // what binds counts, the rest hardly
+  EXPECT_EQ(few_sectors("shared", "shared_wavefronts"), 2);
   for (const char* counter : {"global_store_sectors", "shared_wavefronts"}) {
     EXPECT_EQ(first("fma", counter, 1, 2), 2) << counter;
     EXPECT_EQ(first("fma", counter, 2, 1), 3) << counter;
@@ -252,6 +264,10 @@ TEST(Diagnose, LinesAreSortedByMemoryWhereMemoryOrWaitingBinds) {
   EXPECT_DOUBLE_EQ(shared.lines[0].counters.at("shared_share"), 1);
   KernelProfile outside = changed([](KernelProfile& p) { p.lines[0].line = 6; });
   EXPECT_EQ(outside.lines[1].text, "");
+  KernelProfile last = healthy();
+  last.lines.resize(1), last.lines[0].line = 2;
+  explain(last, "first\nlast");
+  EXPECT_EQ(last.lines[0].text, "last");
   KernelProfile nowhere = changed([](KernelProfile& p) { p.lines[0].line = 0; });
   EXPECT_EQ(nowhere.lines[1].text, "");
 }

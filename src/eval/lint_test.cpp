@@ -92,9 +92,45 @@ TEST(Lint, NamesThePlace) {
 }
 
 TEST(Lint, HostileTextEndsWell) {
-  for (const char* source :
-       {"\"", "'", "R\"(", "R\"abc", "/*", "#", "%:", "\\", "#include", "{{{{", "}}}}",
-        "__global__", "extern \"C\" __global__ void f(", "1'", "u8R\"x"})
+  for (const char* source : {"\"",
+                             "'",
+                             "R\"(",
+                             "R\"abc",
+                             "/*",
+                             "#",
+                             "%:",
+                             "\\",
+                             "#include",
+                             "{{{{",
+                             "}}}}",
+                             "__global__",
+                             "extern \"C\" __global__ void f(",
+                             "1'",
+                             "u8R\"x",
+                             "static",
+                             "static int",
+                             "_Pragma",
+                             "_Pragma(",
+                             "new",
+                             "operator",
+                             "extern",
+                             "extern \"C\"",
+                             "namespace",
+                             "<",
+                             "<<",
+                             "__device__",
+                             "alignas",
+                             "__global__ void f",
+                             "__global__ __launch_bounds__",
+                             "__global__ __launch_bounds__(",
+                             "static alignas(",
+                             "\\\r",
+                             "a\\",
+                             "/",
+                             "#pragma",
+                             "#define",
+                             "L",
+                             "R\""})
     (void)findings_of(source);
   SUCCEED();
 }
