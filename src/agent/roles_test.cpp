@@ -12,6 +12,7 @@
 #include "agent/hints.h"
 #include "agent/library.h"
 #include "agent/test_program.h"
+#include "agent/tools.h"
 #include "base/file.h"
 #include "llm/tokens.h"
 
@@ -207,6 +208,14 @@ TEST(Prompt, LongTasksAreShortenedToTheLimit) {
     EXPECT_THAT(request.messages[1].text, HasSubstr("scale(const float* x"))
         << "the program stays whole";
     EXPECT_THAT(request.messages[0].text, HasSubstr("left out"));
+    auto with_tools = make_request(brief, q,
+                                   {.prefix_tokens = limit * 5 / 8,
+                                    .tokens = limit,
+                                    .tools = tool_specs(true),
+                                    .tool_calls = 8});
+    EXPECT_LE(llm::estimate_tokens(with_tools), limit);
+    EXPECT_THAT(with_tools.system, AllOf(HasSubstr("DRAFT: d2"), HasSubstr("8 times at most")));
+    EXPECT_THAT(with_tools.tools, SizeIs(5));
   }
 }
 

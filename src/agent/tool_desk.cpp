@@ -80,7 +80,10 @@ Result<llm::ToolResult> ToolDesk::answer_one(const Context& ctx, const llm::Tool
 ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
                                  const std::optional<ToolRecord>& past) {
   auto use = read_tool_call(call);
-  if (!use) return Said{use.error().text(), true};
+  if (!use) {
+    const Error& e = use.error();
+    return Said{"Not done: " + e.message + (e.remedy.empty() ? "" : "; " + e.remedy), true};
+  }
   if (use->tool == Tool::read_docs) {
     if (use->page.empty()) return Said{page_list()};
     if (const Component* c = find_component(use->page)) return Said{page_text(*c)};

@@ -150,6 +150,39 @@ TEST_F(ToolRun, ACrashWhileADraftIsEvaluatedEvaluatesItOnceMore) {
   EXPECT_EQ(view_run(*s->read("last"))->evaluations, 4);
 }
 
+TEST_F(ToolRun, ARunThatIsStoppedWhileADraftIsEvaluatedGoesOn) {
+  script_.answers = mending();
+  std::stop_source stop;
+  world_.during_evaluation = [&](int n) {
+    if (n == 9) stop.request_stop();
+  };
+  auto s = store();
+  auto stopped = optimize_with(parts(), Context(stop.get_token()), *s, wanted(4), recorder_);
+  ASSERT_TRUE(stopped) << stopped.error().text();
+  EXPECT_TRUE(stopped->interrupted);
+  EXPECT_EQ(stopped->evaluations, 1);
+  world_.during_evaluation = [](int) {};
+  auto outcome = resume_with(parts(), {}, *s, "last", recorder_);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->best->id, "c4");
+  EXPECT_EQ(outcome->evaluations, 4);
+  EXPECT_TRUE(replay_with(parts(), {}, *s, "last", recorder_));
+}
+
+TEST_F(ToolRun, MinutesEndATurnToo) {
+  script_.answers = {calls({call("evaluate", whole_files(2))}), first_program(5)};
+  world_.during_evaluation = [&](int) { world_.clock_ms += 120'000; };
+  OptimizeSettings wants = wanted(9);
+  wants.search.budget.minutes = 1;
+  auto s = store();
+  auto outcome = run(*s, wants);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->best->id, "c1") << "the draft that was evaluated in time";
+  EXPECT_THAT(outcome->reason, StartsWith("budget: minutes"));
+  EXPECT_EQ(script_.asked.size(), 1u);
+  EXPECT_TRUE(replay_with(parts(), {}, *s, "last", recorder_));
+}
+
 TEST_F(ToolRun, ReplayAsksTheSameQuestionsAndChecksEveryAnswer) {
   script_.answers = mending();
   auto s = store();

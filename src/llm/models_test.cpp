@@ -82,6 +82,21 @@ TEST(Models, ReplaysWhatTheCallerFinds) {
   EXPECT_EQ((*model)->chat({}, {.messages = {{.text = "q"}}})->message.text, "recorded");
 }
 
+TEST(Models, KnowsWhoCallsToolsWithoutMoreAdo) {
+  ModelConfig config = without_environment();
+  config.url = "http://localhost:9/v1";
+  auto can = [&](const char* name) { return open_model(name, config).value()->has_tools(); };
+  EXPECT_TRUE(can("openai:gpt-5"));
+  EXPECT_TRUE(can("openai-responses:gpt-5"));
+  EXPECT_TRUE(can("anthropic:claude-opus-4-5"));
+  EXPECT_FALSE(can("vllm:any"));
+  EXPECT_FALSE(can("ollama:any"));
+  Exchange bare, with_tools;
+  with_tools.request.tools.push_back({"compile", "", Json::object()});
+  EXPECT_FALSE(ReplayModel("replay:a", {bare}).has_tools());
+  EXPECT_TRUE(ReplayModel("replay:b", {bare, with_tools}).has_tools());
+}
+
 TEST(Models, KnowsWhatEachCallMayCost) {
   ModelConfig config = without_environment();
   ChatRequest request{.messages = {{.text = std::string(20'000, 'x')}}, .max_output_tokens = 1000};
@@ -181,6 +196,21 @@ TEST(Faults, HeaderSaysWhetherToTryAgain) {
   EXPECT_EQ(kind(500, {}), FaultKind::retry);
   EXPECT_EQ(kind(301, {}), FaultKind::fatal);
   EXPECT_EQ(kind(418, {}), FaultKind::fatal);
+}
+
+TEST(Faults, AModelWithoutToolsIsSaidToBeOne) {
+  for (const char* said : {"registry.example/x does not support tools",
+                           "auto tool choice requires --tool-call-parser to be set"}) {
+    Fault fault =
+        read_fault({400, {}, std::string(R"({"error": {"message": ")") + said + R"("}})"}, "vllm");
+    EXPECT_EQ(fault.kind, FaultKind::fatal) << said;
+    EXPECT_EQ(fault.error.kind, ErrorKind::user);
+    EXPECT_NE(fault.error.remedy.find("--tools off"), std::string::npos) << said;
+  }
+  Fault fault =
+      read_fault({400, {}, R"({"error": {"message": "tool_choice: unknown field"}})"}, "p");
+  EXPECT_EQ(fault.kind, FaultKind::parameter);
+  EXPECT_EQ(fault.parameter, "tool_choice");
 }
 
 TEST(Faults, CapsAndCleansForeignText) {

@@ -150,6 +150,25 @@ class Tools(harness.Case):
         self.assertEqual((run["evaluations"], run["models"]["tool_calls"]), (4, 7))
         self.check_replay("killed")
 
+    def test_a_relay_takes_calls_as_files(self):
+        questions = self.folder / "q"
+        questions.mkdir()
+        answers = [REPLIES[1], {"calls": [REPLIES[2]["calls"][0]]}, REPLIES[3], REPLIES[4]]
+        for number, reply in enumerate(answers, 1):
+            (questions / f"{number:04}.answer.json").write_text(json.dumps(reply))
+        result = self.cutegen("optimize", self.task, "--model", f"relay:{questions}", "--runs",
+                              self.folder / "relay", "--out", "best", "--dialect", "cuda", "--chains", 1,
+                              "--no-planner", "--evaluations", 1, "--json", timeout=200)
+        self.assert_code(result, 0)
+        run = result.json()
+        self.assertEqual((run["best"]["id"], run["evaluations"], run["models"]["tool_calls"]), ("c1", 1, 3))
+        first = (questions / "0001.request.md").read_text()
+        for part in ("## Tool `diff_best`", "0001.answer.json", "DRAFT: d2"):
+            self.assertIn(part, first)
+        second = (questions / "0002.request.md").read_text()
+        self.assertIn("## You answered", second)
+        self.assertIn('identifier "one" is undefined', second)
+
     def test_tools_can_be_left_out(self):
         with self.server() as server:
             arguments = self.arguments(server, "openai", "none") + ["--tools", "off"]
