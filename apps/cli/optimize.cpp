@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cutegen optimize FILE`: from a PyTorch module to the best kernel program that a run finds.
+#include <fmt/format.h>
+
 #include "cli/command.h"
 #include "cli/model_options.h"
 #include "cli/run_observer.h"
@@ -7,6 +9,7 @@
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
 #include "engine/command_proposer.h"
+#include "engine/replay_run.h"
 
 namespace cutegen::cli {
 namespace {
@@ -16,11 +19,17 @@ struct Options {
   ModelOptions model;
   std::string file, out = "out", replay, proposer;
   double minutes = 0, fail_under = 0;
+  bool re_evaluate = false;
+  double tolerance = 5;  // percent
+  CLI::Option* tolerance_given = nullptr;
 };
 
 Result<int> replay(const Globals& g, Store& store, const Options& options) {
+  if (!options.file.empty())
+    return user_error("a replay needs no task file without --re-evaluate", options.file,
+                      "leave it out; the run knows its file");
   ConsoleObserver observer(g);
-  CG_TRY(RunOutcome outcome, replay_run(g.ctx, store, options.replay, observer));
+  CG_TRY(RunOutcome outcome, replay_with(real_parts(), g.ctx, store, options.replay, observer));
   CG_TRY(auto events, store.read(outcome.run_id));
   Json document{{"schema", "cutegen.replay.v1"},
                 {"run", outcome.run_id},
@@ -30,6 +39,45 @@ Result<int> replay(const Globals& g, Store& store, const Options& options) {
                "\nreplay     run " + outcome.run_id + ": " + std::to_string(events.size()) +
                    " events, every action and every answer as recorded\n");
   return kExitOk;
+}
+
+std::string re_evaluation_text(const ReEvaluation& r) {
+  std::string out = "\n";
+  for (const std::string& remark : r.remarks) out += "remark     " + remark + "\n";
+  const std::string evaluated =
+      fmt::format("{} evaluations made again{}, times within {:.1f}%", r.evaluations,
+                  r.left_out > 0 ? fmt::format(" ({} aborted ones left out)", r.left_out) : "",
+                  100 * r.largest_change);
+  if (r.divergence)
+    return out + fmt::format("diverges   {}\nbefore it  {} events as recorded, {}\n",
+                             to_text(*r.divergence), r.events, evaluated);
+  return out + fmt::format("replay     run {}: {} events as recorded, {}\n", r.recorded.run_id,
+                           r.events, evaluated);
+}
+
+Result<int> re_evaluate(const Globals& g, Store& store, const Options& options,
+                        const std::string& run) {
+  ConsoleObserver observer(g);
+  ReEvaluateSettings settings{options.file, options.tolerance / 100};
+  CG_TRY(ReEvaluation r, re_evaluate_with(real_parts(), g.ctx, store, run, settings, observer));
+  const int code = r.divergence ? kExitFailed : kExitOk;
+  Json document = to_json(r);
+  document["tolerance"] = settings.tolerance;
+  document["exit_code"] = code;
+  print_result(g, document, re_evaluation_text(r));
+  return code;
+}
+
+// The run to go through again: of --replay, or of the model replay:RUN.
+Result<std::string> run_to_replay(const Options& options, const Config& config) {
+  constexpr std::string_view kReplay = "replay:";
+  const std::string model = config.text("model");
+  if (!options.re_evaluate && options.tolerance_given->count() > 0)
+    return user_error("--tolerance is for --re-evaluate", "--tolerance", "give both, or neither");
+  if (!options.re_evaluate || !options.replay.empty()) return options.replay;
+  if (model.starts_with(kReplay)) return model.substr(kReplay.size());
+  return user_error("--re-evaluate needs a recorded run", "--re-evaluate",
+                    "name one with --replay RUN");
 }
 
 // The model, or the user's own command that stands in its place.
@@ -43,7 +91,9 @@ Result<std::string> model_of(const Options& options, const Config& config) {
 Result<int> optimize_file(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
-  if (!options.replay.empty()) return replay(g, *store, options);
+  CG_TRY(std::string recorded, run_to_replay(options, config));
+  if (options.re_evaluate) return re_evaluate(g, *store, options, recorded);
+  if (!recorded.empty()) return replay(g, *store, options);
   if (options.file.empty())
     return user_error("no task file", "cutegen optimize", "give one: cutegen optimize FILE");
   OptimizeSettings s;
@@ -87,6 +137,13 @@ void add_optimize(CLI::App& app, Globals& g) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--replay", options->replay,
                       "check that the recorded run RUN gives the same actions and answers again");
+  command->add_flag("--re-evaluate", options->re_evaluate,
+                    "with --replay: also evaluate every candidate again");
+  options->tolerance_given =
+      command
+          ->add_option("--tolerance", options->tolerance,
+                       "percent by which a time may differ there (default 5)")
+          ->check(CLI::Range(0.0, 1000.0));
   options->model.add(*command);
   command->footer(
       "What it does: describes the task and says what there is to win; proposes a first program;\n"
@@ -100,6 +157,10 @@ void add_optimize(CLI::App& app, Globals& g) {
       "q\n"
       "  cutegen optimize tasks/softmax.py --model anthropic:NAME --budget-usd 2\n"
       "  cutegen optimize --replay last                        check the last run's journal\n"
+      "  cutegen optimize --replay last --re-evaluate          and all of its verdicts; exit 3 "
+      "and\n"
+      "                                                        the first difference, if there is "
+      "one\n"
       "Exit codes: 0 done, 2 user error, 3 nothing correct (or no recipe), 5 unsupported,\n"
       "  6 environment, 7 below --fail-under, 130 interrupted.");
   command->callback([&g, options] {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/agent_world.h"
+#include "engine/replay_run.h"
 
 namespace cutegen {
 namespace {
@@ -101,6 +102,29 @@ TEST_F(AgentRun, ReplayGivesTheSameQuestionsAndActions) {
   ASSERT_TRUE(replay) << replay.error().text();
   EXPECT_EQ(replay->best->id, "c3");
   EXPECT_EQ(script_.asked.size(), asked) << "nobody is asked";
+}
+
+TEST_F(AgentRun, AnotherQuestionIsTheDivergenceOfAReEvaluation) {
+  script_.answers = {first_program(1), next_program(1, 3)};
+  auto s = store();
+  ASSERT_TRUE(run(*s, settings(2)));
+  auto same = re_evaluate_with(parts(), {}, *s, "last", {}, recorder_);
+  ASSERT_TRUE(same) << same.error().text();
+  EXPECT_FALSE(same->divergence);
+  EXPECT_EQ(same->evaluations, 2);
+  auto events = *s->read("last");
+  auto journal = s->create({.task_name = "altered", .device = "sim:h200"});
+  for (Event& event : events) {
+    if (event.type == "call_started" && event.data["call"] == 2)
+      event.data["request"]["messages"][1]["text"] = "Write a poem.";
+    ASSERT_TRUE((*journal)->append(event.type, event.data));
+  }
+  auto differs = re_evaluate_with(parts(), {}, *s, (*journal)->id(), {}, recorder_);
+  ASSERT_TRUE(differs) << differs.error().text();
+  ASSERT_TRUE(differs->divergence);
+  EXPECT_THAT(differs->divergence->field, StartsWith("question/messages/1/text"));
+  EXPECT_EQ(differs->divergence->step, "question 2");
+  EXPECT_THAT(differs->divergence->recorded, HasSubstr("Write a poem."));
 }
 
 // A process that dies while a model answers goes on with the answers that were paid for.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "base/file.h"
+#include "engine/replay_run.h"
 #include "engine/toy_world.h"
 
 namespace cutegen {

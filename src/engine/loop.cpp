@@ -167,19 +167,6 @@ Result<std::unique_ptr<llm::ChatModel>> open_client(const Parts& parts,
   return parts.open_model(settings, store);
 }
 
-// A replay records nothing.
-class NoCalls final : public llm::CallSink {
- public:
-  Result<void> record(const std::string& type, const Json&) override {
-    return user_error("a replay would have to make a call (" + type + ")");
-  }
-};
-
-struct Opened {
-  EvaluatorPtr evaluator;
-  OpenedTask task;
-};
-
 Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
                          RunObserver& observer) {
   Opened opened;
@@ -188,15 +175,6 @@ Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeS
   observer.on_progress("describing " + settings.file.filename().string());
   CG_TRY(opened.task, opened.evaluator->open_task(ctx, settings.file));
   return opened;
-}
-
-// A process may die before the task is open (killed, out of memory): one fresh start is tried.
-Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
-                         RunObserver& observer) {
-  auto opened = open_once(parts, ctx, settings, observer);
-  if (opened || opened.error().kind != ErrorKind::world || ctx.done()) return opened;
-  log_info("starting again, since the task could not be opened: {}", opened.error().message);
-  return open_once(parts, ctx, settings, observer);
 }
 
 RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
@@ -210,6 +188,15 @@ RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
 }
 
 }  // namespace
+
+// A process may die before the task is open (killed, out of memory): one fresh start is tried.
+Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
+                         RunObserver& observer) {
+  auto opened = open_once(parts, ctx, settings, observer);
+  if (opened || opened.error().kind != ErrorKind::world || ctx.done()) return opened;
+  log_info("starting again, since the task could not be opened: {}", opened.error().message);
+  return open_once(parts, ctx, settings, observer);
+}
 
 Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& store,
                                  const OptimizeSettings& given, RunObserver& observer) {
@@ -257,32 +244,6 @@ Result<RunOutcome> resume_with(const Parts& parts, const Context& ctx, Store& st
   CG_CHECK(loop.record("resumed", Json::object()));
   if (!loop.view().task) CG_CHECK(loop.record("task", task_data(opened.task)));
   return loop.drive(std::move(opened.evaluator));
-}
-
-Result<RunOutcome> replay_with(const Parts& parts, const Context& ctx, Store& store,
-                               const std::string& run, RunObserver& observer) {
-  CG_TRY(std::string id, store.resolve(run));
-  CG_TRY(auto events, store.read(id));
-  NoCalls no_calls;
-  llm::RunModel model(nullptr, {}, no_calls);
-  RunTools tools(
-      [](auto&&...) -> Result<Judged> {
-        return user_error("a replay would have to evaluate a draft");
-      },
-      no_calls);
-  Walk walk([&](const RunView& view) -> Result<std::unique_ptr<Proposer>> {
-    if (asks_model(view.settings))
-      return make_agent_proposer(model, tools, view.settings, *view.task);
-    return parts.make_proposer(view.settings.model, view.task->task);
-  });
-  for (const Event& event : events) {
-    CG_CHECK(ctx.check("replaying run " + id));
-    CG_CHECK(walk.step(event));
-    CG_CHECK(model.fold(event.type, event.data));
-    CG_CHECK(tools.fold(event.type, event.data));
-    observer.on_event(event);
-  }
-  return outcome_of(walk.view(), id);
 }
 
 }  // namespace cutegen

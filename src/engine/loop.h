@@ -33,7 +33,13 @@ struct Parts {
                                                RunObserver& observer);
 [[nodiscard]] Result<RunOutcome> resume_with(const Parts& parts, const Context& ctx, Store& store,
                                              const std::string& run, RunObserver& observer);
-[[nodiscard]] Result<RunOutcome> replay_with(const Parts& parts, const Context& ctx, Store& store,
-                                             const std::string& run, RunObserver& observer);
+
+// An evaluator with the task of a run in it; a start that fails is tried once more.
+struct Opened {
+  std::unique_ptr<EvaluatorClient> evaluator;
+  OpenedTask task;
+};
+[[nodiscard]] Result<Opened> open_task(const Parts& parts, const Context& ctx,
+                                       const OptimizeSettings& settings, RunObserver& observer);
 
 }  // namespace cutegen

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "engine/out_folder.h"
+#include "engine/replay_run.h"
 #include "engine/toy_world.h"
 
 namespace cutegen {

@@ -58,9 +58,4 @@ Result<RunOutcome> resume_run(const Context& ctx, Store& store, const std::strin
   return resume_with(real_parts(), ctx, store, run, observer);
 }
 
-Result<RunOutcome> replay_run(const Context& ctx, Store& store, const std::string& run,
-                              RunObserver& observer) {
-  return replay_with(real_parts(), ctx, store, run, observer);
-}
-
 }  // namespace cutegen

@@ -2,8 +2,7 @@
 // The run loop: binds a strategy to proposers and the evaluator, and writes the journal.
 //
 // Contract: every event is committed before the next action starts; resume() folds the journal and
-// goes on; replay() feeds the recorded effects and fails at the first action that differs. Stopping
-// the Context (Ctrl-C) ends the run after the event in hand, state "interrupted".
+// goes on. Stopping the Context (Ctrl-C) ends the run after the event in hand, state "interrupted".
 //
 // Example: CG_TRY(auto outcome, optimize(ctx, store, {.file = "relu.py"}, observer));
 #pragma once
@@ -67,8 +66,6 @@ class RunObserver {
 [[nodiscard]] Result<RunOutcome> optimize(const Context& ctx, Store& store,
                                           const OptimizeSettings& settings, RunObserver& observer);
 [[nodiscard]] Result<RunOutcome> resume_run(const Context& ctx, Store& store,
-                                            const std::string& run, RunObserver& observer);
-[[nodiscard]] Result<RunOutcome> replay_run(const Context& ctx, Store& store,
                                             const std::string& run, RunObserver& observer);
 // The report page of a run: one self-contained HTML file.
 [[nodiscard]] Result<std::string> report_html(const RunInfo& info,

@@ -3,6 +3,8 @@
 
 #include <set>
 
+#include "llm/chat_json.h"
+
 namespace cutegen {
 namespace {
 
@@ -25,25 +27,23 @@ std::string shorten(std::string text) {
   return text;
 }
 
-tl::unexpected<Error> diverged(const Event& event, const std::string& recorded,
-                               const std::string& now) {
+// What an event is about: the candidate, or the role that was asked.
+std::string step_of(const Event& event) {
+  for (const char* key : {"candidate", "role"})
+    if (auto it = event.data.find(key); it != event.data.end() && it->is_string())
+      return it->get<std::string>();
+  return {};
+}
+
+}  // namespace
+
+tl::unexpected<Error> Walk::diverged(const Event& event, const std::string& recorded,
+                                     const std::string& now) {
+  divergence_ = Divergence{event.seq, step_of(event), "action", shorten(recorded), shorten(now)};
   return user_error("the run diverges at event " + std::to_string(event.seq) + ": recorded " +
                         shorten(recorded) + "; now " + shorten(now),
                     {}, "it was written by another version of cutegen, or its journal was changed");
 }
-
-// The first place where two values differ, as a JSON pointer.
-std::string first_difference(const Json& a, const Json& b, const std::string& at = "") {
-  if (a.type() != b.type() || !a.is_structured() || a.size() != b.size()) return at;
-  for (const auto& [key, value] : a.items()) {
-    if (a.is_object() && !b.contains(key)) return at + "/" + key;
-    const Json& other = a.is_object() ? b[key] : b[std::stoul(key)];
-    if (value != other) return first_difference(value, other, at + "/" + key);
-  }
-  return at;
-}
-
-}  // namespace
 
 const Action* Walk::next() {
   if (open_.empty() && strategy_)
@@ -71,8 +71,13 @@ Result<void> Walk::check_answer(const Event& event) {
   CG_TRY(Json now, parse_json(dump_json(answer_data(answer)), "answer"));
   Json recorded = timeless(event.data);
   if (canonical_json(now) == canonical_json(recorded)) return {};
-  std::string place = first_difference(recorded, now);
-  return diverged(event, "an answer", "another one (it differs at '" + place + "')");
+  auto difference = llm::find_difference(recorded, now);
+  CG_ASSERT(difference);
+  auto error =
+      diverged(event, "an answer", "another one (it differs at '" + difference->place + "')");
+  divergence_ = Divergence{event.seq, asked_->role, "answer" + difference->place,
+                           difference->recorded, difference->now};
+  return error;
 }
 
 Result<void> Walk::step(const Event& event) {

@@ -16,6 +16,15 @@
 
 namespace cutegen {
 
+// Where a replay first differs from what was recorded.
+struct Divergence {
+  int64_t event = 0;  // its number in the journal
+  std::string step;   // the candidate or the role that it is about
+  // "action", "answer/...", "question/...", "verdict/status", "verdict/time_ns", "task/id", ...
+  std::string field;
+  std::string recorded, now;
+};
+
 class Walk {
  public:
   using MakeProposer = std::function<Result<std::unique_ptr<Proposer>>(const RunView&)>;
@@ -26,8 +35,12 @@ class Walk {
   // The action to take now; null when none is open (before `task`, or after the end).
   [[nodiscard]] const Action* next();
   [[nodiscard]] const RunView& view() const { return view_; }
+  // Of the last step, where it failed because actions or answers differ.
+  [[nodiscard]] const std::optional<Divergence>& divergence() const { return divergence_; }
 
  private:
+  [[nodiscard]] tl::unexpected<Error> diverged(const Event& event, const std::string& recorded,
+                                               const std::string& now);
   [[nodiscard]] Result<void> check_action(const Event& event);
   [[nodiscard]] Result<void> check_answer(const Event& event);
 
@@ -36,6 +49,7 @@ class Walk {
   std::unique_ptr<Strategy> strategy_;
   std::deque<Action> open_;
   std::optional<Ask> asked_;
+  std::optional<Divergence> divergence_;
   RunView view_;
 };
 

@@ -101,40 +101,39 @@ std::string shortened(const Json& value) {
 }
 
 // Both texts around the first byte that differs.
-std::string text_difference(const std::string& a, const std::string& b) {
-  size_t at =
+Difference text_difference(const std::string& a, const std::string& b, const std::string& at) {
+  size_t byte =
       static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
-  size_t from = at < 20 ? 0 : at - 20;
+  size_t from = byte < 20 ? 0 : byte - 20;
   auto part = [&](const std::string& s) {
     return shortened(Json(s.substr(std::min(from, s.size()), kShown)));
   };
-  return "byte " + std::to_string(at) + ": recorded " + part(a) + ", now " + part(b);
+  return {at + ": byte " + std::to_string(byte), part(a), part(b)};
 }
 
-std::string difference(const Json& a, const Json& b, const std::string& at) {
-  auto here = [&](const std::string& what) { return (at.empty() ? "/" : at) + ": " + what; };
-  if (a.is_string() && b.is_string() && a != b)
-    return here(text_difference(a.get<std::string>(), b.get<std::string>()));
-  if (a.is_object() && b.is_object()) {
-    for (const auto& [key, value] : a.items()) {
-      if (!b.contains(key)) return here("recorded with '" + key + "', now without");
-      if (std::string inner = difference(value, b[key], at + "/" + key); !inner.empty())
-        return inner;
-    }
-    for (const auto& [key, value] : b.items())
-      if (!a.contains(key)) return here("recorded without '" + key + "', now " + shortened(value));
-    return {};
+std::optional<Difference> difference(const Json& a, const Json& b, const std::string& at);
+
+std::optional<Difference> object_difference(const Json& a, const Json& b, const std::string& at) {
+  for (const auto& [key, value] : a.items()) {
+    if (!b.contains(key)) return Difference{at + "/" + key, shortened(value), "missing"};
+    if (auto inner = difference(value, b[key], at + "/" + key)) return inner;
   }
-  if (a.is_array() && b.is_array()) {
-    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-      if (std::string inner = difference(a[i], b[i], at + "/" + std::to_string(i)); !inner.empty())
-        return inner;
-    if (a.size() != b.size())
-      return here("recorded with " + std::to_string(a.size()) + " entries, now " +
-                  std::to_string(b.size()));
-    return {};
-  }
-  return a == b ? "" : here("recorded " + shortened(a) + ", now " + shortened(b));
+  for (const auto& [key, value] : b.items())
+    if (!a.contains(key)) return Difference{at + "/" + key, "missing", shortened(value)};
+  return std::nullopt;
+}
+
+std::optional<Difference> difference(const Json& a, const Json& b, const std::string& at) {
+  if (a == b) return std::nullopt;
+  const std::string here = at.empty() ? "/" : at;
+  if (a.is_string() && b.is_string())
+    return text_difference(a.get<std::string>(), b.get<std::string>(), here);
+  if (a.is_object() && b.is_object()) return object_difference(a, b, at);
+  if (!a.is_array() || !b.is_array()) return Difference{here, shortened(a), shortened(b)};
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    if (auto inner = difference(a[i], b[i], at + "/" + std::to_string(i))) return inner;
+  return Difference{here, std::to_string(a.size()) + " entries",
+                    std::to_string(b.size()) + " entries"};
 }
 
 Result<Stop> stop_from(const std::string& text, const std::string& where) {
@@ -268,8 +267,13 @@ std::string request_hash(const ChatRequest& request) {
   return sha256(canonical_json(json));
 }
 
-std::string first_difference(const Json& recorded, const Json& now) {
+std::optional<Difference> find_difference(const Json& recorded, const Json& now) {
   return difference(recorded, now, "");
+}
+
+std::string first_difference(const Json& recorded, const Json& now) {
+  auto found = find_difference(recorded, now);
+  return found ? found->place + ": recorded " + found->recorded + ", now " + found->now : "";
 }
 
 }  // namespace cutegen::llm

@@ -23,7 +23,13 @@ namespace cutegen::llm {
 [[nodiscard]] Result<ChatReply> chat_reply_from_json(const Json& json, const std::string& where);
 
 [[nodiscard]] std::string request_hash(const ChatRequest& request);
-// Where two JSON values first differ, as a JSON pointer with both values shortened; empty if equal.
+// Where two JSON values first differ, with both values shortened; long texts around that byte.
+struct Difference {
+  std::string place;  // a JSON pointer; "/messages/0/text: byte 7" in texts
+  std::string recorded, now;
+};
+[[nodiscard]] std::optional<Difference> find_difference(const Json& recorded, const Json& now);
+// The same in words; empty if equal.
 [[nodiscard]] std::string first_difference(const Json& recorded, const Json& now);
 
 }  // namespace cutegen::llm

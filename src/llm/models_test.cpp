@@ -255,10 +255,10 @@ TEST(ChatJson, FindsTheFirstDifference) {
             "/x/2/y: byte 7: recorded \"long text here\", now \"long test here\"");
   b = a;
   b["x"].push_back(5);
-  EXPECT_THAT(first_difference(a, b), HasSubstr("/x: recorded with 3 entries, now 4"));
+  EXPECT_THAT(first_difference(a, b), HasSubstr("/x: recorded 3 entries, now 4 entries"));
   b = a;
   b.erase("z");
-  EXPECT_THAT(first_difference(a, b), HasSubstr("recorded with 'z', now without"));
+  EXPECT_THAT(first_difference(a, b), HasSubstr("/z: recorded 1, now missing"));
 }
 
 TEST(Tokens, EstimateStaysBelowTheBound) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "llm/chat_json.h"
 #include "llm/ledger.h"
 
 namespace cutegen::llm {
@@ -89,13 +88,14 @@ Result<ChatReply> ReplayModel::chat(const Context& ctx, const ChatRequest& reque
                     name_, "replay a finished run, or go on with a model");
 }
 
-Error ReplayModel::divergence(const ChatRequest& request) const {
+Error ReplayModel::divergence(const ChatRequest& request) {
   auto next = std::find_if(entries_.begin(), entries_.end(),
                            [](const Entry& e) { return !e.taken && e.answered(); });
   CG_ASSERT(next != entries_.end());
   Json recorded = to_json(next->exchange.request), now = to_json(request);
   recorded.erase("label");
   now.erase("label");
+  difference_ = find_difference(recorded, now);
   return {ErrorKind::user,
           "question " + std::to_string(next - entries_.begin() + 1) + " ('" +
               sanitize(request.label, kShownLabel) + "') is not the recorded one ('" +
@@ -115,10 +115,16 @@ std::optional<double> ReplayModel::most_usd(const ChatRequest& request) const {
   return then_ ? then_->most_usd(request) : 0;
 }
 
+<<<<<<< HEAD
 bool ReplayModel::has_tools() const {
   if (then_) return then_->has_tools();
   return std::any_of(entries_.begin(), entries_.end(),
                      [](const Entry& e) { return !e.exchange.request.tools.empty(); });
+=======
+std::optional<Difference> ReplayModel::difference() const {
+  std::lock_guard lock(mutex_);
+  return difference_;
+>>>>>>> caf0e46 (A replay can judge every candidate again and names the first divergence)
 }
 
 size_t ReplayModel::left() const {

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "llm/chat.h"
+#include "llm/chat_json.h"
 
 namespace cutegen::llm {
 
@@ -52,6 +52,8 @@ class ReplayModel final : public ChatModel {
   [[nodiscard]] std::optional<double> most_usd(const ChatRequest& request) const override;
   // Answers that nobody has asked for yet.
   [[nodiscard]] size_t left() const;
+  // Of the question that was not the recorded one, if there was one.
+  [[nodiscard]] std::optional<Difference> difference() const;
 
  private:
   struct Entry {
@@ -62,11 +64,12 @@ class ReplayModel final : public ChatModel {
   };
   [[nodiscard]] Entry* find(const std::string& hash);
   [[nodiscard]] bool may_go_on(const std::string& hash) const;
-  [[nodiscard]] Error divergence(const ChatRequest& request) const;
+  [[nodiscard]] Error divergence(const ChatRequest& request);
 
   std::string name_;
   std::vector<Entry> entries_;
   std::unique_ptr<ChatModel> then_;
+  std::optional<Difference> difference_;
   mutable std::mutex mutex_;
 };
 

@@ -22,6 +22,10 @@ class RunModel {
   RunModel(std::unique_ptr<ChatModel> client, Limits limits, CallSink& sink);
   [[nodiscard]] Result<void> fold(const std::string& type, const Json& data);
   [[nodiscard]] ChatModel& begin_ask();
+  // Where the open question is not the recorded one.
+  [[nodiscard]] std::optional<Difference> difference() const {
+    return open_ ? open_->difference() : std::nullopt;
+  }
   [[nodiscard]] Ledger& ledger() { return ledger_; }
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
 

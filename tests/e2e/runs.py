@@ -84,6 +84,56 @@ class Runs(harness.Case):
         result = self.on_runs("optimize", "--replay", run)
         self.assert_error(result, 2, f"diverges at event {seq}", "because", "another version")
 
+    def alter(self, seq, change):
+        """Changes the data of one event behind the journal's back."""
+        with sqlite3.connect(self.runs / "cutegen.db") as db:
+            text, = db.execute("SELECT json FROM events WHERE seq = ?", (seq,)).fetchone()
+            data = json.loads(text)
+            change(data)
+            db.execute("UPDATE events SET json = ? WHERE seq = ?", (json.dumps(data), seq))
+        return text
+
+    def verdict_of(self, candidate):
+        with sqlite3.connect(self.runs / "cutegen.db") as db:
+            for seq, text in db.execute("SELECT seq, json FROM events WHERE type = 'evaluated'"):
+                if json.loads(text)["candidate"] == candidate:
+                    return seq
+        return self.fail(f"{candidate} was not evaluated")
+
+    def test_evaluating_a_recorded_run_again(self):
+        self.assert_code(self.optimize("--json"), 0)
+        again = ("optimize", "--replay", "last", "--re-evaluate", "--json")
+        calm = self.on_runs(*again)
+        self.assert_code(calm, 0)
+        document = calm.json()
+        self.assertTrue(document["identical"])
+        self.assertEqual(document["evaluations"], 3)
+        self.assertLess(document["largest_change"], 0.05)
+        self.assertEqual(self.on_runs(*again[:-1]).code, 0)
+        seq = self.verdict_of("c2")
+
+        def faster(data):
+            data["verdict"]["timing"]["time_ns"] /= 2
+        before = self.alter(seq, faster)
+        result = self.on_runs(*again)
+        self.assert_code(result, 3)
+        found = result.json()["divergence"]
+        self.assertEqual((found["step"], found["field"], found["event"]),
+                         ("c2", "verdict/time_ns", seq))
+        self.assertNotEqual(found["recorded"], found["now"])
+        told = self.on_runs(*again[:-1])
+        self.assert_code(told, 3)
+        self.assertRegex(told.out, rf"diverges +c2, event {seq}, verdict/time_ns: recorded .*; now ")
+        self.alter(seq, lambda data: (data.clear(), data.update(json.loads(before))))
+        self.alter(seq, lambda data: data["verdict"].update(status="failed"))
+        found = self.on_runs(*again).json()["divergence"]
+        self.assertEqual((found["step"], found["field"]), ("c2", "verdict/status"))
+        self.assertRegex(found["recorded"], "^failed")
+        self.assertEqual(found["now"], "correct")
+        self.assert_error(self.on_runs("optimize", TASK, "--re-evaluate"), 2, "--replay run")
+        self.assert_error(self.on_runs("optimize", "--replay", "last", "--tolerance", 3), 2,
+                          "--tolerance", "give both")
+
     def test_one_document_and_below_the_wanted_speed(self):
         result = self.optimize("--json", "--fail-under", "1000")
         self.assert_code(result, 7)
