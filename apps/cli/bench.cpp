@@ -10,6 +10,7 @@
 #include "cli/model_options.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
+#include "cli/table_console.h"
 #include "engine/bench_table.h"
 
 namespace cutegen::cli {
@@ -20,42 +21,23 @@ struct Options {
   ModelOptions model;
   std::string suite, levels = "1", tasks, out = "bench";
   double minutes = 0;
-  int jobs = 1;
+  int jobs = 1, evaluators = 0;
+  std::string trace;
   bool resume = false;
 };
 
-// Each finished task is a line on stderr; a terminal also sees what is going on.
 class ConsoleBench final : public BenchObserver {
  public:
-  explicit ConsoleBench(const Globals& g) : g_(g) {}
-  ~ConsoleBench() override { clear(); }
-
+  explicit ConsoleBench(const Globals& g) : console_(g) {}
   void on_row(const BenchRow& row, size_t ended, size_t total) override {
-    if (g_.json || g_.quiet) return;
-    clear();
-    if (!header_) std::fputs(("          " + bench_header()).c_str(), stderr);
-    header_ = true;
-    std::string count = fmt::format("{}/{}", ended, total);
-    std::fputs(fmt::format("{:<10}{}", count, bench_line(row)).c_str(), stderr);
+    console_.row(bench_header(), bench_line(row), ended, total);
   }
-
   void on_progress(const SuiteTask& task, const std::string& line) override {
-    if (g_.json || g_.quiet || !g_.error_tty) return;
-    std::string text = sanitize(task.name + ": " + line, 78);
-    for (char& c : text)
-      if (c == '\n') c = ' ';
-    std::fprintf(stderr, "\r\x1b[K%s", text.c_str());
-    std::fflush(stderr);
-    status_ = true;
+    console_.progress(task.name + ": " + line);
   }
 
  private:
-  void clear() {
-    if (status_) std::fputs("\r\x1b[K", stderr);
-    status_ = false;
-  }
-  const Globals& g_;
-  bool header_ = false, status_ = false;
+  TableConsole console_;
 };
 
 Result<BenchSettings> bench_settings(const Options& options, const Config& config) {
@@ -63,6 +45,7 @@ Result<BenchSettings> bench_settings(const Options& options, const Config& confi
   s.out = options.out;
   s.per_task_minutes = options.minutes;
   s.jobs = options.jobs;
+  s.evaluators = evaluators_of(options.jobs, options.evaluators);
   s.resume = options.resume;
   OptimizeSettings& o = s.optimize;
   o.strategy = config.text("strategy");
@@ -74,7 +57,7 @@ Result<BenchSettings> bench_settings(const Options& options, const Config& confi
   o.evaluator.python = config.text("python");
   o.evaluator.require_sandbox = config.boolean("require_sandbox");
   const int cores = int(std::max(1u, std::thread::hardware_concurrency()));
-  if (s.jobs > 1) o.evaluator.runner_threads = std::max(1, cores / s.jobs);
+  if (s.evaluators > 1) o.evaluator.runner_threads = std::max(1, cores / s.evaluators);
   o.search.budget.evaluations = config.integer("budget_evaluations");
   o.resolved_config = config.json();
   return s;
@@ -93,7 +76,10 @@ Result<int> bench(const Globals& g, const Options& options) {
   BenchReport report;
   {
     ConsoleBench observer(g);
+    Trace trace;
+    if (!options.trace.empty()) settings.trace = &trace;
     CG_TRY(report, run_bench(real_parts(), g.ctx, *store, settings, tasks, observer));
+    if (!options.trace.empty()) CG_CHECK(trace.write(options.trace));
   }
   std::string text = bench_table(report.rows);
   if (report.interrupted) text += "Interrupted; the same command with --resume goes on.\n";
@@ -116,9 +102,14 @@ void add_bench(CLI::App& app, Globals& g) {
   command->add_option("--tasks", options->tasks, "numbers, such as 19-32,36 (default: all)");
   options->settings.add(*command, {"device", "model", "strategy", "budget_evaluations", "python",
                                    "runs_dir", "require_sandbox"});
-  command
-      ->add_option("--jobs", options->jobs, "tasks at a time, each with its evaluator (default 1)")
+  command->add_option("--jobs", options->jobs, "tasks at a time (default 1)")
       ->check(CLI::Range(1, 64));
+  command
+      ->add_option("--evaluators", options->evaluators,
+                   "evaluators, which the tasks share (default: one a job, at most one a core)")
+      ->check(CLI::Range(1, 64));
+  command->add_option("--trace", options->trace,
+                      "file of what was done when, in Chrome's trace format");
   command
       ->add_option("--per-task-minutes", options->minutes,
                    "time for each task (default: no limit); it is cut off at twice that")

@@ -1,42 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bench: `optimize` over the tasks of a suite, one row a task.
 //
-// Contract: each task is a run in the store like any other. One evaluator a job serves all its
-// tasks and is started again when it fails. After each task the rows are saved in out/bench.json
-// and out/bench.csv; with `resume`, rows that have ended are kept (unless the task's file has
-// changed) and a run that was interrupted goes on. A task that cannot be opened is a row, not the
-// end.
+// Contract: each task is a run in the store like any other; engine/batch.h runs them. After each
+// task the rows are saved in out/bench.json and out/bench.csv; with `resume`, rows that have ended
+// are kept (unless the task's file has changed) and a run that was interrupted goes on. A task that
+// cannot be opened is a row, not the end.
 //
 // Example: CG_TRY(BenchReport r, run_bench(real_parts(), ctx, store, settings, tasks, observer));
 #pragma once
 
-#include "engine/loop.h"
+#include "engine/batch.h"
 #include "engine/suite.h"
 
 namespace cutegen {
 
 struct BenchSettings {
-  OptimizeSettings optimize;    // of every task; file and out are set for each
-  double per_task_minutes = 0;  // 0: no limit. An evaluation under way has as long again
-  int jobs = 1;
-  std::filesystem::path out;  // programs/TASK, bench.json, bench.csv
+  OptimizeSettings optimize;     // of every task; file and out are set for each
+  double per_task_minutes = 0;   // 0: no limit. An evaluation under way has as long again
+  int jobs = 1, evaluators = 0;  // 0: as many as jobs, at most one for each core
+  std::filesystem::path out;     // programs/TASK, bench.json, bench.csv
   bool resume = false;
+  Trace* trace = nullptr;
 };
 
-struct BenchRow {
+struct BenchRow : RunRow {
   SuiteTask task;
-  std::string task_hash, run, workload;
-  // correct, no_recipe, failed, rejected, unsupported, aborted; error: the task could not be
-  // opened; interrupted; pending
-  std::string status = "pending";
-  std::string reason;  // why it stopped, or why nothing was found
-  std::optional<double> first_ns, best_ns, floor_ns;
-  std::string time_origin;
-  int64_t evaluations = 0;
-  double seconds = 0;
-  int error_code = 0;  // exit code of the error
-  [[nodiscard]] bool ended() const { return status != "pending" && status != "interrupted"; }
-  [[nodiscard]] std::optional<double> floor_ratio() const;  // best time / floor
+  std::string task_hash;
 };
 
 struct BenchReport {

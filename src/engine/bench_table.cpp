@@ -3,72 +3,24 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <map>
 
 #include "base/text.h"
-#include "base/units.h"
+#include "engine/row_text.h"
 
 namespace cutegen {
 namespace {
 
-constexpr const char* kStatuses[] = {"correct",  "no_recipe",   "failed",
-                                     "rejected", "unsupported", "aborted",
-                                     "error",    "interrupted", "pending"};
 constexpr const char* kSchema = "cutegen.bench.v1";
 
-std::string one_line(const std::string& text, size_t limit) {
-  std::string out = sanitize(text, limit);
-  for (char& c : out)
-    if (c == '\n' || c == '\t') c = ' ';
-  return out;
-}
-
-std::string time_text(const std::optional<double>& ns) {
-  return ns ? human_ns(*ns) : "-";
-}
-
-std::string ratio_text(const std::optional<double>& ratio) {
-  return ratio ? fmt::format("{:.2f}x", *ratio) : "-";
-}
-
-std::string quoted(const std::string& text) {
-  return "\"" + replace_all(one_line(text, 1000), "\"", "\"\"") + "\"";
-}
-
-std::string number(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : "";
-}
-
-Json optional_json(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
 Json row_json(const BenchRow& r) {
-  return {{"level", r.task.level},
-          {"number", r.task.number},
-          {"name", r.task.name},
-          {"file", r.task.file.string()},
-          {"task_hash", r.task_hash},
-          {"class", r.workload},
-          {"status", r.status},
-          {"reason", r.reason},
-          {"first_ns", optional_json(r.first_ns)},
-          {"best_ns", optional_json(r.best_ns)},
-          {"time_origin", r.time_origin},
-          {"floor_ns", optional_json(r.floor_ns)},
-          {"floor_ratio", optional_json(r.floor_ratio())},
-          {"evaluations", r.evaluations},
-          {"seconds", r.seconds},
-          {"run", r.run},
-          {"error_code", r.error_code}};
-}
-
-Result<std::optional<double>> optional_number(ObjectReader& r, const std::string& key) {
-  CG_TRY(Json value, r.any(key));
-  if (value.is_null()) return std::optional<double>();
-  CG_TRY(double number, r.number(key));
-  return std::optional<double>(number);
+  Json out{{"level", r.task.level},
+           {"number", r.task.number},
+           {"name", r.task.name},
+           {"file", r.task.file.string()},
+           {"task_hash", r.task_hash}};
+  out.update(run_row_json(r));
+  return out;
 }
 
 Result<BenchRow> row_from(const Json& json) {
@@ -80,18 +32,7 @@ Result<BenchRow> row_from(const Json& json) {
   CG_TRY(std::string file, r.string("file"));
   row.task.level = int(level), row.task.number = int(number), row.task.file = file;
   CG_TRY(row.task_hash, r.string("task_hash"));
-  CG_TRY(row.workload, r.string("class"));
-  CG_TRY(row.status, r.string("status"));
-  CG_TRY(row.reason, r.string("reason"));
-  CG_TRY(row.first_ns, optional_number(r, "first_ns"));
-  CG_TRY(row.best_ns, optional_number(r, "best_ns"));
-  CG_TRY(row.time_origin, r.string("time_origin"));
-  CG_TRY(row.floor_ns, optional_number(r, "floor_ns"));
-  CG_TRY(row.evaluations, r.integer("evaluations"));
-  CG_TRY(row.seconds, r.number("seconds"));
-  CG_TRY(row.run, r.string("run"));
-  CG_TRY(int64_t code, r.integer("error_code"));
-  row.error_code = int(code);
+  CG_CHECK(read_run_row(r, row));
   return row;
 }
 
@@ -117,9 +58,7 @@ std::vector<BenchClass> bench_classes(const std::vector<BenchRow>& rows) {
   }
   std::vector<BenchClass> out;
   for (auto& [name, c] : classes) {
-    double logs = 0;
-    for (double ratio : ratios[name]) logs += std::log(ratio);
-    if (!ratios[name].empty()) c.floor_ratio = std::exp(logs / double(ratios[name].size()));
+    c.floor_ratio = geometric_mean(ratios[name]);
     out.push_back(c);
   }
   return out;
@@ -151,15 +90,11 @@ std::string bench_table(const std::vector<BenchRow>& rows) {
   for (const BenchClass& c : bench_classes(rows))
     out += fmt::format("{:<24} {:>6} {:>8} {:>22}\n", one_line(c.workload, 24), c.tasks, c.correct,
                        ratio_text(c.floor_ratio));
+  std::vector<std::string> parts;
   auto counts = counts_of(rows);
-  out += fmt::format("\n{} tasks:", rows.size());
-  const char* separator = " ";
-  for (const char* status : kStatuses)
-    if (counts[status] > 0) {
-      out += fmt::format("{}{} {}", separator, counts[status], status);
-      separator = ", ";
-    }
-  out += "\n";
+  for (const char* status : kRowStatuses)
+    if (counts[status] > 0) parts.push_back(fmt::format("{} {}", counts[status], status));
+  out += fmt::format("\n{} tasks: {}\n", rows.size(), join(parts, ", "));
   if (modelled) out += "Times are modelled by a simulator, not measured; no baseline was timed.\n";
   return out;
 }
@@ -170,9 +105,10 @@ std::string bench_csv(const std::vector<BenchRow>& rows) {
       "evaluations,seconds,run,reason\n";
   for (const BenchRow& r : rows)
     out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.task.level, r.task.number,
-                       quoted(r.task.name), quoted(r.workload), r.status, number(r.first_ns),
-                       number(r.best_ns), r.time_origin, number(r.floor_ns),
-                       number(r.floor_ratio()), r.evaluations, r.seconds, r.run, quoted(r.reason));
+                       csv_text(r.task.name), csv_text(r.workload), r.status,
+                       csv_number(r.first_ns), csv_number(r.best_ns), r.time_origin,
+                       csv_number(r.floor_ns), csv_number(r.floor_ratio()), r.evaluations,
+                       r.seconds, r.run, csv_text(r.reason));
   return out;
 }
 
@@ -193,7 +129,7 @@ Json bench_json(const BenchSettings& settings, const BenchReport& report) {
                        {"correct", c.correct},
                        {"floor_ratio_geomean", optional_json(c.floor_ratio)}});
   auto counted = counts_of(report.rows);
-  for (const char* status : kStatuses) counts[status] = counted[status];
+  for (const char* status : kRowStatuses) counts[status] = counted[status];
   return {{"schema", kSchema},
           {"settings", bench_settings_json(settings)},
           {"out", settings.out.string()},

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <set>
 #include <string_view>
 
 #include "base/log.h"
@@ -63,8 +65,8 @@ class Client : public EvaluatorClient {
   }
 
   Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) override {
-    file_ = std::filesystem::absolute(file);
-    return repeat<OpenedTask>(ctx, [&] { return open_once(ctx); });
+    const std::filesystem::path path = std::filesystem::absolute(file);
+    return repeat<OpenedTask>(ctx, [&] { return open_once(ctx, path); });
   }
 
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
@@ -74,11 +76,19 @@ class Client : public EvaluatorClient {
     Verdict aborted;
     aborted.status = Status::aborted;
     aborted.program_id = program_id(request.program);
-    aborted.task_id = task_id_;
+    aborted.task_id = request.task.empty() ? last_ : request.task;
     aborted.device = options_.device;
     aborted.feedback.headline =
         fmt::format("the evaluator died {} times during this evaluation", kMostRuns);
     return aborted;
+  }
+
+  // What is not open any more, or whose evaluator went away, is closed already.
+  void close_task(const Context& ctx, const std::string& id) override {
+    files_.erase(id);
+    if (open_.erase(id) == 0 || !channel_) return;
+    auto closed = ask(ctx, "close_task", {{"task_id", id}}, {});
+    if (!closed) log_debug("a task was not closed: {}", closed.error().message);
   }
 
   int pid() const override { return pid_; }
@@ -116,7 +126,7 @@ class Client : public EvaluatorClient {
   void stop() {
     channel_.close();
     child_ = sandbox::Child();
-    opened_ = false;
+    open_.clear();
   }
 
   // Runs `once`, again after a restart while the evaluator dies under it.
@@ -124,7 +134,7 @@ class Client : public EvaluatorClient {
   Result<T> repeat(const Context& ctx, F once) {
     for (int run = 1;; ++run) {
       if (!channel_ || !child_.running()) {
-        opened_ = false;
+        open_.clear();
         CG_CHECK(launch(ctx));
       }
       Result<T> result = once();
@@ -137,26 +147,30 @@ class Client : public EvaluatorClient {
     }
   }
 
-  Result<OpenedTask> open_once(const Context& ctx) {
-    CG_TRY(Json reply, ask(ctx, "open_task", {{"file", file_.string()}}, {}));
+  Result<OpenedTask> open_once(const Context& ctx, const std::filesystem::path& file) {
+    CG_TRY(Json reply, ask(ctx, "open_task", {{"file", file.string()}}, {}));
     auto opened = reply.find("opened");
     if (opened == reply.end()) return world_error("the evaluator's reply has no task");
     CG_TRY(OpenedTask task, protocol::opened_task_from_json(*opened));
-    task_id_ = task.task.id;
-    opened_ = true;
+    last_ = task.task.id;
+    files_[last_] = file;
+    open_.insert(last_);
     return task;
   }
 
   Result<Verdict> evaluate_once(const Context& ctx, const EvaluateRequest& request,
                                 const std::function<void(const std::string&)>& progress) {
-    if (!opened_) {  // a fresh evaluator knows no task
-      std::string id = task_id_;
-      CG_CHECK(open_once(ctx));
-      if (!id.empty() && id != task_id_)
-        return user_error("the task file changed while it was in use", file_.string(),
+    const std::string id = request.task.empty() ? last_ : request.task;
+    auto file = files_.find(id);
+    if (file == files_.end()) return user_error("no task is open", {}, "open a task first");
+    if (!open_.contains(id)) {  // a fresh evaluator knows no task
+      const std::filesystem::path path = file->second;
+      CG_TRY(OpenedTask again, open_once(ctx, path));
+      if (id != again.task.id)
+        return user_error("the task file changed while it was in use", path.string(),
                           "start again with the new file");
     }
-    Json body{{"task_id", task_id_}, {"request", protocol::to_json(request)}};
+    Json body{{"task_id", id}, {"request", protocol::to_json(request)}};
     CG_TRY(Json reply, ask(ctx, "evaluate", body, progress));
     auto verdict = reply.find("verdict");
     if (verdict == reply.end()) return world_error("the evaluator's reply has no verdict");
@@ -166,9 +180,9 @@ class Client : public EvaluatorClient {
   EvaluatorOptions options_;
   sandbox::Child child_;
   wire::Channel channel_;
-  std::filesystem::path file_;
-  std::string task_id_;
-  bool opened_ = false;
+  std::map<std::string, std::filesystem::path> files_;  // of the tasks, by their ids
+  std::set<std::string> open_;                          // those that this evaluator has
+  std::string last_;                                    // the task that was opened last
   int pid_ = -1;
 };
 

@@ -30,6 +30,7 @@ struct EvaluatorOptions {
   bool require_sandbox = false;
   bool use_cache = true;
   int runner_threads = 0;  // 0: all cores
+  int tasks = 1;           // kept open at once; beyond them the one used least recently is closed
   std::string log_level;
 };
 
@@ -57,6 +58,7 @@ struct EvaluateRequest {
   KernelProgram program;
   Rung up_to = Rung::timing;
   bool profile = false;
+  std::string task;  // id of an open task; empty: the one that was opened last
 };
 
 class EvaluatorClient {
@@ -70,6 +72,8 @@ class EvaluatorClient {
   [[nodiscard]] virtual Result<Verdict> evaluate(
       const Context& ctx, const EvaluateRequest& request,
       const std::function<void(const std::string&)>& progress = {}) = 0;
+  // The task will not be used again.
+  virtual void close_task(const Context&, const std::string& /*id*/) {}
   [[nodiscard]] virtual int pid() const = 0;
 };
 

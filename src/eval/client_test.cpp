@@ -63,6 +63,8 @@ while True:
         if "changes" in mode and start > 1:
             opened["task"]["id"] = "another"
         reply("open_task", **({} if "no_task" in mode else {"opened": opened}))
+    elif kind == "close_task":
+        reply("close_task")
     elif f"dies{start}" in mode or "dies" in mode:
         os._exit(9)
     elif "slow" in mode:
@@ -238,6 +240,21 @@ TEST_F(Client, ATaskThatChangedMeanwhileIsAnError) {
   EXPECT_EQ(verdict.error().kind, ErrorKind::user);
   EXPECT_THAT(verdict.error().message, HasSubstr("the task file changed"));
   EXPECT_EQ(verdict.error().where, fs::absolute("relu.py").string());
+}
+
+TEST_F(Client, ATaskIsNamedAndClosed) {
+  auto client = opened("");
+  ASSERT_TRUE(client->evaluate(Context(), {.program = program, .task = "0123"}));
+  auto other = client->evaluate(Context(), {.program = program, .task = "4567"});
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("no task is open"));
+  client->close_task(Context(), "4567");
+  client->close_task(Context(), "0123");
+  EXPECT_FALSE(client->evaluate(Context(), {.program = program, .task = "0123"}));
+  EXPECT_THAT(requests(), ElementsAre("hello", "open_task", "evaluate", "close_task"));
+  EXPECT_EQ(noted("requests").at(3).at("task_id"), "0123");
+  ASSERT_TRUE(client->open_task(Context(), "relu.py"));
+  EXPECT_TRUE(client->evaluate(Context(), {program}));
 }
 
 TEST_F(Client, ErrorsOfTheEvaluatorArePassedOnAndItLives) {

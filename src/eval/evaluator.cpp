@@ -28,6 +28,27 @@ std::string gpu_of(const std::string& device) {
   return colon == std::string::npos ? device : device.substr(colon + 1);
 }
 
+std::vector<const ShapeCase*> test_shapes(const Task& task) {
+  std::vector<const ShapeCase*> out;
+  for (const ShapeCase& s : task.shapes)
+    if (is_test_shape(s)) out.push_back(&s);
+  return out;
+}
+
+Result<Admission> judge_lazy_answers(const Context& ctx, const Task& task, TruthPool& pool) {
+  std::vector<SetPtr> sets, replayed;
+  for (const ShapeCase* shape : test_shapes(task)) {
+    for (const std::string& family : kFamilies) {
+      CG_TRY(SetPtr set, pool.draw(ctx, *shape, family, "admission"));
+      sets.push_back(set);
+    }
+    if (!replayed.empty()) continue;  // one shape is enough for the replayed answer
+    CG_TRY(SetPtr other, pool.make(ctx, *shape, kFamilies.front()));
+    replayed.push_back(other);
+  }
+  return admit(task, sets, replayed);
+}
+
 }  // namespace
 
 Evaluator::Evaluator(EvaluatorOptions options)
@@ -78,66 +99,95 @@ void Evaluator::warm_up(const Context&) {
   });
 }
 
-std::vector<const ShapeCase*> Evaluator::test_shapes() const {
-  std::vector<const ShapeCase*> out;
-  for (const ShapeCase& s : task_.shapes)
-    if (is_test_shape(s)) out.push_back(&s);
-  return out;
-}
-
-Result<Admission> Evaluator::judge_lazy_answers(const Context& ctx) {
-  std::vector<SetPtr> sets, replayed;
-  for (const ShapeCase* shape : test_shapes()) {
-    for (const std::string& family : kFamilies) {
-      CG_TRY(SetPtr set, pool_->draw(ctx, *shape, family, "admission"));
-      sets.push_back(set);
-    }
-    if (!replayed.empty()) continue;  // one shape is enough for the replayed answer
-    CG_TRY(SetPtr other, pool_->make(ctx, *shape, kFamilies.front()));
-    replayed.push_back(other);
-  }
-  return admit(task_, sets, replayed);
-}
-
 Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& file) {
-  pool_.reset();
-  services_.pool = nullptr;
   warm_up(ctx);
-  CG_TRY(task_, worker_->describe(ctx, file, {}));
-  pool_ = std::make_unique<TruthPool>(
-      task_, [this](const Context& c, const ShapeCase& shape, const std::string& family,
-                    uint64_t seed) { return worker_->make_set(c, task_, shape, family, seed); });
-  services_.pool = pool_.get();
-  services_.sample_seed = std::random_device()() & 0x7fffffff;
-  runner_.allow_addresses(large_addresses(task_));
+  for (auto& open : open_) open->pool->pause();
+  auto opened = open_file(ctx, file);
+  for (auto& open : open_) open->pool->resume();
+  return opened;
+}
+
+Result<OpenedTask> Evaluator::open_file(const Context& ctx, const std::string& file) {
+  std::unique_lock hold(worker_lock_);
+  CG_TRY(Task task, worker_->describe(ctx, file, {}));
+  hold.unlock();
+  for (auto& open : open_)
+    if (open->task.id == task.id) {
+      std::rotate(&open, &open + 1, open_.data() + open_.size());
+      return open_.back()->told;
+    }
+  make_room();
+  return open_new(ctx, std::move(task));
+}
+
+// Closes the task used least recently, if there are as many as may be open.
+void Evaluator::make_room() {
+  while (!open_.empty() && open_.size() >= size_t(std::max(options_.tasks, 1)))
+    open_.erase(open_.begin());
+}
+
+Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
+  auto open = std::make_unique<Open>();
+  open->task = std::move(described);
+  const Task& task = open->task;
+  open->pool =
+      std::make_unique<TruthPool>(task, [this, &task](const Context& c, const ShapeCase& shape,
+                                                      const std::string& family, uint64_t seed) {
+        std::lock_guard one_at_a_time(worker_lock_);
+        return worker_->make_set(c, task, shape, family, seed);
+      });
+  open->sample_seed = std::random_device()() & 0x7fffffff;
+  int64_t addresses = large_addresses(task);
+  for (const auto& other : open_) addresses = std::max(addresses, large_addresses(other->task));
+  runner_.allow_addresses(addresses);
   CG_CHECK(runner_.start(ctx));
-  OpenedTask out;
-  CG_TRY(admission_, judge_lazy_answers(ctx));
-  services_.precision_tells = admission_.precision_tells;
+  OpenedTask& out = open->told;
+  CG_TRY(out.admission, judge_lazy_answers(ctx, task, *open->pool));
+  open->precision_tells = out.admission.precision_tells;
   std::vector<std::pair<ShapeCase, std::string>> wanted;
-  for (const ShapeCase* shape : test_shapes())
+  for (const ShapeCase* shape : test_shapes(task))
     for (const std::string& family : kFamilies) wanted.emplace_back(*shape, family);
-  pool_->refill_in_background(wanted);
-  Roofline floor = floor_of(services_.gpu, task_);
-  out.task = task_;
-  out.admission = admission_;
+  open->pool->refill_in_background(wanted);
+  Roofline floor = floor_of(services_.gpu, task);
+  out.task = task;
   out.floor_ns = floor.floor_ns;
   out.floor_bound_by = floor.bound_by;
   out.toolchain = toolchain_->version();
   out.torch = worker_->version();
   out.device = services_.device.name;
   out.sandbox = weakest({runner_.grade(), worker_->grade()});
-  return out;
+  open_.push_back(std::move(open));
+  return open_.back()->told;
+}
+
+Result<Evaluator::Open*> Evaluator::find(const std::string& id) {
+  if (open_.empty()) return user_error("no task is open", {}, "open a task first");
+  for (auto& open : open_)
+    if (id.empty() ? &open == &open_.back() : open->task.id == id) {
+      std::rotate(&open, &open + 1, open_.data() + open_.size());
+      return open_.back().get();
+    }
+  return user_error("another task is open", {}, "open the task again");
+}
+
+void Evaluator::close_task(const std::string& id) {
+  std::erase_if(open_, [&](const auto& open) { return open->task.id == id; });
 }
 
 Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& request,
                                     const Progress& progress) {
-  if (!pool_) return user_error("no task is open", {}, "open a task first");
-  auto verdict = climb(ctx, services_, task_, request, progress);
-  pool_->resume();
+  CG_TRY(Open * open, find(request.task));
+  services_.pool = open->pool.get();
+  services_.sample_seed = open->sample_seed;
+  services_.precision_tells = open->precision_tells;
+  for (auto& other : open_)
+    if (other.get() != open) other->pool->pause();
+  auto verdict = climb(ctx, services_, open->task, request, progress);
+  for (auto& each : open_) each->pool->resume();
   if (!verdict) return verdict;
-  if (!admission_.admitted) verdict->marks.push_back("task " + admission_.remark);
-  for (const std::string& note : task_.notes) verdict->marks.push_back(note);
+  const Admission& admission = open->told.admission;
+  if (!admission.admitted) verdict->marks.push_back("task " + admission.remark);
+  for (const std::string& note : open->task.notes) verdict->marks.push_back(note);
   return verdict;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluator: the state of the evaluator process: torch worker, toolchain, runner, the open task.
+// Evaluator: the state of the evaluator process: torch worker, toolchain, runner, the open tasks.
 //
-// Contract: open_task() describes the file, judges the lazy answers and keeps the task; evaluate()
-// judges a program against it. One call at a time; both honour the Context. Between calls the truth
-// pool restocks in the background.
+// Contract: open_task() describes the file, judges the lazy answers and keeps the task, beside as
+// many others as the options say; evaluate() judges a program against one of them. One call at a
+// time; both honour the Context. Between calls the truth pools restock in the background.
 //
 // Example: CG_TRY(auto e, Evaluator::open(ctx, options)); CG_TRY(auto t, e->open_task(ctx,
 // "a.py"));
@@ -23,15 +23,25 @@ class Evaluator {
                                                                EvaluatorOptions options);
   ~Evaluator();
   [[nodiscard]] Result<OpenedTask> open_task(const Context& ctx, const std::string& file);
+  // request.task: empty for the task that was opened last.
   [[nodiscard]] Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                                          const Progress& progress);
-  [[nodiscard]] const std::string& task_id() const { return task_.id; }
+  void close_task(const std::string& id);
 
  private:
+  struct Open {
+    Task task;
+    OpenedTask told;  // what open_task() answered
+    bool precision_tells = true;
+    uint64_t sample_seed = 1;
+    std::unique_ptr<TruthPool> pool;
+  };
   explicit Evaluator(EvaluatorOptions options);
   [[nodiscard]] Result<void> prepare(const Context& ctx);
-  [[nodiscard]] Result<Admission> judge_lazy_answers(const Context& ctx);
-  [[nodiscard]] std::vector<const ShapeCase*> test_shapes() const;
+  [[nodiscard]] Result<OpenedTask> open_file(const Context& ctx, const std::string& file);
+  [[nodiscard]] Result<OpenedTask> open_new(const Context& ctx, Task task);
+  [[nodiscard]] Result<Open*> find(const std::string& id);
+  void make_room();
   void warm_up(const Context& ctx);
 
   EvaluatorOptions options_;
@@ -40,9 +50,8 @@ class Evaluator {
   std::unique_ptr<Assembler> assembler_;
   Runner runner_;
   Services services_;
-  std::unique_ptr<TruthPool> pool_;
-  Task task_;
-  Admission admission_;
+  std::mutex worker_lock_;                   // one call of the torch worker at a time
+  std::vector<std::unique_ptr<Open>> open_;  // the one used last comes last
   std::stop_source warm_stop_;
   std::future<void> warm_;  // the compile server and the runner, while the task is described
 };

@@ -24,6 +24,7 @@ Json to_json(const EvaluatorOptions& o) {
           {"require_sandbox", o.require_sandbox},
           {"use_cache", o.use_cache},
           {"runner_threads", o.runner_threads},
+          {"tasks", o.tasks},
           {"log_level", o.log_level}};
 }
 
@@ -36,6 +37,10 @@ Result<EvaluatorOptions> options_from_json(const Json& json) {
   CG_TRY(o.use_cache, r.boolean("use_cache"));
   CG_TRY(int64_t threads, r.integer("runner_threads"));
   o.runner_threads = static_cast<int>(threads);
+  CG_TRY(int64_t tasks, r.integer_or("tasks", 1));
+  if (tasks < 1 || tasks > kMostTasks)
+    return user_error("tasks is not from 1 to " + std::to_string(kMostTasks), r.place("tasks"));
+  o.tasks = static_cast<int>(tasks);
   CG_TRY(o.log_level, r.string("log_level"));
   CG_CHECK(r.finish());
   return o;

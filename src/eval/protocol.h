@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol between engine and evaluator (schema cutegen.evaluator.v1): JSON forms.
 //
-// Requests: hello {options}, open_task {file}, evaluate {task_id, program, up_to, profile}. Each is
-// answered by one reply of the same type, or {"error": ...}; evaluate is preceded by any number of
+// Requests: hello {options}, open_task {file}, evaluate {task_id, program, up_to, profile},
+// close_task {task_id}. Each is answered by one reply of the same type, or {"error": ...}; evaluate
+// is preceded by any number of
 // {"type": "progress", "text": ...}. The end of the channel cancels whatever runs.
 // docs/evaluation.md lists the fields.
 //
@@ -15,6 +16,7 @@
 namespace cutegen::evaluator_protocol {
 
 inline constexpr const char* kSchema = "cutegen.evaluator.v1";
+inline constexpr int kMostTasks = 64;
 
 // `body` with schema and type in front.
 [[nodiscard]] Json message(const std::string& type, const Json& body);

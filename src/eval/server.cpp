@@ -91,6 +91,7 @@ class Server {
     if (!evaluator_) return user_error("the first request must be hello");
     if (type == "open_task") return open_task(body);
     if (type == "evaluate") return evaluate(body);
+    if (type == "close_task") return close_task(body);
     return user_error("the evaluator does not know the request '" + type + "'");
   }
 
@@ -115,12 +116,18 @@ class Server {
     CG_TRY(std::string task_id, r.string("task_id"));
     CG_TRY(Json json, r.object("request"));
     CG_TRY(EvaluateRequest request, protocol::request_from_json(json));
-    if (task_id != evaluator_->task_id())
-      return user_error("another task is open", {}, "open the task again");
+    request.task = task_id;
     CG_TRY(Verdict verdict, evaluator_->evaluate(ctx_, request, [this](const std::string& text) {
       reply(protocol::message("progress", {{"text", text}}));
     }));
     return protocol::message("evaluate", {{"verdict", to_json(verdict)}});
+  }
+
+  Result<Json> close_task(const Json& body) {
+    ObjectReader r(body, "close_task#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    evaluator_->close_task(task_id);
+    return protocol::message("close_task", Json::object());
   }
 
   wire::Channel channel_;

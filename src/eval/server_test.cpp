@@ -87,8 +87,8 @@ class Served {
   std::thread thread_;
 };
 
-Json options(const std::string& device = "sim:h200") {
-  EvaluatorOptions o{.device = device, .runner_threads = 1};
+Json options(const std::string& device = "sim:h200", int tasks = 1) {
+  EvaluatorOptions o{.device = device, .runner_threads = 1, .tasks = tasks};
   return {{"options", protocol::to_json(o)}};
 }
 
@@ -115,6 +115,8 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
   Json more = options();
   more["more"] = 1;
   EXPECT_TRUE(s.ask("hello", more));  // of a later version
+  EXPECT_FALSE(s.ask("hello", options("sim:h200", 0)));
+  EXPECT_FALSE(s.ask("hello", options("sim:h200", 65)));
   EXPECT_THAT(s.ask("sing", {}).error().message, HasSubstr("does not know the request 'sing'"));
   EXPECT_FALSE(s.ask("open_task", {}));
   EXPECT_FALSE(s.ask("evaluate", {{"task_id", "x"}}));
@@ -234,6 +236,31 @@ TEST_F(Evaluation, ATaskThatALazyAnswerSolvesIsMarked) {
   auto broken = server_->ask("open_task", {{"file", (*folder_ / "none.py").string()}});
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().kind, ErrorKind::user);
+}
+
+// The last test: it begins with another evaluator.
+TEST_F(Evaluation, SeveralTasksStayOpenOnRequest) {
+  ASSERT_TRUE(server_->ask("hello", options("sim:h200", 2)));
+  auto open = [](const std::string& result) {
+    auto reply = server_->ask("open_task", {{"file", task_file(result)}});
+    EXPECT_TRUE(reply) << reply.error().text();
+    return *protocol::opened_task_from_json(reply->at("opened"));
+  };
+  const OpenedTask abs = open("torch.abs(x)"), twice = open("x * 2");
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(verdict(abs.task.id).status, Status::correct);
+    EXPECT_EQ(verdict(twice.task.id).status, Status::failed);
+  }
+  EXPECT_EQ(verdict("").task_id, twice.task.id) << "the one used last";
+  const OpenedTask again = open("torch.abs(x)");
+  EXPECT_EQ(again.task.id, abs.task.id);
+  EXPECT_EQ(again.admission.families, abs.admission.families);
+  const OpenedTask third = open("x + 3");  // in the place of the one used least recently
+  EXPECT_FALSE(ask_verdict(twice.task.id, Rung::compile));
+  EXPECT_EQ(verdict(abs.task.id).status, Status::correct);
+  ASSERT_TRUE(server_->ask("close_task", {{"task_id", abs.task.id}}));
+  EXPECT_FALSE(ask_verdict(abs.task.id, Rung::compile));
+  EXPECT_EQ(verdict(third.task.id).status, Status::failed);
 }
 
 }  // namespace

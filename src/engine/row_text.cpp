@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/row_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace cutegen {
+
+std::string one_line(const std::string& text, size_t limit) {
+  std::string out = sanitize(text, limit);
+  for (char& c : out)
+    if (c == '\n' || c == '\t') c = ' ';
+  return out;
+}
+
+std::string time_text(const std::optional<double>& ns) {
+  return ns ? human_ns(*ns) : "-";
+}
+
+std::string ratio_text(const std::optional<double>& ratio) {
+  return ratio ? fmt::format("{:.2f}x", *ratio) : "-";
+}
+
+std::string csv_text(const std::string& text) {
+  return "\"" + replace_all(one_line(text, 1000), "\"", "\"\"") + "\"";
+}
+
+std::string csv_number(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+Json optional_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Result<std::optional<double>> optional_number(ObjectReader& r, const std::string& key) {
+  CG_TRY(Json value, r.any(key));
+  if (value.is_null()) return std::optional<double>();
+  CG_TRY(double number, r.number(key));
+  return std::optional<double>(number);
+}
+
+std::optional<double> geometric_mean(const std::vector<double>& values) {
+  if (values.empty()) return std::nullopt;
+  double logs = 0;
+  for (double value : values) logs += std::log(value);
+  return std::exp(logs / double(values.size()));
+}
+
+Json run_row_json(const RunRow& r) {
+  return {{"class", r.workload},
+          {"status", r.status},
+          {"reason", r.reason},
+          {"first_ns", optional_json(r.first_ns)},
+          {"best_ns", optional_json(r.best_ns)},
+          {"time_origin", r.time_origin},
+          {"floor_ns", optional_json(r.floor_ns)},
+          {"floor_ratio", optional_json(r.floor_ratio())},
+          {"evaluations", r.evaluations},
+          {"seconds", r.seconds},
+          {"run", r.run},
+          {"error_code", r.error_code}};
+}
+
+Result<void> read_run_row(ObjectReader& r, RunRow& row) {
+  CG_TRY(row.workload, r.string("class"));
+  CG_TRY(row.status, r.string("status"));
+  CG_TRY(row.reason, r.string("reason"));
+  CG_TRY(row.first_ns, optional_number(r, "first_ns"));
+  CG_TRY(row.best_ns, optional_number(r, "best_ns"));
+  CG_TRY(row.time_origin, r.string("time_origin"));
+  CG_TRY(row.floor_ns, optional_number(r, "floor_ns"));
+  CG_TRY(row.evaluations, r.integer("evaluations"));
+  CG_TRY(row.seconds, r.number("seconds"));
+  CG_TRY(row.run, r.string("run"));
+  CG_TRY(int64_t code, r.integer("error_code"));
+  row.error_code = int(code);
+  return {};
+}
+
+}  // namespace cutegen

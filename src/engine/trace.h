@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trace: what was done when, in Chrome's trace format (chrome://tracing, Perfetto).
+//
+// Contract: spans of a track do not overlap unless they nest; tracks appear in the order of their
+// first span. Safe for several threads. Text is sanitised. Nothing is written before write().
+//
+// Example: Trace trace; { Trace::Span span(&trace, "evaluator 1", "compile"); work(); }
+//          CG_CHECK(trace.write("trace.json"));
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/context.h"
+#include "base/json.h"
+
+namespace cutegen {
+
+class Trace {
+ public:
+  void add(const std::string& track, const std::string& name, Clock::time_point from,
+           Clock::time_point to, const Json& arguments = Json::object());
+  [[nodiscard]] Json json() const;
+  [[nodiscard]] Result<void> write(const std::filesystem::path& file) const;
+
+  // A span from its making to its end; a null trace takes none.
+  class Span {
+   public:
+    Span(Trace* trace, std::string track, std::string name)
+        : trace_(trace), track_(std::move(track)), name_(std::move(name)) {}
+    ~Span() { end(); }
+    Span(const Span&) = delete;
+    Span& operator=(const Span&) = delete;
+    // Ends this one and begins another on the same track.
+    void next(const std::string& name);
+    void end();
+
+   private:
+    Trace* trace_;
+    std::string track_, name_;
+    Clock::time_point from_ = Clock::now();
+  };
+
+ private:
+  struct Entry {
+    size_t track = 0;
+    std::string name;
+    Clock::time_point from, to;
+    Json arguments;
+  };
+  Clock::time_point began_ = Clock::now();
+  mutable std::mutex lock_;
+  std::vector<std::string> tracks_;
+  std::map<std::string, size_t> numbers_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace cutegen
