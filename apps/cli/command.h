@@ -50,6 +50,7 @@ void add_check(CLI::App& app, Globals& g);
 void add_new(CLI::App& app, Globals& g);
 void add_optimize(CLI::App& app, Globals& g);
 void add_bench(CLI::App& app, Globals& g);
+void add_compare(CLI::App& app, Globals& g);
 void add_resume(CLI::App& app, Globals& g);
 void add_runs(CLI::App& app, Globals& g);
 void add_show(CLI::App& app, Globals& g);

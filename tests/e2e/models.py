@@ -5,9 +5,16 @@
 The model writes no program at first, then one that does not compile, one with wrong values, a slow
 one that is right, a faster one, a slower one, a cheat, and the fastest. The run must end with the
 last, know what it cost, and do the same when the server fails at random and the process is killed.
+
+A long form, with every kind of fault: python3 tests/e2e/models.py LongRun --steps 60 --kills 50
 """
+import argparse
+import collections
 import json
+import random
 import re
+import sqlite3
+import sys
 import time
 
 import harness
@@ -48,10 +55,17 @@ REPLIES = [
 ]
 
 
-def scripted(folder, **script):
-    usage = {"input": 2000, "cached": 8000, "cache_written": 100, "output": 500}
-    replies = [{"text": text, "reasoning": "thinking", "usage": usage} for text in REPLIES]
-    return harness.ModelServer(folder, replies, **script)
+USAGE = {"input": 2000, "cached": 8000, "cache_written": 100, "output": 500}
+CALL_USD = 0.027125  # 2000 at 5, 8000 at 0.5, 100 at 6.25, 500 at 25 dollars a million
+
+
+def rule(when, texts):
+    return {"when": when, "replies": [{"text": text, "reasoning": "thinking", "usage": USAGE}
+                                      for text in texts]}
+
+
+def scripted(folder, rules=None, **script):
+    return harness.ModelServer(folder, [], rules=rules or [rule("", REPLIES)], **script)
 
 
 class Models(harness.Case):
@@ -112,8 +126,7 @@ class Models(harness.Case):
         self.assertEqual([s["decision"] for s in run["steps"]][2:],
                          ["accepted", "accepted", "rejected", "rejected", "accepted"])
         self.assertEqual(len(asked), len(REPLIES), "every question once")
-        # 2000 at 5, 8000 at 0.5, 100 at 6.25, 500 at 25 dollars a million
-        self.assertAlmostEqual(run["models"]["usd"], len(REPLIES) * 0.027125, places=9)
+        self.assertAlmostEqual(run["models"]["usd"], len(REPLIES) * CALL_USD, places=9)
         for entry in asked:
             self.assertEqual(entry["headers"]["x-api-key"], KEY)
             self.assertIn("cache_control", entry["body"]["system"][-1])
@@ -162,5 +175,114 @@ class Models(harness.Case):
             self.assertEqual(server.log(), [])
 
 
+def long_programs(steps):
+    """Programs in rounds: a gain, one that does not compile, a wrong one, a slow one, a cheat, ..."""
+    out = []
+    for number in range(steps + 20):
+        threads = 64 << (number // 6)
+        block = min(256, threads // 2)
+        gain = program(f"{threads} threads", grid=max(1, threads // block), block=block)
+        text = [gain, program("a slip", addend="one"), program("wrong", addend="2.0f"),
+                program("one block", grid=1, block=32),
+                program("a cheat", addend="1.0f; static __device__ int calls; calls++"),
+                "I would think about it some more.\n"][number % 6]
+        out.append(text.replace("    out[i] =", f"    // {number}\n    out[i] ="))
+    return out
+
+
+class LongRun(harness.Case):
+    """Only on request: a run of many steps under every kind of fault, killed many times."""
+
+    steps, kills, seed = 0, 0, 1
+    budget_usd = 60
+    faults = ["status", "overloaded", "close", "cut", "clean_cut", "bad_json", "error_event",
+              "error_inside", "html", "garbage", "flood", "silent", "stall", "stall_mid"]
+
+    def setUp(self):
+        super().setUp()
+        if not self.steps:
+            self.skipTest("takes long; give --steps and --kills")
+        self.task = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
+        self.keys = {"ANTHROPIC_API_KEY": KEY}
+        self.rules = [rule("Your turn: (judge|diagnose)", ["PROBLEM: a slip\nFIX: mend it\n"]),
+                      rule("", ["APPROACH 1: grid-stride loop\n", *long_programs(self.steps)])]
+
+    def command(self, server, name):
+        return ["optimize", self.task, "--model", MODEL, "--model-url", server.base + "/v1",
+                "--runs", self.folder / name, "--out", self.folder / (name + "-out"), "--dialect", "cuda",
+                "--chains", 1, "--evaluations", self.steps, "--budget-usd", self.budget_usd, "--json"]
+
+    def calm_run(self):
+        with scripted(self.folder, self.rules) as server:
+            result = self.cutegen(*self.command(server, "calm"), env=self.keys, timeout=1200)
+            self.assert_code(result, 0)
+            return result.json()
+
+    def rough_run(self):
+        """A process is killed -9 again and again, a random while after it asked something new."""
+        chance, resume = random.Random(self.seed), ["resume", "--runs", self.folder / "rough", "--json"]
+        with scripted(self.folder, self.rules, chaos={"rate": 0.2, "seed": self.seed,
+                                                    "kinds": self.faults}) as server:
+            command, killed = self.command(server, "rough"), 0
+            while killed < self.kills:
+                process, seen = self.start(*command, env=self.keys), len(server.log())
+                end = time.monotonic() + 120
+                while len(server.log()) <= seen and time.monotonic() < end and process.poll() is None:
+                    time.sleep(0.2)
+                time.sleep(chance.uniform(0, 2.5))
+                if process.poll() is None:
+                    killed += 1
+                process.kill()
+                process.communicate()
+                self.assertEqual(harness.wait_for_none(), {}, "processes outlived the killed engine")
+                command = resume
+            for _ in range(5):  # too many faults in a row end a process with code 6, not the run
+                result = self.cutegen(*command, env=self.keys, timeout=3000)
+                if result.code != 6:
+                    break
+            self.assert_code(result, 0)
+            return result.json(), collections.Counter(entry["did"] for entry in server.log())
+
+    def test_the_result_and_the_money_are_those_of_a_calm_run(self):
+        calm = self.calm_run()
+        self.assertEqual(len(calm["steps"]), self.steps)
+        rough, did = self.rough_run()
+        self.assertEqual(Models.steps(rough), Models.steps(calm))
+        self.assertEqual(rough["best"]["program_id"], calm["best"]["program_id"])
+        self.assertEqual(rough["reason"], calm["reason"])
+        money = self.money()
+        print(f"{self.steps} evaluations, {self.kills} kills; the server: {dict(did)}\n"
+              f"calm: {calm['models']}\nrough: {rough['models']}\n{money}", file=sys.stderr)
+        self.assertAlmostEqual(rough["models"]["usd"], money["paid"], places=9)
+        self.assertEqual(money["answered_twice"], 0)
+        # Besides what the calm run paid, only answers that broke off in the middle.
+        self.assertAlmostEqual(money["paid"] - money["cut"], calm["models"]["usd"], places=9)
+        self.assertLessEqual(money["paid"] + money["reserved"], self.budget_usd)
+
+    def money(self):
+        """What the journal says was paid, read past the program."""
+        with sqlite3.connect(f"file:{self.folder}/rough/cutegen.db?mode=ro", uri=True) as db:
+            events = [(kind, json.loads(text)) for kind, text in db.execute(
+                "SELECT type, json FROM events WHERE type LIKE 'call_%' ORDER BY seq")]
+        started = {d["call"]: d for kind, d in events if kind == "call_started"}
+        ended = [d for kind, d in events if kind == "call_ended"]
+        replies = [d for d in ended if "reply" in d]
+        whole = collections.Counter(d["request_hash"] for d in replies if d["reply"]["stop"] != "cut")
+        for data in ended:
+            started.pop(data["call"])
+        return {"calls": len(ended), "paid": sum(d["reply"]["cost_usd"] for d in replies),
+                "cut": sum(d["reply"]["cost_usd"] for d in replies if d["reply"]["stop"] == "cut"),
+                "answered_twice": sum(n - 1 for n in whole.values()),
+                "open": len(started), "reserved": sum(d["reserved_usd"] for d in started.values())}
+
+
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, add_help=True,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=0, help="evaluations of the long form")
+    parser.add_argument("--kills", type=int, default=0, help="kill -9 of the long form")
+    parser.add_argument("--seed", type=int, default=1)
+    options, rest = parser.parse_known_args()
+    LongRun.steps, LongRun.kills, LongRun.seed = options.steps, options.kills, options.seed
+    sys.argv = sys.argv[:1] + rest
     harness.main()

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutegen compare TASK...`: several strategies on the same tasks at equal budget, and a table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/model_options.h"
+#include "cli/runs_folder.h"
+#include "cli/settings.h"
+#include "cli/table_console.h"
+#include "engine/compare_table.h"
+
+namespace cutegen::cli {
+namespace {
+
+struct Options {
+  Settings settings;
+  ModelOptions model;
+  std::vector<std::string> files;
+  std::string strategies = "cutegen,cudaforge,best-of-n", out = "compare", trace;
+  double minutes = 0;
+  int jobs = 1, evaluators = 0, repeats = 1;
+  int64_t seed = 1;
+};
+
+class ConsoleCompare final : public CompareObserver {
+ public:
+  explicit ConsoleCompare(const Globals& g) : console_(g) {}
+  void on_cell(const CompareCell& cell, size_t ended, size_t total) override {
+    console_.row(cell_header(), cell_line(cell), ended, total);
+  }
+  void on_progress(const CompareCell& cell, const std::string& line) override {
+    console_.progress(cell.key() + ": " + line);
+  }
+
+ private:
+  TableConsole console_;
+};
+
+Result<CompareSettings> compare_settings(const Options& options, const Config& config) {
+  CompareSettings s;
+  CG_TRY(s.strategies, parse_strategies(options.strategies));
+  s.repeats = options.repeats;
+  s.seed = options.seed;
+  s.minutes = options.minutes;
+  s.jobs = options.jobs;
+  s.evaluators = evaluators_of(options.jobs, options.evaluators);
+  s.out = options.out;
+  OptimizeSettings& o = s.optimize;
+  o.model = config.text("model");
+  CG_CHECK(check_model(o.model));
+  CG_CHECK(options.model.apply(o));
+  o.evaluator.device = config.text("device");
+  o.evaluator.python = config.text("python");
+  o.evaluator.require_sandbox = config.boolean("require_sandbox");
+  const int cores = int(std::max(1U, std::thread::hardware_concurrency()));
+  if (s.evaluators > 1) o.evaluator.runner_threads = std::max(1, cores / s.evaluators);
+  o.search.budget.evaluations = config.integer("budget_evaluations");
+  o.resolved_config = config.json();
+  return s;
+}
+
+Result<int> compare(const Globals& g, const Options& options) {
+  CG_TRY(Config config, options.settings.resolve());
+  CG_TRY(CompareSettings settings, compare_settings(options, config));
+  CG_TRY(auto store, open_runs(config));
+  Trace trace;
+  if (!options.trace.empty()) settings.trace = &trace;
+  Comparison result;
+  {
+    ConsoleCompare observer(g);
+    const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
+    CG_TRY(result, run_compare(real_parts(), g.ctx, *store, settings, files, observer));
+  }
+  if (!options.trace.empty()) CG_CHECK(trace.write(options.trace));
+  std::string text = compare_table(result);
+  if (result.interrupted) text += "Interrupted; the same command goes on.\n";
+  text += fmt::format("Written: {0}/compare.json, {0}/compare.csv, {0}/curves.csv, {0}/programs\n",
+                      sanitize(options.out, 200));
+  print_result(g, compare_json(settings, result), text);
+  return result.exit_code();
+}
+
+void add_flags(CLI::App& command, Options& o) {
+  command.add_option("TASK", o.files, "PyTorch files, as for `cutegen optimize`")->required();
+  command.add_option("--strategies", o.strategies,
+                     "some of cutegen, cudaforge, best-of-n, climb (default: the first three)");
+  o.settings.add(
+      command, {"device", "model", "budget_evaluations", "python", "runs_dir", "require_sandbox"});
+  command.add_option("--minutes", o.minutes, "time for each run (default: no limit)")
+      ->check(CLI::Range(0.0, 100000.0));
+  command.add_option("--repeats", o.repeats, "runs of each strategy on each task (default 1)")
+      ->check(CLI::Range(1, 1000));
+  command.add_option("--seed", o.seed, "of the order in which the runs are done (default 1)")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--jobs", o.jobs, "runs at a time (default 1)")->check(CLI::Range(1, 64));
+  command
+      .add_option("--evaluators", o.evaluators,
+                  "evaluators, which the runs share (default: one a job, at most one a core)")
+      ->check(CLI::Range(1, 64));
+  command.add_option("--trace", o.trace, "file of what was done when, in Chrome's trace format");
+  command.add_option("--out", o.out, "folder of tables and best programs (default compare)");
+  o.model.add(command);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Globals& g) {
+  CLI::App* command =
+      app.add_subcommand("compare", "several strategies on the same tasks, at equal budget");
+  auto options = std::make_shared<Options>();
+  add_flags(*command, *options);
+  command->footer(
+      "Every run has the same limits: --evaluations, --budget-usd, --budget-tokens, --minutes; "
+      "all\n"
+      "use one kind of evaluator. Each is a run in the store (`cutegen runs`, `show`, `report`).\n"
+      "climb is the search over recipes and asks no model. The table has a line for each run and\n"
+      "one for each strategy; compare.json and curves.csv say what was there after k evaluations.\n"
+      "After Ctrl-C the same command goes on; tasks, strategies and repeats may be added.\n"
+      "Example:\n"
+      "  cutegen compare softmax.py gelu.py --strategies cutegen,cudaforge,best-of-n \\\n"
+      "      --model anthropic:NAME --evaluations 20 --budget-usd 3 --repeats 3\n"
+      "Exit codes: 0 something was correct, 2 user error, 3 nothing correct, 5 unsupported,\n"
+      "  6 environment, 130 interrupted.");
+  command->callback([&g, options] {
+    auto code = compare(g, *options);
+    g.exit = code ? *code : report(g, code.error());
+  });
+}
+
+}  // namespace cutegen::cli

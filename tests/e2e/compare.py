@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=900 serial
+"""`cutegen compare` with a scripted model: the table, Ctrl-C, going on, curves, a trace, mistakes."""
+import csv
+import json
+import signal
+
+import harness
+import models
+
+RULES = [models.rule("Your turn: (judge|diagnose)", ["BOTTLENECK: too few threads\n"]),
+         models.rule("", [models.program(f"grid {grid}", grid=grid, block=128)
+                          for grid in (8, 16, 32, 64, 128, 256)])]
+STRATEGIES = ("cutegen", "cudaforge", "best-of-n", "climb")
+
+
+class Compare(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.task = self.write("relu_plus.py", harness.ADD.replace("4096", "8192"))
+        self.keys = {"ANTHROPIC_API_KEY": models.KEY}
+
+    def arguments(self, server, *more, strategies=STRATEGIES):
+        return ["compare", self.task, "--strategies", ",".join(strategies), "--model", models.MODEL,
+                "--model-url", server.base + "/v1" if server else "http://127.0.0.1:9/v1",
+                "--runs", self.folder / "runs", "--dialect", "cuda", "--chains", 1, "--evaluations", 2,
+                "--budget-usd", 2, "--out", "out", "--no-planner", *more]
+
+    def compare(self, *arguments, **settings):
+        return self.cutegen(*self.arguments(*arguments, **settings), env=self.keys, timeout=400)
+
+    def test_a_comparison_is_interrupted_and_goes_on(self):
+        with models.scripted(self.folder, RULES) as server:
+            process = self.start(*self.arguments(server), env=self.keys)
+            for line in process.stderr:
+                if b"1/4" in line:
+                    break
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130, out)
+            self.assertIn(b"the same command goes on", out)
+            result = self.compare(server, "--json", "--trace", "trace.json")
+            self.assert_code(result, 0)
+            self.check_document(result.json(), len(server.log()))
+        self.check_files()
+        table = self.compare(None)  # nothing is left to ask
+        self.assert_code(table, 0)
+        self.assertRegex(table.out, r"relu_plus +cutegen +1 correct .* [\d.]+x +2 +\d")
+        self.assertRegex(table.out, r"climb +1/1 +1/1 +[\d.]+x +2 +0 ")
+        self.assertIn("over the 1 task that every strategy solved", table.out)
+        self.check_mistakes()
+
+    def check_document(self, document, asked):
+        self.assertEqual(document["schema"], "cutegen.compare.v1")
+        cells = {c["strategy"]: c for c in document["cells"]}
+        self.assertEqual(set(cells), set(STRATEGIES))
+        for name, cell in cells.items():
+            self.assertEqual(cell["status"], "correct", name)
+            self.assertEqual(cell["evaluations"], 2, name)
+            self.assertEqual(len(cell["curve_ns"]), 2, name)
+            self.assertLessEqual(cell["models"]["usd"], 2)
+        self.assertEqual(cells["climb"]["models"]["calls"], 0)
+        calls = sum(c["models"]["calls"] for c in cells.values())
+        self.assertIn(asked - calls, (0, 1), "a call that Ctrl-C cut off was asked again")
+        self.assertAlmostEqual(sum(c["models"]["usd"] for c in cells.values()),
+                               calls * models.CALL_USD, places=6)
+        self.assertEqual(document["common_tasks"], ["relu_plus"])
+        for name in STRATEGIES:
+            curve = document["curves"][name]
+            self.assertEqual([p["evaluations"] for p in curve], [1, 2])
+            self.assertLessEqual(curve[1]["floor_ratio_geomean"], curve[0]["floor_ratio_geomean"])
+        runs = self.cutegen("runs", "--runs", self.folder / "runs", "--json").json()["runs"]
+        self.assertEqual({r["run"] for r in runs}, {c["run"] for c in cells.values()})
+
+    def check_files(self):
+        out = self.folder / "out"
+        with open(out / "curves.csv", encoding="utf-8", newline="") as file:
+            self.assertEqual(len(list(csv.DictReader(file))), 8)
+        self.assertTrue((out / "programs/relu_plus/cudaforge-1/plan.json").exists())
+        trace = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
+        names = {e["name"] for e in trace if e["ph"] == "X"}
+        self.assertTrue({"compile", "correctness", "timing", "coder"} <= names, names)
+
+    def check_mistakes(self):
+        self.assert_error(self.compare(None, "--seed", 9), 2, "other settings", "another --out")
+        self.assert_error(self.compare(None, strategies=("climb",)), 2, "also has")
+        self.assert_error(self.compare(None, strategies=("magic",)), 2, "unknown strategy 'magic'",
+                          "best-of-n")
+        self.assert_error(self.cutegen("compare", self.task), 2, "needs a model", "climb")
+        self.assert_error(self.cutegen("compare", "none.py", "--strategies", "climb"), 2, r"none\.py")
+        self.assert_error(self.cutegen("compare", "--strategies", "climb"), 2, "task")
+        broken = self.write("broken.py", "x = 1\n")
+        self.assert_error(self.cutegen("compare", broken, "--strategies", "climb", "--device", "sim:h20"),
+                          2, "did you mean")
+        result = self.cutegen("compare", broken, "--strategies", "climb", "--out", "broken", "--json",
+                              "--runs", self.folder / "runs")
+        self.assert_code(result, 2)
+        self.assertIn("Model", result.json()["cells"][0]["reason"])
+
+
+if __name__ == "__main__":
+    harness.main()
