@@ -9,6 +9,7 @@
 #include "agent/describe.h"
 #include "agent/hints.h"
 #include "agent/library.h"
+#include "agent/metrics.h"
 #include "base/text.h"
 #include "llm/tokens.h"
 
@@ -19,6 +20,7 @@ using Data = kainjow::mustache::data;
 
 constexpr size_t kMostAdvice = 2500;  // bytes
 constexpr size_t kMostApproaches = 8;
+constexpr size_t kJudgedKernels = 2;  // whose metrics a judge sees
 
 std::string render(const std::string& file, const Data& data) {
   kainjow::mustache::mustache page(prompt_file(file));
@@ -92,6 +94,10 @@ std::string question_text(const TaskBrief& brief, const Question& q, const Detai
   if (q.verdict) {
     data.set("measured", describe_verdict(*q.verdict, brief.floor_ns, q.profile, detail.verdict));
     if (q.verdict->timing) set_if(data, "time", human_ns(q.verdict->timing->time_ns));
+    if (q.role == "judge" && q.profile && q.verdict->profile)
+      set_if(data, "metrics",
+             describe_metrics(*q.verdict->profile, brief.gpu,
+                              detail.verdict > 1 ? kJudgedKernels : 1));
   }
   data.set("history", describe_history(q.history, detail.history));
   data.set("hints", hints_text(q));

@@ -81,6 +81,10 @@ State correct_state() {
   k.time_ns = 15000;
   k.bound_by = "latency";
   k.limited_by = "grid";
+  k.counters = {
+      {"occupancy", 0.25},          {"warp_instructions", 184320}, {"registers", 24},
+      {"limit_ctas.blocks", 32},    {"modelled_ns.dram", 4100},    {"dram_read_bytes", 8388608},
+      {"dram_write_bytes", 8388608}};
   k.remarks = {{"bytes_in_flight", 30, "2.1 KB in flight an SM; 24 KB are needed"}};
   k.lines = {{30, "float value = x[i];", {{"issue_share", 0.4}, {"memory_share", 0.5}}}};
   s.verdict.profile = Profile{{k}, "official"};

@@ -25,22 +25,29 @@ double count(const std::map<std::string, uint64_t>& of, const char* name) {
   return it == of.end() ? 0 : double(it->second);
 }
 
+struct DramBytes {
+  double read = 0, written = 0;
+};
+
 // Bytes that must cross the DRAM bus: each buffer's sectors, at most its size once each way. What a
 // CTA reads again comes from L2 as far as all resident CTAs together fit in there.
-double dram_bytes(const GpuSpec& gpu, const LaunchReport& report, const Grid& g,
-                  const Occupancy& o) {
-  double bytes = 0, own = 0, again = 0;
+DramBytes dram_bytes(const GpuSpec& gpu, const LaunchReport& report, const Grid& g,
+                     const Occupancy& o) {
+  DramBytes bytes;
+  double own = 0, again = 0;
   for (const BufferTraffic& t : report.traffic) {
     const double size = double((t.bytes + 31) / 32 * 32);
     const double loads = double(t.load_sectors) * kSectorBytes,
                  rereads = double(std::min(t.reread_sectors, t.load_sectors)) * kSectorBytes;
-    bytes += std::min(size, loads) + std::min(size, double(t.store_sectors) * kSectorBytes);
+    bytes.read += std::min(size, loads);
+    bytes.written += std::min(size, double(t.store_sectors) * kSectorBytes);
     own += rereads > 0 ? (loads - rereads) / g.ctas : 0;
     again += rereads;
   }
   const double resident = std::min(g.ctas, o.resident_ctas * gpu.sms) * own;
   const double lost = resident > 0 ? std::max(0.0, 1 - double(gpu.l2_bytes) / resident) : 0;
-  return bytes + again * lost;
+  bytes.read += again * lost;
+  return bytes;
 }
 
 // Global loads that a warp waits for one after another.
@@ -128,8 +135,10 @@ ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const En
   out.bytes_in_flight = bytes_in_flight(gpu, c, g, out.occupancy);
   out.bytes_to_saturate = gpu.dram_bytes_per_s * gpu.latency.global / gpu.clock_hz;
   // Too few loads in flight show in `latency`: waves times the loads that wait for one another.
-  t["dram"] = dram_bytes(gpu, report, g, out.occupancy) /
-              (gpu.dram_bytes_per_s * gpu.latency.dram_efficiency) * 1e9;
+  const DramBytes bytes = dram_bytes(gpu, report, g, out.occupancy);
+  out.dram_read_bytes = bytes.read, out.dram_write_bytes = bytes.written;
+  t["dram"] =
+      (bytes.read + bytes.written) / (gpu.dram_bytes_per_s * gpu.latency.dram_efficiency) * 1e9;
   t["latency"] = out.occupancy.waves * chain_clocks(gpu, report, g) / gpu.clock_hz * 1e9;
 
   double largest = 0, second = 0;

@@ -26,6 +26,7 @@ struct Occupancy {
   double waves = 0, tail = 0;  // tail: the share of the last wave that is filled
                                // (1: all of it)
   double registers = 0;        // of a thread, as allocated: modelled
+  std::map<std::string, double> limits;  // CTAs of an SM that each resource would allow
 };
 
 struct ModelledTime {
@@ -34,6 +35,7 @@ struct ModelledTime {
   double lead = 1;             // bound_by / next
   std::map<std::string, double> terms_ns;
   Occupancy occupancy;
+  double dram_read_bytes = 0, dram_write_bytes = 0;
   double bytes_in_flight = 0,
          bytes_to_saturate = 0;  // of the chip, against DRAM
 };

@@ -48,6 +48,21 @@ TEST(ModelTime, NeverBelowTheDramFloor) {
   }
 }
 
+TEST(ModelTime, TellsTheBytesOfEachWayAndWhatEachResourceAllows) {
+  const int64_t bytes = int64_t{64} << 20, ctas = bytes / 4096;
+  LaunchReport r = stream(bytes, ctas);
+  r.traffic[1].store_sectors /= 2;
+  const ModelledTime t = model_time(h200(), r, entry(), config(ctas, 256, 40 << 10));
+  EXPECT_EQ(t.dram_read_bytes, double(bytes));
+  EXPECT_EQ(t.dram_write_bytes, double(bytes) / 2);
+  const auto& limits = t.occupancy.limits;
+  EXPECT_EQ(limits.at("blocks"), 32);
+  EXPECT_EQ(limits.at("threads"), 8);
+  EXPECT_EQ(limits.at("shared memory"), 5);
+  EXPECT_GE(limits.at("registers"), 5);
+  EXPECT_EQ(t.occupancy.resident_ctas, 5);
+}
+
 TEST(ModelTime, SmallLaunchesCostTheLaunch) {
   const ModelledTime t = model_time(h200(), stream(4096, 1), entry(), config(1));
   EXPECT_EQ(t.bound_by, "launch");

@@ -31,6 +31,7 @@ Occupancy occupancy_of(const GpuSpec& gpu, const Entry& entry, const LaunchConfi
       {"shared memory", std::floor(double(gpu.shared_bytes_per_sm) / reserved)}};
   o.resident_ctas = gpu.max_blocks_per_sm + 1;
   for (const auto& [name, most] : limits) {
+    o.limits[name] = most;
     if (most < o.resident_ctas) o.resident_ctas = most, o.limited_by = name;
   }
   o.resident_ctas = std::max(1.0, o.resident_ctas);

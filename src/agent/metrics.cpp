@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+
+namespace cutegen {
+namespace {
+
+constexpr double kSectorBytes = 32;
+constexpr const char* kNotCounted = "not counted on this device";
+constexpr const char* kNoStalls = "a simulator takes no samples of waiting warps";
+
+using Value = std::optional<double>;
+
+// The counters of one kernel; what is not there makes everything made of it empty.
+class Figures {
+ public:
+  Figures(const KernelProfile& kernel, const GpuSpec& gpu) : k_(kernel), gpu_(gpu) {}
+
+  [[nodiscard]] Value of(const std::string& name) const {
+    auto it = k_.counters.find(name);
+    return it == k_.counters.end() ? std::nullopt : Value(it->second);
+  }
+  [[nodiscard]] Value cycles() const {
+    return k_.time_ns > 0 ? Value(k_.time_ns * 1e-9 * gpu_.clock_hz) : std::nullopt;
+  }
+  // The time that the largest of some terms would take alone, as a share of the whole, in percent.
+  [[nodiscard]] Value busy(std::initializer_list<const char*> terms) const {
+    Value most;
+    for (const char* term : terms)
+      if (auto ns = of(std::string("modelled_ns.") + term)) most = std::max(most.value_or(0), *ns);
+    return most && k_.time_ns > 0 ? Value(std::min(100.0, 100 * *most / k_.time_ns)) : std::nullopt;
+  }
+  [[nodiscard]] Value percent(Value part, Value whole) const {
+    return part && whole && *whole > 0 ? Value(100 * *part / *whole) : std::nullopt;
+  }
+  [[nodiscard]] Value dram_bytes() const {
+    Value read = of("dram_read_bytes"), written = of("dram_write_bytes");
+    return read && written ? Value(*read + *written) : std::nullopt;
+  }
+  [[nodiscard]] Value dram_rate() const {
+    Value bytes = dram_bytes();
+    return bytes && k_.time_ns > 0 ? Value(*bytes / k_.time_ns * 1e9) : std::nullopt;
+  }
+  // Sectors that pass L1.
+  [[nodiscard]] Value l2_sectors() const {
+    Value loads = of("global_load_sectors"), hits = of("l1_hit_sectors"),
+          stores = of("global_store_sectors"), atomics = of("global_atomic_sectors");
+    if (!loads || !hits || !stores || !atomics) return std::nullopt;
+    return *loads - std::min(*hits, *loads) + *stores + *atomics;
+  }
+  [[nodiscard]] Value l2_hit_rate() const {
+    Value sectors = l2_sectors(), bytes = dram_bytes();
+    if (!sectors || !bytes || *sectors <= 0) return std::nullopt;
+    return std::clamp(100 * (1 - *bytes / kSectorBytes / *sectors), 0.0, 100.0);
+  }
+  // Without branches all are uniform.
+  [[nodiscard]] Value uniform_branches() const {
+    Value all = of("branches"), divergent = of("divergent_branches");
+    if (!all || !divergent) return std::nullopt;
+    return *all > 0 ? 100 * (1 - std::min(1.0, *divergent / *all)) : 100;
+  }
+
+ private:
+  const KernelProfile& k_;
+  const GpuSpec& gpu_;
+};
+
+std::string value_text(double value) {
+  if (value != 0 && (std::abs(value) >= 1e7 || std::abs(value) < 1e-3))
+    return fmt::format("{:.4g}", value);
+  return value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.3f}", value);
+}
+
+}  // namespace
+
+std::vector<Metric> judge_metrics(const KernelProfile& kernel, const GpuSpec& gpu) {
+  const Figures f(kernel, gpu);
+  const std::string stalled = "smsp__warp_issue_stalled_";
+  auto stall = [&](const std::string& ours, const std::string& theirs) {
+    return Metric{ours, stalled + theirs + "_per_warp_active.pct", {}, kNoStalls};
+  };
+  std::vector<Metric> out{
+      {"elapsed_cycles", "sm__cycles_active.avg", f.cycles(), {}},
+      {"occupancy_pct",
+       "sm__warps_active.avg.pct_of_peak_sustained_active",
+       f.percent(f.of("occupancy"), 1),
+       {}},
+      {"warp_instructions", "sm__inst_executed.sum", f.of("warp_instructions"), {}},
+      {"fp32_pipe_pct",
+       "sm__inst_executed_pipe_fp32.avg.pct_of_peak_sustained_active",
+       f.busy({"fma"}),
+       {}},
+      {"tensor_pipe_pct",
+       "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
+       f.busy({"tensor"}),
+       {}},
+      {"limit_by_block_slots", "launch__occupancy_limit_blocks", f.of("limit_ctas.blocks"), {}},
+      {"limit_by_registers", "launch__occupancy_limit_registers", f.of("limit_ctas.registers"), {}},
+      {"limit_by_shared_memory",
+       "launch__occupancy_limit_shared_mem",
+       f.of("limit_ctas.shared memory"),
+       {}},
+      {"registers_per_thread", "launch__registers_per_thread", f.of("registers"), {}},
+      {"dram_read_bytes", "dram__bytes_read.sum", f.of("dram_read_bytes"), {}},
+      {"dram_write_bytes", "dram__bytes_write.sum", f.of("dram_write_bytes"), {}},
+      {"dram_bytes_per_s", "dram__bytes.sum.per_second", f.dram_rate(), {}},
+      {"dram_busy_pct", "dram__throughput.avg.pct_of_peak_sustained_elapsed", f.busy({"dram"}), {}},
+      {"dram_of_peak_pct",
+       "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+       f.percent(f.dram_rate(), gpu.dram_bytes_per_s),
+       {}},
+      {"l1_hit_pct",
+       "l1tex__t_sector_hit_rate.pct",
+       f.percent(f.of("l1_hit_sectors"), f.of("global_load_sectors")),
+       {}},
+      {"l1_busy_pct",
+       "l1tex__throughput.avg.pct_of_peak_sustained_active",
+       f.busy({"l1", "lsu", "shared"}),
+       {}},
+      {"l2_hit_pct", "lts__t_sector_hit_rate.pct", f.l2_hit_rate(), {}},
+      {"l2_busy_pct", "lts__throughput.avg.pct_of_peak_sustained_active", f.busy({"l2"}), {}},
+      stall("stalled_memory_dependency_pct", "memory_dependency"),
+      stall("stalled_short_scoreboard_pct", "short_scoreboard"),
+      stall("stalled_long_scoreboard_pct", "long_scoreboard"),
+      stall("stalled_barrier_pct", "barrier"),
+      stall("stalled_branch_resolving_pct", "branch_resolving"),
+      {"uniform_branches_pct",
+       "smsp__sass_average_branch_targets_threads_uniform.pct",
+       f.uniform_branches(),
+       {}}};
+  CG_ASSERT(out.size() == kJudgeMetrics);
+  for (Metric& m : out)
+    if (!m.value && m.why.empty()) m.why = kNotCounted;
+  return out;
+}
+
+std::string describe_metrics(const Profile& profile, const GpuSpec& gpu, size_t most) {
+  std::vector<const KernelProfile*> slowest;
+  for (const KernelProfile& k : profile.kernels) slowest.push_back(&k);
+  std::stable_sort(slowest.begin(), slowest.end(),
+                   [](auto* a, auto* b) { return a->time_ns > b->time_ns; });
+  slowest.resize(std::min(slowest.size(), most));
+  std::string out;
+  for (const KernelProfile* k : slowest) {
+    out += fmt::format("{} ({} {}), with the nearest metric of Nsight Compute:\n",
+                       replace_all(sanitize(k->kernel, 80), "\n", " "), human_ns(k->time_ns),
+                       to_string(k->origin));
+    for (const Metric& m : judge_metrics(*k, gpu))
+      out += fmt::format("- {} = {} ({})\n", m.name,
+                         m.value ? value_text(*m.value) : "skipped: " + m.why, m.nearest);
+  }
+  return out;
+}
+
+}  // namespace cutegen
