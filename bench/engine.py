@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the engine costs beside models and evaluations; figures for docs/measurements/engine.md.
+
+Usage: engine.py overhead [--steps 40]       one run with a model that answers at once
+       engine.py busy [--tasks 32] [--delay 8] [--evaluators 2] [--trace FILE]
+                                             many runs with a slow model on few evaluators
+       engine.py prompts FILE                of prompts_bench: sizes and shares
+       engine.py tokens FILE TOKENIZER...    of prompts_bench with texts: our estimate against
+                                             tokenizers: files of `tokenizers`, or encodings
+                                             of `tiktoken` ($TIKTOKEN_CACHE_DIR: no network)
+
+The programs are those of $CUTEGEN_BIN or build/release/bin. The scripted model is that of the tests.
+"""
+import argparse
+import json
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+import harness  # noqa: E402
+import models  # noqa: E402
+
+JUDGE = models.rule("Your turn: (judge|diagnose)", ["PROBLEM: a slip\nFIX: mend it\n"])
+
+
+def programs(count):
+    """Distinct right programs, each a little faster than the one before."""
+    for number in range(count):
+        threads = 64 + 48 * number
+        text = models.program(f"{threads} threads", grid=threads // 16, block=16)
+        yield text.replace("    out[i] =", f"    // {number}\n    out[i] =")
+
+
+def environment(folder):
+    env = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    env.update(HOME=str(folder), CUTEGEN_SHARE=str(ROOT), CUTEGEN_BIN=str(harness.BIN),
+               XDG_CACHE_HOME=str(folder / "cache"), ANTHROPIC_API_KEY="none")
+    return env
+
+
+def cutegen(folder, *arguments):
+    began = time.monotonic()
+    done = subprocess.run([harness.BIN / "cutegen", *map(str, arguments)], capture_output=True,
+                          text=True, cwd=folder, env=environment(folder), check=False)
+    if done.returncode:
+        sys.exit(f"exit {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout), time.monotonic() - began
+
+
+def model_of(server):
+    return ["--model", models.MODEL, "--model-url", server.base + "/v1", "--dialect", "cuda",
+            "--chains", 1, "--no-planner", "--json"]
+
+
+def load():
+    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+
+
+def events_of(runs):
+    with sqlite3.connect(f"file:{runs}/cutegen.db?mode=ro", uri=True) as db:
+        return [(kind, json.loads(text)) for kind, text in
+                db.execute("SELECT type, json FROM events ORDER BY run, seq")]
+
+
+def overhead(options):
+    """The run's clock between the first question and the end, less what evaluations took."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        task = folder / "relu_plus.py"
+        task.write_text(harness.ADD.replace("4096", "8192"))
+        with models.Server(folder, [JUDGE, models.rule("", list(programs(options.steps)))]) as server:
+            document, wall = cutegen(folder, "optimize", task, "--evaluations", options.steps,
+                                     "--runs", folder / "runs", "--out", folder / "out",
+                                     *model_of(server))
+        events = events_of(folder / "runs")
+    first = next(d["clock_ms"] for kind, d in events if kind == "asked")
+    spent = events[-1][1]["clock_ms"] - first
+    evaluating = sum(d["elapsed_ms"] for kind, d in events if kind == "evaluated")
+    asking = sum(d["elapsed_ms"] for kind, d in events if kind == "call_ended")
+    steps = document["evaluations"]
+    print(load())
+    print(f"{steps} steps, {len(events)} events, {wall:.1f} s in all, {spent / 1e3:.1f} s from the "
+          f"first question")
+    print(f"evaluations {evaluating / steps:.0f} ms a step, calls of the model {asking / steps:.1f} "
+          f"ms, the engine itself {(spent - evaluating - asking) / steps:.1f} ms a step; with the "
+          f"calls {(spent - evaluating) / steps:.1f} ms")
+
+
+def union(spans):
+    """Seconds covered by at least one of the spans."""
+    total, end = 0.0, 0.0
+    for begin, until in sorted(spans):
+        total += max(0.0, until - max(begin, end))
+        end = max(end, until)
+    return total
+
+
+def busy(options):
+    """How much of the time the evaluators work while every model needs `delay` seconds."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        level = folder / "suite" / "level1"
+        level.mkdir(parents=True)
+        for number in range(1, options.tasks + 1):
+            (level / f"{number}_relu.py").write_text(
+                harness.ADD.replace("4096", str(1024 + 128 * number)))
+        replies = models.rule("", list(programs(options.tasks * options.steps)))
+        for reply in [*replies["replies"], *JUDGE["replies"]]:
+            reply["delay_ms"] = int(options.delay * 1000)
+        trace = Path(options.trace) if options.trace else folder / "trace.json"
+        with models.Server(folder, [JUDGE, replies]) as server:
+            document, wall = cutegen(folder, "bench", "--kernelbench", folder / "suite", "--jobs",
+                                     options.tasks, "--evaluators", options.evaluators,
+                                     "--evaluations", options.steps, "--runs", folder / "runs",
+                                     "--out", folder / "out", "--trace", trace.absolute(),
+                                     *model_of(server))
+        events = json.loads(trace.read_text())["traceEvents"]
+    tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    spans = [(tracks[e["tid"]], e["name"], e["ts"] / 1e6, (e["ts"] + e["dur"]) / 1e6)
+             for e in events if e["ph"] == "X"]
+    judged = [s for s in spans if s[0].startswith("evaluator") and s[1] not in ("start", "open task")]
+    asked = [s for s in spans if not s[0].startswith("evaluator")]
+    begin, end = min(s[2] for s in judged), max(s[3] for s in judged)
+    print(load())
+    print(f"{options.tasks} tasks, {options.evaluators} evaluators, a model of {options.delay} s an "
+          f"answer: {sum(t['evaluations'] for t in document['tasks'])} evaluations, {wall:.0f} s in all")
+    for seat in sorted({s[0] for s in judged}):
+        mine = [(s[2], s[3]) for s in spans if s[0] == seat]
+        phases = {}
+        for track, phase, since, until in judged:
+            if track == seat:
+                phases[phase] = phases.get(phase, 0) + until - since
+        shares = ", ".join(f"{n} {t:.1f} s" for n, t in sorted(phases.items(), key=lambda p: -p[1]))
+        inside = [(max(a, begin), min(b, end)) for a, b in mine if b > begin and a < end]
+        print(f"{seat}: at work {100 * union(inside) / (end - begin):.0f}% of {end - begin:.0f} s "
+              f"({shares})")
+    waited = sum(s[3] - s[2] for s in asked)
+    print(f"questions: {waited:.0f} s of waiting in all, {waited / (end - begin):.1f} at a time")
+
+
+def lines_of(file):
+    with open(file, encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def prompts(options):
+    rows = lines_of(options.file)
+    for kind in dict.fromkeys(r["kind"] for r in rows):
+        mine = [r for r in rows if r["kind"] == kind]
+        largest = max(mine, key=lambda r: r["tokens"])
+        shares = sorted(r["prefix_tokens"] / r["tokens"] for r in mine)
+        print(f"{kind}: {len(mine)} questions, median {statistics.median(r['tokens'] for r in mine):.0f} "
+              f"tokens, largest {largest['tokens']} ({largest['task']}); shared part: median "
+              f"{100 * statistics.median(shares):.0f}%, least {100 * shares[0]:.0f}%")
+    later = [r for r in rows if r["kind"] not in ("planner", "coder first")]
+    total = sum(r["tokens"] for r in later)
+    print(f"later questions together: {100 * sum(r['prefix_tokens'] for r in later) / total:.1f}% of "
+          f"{total} tokens are the shared part; programs of {min(r['program_tokens'] for r in later)} "
+          f"to {max(r['program_tokens'] for r in later)} tokens")
+
+
+def counter_of(name):
+    """A function that counts the tokens of a text."""
+    if name.endswith(".json"):
+        import tokenizers
+        tokenizer = tokenizers.Tokenizer.from_file(name)
+        return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
+    import tiktoken
+    encoding = tiktoken.get_encoding(name)
+    return lambda text: len(encoding.encode_ordinary(text))
+
+
+def tokens(options):
+    rows = lines_of(options.file)
+    for name in options.tokenizers:
+        count = counter_of(name)
+        print(f"{Path(name).name}: our estimate / its count")
+        for kind in dict.fromkeys(r["kind"] for r in rows):
+            ratios = sorted(r["tokens"] / count(r["text"]) for r in rows if r["kind"] == kind)
+            print(f"  {kind}: median {statistics.median(ratios):.2f}, from {ratios[0]:.2f} to "
+                  f"{ratios[-1]:.2f}")
+        largest = max(count(r["text"]) for r in rows if r["kind"] in ("planner", "coder first"))
+        print(f"  largest first question: {largest} tokens")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    commands = parser.add_subparsers(required=True)
+
+    def command(name, action):
+        sub = commands.add_parser(name)
+        sub.set_defaults(action=action)
+        return sub
+    command("overhead", overhead).add_argument("--steps", type=int, default=40)
+    sub = command("busy", busy)
+    sub.add_argument("--tasks", type=int, default=32)
+    sub.add_argument("--steps", type=int, default=4)
+    sub.add_argument("--delay", type=float, default=8)
+    sub.add_argument("--evaluators", type=int, default=2)
+    sub.add_argument("--trace")
+    command("prompts", prompts).add_argument("file")
+    sub = command("tokens", tokens)
+    sub.add_argument("file")
+    sub.add_argument("tokenizers", nargs="+")
+    options = parser.parse_args()
+    options.action(options)
+
+
+if __name__ == "__main__":
+    main()

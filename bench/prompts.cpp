@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of the questions to models: first and later ones of each task, by our own estimate, and how
+// much of them is the part that all questions of a run share. Needs no model.
+//
+// Usage: prompts_bench VERDICT.json DESCRIBED.json...
+//   VERDICT.json: a correct verdict with a profile; DESCRIBED.json: of `cutegen describe --json`.
+// Prints a line of JSON for each question; its text too when CUTEGEN_TEXTS is set.
+// The program in a later question is the task's recipe, else the longest recipe of all tasks.
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "agent/roles.h"
+#include "base/file.h"
+#include "engine/proposer.h"
+#include "llm/tokens.h"
+
+namespace {
+
+using namespace cutegen;
+
+constexpr size_t kMostFile = size_t{512} << 20;
+constexpr size_t kAttempts = 14;
+
+[[noreturn]] void end_with(const Error& error) {
+  fmt::print(stderr, "{}\n", error.text());
+  std::exit(2);
+}
+
+template <class T>
+T value_of(Result<T> result) {
+  if (!result) end_with(result.error());
+  return std::move(*result);
+}
+
+struct Described {
+  Task task;
+  double floor_ns = 0;
+  std::string bound_by;
+  std::optional<KernelProgram> recipe;
+};
+
+std::vector<Described> described_in(const std::string& file) {
+  Json document = value_of(parse_json(value_of(read_file(file, kMostFile)), file, kMostFile));
+  std::vector<Described> out;
+  for (Json& json : document["tasks"]) {
+    Described d;
+    d.floor_ns = json["roofline"]["floor_ns"].get<double>();
+    d.bound_by = json["roofline"]["bound_by"].get<std::string>();
+    json.erase("roofline");
+    json.erase("describe_ns");
+    d.task = value_of(task_from_json(json));
+    auto builtin = value_of(make_proposer("builtin", d.task));
+    auto answer = value_of(builtin->answer({}, Ask{"coder", {{"purpose", "first"}}}, RunView{}));
+    if (answer.candidate) d.recipe = answer.candidate->program;
+    out.push_back(std::move(d));
+  }
+  return out;
+}
+
+int64_t program_tokens(const KernelProgram& program) {
+  int64_t total = 0;
+  for (const auto& [name, text] : program.sources) total += llm::estimate_tokens(text);
+  return total;
+}
+
+// Fourteen attempts as a run of some length has them.
+std::vector<Attempt> history() {
+  std::vector<Attempt> out;
+  for (size_t i = 1; i <= kAttempts; ++i) {
+    Attempt a;
+    a.id = fmt::format("c{}", i);
+    a.parent = i > 1 ? fmt::format("c{}", i - 1) : "";
+    a.summary = "load four values at a time through shared memory, block of 256 threads";
+    a.status = i % 3 == 0 ? Status::failed : Status::correct;
+    a.headline =
+        i % 3 == 0 ? "out: 812 of 65536 elements wrong (1.2%) on shape odd1: last tile" : "";
+    if (i % 3 != 0) a.time_ns = 90000.0 - 2000.0 * double(i);
+    a.kept = i % 2 == 1;
+    out.push_back(std::move(a));
+  }
+  return out;
+}
+
+Verdict failed_verdict() {
+  Verdict v;
+  v.status = Status::failed;
+  v.feedback.headline = "kernel.cu:41: no instance of function template \"cute::copy\" matches";
+  for (int i = 0; i < 12; ++i)
+    v.feedback.detail += fmt::format(
+        "kernel.cu({}): error: argument types are: (const cute::TiledCopy<...>, Tensor<...>)\n",
+        41 + i);
+  return v;
+}
+
+void print(const Described& d, const std::string& kind, const TaskBrief& brief,
+           const Question& question, int64_t program) {
+  llm::ChatRequest request = make_request(brief, question, {});
+  const int64_t prefix =
+      llm::estimate_tokens(request.system) + llm::estimate_tokens(request.messages[0].text);
+  Json line{{"task", d.task.name},
+            {"class", d.task.workload},
+            {"kind", kind},
+            {"prefix_tokens", prefix},
+            {"program_tokens", program},
+            {"recipe", d.recipe.has_value()},
+            {"tokens", llm::estimate_tokens(request)}};
+  if (std::getenv("CUTEGEN_TEXTS"))
+    line["text"] = request.system + request.messages[0].text + request.messages[1].text;
+  fmt::print("{}\n", dump_json(line));
+}
+
+void questions_of(const Described& d, const KernelProgram& longest, const Verdict& correct) {
+  TaskBrief brief{d.task, value_of(find_gpu("h200")), "sim:h200", d.floor_ns, d.bound_by};
+  Candidate candidate;
+  candidate.id = "c14";
+  candidate.program = d.recipe ? *d.recipe : longest;
+  const int64_t size = program_tokens(candidate.program);
+  const Verdict failed = failed_verdict();
+  const std::string approach = "Tiles of 128 rows in shared memory, one warp a row, 16-byte loads.";
+  print(d, "planner", brief, {.role = "planner", .purpose = "plan", .approaches = 2}, 0);
+  print(d, "coder first", brief, {.role = "coder", .purpose = "first", .approach = approach}, 0);
+  Question later{.role = "coder", .purpose = "improve", .stage = "detail", .subject = &candidate};
+  later.verdict = &correct;
+  later.history = history();
+  later.approach = approach;
+  later.profile = true;
+  print(d, "coder improve", brief, later, size);
+  later.role = "judge";
+  print(d, "judge improve", brief, later, size);
+  later.role = "debugger";
+  later.purpose = "repair";
+  later.verdict = &failed;
+  print(d, "debugger", brief, later, size);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    fmt::print(stderr, "usage: prompts_bench VERDICT.json DESCRIBED.json...\n");
+    return 2;
+  }
+  const Json json =
+      value_of(parse_json(value_of(read_file(argv[1], kMostFile)), argv[1], kMostFile));
+  const Verdict correct = value_of(verdict_from_json(json));
+  std::vector<Described> tasks;
+  for (int i = 2; i < argc; ++i)
+    for (Described& d : described_in(argv[i])) tasks.push_back(std::move(d));
+  const KernelProgram* longest = nullptr;
+  for (const Described& d : tasks)
+    if (d.recipe && (!longest || program_tokens(*d.recipe) > program_tokens(*longest)))
+      longest = &*d.recipe;
+  if (!longest) {
+    fmt::print(stderr, "no task has a recipe\n");
+    return 2;
+  }
+  const KernelProgram stand_in = *longest;
+  for (const Described& d : tasks) questions_of(d, stand_in, correct);
+}
