@@ -76,7 +76,7 @@ def overhead(options):
         folder = Path(name)
         task = folder / "relu_plus.py"
         task.write_text(harness.ADD.replace("4096", "8192"))
-        with models.Server(folder, [JUDGE, models.rule("", list(programs(options.steps)))]) as server:
+        with models.scripted(folder, [JUDGE, models.rule("", list(programs(options.steps)))]) as server:
             document, wall = cutegen(folder, "optimize", task, "--evaluations", options.steps,
                                      "--runs", folder / "runs", "--out", folder / "out",
                                      *model_of(server))
@@ -116,7 +116,7 @@ def busy(options):
         for reply in [*replies["replies"], *JUDGE["replies"]]:
             reply["delay_ms"] = int(options.delay * 1000)
         trace = Path(options.trace) if options.trace else folder / "trace.json"
-        with models.Server(folder, [JUDGE, replies]) as server:
+        with models.scripted(folder, [JUDGE, replies]) as server:
             document, wall = cutegen(folder, "bench", "--kernelbench", folder / "suite", "--jobs",
                                      options.tasks, "--evaluators", options.evaluators,
                                      "--evaluations", options.steps, "--runs", folder / "runs",

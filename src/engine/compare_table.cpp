@@ -269,6 +269,7 @@ Json compare_settings_json(const CompareSettings& s) {
            {"budget_usd", o.model_settings.usd},
            {"budget_tokens", o.model_settings.tokens},
            {"prompt_tokens", o.model_settings.prompt_tokens},
+           {"tools", o.model_settings.tools},
            {"effort", o.model_settings.effort},
            {"temperature", optional_json(o.model_settings.temperature)},
            {"seed", s.seed}};

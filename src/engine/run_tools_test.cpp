@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "engine/agent_world.h"
+#include "engine/replay_run.h"
 
 namespace cutegen {
 namespace {
@@ -195,6 +196,10 @@ TEST_F(ToolRun, ReplayAsksTheSameQuestionsAndChecksEveryAnswer) {
   EXPECT_EQ(replay->best->id, "c4");
   EXPECT_EQ(script_.asked.size(), asked);
   EXPECT_TRUE(world_.evaluations.empty());
+  auto again = re_evaluate_with(parts(), {}, *s, "last", {}, recorder_);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_FALSE(again->divergence) << to_text(*again->divergence);
+  EXPECT_EQ(again->evaluations, 4) << "drafts that a tool evaluated are judged again, too";
 }
 
 TEST_F(ToolRun, OddCallsGetErrorsAsResults) {

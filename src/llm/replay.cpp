@@ -115,16 +115,15 @@ std::optional<double> ReplayModel::most_usd(const ChatRequest& request) const {
   return then_ ? then_->most_usd(request) : 0;
 }
 
-<<<<<<< HEAD
 bool ReplayModel::has_tools() const {
   if (then_) return then_->has_tools();
   return std::any_of(entries_.begin(), entries_.end(),
                      [](const Entry& e) { return !e.exchange.request.tools.empty(); });
-=======
+}
+
 std::optional<Difference> ReplayModel::difference() const {
   std::lock_guard lock(mutex_);
   return difference_;
->>>>>>> caf0e46 (A replay can judge every candidate again and names the first divergence)
 }
 
 size_t ReplayModel::left() const {
