@@ -262,6 +262,8 @@ TEST(Diagnose, LinesAreSortedByMemoryWhereMemoryOrWaitingBinds) {
   });
   EXPECT_EQ(shared.lines[0].line, 2);  // all of the shared memory, a tenth of the other
   EXPECT_DOUBLE_EQ(shared.lines[0].counters.at("shared_share"), 1);
+  KernelProfile none = changed([](KernelProfile& p) { p.counters["shared_wavefronts"] = 0; });
+  for (const LineProfile& line : none.lines) EXPECT_EQ(line.counters.at("shared_share"), 0);
   KernelProfile outside = changed([](KernelProfile& p) { p.lines[0].line = 6; });
   EXPECT_EQ(outside.lines[1].text, "");
   KernelProfile last = healthy();

@@ -114,6 +114,12 @@ TEST(Ladder, AResultThatDependsOnUnwrittenMemoryIsFoundOut) {
   Verdict v = w.judge(World::kernel(
       "ld.global.f32 %f3, [%rd5]; max.f32 %f2, %f1, %f3; max.f32 %f2, %f2, 0f00000000;"));
   EXPECT_EQ(v.status, Status::failed);
+  // max(x, 0) + 0 * output: a large number does no harm, NaN does. The first set tells.
+  v =
+      w.judge(World::kernel("ld.global.f32 %f3, [%rd5]; max.f32 %f2, %f1, 0f00000000;\n"
+                            "fma.rn.f32 %f2, %f3, 0f00000000, %f2;"));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_EQ(v.sets_judged, 1);
 }
 
 TEST(Ladder, OutOfBoundsIsAFinding) {
