@@ -6,6 +6,8 @@ Usage: engine.py overhead [--steps 40]       one run with a model that answers a
        engine.py busy [--tasks 32] [--delay 8] [--evaluators 2] [--trace FILE]
                                              many runs with a slow model on few evaluators
        engine.py prompts FILE                of prompts_bench: sizes and shares
+       engine.py shares RUNS                 of the questions of the runs in a folder: how much was
+                                             the beginning of an earlier one
        engine.py tokens FILE TOKENIZER...    of prompts_bench with texts: our estimate against
                                              tokenizers: files of `tokenizers`, or encodings
                                              of `tiktoken` ($TIKTOKEN_CACHE_DIR: no network)
@@ -46,13 +48,32 @@ def environment(folder):
     return env
 
 
+def processor_seconds(pid):
+    """Of one process and its threads, its children apart."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    user, system = text[text.rindex(")") + 2:].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def cutegen(folder, *arguments):
-    began = time.monotonic()
-    done = subprocess.run([harness.BIN / "cutegen", *map(str, arguments)], capture_output=True,
-                          text=True, cwd=folder, env=environment(folder), check=False)
-    if done.returncode:
-        sys.exit(f"exit {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout), time.monotonic() - began
+    """The document, seconds of wall time, and of processor time of the engine's own process."""
+    began, busy = time.monotonic(), 0.0
+    with open(folder / "stdout", "w+", encoding="utf-8") as out, \
+            open(folder / "stderr", "w+", encoding="utf-8") as err:
+        process = subprocess.Popen([harness.BIN / "cutegen", *map(str, arguments)], stdout=out,
+                                   stderr=err, cwd=folder, env=environment(folder))
+        while process.poll() is None:
+            busy = processor_seconds(process.pid) or busy
+            time.sleep(0.02)
+        wall = time.monotonic() - began
+        out.seek(0)
+        err.seek(0)
+        if process.returncode:
+            sys.exit(f"exit {process.returncode}\n{out.read()[-2000:]}\n{err.read()[-2000:]}")
+        return json.load(out), wall, busy
 
 
 def model_of(server):
@@ -77,7 +98,7 @@ def overhead(options):
         task = folder / "relu_plus.py"
         task.write_text(harness.ADD.replace("4096", "8192"))
         with models.scripted(folder, [JUDGE, models.rule("", list(programs(options.steps)))]) as server:
-            document, wall = cutegen(folder, "optimize", task, "--evaluations", options.steps,
+            document, wall, busy = cutegen(folder, "optimize", task, "--evaluations", options.steps,
                                      "--runs", folder / "runs", "--out", folder / "out",
                                      *model_of(server))
         events = events_of(folder / "runs")
@@ -92,6 +113,8 @@ def overhead(options):
     print(f"evaluations {evaluating / steps:.0f} ms a step, calls of the model {asking / steps:.1f} "
           f"ms, the engine itself {(spent - evaluating - asking) / steps:.1f} ms a step; with the "
           f"calls {(spent - evaluating) / steps:.1f} ms")
+    print(f"processor time of the engine's process, from start to end: {1e3 * busy / steps:.1f} ms a "
+          f"step")
 
 
 def union(spans):
@@ -117,7 +140,7 @@ def busy(options):
             reply["delay_ms"] = int(options.delay * 1000)
         trace = Path(options.trace) if options.trace else folder / "trace.json"
         with models.scripted(folder, [JUDGE, replies]) as server:
-            document, wall = cutegen(folder, "bench", "--kernelbench", folder / "suite", "--jobs",
+            document, wall, _ = cutegen(folder, "bench", "--kernelbench", folder / "suite", "--jobs",
                                      options.tasks, "--evaluators", options.evaluators,
                                      "--evaluations", options.steps, "--runs", folder / "runs",
                                      "--out", folder / "out", "--trace", trace.absolute(),
@@ -160,11 +183,52 @@ def prompts(options):
         print(f"{kind}: {len(mine)} questions, median {statistics.median(r['tokens'] for r in mine):.0f} "
               f"tokens, largest {largest['tokens']} ({largest['task']}); shared part: median "
               f"{100 * statistics.median(shares):.0f}%, least {100 * shares[0]:.0f}%")
+        shares = sorted(r["with_program_tokens"] / r["tokens"] for r in mine)
+        print(f"    with the program that an earlier question had: median "
+              f"{100 * statistics.median(shares):.0f}%, least {100 * shares[0]:.0f}%")
     later = [r for r in rows if r["kind"] not in ("planner", "coder first")]
     total = sum(r["tokens"] for r in later)
     print(f"later questions together: {100 * sum(r['prefix_tokens'] for r in later) / total:.1f}% of "
           f"{total} tokens are the shared part; programs of {min(r['program_tokens'] for r in later)} "
           f"to {max(r['program_tokens'] for r in later)} tokens")
+
+
+def blocks_of(request, blobs):
+    """What a provider's cache sees, block by block: tools and system, then each message."""
+    def plain(value):
+        if isinstance(value, dict) and set(value) == {"$blob"}:
+            return blobs[value["$blob"]]
+        if isinstance(value, dict):
+            return {key: plain(item) for key, item in value.items()}
+        return [plain(item) for item in value] if isinstance(value, list) else value
+    request = plain(request)
+    head = json.dumps([request.get("tools"), request.get("system")])
+    return [head] + [json.dumps(m) for m in request["messages"]]
+
+
+def shares(options):
+    """By bytes; a block counts if it and all before it were in an earlier question of the run."""
+    with sqlite3.connect(f"file:{options.runs}/cutegen.db?mode=ro", uri=True) as db:
+        blobs = {name: bytes(data).decode() if isinstance(data, bytes) else data
+                 for name, data in db.execute("SELECT hash, bytes FROM blobs")}
+        calls = db.execute("SELECT run, json FROM events WHERE type = 'call_started' "
+                           "ORDER BY run, seq").fetchall()
+    known, total, cached, each = {}, 0, 0, []
+    for run, text in calls:
+        seen = known.setdefault(run, set())
+        blocks, prefix, hit = blocks_of(json.loads(text)["request"], blobs), (), 0
+        first = not seen
+        for block in blocks:
+            prefix = hash((prefix, block))
+            hit += len(block.encode()) if prefix in seen else 0
+            seen.add(prefix)
+        size = sum(len(block.encode()) for block in blocks)
+        if not first:
+            total, cached = total + size, cached + hit
+            each.append(hit / size)
+    print(f"{len(known)} runs, {len(each)} later questions: {100 * cached / total:.1f}% of {total} bytes "
+          f"were the beginning of an earlier question; median {100 * statistics.median(each):.0f}%, "
+          f"least {100 * min(each):.0f}%")
 
 
 def counter_of(name):
@@ -207,6 +271,7 @@ def main():
     sub.add_argument("--evaluators", type=int, default=2)
     sub.add_argument("--trace")
     command("prompts", prompts).add_argument("file")
+    command("shares", shares).add_argument("runs")
     sub = command("tokens", tokens)
     sub.add_argument("file")
     sub.add_argument("tokenizers", nargs="+")

@@ -98,15 +98,19 @@ void print(const Described& d, const std::string& kind, const TaskBrief& brief,
   llm::ChatRequest request = make_request(brief, question, {});
   const int64_t prefix =
       llm::estimate_tokens(request.system) + llm::estimate_tokens(request.messages[0].text);
+  const bool about = request.messages.size() > 2;  // a program, in a message of its own
   Json line{{"task", d.task.name},
             {"class", d.task.workload},
             {"kind", kind},
             {"prefix_tokens", prefix},
+            {"with_program_tokens",
+             about ? prefix + llm::estimate_tokens(request.messages[1].text) : prefix},
             {"program_tokens", program},
             {"recipe", d.recipe.has_value()},
             {"tokens", llm::estimate_tokens(request)}};
   if (std::getenv("CUTEGEN_TEXTS"))
-    line["text"] = request.system + request.messages[0].text + request.messages[1].text;
+    for (line["text"] = request.system; const llm::Message& m : request.messages)
+      line["text"] = line["text"].get<std::string>() + m.text;
   fmt::print("{}\n", dump_json(line));
 }
 

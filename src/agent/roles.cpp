@@ -85,20 +85,27 @@ void set_if(Data& data, const char* name, const std::string& text) {
   if (!text.empty()) data.set(name, text);
 }
 
-std::string question_text(const TaskBrief& brief, const Question& q, const Detail& detail) {
+// The program in question with its verdict: the same in consecutive questions about it, so that it
+// stands before what changes.
+std::string subject_text(const TaskBrief& brief, const Question& q, const Detail& detail) {
+  if (!q.subject) return {};
   Data data;
-  if (q.subject) {
-    data.set("id", q.subject->id);
-    data.set("program", std::string(trim(describe_program(q.subject->program))));
-  }
+  data.set("id", q.subject->id);
+  data.set("program", std::string(trim(describe_program(q.subject->program))));
   if (q.verdict) {
     data.set("measured", describe_verdict(*q.verdict, brief.floor_ns, q.profile, detail.verdict));
     if (q.verdict->timing) set_if(data, "time", human_ns(q.verdict->timing->time_ns));
-    if (q.role == "judge" && q.profile && q.verdict->profile)
-      set_if(data, "metrics",
-             describe_metrics(*q.verdict->profile, brief.gpu,
-                              detail.verdict > 1 ? kJudgedKernels : 1));
   }
+  return std::string(trim(render("subject.md", data))) + "\n";
+}
+
+std::string question_text(const TaskBrief& brief, const Question& q, const Detail& detail) {
+  Data data;
+  if (q.subject) data.set("id", q.subject->id);
+  if (q.role == "judge" && q.profile && q.verdict && q.verdict->profile)
+    set_if(
+        data, "metrics",
+        describe_metrics(*q.verdict->profile, brief.gpu, detail.verdict > 1 ? kJudgedKernels : 1));
   data.set("history", describe_history(q.history, detail.history));
   data.set("hints", hints_text(q));
   set_if(data, "approach", sanitize(q.approach, kMostAdvice));
@@ -186,11 +193,15 @@ llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
   shorten(detail, prefix_steps(), limits.prefix_tokens, prefix_tokens);
   Prefix prefix = make_prefix(brief, detail, limits);
   int64_t left = limits.tokens - prefix_tokens(detail);
-  shorten(detail, question_steps(), left,
-          [&](const Detail& d) { return llm::estimate_tokens(question_text(brief, question, d)); });
+  shorten(detail, question_steps(), left, [&](const Detail& d) {
+    return llm::estimate_tokens(subject_text(brief, question, d)) +
+           llm::estimate_tokens(question_text(brief, question, d));
+  });
   llm::ChatRequest request;
   request.system = std::move(prefix.system);
   request.messages.push_back({.text = std::move(prefix.task), .cache_end = true});
+  if (question.subject)
+    request.messages.push_back({.text = subject_text(brief, question, detail), .cache_end = true});
   request.messages.push_back({.text = question_text(brief, question, detail)});
   request.tools = limits.tools;
   request.max_output_tokens = limits.answer_tokens;

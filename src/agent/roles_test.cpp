@@ -120,7 +120,9 @@ void expect_golden(const std::string& name, const std::string& text) {
 }
 
 std::string question(const Question& q) {
-  return make_request(softmax_brief(), q, {}).messages.at(1).text;
+  auto messages = make_request(softmax_brief(), q, {}).messages;
+  EXPECT_EQ(messages.size(), q.subject ? 3U : 2U);
+  return messages.at(1).text + (q.subject ? "\n" + messages.at(2).text : "");
 }
 
 TEST(Golden, WhatAllQuestionsOfARunBeginWith) {
@@ -240,6 +242,14 @@ TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
                                       llm::estimate_tokens(later.messages[0].text));
   EXPECT_GE(prefix / static_cast<double>(llm::estimate_tokens(later)), 0.8);
   EXPECT_LE(llm::estimate_tokens(first), 24000);
+  // The next question about the same program shares that, too.
+  q.stage = "detail";
+  q.history.push_back({"c4", "c3", "wider loads", Status::failed, "wrong", {}, false});
+  auto next = make_request(softmax_brief(), q, {});
+  ASSERT_EQ(next.messages.size(), 3U);
+  EXPECT_EQ(next.messages[1].text, later.messages[1].text);
+  EXPECT_TRUE(next.messages[1].cache_end);
+  EXPECT_NE(next.messages[2].text, later.messages[2].text);
 }
 
 TEST(History, KeepsTheNewestAndTheBest) {

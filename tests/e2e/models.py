@@ -11,6 +11,7 @@ A long form, with every kind of fault: python3 tests/e2e/models.py LongRun --ste
 import argparse
 import collections
 import json
+import os
 import random
 import re
 import sqlite3
@@ -225,23 +226,51 @@ class LongRun(harness.Case):
                                                     "kinds": self.faults}) as server:
             command, killed = self.command(server, "rough"), 0
             while killed < self.kills:
-                process, seen = self.start(*command, env=self.keys), len(server.log())
-                end = time.monotonic() + 120
-                while len(server.log()) <= seen and time.monotonic() < end and process.poll() is None:
-                    time.sleep(0.2)
-                time.sleep(chance.uniform(0, 2.5))
-                if process.poll() is None:
-                    killed += 1
+                process, asked = self.start(*command, env=self.keys), self.count("call_started")
+                judged = self.count("evaluated") + chance.choice([0, 0, 1])
+                self.wait_until(process, lambda: self.count("call_started") > asked)
+                self.wait_until(process, lambda: self.count("evaluated") >= judged)
+                time.sleep(chance.uniform(0, 0.2))
+                # Too many faults in a row end a process with code 6, not the run.
+                self.assertIn(process.poll(), (None, 6), "the run ended before enough kills")
+                killed += process.poll() is None
                 process.kill()
                 process.communicate()
-                self.assertEqual(harness.wait_for_none(), {}, "processes outlived the killed engine")
+                self.assertEqual(self.left_beside(server.process.pid), [], "the engine had left children")
                 command = resume
-            for _ in range(5):  # too many faults in a row end a process with code 6, not the run
+            for _ in range(5):
                 result = self.cutegen(*command, env=self.keys, timeout=3000)
                 if result.code != 6:
                     break
             self.assert_code(result, 0)
             return result.json(), collections.Counter(entry["did"] for entry in server.log())
+
+    def count(self, kind):
+        """Events of a type in the journal of the rough run."""
+        if not (self.folder / "rough" / "cutegen.db").exists():
+            return 0
+        with sqlite3.connect(f"file:{self.folder}/rough/cutegen.db?mode=ro", uri=True) as db:
+            try:
+                return db.execute("SELECT count(*) FROM events WHERE type = ?", (kind,)).fetchone()[0]
+            except sqlite3.Error:  # not made yet
+                return 0
+
+    @staticmethod
+    def wait_until(process, reached, seconds=120):
+        end = time.monotonic() + seconds
+        while not reached() and time.monotonic() < end and process.poll() is None:
+            time.sleep(0.1)
+
+    @staticmethod
+    def left_beside(server, seconds=10):
+        """What else than the server still runs after a while."""
+        end = time.monotonic() + seconds
+        while True:
+            harness.reap()
+            left = [pid for pid in harness.descendants(os.getpid()) if pid != server]
+            if not left or time.monotonic() > end:
+                return left
+            time.sleep(0.05)
 
     def test_the_result_and_the_money_are_those_of_a_calm_run(self):
         calm = self.calm_run()
