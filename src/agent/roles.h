@@ -3,9 +3,10 @@
 // becomes of the advice that planners and judges give.
 //
 // Contract: the request is a pure function of brief and question. `system` and the first message
-// (device, task, guidance) are the same for all questions of a run, so that they are paid once; then
-// comes the program in question, which consecutive questions share; the last message asks. Texts are shortened by rule until prefix and
-// whole fit their limits: history, graph, pages, profile, reference, in this order.
+// (device, task, guidance) are the same for all questions of a run, so that they are paid once;
+// then comes the program in question, which consecutive questions share; the last message asks.
+// Texts are shortened by rule until prefix and whole fit their limits: history, graph, pages,
+// profile, reference, in this order.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once
