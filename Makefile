@@ -47,6 +47,11 @@ demo: setup  ## set up, build, optimize one task on the simulator and write buil
 	@$(MAKE) --no-print-directory programs
 	$(BUILD)/bin/cutegen optimize $(DEMO_TASK) --device sim:h200 --model builtin --out build/demo
 
+.PHONY: bundle
+bundle: setup  ## pack build/bundle/cutegen: one folder that runs on any Linux with Python and torch
+	@$(MAKE) --no-print-directory programs
+	/usr/bin/env python3 tools/bundle.py --bin $(BUILD)/bin
+
 .PHONY: test
 test: setup  ## set up, build, run every test
 	@$(MAKE) --no-print-directory build

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "device/cuda/gpu_info.h"
 #include "llm/models.h"
 #include "sandbox/sandbox.h"
 #include "toolchain/toolchain.h"
@@ -62,25 +63,25 @@ struct Library {
   }
 };
 
-Finding check_driver() {
+// The GPUs that cuda:N names; 0 where the driver's CUDA version is not known.
+Finding check_driver(int& cuda_version) {
   const std::string name = "GPU driver";
-  const std::string without =
-      "not needed for sim: devices; for cuda: devices install NVIDIA's driver";
-  Library cuda("libcuda.so.1");
-  auto* init = cuda.find<int(unsigned)>("cuInit");
-  auto* version = cuda.find<int(int*)>("cuDriverGetVersion");
-  auto* count = cuda.find<int(int*)>("cuDeviceGetCount");
-  if (!init || !version || !count)
-    return {name, State::warning, "none found (libcuda.so.1)", without};
-  int number = 0, devices = 0;
-  if (int error = init(0); error != 0)
-    return {name, State::warning, fmt::format("present, but cuInit fails with error {}", error),
-            without};
-  version(&number);
-  count(&devices);
+  auto gpus = cuda::list_devices();
+  cuda_version = 0;
+  if (!gpus)
+    return {name, State::warning, gpus.error().message,
+            "not needed for sim: devices; for cuda: " + gpus.error().remedy};
+  std::vector<std::string> found;
+  for (const cuda::Found& g : *gpus) {
+    cuda_version = g.identity.cuda_version;
+    found.push_back(fmt::format("{} {} ({}, {})", g.facts.name, g.identity.gpu, g.facts.arch,
+                                human(Bytes{g.identity.memory_bytes})));
+  }
+  std::string version = cuda::Watch(gpus->front().identity.uuid).driver_version();
   return {name,
           State::ok,
-          fmt::format("CUDA {}.{}, {} GPU(s)", number / 1000, number % 1000 / 10, devices),
+          fmt::format("{}CUDA {}.{}: {}", version.empty() ? "" : version + ", ",
+                      cuda_version / 1000, cuda_version % 1000 / 10, join(found, "; ")),
           {}};
 }
 
@@ -117,8 +118,8 @@ Finding check_audit(const ToolPaths& paths) {
       "binary audit", State::ok, "ptxas and nvdisasm at " + paths.ptxas.parent_path().string(), {}};
 }
 
-void check_toolchain(std::vector<Finding>& out) {
-  auto paths = find_tools();
+void check_toolchain(std::vector<Finding>& out, int cuda_version) {
+  auto paths = find_tools({.most_cuda = cuda_version});
   if (!paths) {
     const Error& e = paths.error();
     out.push_back({"toolchain", State::missing, e.message, e.remedy.empty() ? kSetup : e.remedy});
@@ -225,9 +226,11 @@ Json as_json(const std::vector<Finding>& findings, bool usable) {
 
 void doctor(Globals& g) {
   std::vector<Finding> findings{check_machine(), check_disk(), check_sandbox()};
-  check_toolchain(findings);
+  int cuda_version = 0;
+  Finding driver = check_driver(cuda_version);
+  check_toolchain(findings, cuda_version);
   findings.push_back(check_torch(g.ctx));
-  findings.push_back(check_driver());
+  findings.push_back(driver);
   findings.push_back(check_models());
   if (g.ctx.stopped()) {
     g.exit = kExitInterrupted;

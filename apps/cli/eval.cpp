@@ -53,7 +53,9 @@ std::string indented(const std::string& text) {
 }
 
 std::string verdict_text(const Verdict& v, const OpenedTask& opened) {
-  std::string out = fmt::format("{} on {}: {}\n", opened.task.name, v.device, to_string(v.status));
+  std::string real = v.gpu.empty() ? "" : fmt::format(" ({}, driver {})", v.gpu, v.driver);
+  std::string out =
+      fmt::format("{} on {}{}: {}\n", opened.task.name, v.device, real, to_string(v.status));
   for (const RungReport& r : v.rungs)
     out += fmt::format("  {:<12} {:<8} {:>10}  {}\n", to_string(r.rung), mark(r.result),
                        r.elapsed.count() ? human_ns(static_cast<double>(r.elapsed.count())) : "-",

@@ -10,6 +10,7 @@
 #include "device/codec.h"
 #include "device/device.h"
 #include "runner/memory.h"
+#include "sandbox/sandbox.h"
 #include "wire/channel.h"
 
 namespace cutegen::runner {
@@ -29,13 +30,24 @@ class Runner {
     if (*type == "run") return run(frame);
     return world_error("the runner does not know this request");
   }
+  // Nothing more can run here: the evaluator starts a fresh process.
+  [[nodiscard]] bool lost() const { return lost_; }
 
  private:
   Result<Json> open(const Json& body) {
     ObjectReader r(body, "open#");
     CG_TRY(std::string name, r.string("device"));
     CG_TRY(device_, open_device(name));
-    return Json{{"schema", kSchema}, {"type", "opened"}, {"device", device_->facts().name}};
+    // A GPU's driver opens its device files for writing only until here.
+    sandbox::Grade locked{.label = "full"};
+    if (is_cuda(name))
+      locked = sandbox::harden_self({}, {.no_network = true, .seccomp = true, .deny_open = true});
+    return Json{{"schema", kSchema},
+                {"locked", locked.label == "full"},
+                {"missing", locked.missing},
+                {"type", "opened"},
+                {"facts", to_json(device_->facts())},
+                {"identity", to_json(device_->identity())}};
   }
 
   Result<Json> load(const wire::Frame& frame) {
@@ -71,12 +83,32 @@ class Runner {
     CG_TRY(RunMemory memory, RunMemory::map(buffers, frame.fds));
     CG_CHECK(device_->bind(memory.bindings()));
     auto report = device_->run(Context(), steps, settings);
-    CG_CHECK(device_->bind({}));  // the memory ends with this call
+    lost_ = report ? report->device_lost : report.error().kind == ErrorKind::world;
+    if (report && report->status == RunReport::Status::ok)
+      CG_CHECK(read_probes(frame.body, memory));
+    if (!lost_) CG_CHECK(device_->bind({}));  // the memory ends with this call
     if (!report) return fail(report.error());
     return Json{{"schema", kSchema}, {"type", "ran"}, {"report", to_json(*report)}};
   }
 
+  // Parts of large buffers, into the shared memory.
+  Result<void> read_probes(const Json& body, const RunMemory& memory) {
+    ObjectReader r(body, "run#");
+    CG_TRY(Json probes, r.array_or_empty("probes"));
+    for (const Json& probe : probes) {
+      ObjectReader p(probe, "probes#");
+      CG_TRY(std::string buffer, p.string("buffer"));
+      CG_TRY(int64_t offset, p.integer("offset"));
+      CG_TRY(int64_t bytes, p.integer("bytes"));
+      CG_TRY(int64_t at, p.integer("at"));
+      CG_TRY(auto out, memory.part(at, bytes));
+      CG_CHECK(device_->read(buffer, offset, out));
+    }
+    return {};
+  }
+
   std::unique_ptr<Device> device_;
+  bool lost_ = false;
 };
 
 int serve() {
@@ -88,7 +120,7 @@ int serve() {
     if (!frame) return kExitOk;  // the evaluator went away
     auto reply = runner.handle(*frame);
     auto sent = reply ? channel.send(forever, *reply) : channel.send_error(forever, reply.error());
-    if (!sent) return kExitOk;
+    if (!sent || runner.lost()) return kExitOk;
   }
 }
 

@@ -44,6 +44,13 @@ Result<std::byte*> RunMemory::map_large(size_t bytes, bool read_only, int ring) 
   return at;
 }
 
+Result<std::span<std::byte>> RunMemory::part(int64_t offset, int64_t bytes) const {
+  const auto total = static_cast<int64_t>(shared_.size());
+  if (offset < 0 || bytes < 0 || bytes > total || offset > total - bytes)
+    return world_error("a buffer lies outside the shared memory");
+  return std::span(shared_.data() + offset, static_cast<size_t>(bytes));
+}
+
 Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd>& fds) {
   RunMemory out;
   if (fds.empty()) return world_error("a run came without memory");
@@ -58,18 +65,22 @@ Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd
     CG_TRY(std::string content_name, r.string("content"));
     CG_TRY(BufferContent content, buffer_content_from(content_name));
     CG_TRY(int64_t offset, r.integer_or("offset", -1));
+    CG_TRY(int64_t pattern_bytes, r.integer_or("pattern_bytes", 0));
     CG_CHECK(r.finish());
-    auto size = static_cast<size_t>(bytes);
-    std::byte* at = nullptr;
     if (bytes < 0) return world_error("a buffer has a negative size");
-    if (offset >= 0) {
-      if (size > total || static_cast<size_t>(offset) > total - size)
-        return world_error("a buffer lies outside the shared memory");
-      at = out.shared_.data() + offset;
+    auto size = static_cast<size_t>(bytes);
+    BufferBinding binding{std::move(name), {}, read_only, content, {}};
+    if (pattern_bytes != 0) {
+      CG_TRY(binding.pattern, out.part(offset, pattern_bytes));
+      CG_TRY(std::byte * at, out.reserve(std::max<size_t>(size, 1)));
+      binding.bytes = {at, size};
+    } else if (offset >= 0) {
+      CG_TRY(binding.bytes, out.part(offset, bytes));
     } else {
-      CG_TRY(at, out.map_large(size, read_only, fds.size() > 1 ? fds[1].get() : -1));
+      CG_TRY(std::byte * at, out.map_large(size, read_only, fds.size() > 1 ? fds[1].get() : -1));
+      binding.bytes = {at, size};
     }
-    out.bindings_.push_back({std::move(name), {at, size}, read_only, content});
+    out.bindings_.push_back(std::move(binding));
   }
   return out;
 }

@@ -5,6 +5,7 @@
 // Contract: a large read-only buffer reads as zeros and costs no memory. A large writable one is
 // the evaluator's small ring mapped again and again, so that a program cannot fill the machine's
 // memory however much it writes; its values mean nothing. All mappings end with the object.
+// A buffer with a pattern (of a GPU) is addresses too; the pattern lies in the shared memory.
 //
 // Example: CG_TRY(RunMemory m, RunMemory::map(frame.body, frame.fds)); device.bind(m.bindings());
 #pragma once
@@ -26,6 +27,8 @@ class RunMemory {
   RunMemory(RunMemory&&) = default;
   RunMemory& operator=(RunMemory&&) = delete;
   [[nodiscard]] const std::vector<BufferBinding>& bindings() const { return bindings_; }
+  // A part of the shared memory.
+  [[nodiscard]] Result<std::span<std::byte>> part(int64_t offset, int64_t bytes) const;
 
  private:
   struct Region {

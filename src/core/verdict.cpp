@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/verdict.h"
 
+#include <algorithm>
+
 #include "base/result.h"
 #include "core/codec.h"
 
@@ -184,6 +186,8 @@ Json timing_json(const Timing& t) {
   if (t.low_ns) j["low_ns"] = *t.low_ns;
   if (t.high_ns) j["high_ns"] = *t.high_ns;
   j["bound_by"] = t.bound_by;
+  if (t.samples) j["samples"] = t.samples;
+  if (t.sm_clock_hz) j["sm_clock_hz"] = *t.sm_clock_hz;
   return j;
 }
 
@@ -201,6 +205,11 @@ Result<Timing> timing_from(const Json& json, const std::string& where) {
     CG_TRY(t.high_ns, r.number("high_ns"));
   }
   CG_TRY(t.bound_by, r.string("bound_by"));
+  CG_TRY(int64_t samples, r.integer_or("samples", 0));
+  t.samples = static_cast<int>(std::clamp<int64_t>(samples, 0, INT32_MAX));
+  if (r.has("sm_clock_hz")) {
+    CG_TRY(t.sm_clock_hz, r.number("sm_clock_hz"));
+  }
   CG_CHECK(r.finish());
   return t;
 }
@@ -323,6 +332,8 @@ Json to_json(const Verdict& v) {
          {"policy_version", v.policy_version},
          {"rungs", codec::array_of(v.rungs, rung_report_json)},
          {"feedback", feedback_json(v.feedback)}};
+  if (!v.gpu.empty()) j["gpu"] = v.gpu;
+  if (!v.driver.empty()) j["driver"] = v.driver;
   if (v.timing) j["timing"] = timing_json(*v.timing);
   if (v.profile) j["profile"] = to_json(*v.profile);
   if (v.audit) j["audit"] = to_json(*v.audit);
@@ -343,6 +354,8 @@ Result<Verdict> verdict_from_json(const Json& json) {
   CG_TRY(v.program_id, r.string("program_id"));
   CG_TRY(v.task_id, r.string("task_id"));
   CG_TRY(v.device, r.string("device"));
+  CG_TRY(v.gpu, r.string_or("gpu", ""));
+  CG_TRY(v.driver, r.string_or("driver", ""));
   CG_TRY(v.build_ids, r.strings("build_ids"));
   CG_TRY(int64_t policy, r.integer("policy_version"));
   CG_TRY(v.skipped, r.strings("skipped"));

@@ -55,6 +55,8 @@ struct Timing {
   double floor_ns = 0;                    // roofline floor on the same device
   std::optional<double> low_ns, high_ns;  // confidence interval, where measured
   std::string bound_by;
+  int samples = 0;                    // timed runs; 0 where nothing was measured
+  std::optional<double> sm_clock_hz;  // when they ended, where it is known
 };
 
 // Which protection held while the candidate was compiled and run.
@@ -73,6 +75,7 @@ struct Compat {
 struct Verdict {
   Status status = Status::aborted;
   std::string program_id, task_id, device;
+  std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty for a simulated device
   std::vector<std::string> build_ids;
   int policy_version = 1;
   std::vector<RungReport> rungs;

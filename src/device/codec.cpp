@@ -166,10 +166,15 @@ Result<uint32_t> word_of(const Json& json, const std::string& where) {
   return static_cast<uint32_t>(value);
 }
 
-Result<std::map<std::string, double>> counters_from(ObjectReader& r) {
-  CG_TRY(Json counters, r.object("counters"));
+Result<double> time_of(const Json& json, const std::string& where) {
+  if (!json.is_number() || !(json.get<double>() >= 0)) return world_error("not a time: " + where);
+  return json.get<double>();
+}
+
+Result<std::map<std::string, double>> counters_from(ObjectReader& r, const char* key = "counters") {
+  CG_TRY(Json counters, r.object(key));
   if (counters.size() > 256) return world_error("too many counters");
-  ObjectReader c(counters, r.place("counters"));
+  ObjectReader c(counters, r.place(key));
   std::map<std::string, double> out;
   for (const auto& [name, value] : counters.items()) {
     CG_TRY(out[sanitize(name, 64)], c.number(name));
@@ -258,6 +263,59 @@ Result<ModuleFacts> module_facts_from_json(const Json& json) {
   return facts;
 }
 
+Json to_json(const DeviceFacts& f) {
+  return {{"name", f.name},
+          {"arch", f.arch},
+          {"sms", f.sms},
+          {"max_threads_per_block", f.max_threads_per_block},
+          {"max_shared_bytes", f.max_shared_bytes},
+          {"max_grid_x", f.max_grid_x},
+          {"max_grid_yz", f.max_grid_yz},
+          {"max_threads_per_sm", f.max_threads_per_sm},
+          {"max_blocks_per_sm", f.max_blocks_per_sm},
+          {"shared_bytes_per_sm", f.shared_bytes_per_sm}};
+}
+
+Result<DeviceFacts> device_facts_from_json(const Json& json) {
+  ObjectReader r(json, "device#");
+  DeviceFacts f;
+  CG_TRY(f.name, text(r, "name"));
+  CG_TRY(f.arch, text(r, "arch"));
+  CG_TRY(f.sms, r.integer("sms"));
+  CG_TRY(f.max_threads_per_block, r.integer("max_threads_per_block"));
+  CG_TRY(f.max_shared_bytes, r.integer("max_shared_bytes"));
+  CG_TRY(f.max_grid_x, r.integer("max_grid_x"));
+  CG_TRY(f.max_grid_yz, r.integer("max_grid_yz"));
+  CG_TRY(f.max_threads_per_sm, r.integer("max_threads_per_sm"));
+  CG_TRY(f.max_blocks_per_sm, r.integer("max_blocks_per_sm"));
+  CG_TRY(f.shared_bytes_per_sm, r.integer("shared_bytes_per_sm"));
+  CG_CHECK(r.finish());
+  return f;
+}
+
+Json to_json(const DeviceIdentity& d) {
+  return {{"gpu", d.gpu},
+          {"uuid", d.uuid},
+          {"driver", d.driver},
+          {"cuda_version", d.cuda_version},
+          {"memory_bytes", d.memory_bytes},
+          {"l2_bytes", d.l2_bytes}};
+}
+
+Result<DeviceIdentity> device_identity_from_json(const Json& json) {
+  ObjectReader r(json, "identity#");
+  DeviceIdentity d;
+  CG_TRY(d.gpu, text(r, "gpu"));
+  CG_TRY(d.uuid, text(r, "uuid"));
+  CG_TRY(d.driver, text(r, "driver"));
+  CG_TRY(int64_t version, r.integer("cuda_version"));
+  d.cuda_version = static_cast<int>(std::clamp<int64_t>(version, 0, 1'000'000));
+  CG_TRY(d.memory_bytes, r.integer("memory_bytes"));
+  CG_TRY(d.l2_bytes, r.integer("l2_bytes"));
+  CG_CHECK(r.finish());
+  return d;
+}
+
 const char* to_string(BufferContent content) {
   return content == BufferContent::data     ? "data"
          : content == BufferContent::output ? "output"
@@ -271,10 +329,11 @@ Result<BufferContent> buffer_content_from(const std::string& name) {
 }
 
 Json to_json(const RunSettings& s) {
-  return {{"sample_ctas", s.sample_ctas}, {"instruction_budget", s.instruction_budget},
-          {"threads", s.threads},         {"checks", s.checks},
-          {"sample_most", s.sample_most}, {"sample_error", s.sample_error},
-          {"sample_seed", s.sample_seed}, {"lines", s.lines}};
+  return {{"sample_ctas", s.sample_ctas},   {"instruction_budget", s.instruction_budget},
+          {"threads", s.threads},           {"checks", s.checks},
+          {"sample_most", s.sample_most},   {"sample_error", s.sample_error},
+          {"sample_seed", s.sample_seed},   {"lines", s.lines},
+          {"time_samples", s.time_samples}, {"limit_ns", s.limit.count()}};
 }
 
 Result<RunSettings> run_settings_from_json(const Json& json) {
@@ -291,6 +350,10 @@ Result<RunSettings> run_settings_from_json(const Json& json) {
   CG_TRY(int64_t seed, r.integer("sample_seed"));
   s.sample_seed = static_cast<uint64_t>(seed);
   CG_TRY(s.lines, r.boolean("lines"));
+  CG_TRY(int64_t samples, r.integer("time_samples"));
+  s.time_samples = static_cast<int>(std::clamp<int64_t>(samples, 0, 10'000));
+  CG_TRY(int64_t limit, r.integer("limit_ns"));
+  s.limit = Nanoseconds(limit);
   CG_CHECK(r.finish());
   return s;
 }
@@ -316,7 +379,10 @@ Json to_json(const RunReport& report) {
   return {{"status", status},
           {"message", report.message},
           {"detail", report.detail},
-          {"kernels", std::move(kernels)}};
+          {"kernels", std::move(kernels)},
+          {"samples_ns", report.samples_ns},
+          {"state", counters_json(report.state)},
+          {"device_lost", report.device_lost}};
 }
 
 Result<RunReport> run_report_from_json(const Json& json) {
@@ -333,6 +399,9 @@ Result<RunReport> run_report_from_json(const Json& json) {
   CG_TRY(report.message, text(r, "message"));
   CG_TRY(report.detail, text(r, "detail"));
   CG_TRY(report.kernels, list<KernelProfile>(r, "kernels", kernel_from));
+  CG_TRY(report.samples_ns, list<double>(r, "samples_ns", time_of));
+  CG_TRY(report.state, counters_from(r, "state"));
+  CG_TRY(report.device_lost, r.boolean("device_lost"));
   CG_CHECK(r.finish());
   return report;
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device: where programs run. One interface for the simulator ("sim:h200") and, later, CUDA.
+// Device: where programs run. One interface for the simulator ("sim:h200") and GPUs ("cuda:0").
 //
 // Contract: used inside the runner process only. load() takes compiled modules and tells their
 // facts; bind() names the buffers (memory of the caller) of the next runs; run() executes the
-// launches of a resolved plan in order and stops at the first that fails. A kernel's fault is a
-// RunReport, never an Error, and leaves the device usable for the next candidate.
+// launches of a resolved plan in order, stops at the first that fails, and leaves the results in
+// the caller's memory. A kernel's fault is a RunReport, never an Error. It leaves the device usable
+// for the next candidate, unless the report says `device_lost`: then the process has to end.
 //
 // Example:
 //   CG_TRY(auto d, open_device("sim:h200")); CG_TRY(auto facts, d->load({ptx}));
 //   CG_CHECK(d->bind({{"x", bytes, true}})); CG_TRY(auto report, d->run(ctx, launches, {}));
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -32,6 +34,8 @@ struct BufferBinding {
   std::span<std::byte> bytes;
   bool read_only = false;
   BufferContent content = BufferContent::data;
+  // Not empty: a GPU fills the buffer with this again and again, and brings nothing back.
+  std::span<const std::byte> pattern = {};
 };
 
 struct RunSettings {
@@ -43,13 +47,27 @@ struct RunSettings {
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
   bool lines = false;  // counters by source line
+  // Of a GPU: so many timed runs of all steps, each with a cold L2 (0: one run, not timed), and how
+  // long one run may take.
+  int time_samples = 0;
+  Nanoseconds limit = std::chrono::seconds(10);
 };
 
 struct RunReport {
   enum class Status { ok, finding, unsupported, out_of_budget } status = Status::ok;
-  std::string message;                 // the finding or reason, one line
-  std::string detail;                  // instruction, source line, CTA, thread, address, buffer
-  std::vector<KernelProfile> kernels;  // one a launch that ran
+  std::string message;                  // the finding or reason, one line
+  std::string detail;                   // instruction, source line, CTA, thread, address, buffer
+  std::vector<KernelProfile> kernels;   // one a launch that ran
+  std::vector<double> samples_ns;       // measured: one a timed run, in their order
+  std::map<std::string, double> state;  // of the GPU when they ended: "sm_clock_hz", ...
+  bool device_lost = false;             // nothing more can run in this process
+};
+
+// What a measured figure belongs to; empty for the simulator.
+struct DeviceIdentity {
+  std::string gpu, uuid, driver;  // "NVIDIA H200", "GPU-...", "580.159.04"
+  int cuda_version = 0;           // that the driver takes: 13000
+  int64_t memory_bytes = 0, l2_bytes = 0;
 };
 
 class Device {
@@ -62,11 +80,18 @@ class Device {
   [[nodiscard]] virtual Result<RunReport> run(const Context& ctx,
                                               const std::vector<std::variant<Launch, Fill>>& steps,
                                               const RunSettings& settings) = 0;
+  // A part of a bound buffer as it is now; for those that bring nothing back.
+  [[nodiscard]] virtual Result<void> read(const std::string& buffer, int64_t offset,
+                                          std::span<std::byte> out) = 0;
+  [[nodiscard]] virtual DeviceIdentity identity() const { return {}; }
 };
 
-// "sim:NAME"; an unknown name lists the known ones; "cuda:N" is a world error until built.
+[[nodiscard]] inline bool is_cuda(const std::string& name) {
+  return name.starts_with("cuda:");
+}
+// "sim:NAME" or "cuda:N"; an unknown name lists the known ones.
 [[nodiscard]] Result<std::unique_ptr<Device>> open_device(const std::string& name);
-// The facts alone, without opening anything.
+// The facts of a simulated GPU alone, without opening anything.
 [[nodiscard]] Result<DeviceFacts> device_facts(const std::string& name);
 
 }  // namespace cutegen

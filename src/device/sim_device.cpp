@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "device/fill.h"
+#include "device/module_facts.h"
 #include "device/sim_profile.h"
 
 namespace cutegen {
@@ -14,18 +15,6 @@ namespace {
 
 constexpr int64_t kMostRegisters = 255;  // of a thread; beyond it the assembler spills
 constexpr int64_t kRegisterSlack = 2;
-constexpr size_t kSpecWords =
-    15;  // cutegen::tma_spec: version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
-
-// The words of a tensor-map description, if the constant looks like one.
-std::optional<std::vector<uint32_t>> spec_words(const std::vector<std::byte>& bytes) {
-  if (bytes.size() != kSpecWords * 4) return std::nullopt;
-  std::vector<uint32_t> words(kSpecWords);
-  std::memcpy(words.data(), bytes.data(), bytes.size());
-  if (words[0] != 1 || words[1] < 1 || words[1] > 5) return std::nullopt;
-  return words;
-}
-
 ModuleFacts facts_of(const ptx::Module& module) {
   ModuleFacts out;
   for (const ptx::Entry& e : module.entries()) {
@@ -67,16 +56,6 @@ std::string describe(const ptx::Finding& f) {
 }
 
 }  // namespace
-
-DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu) {
-  DeviceFacts f;
-  f.name = name, f.arch = gpu.arch, f.sms = gpu.sms;
-  f.max_threads_per_block = gpu.max_threads_per_block;
-  f.max_shared_bytes = gpu.shared_bytes_per_block;
-  f.max_threads_per_sm = gpu.max_threads_per_sm, f.max_blocks_per_sm = gpu.max_blocks_per_sm;
-  f.shared_bytes_per_sm = gpu.shared_bytes_per_sm;
-  return f;
-}
 
 DeviceFacts SimDevice::facts() const {
   return sim_facts(name_, gpu_);
@@ -222,6 +201,15 @@ Result<void> SimDevice::run_fill(const Fill& step, RunReport& report) {
   profile.bound_by = profile.time_ns > 2 * gpu_.launch_ns ? "dram" : "launch";
   profile.counters["global_store_bytes"] = bytes;
   report.kernels.push_back(std::move(profile));
+  return {};
+}
+
+Result<void> SimDevice::read(const std::string& buffer, int64_t offset, std::span<std::byte> out) {
+  CG_TRY(const Bound* b, find(buffer, "read"));
+  if (offset < 0 || out.size() > b->bytes.size() ||
+      static_cast<size_t>(offset) > b->bytes.size() - out.size())
+    return world_error("a part that is read lies outside its buffer");
+  if (!out.empty()) std::memcpy(out.data(), b->bytes.data() + offset, out.size());
   return {};
 }
 

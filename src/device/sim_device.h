@@ -8,6 +8,7 @@
 #include <map>
 
 #include "device/device.h"
+#include "device/sim_facts.h"
 #include "gpu/spec.h"
 #include "ptx/machine.h"
 
@@ -23,6 +24,8 @@ class SimDevice final : public Device {
   [[nodiscard]] Result<RunReport> run(const Context& ctx,
                                       const std::vector<std::variant<Launch, Fill>>& steps,
                                       const RunSettings& settings) override;
+  [[nodiscard]] Result<void> read(const std::string& buffer, int64_t offset,
+                                  std::span<std::byte> out) override;
 
  private:
   struct Bound {
@@ -42,8 +45,5 @@ class SimDevice final : public Device {
   ptx::Memory memory_;
   std::map<std::string, Bound> bound_;
 };
-
-// The facts of the simulated GPU.
-[[nodiscard]] DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu);
 
 }  // namespace cutegen

@@ -285,7 +285,9 @@ Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunT
                                                       const OpenedTask& task) {
   TaskBrief brief{task.task, {}, settings.evaluator.device, task.floor_ns, task.floor_bound_by};
   std::string device = settings.evaluator.device;
-  CG_TRY(brief.gpu, find_gpu(device.starts_with("sim:") ? device.substr(4) : device));
+  CG_TRY(brief.gpu, find_gpu(!task.gpu.empty()            ? task.gpu
+                             : device.starts_with("sim:") ? device.substr(4)
+                                                          : device));
   if (settings.search.agents) brief.dialect = settings.search.agents->dialect;
   return std::make_unique<AgentProposer>(model, tools, settings, std::move(brief));
 }

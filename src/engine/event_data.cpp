@@ -126,10 +126,12 @@ Result<OptimizeSettings> settings_from(const Json& data) {
 }
 
 Json task_data(const OpenedTask& o) {
-  return Json{{"task", to_json(o.task)},  {"admission", admission_json(o.admission)},
-              {"floor_ns", o.floor_ns},   {"floor_bound_by", o.floor_bound_by},
-              {"toolchain", o.toolchain}, {"torch", o.torch},
-              {"device", o.device},       {"sandbox", to_json(o.sandbox)}};
+  Json out{{"task", to_json(o.task)},  {"admission", admission_json(o.admission)},
+           {"floor_ns", o.floor_ns},   {"floor_bound_by", o.floor_bound_by},
+           {"toolchain", o.toolchain}, {"torch", o.torch},
+           {"device", o.device},       {"sandbox", to_json(o.sandbox)}};
+  if (!o.driver.empty()) out["gpu"] = o.gpu, out["driver"] = o.driver;  // a real one
+  return out;
 }
 
 Result<OpenedTask> task_from(const Json& data) {
@@ -144,6 +146,8 @@ Result<OpenedTask> task_from(const Json& data) {
   CG_TRY(o.toolchain, r.string("toolchain"));
   CG_TRY(o.torch, r.string("torch"));
   CG_TRY(o.device, r.string("device"));
+  CG_TRY(o.gpu, r.string_or("gpu", ""));
+  CG_TRY(o.driver, r.string_or("driver", ""));
   CG_TRY(Json sandbox, r.object("sandbox"));
   CG_TRY(o.sandbox, sandbox_grade_from_json(sandbox));
   return o;

@@ -51,6 +51,7 @@ struct OpenedTask {
   double floor_ns = 0;  // roofline at the official shape
   std::string floor_bound_by;
   std::string toolchain, torch, device;
+  std::string gpu, driver;  // "h200" (a file of gpus/); the driver of a real one, else empty
   SandboxGrade sandbox;
 };
 

@@ -14,6 +14,7 @@ namespace {
 // Warp instructions of one launch. Test shapes are small: an honest program stays far below.
 constexpr uint64_t kInstructionBudget = 60'000'000;
 constexpr auto kRunLimit = std::chrono::seconds(60);
+constexpr auto kGpuLimit = std::chrono::seconds(2);  // of one launch on a GPU
 
 class Checker {
  public:
@@ -76,11 +77,13 @@ class Checker {
     request.settings.threads = services_.threads;
     // the run with plausible numbers in unwritten memory repeats one that was checked
     request.settings.checks = fill == Arena::Fill::nan;
+    request.settings.limit = kGpuLimit;
     request.limit = kRunLimit;
     return services_.runner->run(ctx_, request);
   }
 
-  static RungEnd verdict_of(const RunReport& report, const std::string& shape) {
+  RungEnd verdict_of(const RunReport& report, const std::string& shape) const {
+    const char* budget = is_cuda(services_.device.name) ? "time" : "instruction budget";
     std::string on = fmt::format("{} (shape {})", report.message, shape);
     switch (report.status) {
       case RunReport::Status::ok:
@@ -90,9 +93,9 @@ class Checker {
       case RunReport::Status::unsupported:
         return rung_ended(Status::unsupported, on, report.detail);
       case RunReport::Status::out_of_budget:
-        return rung_failed(fmt::format("the program does not end within its instruction budget on "
-                                       "shape {}: an endless loop?",
-                                       shape),
+        return rung_failed(fmt::format("the program does not end within its {} on shape {}: an "
+                                       "endless loop?",
+                                       budget, shape),
                            report.message + "\n" + report.detail);
     }
     CG_ASSERT(false);

@@ -23,11 +23,6 @@ std::string warm_arch(const DeviceFacts& device) {
   return device.arch;
 }
 
-std::string gpu_of(const std::string& device) {
-  size_t colon = device.find(':');
-  return colon == std::string::npos ? device : device.substr(colon + 1);
-}
-
 std::vector<const ShapeCase*> test_shapes(const Task& task) {
   std::vector<const ShapeCase*> out;
   for (const ShapeCase& s : task.shapes)
@@ -68,9 +63,8 @@ Result<std::unique_ptr<Evaluator>> Evaluator::open(const Context& ctx, Evaluator
 
 Result<void> Evaluator::prepare(const Context& ctx) {
   CG_CHECK(ctx.check("starting the evaluator"));
-  CG_TRY(services_.device, device_facts(options_.device));
-  CG_TRY(services_.gpu, find_gpu(gpu_of(options_.device)));
-  CG_TRY(ToolPaths paths, find_tools());
+  CG_CHECK(know_device(ctx));
+  CG_TRY(ToolPaths paths, find_tools({options_.python, services_.identity.cuda_version}));
   ToolchainOptions tools{paths};
   tools.use_cache = options_.use_cache;
   tools.require_sandbox = options_.require_sandbox;
@@ -87,6 +81,21 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   services_.runner = &runner_;
   services_.threads = options_.runner_threads;
   services_.families = kFamilies;
+  return {};
+}
+
+// A GPU is asked by the runner, which has seen no program yet; a simulated one is known.
+Result<void> Evaluator::know_device(const Context& ctx) {
+  if (is_cuda(options_.device)) {
+    CG_CHECK(runner_.start(ctx));
+    services_.device = runner_.facts();
+    services_.identity = runner_.identity();
+    CG_TRY(services_.gpu, gpu_of_product(services_.identity.gpu));
+    return {};
+  }
+  CG_TRY(services_.device, device_facts(options_.device));
+  const size_t colon = options_.device.find(':');
+  CG_TRY(services_.gpu, find_gpu(options_.device.substr(colon + 1)));
   return {};
 }
 
@@ -140,7 +149,7 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   int64_t addresses = large_addresses(task);
   for (const auto& other : open_) addresses = std::max(addresses, large_addresses(other->task));
   runner_.allow_addresses(addresses);
-  CG_CHECK(runner_.start(ctx));
+  CG_CHECK(is_cuda(options_.device) ? runner_.ready(ctx) : runner_.start(ctx));
   OpenedTask& out = open->told;
   CG_TRY(out.admission, judge_lazy_answers(ctx, task, *open->pool));
   open->precision_tells = out.admission.precision_tells;
@@ -155,6 +164,8 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   out.toolchain = toolchain_->version();
   out.torch = worker_->version();
   out.device = services_.device.name;
+  out.gpu = services_.gpu.id;
+  out.driver = services_.identity.driver;
   out.sandbox = weakest({runner_.grade(), worker_->grade()});
   open_.push_back(std::move(open));
   return open_.back()->told;

@@ -38,6 +38,7 @@ class Evaluator {
   };
   explicit Evaluator(EvaluatorOptions options);
   [[nodiscard]] Result<void> prepare(const Context& ctx);
+  [[nodiscard]] Result<void> know_device(const Context& ctx);
   [[nodiscard]] Result<OpenedTask> open_file(const Context& ctx, const std::string& file);
   [[nodiscard]] Result<OpenedTask> open_new(const Context& ctx, Task task);
   [[nodiscard]] Result<Open*> find(const std::string& id);

@@ -11,6 +11,7 @@
 #include "eval/audit.h"
 #include "eval/correctness.h"
 #include "eval/feedback.h"
+#include "eval/measure.h"
 #include "eval/prepare.h"
 #include "eval/timing.h"
 
@@ -41,6 +42,8 @@ class Climber {
     verdict_.program_id = program_id(request.program);
     verdict_.task_id = task.id;
     verdict_.device = services.device.name;
+    verdict_.gpu = services.identity.gpu;
+    verdict_.driver = services.identity.driver;
     verdict_.status = Status::correct;
   }
 
@@ -134,18 +137,25 @@ class Climber {
   }
 
   Result<RungEnd> time(RungResult& result) {
+    const bool measured = is_cuda(services_.device.name);
     CG_TRY(TimingOutcome outcome,
-           time_official(ctx_, services_, task_, prepared_, wanted(Rung::profile)));
+           measured ? measure_official(ctx_, services_, task_, prepared_, verdict_.program_id)
+                    : time_official(ctx_, services_, task_, prepared_, wanted(Rung::profile)));
     result = outcome.result;
+    verdict_.marks.insert(verdict_.marks.end(), outcome.marks.begin(), outcome.marks.end());
     verdict_.timing = outcome.timing;
     kernels_ = std::move(outcome.kernels);
-    if (outcome.timing)
+    if (outcome.timing && !measured)
       verdict_.feedback.bottleneck = bottleneck_of(kernels_, outcome.timing->floor_ns);
     return outcome.end;
   }
 
   // The counters of the timing run are the profile: the model needs no second run.
   Result<RungEnd> profile(RungResult& result) {
+    if (is_cuda(services_.device.name)) {
+      result = RungResult::skipped;
+      return rung_passed("no profile: hardware counters are not read; sim: devices have counters");
+    }
     if (kernels_.empty()) {
       result = RungResult::skipped;
       return rung_passed("no profile: nothing was timed");

@@ -68,14 +68,17 @@ Result<Admission> admission_from_json(const Json& json) {
 }
 
 Json to_json(const OpenedTask& t) {
-  return {{"task", cutegen::to_json(t.task)},
-          {"admission", to_json(t.admission)},
-          {"floor_ns", t.floor_ns},
-          {"floor_bound_by", t.floor_bound_by},
-          {"toolchain", t.toolchain},
-          {"torch", t.torch},
-          {"device", t.device},
-          {"sandbox", cutegen::to_json(t.sandbox)}};
+  Json out{{"task", cutegen::to_json(t.task)},
+           {"admission", to_json(t.admission)},
+           {"floor_ns", t.floor_ns},
+           {"floor_bound_by", t.floor_bound_by},
+           {"toolchain", t.toolchain},
+           {"torch", t.torch},
+           {"device", t.device}};
+  if (!t.gpu.empty()) out["gpu"] = t.gpu;
+  if (!t.driver.empty()) out["driver"] = t.driver;  // a real GPU's
+  out["sandbox"] = cutegen::to_json(t.sandbox);
+  return out;
 }
 
 Result<OpenedTask> opened_task_from_json(const Json& json) {
@@ -90,6 +93,8 @@ Result<OpenedTask> opened_task_from_json(const Json& json) {
   CG_TRY(t.toolchain, r.string("toolchain"));
   CG_TRY(t.torch, r.string("torch"));
   CG_TRY(t.device, r.string("device"));
+  CG_TRY(t.gpu, r.string_or("gpu", ""));
+  CG_TRY(t.driver, r.string_or("driver", ""));
   CG_TRY(Json sandbox, r.object("sandbox"));
   CG_TRY(t.sandbox, sandbox_grade_from_json(sandbox));
   CG_CHECK(r.finish());

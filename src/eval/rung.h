@@ -24,6 +24,7 @@ struct Services {
   Runner* runner = nullptr;
   TruthPool* pool = nullptr;
   DeviceFacts device;
+  DeviceIdentity identity;  // of a GPU; empty for the simulator
   GpuSpec gpu;
   int threads = 0;
   std::vector<std::string> families;

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "base/file.h"
 
@@ -20,8 +22,16 @@ Json buffers_json(const std::vector<RunBuffer>& buffers) {
     Json j{{"name", b.name}, {"bytes", b.bytes}, {"read_only", b.read_only}};
     j["content"] = to_string(b.content);
     if (b.offset >= 0) j["offset"] = b.offset;
+    if (b.pattern_bytes) j["pattern_bytes"] = b.pattern_bytes;
     out.push_back(std::move(j));
   }
+  return out;
+}
+
+Json probes_json(const std::vector<Probe>& probes) {
+  Json out = Json::array();
+  for (const Probe& p : probes)
+    out.push_back({{"buffer", p.buffer}, {"offset", p.offset}, {"bytes", p.bytes}, {"at", p.at}});
   return out;
 }
 
@@ -33,12 +43,8 @@ void Runner::stop() {
   loaded_ = false;
 }
 
-Result<void> Runner::start(const Context& ctx) {
-  stop();
-  CG_TRY(auto program, sister_program("cutegen-runner"));
-  CG_TRY(auto pair, wire::Channel::make_pair());
-  sandbox::SpawnSpec spec{.argv = {program.string()}, .env = sandbox::scrubbed_environment()};
-  spec.fds = {{pair.second.fd(), 3}};
+sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
+  sandbox::SpawnSpec spec{.argv = {program}, .env = sandbox::scrubbed_environment()};
   spec.limits = {.memory_bytes = options_.memory_bytes + large_bytes_,
                  .file_bytes = 0,
                  .open_files = 64,
@@ -46,6 +52,28 @@ Result<void> Runner::start(const Context& ctx) {
                  .resident_bytes = options_.memory_bytes};
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true, .deny_open = true};
   spec.required = options_.require_sandbox;
+  if (!is_cuda(options_.device)) return spec;
+  // The driver reserves far more addresses than there is memory, and when it starts it opens its
+  // device files for writing and makes a socket (in the empty network). The runner puts the filter
+  // on itself after that, before it sees a program.
+  spec.limits.memory_bytes = 0;
+  spec.limits.file_bytes = -1;
+  spec.limits.open_files = 4096;
+  spec.isolation.seccomp = spec.isolation.deny_open = false;
+  spec.env.insert(spec.env.end(), {"CUDA_CACHE_DISABLE=1", "CUDA_MODULE_LOADING=EAGER"});
+  if (const char* set = std::getenv("CUTEGEN_CUDA_DRIVER"); set && *set == '/') {
+    spec.env.push_back(std::string("CUTEGEN_CUDA_DRIVER=") + set);
+    spec.readable.push_back(std::filesystem::path(set).parent_path().string());
+  }
+  return spec;
+}
+
+Result<void> Runner::start(const Context& ctx) {
+  stop();
+  CG_TRY(auto program, sister_program("cutegen-runner"));
+  CG_TRY(auto pair, wire::Channel::make_pair());
+  sandbox::SpawnSpec spec = spawn_spec(program.string());
+  spec.fds = {{pair.second.fd(), 3}};
   CG_TRY(child_, sandbox::spawn(spec));
   grade_ = child_.grade();
   channel_ = std::move(pair.first);
@@ -53,7 +81,27 @@ Result<void> Runner::start(const Context& ctx) {
   Json open{{"schema", kSchema}, {"type", "open"}, {"device", options_.device}};
   CG_TRY(Answer answer, ask(ctx, open, {}, kStartLimit));
   if (!answer.alive) return world_error("the runner did not start: " + answer.death);
-  if (answer.is_error) return fail(answer.error);
+  if (answer.is_error) {
+    stop();
+    return fail(answer.error);
+  }
+  ObjectReader r(answer.body, "opened#");
+  CG_TRY(bool locked, r.boolean("locked"));
+  CG_TRY(std::string missing, r.string_or("missing", ""));
+  if (is_cuda(options_.device)) grade_.held["seccomp"] = locked;
+  if (!locked) {
+    if (grade_.label == "full") grade_.label = "partial";
+    grade_.missing = "the runner's filter: " + missing;
+    if (options_.require_sandbox) {
+      stop();
+      return world_error("the sandbox cannot be had in full: " + grade_.missing,
+                         "allow seccomp, or run without --require-sandbox");
+    }
+  }
+  CG_TRY(Json facts, r.object("facts"));
+  CG_TRY(Json identity, r.object("identity"));
+  CG_TRY(facts_, device_facts_from_json(facts));
+  CG_TRY(identity_, device_identity_from_json(identity));
   return {};
 }
 
@@ -153,6 +201,7 @@ Result<RunOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
             {"type", "run"},
             {"buffers", buffers_json(request.buffers)},
             {"plan", to_json(request.steps)},
+            {"probes", probes_json(request.probes)},
             {"settings", to_json(request.settings)}};
   std::vector<int> fds{request.memory};
   if (request.ring >= 0) fds.push_back(request.ring);
@@ -165,7 +214,10 @@ Result<RunOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
   }
   if (answer.is_error) {  // a launch that the device does not take is the program's doing
     bool unsupported = answer.error.kind == ErrorKind::unsupported;
-    if (!unsupported && answer.error.kind != ErrorKind::user) return fail(answer.error);
+    if (!unsupported && answer.error.kind != ErrorKind::user) {
+      stop();  // the device may be broken: what comes next begins afresh
+      return fail(answer.error);
+    }
     out.report.status = unsupported ? RunReport::Status::unsupported : RunReport::Status::finding;
     out.report.message = answer.error.text();
     return out;
@@ -173,6 +225,7 @@ Result<RunOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
   auto report = answer.body.find("report");
   if (report == answer.body.end()) return world_error("the runner's reply has no report");
   CG_TRY(out.report, run_report_from_json(*report));
+  if (out.report.device_lost) stop();
   return out;
 }
 

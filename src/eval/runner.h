@@ -33,12 +33,20 @@ struct RunBuffer {
   int64_t offset = -1;  // in the shared memory; -1: large, addresses only
   bool read_only = false;
   BufferContent content = BufferContent::data;
+  int64_t pattern_bytes = 0;  // not 0: of a GPU; so many bytes at `offset` fill it, again and again
+};
+
+// A part of a buffer that the device copies into the shared memory after the run.
+struct Probe {
+  std::string buffer;
+  int64_t offset = 0, bytes = 0, at = 0;
 };
 
 struct RunRequest {
   std::vector<RunBuffer> buffers;
   int memory = -1, ring = -1;  // descriptors
   PlanSteps steps;
+  std::vector<Probe> probes;
   RunSettings settings;
   Nanoseconds limit = std::chrono::seconds(60);
 };
@@ -62,6 +70,11 @@ class Runner {
   [[nodiscard]] Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx);
   [[nodiscard]] Result<RunOutcome> run(const Context& ctx, const RunRequest& request);
   [[nodiscard]] const sandbox::Grade& grade() const { return grade_; }
+  // What the process told when it was started, before it saw any program.
+  [[nodiscard]] const DeviceFacts& facts() const { return facts_; }
+  [[nodiscard]] const DeviceIdentity& identity() const { return identity_; }
+  // Starts the process unless it runs.
+  [[nodiscard]] Result<void> ready(const Context& ctx);
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // of large buffers, next start
   void stop();
   // Time spent waiting for the process since this was last asked.
@@ -78,13 +91,15 @@ class Runner {
   [[nodiscard]] Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit);
   [[nodiscard]] Result<LoadOutcome> load_once(const Context& ctx);
-  [[nodiscard]] Result<void> ready(const Context& ctx);
+  [[nodiscard]] sandbox::SpawnSpec spawn_spec(const std::string& program) const;
 
   RunnerOptions options_;
   int64_t large_bytes_ = 0;
   sandbox::Child child_;
   wire::Channel channel_;
   sandbox::Grade grade_;
+  DeviceFacts facts_;
+  DeviceIdentity identity_;
   std::vector<std::string> modules_;
   bool loaded_ = false;
   Nanoseconds waited_{0};

@@ -21,6 +21,7 @@ struct TimingOutcome {
   RungResult result = RungResult::passed;
   std::optional<Timing> timing;
   std::vector<KernelProfile> kernels;
+  std::vector<std::string> marks;
 };
 
 [[nodiscard]] Roofline floor_of(const GpuSpec& gpu, const Task& task);

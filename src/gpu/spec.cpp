@@ -230,4 +230,18 @@ Result<GpuSpec> find_gpu(const std::string& name) {
                         ", or the path of a .toml file");
 }
 
+Result<GpuSpec> gpu_of_product(const std::string& product) {
+  for (const std::string& id : known_gpus()) {
+    std::string word = id;
+    for (char& c : word) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    const size_t at = product.find(word);
+    if (at == std::string::npos) continue;
+    auto is_part = [&](size_t i) { return i < product.size() && std::isalnum(product[i]); };
+    if (!is_part(at + word.size()) && (at == 0 || !is_part(at - 1))) return find_gpu(id);
+  }
+  return world_error("no file describes the GPU '" + product.substr(0, 64) + "'",
+                     "known: " + fmt::format("{}", fmt::join(known_gpus(), ", ")) +
+                         "; add gpus/NAME.toml and build again");
+}
+
 }  // namespace cutegen

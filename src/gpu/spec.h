@@ -52,6 +52,9 @@ struct Roofline {
 };
 
 [[nodiscard]] Result<GpuSpec> find_gpu(const std::string& name);
+// The GPU that a driver calls `product` ("NVIDIA H100 80GB HBM3"): the shipped file whose name is a
+// word of it. A GPU without a file is a world error.
+[[nodiscard]] Result<GpuSpec> gpu_of_product(const std::string& product);
 // The text of a GPU file; `name` is put into errors.
 [[nodiscard]] Result<GpuSpec> parse_gpu(const std::string& id, const std::string& text,
                                         const std::string& name);

@@ -108,5 +108,17 @@ TEST(Roofline, TakesTheLargerTerm) {
   EXPECT_EQ(roofline(g, Flops{0}, Bytes{0}, "tf32").floor_ns, 0);
 }
 
+TEST(GpuOfProduct, TheDriversNameLeadsToTheFile) {
+  EXPECT_EQ(gpu_of_product("NVIDIA H200")->id, "h200");
+  EXPECT_EQ(gpu_of_product("NVIDIA H100 80GB HBM3")->id, "h100");
+  EXPECT_EQ(gpu_of_product("NVIDIA A100-SXM4-80GB")->id, "a100");
+  for (const char* other : {"NVIDIA H2000", "NVIDIA RTXA100", "NVIDIA B200", ""}) {
+    auto none = gpu_of_product(other);
+    ASSERT_FALSE(none) << other;
+    EXPECT_EQ(none.error().kind, ErrorKind::world);
+    EXPECT_NE(none.error().remedy.find("gpus/NAME.toml"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace cutegen

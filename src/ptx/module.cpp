@@ -4,61 +4,17 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <bit>
-#include <cstring>
 
-#include "base/text.h"
+#include "ptx/declarations.h"
 #include "ptx/decode.h"
-#include "ptx/lexer.h"
 #include "ptx/parser.h"
 
 namespace cutegen::ptx {
 namespace {
 
 constexpr size_t kMostText = size_t{32} << 20;
-constexpr int64_t kMostConstant = 1 << 20;  // bytes that constant_bytes() gives
-
-bool is_plain_name(std::string_view name) {
-  return !name.starts_with("_Z");
-}
-bool is_integer_type(std::string_view type) {
-  return type[0] == 'u' || type[0] == 's' || type[0] == 'b';
-}
-int64_t natural_bytes(const Variable& v) {
-  return type_bytes(v.type);
-}
 
 }  // namespace
-
-Result<std::vector<std::byte>> initial_bytes(const Variable& v) {
-  std::vector<std::byte> out(size_t(v.bytes()));
-  const size_t step = size_t(natural_bytes(v));
-  size_t at = 0;
-  Lexer lex(v.initializer);
-  auto refuse = [&](const std::string& why) {
-    return unsupported_error(fmt::format("initializer of {}: {}", sanitize(v.name, 60), why),
-                             fmt::format("ptx:{}", v.line));
-  };
-  while (lex.peek().kind != Token::Kind::end) {
-    if (lex.accept("{") || lex.accept("}") || lex.accept(",")) continue;
-    const bool negative = lex.accept("-");
-    auto number =
-        lex.peek().kind == Token::Kind::number ? parse_number(lex.next().text) : std::nullopt;
-    if (!number) return refuse("only numbers can be given");
-    if (at + step > out.size()) return refuse("more values than elements");
-    uint64_t bits = uint64_t(number->value);
-    if (number->kind == Operand::Kind::real) {
-      if (v.type == "f32" && !number->is_single)
-        bits = std::bit_cast<uint32_t>(float(std::bit_cast<double>(bits)));
-      if (negative) bits ^= uint64_t{1} << (8 * step - 1);
-    } else if (negative) {
-      bits = -bits;
-    }
-    std::memcpy(out.data() + at, &bits, step);
-    at += step;
-  }
-  return out;
-}
 
 Result<Module> Module::parse(std::string_view text) {
   if (text.size() > kMostText) {
@@ -92,38 +48,15 @@ const std::vector<Entry>& Module::entries() const {
 }
 
 std::map<std::string, int64_t> Module::integer_constants() const {
-  std::map<std::string, int64_t> out;
-  for (const Variable& v : state_->parsed.variables) {
-    if (v.space == Space::shared || v.is_array || v.is_extern || !is_plain_name(v.name)) continue;
-    if (!is_integer_type(v.type) || v.element != natural_bytes(v)) continue;
-    auto bytes = initial_bytes(v);
-    if (!bytes) continue;
-    int64_t value = 0;
-    std::memcpy(&value, bytes->data(), bytes->size());
-    const int unused = 64 - 8 * int(v.element);
-    // PTX writes signed values of C as unsigned: narrower than 64 bits they are read as signed.
-    if (v.element >= 4) value = int64_t(uint64_t(value) << unused) >> unused;
-    out[std::string(v.name)] = value;
-  }
-  return out;
+  return ptx::integer_constants(state_->parsed);
 }
 
 std::vector<std::string> Module::constant_names() const {
-  std::vector<std::string> out;
-  for (const Variable& v : state_->parsed.variables) {
-    if (v.space != Space::shared && !v.is_extern && is_plain_name(v.name)) out.emplace_back(v.name);
-  }
-  return out;
+  return ptx::constant_names(state_->parsed);
 }
 
 std::optional<std::vector<std::byte>> Module::constant_bytes(const std::string& name) const {
-  auto it = state_->parsed.by_name.find(name);
-  if (it == state_->parsed.by_name.end()) return std::nullopt;
-  const Variable& v = state_->parsed.variables[it->second];
-  if (v.space == Space::shared || v.is_extern || v.bytes() > kMostConstant) return std::nullopt;
-  auto bytes = initial_bytes(v);
-  if (!bytes) return std::nullopt;
-  return std::move(*bytes);
+  return ptx::constant_bytes(state_->parsed, name);
 }
 
 }  // namespace cutegen::ptx

@@ -32,9 +32,13 @@ struct ToolPaths {
   std::filesystem::path cache_dir;
   std::filesystem::path ptxas, nvdisasm;  // empty: not there, the audit is skipped
 };
+struct ToolSearch {
+  std::string python;  // whose packages are looked at too; empty: $CUTEGEN_PYTHON, .venv, python3
+  int most_cuda = 0;   // what the GPU's driver takes (13000); 0: no GPU is used
+};
 // Looks in $CUTEGEN_NVRTC, $CUTEGEN_INCLUDE, $CUTEGEN_PTXAS, $CUTEGEN_NVDISASM, then the project's
-// .venv; says what is missing.
-[[nodiscard]] Result<ToolPaths> find_tools();
+// .venv or bundle, then the packages of `python`, then CUDA toolkits; says what is missing.
+[[nodiscard]] Result<ToolPaths> find_tools(const ToolSearch& search = {});
 
 struct CompileRequest {
   std::string name;  // shown in messages: "kernel.cu"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole path: client, sandboxed server, NVRTC. Skipped where these are not built or installed.
 #include "toolchain/toolchain.h"
+#include "toolchain/host_places.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -295,19 +296,21 @@ TEST(FindTools, SaysWhatIsMissingAndTheRemedy) {
   fs::path share = fs::temp_directory_path() / ("cutegen_share_" + random_id());
   fs::create_directories(share / "include/cutegen");
   ::setenv("CUTEGEN_SHARE", share.c_str(), 1);
-  auto none = find_tools();
+  if (!toolchain::nvrtcs({}, toolchain::toolkits()).empty()) GTEST_SKIP() << "a toolkit is here";
+  const ToolSearch nowhere{.python = "/no/such/python"};
+  auto none = find_tools(nowhere);
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("NVRTC"), std::string::npos);
   EXPECT_NE(none.error().remedy.find("make setup"), std::string::npos);
   ::setenv("CUTEGEN_NVRTC", "/no/such/lib.so", 1);
-  EXPECT_EQ(find_tools().error().kind, ErrorKind::user);
+  EXPECT_EQ(find_tools(nowhere).error().kind, ErrorKind::user);
   ::unsetenv("CUTEGEN_NVRTC");
   fs::path lib = share / ".venv/lib/python3.11/site-packages/nvidia/cu13/lib";
   fs::create_directories(lib);
   std::ofstream(lib / "libnvrtc.so.13") << "x";
-  EXPECT_NE(find_tools().error().message.find("CuTe headers"), std::string::npos);
+  EXPECT_NE(find_tools(nowhere).error().message.find("CuTe headers"), std::string::npos);
   ::setenv("CUTEGEN_INCLUDE", "/no/such/folder", 1);
-  EXPECT_NE(find_tools().error().message.find("/no/such/folder"), std::string::npos);
+  EXPECT_NE(find_tools(nowhere).error().message.find("/no/such/folder"), std::string::npos);
   ::unsetenv("CUTEGEN_INCLUDE");
   ::setenv("CUTEGEN_SHARE", CUTEGEN_SOURCE_DIR, 1);
   fs::remove_all(share);

@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "toolchain/host_places.h"
 #include "toolchain/tools.h"
 
 #include "toolchain/toolchain.h"
@@ -18,18 +19,19 @@ namespace {
 
 constexpr const char* kRemedy = "run 'make setup'";
 
-std::vector<fs::path> entries(const fs::path& dir) {
-  std::vector<fs::path> out;
-  std::error_code error;
-  for (const auto& e : fs::directory_iterator(dir, error)) out.push_back(e.path());
-  std::sort(out.begin(), out.end());
-  return out;
-}
+using toolchain::sorted_entries;
 
-std::vector<fs::path> site_packages(const fs::path& share) {
+// The packages that are looked at: the project's own, then those of the interpreter that runs the
+// torch worker.
+std::vector<fs::path> site_packages(const fs::path& share, const std::string& asked) {
+  std::error_code error;
+  const bool is_there = fs::is_directory(share / ".venv", error);
   std::vector<fs::path> out;
-  for (const fs::path& python : entries(share / ".venv" / "lib"))
-    if (python.filename().string().starts_with("python")) out.push_back(python / "site-packages");
+  if (is_there) out = toolchain::python_sites((share / ".venv" / "bin" / "python").string());
+  const char* set = std::getenv("CUTEGEN_PYTHON");
+  std::string python = !asked.empty() ? asked : set && *set ? set : is_there ? "" : "python3";
+  if (!python.empty())
+    for (const fs::path& site : toolchain::python_sites(python)) out.push_back(site);
   return out;
 }
 
@@ -37,24 +39,47 @@ std::vector<fs::path> site_packages(const fs::path& share) {
 fs::path in_wheels(const std::vector<fs::path>& sites, const std::string& inner) {
   std::error_code error;
   for (const fs::path& site : sites)
-    for (const fs::path& package : entries(site / "nvidia"))
+    for (const fs::path& package : sorted_entries(site / "nvidia"))
       if (fs::exists(package / inner, error)) return package;
   return {};
 }
 
-Result<fs::path> find_nvrtc(const std::vector<fs::path>& sites) {
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+// PTX of a newer compiler than the driver's own is refused by the driver; the headers of a bundle
+// are too new for NVRTC 12.
+Result<fs::path> find_nvrtc(const fs::path& share, const std::vector<fs::path>& sites,
+                            int most_cuda) {
+  constexpr int kOfPackedHeaders = 13000;
   std::error_code error;
   if (const char* set = std::getenv("CUTEGEN_NVRTC")) {
     if (fs::is_regular_file(set, error)) return fs::path(set);
     return user_error("CUTEGEN_NVRTC names '" + std::string(set) + "', which is no file", {},
                       "give the path of libnvrtc.so.13");
   }
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"}) {
-    fs::path package = in_wheels(sites, std::string("lib/") + name);
-    if (!package.empty()) return package / "lib" / name;
+  std::string unfit;
+  const int least = fs::is_directory(share / "headers", error) ? kOfPackedHeaders : 0;
+  for (const toolchain::Nvrtc& n : toolchain::nvrtcs(sites, toolchain::toolkits())) {
+    const bool old = n.version > 0 && n.version < least;
+    if (!old && (most_cuda == 0 || n.version <= most_cuda)) return n.library;
+    unfit += (unfit.empty() ? "" : ", ") + version_text(n.version) + " at " + n.library.string();
   }
-  return world_error("there is no NVRTC (libnvrtc.so.13) in the project's .venv",
-                     std::string(kRemedy) + ", or set CUTEGEN_NVRTC");
+  if (!unfit.empty()) {
+    std::string wanted = least > 0 ? version_text(least) + " or later, for the headers" : "";
+    if (most_cuda > 0)
+      wanted += (wanted.empty() ? "" : "; ") + std::string("at most ") + version_text(most_cuda) +
+                ", which the GPU's driver takes";
+    return world_error(
+        "no NVRTC that is here fits (" + wanted + "): " + unfit,
+        "install the wheel nvidia-cuda-nvrtc 13.0 with a driver from R580 on, or set "
+        "CUTEGEN_NVRTC and CUTEGEN_INCLUDE");
+  }
+  return world_error("there is no NVRTC (libnvrtc.so.13) in the Python environment or a toolkit",
+                     std::string(kRemedy) +
+                         ", install torch with CUDA or the wheel nvidia-cuda-nvrtc, or set "
+                         "CUTEGEN_NVRTC");
 }
 
 // A program of the audit: an empty path where there is none, or where the variable is empty.
@@ -67,10 +92,16 @@ Result<fs::path> find_program(const std::vector<fs::path>& sites, const char* va
                       "give the path of " + name + ", or nothing to do without");
   }
   fs::path package = in_wheels(sites, "bin/" + name);
-  return package.empty() ? fs::path() : package / "bin" / name;
+  if (!package.empty()) return package / "bin" / name;
+  std::vector<fs::path> others = toolchain::toolkits();
+  for (const fs::path& site : sites) others.push_back(site / "triton" / "backends" / "nvidia");
+  for (const fs::path& at : others)
+    if (fs::exists(at / "bin" / name, error)) return at / "bin" / name;
+  return fs::path();
 }
 
-Result<std::vector<fs::path>> find_headers(const std::vector<fs::path>& sites) {
+Result<std::vector<fs::path>> find_headers(const fs::path& share,
+                                           const std::vector<fs::path>& sites) {
   std::vector<fs::path> out;
   std::error_code error;
   if (const char* set = std::getenv("CUTEGEN_INCLUDE")) {
@@ -82,6 +113,8 @@ Result<std::vector<fs::path>> find_headers(const std::vector<fs::path>& sites) {
     }
     return out;
   }
+  if (fs::path packed = share / "headers"; fs::is_directory(packed / "cutlass", error))
+    return std::vector<fs::path>{packed / "cutlass", packed / "cuda", packed / "cuda" / "cccl"};
   for (const fs::path& site : sites) {
     fs::path cutlass = site / "cutlass_library" / "source" / "include";
     if (fs::exists(cutlass / "cute" / "tensor.hpp", error)) out.push_back(cutlass);
@@ -118,7 +151,7 @@ std::string toolchain::tool_version(const fs::path& file, const std::string& nam
   for (fs::path dir = real.parent_path(); dir.has_relative_path(); dir = dir.parent_path()) {
     if (dir.filename() != "site-packages") continue;
     const std::string prefix = wheel + "-", suffix = ".dist-info";
-    for (const fs::path& e : entries(dir)) {
+    for (const fs::path& e : sorted_entries(dir)) {
       std::string entry = e.filename().string();
       if (entry.starts_with(prefix) && entry.ends_with(suffix))
         return name + " " +
@@ -130,12 +163,12 @@ std::string toolchain::tool_version(const fs::path& file, const std::string& nam
   return fmt::format("{} ({} bytes, {})", name, info.st_size, info.st_mtim.tv_sec);
 }
 
-Result<ToolPaths> find_tools() {
+Result<ToolPaths> find_tools(const ToolSearch& search) {
   ToolPaths out;
   CG_TRY(fs::path share, share_dir());
-  auto sites = site_packages(share);
-  CG_TRY(out.nvrtc, find_nvrtc(sites));
-  CG_TRY(out.includes, find_headers(sites));
+  auto sites = site_packages(share, search.python);
+  CG_TRY(out.nvrtc, find_nvrtc(share, sites, search.most_cuda));
+  CG_TRY(out.includes, find_headers(share, sites));
   CG_TRY(out.ptxas, find_program(sites, "CUTEGEN_PTXAS", "ptxas"));
   CG_TRY(out.nvdisasm, find_program(sites, "CUTEGEN_NVDISASM", "nvdisasm"));
   out.includes.insert(out.includes.begin(),

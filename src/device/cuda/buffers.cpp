@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/buffers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/hash.h"
+#include "base/text.h"
+
+namespace cutegen::cuda {
+namespace {
+
+constexpr size_t kAlign = 256;                     // of buffers, as every allocator of CUDA gives
+constexpr size_t kGuardWindow = size_t{64} << 10;  // looked at on each side
+
+unsigned char random_byte() {
+  std::byte b{};
+  random_bytes(std::span(&b, 1));
+  return static_cast<unsigned char>(b);
+}
+
+}  // namespace
+
+void Buffers::clear() {
+  for (const auto& [name, b] : placed_) memory_.give_back(b.block);
+  placed_.clear();
+}
+
+Result<void> Buffers::write_guards(const PlacedBuffer& b, Handle stream) {
+  const size_t before = b.at - b.block.mapped;
+  const size_t behind = b.block.mapped_bytes - before - b.bytes;
+  Status s = kOk;
+  if (before) s = driver_.set8(b.block.mapped, b.guard, before, stream);
+  if (behind && s == kOk) s = driver_.set8(b.at + b.bytes, b.guard, behind, stream);
+  return driver_.check(s, "writing the guards of a buffer");
+}
+
+// The pattern once, then what is there already again and again: twice as much each time.
+Result<void> Buffers::fill_in(const PlacedBuffer& b, std::span<const std::byte> pattern,
+                              Handle stream) {
+  size_t done = std::min(pattern.size(), b.bytes);
+  CG_CHECK(driver_.check(driver_.to_device(b.at, pattern.data(), done), "copying to the GPU"));
+  while (done < b.bytes) {
+    const size_t step = std::min(done, b.bytes - done);
+    CG_CHECK(driver_.check(driver_.copy(b.at + done, b.at, step, stream), "filling a buffer"));
+    done += step;
+  }
+  return {};
+}
+
+Result<void> Buffers::bind(const std::vector<BufferBinding>& list, Handle stream) {
+  clear();
+  if (list.empty()) return {};
+  at_the_end_ = !at_the_end_;
+  for (const BufferBinding& given : list) {
+    PlacedBuffer b;
+    b.bytes = given.bytes.size();
+    b.read_only = given.read_only;
+    b.guard = random_byte();
+    if (placed_.contains(given.name))
+      return user_error("buffer " + sanitize(given.name, 80) + " is bound twice", {},
+                        "bind each name once");
+    CG_TRY(b.block, memory_.take(b.bytes));
+    b.at = b.block.mapped;
+    if (at_the_end_) b.at += b.block.mapped_bytes - (b.bytes + kAlign - 1) / kAlign * kAlign;
+    if (given.pattern.empty()) b.host = given.bytes;
+    placed_.emplace(given.name, b);
+    CG_CHECK(write_guards(b, stream));
+    if (b.bytes == 0) continue;
+    if (!given.pattern.empty()) {
+      CG_CHECK(fill_in(b, given.pattern, stream));
+    } else {
+      CG_CHECK(
+          driver_.check(driver_.to_device(b.at, b.host.data(), b.bytes), "copying to the GPU"));
+    }
+  }
+  return {};
+}
+
+Result<const PlacedBuffer*> Buffers::find(const std::string& name, const std::string& step) const {
+  auto at = placed_.find(name);
+  if (at != placed_.end()) return &at->second;
+  return user_error("buffer " + sanitize(name, 80) + " is not bound", "step " + sanitize(step, 80),
+                    "bind it before the run");
+}
+
+Result<bool> Buffers::intact(Address from, size_t bytes, unsigned char guard) const {
+  if (bytes == 0) return true;
+  std::vector<unsigned char> now(bytes);
+  CG_CHECK(driver_.check(driver_.to_host(now.data(), from, bytes), "reading a guard"));
+  return std::all_of(now.begin(), now.end(), [guard](unsigned char c) { return c == guard; });
+}
+
+Result<std::string> Buffers::copy_back() {
+  std::string damage;
+  for (const auto& [name, b] : placed_) {
+    if (!b.host.empty())
+      CG_CHECK(
+          driver_.check(driver_.to_host(b.host.data(), b.at, b.bytes), "copying from the GPU"));
+    const size_t before = b.at - b.block.mapped;
+    const size_t behind = b.block.mapped_bytes - before - b.bytes;
+    const size_t left = std::min(before, kGuardWindow), right = std::min(behind, kGuardWindow);
+    CG_TRY(bool left_ok, intact(b.at - left, left, b.guard));
+    CG_TRY(bool right_ok, intact(b.at + b.bytes, right, b.guard));
+    if (damage.empty() && !(left_ok && right_ok))
+      damage = fmt::format("memory {} '{}' was written", left_ok ? "behind" : "before",
+                           sanitize(name, 80));
+  }
+  return damage;
+}
+
+Result<void> Buffers::read(const std::string& name, int64_t offset,
+                           std::span<std::byte> out) const {
+  CG_TRY(const PlacedBuffer* b, find(name, "read"));
+  if (offset < 0 || out.size() > b->bytes || static_cast<size_t>(offset) > b->bytes - out.size())
+    return world_error("a part that is read lies outside its buffer");
+  if (out.empty()) return {};
+  return driver_.check(driver_.to_host(out.data(), b->at + static_cast<size_t>(offset), out.size()),
+                       "copying from the GPU");
+}
+
+}  // namespace cutegen::cuda

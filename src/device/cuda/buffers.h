@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers of a run on the GPU: copies of the caller's memory, between guards.
+//
+// Contract: bind() places each buffer at one end of its block, at the other end the next time, so
+// that an access beyond either end meets an unmapped page in one of two runs; what is left of the
+// block holds a random byte. A buffer with a pattern repeats it and has no copy in the caller's
+// memory. copy_back() brings the others back, read-only ones too, and says where a guard was
+// written: "memory behind 'x' was written".
+//
+// Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
+#pragma once
+
+#include <span>
+
+#include "device/cuda/memory.h"
+#include "device/device.h"
+
+namespace cutegen::cuda {
+
+struct PlacedBuffer {
+  Block block;
+  Address at = 0;
+  size_t bytes = 0;
+  std::span<std::byte> host;  // empty: a pattern was repeated
+  bool read_only = false;
+  unsigned char guard = 0;
+};
+
+class Buffers {
+ public:
+  Buffers(const Driver& driver, int device) : driver_(driver), memory_(driver, device) {}
+  ~Buffers() { clear(); }
+  Buffers(const Buffers&) = delete;
+  Buffers& operator=(const Buffers&) = delete;
+
+  [[nodiscard]] Result<void> bind(const std::vector<BufferBinding>& list, Handle stream);
+  void clear();
+  [[nodiscard]] Result<const PlacedBuffer*> find(const std::string& name,
+                                                 const std::string& step) const;
+  // Every buffer back to the caller; the first guard that was written, or an empty text.
+  [[nodiscard]] Result<std::string> copy_back();
+  [[nodiscard]] Result<void> read(const std::string& name, int64_t offset,
+                                  std::span<std::byte> out) const;
+
+ private:
+  [[nodiscard]] Result<void> write_guards(const PlacedBuffer& b, Handle stream);
+  [[nodiscard]] Result<void> fill_in(const PlacedBuffer& b, std::span<const std::byte> pattern,
+                                     Handle stream);
+  [[nodiscard]] Result<bool> intact(Address from, size_t bytes, unsigned char guard) const;
+
+  const Driver& driver_;
+  BlockMemory memory_;
+  std::map<std::string, PlacedBuffer> placed_;
+  bool at_the_end_ = false;
+};
+
+}  // namespace cutegen::cuda

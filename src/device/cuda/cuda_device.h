@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// CudaDevice: a Device on a GPU, through the driver alone.
+//
+// Contract: as device.h. One context a process. Steps run one after the other; after each the
+// device is asked, so that a fault has a kernel's name. A fault or a kernel that does not end
+// leaves the context broken: the report says `device_lost`. Timed runs: every sample begins with a
+// cold L2 and is released when all its launches are queued, so that the host's time is not in it.
+//
+// Example: CG_TRY(auto device, cuda::open_cuda_device("cuda:0"));
+#pragma once
+
+#include <memory>
+
+#include "device/cuda/buffers.h"
+#include "device/cuda/gpu_info.h"
+#include "device/cuda/modules.h"
+
+namespace cutegen::cuda {
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(const Driver& driver, Found gpu, Handle context);
+  ~CudaDevice() override;
+  [[nodiscard]] Result<void> prepare();
+
+  [[nodiscard]] DeviceFacts facts() const override { return gpu_.facts; }
+  [[nodiscard]] DeviceIdentity identity() const override { return gpu_.identity; }
+  [[nodiscard]] Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) override;
+  [[nodiscard]] Result<void> bind(const std::vector<BufferBinding>& buffers) override;
+  [[nodiscard]] Result<RunReport> run(const Context& ctx,
+                                      const std::vector<std::variant<Launch, Fill>>& steps,
+                                      const RunSettings& settings) override;
+  [[nodiscard]] Result<void> read(const std::string& buffer, int64_t offset,
+                                  std::span<std::byte> out) override;
+
+ private:
+  using Steps = std::vector<std::variant<Launch, Fill>>;
+  // A status that came from queueing or from the kernel itself, in the report or as an error.
+  [[nodiscard]] Result<void> note_fault(Status status, const std::string& kernel,
+                                        RunReport& report);
+  [[nodiscard]] Result<Status> queue(const std::variant<Launch, Fill>& step, bool first);
+  [[nodiscard]] Result<Status> queue_launch(const Launch& step, bool first);
+  [[nodiscard]] Result<Status> queue_fill(const Fill& step);
+  // Until the stream is empty: its status, kNotReady past the limit.
+  [[nodiscard]] Result<Status> wait(const Context& ctx, Nanoseconds limit);
+  [[nodiscard]] Result<void> run_once(const Context& ctx, const Steps& steps, Nanoseconds limit,
+                                      RunReport& report);
+  [[nodiscard]] Result<void> run_timed(const Context& ctx, const Steps& steps,
+                                       const RunSettings& settings, RunReport& report);
+  [[nodiscard]] Result<double> sample(const Context& ctx, const Steps& steps,
+                                      const RunSettings& settings, RunReport& report);
+  [[nodiscard]] Result<void> cool_l2();
+  [[nodiscard]] Result<void> make_flush();
+
+  const Driver& driver_;
+  Found gpu_;
+  Watch watch_;
+  Buffers buffers_;
+  Modules modules_;
+  Handle stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
+  uint32_t* gate_ = nullptr;  // pinned: the stream waits for its value
+  Address gate_address_ = 0, flush_ = 0;
+  size_t flush_bytes_ = 0;
+  uint32_t gates_ = 0;
+  bool lost_ = false;
+};
+
+[[nodiscard]] Result<std::unique_ptr<Device>> open_cuda_device(const std::string& name);
+
+}  // namespace cutegen::cuda

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GPU device against a driver without a GPU (tests/fake_cuda).
+#include "device/cuda/cuda_device.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+
+#include "device/cuda/tensor_map.h"
+
+namespace cutegen::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kModule = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .const .align 4 .u32 cg_smem = 4096;
+.visible .entry sevens(.param .u64 sevens_p)
+.maxntid 256, 1, 1
+{
+  .reg .b64 %rd<3>;
+  .reg .b32 %r<6>;
+  ld.param.u64 %rd1, [sevens_p];
+  mov.u32 %r1, %tid.x;
+  mov.u32 %r3, %ctaid.x;
+  mov.u32 %r4, %ntid.x;
+  mad.lo.u32 %r1, %r3, %r4, %r1;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd1, %rd1, %rd2;
+  mov.u32 %r2, 7;
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+.visible .entry outside(.param .u64 outside_p)
+{
+  .reg .b64 %rd<3>;
+  .reg .b32 %r<6>;
+  ld.param.u64 %rd1, [outside_p];
+  mov.u32 %r2, 7;
+  st.global.u32 [%rd1+-4], %r2;
+  ret;
+}
+.visible .entry fault(.param .u64 fault_p)
+{
+  .reg .b64 %rd<3>;
+  .reg .b32 %r<3>;
+  mov.u64 %rd1, 4096;
+  st.global.u32 [%rd1], %r1;
+  ret;
+}
+.visible .entry hang(.param .u64 hang_p)
+{
+L:
+  bra L;
+}
+)";
+
+// The name of a driver that fails in the way the name says.
+std::string fake(const std::string& how) {
+  fs::path real = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
+  fs::path copy = real.parent_path() / "fake_cuda" / (how + ".so");
+  std::error_code error;
+  fs::create_directories(copy.parent_path(), error);
+  fs::create_symlink(real, copy, error);  // there already: another test made it
+  return copy.string();
+}
+
+// Runs `body` in a process of its own with this driver: a driver is never unloaded.
+void with_driver(const std::string& how, const std::function<void()>& body) {
+  pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    ::setenv("CUTEGEN_CUDA_DRIVER", how == "none" ? "/no/such/libcuda.so.1" : fake(how).c_str(), 1);
+    body();
+    std::fflush(nullptr);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << how << ": see the failure above";
+}
+
+void expect_refusal(const std::string& how, const std::string& message, const std::string& remedy,
+                    const std::string& device = "cuda:0") {
+  with_driver(how, [&] {
+    auto opened = open_device(device);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().kind, ErrorKind::world) << opened.error().text();
+    EXPECT_THAT(opened.error().message, HasSubstr(message));
+    EXPECT_THAT(opened.error().remedy, HasSubstr(remedy));
+  });
+}
+
+Launch launch_of(const std::string& kernel, int64_t blocks = 2, int64_t threads = 16) {
+  return {.step = kernel,
+          .kernel = kernel,
+          .grid = {blocks, 1, 1},
+          .block = {threads, 1, 1},
+          .args = {{"out", {}}}};
+}
+
+// What the fake and a real GPU do alike.
+class Bench {
+ public:
+  Bench() {
+    auto opened = open_device("cuda:0");
+    EXPECT_TRUE(opened) << opened.error().text();
+    if (opened) device = std::move(*opened);
+    auto loaded = device->load({kModule});
+    EXPECT_TRUE(loaded) << loaded.error().text();
+    if (loaded) facts = (*loaded)[0];
+  }
+  // Memory of 32 words between words that must stay; the words of `out` after the run.
+  Result<RunReport> run(const std::vector<std::variant<Launch, Fill>>& steps,
+                        const RunSettings& settings = {}) {
+    std::fill(std::begin(words), std::end(words), -1);
+    CG_CHECK(device->bind({{"out", std::as_writable_bytes(std::span(words))}}));
+    return device->run(Context(), steps, settings);
+  }
+  std::unique_ptr<Device> device;
+  ModuleFacts facts;
+  int32_t words[32];
+};
+
+TEST(CudaDriver, EveryRefusalHasItsCauseAndRemedy) {
+  expect_refusal("none", "no GPU driver here", "install NVIDIA's driver");
+  expect_refusal("no_device", "shows no GPU", "nvidia-smi");
+  expect_refusal("old", "is too old: it is for CUDA 11.4; 12.0 is the least", "install");
+  expect_refusal("memory", "NVIDIA H200): out of memory (CUDA_ERROR_OUT_OF_MEMORY)", "end other");
+  expect_refusal("busy", "NVIDIA H200)", "another program has this GPU");
+  expect_refusal("no_pages", "cannot map memory by pages", "another GPU");
+  expect_refusal("good", "there is no cuda:3: the driver shows 1 GPU", "use cuda:0", "cuda:3");
+}
+
+TEST(CudaDriver, ALibraryThatIsNoDriverIsSaid) {
+  with_driver("good", [] {
+    ::setenv("CUTEGEN_CUDA_DRIVER", "libm.so.6", 1);
+    auto driver = load_driver();
+    ASSERT_FALSE(driver);
+    EXPECT_THAT(driver.error().message, HasSubstr("lacks cuInit"));
+  });
+}
+
+TEST(CudaDriver, NamesOfDevicesAreChecked) {
+  with_driver("good", [] {
+    for (const char* name : {"cuda:", "cuda:-1", "cuda:x", "cuda:1x", "cuda:99999999999"}) {
+      auto opened = open_device(name);
+      ASSERT_FALSE(opened) << name;
+      EXPECT_EQ(opened.error().kind, ErrorKind::user) << name;
+    }
+  });
+}
+
+TEST(CudaDevice, FactsComeFromTheDriverAndThePtx) {
+  with_driver("good", [] {
+    Bench b;
+    EXPECT_EQ(b.device->facts().arch, "sm_90a");
+    EXPECT_EQ(b.device->facts().name, "cuda:0");
+    EXPECT_EQ(b.device->facts().sms, 132);
+    EXPECT_EQ(b.device->identity().gpu, "NVIDIA H200");
+    EXPECT_EQ(b.device->identity().uuid, "GPU-00010203-0405-0607-0809-0a0b0c0d0e0f");
+    EXPECT_EQ(b.device->identity().driver, "of CUDA 13.0");  // without NVML
+    ASSERT_EQ(b.facts.entries.size(), 4U);
+    EXPECT_EQ(b.facts.entries[0].name, "sevens");
+    EXPECT_EQ(b.facts.entries[0].params[0].size, 8U);
+    EXPECT_EQ(b.facts.entries[0].max_block[0], 256);
+    EXPECT_EQ(b.facts.entries[0].static_shared_bytes, 16);
+    EXPECT_EQ(b.facts.constants.at("cg_smem"), 4096);
+  });
+}
+
+TEST(CudaDevice, ALaunchWritesTheCallersMemory) {
+  with_driver("good", [] {
+    Bench b;
+    auto report = b.run({launch_of("sevens")});
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_EQ(report->status, RunReport::Status::ok) << report->message;
+    for (int32_t w : b.words) EXPECT_EQ(w, 7);
+    ASSERT_EQ(report->kernels.size(), 1U);
+    EXPECT_EQ(report->kernels[0].origin, Origin::measured);
+    EXPECT_THAT(report->samples_ns, IsEmpty());
+  });
+}
+
+TEST(CudaDevice, FillsHaveTheirDtype) {
+  with_driver("good", [] {
+    Bench b;
+    auto report = b.run({Fill{"f", "out", 1.5, DType::f64}});
+    ASSERT_TRUE(report) << report.error().text();
+    double value = 0;
+    std::memcpy(&value, &b.words[30], sizeof value);
+    EXPECT_EQ(value, 1.5);
+    ASSERT_TRUE(b.run({Fill{"f", "out", -2, DType::i16}}));
+    EXPECT_EQ(reinterpret_cast<int16_t*>(b.words)[63], -2);
+    auto missing = b.run({Fill{"f", "none", 0, DType::f32}});
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().kind, ErrorKind::user);
+  });
+}
+
+TEST(CudaDevice, AWriteBesideABufferIsFoundWhereNoPageIsMissed) {
+  with_driver("good", [] {
+    Bench b;  // the first run places buffers at the end of their blocks: there is room before
+    auto report = b.run({launch_of("outside", 1, 1)});
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_EQ(report->status, RunReport::Status::finding);
+    EXPECT_THAT(report->message, HasSubstr("memory before 'out' was written"));
+    EXPECT_FALSE(report->device_lost);
+  });
+}
+
+TEST(CudaDevice, AFaultIsTheKernelsAndTheDeviceIsLost) {
+  with_driver("good", [] {
+    Bench b;
+    auto report = b.run({launch_of("sevens"), launch_of("fault")});
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_EQ(report->status, RunReport::Status::finding);
+    EXPECT_THAT(report->message, HasSubstr("fault: out_of_bounds"));
+    EXPECT_THAT(report->detail, HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS"));
+    EXPECT_TRUE(report->device_lost);
+    EXPECT_EQ(report->kernels.size(), 1U);
+    auto after = b.run({launch_of("sevens")});
+    ASSERT_FALSE(after);
+    EXPECT_EQ(after.error().kind, ErrorKind::world);
+  });
+}
+
+TEST(CudaDevice, AKernelThatDoesNotEndIsOutOfTime) {
+  with_driver("good", [] {
+    Bench b;
+    RunSettings settings;
+    settings.limit = std::chrono::milliseconds(30);
+    auto report = b.run({launch_of("hang")}, settings);
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_EQ(report->status, RunReport::Status::out_of_budget);
+    EXPECT_THAT(report->message, HasSubstr("hang: the kernel was still running"));
+    EXPECT_TRUE(report->device_lost);
+  });
+}
+
+TEST(CudaDevice, ALaunchThatIsRefusedBreaksNothing) {
+  with_driver("good", [] {
+    Bench b;
+    auto refused = b.run({launch_of("sevens", 1, 2048)});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::user);
+    EXPECT_THAT(refused.error().message, HasSubstr("sevens: the GPU does not take this launch"));
+    Launch large = launch_of("sevens");
+    large.shared_bytes = 1 << 20;
+    EXPECT_FALSE(b.run({large}));
+    auto unknown = b.run({launch_of("eights")});
+    auto good = b.run({launch_of("sevens")});
+    ASSERT_TRUE(good) << good.error().text();
+    EXPECT_EQ(b.words[31], 7);
+  });
+}
+
+TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
+  with_driver("good", [] {
+    Bench b;
+    std::vector<std::byte> room(1000 * 4);
+    const int32_t pattern[3] = {1, 2, 3};
+    BufferBinding large{"out", room, false, BufferContent::output,
+                        std::as_bytes(std::span(pattern))};
+    ASSERT_TRUE(b.device->bind({large}));
+    RunSettings settings;
+    settings.time_samples = 9;
+    auto report = b.device->run(Context(), {launch_of("sevens")}, settings);
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_GE(report->samples_ns.size(), 7U);  // fewer than asked for where they take long
+    EXPECT_THAT(report->samples_ns, Each(5e5));
+    int32_t read[4] = {};
+    ASSERT_TRUE(b.device->read("out", 30 * 4, std::as_writable_bytes(std::span(read))));
+    EXPECT_THAT(read, testing::ElementsAre(7, 7, 3, 1));
+    EXPECT_FALSE(b.device->read("out", 3990, std::as_writable_bytes(std::span(read))));
+    EXPECT_EQ(room[0], std::byte{0});  // nothing comes back
+  });
+}
+
+TEST(CudaDevice, PtxThatIsRefusedHasTheAssemblersWords) {
+  with_driver("good", [] {
+    auto device = *open_device("cuda:0");
+    std::string wrong = std::string(kModule);
+    wrong.replace(wrong.find("bra L"), 5, "no.such.opcode");
+    auto loaded = device->load({wrong});
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().kind, ErrorKind::user);
+    EXPECT_THAT(loaded.error().message, HasSubstr("line 9; error   : Not a name"));
+    EXPECT_FALSE(device->load({".version x"}));
+  });
+  with_driver("old_ptx", [] {
+    auto device = *open_device("cuda:0");
+    auto loaded = device->load({kModule});
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().kind, ErrorKind::world);
+    EXPECT_THAT(loaded.error().remedy, HasSubstr("CUTEGEN_NVRTC"));
+  });
+}
+
+TEST(CudaTensorMap, ADescriptionIsEncodedOrRefusedWithTheRules) {
+  with_driver("good", [] {
+    const Driver* driver = load_driver().value();
+    // rank, dims, strides; version, rank, box, mode, bits, swizzle
+    std::vector<int64_t> words{2, 64, 128, 128, 1, 1, 2, 64, 32, 1, 1, 1, 1, 0, 0, 0, 0, 16, 3, 4};
+    auto encode = [&] {
+      return encode_map(*driver, std::as_bytes(std::span(words)), 1024, "step gemm");
+    };
+    EXPECT_TRUE(encode());
+    words[7] = 512;
+    auto large = encode();
+    ASSERT_FALSE(large);
+    EXPECT_EQ(large.error().kind, ErrorKind::user);
+    EXPECT_THAT(large.error().remedy, HasSubstr("multiples of 16 bytes"));
+    words[7] = 64, words[12] = 7;
+    EXPECT_EQ(encode().error().kind, ErrorKind::user);  // a mode that the tensor lacks
+    words[12] = 1, words[17] = 12;
+    EXPECT_EQ(encode().error().kind, ErrorKind::unsupported);
+    words[17] = 16, words[19] = 5;
+    EXPECT_EQ(encode().error().kind, ErrorKind::unsupported);
+    words.pop_back();
+    EXPECT_EQ(encode().error().kind, ErrorKind::world);
+  });
+}
+
+}  // namespace
+}  // namespace cutegen::cuda

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/cuda/modules.h"
+
+#include <fmt/format.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "device/module_facts.h"
+
+namespace cutegen::cuda {
+namespace {
+
+constexpr size_t kMostCode = size_t{256} << 20;
+constexpr size_t kLogBytes = 16384;
+constexpr int kStaticShared = 1;                  // attribute of a function
+constexpr int kErrorLog = 5, kErrorLogBytes = 6;  // options of the assembler
+constexpr int kPtx = 1;                           // kind of its input
+
+// The first line of the log that says what is wrong.
+std::string first_error(const std::string& log) {
+  std::string first;
+  for (const std::string& line : split(log, '\n')) {
+    if (trim(line).empty()) continue;
+    if (first.empty()) first = trim(line);
+    if (line.find("error") != std::string::npos) return std::string(trim(line));
+  }
+  return first;
+}
+
+}  // namespace
+
+void Modules::clear() {
+  for (Handle m : loaded_) driver_.module_unload(m);
+  loaded_.clear();
+  functions_.clear();
+}
+
+Result<std::string> Modules::assemble(const std::string& ptx) const {
+  std::string log(kLogBytes, '\0');
+  int options[] = {kErrorLog, kErrorLogBytes};
+  void* values[] = {log.data(), reinterpret_cast<void*>(kLogBytes)};
+  Handle link = nullptr;
+  CG_CHECK(driver_.check(driver_.link_create(2, options, values, &link), "starting the assembler"));
+  void* image = nullptr;
+  size_t bytes = 0;
+  // The text counts with its terminating zero.
+  Status s =
+      driver_.link_add(link, kPtx, ptx.c_str(), ptx.size() + 1, "kernel.ptx", 0, nullptr, nullptr);
+  if (s == kOk) s = driver_.link_complete(link, &image, &bytes);
+  std::string code;
+  if (s == kOk) code.assign(static_cast<const char*>(image), bytes);  // the linker's until its end
+  driver_.link_destroy(link);
+  log.resize(log.find('\0'));
+  if (s == kOk) return code;
+  std::string said = sanitize(first_error(log), 600);
+  if (s == kUnsupportedPtx)
+    return world_error("this driver does not know the PTX of this compiler: " + driver_.text(s),
+                       "update the driver, or set CUTEGEN_NVRTC to an older libnvrtc.so");
+  if (s == kInvalidPtx || s == kNoBinaryForGpu || !said.empty())
+    return user_error("the GPU's assembler refuses this program: " +
+                      (said.empty() ? driver_.text(s) : said));
+  return fail(driver_.check(s, "assembling a program").error());
+}
+
+Result<const std::string*> Modules::machine_code(const std::string& ptx) {
+  std::string key = sha256(ptx);
+  auto at = code_.find(key);
+  if (at != code_.end()) return &at->second;
+  CG_TRY(std::string code, assemble(ptx));
+  if (code_bytes_ + code.size() > kMostCode) code_.clear(), code_bytes_ = 0;
+  code_bytes_ += code.size();
+  return &code_.emplace(key, std::move(code)).first->second;
+}
+
+Result<std::vector<ModuleFacts>> Modules::load(const std::vector<std::string>& ptx) {
+  clear();
+  std::vector<ModuleFacts> out;
+  for (const std::string& text : ptx) {
+    CG_TRY(ModuleFacts facts, declared_facts(text));
+    CG_TRY(const std::string* code, machine_code(text));
+    Handle module = nullptr;
+    CG_CHECK(driver_.check(driver_.module_load(&module, code->data()), "loading a program"));
+    loaded_.push_back(module);
+    for (EntryFacts& e : facts.entries) {
+      CG_TRY(Handle f, function(loaded_.size() - 1, e.name));
+      int bytes = 0;
+      CG_CHECK(driver_.check(driver_.function_get(&bytes, kStaticShared, f), "asking a kernel"));
+      e.static_shared_bytes = bytes;
+    }
+    out.push_back(std::move(facts));
+  }
+  return out;
+}
+
+Result<Handle> Modules::function(size_t module, const std::string& kernel) {
+  if (module >= loaded_.size())
+    return user_error("no such module is loaded", "kernel " + sanitize(kernel, 80),
+                      "load it first");
+  auto [at, fresh] = functions_.try_emplace({module, kernel}, nullptr);
+  if (!fresh) return at->second;
+  Status s = driver_.module_function(&at->second, loaded_[module], kernel.c_str());
+  if (s == kOk) return at->second;
+  functions_.erase(at);
+  return user_error(
+      fmt::format("the module has no kernel '{}': {}", sanitize(kernel, 80), driver_.text(s)));
+}
+
+}  // namespace cutegen::cuda

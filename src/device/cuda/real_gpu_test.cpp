@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only a real GPU shows: faults at guards, kernels that do not end, clusters, large shared
+// memory, overlapping launches, tensor maps. Skipped, with the reason, where there is none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+#include <numeric>
+
+#include "device/cuda/gpu_info.h"
+
+namespace cutegen::cuda {
+namespace {
+
+using testing::Each;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+
+constexpr int kWords = 32;
+
+// Kernels over 32 words; one thread a block, the block's number is the word.
+constexpr const char* kModule = R"(.version 8.0
+.target sm_90
+.address_size 64
+.extern .shared .align 16 .b8 dynamic[];
+.visible .entry sevens(.param .u64 sevens_p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<4>;
+  ld.param.u64 %rd1, [sevens_p];
+  mov.u32 %r1, %ctaid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  mov.u32 %r2, 7;
+  st.global.u32 [%rd3], %r2;
+  ret;
+}
+.visible .entry plus_one(.param .u64 plus_one_p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<4>;
+  ld.param.u64 %rd1, [plus_one_p];
+  mov.u32 %r1, %ctaid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  griddepcontrol.wait;
+  ld.global.u32 %r2, [%rd3];
+  add.u32 %r2, %r2, 1;
+  st.global.u32 [%rd3], %r2;
+  ret;
+}
+.visible .entry cluster_size(.param .u64 cluster_size_p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<4>;
+  ld.param.u64 %rd1, [cluster_size_p];
+  mov.u32 %r1, %ctaid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  mov.u32 %r2, %cluster_nctaid.x;
+  st.global.u32 [%rd3], %r2;
+  ret;
+}
+.visible .entry shared_far(.param .u64 shared_far_p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<5>;
+  ld.param.u64 %rd1, [shared_far_p];
+  mov.u32 %r1, %ctaid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd3, %rd1, %rd2;
+  mov.u32 %r3, dynamic;
+  mov.u32 %r2, 9;
+  st.shared.u32 [%r3+200000], %r2;
+  ld.shared.u32 %r4, [%r3+200000];
+  st.global.u32 [%rd3], %r4;
+  ret;
+}
+.visible .entry before(.param .u64 before_p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<4>;
+  ld.param.u64 %rd1, [before_p];
+  mov.u32 %r2, 7;
+  st.global.u32 [%rd1+-4], %r2;
+  ret;
+}
+.visible .entry behind(.param .u64 behind_p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<4>;
+  ld.param.u64 %rd1, [behind_p];
+  mov.u32 %r2, 7;
+  st.global.u32 [%rd1+256], %r2;
+  ret;
+}
+.visible .entry endless(.param .u64 endless_p)
+{
+  .reg .b64 %rd<4>;
+  .reg .b32 %r<4>;
+  .reg .pred %p<2>;
+  ld.param.u64 %rd1, [endless_p];
+AGAIN:
+  ld.volatile.global.u32 %r1, [%rd1];
+  setp.ne.u32 %p1, %r1, 123456789;
+  @%p1 bra AGAIN;
+  ret;
+}
+.visible .entry by_tma(.param .align 64 .b8 by_tma_map[128], .param .u64 by_tma_out)
+{
+  .reg .b64 %rd<8>;
+  .reg .b32 %r<8>;
+  .reg .pred %p<3>;
+  .shared .align 128 .b8 tile[128];
+  .shared .align 8 .b64 bar;
+  ld.param.u64 %rd1, [by_tma_out];
+  mov.b64 %rd2, by_tma_map;
+  cvta.param.u64 %rd3, %rd2;
+  mov.u32 %r1, bar;
+  mov.u32 %r2, tile;
+  mov.u32 %r3, 0;
+  mbarrier.init.shared::cta.b64 [%r1], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared::cta.b64 %rd4, [%r1], 128;
+  cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd3, {%r3}], [%r1];
+WAIT:
+  mbarrier.try_wait.parity.shared::cta.b64 %p1, [%r1], 0;
+  @!%p1 bra WAIT;
+COPY:
+  ld.shared.u32 %r4, [%r2];
+  st.global.u32 [%rd1], %r4;
+  add.u32 %r2, %r2, 4;
+  add.u64 %rd1, %rd1, 4;
+  add.u32 %r3, %r3, 1;
+  setp.lt.u32 %p2, %r3, 32;
+  @%p2 bra COPY;
+  ret;
+}
+)";
+
+// Each body has a process of its own: a fault ends a context, and a fork must not share one.
+void on_gpu(const std::function<void(Device&)>& body) {
+  constexpr int kNoGpu = 77;
+  pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    auto gpus = list_devices();
+    if (!gpus) {
+      std::fprintf(stderr, "no GPU here: %s\n", gpus.error().message.c_str());
+      ::_exit(kNoGpu);
+    }
+    auto device = open_device("cuda:0");
+    EXPECT_TRUE(device) << device.error().text();
+    auto loaded = (*device)->load({kModule});
+    EXPECT_TRUE(loaded) << loaded.error().text();
+    if (loaded) body(**device);
+    std::fflush(nullptr);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoGpu) GTEST_SKIP() << "no GPU here";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the failure above";
+}
+
+Launch launch_of(const std::string& kernel) {
+  return {.step = kernel, .kernel = kernel, .grid = {kWords, 1, 1}, .args = {{"out", {}}}};
+}
+
+struct Memory {
+  std::vector<int32_t> x = std::vector<int32_t>(kWords), out = std::vector<int32_t>(kWords, -1);
+  Memory() { std::iota(x.begin(), x.end(), 100); }
+  Result<RunReport> run(Device& device, const std::vector<std::variant<Launch, Fill>>& steps,
+                        const RunSettings& settings = {}) {
+    CG_CHECK(device.bind({{"x", std::as_writable_bytes(std::span(x)), true},
+                          {"out", std::as_writable_bytes(std::span(out))}}));
+    return device.run(Context(), steps, settings);
+  }
+};
+
+void expect_words(Device& device, const Launch& launch, int32_t word) {
+  Memory m;
+  auto report = m.run(device, {launch});
+  ASSERT_TRUE(report) << report.error().text();
+  EXPECT_EQ(report->status, RunReport::Status::ok) << report->message;
+  EXPECT_THAT(m.out, Each(word));
+}
+
+TEST(RealGpu, LaunchesWithClustersAndLargeSharedMemory) {
+  on_gpu([](Device& device) {
+    expect_words(device, launch_of("sevens"), 7);
+    Launch clusters = launch_of("cluster_size");
+    clusters.cluster = {4, 1, 1};
+    expect_words(device, clusters, 4);
+    clusters.cluster = {16, 1, 1};  // beyond the portable size
+    expect_words(device, clusters, 16);
+    Launch shared = launch_of("shared_far");
+    shared.shared_bytes = 220 << 10;
+    expect_words(device, shared, 9);
+  });
+}
+
+TEST(RealGpu, ACooperativeGridThatDoesNotFitIsRefused) {
+  on_gpu([](Device& device) {
+    Launch launch = launch_of("sevens");
+    launch.cooperative = true;
+    expect_words(device, launch, 7);
+    launch.grid = {1 << 20, 1, 1};
+    Memory m;
+    auto refused = m.run(device, {launch});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().kind, ErrorKind::user);
+    expect_words(device, launch_of("sevens"), 7);
+  });
+}
+
+TEST(RealGpu, OverlappingStepsWaitForEachOther) {
+  on_gpu([](Device& device) {
+    Memory m;
+    Launch second = launch_of("plus_one");
+    second.pdl = true;
+    RunSettings settings;
+    settings.time_samples = 9;
+    auto report = m.run(device, {launch_of("sevens"), second, second}, settings);
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_THAT(m.out, Each(9));
+    ASSERT_GE(report->samples_ns.size(), 7U);
+    for (double ns : report->samples_ns)
+      EXPECT_THAT(ns, testing::AllOf(testing::Gt(500), testing::Lt(1e6)));
+  });
+}
+
+TEST(RealGpu, ATensorMapBringsATile) {
+  on_gpu([](Device& device) {
+    Memory m;
+    // rank, dims, strides; version, rank, box, mode, bits, swizzle
+    const std::vector<int64_t> words{1, kWords, 1, 1, 1, kWords, 1,  1, 1,
+                                     1, 0,      0, 0, 0, 0,      32, 0, 4};
+    LaunchArg map{"x", std::vector<std::byte>(words.size() * 8)};
+    std::memcpy(map.bytes.data(), words.data(), map.bytes.size());
+    Launch launch{.step = "tma", .kernel = "by_tma", .args = {map, {"out", {}}}};
+    auto report = m.run(device, {launch});
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_EQ(report->status, RunReport::Status::ok) << report->message;
+    EXPECT_THAT(m.out, ElementsAreArray(m.x));
+  });
+}
+
+// Buffers change the end of their block: one of two runs faults, the other finds the guard changed.
+void expect_found(const std::string& kernel) {
+  for (int runs : {1, 2}) {
+    on_gpu([&](Device& device) {
+      Memory m;
+      for (int i = 1; i < runs; ++i) EXPECT_TRUE(m.run(device, {launch_of("sevens")}));
+      auto report = m.run(device, {launch_of(kernel)});
+      ASSERT_TRUE(report) << report.error().text();
+      EXPECT_EQ(report->status, RunReport::Status::finding);
+      EXPECT_THAT(report->message, HasSubstr("out_of_bounds"));
+      const bool fault = kernel == "behind" ? runs == 1 : runs == 2;
+      EXPECT_EQ(report->device_lost, fault) << report->message;
+      if (!fault)
+        EXPECT_THAT(report->message, HasSubstr("memory " + kernel + " 'out' was written"));
+    });
+  }
+}
+
+TEST(RealGpu, AWriteBeforeABufferIsFoundAtBothEnds) {
+  expect_found("before");
+}
+TEST(RealGpu, AWriteBehindABufferIsFoundAtBothEnds) {
+  expect_found("behind");
+}
+
+TEST(RealGpu, AKernelThatDoesNotEndIsGivenUp) {
+  on_gpu([](Device& device) {
+    Memory m;
+    RunSettings settings;
+    settings.limit = std::chrono::milliseconds(300);
+    auto report = m.run(device, {launch_of("endless")}, settings);
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_EQ(report->status, RunReport::Status::out_of_budget);
+    EXPECT_TRUE(report->device_lost);
+  });
+  on_gpu([](Device& device) { expect_words(device, launch_of("sevens"), 7); });
+}
+
+}  // namespace
+}  // namespace cutegen::cuda

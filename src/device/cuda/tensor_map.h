@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor maps: from the description in a launch's argument to the driver's 128 bytes.
+//
+// Contract: the description is int64 words: rank, dims, strides in elements, then the words of the
+// module's tma_spec (core/program.h). A map that the GPU cannot have is a user error with TMA's
+// rules; a swizzle that is not known is unsupported.
+//
+// Example: CG_TRY(TensorMap map, encode_map(driver, arg.bytes, address, "step gemm"));
+#pragma once
+
+#include <span>
+
+#include "device/cuda/driver.h"
+
+namespace cutegen::cuda {
+
+[[nodiscard]] Result<TensorMap> encode_map(const Driver& driver,
+                                           std::span<const std::byte> description, Address address,
+                                           const std::string& where);
+
+}  // namespace cutegen::cuda

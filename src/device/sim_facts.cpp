@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/sim_facts.h"
+
+#include "base/text.h"
+
+namespace cutegen {
+
+Result<GpuSpec> simulated_gpu(const std::string& name) {
+  if (name.starts_with("sim:")) return find_gpu(name.substr(4));
+  std::vector<std::string> known;
+  for (const std::string& id : known_gpus()) known.push_back("sim:" + id);
+  return user_error("unknown device " + sanitize(name, 60), {},
+                    "use cuda:0 or one of " + join(known, ", "));
+}
+
+DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu) {
+  DeviceFacts f;
+  f.name = name, f.arch = gpu.arch, f.sms = gpu.sms;
+  f.max_threads_per_block = gpu.max_threads_per_block;
+  f.max_shared_bytes = gpu.shared_bytes_per_block;
+  f.max_threads_per_sm = gpu.max_threads_per_sm, f.max_blocks_per_sm = gpu.max_blocks_per_sm;
+  f.shared_bytes_per_sm = gpu.shared_bytes_per_sm;
+  return f;
+}
+
+Result<DeviceFacts> device_facts(const std::string& name) {
+  CG_TRY(GpuSpec gpu, simulated_gpu(name));
+  return sim_facts(name, gpu);
+}
+
+}  // namespace cutegen

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of a simulated GPU without the simulator.
+//
+// Contract: "sim:NAME" with a known GPU; else a user error that lists them.
+//
+// Example: CG_TRY(GpuSpec gpu, simulated_gpu("sim:h200")); DeviceFacts f = sim_facts("sim:h200",
+// gpu);
+#pragma once
+
+#include "device/device.h"
+#include "gpu/spec.h"
+
+namespace cutegen {
+
+[[nodiscard]] Result<GpuSpec> simulated_gpu(const std::string& name);
+[[nodiscard]] DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu);
+
+}  // namespace cutegen

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where NVRTC and the tools are found on a machine that is not the builder's.
+#include "toolchain/host_places.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/hash.h"
+#include "toolchain/toolchain.h"
+
+namespace cutegen {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class HostPlaces : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() / ("cutegen_host_" + random_id());
+    fs::create_directories(root_ / "share/include/cutegen");
+    file("share/headers/cutlass/cute/tensor.hpp");
+    file("env/bin/python3");
+    fs::permissions(root_ / "env/bin/python3", fs::perms::owner_all);
+    ::setenv("CUTEGEN_SHARE", (root_ / "share").c_str(), 1);
+    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 1);
+    ::setenv("CUDA_HOME", (root_ / "toolkit").c_str(), 1);
+  }
+  void TearDown() override {
+    ::setenv("CUTEGEN_SHARE", CUTEGEN_SOURCE_DIR, 1);
+    ::unsetenv("CUDA_HOME");
+    fs::remove_all(root_);
+  }
+  void file(const std::string& path) {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << "x";
+  }
+  // An NVRTC of a wheel in the interpreter's environment.
+  fs::path wheel(const std::string& package, const std::string& version) {
+    const std::string lib = "env/lib/python3.12/site-packages/nvidia/" + package + "/lib/";
+    file(lib + "libnvrtc-builtins.so." + version);
+    file(lib + "libnvrtc.so." + version.substr(0, 2));
+    return root_ / (lib + "libnvrtc.so." + version.substr(0, 2));
+  }
+  Result<ToolPaths> find(int most_cuda = 0) const {
+    return find_tools({(root_ / "env/bin/python3").string(), most_cuda});
+  }
+  fs::path root_;
+};
+
+TEST_F(HostPlaces, TheInterpretersPackagesAreFound) {
+  EXPECT_TRUE(toolchain::python_sites((root_ / "env/bin/python3").string()).empty());
+  fs::path library = wheel("cu13", "13.0");
+  file("toolkit/bin/ptxas");
+  EXPECT_THAT(toolchain::python_sites((root_ / "env/bin/python3").string()),
+              ElementsAre(root_ / "env/lib/python3.12/site-packages"));
+  auto found = find();
+  ASSERT_TRUE(found) << found.error().text();
+  EXPECT_EQ(found->nvrtc, library);
+  EXPECT_EQ(found->ptxas, root_ / "toolkit/bin/ptxas");
+  EXPECT_EQ(found->includes[2], root_ / "share/headers/cutlass");
+}
+
+TEST_F(HostPlaces, AnEnvironmentsLinkLeadsToItsInstallation) {
+  fs::path library = wheel("cu13", "13.0");
+  fs::create_directories(root_ / "venv/bin");
+  fs::create_symlink(root_ / "env/bin/python3", root_ / "venv/bin/python");
+  auto found = find_tools({(root_ / "venv/bin/python").string()});
+  ASSERT_TRUE(found) << found.error().text();
+  EXPECT_EQ(found->nvrtc, library);
+}
+
+TEST_F(HostPlaces, TheCompilerFitsTheDriver) {
+  wheel("cu13", "13.0");
+  EXPECT_TRUE(find(13000));
+  if (!toolchain::nvrtcs({}, {"/usr/local/cuda"}).empty()) GTEST_SKIP() << "a toolkit is here";
+  auto too_new = find(12040);
+  ASSERT_FALSE(too_new);
+  EXPECT_EQ(too_new.error().kind, ErrorKind::world);
+  EXPECT_THAT(too_new.error().message, HasSubstr("at most 12.4, which the GPU's driver takes"));
+  EXPECT_THAT(too_new.error().message, HasSubstr("13.0 at"));
+  EXPECT_THAT(too_new.error().remedy, HasSubstr("CUTEGEN_NVRTC"));
+}
+
+TEST_F(HostPlaces, TheCompilerFitsTheHeaders) {
+  if (!toolchain::nvrtcs({}, {"/usr/local/cuda"}).empty()) GTEST_SKIP() << "a toolkit is here";
+  wheel("cuda_nvrtc", "12.4");
+  auto too_old = find();
+  ASSERT_FALSE(too_old);
+  EXPECT_THAT(too_old.error().message, HasSubstr("13.0 or later, for the headers"));
+  EXPECT_THAT(too_old.error().message, HasSubstr("12.4 at"));
+  fs::path newer = wheel("cu13", "13.0");
+  auto found = find();
+  ASSERT_TRUE(found) << found.error().text();
+  EXPECT_EQ(found->nvrtc, newer);
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=300
+"""The packed folder works from another place, with an environment that has nothing in it."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import harness
+
+PYTHON = os.environ.get("CUTEGEN_PYTHON") or str(harness.ROOT / ".venv/bin/python")
+KERNEL = '''#include <cute/tensor.hpp>
+extern "C" __global__ void f(const float* x, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  auto in = cute::make_tensor(cute::make_gmem_ptr(x), cute::make_shape(n));
+  if (i < n) out[i] = fmaxf(in(i), 0.0f) + 1.0f;
+}
+'''
+PLAN = {"cutegen": 1, "dialect": "cute", "arch": ["sm_80+"], "sources": ["kernel.cu"],
+        "symbols": {"n": "size(x)"},
+        "steps": [{"id": "f", "kernel": "f", "grid": ["ceil_div(n,256)", 1, 1], "block": [256, 1, 1],
+                   "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]}
+
+
+class Bundle(harness.Case):
+    def pack(self):
+        """The bundle, moved away from where it was made."""
+        made = self.folder / "made"
+        subprocess.run([sys.executable, harness.ROOT / "tools/bundle.py", "--bin", harness.BIN, "--out",
+                        made], check=True, stdout=subprocess.DEVNULL)
+        moved = self.folder / "a place" / "cutegen"
+        moved.parent.mkdir()
+        made.rename(moved)
+        return moved
+
+    def run_bundle(self, bundle, *arguments):
+        """An environment of two names: where programs are, and where files may be kept."""
+        return subprocess.run([bundle / "bin/cutegen", *arguments], cwd=self.folder, text=True,
+                              env={"PATH": "/usr/bin:/bin", "HOME": str(self.home)},
+                              capture_output=True, timeout=240, check=False)
+
+    def test_runs_from_another_folder_with_an_empty_environment(self):
+        if not Path(PYTHON).exists():
+            self.skipTest(f"no interpreter {PYTHON}")
+        bundle = self.pack()
+        task = self.write("add.py", harness.ADD)
+        self.write("program/plan.json", json.dumps(PLAN))
+        self.write("program/kernel.cu", KERNEL)
+        result = self.run_bundle(bundle, "eval", task, self.folder / "program", "--device", "sim:h200",
+                                 "--python", PYTHON, "--json")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        verdict = json.loads(result.stdout)["verdicts"][0]["verdict"]
+        self.assertEqual(verdict["status"], "correct")
+        self.assertEqual(verdict["sandbox"]["held"].get("seccomp"), True)
+        self.assertGreater(verdict["timing"]["time_ns"], 0)
+
+    def test_doctor_says_what_the_machine_lacks(self):
+        bundle = self.pack()
+        link = self.folder / "cutegen"
+        link.symlink_to(bundle / "bin/cutegen")  # the script follows links to itself
+        result = subprocess.run([link, "doctor", "--json"], cwd=self.folder, text=True,
+                                env={"PATH": "/usr/bin:/bin", "HOME": str(self.home),
+                                     "CUTEGEN_PYTHON": "/bin/true"},
+                                capture_output=True, timeout=120, check=False)
+        self.assertEqual(result.returncode, 6, result.stdout + result.stderr)
+        checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+        self.assertEqual(checks["Python and PyTorch"]["state"], "missing")
+        self.assertIn("GPU driver", checks)
+
+
+if __name__ == "__main__":
+    harness.main()

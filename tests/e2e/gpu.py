@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=300
+"""cuda: devices from end to end. Without a GPU: a driver that has none (tests/fake_cuda), and drivers
+that fail. With one: a program on it.
+"""
+import json
+import os
+import subprocess
+import unittest
+
+import harness
+
+FAKE = harness.BIN.parent / "tests/libfake_cuda.so"
+SEVENS = '''import torch
+import torch.nn as nn
+
+size = 4096
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.zeros_like(x) + 7
+
+
+def get_inputs():
+    return [torch.randint(0, 9, (64, size), dtype=torch.int32)]
+
+
+def get_init_inputs():
+    return []
+'''
+SOURCE = 'extern "C" __global__ void {}(int* out) {{ out[blockIdx.x] = 7; }}\n'
+RELU = '''extern "C" __global__ void f(const float* x, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = fmaxf(x[i], 0.0f) + 1.0f;
+}
+'''
+
+
+def plan(kernel):
+    return {"cutegen": 1, "dialect": "cuda", "arch": ["sm_80+"], "sources": ["kernel.cu"],
+            "steps": [{"kernel": kernel, "grid": ["size(x)", 1, 1], "block": [1, 1, 1],
+                       "args": [{"tensor": "out"}]}]}
+
+
+class WithoutAGpu(harness.Case):
+    def driver(self, how):
+        """The fake driver under the name that says how it fails."""
+        link = FAKE.parent / "fake_cuda" / f"{how}.so"
+        link.parent.mkdir(exist_ok=True)
+        try:
+            link.symlink_to(FAKE)
+        except FileExistsError:
+            pass
+        return {"CUTEGEN_CUDA_DRIVER": str(link)}
+
+    def program(self, kernel):
+        self.write(f"{kernel}/plan.json", json.dumps(plan(kernel)))
+        self.write(f"{kernel}/kernel.cu", SOURCE.format(kernel))
+        return self.folder / kernel
+
+    def test_a_fault_and_a_hang_between_good_programs(self):
+        task = self.write("sevens.py", SEVENS)
+        good, fault, hang = (self.program(name) for name in ("sevens", "fault", "hang"))
+        result = self.cutegen("eval", task, good, fault, good, hang, good, "--device", "cuda:0", "--json",
+                              env=self.driver("good"), timeout=240)
+        self.assert_code(result, 3)
+        verdicts = [entry["verdict"] for entry in result.json()["verdicts"]]
+        self.assertEqual([v["status"] for v in verdicts],
+                         ["correct", "failed", "correct", "failed", "correct"],
+                         [v["feedback"]["headline"] for v in verdicts])
+        good = verdicts[0]
+        self.assertEqual((good["device"], good["gpu"]), ("cuda:0", "NVIDIA H200"))
+        self.assertEqual(good["driver"], "of CUDA 13.0")
+        self.assertEqual(good["timing"]["origin"], "measured")
+        self.assertEqual(good["timing"]["time_ns"], 5e5)
+        self.assertGreaterEqual(good["timing"]["samples"], 5)
+        self.assertTrue(good["sandbox"]["held"]["seccomp"])
+        self.assertIn("fault: out_of_bounds", verdicts[1]["feedback"]["headline"])
+        self.assertIn("does not end within its time", verdicts[3]["feedback"]["headline"])
+
+    def test_what_is_missing_is_said_with_code_6(self):
+        task = self.write("sevens.py", SEVENS)
+        folder = self.program("sevens")
+        for how, words in (("no_device", "shows no gpu"), ("old", "too old"), ("memory", "out of memory"),
+                           ("busy", "another program has this gpu"), ("unknown", "no file describes")):
+            result = self.cutegen("eval", task, folder, "--device", "cuda:0", env=self.driver(how))
+            self.assert_error(result, 6, words)
+        nothing = {"CUTEGEN_CUDA_DRIVER": "/no/such/libcuda.so.1"}
+        result = self.cutegen("eval", task, folder, "--device", "cuda:0", env=nothing)
+        self.assert_error(result, 6, "no gpu driver here", "sim:h200")
+        result = self.cutegen("eval", task, folder, "--device", "cuda:0",
+                              env={**self.driver("good"), "CUTEGEN_PYTHON": "/usr/bin/python3"})
+        if subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True,
+                          check=False).returncode:
+            self.assert_error(result, 6, "torch")
+
+    def test_doctor_shows_the_gpu(self):
+        result = self.cutegen("doctor", "--json", env=self.driver("good"))
+        driver = next(c for c in result.json()["checks"] if c["name"] == "GPU driver")
+        self.assertEqual(driver["state"], "ok")
+        self.assertIn("cuda:0 NVIDIA H200 (sm_90a", driver["detail"])
+
+
+class OnAGpu(harness.Case):
+    def test_a_program_is_judged(self):
+        doctor = self.cutegen("doctor", "--json").json()
+        driver = next(c for c in doctor["checks"] if c["name"] == "GPU driver")
+        if driver["state"] != "ok":
+            self.skipTest("no GPU here: " + driver["detail"])
+        task = self.write("add.py", harness.ADD)
+        self.write("p/kernel.cu", RELU)
+        steps = [{"kernel": "f", "grid": ["ceil_div(size(x),256)", 1, 1], "block": [256, 1, 1],
+                  "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "size(x)"}]}]
+        self.write("p/plan.json", json.dumps({**plan("f"), "steps": steps}))
+        result = self.cutegen("eval", task, self.folder / "p", "--device", "cuda:0", "--json")
+        self.assert_code(result, 0)
+        self.assertEqual(result.json()["verdicts"][0]["verdict"]["timing"]["origin"], "measured")
+
+
+if __name__ == "__main__":
+    if not FAKE.exists() and "CUTEGEN_BIN" not in os.environ:
+        raise unittest.SkipTest(f"no {FAKE}: build the tests first")
+    harness.main()

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU driver without a GPU, for tests: device memory is the machine's own, launches do what their
+// kernel's name says ("sevens" writes 7 to its first buffer, "outside" beyond it, "fault", "hang").
+//
+// What fails is said by the name the library is opened under: no_device.so, old.so, memory.so, ...
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+constexpr int kInvalidValue = 1, kOutOfMemory = 2, kBusy = 46, kNoDevice = 100, kInvalidPtx = 218,
+              kUnsupportedPtx = 222, kNotReady = 600, kIllegalAddress = 700;
+constexpr size_t kPage = 65536;
+int sticky = 0;  // of the context, once a kernel has failed
+
+std::string mode() {
+  Dl_info info{};
+  static const int here = 0;
+  dladdr(&here, &info);
+  std::string name = info.dli_fname ? info.dli_fname : "";
+  name = name.substr(name.rfind('/') + 1);
+  return name.substr(0, name.find('.'));
+}
+bool is(const char* what) {
+  return mode() == what;
+}
+
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default"))) int
+
+EXPORT cuInit(unsigned) {
+  return is("no_device") ? kNoDevice : 0;
+}
+EXPORT cuDriverGetVersion(int* version) {
+  *version = is("old") ? 11040 : 13000;
+  return 0;
+}
+EXPORT cuDeviceGetCount(int* count) {
+  *count = 1;
+  return 0;
+}
+EXPORT cuDeviceGet(int* device, int index) {
+  *device = index;
+  return 0;
+}
+EXPORT cuDeviceGetName(char* name, int size, int) {
+  std::snprintf(name, static_cast<size_t>(size), "%s", is("unknown") ? "NVIDIA X1" : "NVIDIA H200");
+  return 0;
+}
+EXPORT cuDeviceGetAttribute(int* value, int attribute, int) {
+  switch (attribute) {
+    case 1:
+      *value = 1024;
+      break;
+    case 5:
+      *value = 2147483647;
+      break;
+    case 6:
+      *value = 65535;
+      break;
+    case 16:
+      *value = 132;
+      break;
+    case 38:
+      *value = 1 << 20;
+      break;
+    case 39:
+      *value = 2048;
+      break;
+    case 75:
+      *value = 9;
+      break;
+    case 76:
+      *value = 0;
+      break;
+    case 81:
+      *value = 233472;
+      break;
+    case 97:
+      *value = 232448;
+      break;
+    case 102:
+      *value = !is("no_pages");
+      break;
+    case 106:
+      *value = 32;
+      break;
+    default:
+      return kInvalidValue;
+  }
+  return 0;
+}
+EXPORT cuDeviceTotalMem_v2(size_t* bytes, int) {
+  *bytes = size_t{is("small") ? 3 : 141} << 30;
+  return 0;
+}
+EXPORT cuDeviceGetUuid_v2(unsigned char* uuid, int) {
+  for (unsigned char i = 0; i < 16; ++i) uuid[i] = i;
+  return 0;
+}
+EXPORT cuDevicePrimaryCtxRetain(void** context, int) {
+  static int only = 0;
+  *context = &only;
+  return is("memory") ? kOutOfMemory : is("busy") ? kBusy : 0;
+}
+EXPORT cuDevicePrimaryCtxRelease_v2(int) {
+  return 0;
+}
+EXPORT cuCtxSetCurrent(void*) {
+  return 0;
+}
+EXPORT cuCtxSetLimit(int, size_t) {
+  return 0;
+}
+EXPORT cuGetErrorName(int status, const char** name) {
+  *name = status == kOutOfMemory      ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : status == kIllegalAddress ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                      : "CUDA_ERROR_OTHER";
+  return 0;
+}
+EXPORT cuGetErrorString(int status, const char** text) {
+  *text = status == kOutOfMemory ? "out of memory" : "an error";
+  return 0;
+}
+EXPORT cuMemGetInfo_v2(size_t* free, size_t* total) {
+  *free = *total = size_t{141} << 30;
+  return 0;
+}
+EXPORT cuMemGetAllocationGranularity(size_t* bytes, const void*, int) {
+  *bytes = kPage;
+  return 0;
+}
+EXPORT cuMemAddressReserve(uint64_t* at, size_t bytes, size_t, uint64_t, unsigned long long) {
+  void* p = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  *at = reinterpret_cast<uint64_t>(p);
+  return p == MAP_FAILED ? kOutOfMemory : 0;
+}
+EXPORT cuMemAddressFree(uint64_t at, size_t bytes) {
+  return munmap(reinterpret_cast<void*>(at), bytes) ? kInvalidValue : 0;
+}
+EXPORT cuMemCreate(uint64_t* handle, size_t, const void*, unsigned long long) {
+  static uint64_t next = 1;
+  *handle = next++;
+  return 0;
+}
+EXPORT cuMemRelease(uint64_t) {
+  return 0;
+}
+EXPORT cuMemMap(uint64_t at, size_t bytes, size_t, uint64_t, unsigned long long) {
+  return mprotect(reinterpret_cast<void*>(at), bytes, PROT_READ | PROT_WRITE) ? kOutOfMemory : 0;
+}
+EXPORT cuMemUnmap(uint64_t at, size_t bytes) {
+  return mprotect(reinterpret_cast<void*>(at), bytes, PROT_NONE) ? kInvalidValue : 0;
+}
+EXPORT cuMemSetAccess(uint64_t, size_t, const void*, size_t) {
+  return 0;
+}
+EXPORT cuMemAlloc_v2(uint64_t* at, size_t bytes) {
+  *at = reinterpret_cast<uint64_t>(std::malloc(bytes));
+  return *at ? 0 : kOutOfMemory;
+}
+EXPORT cuMemFree_v2(uint64_t at) {
+  std::free(reinterpret_cast<void*>(at));
+  return 0;
+}
+EXPORT cuMemHostAlloc(void** at, size_t bytes, unsigned) {
+  *at = std::malloc(bytes);
+  return 0;
+}
+EXPORT cuMemHostGetDevicePointer_v2(uint64_t* at, void* host, unsigned) {
+  *at = reinterpret_cast<uint64_t>(host);
+  return 0;
+}
+EXPORT cuMemFreeHost(void* at) {
+  std::free(at);
+  return 0;
+}
+EXPORT cuMemcpyHtoD_v2(uint64_t to, const void* from, size_t bytes) {
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return sticky;
+}
+EXPORT cuMemcpyDtoH_v2(void* to, uint64_t from, size_t bytes) {
+  std::memcpy(to, reinterpret_cast<void*>(from), bytes);
+  return sticky;
+}
+EXPORT cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void*) {
+  std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  return sticky;
+}
+EXPORT cuMemsetD8Async(uint64_t at, unsigned char value, size_t count, void*) {
+  std::memset(reinterpret_cast<void*>(at), value, count);
+  return sticky;
+}
+EXPORT cuMemsetD16Async(uint64_t at, unsigned short value, size_t count, void*) {
+  for (size_t i = 0; i < count; ++i) reinterpret_cast<unsigned short*>(at)[i] = value;
+  return sticky;
+}
+EXPORT cuMemsetD32Async(uint64_t at, unsigned value, size_t count, void*) {
+  for (size_t i = 0; i < count; ++i) reinterpret_cast<unsigned*>(at)[i] = value;
+  return sticky;
+}
+EXPORT cuMemsetD2D32Async(uint64_t at, size_t pitch, unsigned value, size_t width, size_t height,
+                          void*) {
+  for (size_t y = 0; y < height; ++y)
+    for (size_t x = 0; x < width; ++x) reinterpret_cast<unsigned*>(at + y * pitch)[x] = value;
+  return sticky;
+}
+EXPORT cuStreamCreate(void** stream, unsigned) {
+  *stream = &sticky;
+  return 0;
+}
+EXPORT cuStreamQuery(void*) {
+  return sticky;
+}
+EXPORT cuStreamDestroy_v2(void*) {
+  return 0;
+}
+EXPORT cuStreamWaitValue32_v2(void*, uint64_t, uint32_t, unsigned) {
+  return 0;
+}
+EXPORT cuEventCreate(void** event, unsigned) {
+  *event = &sticky;
+  return 0;
+}
+EXPORT cuEventRecord(void*, void*) {
+  return 0;
+}
+EXPORT cuEventElapsedTime(float* ms, void*, void*) {
+  *ms = 0.5F;
+  return 0;
+}
+EXPORT cuEventDestroy_v2(void*) {
+  return 0;
+}
+// A module is its text; a function is the name of its kernel.
+EXPORT cuModuleLoadData(void** module, const void* image) {
+  *module = const_cast<void*>(image);
+  return 0;
+}
+EXPORT cuModuleUnload(void*) {
+  return 0;
+}
+EXPORT cuModuleGetFunction(void** function, void*, const char* name) {
+  *function = strdup(name);
+  return 0;
+}
+EXPORT cuFuncGetAttribute(int* value, int, void*) {
+  *value = 16;
+  return 0;
+}
+EXPORT cuFuncSetAttribute(void*, int, int value) {
+  return value > 232448 ? kInvalidValue : 0;
+}
+namespace {
+struct Link {
+  std::string text;
+  char* log;
+};
+}  // namespace
+EXPORT cuLinkCreate_v2(unsigned, int*, void** values, void** link) {
+  *link = new Link{{}, static_cast<char*>(values[0])};
+  return 0;
+}
+EXPORT cuLinkAddData_v2(void* link, int, const void* data, size_t bytes, const char*, unsigned,
+                        int*, void**) {
+  auto* l = static_cast<Link*>(link);
+  l->text.assign(static_cast<const char*>(data), bytes);
+  if (is("old_ptx")) return kUnsupportedPtx;
+  if (l->text.find("no.such.opcode") == std::string::npos) return 0;
+  std::strcpy(l->log,
+              "ptxas application ptx input, line 9; error   : Not a name of any known "
+              "instruction: 'no'");
+  return kInvalidPtx;
+}
+EXPORT cuLinkComplete(void* link, void** image, size_t* bytes) {
+  auto* l = static_cast<Link*>(link);
+  *image = l->text.data();
+  *bytes = l->text.size();
+  return 0;
+}
+EXPORT cuLinkDestroy(void* link) {
+  delete static_cast<Link*>(link);
+  return 0;
+}
+EXPORT cuLaunchKernelEx(const unsigned* settings, void* function, void** arguments, void**) {
+  const std::string kernel = static_cast<const char*>(function);
+  if (settings[3] * settings[4] * settings[5] > 1024) return kInvalidValue;
+  if (kernel == "fault") sticky = kIllegalAddress;
+  if (kernel == "hang") sticky = kNotReady;
+  if (kernel != "sevens" && kernel != "outside") return 0;
+  int* out = *static_cast<int**>(arguments[0]);
+  for (unsigned i = 0; i < settings[0] * settings[3]; ++i) out[i] = 7;
+  if (kernel == "outside") out[-1] = 7;
+  return 0;
+}
+EXPORT cuTensorMapEncodeTiled(void*, int, uint32_t rank, void* address, const uint64_t*,
+                              const uint64_t*, const uint32_t* box, const uint32_t*, int, int, int,
+                              int) {
+  for (uint32_t i = 0; i < rank; ++i)
+    if (box[i] > 256) return kInvalidValue;
+  return reinterpret_cast<uint64_t>(address) % 16 ? kInvalidValue : 0;
+}

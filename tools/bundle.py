@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Packs cutegen into one folder that runs on any x86-64 Linux with Python, torch and a GPU driver.
+
+Usage: bundle.py [--bin DIR] [--wheels DIR] [--out DIR] [--limit-mb N]
+
+  bin/       one small script a program: starts the real one with the bundle's own loader
+  lib/       that loader, the C library, and every library that the programs need
+  libexec/   the programs, stripped
+  include/   cutegen's device headers        headers/  CuTe, CUDA and C++ headers that kernels reach
+  python/    the torch worker                tasks/    the shipped tasks
+
+Recipes, prompts, prices, GPU files and schemas are inside the programs. NVRTC is not packed: it is
+taken from the Python, the toolkit or $CUTEGEN_NVRTC of the machine (docs/bundle.md).
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ("cutegen", "cutegen-evaluator", "cutegen-runner", "cutegen-compiler")
+LOADER = "ld-linux-x86-64.so.2"
+# Stubs of the C library that only others need: NVRTC and the driver were built for older ones.
+OLD_NAMES = ("libdl.so.2", "libpthread.so.0", "librt.so.1")
+# What programs may include (prompts/system.md); the rest of headers/ is what these need.
+ROOTS = ("cute/**/*", "cutlass/*.h", "cutlass/arch/**/*", "cutlass/pipeline/**/*", "cub/block/*",
+         "cub/warp/*", "cuda/std/*", "cuda/*", "cuda_bf16.h", "cuda_fp*.h", "cuda_pipeline*.h",
+         "cuda_awbarrier*.h", "cooperative_groups.h", "cooperative_groups/*", "mma.h",
+         "math_constants.h", "vector_functions.h", "vector_types.h")
+# Shapes of wgmma that are off by default: a third of CuTe's size.
+LEFT_OUT = re.compile(r"_ext\.hpp$")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include(?:_next)?[ \t]*[<"]([^">]+)[">]'
+                     r'|_CCCL_\w*INCLUDE\w*\([ \t]*[<"]?([^()<>"]+)', re.MULTILINE)
+SCRIPT = """#!/bin/sh
+# Starts {name} with the libraries of this folder, wherever it lies.
+self=$0
+while [ -L "$self" ]; do
+  to=$(readlink "$self")
+  case $to in /*) self=$to ;; *) self=${{self%/*}}/$to ;; esac
+done
+case $self in */*) ;; *) self=./$self ;; esac
+root=$(cd "${{self%/*}}/.." && pwd -P)
+exec "$root/lib/{loader}" --library-path "$root/lib" --argv0 "$0" "$root/libexec/{name}" "$@"
+"""
+READ_ME = """cutegen, packed for machines on which it was not built.
+
+  bin/cutegen doctor                          what this machine has and lacks
+  bin/cutegen optimize tasks/softmax.py       a kernel for a PyTorch module
+  ... --device cuda:0                         on the GPU
+
+Needed: x86-64 Linux, Python 3.10 or later with torch (--python PATH or CUTEGEN_PYTHON), NVRTC (torch's
+own, a CUDA toolkit's, or CUTEGEN_NVRTC) and, for cuda: devices, NVIDIA's driver. The folder may lie
+anywhere. licences/ holds the terms of what is not cutegen's own.
+"""
+
+
+def fail(message):
+    sys.exit(f"bundle: error: {message}")
+
+
+def run(*command):
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        fail(f"{' '.join(map(str, command))}: {result.stderr.strip()}")
+    return result.stdout
+
+
+def libraries(programs):
+    """The files of the libraries that the programs need, by the name that is asked for."""
+    found = {}
+    for program in programs:
+        for line in run("ldd", program).splitlines():
+            match = re.match(r"\s*(?:(\S+) => )?(/\S+) \(", line)
+            if match:
+                found[Path(match[1] or match[2]).name] = Path(match[2])
+    if LOADER not in found:
+        fail(f"the programs do not use {LOADER}: only x86-64 with glibc can be packed")
+    home = found["libc.so.6"].parent
+    for name in OLD_NAMES:
+        found.setdefault(name, home / name)
+    return found
+
+
+def header_folders(wheels):
+    """The folders of headers, in the order of the compiler's search: (name in the bundle, path)."""
+    cutlass = wheels / "cutlass_library/source/include"
+    runtime = next(iter(sorted(wheels.glob("nvidia/*/include/cuda_fp16.h"))), None)
+    cccl = next(iter(sorted(wheels.glob("nvidia/*/include/cccl/cuda/std/cstdint"))), None)
+    if not (cutlass / "cute/tensor.hpp").exists() or not runtime or not cccl:
+        fail(f"CuTe, CUDA or C++ headers are missing in {wheels}: run make setup")
+    return [("cutlass", cutlass), ("cuda", runtime.parent), ("cuda/cccl", cccl.parents[2])]
+
+
+def closure(folders):
+    """The headers that ROOTS reach, as (folder's name, path below it, file)."""
+    ours = {path.name for path in (ROOT / "include/cutegen_shims").iterdir()}
+
+    def place(path):
+        # The innermost folder: cccl lies in cuda's on the way in.
+        name, base = max(((n, f) for n, f in folders if f in path.parents), key=lambda e: len(str(e[1])))
+        return name, path.relative_to(base)
+
+    seen, todo = {}, []
+    for pattern in ROOTS:
+        for _, folder in folders:
+            todo += [path for path in folder.glob(pattern) if path.is_file()]
+    while todo:
+        path = Path(os.path.normpath(todo.pop()))
+        if path in seen or LEFT_OUT.search(path.name):
+            continue
+        name, inner = place(path)
+        if str(inner) in ours:
+            continue  # our own stands before it
+        seen[path] = (name, inner)
+        for match in INCLUDE.finditer(path.read_text(encoding="utf-8", errors="replace")):
+            wanted = (match[1] or match[2]).strip()
+            for base in [path.parent] + [folder for _, folder in folders]:
+                if (base / wanted).is_file():
+                    todo.append(base / wanted)
+    return [(name, inner, path) for path, (name, inner) in seen.items()]
+
+
+def copy(source, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def pack_programs(binaries, out):
+    programs = [binaries / name for name in PROGRAMS]
+    for program in programs:
+        if not program.exists():
+            fail(f"no program {program}: build it first (make programs)")
+    packed = {name: path.resolve() for name, path in libraries(programs).items()}
+    for name, path in packed.items():
+        copy(path, out / "lib" / name)
+    (out / "lib" / LOADER).chmod(0o755)
+    for program in programs:
+        target = out / "libexec" / program.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        run("strip", "-o", target, program)
+        script = out / "bin" / program.name
+        script.parent.mkdir(parents=True, exist_ok=True)
+        script.write_text(SCRIPT.format(name=program.name, loader=LOADER), encoding="utf-8")
+        script.chmod(0o755)
+    return packed.values()
+
+
+def pack_licences(wheels, packed, out):
+    copy(ROOT / "LICENSE", out / "LICENSE")
+    for package in ("nvidia_cutlass", "nvidia_cuda_runtime", "nvidia_cuda_cccl"):
+        for info in sorted(wheels.glob(f"{package}-*.dist-info")):
+            for path in sorted(info.rglob("*")):
+                if re.match(r"(?i)licen[cs]e|copying|notice", path.name) and path.is_file():
+                    copy(path, out / "licences" / package / path.name)
+    names = sorted({name for path in packed for name in (str(path), str(path).removeprefix("/usr"))})
+    owners = subprocess.run(["dpkg", "-S", *names], capture_output=True, text=True, check=False)
+    for package in sorted({line.split(":", 1)[0] for line in owners.stdout.splitlines()}):
+        terms = Path("/usr/share/doc") / package / "copyright"
+        if terms.exists():
+            copy(terms, out / "licences" / package / "copyright")
+
+
+def pack(binaries, wheels, out):
+    packed = pack_programs(binaries, out)
+    for name, inner, path in closure(header_folders(wheels)):
+        copy(path, out / "headers" / name / inner)
+    for name in ("include", "python", "tasks"):
+        shutil.copytree(ROOT / name, out / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+    pack_licences(wheels, packed, out)
+    (out / "README").write_text(READ_ME, encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin")
+    parser.add_argument("--wheels", type=Path, help="site-packages with the headers")
+    parser.add_argument("--out", type=Path, default=ROOT / "build/bundle/cutegen")
+    parser.add_argument("--limit-mb", type=float, default=60)
+    options = parser.parse_args()
+    wheels = options.wheels or next(iter(sorted(ROOT.glob(".venv/lib/python3*/site-packages"))), None)
+    if not wheels:
+        fail("no .venv: run make setup, or name a folder of wheels")
+    fresh = options.out.with_name(options.out.name + ".new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    pack(options.bin, wheels, fresh)
+    size = sum(path.stat().st_size for path in fresh.rglob("*") if path.is_file()) / 1e6
+    if size > options.limit_mb:
+        fail(f"{fresh} has {size:.1f} MB; the limit is {options.limit_mb:g}")
+    shutil.rmtree(options.out, ignore_errors=True)
+    fresh.rename(options.out)
+    print(f"bundle: {options.out}: {size:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
