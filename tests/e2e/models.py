@@ -220,7 +220,7 @@ class LongRun(harness.Case):
             return result.json()
 
     def rough_run(self):
-        """A process is killed -9 again and again, a random while after it asked something new."""
+        """A process is killed -9 again and again, as it starts, asks or evaluates."""
         chance, resume = random.Random(self.seed), ["resume", "--runs", self.folder / "rough", "--json"]
         with scripted(self.folder, self.rules, chaos={"rate": 0.2, "seed": self.seed,
                                                     "kinds": self.faults}) as server:
@@ -228,9 +228,12 @@ class LongRun(harness.Case):
             while killed < self.kills:
                 process, asked = self.start(*command, env=self.keys), self.count("call_started")
                 judged = self.count("evaluated") + chance.choice([0, 0, 1])
-                self.wait_until(process, lambda: self.count("call_started") > asked)
-                self.wait_until(process, lambda: self.count("evaluated") >= judged)
-                time.sleep(chance.uniform(0, 0.2))
+                if asked and chance.random() < 0.5:  # while it starts, or soon after
+                    time.sleep(chance.uniform(0, 2))
+                else:
+                    self.wait_until(process, lambda: self.count("call_started") > asked)
+                    self.wait_until(process, lambda: self.count("evaluated") >= judged)
+                    time.sleep(chance.uniform(0, 0.2))
                 # Too many faults in a row end a process with code 6, not the run.
                 self.assertIn(process.poll(), (None, 6), "the run ended before enough kills")
                 killed += process.poll() is None
