@@ -81,9 +81,12 @@ Result<void> Database::prepare() {
     return user_error("this database belongs to another program", file().string(),
                       "choose another folder with --runs DIR");
   };
-  // The checks come first: nothing is written to a file that is not ours.
+  // The checks come first: nothing is written to a file that is not ours. Both are read at one
+  // moment, since another process may be about to make the tables.
+  SQLite::Transaction reading(sql_);
   int id = pragma_int(sql_, "application_id");
   bool empty = sql_.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
+  reading.commit();
   if (id != kApplicationId && !(id == 0 && empty)) return foreign();
   if (std::string mode = sql_.execAndGet("PRAGMA journal_mode = WAL").getString(); mode != "wal")
     return world_error("SQLite gives no write-ahead log for '" + file().string() + "'",

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "base/file.h"
 #include "base/hash.h"
 #include "store/events.h"
@@ -210,6 +212,22 @@ TEST_F(StoreTest, FoldersAndFilesArePrivate) {
   for (const char* name : {"cutegen.db", "cutegen.db-wal", "cutegen.db-shm"}) {
     ASSERT_EQ(::stat((dir_ / name).c_str(), &info), 0) << name;
     EXPECT_EQ(info.st_mode & 0777, 0600u) << name;
+  }
+}
+
+TEST_F(StoreTest, ManyMayMakeTheDatabaseAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    fs::path dir = dir_ / std::to_string(round);
+    std::vector<std::string> errors(8);
+    {
+      std::vector<std::jthread> openers;
+      for (std::string& error : errors)
+        openers.emplace_back([&dir, &error] {
+          auto store = Store::open(dir);
+          if (!store) error = store.error().text();
+        });
+    }
+    for (const std::string& error : errors) EXPECT_EQ(error, "") << round;
   }
 }
 
