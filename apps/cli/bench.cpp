@@ -2,9 +2,6 @@
 // `cutegen bench --kernelbench DIR`: optimize over the tasks of a suite, and a table of it.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
-
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
@@ -49,17 +46,8 @@ Result<BenchSettings> bench_settings(const Options& options, const Config& confi
   s.resume = options.resume;
   OptimizeSettings& o = s.optimize;
   o.strategy = config.text("strategy");
-  o.model = config.text("model");
-  CG_CHECK(check_model(o.model));
-  CG_CHECK(options.model.apply(o));
+  CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));
   CG_CHECK(make_strategy(o.strategy, o.search));
-  o.evaluator.device = config.text("device");
-  o.evaluator.python = config.text("python");
-  o.evaluator.require_sandbox = config.boolean("require_sandbox");
-  const int cores = int(std::max(1u, std::thread::hardware_concurrency()));
-  if (s.evaluators > 1) o.evaluator.runner_threads = std::max(1, cores / s.evaluators);
-  o.search.budget.evaluations = config.integer("budget_evaluations");
-  o.resolved_config = config.json();
   return s;
 }
 

@@ -2,9 +2,6 @@
 // `cutegen compare TASK...`: several strategies on the same tasks at equal budget, and a table.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <thread>
-
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
@@ -50,16 +47,7 @@ Result<CompareSettings> compare_settings(const Options& options, const Config& c
   s.evaluators = evaluators_of(options.jobs, options.evaluators);
   s.out = options.out;
   OptimizeSettings& o = s.optimize;
-  o.model = config.text("model");
-  CG_CHECK(check_model(o.model));
-  CG_CHECK(options.model.apply(o));
-  o.evaluator.device = config.text("device");
-  o.evaluator.python = config.text("python");
-  o.evaluator.require_sandbox = config.boolean("require_sandbox");
-  const int cores = int(std::max(1U, std::thread::hardware_concurrency()));
-  if (s.evaluators > 1) o.evaluator.runner_threads = std::max(1, cores / s.evaluators);
-  o.search.budget.evaluations = config.integer("budget_evaluations");
-  o.resolved_config = config.json();
+  CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));
   return s;
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/model_options.h"
 
+#include <algorithm>
+#include <thread>
+
 #include "engine/agent_proposer.h"
+#include "engine/proposer.h"
 
 namespace cutegen::cli {
 
@@ -63,6 +67,21 @@ Result<void> ModelOptions::apply(OptimizeSettings& settings) const {
   settings.model_settings.key_file = key_file_;
   settings.model_settings.prices = prices_;
   if (temperature_ >= 0) settings.model_settings.temperature = temperature_;
+  return {};
+}
+
+Result<void> ModelOptions::apply_to_many(const Config& config, int evaluators,
+                                         OptimizeSettings& o) const {
+  o.model = config.text("model");
+  CG_CHECK(check_model(o.model));
+  CG_CHECK(apply(o));
+  o.evaluator.device = config.text("device");
+  o.evaluator.python = config.text("python");
+  o.evaluator.require_sandbox = config.boolean("require_sandbox");
+  const int cores = int(std::max(1U, std::thread::hardware_concurrency()));
+  if (evaluators > 1) o.evaluator.runner_threads = std::max(1, cores / evaluators);
+  o.search.budget.evaluations = config.integer("budget_evaluations");
+  o.resolved_config = config.json();
   return {};
 }
 

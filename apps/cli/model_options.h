@@ -9,6 +9,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/config.h"
 #include "engine/run.h"
 
 namespace cutegen::cli {
@@ -17,6 +18,9 @@ class ModelOptions {
  public:
   void add(CLI::App& command);
   [[nodiscard]] Result<void> apply(OptimizeSettings& settings) const;
+  // For runs side by side on so many evaluators: also what the configuration says of all of them.
+  [[nodiscard]] Result<void> apply_to_many(const Config& config, int evaluators,
+                                           OptimizeSettings& settings) const;
 
  private:
   AgentSettings agents_;
