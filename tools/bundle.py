@@ -23,6 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("cutegen", "cutegen-evaluator", "cutegen-runner", "cutegen-compiler")
+THREAD_NAMES = "cutegen-thread-names.so"
 LOADER = "ld-linux-x86-64.so.2"
 # Stubs of the C library that only others need: NVRTC and the driver were built for older ones.
 OLD_NAMES = ("libdl.so.2", "libpthread.so.0", "librt.so.1")
@@ -131,7 +132,7 @@ def copy(source, target):
 
 def pack_programs(binaries, out):
     programs = [binaries / name for name in PROGRAMS]
-    for program in programs:
+    for program in programs + [binaries / THREAD_NAMES]:
         if not program.exists():
             fail(f"no program {program}: build it first (make programs)")
     packed = {name: path.resolve() for name, path in libraries(programs).items()}
@@ -146,6 +147,8 @@ def pack_programs(binaries, out):
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(SCRIPT.format(name=program.name, loader=LOADER), encoding="utf-8")
         script.chmod(0o755)
+    # Loaded into a Python of the machine: it needs an old C library alone, and stays beside bin/.
+    copy(binaries / THREAD_NAMES, out / "bin" / THREAD_NAMES)
     return packed.values()
 
 

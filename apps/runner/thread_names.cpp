@@ -2,28 +2,44 @@
 // Threads of a GPU's driver write their names to /proc/self/task/N/comm, and the driver does not
 // start where that fails; in the sandbox /proc is read-only. The program's own fopen stands before
 // the C library's (for libraries that are loaded later, too) and gives them a file in memory.
-#include <dlfcn.h>
+//
+// It is part of the runner, and a library that is loaded first into the Python of the torch worker:
+// so it uses nothing but what every C library has.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <string_view>
+#include <cstring>
 
 namespace {
 
-bool names_a_thread(std::string_view path) {
-  return path.starts_with("/proc/self/task/") && path.ends_with("/comm");
+bool names_a_thread(const char* path) {
+  constexpr char kStart[] = "/proc/self/task/", kEnd[] = "/comm";
+  const size_t n = std::strlen(path), end = sizeof kEnd - 1;
+  return n > end && std::strncmp(path, kStart, sizeof kStart - 1) == 0 &&
+         std::strcmp(path + n - end, kEnd) == 0;
+}
+
+// What open() is told for a mode of fopen.
+int flags_of(const char* mode) {
+  const bool both = std::strchr(mode, '+') != nullptr;
+  int flags = both ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+  if (mode[0] == 'w') flags |= O_CREAT | O_TRUNC;
+  if (mode[0] == 'a') flags |= O_CREAT | O_APPEND;
+  if (std::strchr(mode, 'x')) flags |= O_EXCL;
+  if (std::strchr(mode, 'e')) flags |= O_CLOEXEC;
+  return flags;
 }
 
 }  // namespace
 
 extern "C" FILE* fopen(const char* path, const char* mode) {
-  using Function = FILE* (*)(const char*, const char*);
-  static Function real = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, "fopen"));
-  if (!path || !mode || mode[0] != 'w' || !names_a_thread(path)) return real(path, mode);
-  int fd = ::memfd_create("name", MFD_CLOEXEC);
-  FILE* file = fd < 0 ? nullptr : ::fdopen(fd, mode);
-  if (!file && fd >= 0) ::close(fd);
+  const int fd = mode[0] == 'w' && names_a_thread(path) ? ::memfd_create("name", MFD_CLOEXEC)
+                                                        : ::open(path, flags_of(mode), 0666);
+  if (fd < 0) return nullptr;
+  FILE* file = ::fdopen(fd, mode);
+  if (!file) ::close(fd);
   return file;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 
+#include "sandbox/filter.h"
 #include "sandbox/launch.h"
 
 namespace cutegen::sandbox {
@@ -153,6 +154,13 @@ std::vector<sock_filter> seccomp_program(const Isolation& isolation, bool deny_e
   if (isolation.deny_open) deny_writing(b);
   if (deny_exec) b.deny(kExec);
   return b.program();
+}
+
+Result<std::string> filter_bytes(const Isolation& isolation) {
+  auto program = seccomp_program(isolation, false);
+  if (program.empty()) return world_error("the seccomp filter cannot be made");
+  return std::string(reinterpret_cast<const char*>(program.data()),
+                     program.size() * sizeof(sock_filter));
 }
 
 int install_filter(std::vector<sock_filter>& filter) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "torch/worker.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/text.h"
+#include "sandbox/filter.h"
 #include "torch/protocol.h"
 #include "wire/channel.h"
 
@@ -16,7 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr auto kStartTimeout = std::chrono::seconds(60);  // a cold disk under load
-constexpr int64_t kMostProcesses = 256;
+constexpr int64_t kMostProcesses = 256, kMostCudaProcesses = 1024;
+constexpr const char* kThreadNames = "cutegen-thread-names.so";
+const sandbox::Isolation kIsolation{.namespaces = true, .no_network = true, .seccomp = true};
 constexpr int64_t kMostCpuSeconds = 24 * 3600;
 constexpr size_t kQuoted = 400;
 
@@ -53,6 +57,12 @@ Result<fs::path> find_script(const fs::path& asked) {
   return share / "python" / "cutegen_worker";
 }
 
+std::string hex(const std::string& bytes) {
+  std::string out;
+  for (unsigned char c : bytes) out += fmt::format("{:02x}", c);
+  return out;
+}
+
 // The child's last words, for an error message.
 std::string last_line(const std::string& text) {
   std::string last;
@@ -72,11 +82,13 @@ class Worker final : public TorchWorker {
   Result<TensorSet> make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
                              const std::string& family, uint64_t seed) override;
   std::string version() const override { return version_; }
-  sandbox::Grade grade() const override { return child_.grade(); }
+  sandbox::Grade grade() const override { return grade_; }
 
  private:
   Result<wire::Frame> call(const Context& ctx, const Json& request, const std::string& file);
   Result<void> spawn_child(const std::string& folder);
+  Result<void> let_cuda_start(sandbox::SpawnSpec& spec) const;
+  Result<void> note_lock(const Json& hello);
   void stop() {
     channel_.close();
     child_.kill();
@@ -86,6 +98,7 @@ class Worker final : public TorchWorker {
   std::string python_;
   fs::path script_;
   std::string version_, folder_;
+  sandbox::Grade grade_;
   sandbox::Child child_;
   wire::Channel channel_;
 };
@@ -106,21 +119,56 @@ Result<void> Worker::spawn_child(const std::string& folder) {
   spec.limits.cpu_seconds = kMostCpuSeconds;
   spec.limits.processes = kMostProcesses;
   spec.limits.resident_bytes = options_.memory_bytes;
-  spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true};
+  spec.isolation = kIsolation;
   spec.required = options_.require_sandbox;
+  if (!options_.device.empty()) CG_CHECK(let_cuda_start(spec));
   CG_TRY(child_, sandbox::spawn(spec));
+  grade_ = child_.grade();
   channel_ = std::move(ends.first);
   folder_ = folder;
   return {};
 }
 
+// The driver reserves far more addresses than there is memory, writes the names of its threads and
+// makes a socket when it starts: the filter comes after that (hello).
+Result<void> Worker::let_cuda_start(sandbox::SpawnSpec& spec) const {
+  CG_TRY(fs::path names, sister_program(kThreadNames));
+  spec.limits.memory_bytes = 0;
+  spec.limits.processes = kMostCudaProcesses;
+  spec.isolation.seccomp = false;
+  spec.env.push_back("LD_PRELOAD=" + names.string());
+  spec.env.push_back("CUDA_CACHE_DISABLE=1");
+  spec.readable.push_back(names.parent_path().string());
+  return {};
+}
+
+// What the worker says of its filter, before it has seen a task.
+Result<void> Worker::note_lock(const Json& hello) {
+  ObjectReader r(hello, "hello#");
+  CG_TRY(std::string missing, r.string_or("missing", ""));
+  grade_.held["seccomp"] = missing.empty();
+  if (missing.empty()) return {};
+  if (grade_.label == "full") grade_.label = "partial";
+  grade_.missing = "the torch worker's filter: " + sanitize(missing, kQuoted);
+  if (!options_.require_sandbox) return {};
+  stop();
+  return world_error("the sandbox cannot be had in full: " + grade_.missing,
+                     "allow seccomp, or run without --require-sandbox");
+}
+
 Result<void> Worker::start(const Context& ctx) {
   CG_CHECK(spawn_child(folder_));
   Json hello{{"schema", kTorchSchema}, {"type", "hello"}};
+  if (!options_.device.empty()) {
+    CG_TRY(std::string filter, sandbox::filter_bytes(kIsolation));
+    hello["device"] = options_.device;
+    hello["filter"] = hex(filter);
+  }
   auto reply = channel_.call(ctx.with_timeout(kStartTimeout), hello);
   if (reply) {
     ObjectReader r(reply->body, "hello#");
     CG_TRY(version_, r.string("version"));
+    if (!options_.device.empty()) CG_CHECK(note_lock(reply->body));
     return {};
   }
   Error error = reply.error();

@@ -5,7 +5,8 @@
 // limits); restarted when it hangs or dies; a task file that raises, exits or never returns is a
 // user error with the last line of its traceback and the place in the file. describe() never
 // allocates the official tensors (fake tensors). make_set() runs the module for one shape and
-// family.
+// family. With a `device` the worker starts CUDA there, and only then takes from itself what a
+// sandboxed child must not have, before it sees a task; a torch without CUDA is a world error.
 //
 // Example:
 //   CG_TRY(auto w, TorchWorker::open({})); CG_TRY(Task t, w->describe(ctx, "relu.py", {}));
@@ -29,6 +30,7 @@ struct TorchWorkerOptions {
   Nanoseconds call_timeout = std::chrono::seconds(60);
   int64_t memory_bytes = int64_t{16} << 30;
   bool require_sandbox = false;  // an error where less than full protection holds
+  std::string device;            // "cuda:0": it has that GPU; empty: none
 };
 
 struct DescribeOptions {

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker that has a GPU: it starts CUDA, then takes rights from itself, before it sees a task."""
+
+import ctypes
+import os
+
+import torch
+
+from .errors import WorkerError, first_line
+
+SECCOMP, SET_FILTER, ALL_THREADS = 317, 1, 1  # the system call of x86-64, its operation and flag
+NO_NEW_PRIVILEGES = 38
+INSTRUCTION = 8  # bytes of a filter's instruction
+
+
+class Program(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_ushort), ("instructions", ctypes.c_void_p)]
+
+
+def start(device):
+    """CUDA is running on `device` ("cuda:0"), with all the threads that the driver makes."""
+    if not torch.backends.cuda.is_built():
+        raise WorkerError(f"torch {torch.__version__} is built without CUDA", "",
+                          "install a torch for CUDA, or name another interpreter: --python",
+                          "world")  # fmt: skip
+    # What fp32 means here: products of whole floats.
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        torch.cuda.set_device(torch.device(device))
+        torch.zeros(1, device=device).add_(1).item()
+    except (RuntimeError, AssertionError) as error:
+        raise WorkerError(f"torch does not start {device}: {first_line(error)}", "",
+                          "see `cutegen doctor`", "world") from None  # fmt: skip
+
+
+def lock(program):
+    """Installs the filter on every thread; why it could not, or an empty text."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    text = ctypes.create_string_buffer(program, len(program))
+    given = Program(len(program) // INSTRUCTION, ctypes.addressof(text))
+    if libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
+        return os.strerror(ctypes.get_errno())
+    result = libc.syscall(SECCOMP, SET_FILTER, ALL_THREADS, ctypes.byref(given))
+    if result == 0:
+        return ""
+    return os.strerror(ctypes.get_errno()) if result < 0 else f"thread {result} does not take it"
