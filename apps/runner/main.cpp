@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // cutegen-runner: runs one candidate at a time on one device, for the evaluator at descriptor 3.
 //
-// Requests (schema cutegen.runner.v1): open, load, run; see docs/evaluation.md. The process ends
+// Requests (schema cutegen.runner.v1): open, load, run, and over the buffers that a run kept: time,
+// read; see docs/evaluation.md. The process ends
 // when its peer does. Nothing it says decides a verdict: outputs are judged in the shared memory.
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,8 @@ class Runner {
     if (!device_) return world_error("no device is open");
     if (*type == "load") return load(frame);
     if (*type == "run") return run(frame);
+    if (*type == "time") return time(frame.body);
+    if (*type == "read") return read(frame.body);
     return world_error("the runner does not know this request");
   }
   // Nothing more can run here: the evaluator starts a fresh process.
@@ -80,33 +84,50 @@ class Runner {
     CG_TRY(Json settings_json, r.object("settings"));
     CG_TRY(PlanSteps steps, plan_steps_from_json(steps_json));
     CG_TRY(RunSettings settings, run_settings_from_json(settings_json));
+    CG_TRY(bool keep, r.boolean_or("keep", false));
+    if (kept_) CG_CHECK(device_->bind({}));
+    kept_.reset();
     CG_TRY(RunMemory memory, RunMemory::map(buffers, frame.fds));
     CG_CHECK(device_->bind(memory.bindings()));
     auto report = device_->run(Context(), steps, settings);
     lost_ = report ? report->device_lost : report.error().kind == ErrorKind::world;
-    if (report && report->status == RunReport::Status::ok)
-      CG_CHECK(read_probes(frame.body, memory));
-    if (!lost_) CG_CHECK(device_->bind({}));  // the memory ends with this call
+    if (keep && report && !lost_)
+      kept_.emplace(std::move(memory));
+    else if (!lost_)
+      CG_CHECK(device_->bind({}));  // the memory ends with this call
     if (!report) return fail(report.error());
     return Json{{"schema", kSchema}, {"type", "ran"}, {"report", to_json(*report)}};
   }
 
+  Result<Json> time(const Json& body) {
+    ObjectReader r(body, "time#");
+    CG_TRY(Json request_json, r.object("request"));
+    CG_TRY(TimeRequest request, time_request_from_json(request_json));
+    if (!kept_) return world_error("no run has kept its buffers");
+    auto report = device_->time(Context(), request);
+    lost_ = report ? report->device_lost : report.error().kind == ErrorKind::world;
+    if (!report) return fail(report.error());
+    return Json{{"schema", kSchema}, {"type", "timed"}, {"report", to_json(*report)}};
+  }
+
   // Parts of large buffers, into the shared memory.
-  Result<void> read_probes(const Json& body, const RunMemory& memory) {
-    ObjectReader r(body, "run#");
-    CG_TRY(Json probes, r.array_or_empty("probes"));
+  Result<Json> read(const Json& body) {
+    ObjectReader r(body, "read#");
+    CG_TRY(Json probes, r.array("probes"));
+    if (!kept_) return world_error("no run has kept its buffers");
     for (const Json& probe : probes) {
       ObjectReader p(probe, "probes#");
       CG_TRY(std::string buffer, p.string("buffer"));
       CG_TRY(int64_t offset, p.integer("offset"));
       CG_TRY(int64_t bytes, p.integer("bytes"));
       CG_TRY(int64_t at, p.integer("at"));
-      CG_TRY(auto out, memory.part(at, bytes));
+      CG_TRY(auto out, kept_->part(at, bytes));
       CG_CHECK(device_->read(buffer, offset, out));
     }
-    return {};
+    return Json{{"schema", kSchema}, {"type", "read"}};
   }
 
+  std::optional<RunMemory> kept_;  // outlives what is bound to it
   std::unique_ptr<Device> device_;
   bool lost_ = false;
 };

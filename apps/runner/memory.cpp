@@ -11,6 +11,8 @@
 namespace cutegen::runner {
 namespace {
 
+constexpr int64_t kMostCopies = 64;
+
 Result<size_t> size_of_file(int fd) {
   struct stat info{};
   if (::fstat(fd, &info) != 0) return errno_error("fstat of shared memory");
@@ -66,10 +68,12 @@ Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd
     CG_TRY(BufferContent content, buffer_content_from(content_name));
     CG_TRY(int64_t offset, r.integer_or("offset", -1));
     CG_TRY(int64_t pattern_bytes, r.integer_or("pattern_bytes", 0));
+    CG_TRY(int64_t copies, r.integer_or("copies", 1));
+    if (copies < 1 || copies > kMostCopies) return world_error("a buffer has too many copies");
     CG_CHECK(r.finish());
     if (bytes < 0) return world_error("a buffer has a negative size");
     auto size = static_cast<size_t>(bytes);
-    BufferBinding binding{std::move(name), {}, read_only, content, {}};
+    BufferBinding binding{std::move(name), {}, read_only, content, {}, int(copies)};
     if (pattern_bytes != 0) {
       CG_TRY(binding.pattern, out.part(offset, pattern_bytes));
       CG_TRY(std::byte * at, out.reserve(std::max<size_t>(size, 1)));

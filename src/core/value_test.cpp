@@ -95,6 +95,20 @@ TEST(Verdict, NamesAreUnique) {
 
 TEST(Verdict, OptionalPartsStayAbsent) {
   Json json = golden("verdict");
+  json["timing"]["paired"] = Json::array({{{"against", "incumbent"},
+                                           {"program_id", "p1"},
+                                           {"speedup", 1.2},
+                                           {"low", 1.1},
+                                           {"high", 1.3},
+                                           {"other_ns", 12.0},
+                                           {"pairs", 16},
+                                           {"stopped", "precise"}}});
+  json["timing"]["clock"] = {{"claimed_ns", 10.0}, {"seen_ns", 12.0}, {"agrees", true}};
+  auto paired = verdict_from_json(json);
+  ASSERT_TRUE(paired) << paired.error().text();
+  EXPECT_EQ(to_json(*paired), json);
+  json["timing"]["paired"][0].erase("stopped");
+  EXPECT_FALSE(verdict_from_json(json));
   json.erase("timing");
   json.erase("profile");
   json.erase("audit");

@@ -188,7 +188,38 @@ Json timing_json(const Timing& t) {
   j["bound_by"] = t.bound_by;
   if (t.samples) j["samples"] = t.samples;
   if (t.sm_clock_hz) j["sm_clock_hz"] = *t.sm_clock_hz;
+  for (const PairedRatio& p : t.paired) j["paired"].push_back(to_json(p));
+  if (t.clock)
+    j["clock"] = {{"claimed_ns", t.clock->claimed_ns},
+                  {"seen_ns", t.clock->seen_ns},
+                  {"agrees", t.clock->agrees}};
   return j;
+}
+
+Result<ClockCheck> clock_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  ClockCheck c;
+  CG_TRY(c.claimed_ns, r.number("claimed_ns"));
+  CG_TRY(c.seen_ns, r.number("seen_ns"));
+  CG_TRY(c.agrees, r.boolean("agrees"));
+  CG_CHECK(r.finish());
+  return c;
+}
+
+Result<PairedRatio> paired_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  PairedRatio p;
+  CG_TRY(p.against, r.string("against"));
+  CG_TRY(p.program_id, r.string_or("program_id", ""));
+  CG_TRY(p.speedup, r.number("speedup"));
+  CG_TRY(p.low, r.number("low"));
+  CG_TRY(p.high, r.number("high"));
+  CG_TRY(p.other_ns, r.number("other_ns"));
+  CG_TRY(int64_t pairs, r.integer("pairs"));
+  p.pairs = static_cast<int>(std::clamp<int64_t>(pairs, 0, INT32_MAX));
+  CG_TRY(p.stopped, r.string("stopped"));
+  CG_CHECK(r.finish());
+  return p;
 }
 
 Result<Timing> timing_from(const Json& json, const std::string& where) {
@@ -209,6 +240,13 @@ Result<Timing> timing_from(const Json& json, const std::string& where) {
   t.samples = static_cast<int>(std::clamp<int64_t>(samples, 0, INT32_MAX));
   if (r.has("sm_clock_hz")) {
     CG_TRY(t.sm_clock_hz, r.number("sm_clock_hz"));
+  }
+  if (r.has("paired")) {
+    CG_TRY(t.paired, codec::list<PairedRatio>(r, "paired", 64, paired_from));
+  }
+  if (r.has("clock")) {
+    CG_TRY(Json clock, r.object("clock"));
+    CG_TRY(t.clock, clock_from(clock, r.place("clock")));
   }
   CG_CHECK(r.finish());
   return t;
@@ -285,6 +323,22 @@ int exit_code(Status status) {
       return kExitEnvironment;
   }
   return kExitInternal;
+}
+
+Json to_json(const PairedRatio& p) {
+  Json j{{"against", p.against}};
+  if (!p.program_id.empty()) j["program_id"] = p.program_id;
+  j.update({{"speedup", p.speedup},
+            {"low", p.low},
+            {"high", p.high},
+            {"other_ns", p.other_ns},
+            {"pairs", p.pairs},
+            {"stopped", p.stopped}});
+  return j;
+}
+
+Result<PairedRatio> paired_ratio_from_json(const Json& json) {
+  return paired_from(json, "paired#");
 }
 
 Json to_json(const SandboxGrade& g) {

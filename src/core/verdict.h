@@ -48,6 +48,24 @@ struct Feedback {
   std::string resources;   // registers and spills of each kernel, from the audit, or empty
 };
 
+// This program beside another: runs in turn, in random order, on one device.
+struct PairedRatio {
+  std::string against;     // "incumbent", "eager", "torch.compile", ...
+  std::string program_id;  // of a kernel program
+  // The other's time over this one's (above 1: this one is faster): the median over the pairs, and
+  // its 95% interval.
+  double speedup = 1, low = 1, high = 1;
+  double other_ns = 0;  // the other's median
+  int pairs = 0;
+  std::string stopped;  // why no more were taken: "slower", "precise", "enough"
+};
+
+// The runner's times beside the evaluator's own clock, less what the same runs of nothing take.
+struct ClockCheck {
+  double claimed_ns = 0, seen_ns = 0;  // over all blocks of timed runs
+  bool agrees = true;
+};
+
 struct Timing {
   Origin origin = Origin::modelled;
   std::string shape;
@@ -57,6 +75,8 @@ struct Timing {
   std::string bound_by;
   int samples = 0;                    // timed runs; 0 where nothing was measured
   std::optional<double> sm_clock_hz;  // when they ended, where it is known
+  std::vector<PairedRatio> paired;
+  std::optional<ClockCheck> clock;
 };
 
 // Which protection held while the candidate was compiled and run.
@@ -99,6 +119,8 @@ struct Verdict {
 [[nodiscard]] Result<Verdict> verdict_from_json(const Json& json);
 [[nodiscard]] Json to_json(const Profile& profile);
 [[nodiscard]] Result<Profile> profile_from_json(const Json& json);
+[[nodiscard]] Json to_json(const PairedRatio& pair);
+[[nodiscard]] Result<PairedRatio> paired_ratio_from_json(const Json& json);
 [[nodiscard]] Json to_json(const SandboxGrade& grade);
 [[nodiscard]] Result<SandboxGrade> sandbox_grade_from_json(const Json& json);
 

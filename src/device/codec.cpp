@@ -214,6 +214,7 @@ Result<KernelProfile> kernel_from(const Json& json, const std::string& where) {
   return k;
 }
 
+constexpr const char* kTimeModes[] = {"cold", "warm", "graph", "call"};
 constexpr std::array<std::pair<RunReport::Status, const char*>, 4> kStatuses{
     {{RunReport::Status::ok, "ok"},
      {RunReport::Status::finding, "finding"},
@@ -329,11 +330,11 @@ Result<BufferContent> buffer_content_from(const std::string& name) {
 }
 
 Json to_json(const RunSettings& s) {
-  return {{"sample_ctas", s.sample_ctas},   {"instruction_budget", s.instruction_budget},
-          {"threads", s.threads},           {"checks", s.checks},
-          {"sample_most", s.sample_most},   {"sample_error", s.sample_error},
-          {"sample_seed", s.sample_seed},   {"lines", s.lines},
-          {"time_samples", s.time_samples}, {"limit_ns", s.limit.count()}};
+  return {{"sample_ctas", s.sample_ctas}, {"instruction_budget", s.instruction_budget},
+          {"threads", s.threads},         {"checks", s.checks},
+          {"sample_most", s.sample_most}, {"sample_error", s.sample_error},
+          {"sample_seed", s.sample_seed}, {"lines", s.lines},
+          {"limit_ns", s.limit.count()}};
 }
 
 Result<RunSettings> run_settings_from_json(const Json& json) {
@@ -350,12 +351,45 @@ Result<RunSettings> run_settings_from_json(const Json& json) {
   CG_TRY(int64_t seed, r.integer("sample_seed"));
   s.sample_seed = static_cast<uint64_t>(seed);
   CG_TRY(s.lines, r.boolean("lines"));
-  CG_TRY(int64_t samples, r.integer("time_samples"));
-  s.time_samples = static_cast<int>(std::clamp<int64_t>(samples, 0, 10'000));
   CG_TRY(int64_t limit, r.integer("limit_ns"));
   s.limit = Nanoseconds(limit);
   CG_CHECK(r.finish());
   return s;
+}
+
+Json to_json(const TimeRequest& t) {
+  return {{"mode", kTimeModes[static_cast<size_t>(t.mode)]},
+          {"steps", to_json(t.steps)},
+          {"against", to_json(t.against)},
+          {"paired", t.paired},
+          {"control", t.control},
+          {"samples", t.samples},
+          {"seed", t.seed},
+          {"limit_ns", t.limit.count()}};
+}
+
+Result<TimeRequest> time_request_from_json(const Json& json) {
+  ObjectReader r(json, "time#");
+  TimeRequest t;
+  CG_TRY(std::string mode, r.string("mode"));
+  auto at = std::find(std::begin(kTimeModes), std::end(kTimeModes), mode);
+  if (at == std::end(kTimeModes))
+    return world_error("unknown way of timing: " + sanitize(mode, 40));
+  t.mode = static_cast<TimeMode>(at - std::begin(kTimeModes));
+  CG_TRY(Json steps, r.object("steps"));
+  CG_TRY(t.steps, plan_steps_from_json(steps));
+  CG_TRY(Json against, r.object("against"));
+  CG_TRY(t.against, plan_steps_from_json(against));
+  CG_TRY(t.paired, r.boolean("paired"));
+  CG_TRY(t.control, r.boolean("control"));
+  CG_TRY(int64_t samples, r.integer("samples"));
+  t.samples = static_cast<int>(std::clamp<int64_t>(samples, 0, 10'000));
+  CG_TRY(int64_t seed, r.integer("seed"));
+  t.seed = static_cast<uint64_t>(seed);
+  CG_TRY(int64_t limit, r.integer("limit_ns"));
+  t.limit = Nanoseconds(limit);
+  CG_CHECK(r.finish());
+  return t;
 }
 
 Json to_json(const RunReport& report) {
@@ -381,6 +415,7 @@ Json to_json(const RunReport& report) {
           {"detail", report.detail},
           {"kernels", std::move(kernels)},
           {"samples_ns", report.samples_ns},
+          {"against_ns", report.against_ns},
           {"state", counters_json(report.state)},
           {"device_lost", report.device_lost}};
 }
@@ -400,6 +435,7 @@ Result<RunReport> run_report_from_json(const Json& json) {
   CG_TRY(report.detail, text(r, "detail"));
   CG_TRY(report.kernels, list<KernelProfile>(r, "kernels", kernel_from));
   CG_TRY(report.samples_ns, list<double>(r, "samples_ns", time_of));
+  CG_TRY(report.against_ns, list<double>(r, "against_ns", time_of));
   CG_TRY(report.state, counters_from(r, "state"));
   CG_TRY(report.device_lost, r.boolean("device_lost"));
   CG_CHECK(r.finish());

@@ -13,8 +13,6 @@
 
 namespace cutegen {
 
-using PlanSteps = std::vector<std::variant<Launch, Fill>>;
-
 [[nodiscard]] Json to_json(const PlanSteps& steps);
 [[nodiscard]] Result<PlanSteps> plan_steps_from_json(const Json& json);
 [[nodiscard]] Json to_json(const ModuleFacts& facts);
@@ -27,6 +25,8 @@ using PlanSteps = std::vector<std::variant<Launch, Fill>>;
 [[nodiscard]] Result<BufferContent> buffer_content_from(const std::string& name);
 [[nodiscard]] Json to_json(const RunSettings& settings);
 [[nodiscard]] Result<RunSettings> run_settings_from_json(const Json& json);
+[[nodiscard]] Json to_json(const TimeRequest& request);
+[[nodiscard]] Result<TimeRequest> time_request_from_json(const Json& json);
 [[nodiscard]] Json to_json(const RunReport& report);
 [[nodiscard]] Result<RunReport> run_report_from_json(const Json& json);
 

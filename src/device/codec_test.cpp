@@ -53,6 +53,18 @@ TEST(Codec, FactsSettingsAndReportsRoundTrip) {
   EXPECT_EQ(to_json(*run_report_from_json(to_json(report))), to_json(report));
 }
 
+TEST(Codec, RequestsForTimesRoundTrip) {
+  for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
+    TimeRequest request{mode, steps(), steps(), true, true, 5, 99, std::chrono::seconds(3)};
+    Json json = to_json(request);
+    auto back = time_request_from_json(json);
+    ASSERT_TRUE(back) << back.error().text();
+    EXPECT_EQ(to_json(*back), json);
+    json["mode"] = "hot";
+    EXPECT_FALSE(time_request_from_json(json));
+  }
+}
+
 TEST(Codec, ARunnersWordIsBounded) {
   RunReport report{RunReport::Status::finding, std::string(100000, 'a') + "\x1b[31m", "", {}};
   auto back = run_report_from_json(to_json(report));

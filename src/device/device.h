@@ -36,7 +36,11 @@ struct BufferBinding {
   BufferContent content = BufferContent::data;
   // Not empty: a GPU fills the buffer with this again and again, and brings nothing back.
   std::span<const std::byte> pattern = {};
+  // With a pattern: timed runs use so many buffers in turn, "NAME", "NAME#1", ...
+  int copies = 1;
 };
+
+using PlanSteps = std::vector<std::variant<Launch, Fill>>;
 
 struct RunSettings {
   int64_t sample_ctas = 0;  // 0: run everything; else so many of each launch at first
@@ -46,11 +50,26 @@ struct RunSettings {
   int64_t sample_most = 0;  // a sample grows up to this, until its error is small enough
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
-  bool lines = false;  // counters by source line
-  // Of a GPU: so many timed runs of all steps, each with a cold L2 (0: one run, not timed), and how
-  // long one run may take.
-  int time_samples = 0;
-  Nanoseconds limit = std::chrono::seconds(10);
+  bool lines = false;                            // counters by source line
+  Nanoseconds limit = std::chrono::seconds(10);  // of a GPU: how long one run may take
+};
+
+// cold: the L2 holds other data, the launches are queued before the first begins. warm: the same
+// steps ran just before. graph: cold, as one launch of a CUDA graph. call: cold, by the host's
+// clock from the first launch to the end.
+enum class TimeMode { cold, warm, graph, call };
+
+// Timed runs on a GPU, over what is bound: all steps of one program, and of another in turn with
+// it, which goes first drawn anew each time. Every run has its own copy of the outputs, filled with
+// the pattern before, and so is scratch. A control does everything but the steps: what timing
+// itself takes.
+struct TimeRequest {
+  TimeMode mode = TimeMode::cold;
+  PlanSteps steps, against;
+  bool paired = false, control = false;
+  int samples = 8;  // of each
+  uint64_t seed = 1;
+  Nanoseconds limit = std::chrono::seconds(10);  // of one run
 };
 
 struct RunReport {
@@ -59,6 +78,7 @@ struct RunReport {
   std::string detail;                   // instruction, source line, CTA, thread, address, buffer
   std::vector<KernelProfile> kernels;   // one a launch that ran
   std::vector<double> samples_ns;       // measured: one a timed run, in their order
+  std::vector<double> against_ns;       // of the other program: the pairs of these
   std::map<std::string, double> state;  // of the GPU when they ended: "sm_clock_hz", ...
   bool device_lost = false;             // nothing more can run in this process
 };
@@ -77,9 +97,10 @@ class Device {
   [[nodiscard]] virtual Result<std::vector<ModuleFacts>> load(
       const std::vector<std::string>& ptx) = 0;
   [[nodiscard]] virtual Result<void> bind(const std::vector<BufferBinding>& buffers) = 0;
-  [[nodiscard]] virtual Result<RunReport> run(const Context& ctx,
-                                              const std::vector<std::variant<Launch, Fill>>& steps,
+  [[nodiscard]] virtual Result<RunReport> run(const Context& ctx, const PlanSteps& steps,
                                               const RunSettings& settings) = 0;
+  // Of a GPU, after a run over the same buffers.
+  [[nodiscard]] virtual Result<RunReport> time(const Context& ctx, const TimeRequest& request);
   // A part of a bound buffer as it is now; for those that bring nothing back.
   [[nodiscard]] virtual Result<void> read(const std::string& buffer, int64_t offset,
                                           std::span<std::byte> out) = 0;

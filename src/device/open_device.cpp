@@ -10,4 +10,8 @@ Result<std::unique_ptr<Device>> open_device(const std::string& name) {
   return std::make_unique<SimDevice>(name, std::move(gpu));
 }
 
+Result<RunReport> Device::time(const Context&, const TimeRequest&) {
+  return unsupported_error("this device measures no time");
+}
+
 }  // namespace cutegen

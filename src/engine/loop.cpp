@@ -111,6 +111,7 @@ class RunLoop : private llm::CallSink {
     const RunStep* step = view().find(action.candidate);
     CG_ASSERT(step);
     EvaluateRequest request{step->candidate.program, action.up_to, action.profile};
+    add_incumbent(request, action.candidate);
     auto judged =
         judge(ctx_, request, action.candidate + " " + step->candidate.edit.summary + ": ");
     if (!judged) return true;
@@ -118,6 +119,14 @@ class RunLoop : private llm::CallSink {
                                   {"verdict", to_json(judged->verdict)},
                                   {"elapsed_ms", judged->elapsed_ms}}));
     return false;
+  }
+
+  // On a GPU a candidate is timed in turn with the best one so far.
+  void add_incumbent(EvaluateRequest& request, const std::string& candidate) const {
+    const RunStep* best = view().incumbent();
+    const bool timed = best && best->verdict && best->verdict->timing &&
+                       best->verdict->timing->origin == Origin::measured;
+    if (timed && best->candidate.id != candidate) request.against = best->candidate.program;
   }
 
   // An error only if the context ended.

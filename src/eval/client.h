@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,9 @@ struct EvaluateRequest {
   KernelProgram program;
   Rung up_to = Rung::timing;
   bool profile = false;
-  std::string task;  // id of an open task; empty: the one that was opened last
+  // On a GPU: timed in turn with this one, whose verdict was `correct`.
+  std::optional<KernelProgram> against = std::nullopt;
+  std::string task = {};  // id of an open task; empty: the one that was opened last
 };
 
 class EvaluatorClient {

@@ -139,7 +139,8 @@ class Climber {
   Result<RungEnd> time(RungResult& result) {
     const bool measured = is_cuda(services_.device.name);
     CG_TRY(TimingOutcome outcome,
-           measured ? measure_official(ctx_, services_, task_, prepared_, verdict_.program_id)
+           measured ? measure_official(ctx_, services_, task_, prepared_, verdict_.program_id,
+                                       request_.against ? &*request_.against : nullptr)
                     : time_official(ctx_, services_, task_, prepared_, wanted(Rung::profile)));
     result = outcome.result;
     verdict_.marks.insert(verdict_.marks.end(), outcome.marks.begin(), outcome.marks.end());

@@ -4,30 +4,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <numeric>
 #include <random>
 
-#include "base/hash.h"
 #include "base/units.h"
+#include "eval/gpu_slot.h"
+#include "eval/statistics.h"
+#include "eval/timed_buffers.h"
 
 namespace cutegen {
 namespace {
 
-constexpr int kSamples = 31;
+constexpr int kBlock = 8;           // runs of each program in a block
+constexpr int kLeastBlock = 5;      // where they take long
+constexpr int kMostAlone = 32;      // runs of a program that is compared with none
+constexpr double kLongBlock = 1e8;  // ns
+constexpr auto kEnoughAlone = std::chrono::milliseconds(120);  // of timed runs
+constexpr auto kEnoughPaired = std::chrono::seconds(2);
+constexpr int kMoreForTheClock = 3;                   // blocks, while the clocks disagree
 constexpr auto kGpuLimit = std::chrono::seconds(10);  // of one run of all steps
 constexpr auto kRunLimit = std::chrono::seconds(120);
-constexpr int64_t kAlign = 256;
-constexpr int64_t kProbeBytes = 4096;
-constexpr int kProbes = 24;                   // of each output
-constexpr int64_t kSpare = int64_t{2} << 30;  // of the GPU's memory, for all else
-constexpr double kClockSlack = 0.97;          // of the floor: what an event may miss
-
-struct Stock {  // bytes that lie in the shared memory
-  std::string name;
-  std::vector<std::byte> bytes;
-  int64_t at = 0;
-};
+constexpr int64_t kSpare = int64_t{2} << 30;              // of the GPU's memory, for all else
+constexpr double kClockSlack = 0.97;                      // of the floor: what an event may miss
+constexpr double kUnseenShare = 0.15, kUnseenNs = 150e3;  // of a run: what the clocks may differ by
 
 // The set whose values fill the official inputs: of the largest test shape.
 Result<SetPtr> small_set(const Context& ctx, const Services& services, const Prepared& prepared,
@@ -40,106 +39,10 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
   return services.pool->draw(ctx, *best, services.families.front(), program_id);
 }
 
-std::vector<std::byte> pattern_of(const InputSet& set, const std::string& name) {
-  for (const TensorSlot& slot : set.inputs)
-    if (slot.name == name) {
-      auto bytes = set.bytes_of(slot);
-      return {bytes.begin(), bytes.end()};
-    }
-  return {};
-}
-
-// A NaN in every float width, eight bytes that no program knows.
-std::vector<std::byte> unwritten_pattern() {
-  std::vector<std::byte> out(8);
-  random_bytes(out);
-  for (size_t i = 0; i < 8; i += 2) {
-    out[i] |= std::byte{1};
-    out[i + 1] |= std::byte{0x7f};
-    out[i] |= std::byte{0xf0};
-  }
-  return out;
-}
-
-// The memory file of a measured run: patterns of the buffers, then room for the probes.
-class OfficialBuffers {
- public:
-  Result<void> add(const std::string& name, int64_t bytes, bool read_only,
-                   std::vector<std::byte> pattern) {
-    if (__builtin_add_overflow(total_, bytes, &total_))
-      return world_error("the official shape has more bytes than can be counted");
-    if (pattern.empty()) pattern.resize(8);
-    RunBuffer b{name, bytes, place(static_cast<int64_t>(pattern.size())), read_only};
-    b.pattern_bytes = static_cast<int64_t>(pattern.size());
-    stock_.push_back({name, std::move(pattern), b.offset});
-    buffers_.push_back(std::move(b));
-    return {};
-  }
-
-  // Places of an output that are looked at afterwards: its ends, and some that are drawn.
-  void probe(const std::string& name, int64_t bytes) {
-    std::random_device entropy;
-    std::mt19937_64 random(entropy());
-    const int64_t size = std::min(bytes, kProbeBytes);
-    for (int i = 0; i < kProbes && size > 0; ++i) {
-      const int64_t last = (bytes - size) / 8;
-      int64_t offset = 8 * std::uniform_int_distribution<int64_t>(0, last)(random);
-      if (i == 0) offset = 0;
-      if (i == 1) offset = 8 * last;
-      probes_.push_back({name, offset, size, place(size)});
-      if (bytes <= size) break;
-    }
-  }
-
-  Result<void> put(RunRequest& request) {
-    CG_TRY(memory_, make_memfd("official", static_cast<size_t>(used_)));
-    CG_TRY(mapping_, Mapping::map(memory_.get(), static_cast<size_t>(used_), true));
-    for (const Stock& s : stock_)
-      std::memcpy(mapping_.data() + s.at, s.bytes.data(), s.bytes.size());
-    request.memory = memory_.get();
-    request.buffers = buffers_;
-    request.probes = probes_;
-    return {};
-  }
-
-  [[nodiscard]] int64_t total() const { return total_; }
-
-  // Elements of a probed output that still hold its pattern.
-  [[nodiscard]] int64_t unwritten(const TensorInfo& out, int64_t& looked_at) const {
-    auto stock = std::find_if(stock_.begin(), stock_.end(),
-                              [&](const Stock& s) { return s.name == out.name; });
-    const size_t size = size_of(out.dtype);
-    int64_t left = 0;
-    for (const Probe& p : probes_) {
-      if (p.buffer != out.name) continue;
-      int64_t here = 0;
-      for (int64_t i = 0; i + int64_t(size) <= p.bytes; i += int64_t(size), ++looked_at)
-        here += std::memcmp(mapping_.data() + p.at + i, stock->bytes.data() + i % 8, size) == 0;
-      // A byte is what it is by chance: only a whole stretch tells.
-      if (size > 1 || here == p.bytes) left += here;
-    }
-    return left;
-  }
-
- private:
-  int64_t place(int64_t bytes) {
-    int64_t at = used_;
-    used_ += (bytes + kAlign - 1) / kAlign * kAlign;
-    return at;
-  }
-  std::vector<RunBuffer> buffers_;
-  std::vector<Probe> probes_;
-  std::vector<Stock> stock_;
-  int64_t used_ = kAlign, total_ = 0;
-  UniqueFd memory_;
-  Mapping mapping_;
-};
-
-Result<int64_t> bytes_of(const TensorInfo& info, const ShapeCase& shape) {
-  auto at = shape.tensors.find(info.name);
-  if (at == shape.tensors.end()) return world_error("the official shape lacks '" + info.name + "'");
-  CG_TRY(int64_t count, element_count(at->second));
-  return count * static_cast<int64_t>(size_of(info.dtype));
+const PreparedShape* official_of(const Prepared& prepared) {
+  for (const PreparedShape& s : prepared.shapes())
+    if (s.shape->kind == ShapeKind::official) return &s;
+  return nullptr;
 }
 
 TimingOutcome ended(RungResult result, RungEnd end) {
@@ -152,23 +55,8 @@ TimingOutcome failed(RungEnd end) {
   return ended(RungResult::failed, std::move(end));
 }
 
-Result<void> fill_buffers(OfficialBuffers& buffers, const Task& task, const PreparedShape& official,
-                          const InputSet& set) {
-  for (const TensorInfo& info : task.tensors) {
-    CG_TRY(int64_t bytes, bytes_of(info, *official.shape));
-    const bool output = info.role == TensorRole::output;
-    CG_CHECK(buffers.add(info.name, bytes, !output,
-                         output ? unwritten_pattern() : pattern_of(set, info.name)));
-    if (output) buffers.probe(info.name, bytes);
-  }
-  for (const ScratchBuffer& s : official.plan.scratch)
-    CG_CHECK(buffers.add(s.name, s.bytes, false,
-                         s.zero ? std::vector<std::byte>() : unwritten_pattern()));
-  return {};
-}
-
-// What ended the run before there were times, if anything did.
-std::optional<TimingOutcome> not_timed(const RunOutcome& outcome) {
+// What ended a run, if anything did.
+std::optional<TimingOutcome> trouble_of(const RunOutcome& outcome) {
   if (outcome.kind != RunOutcome::Kind::reported)
     return failed(rung_failed(
         fmt::format("the runner {} while running this program at the official shape: {}",
@@ -177,7 +65,7 @@ std::optional<TimingOutcome> not_timed(const RunOutcome& outcome) {
   const std::string on = fmt::format("{} (official shape)", report.message);
   switch (report.status) {
     case RunReport::Status::ok:
-      break;
+      return std::nullopt;
     case RunReport::Status::finding:
       return failed(rung_failed(on, report.detail));
     case RunReport::Status::unsupported:
@@ -186,109 +74,319 @@ std::optional<TimingOutcome> not_timed(const RunOutcome& outcome) {
       return failed(rung_failed("the program does not end within its time at the official shape",
                                 report.message));
   }
-  if (report.samples_ns.empty())
-    return ended(RungResult::skipped, rung_passed("no time: the device measured nothing"));
-  return std::nullopt;
+  CG_ASSERT(false);
 }
 
-std::string clock_text(const RunReport& report) {
-  auto at = report.state.find("sm_clock_hz");
-  return at == report.state.end() ? std::string(", clock unknown")
-                                  : fmt::format(", SM clock {:.0f} MHz", at->second / 1e6);
+double sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-TimingOutcome judged(const Roofline& floor, RunReport report, const std::string& shape) {
-  TimingOutcome out;
-  const Median m = median_of(report.samples_ns);
-  Timing t;
-  t.origin = Origin::measured;
-  t.shape = shape;
-  t.time_ns = m.value, t.low_ns = m.low, t.high_ns = m.high;
-  t.floor_ns = floor.floor_ns, t.bound_by = floor.bound_by;
-  t.samples = static_cast<int>(report.samples_ns.size());
-  if (auto at = report.state.find("sm_clock_hz"); at != report.state.end())
-    t.sm_clock_hz = at->second;
-  out.end = rung_passed(fmt::format("{} measured ({}-{}, {} runs, cold L2{}), floor {} ({:.2f}x)",
-                                    human_ns(m.value), human_ns(m.low), human_ns(m.high), t.samples,
-                                    clock_text(report), human_ns(t.floor_ns),
-                                    t.time_ns / std::max(t.floor_ns, 1e-9)));
-  out.timing = t;
-  out.kernels = std::move(report.kernels);
-  for (KernelProfile& k : out.kernels) k.origin = Origin::measured;
-  out.marks.push_back(
-      "at the official shape writing was checked, values were not: correctness is judged on "
-      "smaller shapes");
-  if (t.time_ns < floor.memory_ns * kClockSlack) {
-    out.result = RungResult::failed;
-    out.end = rung_ended(Status::rejected,
-                         fmt::format("{} is below the {} that moving the least bytes takes: it "
-                                     "leaves work out",
-                                     human_ns(t.time_ns), human_ns(floor.memory_ns)),
-                         "Nothing runs faster than the floor.");
-  } else if (t.time_ns < floor.compute_ns * kClockSlack) {
-    out.marks.push_back(fmt::format(
-        "faster than the {} that the task's own operations take at the peak: fewer were done",
-        human_ns(floor.compute_ns)));
+double ns_of(Nanoseconds t) {
+  return static_cast<double>(t.count());
+}
+
+// A program's steps for a runner that has loaded it behind `modules` others, on buffers of its own.
+PlanSteps beside(PlanSteps steps, const Task& task, const PreparedShape& official, size_t modules) {
+  std::set<std::string> own;
+  for (const TensorInfo* out : task.with_role(TensorRole::output)) own.insert(out->name);
+  for (const ScratchBuffer& s : official.plan.scratch) own.insert(s.name);
+  auto rename = [&](std::string& name) {
+    if (own.contains(name)) name = TimedBuffers::other_name(name);
+  };
+  for (auto& step : steps) {
+    if (auto* launch = std::get_if<Launch>(&step)) {
+      launch->module += modules;
+      for (LaunchArg& arg : launch->args) rename(arg.buffer);
+    } else {
+      rename(std::get<Fill>(step).buffer);
+    }
   }
-  return out;
+  return steps;
 }
+
+// The program that is timed in turn with the candidate.
+class Other {
+ public:
+  Other(const KernelProgram& program, const Task& task)
+      : id_(program_id(program)), prepared_(program, task) {}
+
+  // Why it cannot be had beside the candidate, or nothing.
+  Result<std::string> prepare(const Context& ctx, const Services& services) {
+    RungEnd lint = prepared_.lint();
+    if (!lint.passed) return lint.headline;
+    CG_TRY(RungEnd compiled, prepared_.compile(ctx, services));
+    if (!compiled.passed) return compiled.headline;
+    CG_TRY(RungEnd loaded, prepared_.load(ctx, services));
+    if (!loaded.passed) return loaded.headline;
+    return official_of(prepared_) ? std::string() : std::string("it has no official shape");
+  }
+
+  [[nodiscard]] const std::string& id() const { return id_; }
+  [[nodiscard]] const Prepared& prepared() const { return prepared_; }
+  [[nodiscard]] const PreparedShape& official() const { return *official_of(prepared_); }
+
+ private:
+  std::string id_;
+  Prepared prepared_;
+};
+
+class Measurement {
+ public:
+  Measurement(const Context& ctx, const Services& services, const Task& task,
+              const Prepared& prepared, const PreparedShape& official, const std::string& id)
+      : ctx_(ctx),
+        services_(services),
+        task_(task),
+        prepared_(prepared),
+        official_(official),
+        id_(id) {}
+
+  Result<TimingOutcome> run(const KernelProgram* against) {
+    if (against) CG_CHECK(prepare_other(*against));
+    if (other_) CG_CHECK(load_both());
+    CG_TRY(SetPtr set, small_set(ctx_, services_, prepared_, id_));
+    CG_CHECK(buffers_.add(task_, official_, *set));
+    if (other_) CG_CHECK(buffers_.add_other(task_, other_->official()));
+    if (!buffers_.fit(services_.identity.memory_bytes - kSpare, kBlock))
+      return ended(RungResult::skipped,
+                   rung_passed(fmt::format("no time: the official shape needs {}, {} has {}",
+                                           human(Bytes{buffers_.total()}), services_.identity.gpu,
+                                           human(Bytes{services_.identity.memory_bytes}))));
+    CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx_, services_.identity.uuid));
+    CG_TRY(auto end, measure());
+    if (end && died_) {  // once more, in a fresh process
+      CG_TRY(end, measure());
+    }
+    if (end) return std::move(*end);
+    return judged();
+  }
+
+ private:
+  Result<void> prepare_other(const KernelProgram& against) {
+    other_.emplace(against, task_);
+    CG_TRY(std::string why, other_->prepare(ctx_, services_));
+    if (why.empty()) return {};
+    marks_.push_back("not timed beside the incumbent, which cannot be prepared: " + why);
+    other_.reset();
+    return load_both();
+  }
+
+  Result<void> load_both() {
+    std::vector<std::string> ptx;
+    for (const KernelImage& image : prepared_.images()) ptx.push_back(image.ptx);
+    if (other_)
+      for (const KernelImage& image : other_->prepared().images()) ptx.push_back(image.ptx);
+    CG_TRY(LoadOutcome loaded, services_.runner->load(ctx_, ptx));
+    if (!loaded.ok) return world_error("two programs cannot be loaded: " + loaded.error.message);
+    return {};
+  }
+
+  TimeRequest request(int samples) {
+    TimeRequest out;
+    out.steps = official_.all_steps();
+    if (other_)
+      out.against = beside(other_->official().all_steps(), task_, other_->official(),
+                           prepared_.images().size());
+    out.paired = other_.has_value();
+    out.samples = samples;
+    out.seed = std::random_device()() & 0x7fffffff;
+    out.limit = kGpuLimit;
+    return out;
+  }
+
+  // Everything from the first run to the last block. A value: how it ended without times.
+  Result<std::optional<TimingOutcome>> measure() {
+    died_ = false;
+    own_.clear(), other_ns_.clear(), blocks_.clear();
+    RunRequest first;
+    CG_CHECK(buffers_.put(first));
+    first.steps = official_.all_steps();
+    first.settings.limit = kGpuLimit;
+    first.keep = true;
+    first.limit = kRunLimit;
+    CG_TRY(RunOutcome outcome, services_.runner->run(ctx_, first));
+    if (auto end = noted(outcome)) return end;
+    double once = 0;
+    for (const KernelProfile& k : outcome.report.kernels) once += k.time_ns;
+    kernels_ = std::move(outcome.report.kernels);
+    const double pair = once * (other_ ? 2 : 1);
+    const int samples = pair * kBlock > kLongBlock ? kLeastBlock : kBlock;
+    CG_TRY(auto end, control(samples));
+    if (end) return end;
+    return take_blocks(samples);
+  }
+
+  std::optional<TimingOutcome> noted(const RunOutcome& outcome) {
+    died_ = outcome.kind == RunOutcome::Kind::died;
+    return trouble_of(outcome);
+  }
+
+  // What timing takes by itself: once to get ready, once by the clock.
+  Result<std::optional<TimingOutcome>> control(int samples) {
+    for (int runs : {1, samples}) {
+      TimeRequest nothing = request(runs);
+      nothing.control = true;
+      CG_TRY(RunOutcome outcome, services_.runner->time(ctx_, nothing, kRunLimit));
+      if (auto end = noted(outcome)) return end;
+      control_seen_ = ns_of(outcome.elapsed);
+      control_claimed_ = sum(outcome.report.samples_ns) + sum(outcome.report.against_ns);
+    }
+    return std::optional<TimingOutcome>();
+  }
+
+  Result<std::optional<TimingOutcome>> take_blocks(int samples) {
+    const auto start = Clock::now();
+    PairRule rule;
+    rule.least = samples;
+    for (int more = 0;;) {
+      CG_TRY(auto end, block(samples));
+      if (end) return end;
+      const auto spent = Clock::now() - start;
+      stopped_.clear();
+      if (other_) {
+        if (auto why = enough_pairs(rule, own_, other_ns_)) stopped_ = *why;
+        if (stopped_.empty() && spent > kEnoughPaired) stopped_ = "enough";
+      } else if (spent > kEnoughAlone || int(own_.size()) >= kMostAlone) {
+        stopped_ = "enough";
+      }
+      if (stopped_.empty()) continue;
+      if (check_clock(blocks_).agrees) return std::optional<TimingOutcome>();
+      if (++more > kMoreForTheClock)
+        return world_error("the runner's times disagree with this process's clock",
+                           "end what else uses this machine, then try again");
+    }
+  }
+
+  Result<std::optional<TimingOutcome>> block(int samples) {
+    CG_CHECK(ctx_.check("measuring"));
+    CG_TRY(RunOutcome outcome, services_.runner->time(ctx_, request(samples), kRunLimit));
+    if (auto end = noted(outcome)) return end;
+    const RunReport& report = outcome.report;
+    const size_t wanted = static_cast<size_t>(samples);
+    if (report.samples_ns.size() != wanted || (other_ && report.against_ns.size() != wanted))
+      return world_error("the runner tells of fewer runs than were asked for");
+    for (const auto* list : {&report.samples_ns, &report.against_ns})
+      if (std::any_of(list->begin(), list->end(), [](double ns) { return !(ns > 0); }))
+        return world_error("the runner tells of a run that took no time");
+    own_.insert(own_.end(), report.samples_ns.begin(), report.samples_ns.end());
+    other_ns_.insert(other_ns_.end(), report.against_ns.begin(), report.against_ns.end());
+    state_ = report.state;
+    blocks_.push_back({sum(report.samples_ns) + sum(report.against_ns) - control_claimed_,
+                       ns_of(outcome.elapsed) - control_seen_, samples * (other_ ? 2 : 1)});
+    return look_at_outputs(samples);
+  }
+
+  Result<std::optional<TimingOutcome>> look_at_outputs(int runs) {
+    auto probes = buffers_.draw_probes(task_, runs);
+    CG_CHECK(services_.runner->read(ctx_, probes));
+    for (const TensorInfo* out : task_.with_role(TensorRole::output)) {
+      int64_t looked_at = 0;
+      if (int64_t left = buffers_.unwritten(probes, *out, looked_at); left > 0)
+        return std::optional(failed(rung_failed(
+            fmt::format("at the official shape the output '{}' is not written: {} of the {} "
+                        "elements that were looked at",
+                        out->name, left, looked_at))));
+    }
+    return std::optional<TimingOutcome>();
+  }
+
+  std::string detail(const Timing& t) const {
+    const std::string clock = t.sm_clock_hz
+                                  ? fmt::format(", SM clock {:.0f} MHz", *t.sm_clock_hz / 1e6)
+                                  : std::string(", clock unknown");
+    std::string out =
+        fmt::format("{} measured ({}-{}, {} runs, cold L2{}), floor {} ({:.2f}x)",
+                    human_ns(t.time_ns), human_ns(*t.low_ns), human_ns(*t.high_ns), t.samples,
+                    clock, human_ns(t.floor_ns), t.time_ns / std::max(t.floor_ns, 1e-9));
+    for (const PairedRatio& p : t.paired)
+      out += fmt::format(", {:.3f}x as fast as the {} ({:.3f}-{:.3f}, {} pairs, {})", p.speedup,
+                         p.against, p.low, p.high, p.pairs, p.stopped);
+    return out;
+  }
+
+  TimingOutcome judged() {
+    TimingOutcome out;
+    const Roofline floor = floor_of(services_.gpu, task_);
+    const Median m = median_of(own_);
+    Timing t;
+    t.origin = Origin::measured;
+    t.shape = official_.shape->name;
+    t.time_ns = m.value, t.low_ns = m.low, t.high_ns = m.high;
+    t.floor_ns = floor.floor_ns, t.bound_by = floor.bound_by;
+    t.samples = static_cast<int>(own_.size());
+    if (auto at = state_.find("sm_clock_hz"); at != state_.end()) t.sm_clock_hz = at->second;
+    t.clock = check_clock(blocks_);
+    if (other_) {
+      const Median r = speedup_of(own_, other_ns_);
+      t.paired.push_back({"incumbent", other_->id(), r.value, r.low, r.high,
+                          median_of(other_ns_).value, static_cast<int>(own_.size()), stopped_});
+    }
+    out.end = rung_passed(detail(t));
+    out.timing = t;
+    out.kernels = std::move(kernels_);
+    for (KernelProfile& k : out.kernels) k.origin = Origin::measured;
+    out.marks = std::move(marks_);
+    out.marks.push_back(
+        "at the official shape writing was checked, values were not: correctness is judged on "
+        "smaller shapes");
+    hold_to_floor(floor, t, out);
+    return out;
+  }
+
+  static void hold_to_floor(const Roofline& floor, const Timing& t, TimingOutcome& out) {
+    if (t.time_ns < floor.memory_ns * kClockSlack) {
+      out.result = RungResult::failed;
+      out.end = rung_ended(Status::rejected,
+                           fmt::format("{} is below the {} that moving the least bytes takes: it "
+                                       "leaves work out",
+                                       human_ns(t.time_ns), human_ns(floor.memory_ns)),
+                           "Nothing runs faster than the floor.");
+    } else if (t.time_ns < floor.compute_ns * kClockSlack) {
+      out.marks.push_back(fmt::format(
+          "faster than the {} that the task's own operations take at the peak: fewer were done",
+          human_ns(floor.compute_ns)));
+    }
+  }
+
+  const Context& ctx_;
+  const Services& services_;
+  const Task& task_;
+  const Prepared& prepared_;
+  const PreparedShape& official_;
+  const std::string& id_;
+  std::optional<Other> other_;
+  TimedBuffers buffers_;
+  std::vector<double> own_, other_ns_;
+  std::vector<TimedBlock> blocks_;
+  double control_seen_ = 0, control_claimed_ = 0;
+  std::map<std::string, double> state_;
+  std::vector<KernelProfile> kernels_;
+  std::vector<std::string> marks_;
+  std::string stopped_;
+  bool died_ = false;
+};
 
 }  // namespace
 
-Median median_of(std::vector<double> samples) {
-  CG_ASSERT(!samples.empty());
-  std::sort(samples.begin(), samples.end());
-  const size_t n = samples.size();
-  Median out;
-  out.value = n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-  // The largest k with P(Binomial(n, 1/2) < k) <= 2.5%: samples k and n - 1 - k hold the median.
-  double chance = std::pow(0.5, static_cast<double>(n)), below = chance;
-  size_t k = 0;
-  while (below <= 0.025 && k + 1 < n / 2) {
-    ++k;
-    chance *= static_cast<double>(n - k + 1) / static_cast<double>(k);
-    below += chance;
+ClockCheck check_clock(const std::vector<TimedBlock>& blocks) {
+  ClockCheck out;
+  out.agrees = blocks.empty();
+  for (const TimedBlock& b : blocks) {
+    out.claimed_ns += b.claimed_ns;
+    out.seen_ns += b.seen_ns;
+    const double unseen = std::max(kUnseenShare * b.claimed_ns, kUnseenNs * b.runs);
+    out.agrees = out.agrees || b.seen_ns - b.claimed_ns <= unseen;
   }
-  if (k > 0) --k;
-  out.low = samples[k], out.high = samples[n - 1 - k];
   return out;
 }
 
 Result<TimingOutcome> measure_official(const Context& ctx, const Services& services,
                                        const Task& task, const Prepared& prepared,
-                                       const std::string& program_id) {
-  auto official = std::find_if(prepared.shapes().begin(), prepared.shapes().end(),
-                               [](auto& s) { return s.shape->kind == ShapeKind::official; });
-  if (official == prepared.shapes().end())
-    return ended(RungResult::skipped, rung_passed("the official shape is not there"));
-  CG_TRY(SetPtr set, small_set(ctx, services, prepared, program_id));
-  OfficialBuffers buffers;
-  CG_CHECK(fill_buffers(buffers, task, *official, *set));
-  if (buffers.total() > services.identity.memory_bytes - kSpare)
-    return ended(RungResult::skipped,
-                 rung_passed(fmt::format("no time: the official shape needs {}, {} has {}",
-                                         human(Bytes{buffers.total()}), services.identity.gpu,
-                                         human(Bytes{services.identity.memory_bytes}))));
-  RunRequest request;
-  CG_CHECK(buffers.put(request));
-  request.steps = official->all_steps();
-  request.settings.time_samples = kSamples;
-  request.settings.limit = kGpuLimit;
-  request.limit = kRunLimit;
-  CG_TRY(RunOutcome outcome, services.runner->run(ctx, request));
-  if (outcome.kind == RunOutcome::Kind::died) {
-    CG_TRY(outcome, services.runner->run(ctx, request));  // once more, in a fresh process
-  }
-  if (auto end = not_timed(outcome)) return *end;
-  for (const TensorInfo* out : task.with_role(TensorRole::output)) {
-    int64_t looked_at = 0;
-    if (int64_t left = buffers.unwritten(*out, looked_at); left > 0)
-      return failed(rung_failed(
-          fmt::format("at the official shape the output '{}' is not written: {} of the {} elements "
-                      "that were looked at",
-                      out->name, left, looked_at)));
-  }
-  return judged(floor_of(services.gpu, task), std::move(outcome.report), official->shape->name);
+                                       const std::string& program_id,
+                                       const KernelProgram* against) {
+  const PreparedShape* official = official_of(prepared);
+  if (!official) return ended(RungResult::skipped, rung_passed("the official shape is not there"));
+  return Measurement(ctx, services, task, prepared, *official, program_id).run(against);
 }
 
 }  // namespace cutegen

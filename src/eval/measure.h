@@ -2,13 +2,16 @@
 // The rung timing on a GPU: the official shape, measured.
 //
 // Contract: the time is the median of timed runs of all steps (prepare included), each with a cold
-// L2, with the distribution-free 95% interval of the median; `measured`. Inputs hold the values of
-// a small secret set again and again, outputs a pattern: an output that keeps it at places which
-// the evaluator draws was not written, and the program fails. Values at this shape are not
-// compared, which is marked. Faster than the memory's floor is rejected. More than the GPU's
-// memory: skipped.
+// L2, with its 95% interval; `measured`. With a program to compare with (the incumbent), both run
+// in turn in random order, and the median of the paired ratios comes with its interval; pairs are
+// taken in blocks until the candidate is surely slower or the ratio is known well (PairRule). Every
+// run writes its own copy of the outputs: one that keeps its pattern at places which the evaluator
+// draws was not written, and the program fails. Values at this shape are not compared, which is
+// marked. The runner's times are checked against the evaluator's clock, less a control block: where
+// they disagree block after block the evaluation is aborted. Faster than the memory's floor is
+// rejected. More than the GPU's memory: skipped.
 //
-// Example: CG_TRY(TimingOutcome t, measure_official(ctx, services, task, prepared, id));
+// Example: CG_TRY(TimingOutcome t, measure_official(ctx, services, task, prepared, id, {}));
 #pragma once
 
 #include "eval/timing.h"
@@ -17,13 +20,15 @@ namespace cutegen {
 
 [[nodiscard]] Result<TimingOutcome> measure_official(const Context& ctx, const Services& services,
                                                      const Task& task, const Prepared& prepared,
-                                                     const std::string& program_id);
+                                                     const std::string& program_id,
+                                                     const KernelProgram* against);
 
-struct Median {
-  double value = 0, low = 0, high = 0;
+// One block of timed runs, by both clocks.
+struct TimedBlock {
+  double claimed_ns = 0, seen_ns = 0;  // of all its runs; what the control takes is off both
+  int runs = 0;
 };
-// Of at least one time; the interval holds the median of the distribution in 95 of 100 cases, in
-// fewer where there are under six samples (the whole range then).
-[[nodiscard]] Median median_of(std::vector<double> samples);
+// Of a runner that tells the truth at least one block agrees; the sums are those of all blocks.
+[[nodiscard]] ClockCheck check_clock(const std::vector<TimedBlock>& blocks);
 
 }  // namespace cutegen

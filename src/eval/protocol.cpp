@@ -102,9 +102,11 @@ Result<OpenedTask> opened_task_from_json(const Json& json) {
 }
 
 Json to_json(const EvaluateRequest& q) {
-  return {{"program", cutegen::to_json(q.program)},
-          {"up_to", to_string(q.up_to)},
-          {"profile", q.profile}};
+  Json out{{"program", cutegen::to_json(q.program)},
+           {"up_to", to_string(q.up_to)},
+           {"profile", q.profile}};
+  if (q.against) out["against"] = cutegen::to_json(*q.against);
+  return out;
 }
 
 Result<EvaluateRequest> request_from_json(const Json& json) {
@@ -115,6 +117,10 @@ Result<EvaluateRequest> request_from_json(const Json& json) {
   CG_TRY(std::string up_to, r.string("up_to"));
   CG_TRY(q.up_to, rung_from(up_to));
   CG_TRY(q.profile, r.boolean("profile"));
+  if (r.has("against")) {
+    CG_TRY(Json against, r.object("against"));
+    CG_TRY(q.against, program_from_json(against));
+  }
   CG_CHECK(r.finish());
   return q;
 }

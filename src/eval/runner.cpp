@@ -23,6 +23,7 @@ Json buffers_json(const std::vector<RunBuffer>& buffers) {
     j["content"] = to_string(b.content);
     if (b.offset >= 0) j["offset"] = b.offset;
     if (b.pattern_bytes) j["pattern_bytes"] = b.pattern_bytes;
+    if (b.copies > 1) j["copies"] = b.copies;
     out.push_back(std::move(j));
   }
   return out;
@@ -201,12 +202,37 @@ Result<RunOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
             {"type", "run"},
             {"buffers", buffers_json(request.buffers)},
             {"plan", to_json(request.steps)},
-            {"probes", probes_json(request.probes)},
             {"settings", to_json(request.settings)}};
+  if (request.keep) body["keep"] = true;
   std::vector<int> fds{request.memory};
   if (request.ring >= 0) fds.push_back(request.ring);
-  CG_TRY(Answer answer, ask(ctx, body, std::move(fds), request.limit));
+  return ask_to_run(ctx, body, std::move(fds), request.limit);
+}
+
+Result<RunOutcome> Runner::time(const Context& ctx, const TimeRequest& request, Nanoseconds limit) {
+  RunOutcome gone;
+  gone.kind = RunOutcome::Kind::died;
+  gone.text = "it ended between two requests";
+  if (!channel_ || !child_.running()) return gone;
+  Json body{{"schema", kSchema}, {"type", "time"}, {"request", to_json(request)}};
+  return ask_to_run(ctx, body, {}, limit);
+}
+
+Result<void> Runner::read(const Context& ctx, const std::vector<Probe>& probes) {
+  if (!channel_) return world_error("the runner ended before its results were read");
+  Json body{{"schema", kSchema}, {"type", "read"}, {"probes", probes_json(probes)}};
+  CG_TRY(Answer answer, ask(ctx, body, {}, kLoadLimit));
+  if (!answer.alive) return world_error("the runner ended before its results were read");
+  if (answer.is_error) return fail(answer.error);
+  return {};
+}
+
+Result<RunOutcome> Runner::ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,
+                                      Nanoseconds limit) {
   RunOutcome out;
+  const auto start = Clock::now();
+  CG_TRY(Answer answer, ask(ctx, body, std::move(fds), limit));
+  out.elapsed = Clock::now() - start;
   if (!answer.alive) {
     out.kind = answer.hung ? RunOutcome::Kind::hung : RunOutcome::Kind::died;
     out.text = answer.death;

@@ -34,9 +34,10 @@ struct RunBuffer {
   bool read_only = false;
   BufferContent content = BufferContent::data;
   int64_t pattern_bytes = 0;  // not 0: of a GPU; so many bytes at `offset` fill it, again and again
+  int copies = 1;             // of one with a pattern: timed runs use them in turn
 };
 
-// A part of a buffer that the device copies into the shared memory after the run.
+// A part of a kept buffer that the device copies into the shared memory.
 struct Probe {
   std::string buffer;
   int64_t offset = 0, bytes = 0, at = 0;
@@ -46,15 +47,16 @@ struct RunRequest {
   std::vector<RunBuffer> buffers;
   int memory = -1, ring = -1;  // descriptors
   PlanSteps steps;
-  std::vector<Probe> probes;
   RunSettings settings;
+  bool keep = false;  // the buffers, for time() and read(), until the next run
   Nanoseconds limit = std::chrono::seconds(60);
 };
 
 struct RunOutcome {
   enum class Kind { reported, died, hung } kind = Kind::reported;
   RunReport report;
-  std::string text;  // how it died, or how long it hung
+  std::string text;        // how it died, or how long it hung
+  Nanoseconds elapsed{0};  // from the request to the reply, by this process's clock
 };
 
 struct LoadOutcome {
@@ -69,6 +71,10 @@ class Runner {
   [[nodiscard]] Result<void> start(const Context& ctx);
   [[nodiscard]] Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx);
   [[nodiscard]] Result<RunOutcome> run(const Context& ctx, const RunRequest& request);
+  // Over the buffers that the last run kept. `died` too if the process has ended since.
+  [[nodiscard]] Result<RunOutcome> time(const Context& ctx, const TimeRequest& request,
+                                        Nanoseconds limit);
+  [[nodiscard]] Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
   [[nodiscard]] const sandbox::Grade& grade() const { return grade_; }
   // What the process told when it was started, before it saw any program.
   [[nodiscard]] const DeviceFacts& facts() const { return facts_; }
@@ -90,6 +96,8 @@ class Runner {
   };
   [[nodiscard]] Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit);
+  [[nodiscard]] Result<RunOutcome> ask_to_run(const Context& ctx, const Json& body,
+                                              std::vector<int> fds, Nanoseconds limit);
   [[nodiscard]] Result<LoadOutcome> load_once(const Context& ctx);
   [[nodiscard]] sandbox::SpawnSpec spawn_spec(const std::string& program) const;
 

@@ -26,7 +26,7 @@ void BestOfN::on_verdict(const std::string& candidate, const Verdict& verdict) {
     return open(Accept{candidate, "first correct candidate"});
   }
   if (!verdict.timing) return open(Reject{candidate, "correct, but no time is known"});
-  if (best_timing_ && !is_gain(*best_timing_, *verdict.timing, settings_.min_gain))
+  if (best_timing_ && !beats_incumbent(*best_timing_, *verdict.timing, settings_.min_gain))
     return open(Reject{candidate, loss_text(best_timing_->time_ns, verdict.timing->time_ns)});
   std::string why = best_timing_ ? gain_text(best_timing_->time_ns, verdict.timing->time_ns)
                                  : "first candidate with a time";

@@ -22,7 +22,7 @@ void ClimbStrategy::on_correct(const std::string& candidate) {
   if (!judged_.timing) return open(Reject{candidate, "correct, but no time is known"});
   if (!incumbent_->timing) return open(Accept{candidate, "first candidate with a time"});
   double before = incumbent_->timing->time_ns, after = judged_.timing->time_ns;
-  if (is_gain(*incumbent_->timing, *judged_.timing, settings_.min_gain))
+  if (beats_incumbent(*incumbent_->timing, *judged_.timing, settings_.min_gain))
     open(Accept{candidate, gain_text(before, after)});
   else
     open(Reject{candidate, loss_text(before, after)});

@@ -54,8 +54,9 @@ void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& 
   bool correct = verdict.status == Status::correct;
   bool better =
       correct &&
-      (!best_ || (verdict.timing &&
-                  (!best_timing_ || is_gain(*best_timing_, *verdict.timing, settings_.min_gain))));
+      (!best_ ||
+       (verdict.timing &&
+        (!best_timing_ || beats_incumbent(*best_timing_, *verdict.timing, settings_.min_gain))));
   // A failing program is repaired; of the correct ones the best goes on (or the newest, as
   // published).
   if (!correct || better || agents_.published) {

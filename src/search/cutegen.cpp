@@ -99,8 +99,11 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
   Kept now{candidate, verdict.timing, proposed_ ? structure_of(proposed_->program) : Structure{},
            verdict.profile.has_value()};
   bool first = !l.best;
-  bool better = first || (now.timing && (!l.best->timing || is_gain(*l.best->timing, *now.timing,
-                                                                    settings_.min_gain)));
+  bool of_run = l.best && best_ && l.best->id == best_->id;  // the run's incumbent is the line's
+  auto gains = of_run ? beats_incumbent : is_gain;
+  bool better =
+      first ||
+      (now.timing && (!l.best->timing || gains(*l.best->timing, *now.timing, settings_.min_gain)));
   bool changed = better && !first && !(now.structure == l.best->structure);
   std::optional<Timing> before = l.best ? l.best->timing : std::nullopt;
   l.fixes = 0;
@@ -114,8 +117,8 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
     best_ = now;
     return open(Accept{candidate, "first correct candidate"});
   }
-  bool beats =
-      now.timing && (!best_->timing || is_gain(*best_->timing, *now.timing, settings_.min_gain));
+  bool beats = now.timing &&
+               (!best_->timing || beats_incumbent(*best_->timing, *now.timing, settings_.min_gain));
   if (!beats)
     return open(
         Reject{candidate, fmt::format("best of line {}, but {}", line_ + 1,

@@ -38,6 +38,12 @@ bool is_gain(const Timing& before, const Timing& after, double min_gain) {
   return !after.high_ns || !before.low_ns || *after.high_ns < *before.low_ns;
 }
 
+bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_gain) {
+  for (const PairedRatio& p : after.paired)
+    if (p.against == "incumbent") return p.low > 1 && p.speedup * (1 - min_gain) >= 1;
+  return is_gain(incumbent, after, min_gain);
+}
+
 void Machine::open(Action action) {
   if (std::holds_alternative<Ask>(action)) drafts_.clear();
   open_ = std::move(action);

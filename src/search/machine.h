@@ -76,5 +76,7 @@ class Machine : public Strategy {
 [[nodiscard]] std::string fault_text(const Verdict& verdict);
 // Whether `after` beats `before` by the least gain and, where intervals are known, beyond them.
 [[nodiscard]] bool is_gain(const Timing& before, const Timing& after, double min_gain);
+// The same over the incumbent: by runs that were timed in turn with it, where there are any.
+[[nodiscard]] bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_gain);
 
 }  // namespace cutegen

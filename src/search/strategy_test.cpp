@@ -109,6 +109,19 @@ TEST(Cutegen, ClimbsToTheBestAndStopsOnAPlateau) {
   EXPECT_THAT(world.reasons("rejected")[2], HasSubstr("slower"));
 }
 
+// Timed in turn with the incumbent, whatever the two times say that were taken apart.
+TEST(Cutegen, APairedRatioDecidesOverTimesOfDifferentMoments) {
+  World w;
+  w.candidates = 3;
+  w.judge = [](int number, int) {
+    Verdict v = timed(number == 1 ? 100 : number == 2 ? 90 : 104);
+    if (number == 2) v.timing->paired = {{"incumbent", "p", 0.99, 0.98, 1.0, 89, 32, "slower"}};
+    if (number == 3) v.timing->paired = {{"incumbent", "p", 1.05, 1.04, 1.06, 109, 32, "precise"}};
+    return v;
+  };
+  EXPECT_EQ(w.run({}).best, "c3");
+}
+
 TEST(Cutegen, StopsAtTheFloor) {
   World world{.judge = [](int n, int) { return timed(n == 1 ? 50 : 10.4); }, .floor_ns = 10};
   Finish end = world.run({});

@@ -225,6 +225,27 @@ EXPORT cuStreamDestroy_v2(void*) {
 EXPORT cuStreamWaitValue32_v2(void*, uint64_t, uint32_t, unsigned) {
   return 0;
 }
+// While a stream is captured its launches wait; here they happen at once, and a graph does nothing.
+EXPORT cuStreamBeginCapture_v2(void*, int) {
+  return sticky;
+}
+EXPORT cuStreamEndCapture(void*, void** graph) {
+  *graph = is("no_graphs") ? nullptr : &sticky;
+  return is("no_graphs") ? kInvalidValue : 0;
+}
+EXPORT cuGraphInstantiateWithFlags(void** executable, void*, unsigned long long) {
+  *executable = &sticky;
+  return 0;
+}
+EXPORT cuGraphLaunch(void*, void*) {
+  return sticky;
+}
+EXPORT cuGraphExecDestroy(void*) {
+  return 0;
+}
+EXPORT cuGraphDestroy(void*) {
+  return 0;
+}
 EXPORT cuEventCreate(void** event, unsigned) {
   *event = &sticky;
   return 0;

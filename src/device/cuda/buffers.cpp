@@ -14,6 +14,10 @@ namespace {
 constexpr size_t kAlign = 256;                     // of buffers, as every allocator of CUDA gives
 constexpr size_t kGuardWindow = size_t{64} << 10;  // looked at on each side
 
+std::string copy_name(const std::string& name, int copy) {
+  return copy == 0 ? name : name + "#" + std::to_string(copy);
+}
+
 unsigned char random_byte() {
   std::byte b{};
   random_bytes(std::span(&b, 1));
@@ -53,33 +57,46 @@ Result<void> Buffers::bind(const std::vector<BufferBinding>& list, Handle stream
   clear();
   if (list.empty()) return {};
   at_the_end_ = !at_the_end_;
+  run_ = 0;
   for (const BufferBinding& given : list) {
-    PlacedBuffer b;
-    b.bytes = given.bytes.size();
-    b.read_only = given.read_only;
-    b.guard = random_byte();
-    if (placed_.contains(given.name))
-      return user_error("buffer " + sanitize(given.name, 80) + " is bound twice", {},
-                        "bind each name once");
-    CG_TRY(b.block, memory_.take(b.bytes));
-    b.at = b.block.mapped;
-    if (at_the_end_) b.at += b.block.mapped_bytes - (b.bytes + kAlign - 1) / kAlign * kAlign;
-    if (given.pattern.empty()) b.host = given.bytes;
-    placed_.emplace(given.name, b);
-    CG_CHECK(write_guards(b, stream));
-    if (b.bytes == 0) continue;
-    if (!given.pattern.empty()) {
-      CG_CHECK(fill_in(b, given.pattern, stream));
-    } else {
-      CG_CHECK(
-          driver_.check(driver_.to_device(b.at, b.host.data(), b.bytes), "copying to the GPU"));
-    }
+    const int copies = given.pattern.empty() ? 1 : std::max(given.copies, 1);
+    for (int i = 0; i < copies; ++i) CG_CHECK(place(given, copy_name(given.name, i), stream));
   }
   return {};
 }
 
+Result<void> Buffers::place(const BufferBinding& given, const std::string& name, Handle stream) {
+  PlacedBuffer b;
+  b.bytes = given.bytes.size();
+  b.read_only = given.read_only;
+  b.guard = random_byte();
+  b.copies = std::max(given.copies, 1);
+  if (placed_.contains(name))
+    return user_error("buffer " + sanitize(name, 80) + " is bound twice", {},
+                      "bind each name once");
+  CG_TRY(b.block, memory_.take(b.bytes));
+  b.at = b.block.mapped;
+  if (at_the_end_) b.at += b.block.mapped_bytes - (b.bytes + kAlign - 1) / kAlign * kAlign;
+  if (given.pattern.empty()) b.host = given.bytes;
+  b.pattern.assign(given.pattern.begin(), given.pattern.end());
+  PlacedBuffer& placed = placed_.emplace(name, std::move(b)).first->second;
+  CG_CHECK(write_guards(placed, stream));
+  if (placed.bytes == 0) return {};
+  if (!placed.pattern.empty()) return fill_in(placed, placed.pattern, stream);
+  return driver_.check(driver_.to_device(placed.at, placed.host.data(), placed.bytes),
+                       "copying to the GPU");
+}
+
+Result<void> Buffers::refill(const std::string& name, Handle stream) {
+  CG_TRY(const PlacedBuffer* b, find(name, "refill"));
+  if (b->pattern.empty() || b->read_only || b->bytes == 0) return {};
+  return fill_in(*b, b->pattern, stream);
+}
+
 Result<const PlacedBuffer*> Buffers::find(const std::string& name, const std::string& step) const {
   auto at = placed_.find(name);
+  if (at != placed_.end() && at->second.copies > 1 && run_ > 0)
+    at = placed_.find(copy_name(name, run_ % at->second.copies));
   if (at != placed_.end()) return &at->second;
   return user_error("buffer " + sanitize(name, 80) + " is not bound", "step " + sanitize(step, 80),
                     "bind it before the run");

@@ -4,8 +4,9 @@
 // Contract: bind() places each buffer at one end of its block, at the other end the next time, so
 // that an access beyond either end meets an unmapped page in one of two runs; what is left of the
 // block holds a random byte. A buffer with a pattern repeats it and has no copy in the caller's
-// memory. copy_back() brings the others back, read-only ones too, and says where a guard was
-// written: "memory behind 'x' was written".
+// memory; there may be several of it, of which find() gives the one that use_copy() chose.
+// copy_back() brings the others back, read-only ones too, and says where a guard was written:
+// "memory behind 'x' was written".
 //
 // Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
 #pragma once
@@ -24,6 +25,8 @@ struct PlacedBuffer {
   std::span<std::byte> host;  // empty: a pattern was repeated
   bool read_only = false;
   unsigned char guard = 0;
+  std::vector<std::byte> pattern;
+  int copies = 1;
 };
 
 class Buffers {
@@ -37,12 +40,18 @@ class Buffers {
   void clear();
   [[nodiscard]] Result<const PlacedBuffer*> find(const std::string& name,
                                                  const std::string& step) const;
+  // Timed run number `run`: each buffer's copy number run % copies.
+  void use_copy(int run) { run_ = run; }
+  // The chosen copy of a buffer with a pattern holds it again.
+  [[nodiscard]] Result<void> refill(const std::string& name, Handle stream);
   // Every buffer back to the caller; the first guard that was written, or an empty text.
   [[nodiscard]] Result<std::string> copy_back();
   [[nodiscard]] Result<void> read(const std::string& name, int64_t offset,
                                   std::span<std::byte> out) const;
 
  private:
+  [[nodiscard]] Result<void> place(const BufferBinding& given, const std::string& name,
+                                   Handle stream);
   [[nodiscard]] Result<void> write_guards(const PlacedBuffer& b, Handle stream);
   [[nodiscard]] Result<void> fill_in(const PlacedBuffer& b, std::span<const std::byte> pattern,
                                      Handle stream);
@@ -52,6 +61,7 @@ class Buffers {
   BlockMemory memory_;
   std::map<std::string, PlacedBuffer> placed_;
   bool at_the_end_ = false;
+  int run_ = 0;
 };
 
 }  // namespace cutegen::cuda

@@ -83,6 +83,7 @@ CudaDevice::~CudaDevice() {
     if (e) driver_.event_destroy(e);
   if (stream_) driver_.stream_destroy(stream_);
   if (flush_) driver_.free(flush_);
+  if (soil_module_) driver_.module_unload(soil_module_);
   if (gate_) driver_.host_free(gate_);
 }
 
@@ -255,9 +256,8 @@ Result<RunReport> CudaDevice::run(const Context& ctx, const Steps& steps,
   RunReport report;
   CG_TRY(Status before, wait(ctx, settings.limit));  // copies and guards of bind()
   CG_CHECK(driver_.check(before, "preparing a run"));
+  buffers_.use_copy(0);
   CG_CHECK(run_once(ctx, steps, settings.limit, report));
-  if (report.status == RunReport::Status::ok && settings.time_samples > 0)
-    CG_CHECK(run_timed(ctx, steps, settings, report));
   if (lost_) return report;
   CG_TRY(std::string damage, buffers_.copy_back());
   if (report.status == RunReport::Status::ok && !damage.empty()) {

@@ -27,14 +27,15 @@ class CudaDevice final : public Device {
   [[nodiscard]] DeviceIdentity identity() const override { return gpu_.identity; }
   [[nodiscard]] Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) override;
   [[nodiscard]] Result<void> bind(const std::vector<BufferBinding>& buffers) override;
-  [[nodiscard]] Result<RunReport> run(const Context& ctx,
-                                      const std::vector<std::variant<Launch, Fill>>& steps,
+  [[nodiscard]] Result<RunReport> run(const Context& ctx, const PlanSteps& steps,
                                       const RunSettings& settings) override;
+  [[nodiscard]] Result<RunReport> time(const Context& ctx, const TimeRequest& request) override;
   [[nodiscard]] Result<void> read(const std::string& buffer, int64_t offset,
                                   std::span<std::byte> out) override;
 
  private:
-  using Steps = std::vector<std::variant<Launch, Fill>>;
+  using Steps = PlanSteps;
+  struct Timed;  // a program whose runs are timed
   // A status that came from queueing or from the kernel itself, in the report or as an error.
   [[nodiscard]] Result<void> note_fault(Status status, const std::string& kernel,
                                         RunReport& report);
@@ -45,12 +46,20 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<Status> wait(const Context& ctx, Nanoseconds limit);
   [[nodiscard]] Result<void> run_once(const Context& ctx, const Steps& steps, Nanoseconds limit,
                                       RunReport& report);
-  [[nodiscard]] Result<void> run_timed(const Context& ctx, const Steps& steps,
-                                       const RunSettings& settings, RunReport& report);
-  [[nodiscard]] Result<double> sample(const Context& ctx, const Steps& steps,
-                                      const RunSettings& settings, RunReport& report);
+  [[nodiscard]] Result<void> take_pairs(const Context& ctx, const TimeRequest& request, Timed& own,
+                                        Timed& other, RunReport& report);
+  [[nodiscard]] Result<void> sample(const Context& ctx, const TimeRequest& request, Timed& timed,
+                                    RunReport& report);
+  [[nodiscard]] Result<double> by_events(const Context& ctx, const TimeRequest& request,
+                                         Timed& timed, RunReport& report);
+  [[nodiscard]] Result<double> by_the_clock(const Context& ctx, const TimeRequest& request,
+                                            Timed& timed, RunReport& report);
+  [[nodiscard]] Result<Status> queue_all(const Timed& timed, bool in_graph);
+  [[nodiscard]] Result<void> capture(Timed& timed);
+  [[nodiscard]] Result<void> set_scene(const TimeRequest& request, const Timed& timed);
   [[nodiscard]] Result<void> cool_l2();
-  [[nodiscard]] Result<void> make_flush();
+  [[nodiscard]] Result<void> soil_shared();
+  [[nodiscard]] Result<void> prepare_timing();
 
   const Driver& driver_;
   Found gpu_;
@@ -62,6 +71,7 @@ class CudaDevice final : public Device {
   Address gate_address_ = 0, flush_ = 0;
   size_t flush_bytes_ = 0;
   uint32_t gates_ = 0;
+  Handle soil_module_ = nullptr, soil_ = nullptr;
   bool lost_ = false;
 };
 

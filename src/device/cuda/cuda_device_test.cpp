@@ -272,20 +272,101 @@ TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
     Bench b;
     std::vector<std::byte> room(1000 * 4);
     const int32_t pattern[3] = {1, 2, 3};
-    BufferBinding large{"out", room, false, BufferContent::output,
-                        std::as_bytes(std::span(pattern))};
+    BufferBinding large{
+        "out", room, false, BufferContent::output, std::as_bytes(std::span(pattern)), 2};
     ASSERT_TRUE(b.device->bind({large}));
-    RunSettings settings;
-    settings.time_samples = 9;
-    auto report = b.device->run(Context(), {launch_of("sevens")}, settings);
+    auto untimed = b.device->run(Context(), {launch_of("sevens")}, {});
+    ASSERT_TRUE(untimed) << untimed.error().text();
+    EXPECT_THAT(untimed->samples_ns, IsEmpty());
+    TimeRequest request;
+    request.steps = {launch_of("sevens")};
+    request.samples = 9;
+    auto report = b.device->time(Context(), request);
     ASSERT_TRUE(report) << report.error().text();
-    EXPECT_GE(report->samples_ns.size(), 7U);  // fewer than asked for where they take long
+    EXPECT_EQ(report->samples_ns.size(), 9U);
     EXPECT_THAT(report->samples_ns, Each(5e5));
+    EXPECT_THAT(report->against_ns, IsEmpty());
     int32_t read[4] = {};
+    ASSERT_TRUE(b.device->read("out#1", 30 * 4, std::as_writable_bytes(std::span(read))));
+    EXPECT_THAT(read, testing::ElementsAre(7, 7, 3, 1));
     ASSERT_TRUE(b.device->read("out", 30 * 4, std::as_writable_bytes(std::span(read))));
     EXPECT_THAT(read, testing::ElementsAre(7, 7, 3, 1));
     EXPECT_FALSE(b.device->read("out", 3990, std::as_writable_bytes(std::span(read))));
     EXPECT_EQ(room[0], std::byte{0});  // nothing comes back
+  });
+}
+
+// Buffers of one program, and of another beside it, with a pattern of -1.
+Result<RunReport> time_pair(Device& device, TimeRequest request) {
+  static std::vector<std::byte> room(64 * 4);
+  static const int32_t pattern = -1;
+  BufferBinding own{
+      "out", room, false, BufferContent::output, std::as_bytes(std::span(&pattern, 1)), 1};
+  BufferBinding other = own;
+  other.name = "against/out";
+  CG_CHECK(device.bind({own, other}));
+  Launch second = launch_of("sevens");
+  second.args[0].buffer = other.name;
+  request.steps = {launch_of("sevens")};
+  request.against = {second};
+  request.paired = true;
+  return device.time(Context(), request);
+}
+
+int32_t first_word(Device& device, const std::string& buffer) {
+  int32_t word = 0;
+  EXPECT_TRUE(device.read(buffer, 0, std::as_writable_bytes(std::span(&word, 1))));
+  return word;
+}
+
+TEST(CudaDevice, TwoProgramsAreTimedInTurn) {
+  with_driver("good", [] {
+    auto device = *open_device("cuda:0");
+    ASSERT_TRUE(device->load({kModule}));
+    for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
+      auto report = time_pair(*device, {.mode = mode, .samples = 5});
+      ASSERT_TRUE(report) << report.error().text();
+      EXPECT_EQ(report->samples_ns.size(), 5U);
+      EXPECT_EQ(report->against_ns.size(), 5U);
+      if (mode == TimeMode::graph) continue;  // the fake one does nothing when it is launched
+      EXPECT_EQ(first_word(*device, "out"), 7);
+      EXPECT_EQ(first_word(*device, "against/out"), 7);
+    }
+  });
+}
+
+TEST(CudaDevice, AControlDoesEverythingButTheSteps) {
+  with_driver("good", [] {
+    auto device = *open_device("cuda:0");
+    ASSERT_TRUE(device->load({kModule}));
+    auto report = time_pair(*device, {.control = true, .samples = 3});
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_EQ(report->against_ns.size(), 3U);
+    EXPECT_EQ(first_word(*device, "out"), -1);
+  });
+}
+
+TEST(CudaDevice, AGraphThatCannotBeMadeIsAnError) {
+  with_driver("no_graphs", [] {
+    auto device = *open_device("cuda:0");
+    ASSERT_TRUE(device->load({kModule}));
+    auto report = time_pair(*device, {.mode = TimeMode::graph, .samples = 3});
+    ASSERT_FALSE(report);
+    EXPECT_THAT(report.error().message, HasSubstr("capturing a graph"));
+  });
+}
+
+TEST(CudaDevice, AFaultInATimedRunIsAFinding) {
+  with_driver("good", [] {
+    Bench b;
+    ASSERT_TRUE(b.run({launch_of("sevens")}));
+    TimeRequest request;
+    request.steps = {launch_of("fault")};
+    auto report = b.device->time(Context(), request);
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_EQ(report->status, RunReport::Status::finding);
+    EXPECT_TRUE(report->device_lost);
+    EXPECT_FALSE(b.device->time(Context(), request));
   });
 }
 

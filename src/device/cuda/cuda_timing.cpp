@@ -2,23 +2,88 @@
 // Timed runs of CudaDevice.
 #include <algorithm>
 #include <atomic>
+#include <random>
+#include <set>
 
 #include "device/cuda/cuda_device.h"
 
 namespace cutegen::cuda {
 namespace {
 
-constexpr int kLeastSamples = 7;         // the fewest whose range is a 95% interval, and one
 constexpr size_t kMostGatedSteps = 256;  // a stream takes about a thousand launches ahead
 constexpr size_t kLeastFlush = size_t{128} << 20;
-constexpr auto kEnough = std::chrono::milliseconds(120);  // of timed runs, once there are a few
+constexpr int kDynamicShared = 8;  // attribute of a function
+constexpr int kRelaxed = 2;        // of a capture: other calls go on
+
+// Writes all of a multiprocessor's shared memory, so that nothing outlives a run there.
+constexpr const char* kSoil = R"(.version 7.0
+.target sm_70
+.address_size 64
+.extern .shared .align 16 .b8 room[];
+.visible .entry soil(.param .u32 soil_value, .param .u32 soil_words)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<8>;
+  ld.param.u32 %r1, [soil_value];
+  ld.param.u32 %r2, [soil_words];
+  mov.u32 %r3, %tid.x;
+  mov.u32 %r4, %ntid.x;
+  mov.u32 %r5, room;
+LOOP:
+  setp.ge.u32 %p1, %r3, %r2;
+  @%p1 bra DONE;
+  shl.b32 %r6, %r3, 2;
+  add.u32 %r6, %r5, %r6;
+  st.shared.u32 [%r6], %r1;
+  add.u32 %r3, %r3, %r4;
+  bra LOOP;
+DONE:
+  ret;
+}
+)";
+
+std::set<std::string> buffers_of(const PlanSteps& steps) {
+  std::set<std::string> out;
+  for (const auto& step : steps) {
+    if (const auto* launch = std::get_if<Launch>(&step)) {
+      for (const LaunchArg& arg : launch->args)
+        if (!arg.buffer.empty()) out.insert(arg.buffer);
+    } else {
+      out.insert(std::get<Fill>(step).buffer);
+    }
+  }
+  return out;
+}
 
 }  // namespace
 
-Result<void> CudaDevice::make_flush() {
+struct CudaDevice::Timed {
+  Timed(const Driver& driver, const PlanSteps& given, bool control)
+      : driver(driver), steps(control ? PlanSteps() : given), buffers(buffers_of(given)) {}
+  ~Timed() {
+    if (executable) driver.graph_executable_destroy(executable);
+    if (graph) driver.graph_destroy(graph);
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+  const Driver& driver;
+  const PlanSteps steps;
+  const std::set<std::string> buffers;
+  Handle graph = nullptr, executable = nullptr;
+  std::vector<double> samples_ns;
+};
+
+Result<void> CudaDevice::prepare_timing() {
   if (flush_) return {};
   flush_bytes_ = std::max(kLeastFlush, 3 * static_cast<size_t>(gpu_.identity.l2_bytes));
-  return driver_.check(driver_.allocate(&flush_, flush_bytes_), "taking memory to cool the L2");
+  CG_CHECK(driver_.check(driver_.allocate(&flush_, flush_bytes_), "taking memory to cool the L2"));
+  CG_CHECK(driver_.check(driver_.module_load(&soil_module_, kSoil), "loading our own kernel"));
+  CG_CHECK(driver_.check(driver_.module_function(&soil_, soil_module_, "soil"),
+                         "loading our own kernel"));
+  return driver_.check(
+      driver_.function_set(soil_, kDynamicShared, static_cast<int>(gpu_.facts.max_shared_bytes)),
+      "preparing our own kernel");
 }
 
 // Half is written, then copied to the other half: what was in the L2 is neither ours nor all dirty.
@@ -29,17 +94,58 @@ Result<void> CudaDevice::cool_l2() {
   return driver_.check(s, "cooling the L2");
 }
 
-// One timed run: flush, wait at the gate, event, steps, event. The gate opens once all is queued.
-Result<double> CudaDevice::sample(const Context& ctx, const Steps& steps,
-                                  const RunSettings& settings, RunReport& report) {
-  CG_CHECK(cool_l2());
+Result<void> CudaDevice::soil_shared() {
+  uint32_t value = gates_ * 2654435761U,
+           words = static_cast<uint32_t>(gpu_.facts.max_shared_bytes / 4);
+  void* arguments[] = {&value, &words};
+  LaunchSettings settings{};
+  settings.grid[0] = static_cast<unsigned>(gpu_.facts.sms);
+  settings.block[0] = 1024;
+  settings.grid[1] = settings.grid[2] = settings.block[1] = settings.block[2] = 1;
+  settings.shared_bytes = static_cast<unsigned>(gpu_.facts.max_shared_bytes);
+  settings.stream = stream_;
+  return driver_.check(driver_.launch(&settings, soil_, arguments, nullptr),
+                       "writing shared memory");
+}
+
+// What a run finds: fresh outputs and scratch, foreign shared memory, and the L2 as it should be.
+Result<void> CudaDevice::set_scene(const TimeRequest& request, const Timed& timed) {
+  for (const std::string& name : timed.buffers) CG_CHECK(buffers_.refill(name, stream_));
+  CG_CHECK(soil_shared());
+  if (request.mode != TimeMode::warm) return cool_l2();
+  CG_TRY(Status queued, queue_all(timed, false));
+  return driver_.check(queued, "warming the L2");
+}
+
+Result<Status> CudaDevice::queue_all(const Timed& timed, bool in_graph) {
+  if (in_graph && timed.executable) return driver_.graph_launch(timed.executable, stream_);
+  for (size_t i = 0; i < timed.steps.size(); ++i) {
+    CG_TRY(Status queued, queue(timed.steps[i], i == 0));
+    if (queued != kOk) return queued;
+  }
+  return kOk;
+}
+
+Result<void> CudaDevice::capture(Timed& timed) {
+  CG_CHECK(driver_.check(driver_.capture_begin(stream_, kRelaxed), "capturing a graph"));
+  auto queued = queue_all(timed, false);
+  Status ended = driver_.capture_end(stream_, &timed.graph);
+  if (!queued) return fail(queued.error());
+  CG_CHECK(driver_.check(*queued == kOk ? ended : *queued, "capturing a graph"));
+  return driver_.check(driver_.graph_instantiate(&timed.executable, timed.graph, 0),
+                       "making a graph");
+}
+
+// Wait at the gate, event, steps, event. The gate opens once all is queued.
+Result<double> CudaDevice::by_events(const Context& ctx, const TimeRequest& request, Timed& timed,
+                                     RunReport& report) {
   constexpr unsigned kAtLeast = 0;
-  const bool gated = steps.size() <= kMostGatedSteps &&
+  const bool gated = timed.steps.size() <= kMostGatedSteps &&
                      driver_.stream_wait(stream_, gate_address_, ++gates_, kAtLeast) == kOk;
   auto open_gate = [&] { std::atomic_ref(*gate_).store(gates_); };
   Status status = driver_.event_record(begin_, stream_);
-  for (size_t i = 0; i < steps.size() && status == kOk; ++i) {
-    auto queued = queue(steps[i], i == 0);
+  if (status == kOk) {
+    auto queued = queue_all(timed, request.mode == TimeMode::graph);
     if (!queued && gated) open_gate();
     if (!queued) return fail(queued.error());
     status = *queued;
@@ -47,7 +153,7 @@ Result<double> CudaDevice::sample(const Context& ctx, const Steps& steps,
   if (status == kOk) status = driver_.event_record(end_, stream_);
   if (gated) open_gate();
   if (status == kOk) {
-    CG_TRY(status, wait(ctx, settings.limit));
+    CG_TRY(status, wait(ctx, request.limit));
   }
   CG_CHECK(note_fault(status, "a timed run", report));
   if (report.status != RunReport::Status::ok) return 0.0;
@@ -56,21 +162,69 @@ Result<double> CudaDevice::sample(const Context& ctx, const Steps& steps,
   return double(ms) * 1e6;
 }
 
-Result<void> CudaDevice::run_timed(const Context& ctx, const Steps& steps,
-                                   const RunSettings& settings, RunReport& report) {
-  CG_CHECK(make_flush());
-  CG_TRY(double warm, sample(ctx, steps, settings, report));  // what the first one pays is not kept
-  (void)warm;
+Result<double> CudaDevice::by_the_clock(const Context& ctx, const TimeRequest& request,
+                                        Timed& timed, RunReport& report) {
+  CG_TRY(Status status, wait(ctx, request.limit));
   const auto start = Clock::now();
-  while (report.status == RunReport::Status::ok) {
-    const auto count = static_cast<int>(report.samples_ns.size());
-    if (count >= settings.time_samples) break;
-    if (count >= kLeastSamples && Clock::now() - start > kEnough) break;
-    CG_TRY(double ns, sample(ctx, steps, settings, report));
-    if (report.status == RunReport::Status::ok) report.samples_ns.push_back(ns);
+  if (status == kOk) {
+    CG_TRY(status, queue_all(timed, false));
   }
-  report.state = watch_.read();
+  while (status == kOk) {
+    status = driver_.stream_query(stream_);
+    if (status != kNotReady || Clock::now() - start > request.limit || ctx.done()) break;
+    status = kOk;
+  }
+  const auto elapsed = Clock::now() - start;
+  CG_CHECK(note_fault(status, "a timed call", report));
+  return static_cast<double>(std::chrono::duration_cast<Nanoseconds>(elapsed).count());
+}
+
+Result<void> CudaDevice::sample(const Context& ctx, const TimeRequest& request, Timed& timed,
+                                RunReport& report) {
+  if (report.status != RunReport::Status::ok) return {};
+  CG_CHECK(set_scene(request, timed));
+  CG_TRY(double ns, request.mode == TimeMode::call ? by_the_clock(ctx, request, timed, report)
+                                                   : by_events(ctx, request, timed, report));
+  if (report.status == RunReport::Status::ok) timed.samples_ns.push_back(ns);
   return {};
+}
+
+Result<void> CudaDevice::take_pairs(const Context& ctx, const TimeRequest& request, Timed& own,
+                                    Timed& other, RunReport& report) {
+  std::mt19937_64 random(request.seed);
+  // Where there is no copy to write, a graph's addresses stay what they were.
+  if (request.mode == TimeMode::graph) {
+    CG_CHECK(capture(own));
+    if (request.paired) CG_CHECK(capture(other));
+  }
+  for (int run = 0; run < request.samples && report.status == RunReport::Status::ok; ++run) {
+    if (request.mode != TimeMode::graph) buffers_.use_copy(run);
+    const bool first = random() & 1;
+    if (request.paired && !first) CG_CHECK(sample(ctx, request, other, report));
+    CG_CHECK(sample(ctx, request, own, report));
+    if (request.paired && first) CG_CHECK(sample(ctx, request, other, report));
+  }
+  return {};
+}
+
+Result<RunReport> CudaDevice::time(const Context& ctx, const TimeRequest& request) {
+  if (lost_) return world_error("this GPU context is broken", "start the runner again");
+  CG_CHECK(prepare_timing());
+  RunReport report;
+  Timed own(driver_, request.steps, request.control);
+  Timed other(driver_, request.against, request.control);
+  buffers_.use_copy(0);
+  CG_CHECK(take_pairs(ctx, request, own, other, report));
+  report.samples_ns = std::move(own.samples_ns);
+  report.against_ns = std::move(other.samples_ns);
+  if (lost_) return report;
+  report.state = watch_.read();
+  CG_TRY(std::string damage, buffers_.copy_back());
+  if (report.status == RunReport::Status::ok && !damage.empty()) {
+    report.status = RunReport::Status::finding;
+    report.message = "out_of_bounds: " + damage;
+  }
+  return report;
 }
 
 }  // namespace cutegen::cuda

@@ -45,7 +45,12 @@ bool each_function(Driver& d, F f) {
          f("cuMemsetD16Async", d.set16) && f("cuMemsetD32Async", d.set32) &&
          f("cuMemsetD2D32Async", d.set_2d32) && f("cuStreamCreate", d.stream_create) &&
          f("cuStreamQuery", d.stream_query) && f("cuStreamDestroy_v2", d.stream_destroy) &&
-         f("cuStreamWaitValue32_v2", d.stream_wait) && f("cuEventCreate", d.event_create) &&
+         f("cuStreamWaitValue32_v2", d.stream_wait) &&
+         f("cuStreamBeginCapture_v2", d.capture_begin) && f("cuStreamEndCapture", d.capture_end) &&
+         f("cuGraphInstantiateWithFlags", d.graph_instantiate) &&
+         f("cuGraphLaunch", d.graph_launch) &&
+         f("cuGraphExecDestroy", d.graph_executable_destroy) &&
+         f("cuGraphDestroy", d.graph_destroy) && f("cuEventCreate", d.event_create) &&
          f("cuEventRecord", d.event_record) && f("cuEventElapsedTime", d.event_elapsed) &&
          f("cuEventDestroy_v2", d.event_destroy) && f("cuModuleLoadData", d.module_load) &&
          f("cuModuleUnload", d.module_unload) && f("cuModuleGetFunction", d.module_function) &&

@@ -129,6 +129,12 @@ struct Driver {
   Status (*stream_query)(Handle);
   Status (*stream_destroy)(Handle);
   Status (*stream_wait)(Handle, Address, uint32_t, unsigned);
+  Status (*capture_begin)(Handle, int);
+  Status (*capture_end)(Handle, Handle*);
+  Status (*graph_instantiate)(Handle*, Handle, unsigned long long);
+  Status (*graph_launch)(Handle, Handle);
+  Status (*graph_executable_destroy)(Handle);
+  Status (*graph_destroy)(Handle);
   Status (*event_create)(Handle*, unsigned);
   Status (*event_record)(Handle, Handle);
   Status (*event_elapsed)(float*, Handle, Handle);

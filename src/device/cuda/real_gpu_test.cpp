@@ -222,14 +222,17 @@ TEST(RealGpu, OverlappingStepsWaitForEachOther) {
     Memory m;
     Launch second = launch_of("plus_one");
     second.pdl = true;
-    RunSettings settings;
-    settings.time_samples = 9;
-    auto report = m.run(device, {launch_of("sevens"), second, second}, settings);
+    const PlanSteps steps{launch_of("sevens"), second, second};
+    auto report = m.run(device, steps);
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_THAT(m.out, Each(9));
-    ASSERT_GE(report->samples_ns.size(), 7U);
-    for (double ns : report->samples_ns)
-      EXPECT_THAT(ns, testing::AllOf(testing::Gt(500), testing::Lt(1e6)));
+    for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
+      auto timed = device.time(Context(), {.mode = mode, .steps = steps, .samples = 9});
+      ASSERT_TRUE(timed) << timed.error().text();
+      ASSERT_EQ(timed->samples_ns.size(), 9U);
+      for (double ns : timed->samples_ns)
+        EXPECT_THAT(ns, testing::AllOf(testing::Gt(500), testing::Lt(1e6)));
+    }
   });
 }
 
@@ -261,8 +264,9 @@ void expect_found(const std::string& kernel) {
       EXPECT_THAT(report->message, HasSubstr("out_of_bounds"));
       const bool fault = kernel == "behind" ? runs == 1 : runs == 2;
       EXPECT_EQ(report->device_lost, fault) << report->message;
-      if (!fault)
+      if (!fault) {
         EXPECT_THAT(report->message, HasSubstr("memory " + kernel + " 'out' was written"));
+      }
     });
   }
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/gpu_slot.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <thread>
+
+namespace cutegen {
+namespace {
+
+constexpr auto kAskAgain = std::chrono::milliseconds(5);
+
+// Any user may take the lock, so the file is everybody's; it never holds anything.
+Result<UniqueFd> open_file(const std::string& uuid) {
+  std::string name;
+  for (char c : uuid)
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-') name += c;
+  const char* folder = std::getenv("CUTEGEN_LOCKS");
+  const std::string path =
+      std::string(folder && *folder ? folder : "/tmp") + "/cutegen-gpu-" + name + ".lock";
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file)
+    file = UniqueFd(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file) return errno_error("cannot open the lock of the GPU, " + path);
+  struct stat info{};
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return world_error("the lock of the GPU, " + path + ", is no plain file", "remove it");
+  return file;
+}
+
+}  // namespace
+
+Result<GpuSlot> GpuSlot::acquire(const Context& ctx, const std::string& uuid,
+                                 const std::function<void()>& waiting) {
+  CG_TRY(UniqueFd file, open_file(uuid));
+  for (bool told = false; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; told = true) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error("locking the GPU");
+    CG_CHECK(ctx.check("waiting for the GPU, which another cutegen measures on"));
+    if (!told && waiting) waiting();
+    std::this_thread::sleep_for(kAskAgain);
+  }
+  return GpuSlot(std::move(file));
+}
+
+}  // namespace cutegen

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// GpuSlot: while one process of cutegen measures on a GPU, no other one does.
+//
+// Contract: a lock on a file named after the GPU's UUID, for all users of the machine; freed when
+// the object or its process ends. acquire() waits until the Context ends. Programs that are not
+// cutegen's do not ask.
+//
+// Example: CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, identity.uuid)); measure();
+#pragma once
+
+#include "base/context.h"
+#include "base/file.h"
+
+namespace cutegen {
+
+class GpuSlot {
+ public:
+  // Takes it at once where it can be had; `waiting` is called once if not.
+  [[nodiscard]] static Result<GpuSlot> acquire(const Context& ctx, const std::string& uuid,
+                                               const std::function<void()>& waiting = {});
+
+ private:
+  explicit GpuSlot(UniqueFd file) : file_(std::move(file)) {}
+  UniqueFd file_;
+};
+
+}  // namespace cutegen
