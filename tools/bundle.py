@@ -24,6 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("cutegen", "cutegen-evaluator", "cutegen-runner", "cutegen-compiler")
 THREAD_NAMES = "cutegen-thread-names.so"
+GATE = "cutegen-gate.so"  # loaded into the host's ptxas and nvdisasm; needs nothing of ours
 LOADER = "ld-linux-x86-64.so.2"
 # Stubs of the C library that only others need: NVRTC and the driver were built for older ones.
 OLD_NAMES = ("libdl.so.2", "libpthread.so.0", "librt.so.1")
@@ -149,6 +150,7 @@ def pack_programs(binaries, out):
         script.chmod(0o755)
     # Loaded into a Python of the machine: it needs an old C library alone, and stays beside bin/.
     copy(binaries / THREAD_NAMES, out / "bin" / THREAD_NAMES)
+    run("strip", "-o", out / "bin" / GATE, binaries / GATE)
     return packed.values()
 
 

@@ -57,21 +57,27 @@ class Runner {
   Result<Json> load(const wire::Frame& frame) {
     ObjectReader r(frame.body, "load#");
     CG_TRY(Json sizes, r.array("bytes"));
+    CG_TRY(Json code_sizes, r.array_or_empty("code_bytes"));
     if (frame.fds.empty()) return world_error("modules came without memory");
     size_t total = 0;
-    for (const Json& n : sizes) {
-      if (!n.is_number_unsigned() || n.get<size_t>() > (size_t{256} << 20))
-        return world_error("a module has no sensible size");
-      total += n.get<size_t>();
-    }
+    for (const Json& list : {sizes, code_sizes})
+      for (const Json& n : list) {
+        if (!n.is_number_unsigned() || n.get<size_t>() > (size_t{256} << 20))
+          return world_error("a module has no sensible size");
+        total += n.get<size_t>();
+      }
     CG_TRY(Mapping text, Mapping::map(frame.fds[0].get(), total, false));
-    std::vector<std::string> modules;
     size_t at = 0;
-    for (const Json& n : sizes) {
-      modules.emplace_back(reinterpret_cast<const char*>(text.data()) + at, n.get<size_t>());
-      at += n.get<size_t>();
-    }
-    CG_TRY(auto facts, device_->load(modules));
+    auto cut = [&](const Json& list) {
+      std::vector<std::string> out;
+      for (const Json& n : list) {
+        out.emplace_back(reinterpret_cast<const char*>(text.data()) + at, n.get<size_t>());
+        at += n.get<size_t>();
+      }
+      return out;
+    };
+    const std::vector<std::string> modules = cut(sizes), code = cut(code_sizes);
+    CG_TRY(auto facts, device_->load(modules, code));
     Json list = Json::array();
     for (const ModuleFacts& f : facts) list.push_back(to_json(f));
     return Json{{"schema", kSchema}, {"type", "loaded"}, {"facts", std::move(list)}};

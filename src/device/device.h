@@ -2,10 +2,11 @@
 // Device: where programs run. One interface for the simulator ("sim:h200") and GPUs ("cuda:0").
 //
 // Contract: used inside the runner process only. load() takes compiled modules and tells their
-// facts; bind() names the buffers (memory of the caller) of the next runs; run() executes the
-// launches of a resolved plan in order, stops at the first that fails, and leaves the results in
-// the caller's memory. A kernel's fault is a RunReport, never an Error. It leaves the device usable
-// for the next candidate, unless the report says `device_lost`: then the process has to end.
+// facts; machine code that an assembler made of them is used where the device can, else the PTX;
+// bind() names the buffers (memory of the caller) of the next runs; run() executes the launches of
+// a resolved plan in order, stops at the first that fails, and leaves the results in the caller's
+// memory. A kernel's fault is a RunReport, never an Error. It leaves the device usable for the next
+// candidate, unless the report says `device_lost`: then the process has to end.
 //
 // Example:
 //   CG_TRY(auto d, open_device("sim:h200")); CG_TRY(auto facts, d->load({ptx}));
@@ -94,8 +95,12 @@ class Device {
  public:
   virtual ~Device() = default;
   [[nodiscard]] virtual DeviceFacts facts() const = 0;
+  // `code`: a cubin for each module, or an empty text where there is none; or nothing at all.
   [[nodiscard]] virtual Result<std::vector<ModuleFacts>> load(
-      const std::vector<std::string>& ptx) = 0;
+      const std::vector<std::string>& ptx, const std::vector<std::string>& code) = 0;
+  [[nodiscard]] Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) {
+    return load(ptx, {});
+  }
   [[nodiscard]] virtual Result<void> bind(const std::vector<BufferBinding>& buffers) = 0;
   [[nodiscard]] virtual Result<RunReport> run(const Context& ctx, const PlanSteps& steps,
                                               const RunSettings& settings) = 0;

@@ -61,7 +61,8 @@ DeviceFacts SimDevice::facts() const {
   return sim_facts(name_, gpu_);
 }
 
-Result<std::vector<ModuleFacts>> SimDevice::load(const std::vector<std::string>& ptx) {
+Result<std::vector<ModuleFacts>> SimDevice::load(const std::vector<std::string>& ptx,
+                                                 const std::vector<std::string>&) {
   std::vector<ptx::Module> modules;
   std::vector<ModuleFacts> out;
   for (const std::string& text : ptx) {

@@ -19,7 +19,9 @@ class SimDevice final : public Device {
   SimDevice(std::string name, GpuSpec gpu) : name_(std::move(name)), gpu_(std::move(gpu)) {}
 
   [[nodiscard]] DeviceFacts facts() const override;
-  [[nodiscard]] Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) override;
+  using Device::load;
+  [[nodiscard]] Result<std::vector<ModuleFacts>> load(
+      const std::vector<std::string>& ptx, const std::vector<std::string>& code) override;
   [[nodiscard]] Result<void> bind(const std::vector<BufferBinding>& buffers) override;
   [[nodiscard]] Result<RunReport> run(const Context& ctx,
                                       const std::vector<std::variant<Launch, Fill>>& steps,

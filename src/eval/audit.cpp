@@ -110,6 +110,7 @@ Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services
   for (const KernelImage& image : images) ptx.push_back(image.ptx);
   CG_TRY(auto reports, services.assembler->audit_all(ctx, ptx, images.front().arch));
   std::set<std::string> calls, skipped;
+  std::vector<std::string> code;
   for (size_t i = 0; i < images.size(); ++i) {
     AssemblyReport& r = reports[i];
     const std::string module = images[i].build.key();
@@ -130,12 +131,15 @@ Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services
       g.module = module;
       all.globals.push_back(std::move(g));
     }
+    code.push_back(std::move(r.code));
     calls.insert(r.audit.device_calls.begin(), r.audit.device_calls.end());
     skipped.insert(r.audit.skipped.begin(), r.audit.skipped.end());
   }
   all.device_calls.assign(calls.begin(), calls.end());
   all.skipped.assign(skipped.begin(), skipped.end());
-  return judge_audit(std::move(all), task.math_mode, services.precision_tells);
+  AuditOutcome out = judge_audit(std::move(all), task.math_mode, services.precision_tells);
+  out.code = std::move(code);
+  return out;
 }
 
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel) {

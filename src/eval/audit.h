@@ -21,6 +21,7 @@ struct AuditOutcome {
   RungResult result = RungResult::passed;
   BinaryAudit audit;
   std::vector<std::string> marks;
+  std::vector<std::string> code;  // the cubin of each image, or an empty text
 };
 
 [[nodiscard]] Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services,

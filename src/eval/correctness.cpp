@@ -60,9 +60,7 @@ class Checker {
   }
 
   Result<void> reload() {
-    std::vector<std::string> ptx;
-    for (const KernelImage& image : prepared_.images()) ptx.push_back(image.ptx);
-    CG_TRY(LoadOutcome loaded, services_.runner->load(ctx_, ptx));
+    CG_TRY(LoadOutcome loaded, prepared_.load_modules(ctx_, services_));
     if (!loaded.ok) return world_error("modules do not load again: " + loaded.error.message);
     return {};
   }

@@ -48,7 +48,10 @@ Result<Admission> judge_lazy_answers(const Context& ctx, const Task& task, Truth
 
 Evaluator::Evaluator(EvaluatorOptions options)
     : options_(std::move(options)),
-      runner_({options_.device, options_.runner_threads, options_.require_sandbox}) {}
+      runner_({.device = options_.device,
+               .threads = options_.runner_threads,
+               .require_sandbox = options_.require_sandbox,
+               .spare = is_cuda(options_.device)}) {}
 
 Evaluator::~Evaluator() {
   warm_stop_.request_stop();
@@ -101,6 +104,7 @@ Result<void> Evaluator::know_device(const Context& ctx) {
 
 void Evaluator::warm_up(const Context&) {
   if (warm_.valid()) return;
+  assembler_->warm_up(warm_arch(services_.device));
   warm_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
     // A failure here is met again, and reported, by the first candidate.
     if (auto ready = toolchain_->warm_up(ctx, warm_arch(services_.device)); !ready)

@@ -133,11 +133,13 @@ class Climber {
       for (const std::string& s : outcome.audit.skipped) verdict_.skipped.push_back("audit: " + s);
     verdict_.feedback.resources = summary_of(outcome.audit);
     verdict_.audit = std::move(outcome.audit);
+    if (is_cuda(services_.device.name)) prepared_.keep_code(std::move(outcome.code));
     return outcome.end;
   }
 
   Result<RungEnd> time(RungResult& result) {
     const bool measured = is_cuda(services_.device.name);
+    services_.runner->settle();  // a context that is being made or taken down would be timed too
     CG_TRY(TimingOutcome outcome,
            measured ? measure_official(ctx_, services_, task_, prepared_, verdict_.program_id,
                                        request_.against ? &*request_.against : nullptr)

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/units.h"
+#include "eval/audit.h"
 #include "eval/gpu_slot.h"
 #include "eval/statistics.h"
 #include "eval/timed_buffers.h"
@@ -108,7 +109,7 @@ PlanSteps beside(PlanSteps steps, const Task& task, const PreparedShape& officia
 class Other {
  public:
   Other(const KernelProgram& program, const Task& task)
-      : id_(program_id(program)), prepared_(program, task) {}
+      : id_(program_id(program)), task_(task), prepared_(program, task) {}
 
   // Why it cannot be had beside the candidate, or nothing.
   Result<std::string> prepare(const Context& ctx, const Services& services) {
@@ -116,6 +117,8 @@ class Other {
     if (!lint.passed) return lint.headline;
     CG_TRY(RungEnd compiled, prepared_.compile(ctx, services));
     if (!compiled.passed) return compiled.headline;
+    CG_TRY(AuditOutcome audited, audit_binaries(ctx, services, task_, prepared_.images()));
+    prepared_.keep_code(std::move(audited.code));  // the same machine code as when it was judged
     CG_TRY(RungEnd loaded, prepared_.load(ctx, services));
     if (!loaded.passed) return loaded.headline;
     return official_of(prepared_) ? std::string() : std::string("it has no official shape");
@@ -127,6 +130,7 @@ class Other {
 
  private:
   std::string id_;
+  const Task& task_;
   Prepared prepared_;
 };
 
@@ -172,11 +176,15 @@ class Measurement {
   }
 
   Result<void> load_both() {
-    std::vector<std::string> ptx;
-    for (const KernelImage& image : prepared_.images()) ptx.push_back(image.ptx);
-    if (other_)
-      for (const KernelImage& image : other_->prepared().images()) ptx.push_back(image.ptx);
-    CG_TRY(LoadOutcome loaded, services_.runner->load(ctx_, ptx));
+    std::vector<std::string> ptx, code;
+    auto add = [&](const Prepared& program) {
+      for (const KernelImage& image : program.images()) ptx.push_back(image.ptx);
+      code.insert(code.end(), program.code().begin(), program.code().end());
+      code.resize(ptx.size());
+    };
+    add(prepared_);
+    if (other_) add(other_->prepared());
+    CG_TRY(LoadOutcome loaded, services_.runner->load(ctx_, ptx, code));
     if (!loaded.ok) return world_error("two programs cannot be loaded: " + loaded.error.message);
     return {};
   }

@@ -176,10 +176,14 @@ Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) 
                                  images_.size() == 1 ? "" : "s", cached));
 }
 
-Result<RungEnd> Prepared::load(const Context& ctx, const Services& services) {
+Result<LoadOutcome> Prepared::load_modules(const Context& ctx, const Services& services) const {
   std::vector<std::string> ptx;
   for (const KernelImage& image : images_) ptx.push_back(image.ptx);
-  CG_TRY(LoadOutcome loaded, services.runner->load(ctx, ptx));
+  return services.runner->load(ctx, ptx, code_);
+}
+
+Result<RungEnd> Prepared::load(const Context& ctx, const Services& services) {
+  CG_TRY(LoadOutcome loaded, load_modules(ctx, services));
   if (!loaded.ok) return rung_of(loaded.error);
   std::vector<PreparedShape> kept;
   for (PreparedShape& s : shapes_) {

@@ -26,6 +26,11 @@ class Prepared {
   [[nodiscard]] RungEnd lint() const;
   [[nodiscard]] Result<RungEnd> compile(const Context& ctx, const Services& services);
   [[nodiscard]] Result<RungEnd> load(const Context& ctx, const Services& services);
+  // After the audit: the cubin of each image, which the device may load instead of the PTX.
+  void keep_code(std::vector<std::string> code) { code_ = std::move(code); }
+  [[nodiscard]] const std::vector<std::string>& code() const { return code_; }
+  [[nodiscard]] Result<LoadOutcome> load_modules(const Context& ctx,
+                                                 const Services& services) const;
   // After load: the registers that the assembler gave each kernel.
   void note_registers(const BinaryAudit& audit);
 
@@ -45,6 +50,7 @@ class Prepared {
   const KernelProgram& program_;
   const Task& task_;
   std::vector<KernelImage> images_;
+  std::vector<std::string> code_;
   std::vector<PreparedShape> shapes_;
   std::vector<std::string> skipped_;
   Error official_refused_;

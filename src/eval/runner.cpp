@@ -38,10 +38,42 @@ Json probes_json(const std::vector<Probe>& probes) {
 
 }  // namespace
 
+Runner::~Runner() {
+  stop_spare_.request_stop();
+  stop();
+}
+
 void Runner::stop() {
-  channel_.close();
-  child_ = sandbox::Child();
   loaded_ = false;
+  process_.channel.close();
+  if (!options_.spare || !process_.child.running()) {
+    process_.child = sandbox::Child();
+    return;
+  }
+  // A broken context takes a GPU's driver 0.2 s and more to take down.
+  auto ended = [](std::future<void>& f) {
+    return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  std::erase_if(ending_, ended);
+  ending_.push_back(std::async(
+      std::launch::async, [old = std::move(process_.child)]() mutable { old = sandbox::Child(); }));
+  process_.child = sandbox::Child();
+}
+
+void Runner::settle() {
+  for (auto& f : ending_) f.wait();
+  ending_.clear();
+  if (spare_.valid()) spare_.wait();
+}
+
+void Runner::start_spare() {
+  if (!options_.spare || no_spares_ || spare_.valid()) return;
+  auto program = sister_program("cutegen-runner");
+  if (!program) return;
+  Context ctx(stop_spare_.get_token());
+  spare_ = std::async(std::launch::async, [this, ctx, spec = spawn_spec(program->string())] {
+    return make(ctx, spec);
+  });
 }
 
 sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
@@ -69,60 +101,89 @@ sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
   return spec;
 }
 
-Result<void> Runner::start(const Context& ctx) {
-  stop();
-  CG_TRY(auto program, sister_program("cutegen-runner"));
+Result<Runner::Process> Runner::make(const Context& ctx, const sandbox::SpawnSpec& wanted) const {
+  Process out;
   CG_TRY(auto pair, wire::Channel::make_pair());
-  sandbox::SpawnSpec spec = spawn_spec(program.string());
+  sandbox::SpawnSpec spec = wanted;
   spec.fds = {{pair.second.fd(), 3}};
-  CG_TRY(child_, sandbox::spawn(spec));
-  grade_ = child_.grade();
-  channel_ = std::move(pair.first);
+  CG_TRY(out.child, sandbox::spawn(spec));
+  out.grade = out.child.grade();
+  out.channel = std::move(pair.first);
   pair.second.close();
-  Json open{{"schema", kSchema}, {"type", "open"}, {"device", options_.device}};
-  CG_TRY(Answer answer, ask(ctx, open, {}, kStartLimit));
-  if (!answer.alive) return world_error("the runner did not start: " + answer.death);
-  if (answer.is_error) {
-    stop();
-    return fail(answer.error);
+  Json request{{"schema", kSchema}, {"type", "open"}, {"device", options_.device}};
+  auto reply = out.channel.call(ctx.with_timeout(kStartLimit), request);
+  if (reply) {
+    CG_CHECK(open(reply->body, out));
+    return out;
   }
-  ObjectReader r(answer.body, "opened#");
+  CG_CHECK(ctx.check("starting the runner"));
+  if (reply.error().kind == ErrorKind::timeout)
+    return world_error(fmt::format("the runner did not start within {} s", kStartLimit.count()));
+  if (!wire::is_closed(reply.error())) return fail(reply.error());
+  auto status = out.child.wait(Context().with_timeout(std::chrono::seconds(2)));
+  return world_error("the runner did not start: " +
+                     (status ? status->text() : reply.error().message));
+}
+
+Result<void> Runner::open(const Json& reply, Process& process) const {
+  ObjectReader r(reply, "opened#");
   CG_TRY(bool locked, r.boolean("locked"));
   CG_TRY(std::string missing, r.string_or("missing", ""));
-  if (is_cuda(options_.device)) grade_.held["seccomp"] = locked;
+  sandbox::Grade& grade = process.grade;
+  if (is_cuda(options_.device)) grade.held["seccomp"] = locked;
   if (!locked) {
-    if (grade_.label == "full") grade_.label = "partial";
-    grade_.missing = "the runner's filter: " + missing;
-    if (options_.require_sandbox) {
-      stop();
-      return world_error("the sandbox cannot be had in full: " + grade_.missing,
+    if (grade.label == "full") grade.label = "partial";
+    grade.missing = "the runner's filter: " + missing;
+    if (options_.require_sandbox)
+      return world_error("the sandbox cannot be had in full: " + grade.missing,
                          "allow seccomp, or run without --require-sandbox");
-    }
   }
   CG_TRY(Json facts, r.object("facts"));
   CG_TRY(Json identity, r.object("identity"));
-  CG_TRY(facts_, device_facts_from_json(facts));
-  CG_TRY(identity_, device_identity_from_json(identity));
+  CG_TRY(process.facts, device_facts_from_json(facts));
+  CG_TRY(process.identity, device_identity_from_json(identity));
+  return {};
+}
+
+Result<void> Runner::start(const Context& ctx) {
+  stop();
+  CG_TRY(auto program, sister_program("cutegen-runner"));
+  CG_TRY(process_, make(ctx, spawn_spec(program.string())));
+  start_spare();
   return {};
 }
 
 Result<void> Runner::ready(const Context& ctx) {
-  if (channel_ && child_.running()) return {};
-  return start(ctx);
+  if (process_.channel && process_.child.running()) return {};
+  stop();
+  if (spare_.valid()) spare_.wait();
+  return take_spare() ? Result<void>{} : start(ctx);
+}
+
+// Becomes the spare, if there is one, and starts the next.
+bool Runner::take_spare() {
+  if (!spare_.valid() || spare_.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    return false;
+  auto spare = spare_.get();
+  no_spares_ = !spare;
+  if (!spare || !spare->child.running()) return false;
+  process_ = std::move(*spare);
+  start_spare();
+  return true;
 }
 
 Result<Runner::Answer> Runner::ask(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit) {
   Context limited = ctx.with_timeout(limit);
   auto start = Clock::now();
-  auto reply = channel_.call(limited, body, fds);
+  auto reply = process_.channel.call(limited, body, fds);
   waited_ += Clock::now() - start;
   Answer answer;
   if (reply) {
     answer.body = std::move(reply->body);
     return answer;
   }
-  if (channel_ && reply.error().kind != ErrorKind::timeout &&
+  if (process_.channel && reply.error().kind != ErrorKind::timeout &&
       reply.error().kind != ErrorKind::cancelled && !wire::is_closed(reply.error())) {
     answer.is_error = true;
     answer.error = reply.error();
@@ -138,7 +199,7 @@ Result<Runner::Answer> Runner::ask(const Context& ctx, const Json& body, std::ve
     answer.death = fmt::format("no answer within {} s",
                                std::chrono::duration_cast<std::chrono::seconds>(limit).count());
   } else {
-    auto status = child_.wait(Context().with_timeout(std::chrono::seconds(2)));
+    auto status = process_.child.wait(Context().with_timeout(std::chrono::seconds(2)));
     answer.death = status ? status->text() : reply.error().message;
   }
   stop();
@@ -149,18 +210,24 @@ Result<LoadOutcome> Runner::load_once(const Context& ctx) {
   CG_CHECK(ready(ctx));
   size_t total = 0;
   Json sizes = Json::array();
-  for (const std::string& text : modules_) {
-    sizes.push_back(text.size());
-    total += text.size();
-  }
+  Json code_sizes = Json::array();
+  for (const auto* list : {&modules_, &code_})
+    for (const std::string& text : *list) {
+      (list == &code_ ? code_sizes : sizes).push_back(text.size());
+      total += text.size();
+    }
   CG_TRY(UniqueFd memory, make_memfd("modules", std::max<size_t>(total, 1)));
   CG_TRY(Mapping mapping, Mapping::map(memory.get(), total, true));
   size_t at = 0;
-  for (const std::string& text : modules_) {
-    std::memcpy(mapping.data() + at, text.data(), text.size());
-    at += text.size();
-  }
-  Json body{{"schema", kSchema}, {"type", "load"}, {"bytes", std::move(sizes)}};
+  for (const auto* list : {&modules_, &code_})
+    for (const std::string& text : *list) {
+      std::memcpy(mapping.data() + at, text.data(), text.size());
+      at += text.size();
+    }
+  Json body{{"schema", kSchema},
+            {"type", "load"},
+            {"bytes", std::move(sizes)},
+            {"code_bytes", std::move(code_sizes)}};
   CG_TRY(Answer answer, ask(ctx, body, {memory.get()}, kLoadLimit));
   LoadOutcome out;
   if (!answer.alive) {
@@ -184,8 +251,10 @@ Result<LoadOutcome> Runner::load_once(const Context& ctx) {
   return out;
 }
 
-Result<LoadOutcome> Runner::load(const Context& ctx, const std::vector<std::string>& ptx) {
+Result<LoadOutcome> Runner::load(const Context& ctx, const std::vector<std::string>& ptx,
+                                 const std::vector<std::string>& code) {
   modules_ = ptx;
+  code_ = code;
   loaded_ = false;
   CG_TRY(LoadOutcome first, load_once(ctx));
   if (!first.died) return first;
@@ -213,13 +282,13 @@ Result<RunOutcome> Runner::time(const Context& ctx, const TimeRequest& request, 
   RunOutcome gone;
   gone.kind = RunOutcome::Kind::died;
   gone.text = "it ended between two requests";
-  if (!channel_ || !child_.running()) return gone;
+  if (!process_.channel || !process_.child.running()) return gone;
   Json body{{"schema", kSchema}, {"type", "time"}, {"request", to_json(request)}};
   return ask_to_run(ctx, body, {}, limit);
 }
 
 Result<void> Runner::read(const Context& ctx, const std::vector<Probe>& probes) {
-  if (!channel_) return world_error("the runner ended before its results were read");
+  if (!process_.channel) return world_error("the runner ended before its results were read");
   Json body{{"schema", kSchema}, {"type", "read"}, {"probes", probes_json(probes)}};
   CG_TRY(Answer answer, ask(ctx, body, {}, kLoadLimit));
   if (!answer.alive) return world_error("the runner ended before its results were read");
@@ -251,7 +320,10 @@ Result<RunOutcome> Runner::ask_to_run(const Context& ctx, const Json& body, std:
   auto report = answer.body.find("report");
   if (report == answer.body.end()) return world_error("the runner's reply has no report");
   CG_TRY(out.report, run_report_from_json(*report));
-  if (out.report.device_lost) stop();
+  if (out.report.device_lost) {
+    stop();
+    (void)take_spare();  // else the next run starts one
+  }
   return out;
 }
 

@@ -4,12 +4,15 @@
 // Contract: one process at a time, started on first use and again after a death, with the modules
 // last loaded. load() and run() return an Error only for our own trouble or a cancelled Context; a
 // death or a hang of the process is part of the outcome, since a candidate may cause it. A runner
-// that hung is killed. Its reports are claims; values are judged in the shared memory.
+// that hung is killed. Its reports are claims; values are judged in the shared memory. With `spare`
+// (of a GPU, whose context takes long to make) the next process is started ahead, and an old one is
+// left to end by itself; settle() waits for both.
 //
 // Example: CG_TRY(RunOutcome o, runner.run(ctx, request)); if (o.kind == RunOutcome::Kind::died)
 // ...
 #pragma once
 
+#include <future>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +28,7 @@ struct RunnerOptions {
   int threads = 0;
   bool require_sandbox = false;
   int64_t memory_bytes = int64_t{8} << 30;  // addresses, beyond those of large buffers
+  bool spare = false;
 };
 
 struct RunBuffer {
@@ -68,21 +72,27 @@ struct LoadOutcome {
 class Runner {
  public:
   explicit Runner(RunnerOptions options) : options_(std::move(options)) {}
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
   [[nodiscard]] Result<void> start(const Context& ctx);
-  [[nodiscard]] Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx);
+  [[nodiscard]] Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx,
+                                         const std::vector<std::string>& code = {});
   [[nodiscard]] Result<RunOutcome> run(const Context& ctx, const RunRequest& request);
   // Over the buffers that the last run kept. `died` too if the process has ended since.
   [[nodiscard]] Result<RunOutcome> time(const Context& ctx, const TimeRequest& request,
                                         Nanoseconds limit);
   [[nodiscard]] Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
-  [[nodiscard]] const sandbox::Grade& grade() const { return grade_; }
+  [[nodiscard]] const sandbox::Grade& grade() const { return process_.grade; }
   // What the process told when it was started, before it saw any program.
-  [[nodiscard]] const DeviceFacts& facts() const { return facts_; }
-  [[nodiscard]] const DeviceIdentity& identity() const { return identity_; }
+  [[nodiscard]] const DeviceFacts& facts() const { return process_.facts; }
+  [[nodiscard]] const DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process unless it runs.
   [[nodiscard]] Result<void> ready(const Context& ctx);
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // of large buffers, next start
   void stop();
+  // Until no process is being started or ends in the background.
+  void settle();
   // Time spent waiting for the process since this was last asked.
   [[nodiscard]] Nanoseconds take_waited() { return std::exchange(waited_, Nanoseconds(0)); }
 
@@ -94,6 +104,18 @@ class Runner {
     bool is_error = false;
     std::string death;
   };
+  struct Process {
+    sandbox::Child child;
+    wire::Channel channel;
+    sandbox::Grade grade;
+    DeviceFacts facts;
+    DeviceIdentity identity;
+  };
+  // A process that has opened its device.
+  [[nodiscard]] Result<Process> make(const Context& ctx, const sandbox::SpawnSpec& spec) const;
+  [[nodiscard]] Result<void> open(const Json& reply, Process& process) const;
+  void start_spare();
+  [[nodiscard]] bool take_spare();
   [[nodiscard]] Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit);
   [[nodiscard]] Result<RunOutcome> ask_to_run(const Context& ctx, const Json& body,
@@ -103,12 +125,12 @@ class Runner {
 
   RunnerOptions options_;
   int64_t large_bytes_ = 0;
-  sandbox::Child child_;
-  wire::Channel channel_;
-  sandbox::Grade grade_;
-  DeviceFacts facts_;
-  DeviceIdentity identity_;
-  std::vector<std::string> modules_;
+  Process process_;
+  std::stop_source stop_spare_;
+  std::future<Result<Process>> spare_;
+  bool no_spares_ = false;  // one could not be had: a GPU that takes one context, for example
+  std::vector<std::future<void>> ending_;
+  std::vector<std::string> modules_, code_;
   bool loaded_ = false;
   Nanoseconds waited_{0};
 };

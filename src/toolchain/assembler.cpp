@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <future>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -15,6 +17,7 @@
 #include "toolchain/cache.h"
 #include "toolchain/cubin.h"
 #include "toolchain/tool_run.h"
+#include "toolchain/tool_spares.h"
 #include "toolchain/tools.h"
 
 namespace cutegen {
@@ -23,10 +26,17 @@ namespace {
 using toolchain::run_tool;
 using toolchain::ToolCall;
 using toolchain::ToolRun;
+using toolchain::ToolSpares;
 
-constexpr const char* kReaderVersion = "2";  // of what is made of the tools' output; part of keys
+constexpr const char* kReaderVersion = "3";  // of what is made of the tools' output; part of keys
 constexpr size_t kMostDigest = 1500;
 constexpr size_t kMostScannedPtx = size_t{8} << 20;
+constexpr size_t kMostKeptCode = size_t{4} << 20;
+// Modules of one program, mostly; and one listing of them all.
+constexpr size_t kSpareAssemblers = 2, kSpareListers = 1;
+// ptxas reads its input once. nvdisasm looks at it, makes its tables, and reads it.
+const toolchain::Gate kAssemblerGate{.opening = 1, .stub = {}};
+const toolchain::Gate kListerGate{.opening = 2, .stub = std::string(16, '\0')};
 
 std::string key_of(const std::string& ptx, const std::string& arch, const BinaryAudit& tools) {
   return Hasher{}
@@ -66,6 +76,27 @@ struct Module {
   bool certain = true;
 };
 
+std::string to_hex(const std::string& bytes) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(2 * bytes.size());
+  for (unsigned char c : bytes) out += {kDigits[c >> 4], kDigits[c & 15]};
+  return out;
+}
+
+// Nothing unless all of it is hex.
+std::string from_hex(const std::string& text) {
+  std::string out(text.size() / 2, '\0');
+  if (text.size() % 2) return {};
+  for (size_t i = 0; i < out.size(); ++i) {
+    unsigned value = 0;
+    auto [end, error] = std::from_chars(&text[2 * i], &text[2 * i] + 2, value, 16);
+    if (error != std::errc() || end != &text[2 * i] + 2) return {};
+    out[i] = static_cast<char>(value);
+  }
+  return out;
+}
+
 // f(0) to f(count - 1) on as many threads as there are cores.
 template <class F>
 void side_by_side(size_t count, F f) {
@@ -102,12 +133,24 @@ class LocalAssembler final : public Assembler {
   Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
                                                 const std::vector<std::string>& ptx,
                                                 const std::string& arch) override;
+  void warm_up(const std::string& arch) override;
   std::string version() const override { return tools_.assembler; }
 
  private:
+  // Of one architecture; never replaced.
+  struct Warm {
+    std::string arch;
+    std::unique_ptr<ToolSpares> assemblers, listers;
+  };
   static Json to_json(const AssemblyReport& r) {
-    return {{"ok", r.ok}, {"digest", r.digest}, {"audit", cutegen::to_json(r.audit)}};
+    return {{"ok", r.ok},
+            {"digest", r.digest},
+            {"audit", cutegen::to_json(r.audit)},
+            {"code", to_hex(r.code)}};
   }
+  ToolCall assembler_call(const std::string& arch) const;
+  ToolCall lister_call(const std::string& arch) const;
+  const Warm* warm(const std::string& arch);
   std::optional<AssemblyReport> find(const std::string& key);
   ToolCall call(const std::filesystem::path& tool, std::vector<std::string> arguments,
                 std::string_view input) const;
@@ -117,6 +160,8 @@ class LocalAssembler final : public Assembler {
   AssemblerOptions options_;
   toolchain::Cache cache_;
   BinaryAudit tools_;  // versions only
+  std::mutex warm_lock_;
+  std::unique_ptr<Warm> warm_;
 };
 
 std::optional<AssemblyReport> LocalAssembler::find(const std::string& key) {
@@ -128,6 +173,7 @@ std::optional<AssemblyReport> LocalAssembler::find(const std::string& key) {
   if (!audit) return std::nullopt;
   out.ok = hit->result.value("ok", false);
   out.digest = hit->result.value("digest", "");
+  out.code = from_hex(hit->result.value("code", ""));
   out.audit = std::move(*audit);
   out.cached = true;
   return out;
@@ -143,6 +189,34 @@ ToolCall LocalAssembler::call(const std::filesystem::path& tool, std::vector<std
   out.output_bytes = options_.output_bytes;
   out.timeout = options_.timeout;
   return out;
+}
+
+ToolCall LocalAssembler::assembler_call(const std::string& arch) const {
+  return call(options_.paths.ptxas,
+              {"-v", "-arch", arch, "-o", toolchain::kToolOutput, toolchain::kToolInput}, {});
+}
+
+ToolCall LocalAssembler::lister_call(const std::string& arch) const {
+  auto out = call(options_.paths.nvdisasm, {"-b", raw_arch(arch), toolchain::kToolInput}, {});
+  out.stdout_is_output = true;
+  return out;
+}
+
+void LocalAssembler::warm_up(const std::string& arch) {
+  std::lock_guard hold(warm_lock_);
+  if (warm_) return;
+  warm_ = std::make_unique<Warm>();
+  warm_->arch = arch;
+  if (!tools_.assembler.empty())
+    warm_->assemblers =
+        std::make_unique<ToolSpares>(assembler_call(arch), kAssemblerGate, kSpareAssemblers);
+  if (!tools_.disassembler.empty())
+    warm_->listers = std::make_unique<ToolSpares>(lister_call(arch), kListerGate, kSpareListers);
+}
+
+const LocalAssembler::Warm* LocalAssembler::warm(const std::string& arch) {
+  std::lock_guard hold(warm_lock_);
+  return warm_ && warm_->arch == arch ? warm_.get() : nullptr;
 }
 
 Result<Module> LocalAssembler::assemble(const Context& ctx, const std::string& ptx,
@@ -163,11 +237,11 @@ Result<Module> LocalAssembler::assemble(const Context& ctx, const std::string& p
         "registers and machine code: there is no ptxas (wheel nvidia-cuda-nvcc); run 'make setup'");
     return module;
   }
-  CG_TRY(
-      ToolRun run,
-      run_tool(ctx, call(options_.paths.ptxas,
-                         {"-v", "-arch", arch, "-o", toolchain::kToolOutput, toolchain::kToolInput},
-                         ptx)));
+  ToolCall fresh = assembler_call(arch);
+  fresh.input = ptx;
+  const Warm* ready = warm(arch);
+  CG_TRY(ToolRun run,
+         ready && ready->assemblers ? ready->assemblers->run(ctx, ptx) : run_tool(ctx, fresh));
   if (!run.ok && is_too_old(run.log)) {
     out.audit.skipped.push_back("registers and machine code: " + tools_.assembler +
                                 " does not know this PTX: " + digest_of(run.log));
@@ -188,6 +262,7 @@ Result<Module> LocalAssembler::assemble(const Context& ctx, const std::string& p
   }
   out.audit.kernels = toolchain::read_ptxas_log(run.log);
   module.cubin = std::move(run.output);
+  if (module.cubin.size() <= kMostKeptCode) out.code = module.cubin;
   return module;
 }
 
@@ -210,10 +285,11 @@ Result<void> LocalAssembler::list_code(const Context& ctx, const std::string& ar
   if (tools_.disassembler.empty()) {
     trouble = "there is no nvdisasm (wheel nvidia-cuda-nvdisasm); run 'make setup'";
   } else if (!kernels.empty()) {
-    auto listing =
-        call(options_.paths.nvdisasm, {"-b", raw_arch(arch), toolchain::kToolInput}, code);
-    listing.stdout_is_output = true;
-    CG_TRY(ToolRun run, run_tool(ctx, listing));
+    ToolCall fresh = lister_call(arch);
+    fresh.input = code;
+    const Warm* ready = warm(arch);
+    CG_TRY(ToolRun run,
+           ready && ready->listers ? ready->listers->run(ctx, code) : run_tool(ctx, fresh));
     certain = run.ok || run.exited;
     if (!run.ok)
       trouble = "nvdisasm failed: " + (run.timed_out ? "it took too long"

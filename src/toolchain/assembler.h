@@ -6,7 +6,8 @@
 // hostile. A tool that is missing, or too old for the PTX, leaves its part out with the reason in
 // `audit.skipped`, never an error. PTX that ptxas refuses, or that takes too long, is ok = false
 // with a digest: the candidate's fault. An Error is our own trouble or a Context that ended.
-// Reports are cached by the hash of the PTX and the tools. Thread-safe.
+// Reports are cached by the hash of the PTX and the tools. Once warmed up for an architecture, the
+// tools wait, started, for the next program (tool_spares.h). Thread-safe.
 //
 // Example:
 //   CG_TRY(auto a, Assembler::open({.paths = paths})); CG_TRY(auto r, a->audit(ctx, ptx,
@@ -28,6 +29,7 @@ struct AssemblyReport {
   bool ok = true;
   std::string digest;  // the assembler's first errors, if not ok
   BinaryAudit audit;   // its rows name no module
+  std::string code;    // the cubin; empty where there is none, or it is too large to keep
   bool cached = false;
   Nanoseconds elapsed{0};
 };
@@ -50,6 +52,8 @@ class Assembler {
   // Several modules at the cost of little more than one; reports in the order of the texts.
   [[nodiscard]] virtual Result<std::vector<AssemblyReport>> audit_all(
       const Context& ctx, const std::vector<std::string>& ptx, const std::string& arch);
+  // Starts tools ahead for this architecture, and for it alone.
+  virtual void warm_up(const std::string& arch) { (void)arch; }
   [[nodiscard]] virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: none
 };
 

@@ -206,6 +206,39 @@ TEST_F(AssemblerTest, SeveralModulesGetTheReportsThatEachGetsAlone) {
   }
 }
 
+// What a tool that was started ahead says is what a fresh one says, for each of several programs.
+TEST_F(AssemblerTest, ToolsThatWaitGiveTheSameReports) {
+  NEEDS_TOOLS();
+  options_.use_cache = false;
+  const std::vector<std::string> texts = {spilling(), tf32(), ptx("frobnicate.u32 %r1, %r2;")};
+  auto cold = Assembler::open(options_), warm = Assembler::open(options_);
+  ASSERT_TRUE(cold && warm);
+  (*warm)->warm_up(kArch);
+  for (int round = 0; round < 2; ++round)
+    for (const std::string& text : texts) {
+      auto a = (*cold)->audit(Context(), text, kArch), b = (*warm)->audit(Context(), text, kArch);
+      ASSERT_TRUE(a && b);
+      EXPECT_EQ(to_json(a->audit), to_json(b->audit));
+      EXPECT_EQ(a->ok, b->ok);
+      EXPECT_EQ(a->digest, b->digest);
+      EXPECT_EQ(a->code, b->code);
+      EXPECT_EQ(a->code.starts_with("\x7f"
+                                    "ELF"),
+                a->ok);
+    }
+  auto other = (*warm)->audit(Context(), texts[0], "sm_100a");  // not what was warmed up for
+  ASSERT_TRUE(other);
+  EXPECT_THAT(other->audit.kernels, IsEmpty());
+}
+
+TEST_F(AssemblerTest, MachineCodeComesFromTheCacheToo) {
+  NEEDS_TOOLS();
+  AssemblyReport fresh = audit(tf32()), again = audit(tf32());
+  EXPECT_TRUE(again.cached);
+  EXPECT_GT(fresh.code.size(), 1000U);
+  EXPECT_EQ(fresh.code, again.code);
+}
+
 TEST_F(AssemblerTest, NoAssemblerLeavesThePtxReading) {
   options_.paths.ptxas.clear();
   AssemblyReport r = audit(ptx("st.global.u32 [counter], %r1;"));

@@ -47,32 +47,44 @@ Result<std::string> read_all(int fd, int64_t most) {
 
 }  // namespace
 
-Result<ToolRun> run_tool(const Context& ctx, const ToolCall& call) {
-  CG_TRY(UniqueFd input, memory_file("input"));
-  CG_TRY(UniqueFd output, memory_file("output"));
-  CG_CHECK(write_all(input.get(), call.input));
-  if (::lseek(input.get(), 0, SEEK_SET) != 0) return errno_error("rewinding a memory file");
+Result<void> replace_input(ToolProcess& process, std::string_view input) {
+  if (::ftruncate(process.input.get(), 0) != 0 || ::lseek(process.input.get(), 0, SEEK_SET) != 0)
+    return errno_error("rewinding a memory file");
+  return write_all(process.input.get(), input);
+}
+
+Result<ToolProcess> start_tool(const ToolCall& call) {
+  ToolProcess out;
+  CG_TRY(out.input, memory_file("input"));
+  CG_TRY(out.output, memory_file("output"));
+  CG_CHECK(replace_input(out, call.input));
   sandbox::SpawnSpec spec;
   spec.argv = call.argv;
   spec.env = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"};
+  spec.env.insert(spec.env.end(), call.environment.begin(), call.environment.end());
   spec.cwd = "/";
   spec.readable = call.readable;
-  spec.fds = {{input.get(), 3}, {output.get(), 4}};
-  if (call.stdout_is_output) spec.fds.emplace_back(output.get(), 1);
+  spec.fds = {{out.input.get(), 3}, {out.output.get(), 4}};
+  if (call.gate >= 0) spec.fds.emplace_back(call.gate, 5);
+  if (call.stdout_is_output) spec.fds.emplace_back(out.output.get(), 1);
   auto seconds = std::chrono::ceil<std::chrono::seconds>(call.timeout).count();
   spec.limits.memory_bytes = call.memory_bytes;
   spec.limits.cpu_seconds = seconds;
   spec.limits.file_bytes = call.output_bytes;
   spec.limits.open_files = 32;
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true, .deny_fork = true};
-  CG_TRY(sandbox::Child child, sandbox::spawn(spec));
+  CG_TRY(out.child, sandbox::spawn(spec));
+  return out;
+}
+
+Result<ToolRun> finish_tool(const Context& ctx, ToolProcess process, const ToolCall& call) {
   ToolRun out;
-  out.grade = child.grade();
-  auto status = child.wait(ctx.with_timeout(call.timeout));
+  out.grade = process.child.grade();
+  auto status = process.child.wait(ctx.with_timeout(call.timeout));
   if (!status) {
     CG_CHECK(ctx.check("reading machine code"));
     if (status.error().kind != ErrorKind::timeout) return fail(status.error());
-    child.kill();
+    process.child.kill();
     out.timed_out = true;
   } else {
     out.exited = status->exited;
@@ -80,11 +92,16 @@ Result<ToolRun> run_tool(const Context& ctx, const ToolCall& call) {
     out.died = status->text();
     out.ok = status->exited && status->code == 0;
   }
-  out.log = child.error_text();
+  out.log = process.child.error_text();
   if (out.ok) {
-    CG_TRY(out.output, read_all(output.get(), call.output_bytes));
+    CG_TRY(out.output, read_all(process.output.get(), call.output_bytes));
   }
   return out;
+}
+
+Result<ToolRun> run_tool(const Context& ctx, const ToolCall& call) {
+  CG_TRY(ToolProcess process, start_tool(call));
+  return finish_tool(ctx, std::move(process), call);
 }
 
 }  // namespace cutegen::toolchain

@@ -101,9 +101,10 @@ Result<void> CudaDevice::prepare() {
   return driver_.check(driver_.host_address(&gate_address_, pinned, 0), "mapping pinned memory");
 }
 
-Result<std::vector<ModuleFacts>> CudaDevice::load(const std::vector<std::string>& ptx) {
+Result<std::vector<ModuleFacts>> CudaDevice::load(const std::vector<std::string>& ptx,
+                                                  const std::vector<std::string>& code) {
   if (lost_) return world_error("this GPU context is broken", "start the runner again");
-  return modules_.load(ptx);
+  return modules_.load(ptx, code);
 }
 
 Result<void> CudaDevice::bind(const std::vector<BufferBinding>& buffers) {

@@ -25,7 +25,9 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] DeviceFacts facts() const override { return gpu_.facts; }
   [[nodiscard]] DeviceIdentity identity() const override { return gpu_.identity; }
-  [[nodiscard]] Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) override;
+  using Device::load;
+  [[nodiscard]] Result<std::vector<ModuleFacts>> load(
+      const std::vector<std::string>& ptx, const std::vector<std::string>& code) override;
   [[nodiscard]] Result<void> bind(const std::vector<BufferBinding>& buffers) override;
   [[nodiscard]] Result<RunReport> run(const Context& ctx, const PlanSteps& steps,
                                       const RunSettings& settings) override;

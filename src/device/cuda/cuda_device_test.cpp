@@ -390,6 +390,28 @@ TEST(CudaDevice, PtxThatIsRefusedHasTheAssemblersWords) {
   });
 }
 
+TEST(CudaDevice, MachineCodeIsLoadedWhereTheDriverTakesIt) {
+  const std::string cubin =
+      "\x7f"
+      "ELF of a kernel";
+  std::string wrong = std::string(kModule);
+  wrong.replace(wrong.find("bra L"), 5, "no.such.opcode");
+  with_driver("good", [&] {
+    auto device = *open_device("cuda:0");
+    auto loaded = device->load({kModule, wrong}, {"", cubin});  // its PTX is not assembled
+    ASSERT_TRUE(loaded) << loaded.error().text();
+    EXPECT_EQ((*loaded)[1].entries.size(), (*loaded)[0].entries.size());
+    EXPECT_EQ((*loaded)[1].entries[0].static_shared_bytes, 16);
+    EXPECT_FALSE(device->load({kModule, wrong}, {cubin}));
+    EXPECT_FALSE(device->load({wrong}, {"no cubin"}));
+  });
+  with_driver("no_cubin", [&] {
+    auto device = *open_device("cuda:0");
+    EXPECT_TRUE(device->load({kModule}, {cubin}));  // from the PTX
+    EXPECT_FALSE(device->load({wrong}, {cubin}));
+  });
+}
+
 TEST(CudaTensorMap, ADescriptionIsEncodedOrRefusedWithTheRules) {
   with_driver("good", [] {
     const Driver* driver = load_driver().value();
