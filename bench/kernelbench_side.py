@@ -182,7 +182,7 @@ def judge_one(kernelbench, task, model, build):
 
 
 def judge_all(pairs, tasks, kernelbench, sources, jobs):
-    """KernelBench's results: the first pair alone, then all of them (it too) several at a time."""
+    """KernelBench's results, several at a time; of many, the first one is judged alone before, too."""
     includes = [p for p in ("cutlass", "include", "headers/cutlass") if (sources / p / "cute").is_dir() or
                 (sources / p / "cutegen").is_dir()]
     environment = {**os.environ, "PAIR_INCLUDES": ":".join(str((sources / p).absolute()) for p in includes)}
@@ -198,10 +198,10 @@ def judge_all(pairs, tasks, kernelbench, sources, jobs):
             out = json.loads(last) if last.startswith("{") else {"trouble": {"process": (run.stderr or run.stdout)[-1500:]}}
             return {"name": entry["name"], "kind": "kernelbench", "alone": alone, **out}
 
-        first = judge((0, pairs[0], True))
+        first = [judge((0, pairs[0], True))] if len(pairs) > 2 else []
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             others = list(pool.map(judge, [(i + 1, e, False) for i, e in enumerate(pairs)]))
-    return [first] + others
+    return first + others
 
 
 def summary(ours, theirs):
@@ -220,8 +220,7 @@ def summary(ours, theirs):
         ratios.sort()
         print(f"ratio: median {ratios[len(ratios) // 2] if len(ratios) % 2 else sum(ratios[len(ratios) // 2 - 1:][:2]) / 2:.1f}, "
               f"least {ratios[0]:.1f}")
-    alone = theirs[0]
-    if alone.get("seconds") and seconds.get(alone["name"]):
+    for alone in (x for x in theirs if x["alone"] and x.get("seconds")):
         print(f"{alone['name']} alone: {alone['seconds']:.1f} s, among others {seconds[alone['name']]:.1f} s")
 
 
