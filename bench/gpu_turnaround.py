@@ -65,11 +65,13 @@ class Evaluator:
             self.tasks[path] = opened["task"]
         return self.tasks[path]
 
-    def judge(self, path, program):
+    def judge(self, path, program, against=None):
         task = self.open_task(path)["id"]
         began = time.monotonic()
-        verdict = self.ask("evaluate", task_id=task,
-                           request={"program": program, "up_to": "timing", "profile": False})["verdict"]
+        request = {"program": program, "up_to": "timing", "profile": False}
+        if against:
+            request["against"] = against
+        verdict = self.ask("evaluate", task_id=task, request=request)["verdict"]
         return verdict, time.monotonic() - began
 
     def close(self):
@@ -100,7 +102,7 @@ def line_of(entry, verdict, wall):
     return {"name": entry["name"], "task": Path(entry["task"]).stem, "kind": entry["kind"], "status": verdict["status"],
             "as_expected": as_expected, "headline": verdict["feedback"]["headline"][:300],
             "elapsed_ms": round(verdict["elapsed_ns"] / 1e6, 2), "wall_ms": round(1e3 * wall, 2), "rungs_ms": rungs,
-            "time_us": timing.get("time_ns", 0) / 1e3, "modules": len(verdict["build_ids"]),
+            "time_us": timing.get("time_ns", 0) / 1e3, "paired": timing.get("paired", []), "modules": len(verdict["build_ids"]),
             "skipped": verdict["skipped"], "sandbox": verdict["sandbox"]["label"], "gpu": verdict.get("gpu"),
             "driver": verdict.get("driver"), "at": round(time.time(), 3)}
 
@@ -111,7 +113,7 @@ def median(values):
 
 def summary(lines):
     print(f"{'kind':8} {'n':>3} {'total':>8} {'range':>15}  " + " ".join(f"{r:>11}" for r in RUNGS) + "  wrong verdicts")
-    for kind in ("plain", "light", "product", "wrong"):
+    for kind in ("plain", "light", "product", "wrong", "loser"):
         rows = [x for x in lines if x["kind"] == kind]
         if not rows:
             continue
@@ -122,6 +124,9 @@ def summary(lines):
     after = sorted(x["wall_ms"] - x["rungs_ms"].get("compile", 0) for x in lines if x["kind"] == "wrong")
     if after:
         print(f"wrong programs after compile: median {median(after):.1f} ms, {after[0]:.1f} to {after[-1]:.1f}")
+    for x in lines:
+        for pair in x["paired"]:
+            print(f"{x['name']}: {pair['speedup']:.3f}x as fast, {pair['pairs']} pairs, timing {x['rungs_ms']['timing']:.1f} ms")
     good = [x for x in lines if x["status"] == "correct"]
     for rung in RUNGS:
         share = sum(x["rungs_ms"].get(rung, 0) for x in good) / max(sum(x["wall_ms"] for x in good), 1e-9)
@@ -149,7 +154,7 @@ class Bench:
                 print(f"out of time after {len(lines)} of {len(entries)} programs")
                 break
             time.sleep(self.options.pause_s)
-            verdict, wall = evaluator.judge(entry["task"], entry["program"])
+            verdict, wall = evaluator.judge(entry["task"], entry["program"], entry.get("against"))
             lines.append(line_of(entry, verdict, wall))
             self.note(lines[-1])
         return lines

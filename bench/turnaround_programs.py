@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of gpu_turnaround.py: plain CUDA written here, edits of recipes, and wrong ones.
 
-A program is a dict: name, task (a path), kind ("plain", "light", "product" or "wrong"), expect (the
-verdict's status, and a word of its headline) and program (the JSON that the evaluator takes). Plain
+A program is a dict: name, task (a path), kind ("plain", "light", "product", "wrong" or
+"loser"), expect (the
+verdict's status, and a word of its headline), program (the JSON that the evaluator takes) and perhaps
+against (another, to be timed in turn with it). Plain
 kernels take any shape; THREADS and what else an edit may set stand in front of them.
 """
 import json
@@ -232,6 +234,23 @@ def wrong(tasks, recipes):
              "program": made if isinstance(made, dict) else program(*made)} for name, task, made, word in rows]
 
 
+LOSERS = ("bmm_transposed", "linear_gelu", "sum_middle", "mean_scale", "softmax", "relu")
+
+
+def losers(tasks, recipes):
+    """Slower programs (few CTAs, a wait, a naive product), each timed in turn with the recipe's as incumbent."""
+    out = []
+    for name in LOSERS:
+        source, plan = plain(name, 1)
+        if name in POINTWISE_TASKS:  # a few CTAs for all of it
+            plan["steps"][0]["grid"][0] = "132"
+        elif name in ROW_TASKS:
+            source = source.replace("const float* row = x", "__nanosleep(20000);\n  const float* row = x")
+        out.append({"name": f"loser_{name}", "task": tasks / f"{name}.py", "kind": "loser", "expect": ("correct", ""),
+                    "program": program(source, plan), "against": recipes[name]})
+    return out
+
+
 def all_programs(tasks, recipes):
     """The list, in a fixed order in which kinds and tasks alternate. recipes: by the task's name."""
     out = []
@@ -245,4 +264,4 @@ def all_programs(tasks, recipes):
     bad = wrong(tasks, recipes)
     for i, entry in enumerate(bad):
         out.insert(4 * i + 3, entry)
-    return out
+    return out + losers(tasks, recipes)

@@ -13,8 +13,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "base/json.h"
@@ -26,12 +28,19 @@ constexpr size_t kMostChildren = 16;
 constexpr size_t kLargeBytes = size_t{8} << 20;  // smaller mappings are not worth a system call
 
 // A forked child that waits for its request: forking and copying the pages of the parsed headers
-// (about 0.1 s) is done before the request is there.
+// (about 0.1 s) is done before the request is there. Two where there are cores for it, since a
+// program has often two modules.
 struct Spare {
   pid_t pid = 0;
   UniqueFd pidfd;
   wire::Channel channel;
 };
+
+using Spares = std::deque<Spare>;
+
+size_t wanted_spares() {
+  return std::thread::hardware_concurrency() >= 8 ? 2 : 1;
+}
 
 struct Job {
   pid_t pid;
@@ -147,9 +156,9 @@ void stop_job(Job& job) {
 }
 
 // Waits for something to happen; true when a request is there to be read.
-bool wait_for_events(wire::Channel& control, Spare& spare, std::vector<Job>& jobs) {
+bool wait_for_events(wire::Channel& control, const Spares& spares, std::vector<Job>& jobs) {
   std::vector<pollfd> polled;
-  polled.push_back({spare.pid > 0 ? control.fd() : -1, POLLIN, 0});
+  polled.push_back({spares.empty() ? -1 : control.fd(), POLLIN, 0});
   for (const Job& j : jobs) {
     polled.push_back({j.pidfd.get(), POLLIN, 0});
     polled.push_back({j.reply.fd(), 0, 0});  // only its end
@@ -183,9 +192,9 @@ Request wait_for_own_request(wire::Channel& channel) {
   return std::move(*request);
 }
 
-// Forks the next spare; in the child, its request comes back once there is one. Where no process
-// can be had, spare.pid stays 0 and it is tried again at the next event.
-std::optional<Request> fork_spare(wire::Channel& control, Spare& spare, std::vector<Job>& jobs) {
+// Forks one more spare; in the child, its request comes back once there is one. Where no process
+// can be had, it is tried again at the next event.
+std::optional<Request> fork_spare(wire::Channel& control, Spares& spares, std::vector<Job>& jobs) {
   auto pair = wire::Channel::make_pair();
   if (!pair) return {};
   std::fflush(nullptr);
@@ -193,19 +202,23 @@ std::optional<Request> fork_spare(wire::Channel& control, Spare& spare, std::vec
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     jobs.clear();
+    spares.clear();
     control.close();
     pair->first.close();
     return wait_for_own_request(pair->second);
   }
   if (pid < 0) return {};
   long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
-  spare = {pid, UniqueFd(static_cast<int>(pidfd)), std::move(pair->first)};
+  spares.push_back({pid, UniqueFd(static_cast<int>(pidfd)), std::move(pair->first)});
   return {};
 }
 
-// Hands the frame to the spare, which becomes a job. False: the client speaks another protocol.
-bool hand_over(wire::Frame frame, Spare& spare, std::vector<Job>& jobs) {
+// Hands the frame to the oldest spare, which becomes a job. False: the client speaks another
+// protocol.
+bool hand_over(wire::Frame frame, Spares& spares, std::vector<Job>& jobs) {
   if (frame.fds.size() != 1) return false;
+  Spare spare = std::move(spares.front());
+  spares.pop_front();
   int reply = frame.fds[0].get();
   bool sent = spare.channel.send(short_while(), frame.body, {&reply, 1}).has_value();
   auto request = read_request(std::move(frame));
@@ -213,7 +226,6 @@ bool hand_over(wire::Frame frame, Spare& spare, std::vector<Job>& jobs) {
   auto deadline = Clock::now() + std::chrono::milliseconds(request->timeout_ms);
   jobs.push_back({spare.pid, std::move(spare.pidfd), std::move(request->reply), deadline});
   if (!sent) stop_job(jobs.back());  // it is dying: its death is reported as the job's
-  spare = {};
   return true;
 }
 
@@ -221,14 +233,16 @@ bool hand_over(wire::Frame frame, Spare& spare, std::vector<Job>& jobs) {
 
 Request next_request(wire::Channel& control) {
   std::vector<Job> jobs;
-  Spare spare;
+  Spares spares;
   for (;;) {
-    if (spare.pid == 0 && jobs.size() < kMostChildren)
-      if (auto request = fork_spare(control, spare, jobs)) return std::move(*request);
-    if (!wait_for_events(control, spare, jobs)) continue;
+    for (size_t n = spares.size(); n < wanted_spares() && jobs.size() + n < kMostChildren; ++n) {
+      if (auto request = fork_spare(control, spares, jobs)) return std::move(*request);
+      if (spares.size() == n) break;
+    }
+    if (!wait_for_events(control, spares, jobs)) continue;
     auto frame = control.receive(short_while());
     if (!frame && frame.error().kind == ErrorKind::timeout) continue;
-    if (!frame || !hand_over(std::move(*frame), spare, jobs)) leave(jobs);
+    if (!frame || !hand_over(std::move(*frame), spares, jobs)) leave(jobs);
   }
 }
 

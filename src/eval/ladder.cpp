@@ -139,7 +139,7 @@ class Climber {
 
   Result<RungEnd> time(RungResult& result) {
     const bool measured = is_cuda(services_.device.name);
-    services_.runner->settle();  // a context that is being made or taken down would be timed too
+    services_.runner->settle(ctx_);  // a context that is being made or ends would be timed too
     CG_TRY(TimingOutcome outcome,
            measured ? measure_official(ctx_, services_, task_, prepared_, verdict_.program_id,
                                        request_.against ? &*request_.against : nullptr)

@@ -15,6 +15,7 @@ namespace {
 constexpr const char* kSchema = "cutegen.runner.v1";
 constexpr auto kStartLimit = std::chrono::seconds(20);
 constexpr auto kLoadLimit = std::chrono::seconds(60);
+constexpr auto kSettleLimit = std::chrono::seconds(5);
 
 Json buffers_json(const std::vector<RunBuffer>& buffers) {
   Json out = Json::array();
@@ -60,10 +61,15 @@ void Runner::stop() {
   process_.child = sandbox::Child();
 }
 
-void Runner::settle() {
-  for (auto& f : ending_) f.wait();
-  ending_.clear();
-  if (spare_.valid()) spare_.wait();
+void Runner::settle(const Context& ctx) {
+  const Context limited = ctx.with_timeout(kSettleLimit);
+  auto wait = [&](const auto& future) {
+    while (!limited.done() &&
+           future.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
+    }
+  };
+  for (const auto& f : ending_) wait(f);
+  if (spare_.valid()) wait(spare_);
 }
 
 void Runner::start_spare() {

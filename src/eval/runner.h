@@ -91,8 +91,8 @@ class Runner {
   [[nodiscard]] Result<void> ready(const Context& ctx);
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // of large buffers, next start
   void stop();
-  // Until no process is being started or ends in the background.
-  void settle();
+  // Until no process is being started or ends in the background, or some seconds are over.
+  void settle(const Context& ctx);
   // Time spent waiting for the process since this was last asked.
   [[nodiscard]] Nanoseconds take_waited() { return std::exchange(waited_, Nanoseconds(0)); }
 

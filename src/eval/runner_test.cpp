@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "base/file.h"
@@ -73,7 +75,8 @@ class RunnerTest : public testing::Test {
  protected:
   void SetUp() override {
     memory_ = make_memfd("buffers", 4096).value();
-    auto loaded = runner_.load(Context(), {kModule});
+    runner_.emplace(options());
+    auto loaded = runner_->load(Context(), {kModule});
     ASSERT_TRUE(loaded) << loaded.error().text();
     ASSERT_TRUE(loaded->ok) << loaded->error.text();
     ASSERT_EQ(loaded->facts.size(), 1U);
@@ -87,7 +90,7 @@ class RunnerTest : public testing::Test {
                        .steps = {launch},
                        .limit = limit};
     request.settings.instruction_budget = uint64_t{1} << 60;
-    return runner_.run(Context(), request);
+    return runner_->run(Context(), request);
   }
 
   // The modules are there again without being asked for, and the memory is the caller's.
@@ -101,8 +104,14 @@ class RunnerTest : public testing::Test {
     for (int i = 0; i < 32; ++i) EXPECT_EQ(reinterpret_cast<const int*>(map->data())[i], 7);
   }
 
-  Runner runner_{RunnerOptions{}};
+  virtual RunnerOptions options() const { return {}; }
+
+  std::optional<Runner> runner_;
   UniqueFd memory_;
+};
+
+class SpareRunnerTest : public RunnerTest {
+  RunnerOptions options() const override { return {.spare = true}; }
 };
 
 TEST_F(RunnerTest, AHangIsTheProgramsAndTheNextRunWorks) {
@@ -127,8 +136,37 @@ TEST_F(RunnerTest, ADeathIsTheProgramsAndTheNextRunWorks) {
   expect_it_works();
 }
 
+// The next process is there before it is needed, and the one after it too.
+TEST_F(SpareRunnerTest, TakesThePlaceOfOneThatHung) {
+  for (int i = 0; i < 2; ++i) {
+    runner_->settle(Context());
+    const std::vector<pid_t> before = runners_below(::getpid());
+    ASSERT_EQ(before.size(), 2U);
+    auto hung = run("spin", milliseconds(300));
+    ASSERT_TRUE(hung) << hung.error().text();
+    EXPECT_EQ(hung->kind, RunOutcome::Kind::hung);
+    expect_it_works();
+    runner_->settle(Context());
+    const std::vector<pid_t> after = runners_below(::getpid());
+    EXPECT_EQ(after.size(), 2U);
+    EXPECT_NE(std::find(before.begin(), before.end(), after[0]) == before.end(),
+              std::find(before.begin(), before.end(), after[1]) == before.end());
+  }
+  runner_.reset();
+  EXPECT_TRUE(runners_below(::getpid()).empty());
+}
+
+TEST_F(SpareRunnerTest, ASpareThatDiedIsNotTaken) {
+  runner_->settle(Context());
+  for (pid_t pid : runners_below(::getpid())) ::kill(pid, SIGKILL);
+  auto loaded =
+      runner_->load(Context(), {kModule});  // one fresh process for it, one more to be sure
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  expect_it_works();
+}
+
 TEST_F(RunnerTest, ModulesThatAreNoPtxAreTheProgramsFault) {
-  auto bad = runner_.load(Context(), {"no PTX at all"});
+  auto bad = runner_->load(Context(), {"no PTX at all"});
   ASSERT_TRUE(bad) << bad.error().text();
   EXPECT_FALSE(bad->ok);
   EXPECT_FALSE(bad->died);
