@@ -129,11 +129,13 @@ Result<std::string> Buffers::copy_back() {
 
 Result<void> Buffers::read(const std::string& name, int64_t offset,
                            std::span<std::byte> out) const {
-  CG_TRY(const PlacedBuffer* b, find(name, "read"));
-  if (offset < 0 || out.size() > b->bytes || static_cast<size_t>(offset) > b->bytes - out.size())
+  const auto at = placed_.find(name);  // the copy that is named, whichever the last run chose
+  if (at == placed_.end()) return world_error("a buffer that is read is not bound");
+  const PlacedBuffer& b = at->second;
+  if (offset < 0 || out.size() > b.bytes || static_cast<size_t>(offset) > b.bytes - out.size())
     return world_error("a part that is read lies outside its buffer");
   if (out.empty()) return {};
-  return driver_.check(driver_.to_host(out.data(), b->at + static_cast<size_t>(offset), out.size()),
+  return driver_.check(driver_.to_host(out.data(), b.at + static_cast<size_t>(offset), out.size()),
                        "copying from the GPU");
 }
 

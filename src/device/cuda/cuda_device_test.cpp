@@ -280,10 +280,10 @@ TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
     EXPECT_THAT(untimed->samples_ns, IsEmpty());
     TimeRequest request;
     request.steps = {launch_of("sevens")};
-    request.samples = 9;
+    request.samples = 8;  // the last of them on the second copy
     auto report = b.device->time(Context(), request);
     ASSERT_TRUE(report) << report.error().text();
-    EXPECT_EQ(report->samples_ns.size(), 9U);
+    EXPECT_EQ(report->samples_ns.size(), 8U);
     EXPECT_THAT(report->samples_ns, Each(5e5));
     EXPECT_THAT(report->against_ns, IsEmpty());
     int32_t read[4] = {};
