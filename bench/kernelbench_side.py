@@ -78,7 +78,9 @@ def launch_lines(plan, numbers, pointers):
 
 def model_new(program, task):
     """The ModelNew file of a program for a described task."""
-    plan, source = program["plan"], program["sources"]["kernel.cu"]
+    plan = program["plan"]
+    # nvcc knows no device copies of the host's constants (NVRTC's -default-device makes them).
+    source = re.sub(r"^constexpr int (kTile\w) = (\d+);", r"#define \1 \2", program["sources"]["kernel.cu"], flags=re.MULTILINE)
     official = next(s for s in task["shapes"] if s["kind"] == "official")
     tensors = {t["name"]: t for t in task["tensors"]}
     bound = {alias: name for alias, name in plan.get("bind", {}).items()}
@@ -163,6 +165,11 @@ def import_eval(kernelbench):
     return kernelbench.eval
 
 
+def errors_of(text):
+    lines = [line for line in text.splitlines() if "error" in line.lower()]
+    return "\n".join(lines or [text])[:600]
+
+
 def judge_one(kernelbench, task, model, build):
     """Prints KernelBench's result and the time of its one call."""
     os.environ.update(TORCH_CUDA_ARCH_LIST="9.0", PAIR_BUILD=build)
@@ -178,7 +185,7 @@ def judge_one(kernelbench, task, model, build):
     seconds = time.monotonic() - began
     print(json.dumps({"seconds": seconds, "compiled": result.compiled, "correct": result.correctness,
                       "time_us": 1e3 * result.runtime, "reference_us": 1e3 * result.ref_runtime,
-                      "trouble": {k: str(v)[:300] for k, v in result.metadata.items() if "error" in k or "issue" in k}}))
+                      "trouble": {k: errors_of(str(v)) for k, v in result.metadata.items() if "error" in k or "issue" in k}}))
 
 
 def judge_all(pairs, tasks, kernelbench, sources, jobs):
