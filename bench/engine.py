@@ -8,6 +8,9 @@ Usage: engine.py overhead [--steps 40]       one run with a model that answers a
        engine.py prompts FILE                of prompts_bench: sizes and shares
        engine.py shares RUNS                 of the questions of the runs in a folder: how much was
                                              the beginning of an earlier one
+       engine.py chain [--steps 36] [--api NAME] [--mixed]
+                                             the same for runs on a program of 3,600 tokens that
+                                             changes with each step, from what the server got
        engine.py tokens FILE TOKENIZER...    of prompts_bench with texts: our estimate against
                                              tokenizers: files of `tokenizers`, or encodings
                                              of `tiktoken` ($TIKTOKEN_CACHE_DIR: no network)
@@ -17,6 +20,8 @@ The programs are those of $CUTEGEN_BIN or build/release/bin. The scripted model 
 import argparse
 import json
 import os
+import random
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -44,7 +49,8 @@ def programs(count):
 def environment(folder):
     env = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     env.update(HOME=str(folder), CUTEGEN_SHARE=str(ROOT), CUTEGEN_BIN=str(harness.BIN),
-               XDG_CACHE_HOME=str(folder / "cache"), ANTHROPIC_API_KEY="none")
+               XDG_CACHE_HOME=str(folder / "cache"), ANTHROPIC_API_KEY="none",
+               OPENAI_API_KEY="none")
     return env
 
 
@@ -231,6 +237,135 @@ def shares(options):
           f"least {100 * min(each):.0f}%")
 
 
+HELPERS, SLOTS = 35, 64
+
+
+class LongProgram:
+    """A right program of some length, and what becomes of it: a few lines a step, as edits go."""
+
+    def __init__(self):
+        self.random = random.Random(5)
+        self.helpers = [[f"  float y_{k} = fmaf(v, 1.0f, 0.0f);", f"  if (n < {k}) return v;",
+                         f"  y_{k} = fminf(y_{k}, INFINITY);"] for k in range(HELPERS)]
+        self.slots = [f"    v = stage_{k % HELPERS}(v, n);" for k in range(SLOTS)]
+
+    def change(self, step):
+        """One idea: lines of a helper, or of the long kernel."""
+        place = self.random.randrange(HELPERS + SLOTS)
+        if place < HELPERS:
+            self.helpers[place][0] = f"  float y_{place} = fmaf(v, 1.0f, 0.0f * {step}.0f);"
+            self.helpers[place].insert(2, f"  y_{place} = fmaxf(y_{place}, -INFINITY);  // step {step}")
+        else:
+            for slot in range(place - HELPERS, min(place - HELPERS + 3, SLOTS)):
+                self.slots[slot] = f"    v = stage_{(slot + step) % HELPERS}(v, n + {step});"
+
+    def source(self, addend):
+        parts = [f"// Stage {k}: hands its value on.\n__device__ __forceinline__ float stage_{k}(float v, int n) {{\n"
+                 + "\n".join(body) + f"\n  return y_{k};\n}}\n" for k, body in enumerate(self.helpers)]
+        slots = "\n".join(self.slots)
+        return "\n".join(parts) + f"""
+extern "C" __global__ void go(const float* x, float* out, int n) {{
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {{
+    float v = x[i];
+{slots}
+    out[i] = (v < 0.0f ? 0.0f : v) + {addend};
+  }}
+}}
+"""
+
+    def reply(self, summary, addend="1.0f", grid=8, block=16):
+        text = models.program(summary, grid=grid, block=block)
+        return text.replace(models.SOURCE % "1.0f", self.source(addend))
+
+
+def long_replies(steps, mixed):
+    """A gain each step; or one in six, between programs that fail, are wrong or slow."""
+    program, out = LongProgram(), []
+    for number in range(steps + 10):
+        program.change(number)
+        kind = number % 6 if mixed else 0
+        grid = 4 + 3 * (number if not mixed else 3 * (number // 6))
+        out.append([program.reply(f"grid of {grid}", grid=grid), program.reply("a slip", "one", grid),
+                    program.reply("wrong", "2.0f", grid), program.reply("one block", grid=1),
+                    program.reply("the same again", grid=grid), "I would think about it.\n"][kind])
+    return out
+
+
+def estimated_tokens(text):
+    """As llm/tokens.h counts."""
+    total = 0
+    for run in re.finditer(r"[A-Za-z_]+|[0-9]+|\s+|(.)\1*", text):
+        size = len(run[0])
+        total += (-(-size // 5) if run[0][0].isalpha() or run[0][0] == "_" else
+                  -(-size // 3) if run[0][0].isdigit() else
+                  (run[0] != " ") if run[0][0].isspace() else -(-size // 4))
+    return total
+
+
+def wire_blocks(api, body):
+    """[(text, whether a breakpoint of the cache stands at its end)] in the order of the prefix."""
+    if api == "responses":
+        head, rest = [body.get("tools"), body.get("instructions")], body["input"]
+    elif api == "chat/completions":
+        head, rest = [body.get("tools"), body["messages"][0]], body["messages"][1:]
+    else:
+        head = [body.get("tools"), body.get("system")]
+        rest = [{**b, "role": m["role"]} for m in body["messages"] for b in m["content"]]
+    out = []
+    for block in [head, *rest]:
+        text = json.dumps(block)
+        plain = text.replace(', "cache_control": {"type": "ephemeral"}', "")
+        out.append((plain, plain != text))
+    return out
+
+
+def hits(asked, look_back=None):
+    """Bytes of each request, and how many of them a cache holds that keeps the prefix up to every
+    block; with `look_back`, up to breakpoints only, found from a breakpoint at most so far behind."""
+    kept, out = set(), []
+    for entry in asked:
+        blocks = wire_blocks(entry["api"], entry["body"])
+        sizes, prefixes, prefix = [], [], ()
+        for text, _ in blocks:
+            prefix = hash((prefix, text))
+            prefixes.append(prefix)
+            sizes.append(len(text.encode()))
+        marks = [i for i, (_, mark) in enumerate(blocks) if mark or look_back is None]
+        found = [j for i in marks for j in range(i, max(-1, i - (look_back or len(blocks))), -1)
+                 if prefixes[j] in kept]
+        out.append((sum(sizes), sum(sizes[:max(found) + 1]) if found else 0))
+        kept.update(prefixes[i] for i in marks)
+    return out
+
+
+def chain(options):
+    replies = long_replies(options.steps, options.mixed)
+    source = LongProgram().source("1.0f")
+    print(f"a program of {estimated_tokens(source)} tokens, {options.steps} evaluations, "
+          f"{'a gain in six' if options.mixed else 'each a gain'}; {load()}")
+    for api in [options.api] if options.api else ["openai:gpt-5", "openai-responses:gpt-5", models.MODEL]:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            task = folder / "relu_plus.py"
+            task.write_text(harness.ADD.replace("4096", "8192"))
+            with models.scripted(folder, [JUDGE, models.rule("", replies)]) as server:
+                arguments = model_of(server)
+                arguments[1] = api
+                document, _, _ = cutegen(folder, "optimize", task, "--evaluations", options.steps,
+                                         "--runs", folder / "runs", "--out", folder / "out", *arguments)
+                asked = server.log()
+        chars = hits(asked)[1:]
+        line = (f"{api}: {document['evaluations']} evaluations, {len(chars)} later calls, "
+                f"{100 * sum(h for _, h in chars) / sum(s for s, _ in chars):.1f}% of "
+                f"{sum(s for s, _ in chars)} bytes were the beginning of an earlier call; a call: median "
+                f"{100 * statistics.median(h / s for s, h in chars):.0f}%, least "
+                f"{100 * min(h / s for s, h in chars):.0f}%")
+        if asked[0]["api"] == "messages":
+            marked = hits(asked, look_back=20)[1:]
+            line += (f"; by its breakpoints {100 * sum(h for _, h in marked) / sum(s for s, _ in marked):.1f}%")
+        print(line, flush=True)
+
+
 def counter_of(name):
     """A function that counts the tokens of a text."""
     if name.endswith(".json"):
@@ -272,6 +407,10 @@ def main():
     sub.add_argument("--trace")
     command("prompts", prompts).add_argument("file")
     command("shares", shares).add_argument("runs")
+    sub = command("chain", chain)
+    sub.add_argument("--steps", type=int, default=36)
+    sub.add_argument("--api", help="of --model; without it three of them")
+    sub.add_argument("--mixed", action="store_true", help="most steps are no gain")
     sub = command("tokens", tokens)
     sub.add_argument("file")
     sub.add_argument("tokenizers", nargs="+")

@@ -98,13 +98,16 @@ void print(const Described& d, const std::string& kind, const TaskBrief& brief,
   llm::ChatRequest request = make_request(brief, question, {});
   const int64_t prefix =
       llm::estimate_tokens(request.system) + llm::estimate_tokens(request.messages[0].text);
-  const bool about = request.messages.size() > 2;  // a program, in a message of its own
+  int64_t kept = prefix, so_far = prefix;  // what the next question about the program begins with
+  for (size_t i = 1; i < request.messages.size(); ++i) {
+    so_far += llm::estimate_tokens(request.messages[i].text);
+    if (request.messages[i].cache_end) kept = so_far;
+  }
   Json line{{"task", d.task.name},
             {"class", d.task.workload},
             {"kind", kind},
             {"prefix_tokens", prefix},
-            {"with_program_tokens",
-             about ? prefix + llm::estimate_tokens(request.messages[1].text) : prefix},
+            {"with_program_tokens", kept},
             {"program_tokens", program},
             {"recipe", d.recipe.has_value()},
             {"tokens", llm::estimate_tokens(request)}};

@@ -40,6 +40,7 @@ struct Question {
   std::string purpose;                 // "first", "improve", "repair", "plan"
   std::string stage;                   // "structure" or "detail", for improvements
   const Candidate* subject = nullptr;  // the program to change
+  const Candidate* base = nullptr;     // an earlier program that the subject is told from, if any
   const Verdict* verdict = nullptr;    // of the subject
   std::vector<Attempt> history;        // oldest first, the subject included
   std::string approach, advice;

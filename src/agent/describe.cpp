@@ -16,6 +16,7 @@ constexpr size_t kHotLines = 6;
 constexpr size_t kRemarks = 5;
 constexpr size_t kKernels = 6;
 constexpr size_t kCounters = 48;
+constexpr size_t kAttemptsTogether = 4;  // in a part of the history
 
 std::string one_line(std::string_view text, size_t limit = kLine) {
   std::string out = sanitize(text, limit);
@@ -240,17 +241,27 @@ std::string describe_profile(const Verdict& v) {
   return out;
 }
 
-std::string describe_history(const std::vector<Attempt>& history, size_t most) {
-  if (history.empty() || most == 0) return {};
-  size_t first = history.size() > most ? history.size() - most : 0;
-  std::string out = "What was tried so far:\n";
+HistoryText describe_history(const std::vector<Attempt>& history, size_t most) {
+  HistoryText out;
+  if (history.empty() || most == 0) return out;
+  // Old ones go many at a time: each time all that follows is new to a provider's cache.
+  const size_t leave = std::max<size_t>(most / 2, 1), n = history.size();
+  const size_t first = n > most ? (n - most + leave - 1) / leave * leave : 0;
+  std::string part = "# What was tried so far\n\n";
   const Attempt* best = nullptr;
   for (size_t i = 0; i < first; ++i)
     if (history[i].time_ns && (!best || *history[i].time_ns < *best->time_ns)) best = &history[i];
   if (first > 0)
-    out += fmt::format("- {} earlier attempts are left out here\n", first - (best ? 1 : 0));
-  if (best) out += attempt_line(*best);
-  for (size_t i = first; i < history.size(); ++i) out += attempt_line(history[i]);
+    part += fmt::format("- {} earlier attempts are left out here\n", first - (best ? 1 : 0));
+  if (best) part += attempt_line(*best);
+  for (size_t i = first; i < n; ++i) {
+    part += attempt_line(history[i]);
+    if ((i - first + 1) % kAttemptsTogether != 0) continue;
+    out.settled.push_back(std::move(part));
+    part.clear();
+  }
+  if ((n - first) % kAttemptsTogether == 0) return out;
+  out.recent = out.settled.empty() ? part : "# What was tried last\n\n" + part;
   return out;
 }
 

@@ -24,8 +24,12 @@ namespace cutegen {
                                            int detail);
 // Of each kernel: what binds it, remarks, hot lines and counters. For verdicts with a profile.
 [[nodiscard]] std::string describe_profile(const Verdict& verdict);
-// The newest `most` attempts, and the best of the older ones.
-[[nodiscard]] std::string describe_history(const std::vector<Attempt>& history, size_t most);
+struct HistoryText {
+  std::vector<std::string> settled;  // parts of a few lines that stay while the history grows
+  std::string recent;                // the last lines, if any
+};
+// The newest attempts, `most` or somewhat fewer, and the best of the older ones.
+[[nodiscard]] HistoryText describe_history(const std::vector<Attempt>& history, size_t most);
 // At most `lines` lines of the reference, the middle left out.
 [[nodiscard]] std::string describe_source(const std::string& source, size_t lines);
 

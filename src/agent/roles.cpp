@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <kainjow/mustache.hpp>
 
+#include "agent/changes.h"
 #include "agent/describe.h"
 #include "agent/hints.h"
 #include "agent/library.h"
 #include "agent/metrics.h"
+#include "agent/plan_edit.h"
 #include "base/text.h"
 #include "llm/tokens.h"
 
@@ -30,7 +32,7 @@ std::string render(const std::string& file, const Data& data) {
 
 // How much each part may say; lowered step by step until a prompt fits.
 struct Detail {
-  size_t components = 8, source_lines = 400, guidance = 3, history = 14;
+  size_t components = 8, source_lines = 400, guidance = 3, history = 32;
   int graph = 2, verdict = 2;
 };
 
@@ -85,13 +87,25 @@ void set_if(Data& data, const char* name, const std::string& text) {
   if (!text.empty()) data.set(name, text);
 }
 
-// The program in question with its verdict: the same in consecutive questions about it, so that it
-// stands before what changes.
-std::string subject_text(const TaskBrief& brief, const Question& q, const Detail& detail) {
-  if (!q.subject) return {};
+// The program that stands whole: the base, or the subject where that is told in full.
+const Candidate& whole_of(const Question& q, const std::optional<std::string>& changes) {
+  return changes ? *q.base : *q.subject;
+}
+
+std::string program_message(const Candidate& whole) {
+  Data data;
+  data.set("id", whole.id);
+  data.set("program", std::string(trim(describe_program(whole.program))));
+  return std::string(trim(render("program.md", data))) + "\n";
+}
+
+// The program in question with its verdict: the same in consecutive questions about it.
+std::string subject_text(const TaskBrief& brief, const Question& q,
+                         const std::optional<std::string>& changes, const Detail& detail) {
   Data data;
   data.set("id", q.subject->id);
-  data.set("program", std::string(trim(describe_program(q.subject->program))));
+  data.set("base", whole_of(q, changes).id);
+  if (changes) data.set("changes", std::string(trim(*changes)));
   if (q.verdict) {
     data.set("measured", describe_verdict(*q.verdict, brief.floor_ns, q.profile, detail.verdict));
     if (q.verdict->timing) set_if(data, "time", human_ns(q.verdict->timing->time_ns));
@@ -106,7 +120,6 @@ std::string question_text(const TaskBrief& brief, const Question& q, const Detai
     set_if(
         data, "metrics",
         describe_metrics(*q.verdict->profile, brief.gpu, detail.verdict > 1 ? kJudgedKernels : 1));
-  data.set("history", describe_history(q.history, detail.history));
   data.set("hints", hints_text(q));
   set_if(data, "approach", sanitize(q.approach, kMostAdvice));
   set_if(data, "advice", sanitize(q.advice, kMostAdvice));
@@ -175,6 +188,34 @@ Prefix make_prefix(const TaskBrief& brief, const Detail& detail, const PromptLim
           std::string(trim(render("task.md", task_data(brief, detail)))) + "\n"};
 }
 
+// What follows the task, from what changes seldom to what changes always.
+std::vector<llm::Message> own_messages(const TaskBrief& brief, const Question& q,
+                                       const std::optional<std::string>& changes,
+                                       const Detail& detail) {
+  std::vector<llm::Message> out;
+  if (q.subject) out.push_back({.text = program_message(whole_of(q, changes)), .cache_end = true});
+  HistoryText history = describe_history(q.history, detail.history);
+  for (std::string& part : history.settled)
+    out.push_back({.text = std::move(part), .cache_end = true});
+  if (q.subject)
+    out.push_back({.text = subject_text(brief, q, changes, detail), .cache_end = true});
+  if (!history.recent.empty()) out.push_back({.text = std::move(history.recent)});
+  out.push_back({.text = question_text(brief, q, detail)});
+  return out;
+}
+
+int64_t estimate_tokens(const std::vector<llm::Message>& messages) {
+  int64_t total = 0;
+  for (const llm::Message& message : messages) total += llm::estimate_tokens(message);
+  return total;
+}
+
+std::map<std::string, std::string> files_of(const KernelProgram& program) {
+  std::map<std::string, std::string> out = program.sources;
+  out["plan.json"] = plan_text(program.plan);
+  return out;
+}
+
 Reask empty_advice() {
   return {"no_advice",
           "The answer holds no text that could be passed on. Answer in the form asked for."};
@@ -192,19 +233,21 @@ llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
   };
   shorten(detail, prefix_steps(), limits.prefix_tokens, prefix_tokens);
   Prefix prefix = make_prefix(brief, detail, limits);
-  int64_t left = limits.tokens - prefix_tokens(detail);
+  const int64_t left = limits.tokens - prefix_tokens(detail);
+  std::optional<std::string> changes;
+  if (question.subject && question.base && question.base != question.subject)
+    changes = changes_text(question.base->program, question.subject->program);
   shorten(detail, question_steps(), left, [&](const Detail& d) {
-    return llm::estimate_tokens(subject_text(brief, question, d)) +
-           llm::estimate_tokens(question_text(brief, question, d));
+    return estimate_tokens(own_messages(brief, question, changes, d));
   });
   llm::ChatRequest request;
   request.system = std::move(prefix.system);
   request.messages.push_back({.text = std::move(prefix.task), .cache_end = true});
-  if (question.subject)
-    request.messages.push_back({.text = subject_text(brief, question, detail), .cache_end = true});
-  request.messages.push_back({.text = question_text(brief, question, detail)});
+  for (llm::Message& message : own_messages(brief, question, changes, detail))
+    request.messages.push_back(std::move(message));
   request.tools = limits.tools;
   request.max_output_tokens = limits.answer_tokens;
+  if (question.subject) request.files = files_of(question.subject->program);
   return request;
 }
 

@@ -2,11 +2,13 @@
 // Roles: the question of a planner, coder, debugger or judge as a request to a model, and what
 // becomes of the advice that planners and judges give.
 //
-// Contract: the request is a pure function of brief and question. `system` and the first message
-// (device, task, guidance) are the same for all questions of a run, so that they are paid once;
-// then comes the program in question, which consecutive questions share; the last message asks.
-// Texts are shortened by rule until prefix and whole fit their limits: history, graph, pages,
-// profile, reference, in this order.
+// Contract: the request is a pure function of brief and question. What stays the same longest
+// stands first, so that providers bill it once: `system` and the first message (device, task,
+// guidance), the same for all questions of a run; an earlier program whole, which the programs made
+// from it share; the history but for its last lines; the program in question as changes to the
+// earlier one, with its verdict; the last lines; the last message asks. A program without such a
+// base stands whole in the base's place. Texts are shortened by rule until prefix and whole fit
+// their limits: history, graph, pages, profile, reference, in this order.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once

@@ -14,6 +14,7 @@
 #include "agent/test_program.h"
 #include "agent/tools.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "llm/tokens.h"
 
 namespace cutegen {
@@ -119,10 +120,14 @@ void expect_golden(const std::string& name, const std::string& text) {
   EXPECT_EQ(*held, text) << "see the head of this file";
 }
 
+// All that follows the task.
 std::string question(const Question& q) {
-  auto messages = make_request(softmax_brief(), q, {}).messages;
-  EXPECT_EQ(messages.size(), q.subject ? 3U : 2U);
-  return messages.at(1).text + (q.subject ? "\n" + messages.at(2).text : "");
+  std::string out;
+  for (const llm::Message& message : make_request(softmax_brief(), q, {}).messages)
+    out += (out.empty() ? "" : "\n") + message.text;
+  const std::string task = make_request(softmax_brief(), {}, {}).messages.at(0).text;
+  EXPECT_TRUE(out.starts_with(task));
+  return out.substr(std::min(out.size(), task.size() + 1));
 }
 
 TEST(Golden, WhatAllQuestionsOfARunBeginWith) {
@@ -171,6 +176,20 @@ TEST(Golden, QuestionsOfAllRoles) {
                                            .subject = &good.candidate,
                                            .verdict = &good.verdict,
                                            .profile = true}));
+  State base = good, changed = good;
+  base.candidate.program = changed.candidate.program = long_program();
+  changed.candidate.id = "c5";
+  std::string& source = changed.candidate.program.sources["kernel.cu"];
+  source.replace(source.find("x * 4.5f"), 8, "x * 4.75f");
+  source.replace(source.find("  x = stage_9(x);\n"), 18, "  x = stage_9(x) + 1.0f;\n");
+  changed.candidate.program.plan.steps[0].block[0] = Expr(128);
+  expect_golden("coder_changes", question({.role = "coder",
+                                           .purpose = "improve",
+                                           .stage = "detail",
+                                           .subject = &changed.candidate,
+                                           .base = &base.candidate,
+                                           .verdict = &changed.verdict,
+                                           .history = some_history()}));
   expect_golden("reask", reask_text({"no_block", "The reply holds no block."}, true));
 }
 
@@ -225,6 +244,34 @@ TEST(Prompt, LongTasksAreShortenedToTheLimit) {
   }
 }
 
+// A long program that changes a little: all before its changes is what was sent before.
+TEST(Prompt, OfANewProgramOnlyTheChangesAreNew) {
+  State base = correct_state(), now = correct_state();
+  base.candidate.program = long_program();
+  now.candidate.id = "c4";
+  now.candidate.program = long_program();
+  std::string& source = now.candidate.program.sources["kernel.cu"];
+  source.replace(source.find("x * 4.5f"), 8, "x * 4.75f");
+  Question q{.role = "coder",
+             .purpose = "improve",
+             .subject = &base.candidate,
+             .base = &base.candidate,
+             .verdict = &base.verdict,
+             .history = some_history()};
+  auto before = make_request(softmax_brief(), q, {});
+  q.subject = &now.candidate;
+  auto after = make_request(softmax_brief(), q, {});
+  ASSERT_EQ(after.messages.size(), before.messages.size());
+  for (size_t i : {0U, 1U, 3U}) EXPECT_EQ(after.messages[i].text, before.messages[i].text);
+  EXPECT_THAT(after.messages[2].text,
+              AllOf(HasSubstr("it is c3 above"), HasSubstr("4.75f"), Not(HasSubstr("4.5f"))));
+  EXPECT_EQ(after.files.at("kernel.cu"), source);
+  EXPECT_EQ(before.files.size(), 2U);
+  // Too much of it is new: whole again.
+  source = replace_all(source, "fmaxf", "fminf");
+  EXPECT_THAT(make_request(softmax_brief(), q, {}).messages[1].text, HasSubstr("# Program c4"));
+}
+
 TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
   State good = correct_state();
   Question q{.role = "coder",
@@ -246,19 +293,53 @@ TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
   q.stage = "detail";
   q.history.push_back({"c4", "c3", "wider loads", Status::failed, "wrong", {}, false});
   auto next = make_request(softmax_brief(), q, {});
-  ASSERT_EQ(next.messages.size(), 3U);
+  ASSERT_EQ(next.messages.size(), 5U);
   EXPECT_EQ(next.messages[1].text, later.messages[1].text);
   EXPECT_TRUE(next.messages[1].cache_end);
-  EXPECT_NE(next.messages[2].text, later.messages[2].text);
+  // The fourth attempt stands before the program in question, and what follows is new once.
+  EXPECT_THAT(next.messages[2].text, AllOf(HasSubstr("- c1:"), HasSubstr("- c4 (from c3)")));
+  EXPECT_TRUE(next.messages[2].cache_end);
+  EXPECT_EQ(next.messages[3].text, later.messages[2].text);
+  q.history.push_back({"c5", "c3", "more warps", Status::failed, "wrong", {}, false});
+  auto third = make_request(softmax_brief(), q, {});
+  ASSERT_EQ(third.messages.size(), 6U);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(third.messages[i].text, next.messages[i].text);
+  EXPECT_THAT(third.messages[4].text, HasSubstr("# What was tried last\n\n- c5"));
+  EXPECT_FALSE(third.messages[4].cache_end);
 }
 
 TEST(History, KeepsTheNewestAndTheBest) {
   std::vector<Attempt> all;
   for (int i = 1; i <= 9; ++i)
     all.push_back({"c" + std::to_string(i), "", "try", Status::correct, "", 1000.0 + i, i == 1});
-  EXPECT_THAT(describe_history(all, 2), AllOf(HasSubstr("6 earlier attempts"), HasSubstr("- c1:"),
-                                              HasSubstr("- c9:"), Not(HasSubstr("- c5:"))));
-  EXPECT_EQ(describe_history({}, 5), "");
+  EXPECT_THAT(describe_history(all, 2).recent,
+              AllOf(HasSubstr("6 earlier attempts"), HasSubstr("- c1:"), HasSubstr("- c9:"),
+                    Not(HasSubstr("- c5:"))));
+  EXPECT_EQ(describe_history({}, 5).recent, "");
+  EXPECT_THAT(describe_history({}, 5).settled, SizeIs(0));
+}
+
+// Of fifty lengths of a history, each begins as the one before, but where old ones go.
+TEST(History, StaysAsItIsWhileItGrows) {
+  std::vector<Attempt> all;
+  std::vector<std::string> before;
+  int anew = 0;
+  for (int i = 1; i <= 50; ++i) {
+    all.push_back({"c" + std::to_string(i), "", "try", Status::correct, "", 1000.0 + i, i == 1});
+    auto text = describe_history(all, 16);
+    std::string now;
+    for (const std::string& part : text.settled) now += part;
+    now += text.recent;
+    auto shown = std::count(now.begin(), now.end(), '>');
+    EXPECT_GE(shown, std::min(i, 9));
+    EXPECT_LE(shown, 17);
+    EXPECT_LE(std::count(text.recent.begin(), text.recent.end(), '>'), 3);
+    bool grew = text.settled.size() >= before.size() &&
+                std::equal(before.begin(), before.end(), text.settled.begin());
+    anew += !grew;
+    before = std::move(text.settled);
+  }
+  EXPECT_EQ(anew, 5) << "at 17, 25, 33, 41, 49";
 }
 
 TEST(Advice, OfPlannersAndJudges) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small program of two kernels for the agent's tests.
+// A small program of two kernels for the agent's tests, and a long one.
 //
 // Contract: test code only; lines repeat on purpose. Example: KernelProgram p = test_program();
 #pragma once
 
+#include "base/text.h"
 #include "core/program.h"
 
 namespace cutegen {
@@ -64,6 +65,24 @@ inline KernelProgram test_program() {
   })json")
                .value();
   p.sources["kernel.cu"] = test_source();
+  return p;
+}
+
+// The small program with many functions before it, and one long one.
+inline KernelProgram long_program() {
+  KernelProgram p = test_program();
+  std::string helpers;
+  for (int i = 0; i < 20; ++i)
+    helpers += replace_all(
+        "__device__ float stage_N(float x) {\n  float y = x * N.5f;\n  y = fmaxf(y, 0.0f);\n"
+        "  return y + N.25f;\n}\n\n",
+        "N", std::to_string(i));
+  helpers += "__device__ float chain(float x) {\n";
+  for (int i = 0; i < 40; ++i)
+    helpers += "  x = stage_" + std::to_string(i % 20) + "(x);\n" + (i % 7 == 3 ? "\n" : "");
+  helpers += "  return x;\n}\n\n";
+  std::string& source = p.sources["kernel.cu"];
+  source.insert(source.find("// The sum of both."), helpers);
   return p;
 }
 

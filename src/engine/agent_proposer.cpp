@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/changes.h"
 #include "agent/edit.h"
 #include "agent/hints.h"
 #include "agent/roles.h"
@@ -64,6 +65,28 @@ Question question_of(const Ask& ask, const RunView& run) {
   return q;
 }
 
+// Which program stands whole in questions about a candidate: itself, or the one that does so for
+// its parent, as long as the changes since then are few. It follows from the programs alone, so
+// that a resumed run asks as it asked before.
+class Bases {
+ public:
+  const Candidate& of(const RunStep& step, const RunView& run) {
+    const std::string& id = step.candidate.id;
+    if (auto known = known_.find(id); known != known_.end())
+      return run.find(known->second)->candidate;
+    const Candidate* base = &step.candidate;
+    if (const RunStep* parent = run.find(step.candidate.parent.value_or(""))) {
+      const Candidate& earlier = of(*parent, run);
+      if (changes_text(earlier.program, step.candidate.program)) base = &earlier;
+    }
+    known_[id] = base->id;
+    return *base;
+  }
+
+ private:
+  std::map<std::string, std::string> known_;
+};
+
 bool writes(const Question& q) {
   return q.role == "coder" || q.role == "debugger";
 }
@@ -87,6 +110,9 @@ class AgentProposer final : public Proposer {
   Result<Answer> answer(const Context& ctx, const Ask& ask, const RunView& run) override {
     if (ask.role == "recipe") return recipe(ctx);
     Question question = question_of(ask, run);
+    // One that is to know of no other attempt is shown none.
+    const RunStep* subject = question.subject ? run.find(question.subject->id) : nullptr;
+    if (subject && flag_of(ask.context, "memory", true)) question.base = &bases_.of(*subject, run);
     std::unique_ptr<ToolHost> host;
     std::optional<ToolDesk> desk;
     if (!limits_.tools.empty()) {
@@ -265,6 +291,7 @@ class AgentProposer final : public Proposer {
   ModelSettings settings_;
   TaskBrief brief_;
   PromptLimits limits_;
+  Bases bases_;
 };
 
 }  // namespace

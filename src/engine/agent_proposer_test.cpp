@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "engine/agent_world.h"
 #include "engine/replay_run.h"
 
@@ -28,13 +29,43 @@ TEST_F(AgentRun, WritesImprovesAndRepairs) {
   EXPECT_EQ(outcome->best->edit.summary, "from 2 to 3");
   EXPECT_THAT(outcome->best->edit.origin, AllOf(StartsWith("relay:/"), HasSubstr("script")));
   EXPECT_EQ(script_.asked[0].label, "coder ask 1 try 1");
-  EXPECT_THAT(script_.asked[1].messages[1].text, AllOf(HasSubstr("// 1\n"), HasSubstr("99 ns")));
-  EXPECT_THAT(script_.asked[2].messages[1].text, HasSubstr("out: wrong"));
-  EXPECT_THAT(script_.asked[2].messages[2].text,
-              AllOf(HasSubstr("repair it"), HasSubstr("- c2 (from c1)")));
+  // Task, program, verdict, history, what is wanted.
+  EXPECT_THAT(script_.asked[1].messages[1].text, HasSubstr("// 1\n"));
+  EXPECT_THAT(script_.asked[1].files.at("kernel.cu"), HasSubstr("// 1\n"));
+  EXPECT_THAT(script_.asked[1].messages[2].text, HasSubstr("99 ns"));
+  EXPECT_THAT(script_.asked[2].messages[2].text, HasSubstr("out: wrong"));
+  EXPECT_THAT(script_.asked[2].messages[3].text, HasSubstr("- c2 (from c1)"));
+  EXPECT_THAT(script_.asked[2].messages[4].text, HasSubstr("repair it"));
   auto view = view_run(*s->read(outcome->run_id));
   EXPECT_EQ(view->models.calls, 3);
   EXPECT_NEAR(view->models.usd, 0.03, 1e-9);
+}
+
+TEST_F(AgentRun, ALongProgramStandsWholeOnceAndItsChangesAfterIt) {
+  std::string lines;
+  for (int i = 0; i < 150; ++i)
+    lines += "__device__ float f" + std::to_string(i) + "() { return 0; }\n";
+  std::string first = first_program(1);
+  first.insert(first.find("extern"), lines);
+  std::string anew = first_program(5);
+  anew.insert(anew.find("extern"), replace_all(lines, "return 0", "return 1"));
+  script_.answers = {first, next_program(1, 3), next_program(3, 4), anew, next_program(5, 20)};
+  auto s = store();
+  auto outcome = run(*s, settings(6));  // one of them for a profile
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(outcome->best->id, "c5");
+  ASSERT_EQ(script_.asked.size(), 5U);
+  EXPECT_THAT(script_.asked[1].messages[2].text, HasSubstr("as it stands whole above"));
+  for (size_t i : {2U, 3U}) {
+    EXPECT_EQ(script_.asked[i].messages[1].text, script_.asked[1].messages[1].text);
+    auto now = "c" + std::to_string(i) + ", 9";
+    EXPECT_THAT(script_.asked[i].messages[2].text,
+                AllOf(HasSubstr(now), HasSubstr("it is c1 above"), HasSubstr("SEARCH\n// 1\n")));
+    EXPECT_THAT(script_.asked[i].files.at("kernel.cu"), StartsWith("// " + std::to_string(i + 1)));
+  }
+  EXPECT_THAT(script_.asked[4].messages[1].text,
+              AllOf(HasSubstr("# Program c4"), HasSubstr("// 5")));
+  EXPECT_THAT(script_.asked[4].messages[3].text, HasSubstr("as it stands whole above"));
 }
 
 TEST_F(AgentRun, AReplyThatDoesNotApplyIsAskedForAgainInTheSameDialogue) {
@@ -46,10 +77,10 @@ TEST_F(AgentRun, AReplyThatDoesNotApplyIsAskedForAgainInTheSameDialogue) {
   EXPECT_EQ(outcome->best->id, "c2");
   ASSERT_EQ(script_.asked.size(), 4u);
   EXPECT_EQ(script_.asked[3].label, "coder ask 2 try 3");
-  ASSERT_EQ(script_.asked[3].messages.size(), 7u);
-  EXPECT_EQ(script_.asked[3].messages[3].text, "I would use shared memory.");
-  EXPECT_THAT(script_.asked[3].messages[4].text, HasSubstr("no block"));
-  EXPECT_THAT(script_.asked[3].messages[6].text,
+  ASSERT_EQ(script_.asked[3].messages.size(), 9u);
+  EXPECT_EQ(script_.asked[3].messages[5].text, "I would use shared memory.");
+  EXPECT_THAT(script_.asked[3].messages[6].text, HasSubstr("no block"));
+  EXPECT_THAT(script_.asked[3].messages[8].text,
               AllOf(HasSubstr("// 7"), HasSubstr("program whole")));
   auto view = view_run(*s->read(outcome->run_id));
   EXPECT_EQ(view->reasks, 2);
@@ -159,7 +190,7 @@ TEST_F(AgentRun, PlannersAndJudgesAreAskedAndHeard) {
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_EQ(outcome->best->id, "c3");
   EXPECT_THAT(script_.asked[1].messages[1].text, HasSubstr("A warp for each row."));
-  EXPECT_THAT(script_.asked[4].messages[2].text, HasSubstr("FIX: guard it"));
+  EXPECT_THAT(script_.asked[4].messages.back().text, HasSubstr("FIX: guard it"));
 }
 
 TEST_F(AgentRun, AModelThatCannotBeReachedEndsTheProcessNotTheRun) {

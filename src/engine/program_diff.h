@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Differences of two kernel programs, for people: unified diffs of plan.json and the sources.
 //
-// Contract: line_diff gives the shortest edit for texts of moderate size and a whole replacement
-// beyond that; it never takes longer than a fraction of a second.
+// Contract: the differences of line_diff (agent/line_diff.h), file by file.
 //
 // Example: fmt::print("{}", program_diff(parent, child));
 #pragma once
@@ -10,18 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "agent/line_diff.h"
 #include "core/program.h"
 
 namespace cutegen {
-
-struct DiffLine {
-  char mark = ' ';  // ' ' same, '-' only before, '+' only after, '@' lines were left out
-  std::string text;
-};
-
-// With `context` equal lines around each change; empty when the texts are equal.
-[[nodiscard]] std::vector<DiffLine> line_diff(const std::string& before, const std::string& after,
-                                              size_t context = 3);
 
 struct FileDiff {
   std::string name;

@@ -94,7 +94,7 @@ TEST_F(ToolRun, ADraftThatProvedBetterThanTheAnswerIsKept) {
   EXPECT_EQ(outcome->best->parent, "c2");
   EXPECT_THAT(script_.asked[6].messages.back().results.at(1).text,
               AllOf(HasSubstr("-// 2"), HasSubstr("+// 9")));
-  EXPECT_THAT(script_.asked.back().messages[2].text,
+  EXPECT_THAT(script_.asked.back().messages[3].text,
               AllOf(HasSubstr("c3 (from c1): from 2 to 3"), HasSubstr("91 ns, kept")));
 }
 
@@ -304,7 +304,7 @@ TEST_F(ToolRun, AWrongDraftIsHistoryForTheNextQuestion) {
   auto outcome = run(*s, wanted(3));
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_EQ(outcome->best->id, "c3");
-  EXPECT_THAT(script_.asked[2].messages[2].text, HasSubstr("- c1: draft d1 of the coder"));
+  EXPECT_THAT(script_.asked[2].messages[3].text, HasSubstr("- c1: draft d1 of the coder"));
   EXPECT_THAT(script_.asked[3].messages.back().text, HasSubstr("the same as c1"));
 }
 

@@ -13,6 +13,7 @@
 //   CG_TRY(llm::ChatReply r, model->chat(ctx, {.system = rules, .messages = {{.text = "Hi"}}}));
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,8 @@ struct ChatRequest {
   // Who asks and when, "coder ask 12 try 1": the same question of a run has the same label after a
   // resume. For people, relays and recordings; never sent.
   std::string label;
+  // The program that is asked about, file by file and whole. For relays; never sent nor recorded.
+  std::map<std::string, std::string> files;
 };
 
 struct Usage {

@@ -59,8 +59,17 @@ Result<ToolCall> call_from_json(const Json& json, const std::string& where, size
   return call;
 }
 
+Result<void> write_program(const fs::path& dir, const std::map<std::string, std::string>& files) {
+  if (files.empty()) return {};
+  CG_CHECK(private_dir(dir));
+  for (const auto& [name, text] : files) {
+    CG_ASSERT(name == fs::path(name).filename() && !name.starts_with('.'));
+    CG_CHECK(write_file(dir / name, text));
+  }
+  return {};
+}
+
 void append_message(std::string& out, const Message& message) {
-  out += message.speaker == Speaker::user ? "\n## You are asked\n" : "\n## You answered\n";
   for (const ToolResult& result : message.results)
     out += fmt::format("\nResult of tool call {}{}:\n\n````\n{}\n````\n", result.call_id,
                        result.is_error ? " (an error)" : "", result.text);
@@ -85,6 +94,8 @@ std::string relay_page(const ChatRequest& request, const std::string& number) {
         "`{{\"text\": \"...\", \"calls\": [{{\"name\": \"...\", \"arguments\": {{}}}}]}}`.\n",
         number);
   if (!request.may_call) out += "No tool can be called any more.\n";
+  if (!request.files.empty())
+    out += fmt::format("The program in question lies whole in `{}.program/`.\n", number);
   out += fmt::format("At most {} tokens are wanted.\n", request.max_output_tokens);
   if (!request.system.empty())
     out += "\n## What holds for every question\n\n" + request.system + "\n";
@@ -96,7 +107,14 @@ std::string relay_page(const ChatRequest& request, const std::string& number) {
         "\n## Form of the answer\n\nOne JSON object that fits this schema, and nothing "
         "else:\n\n```json\n" +
         dump_json(request.output_schema, 2) + "\n```\n";
-  for (const Message& message : request.messages) append_message(out, message);
+  const Message* before = nullptr;
+  for (const Message& message : request.messages) {
+    bool user = message.speaker == Speaker::user;
+    if (!before || before->speaker != message.speaker)
+      out += user ? "\n## You are asked\n" : "\n## You answered\n";
+    append_message(out, message);
+    before = &message;
+  }
   return out;
 }
 
@@ -170,6 +188,7 @@ Result<std::string> RelayModel::place(const ChatRequest& request) {
   std::string id = identity(request);
   if (auto it = numbers_.find(id); it != numbers_.end()) return it->second;
   CG_TRY(std::string number, claim());
+  CG_CHECK(write_program(dir_ / (number + ".program"), request.files));
   CG_CHECK(write_file(dir_ / (number + ".request.md"), relay_page(request, number)));
   CG_CHECK(write_file(dir_ / (number + kRequest), dump_json(to_json(request), 2) + "\n"));
   numbers_[id] = number;

@@ -2,7 +2,8 @@
 // RelayModel: a person or another program is the model, through files in a folder.
 //
 // Contract (docs/models.md has it for users): question N is written as NNNN.request.md, to be read,
-// and NNNN.request.json, to be processed; the answer is NNNN.answer.md (the reply's text) or
+// and NNNN.request.json, to be processed, with the program that it is about, if any, as files in
+// NNNN.program; the answer is NNNN.answer.md (the reply's text) or
 // NNNN.answer.json ({"text", "calls", "refusal"}). An answer that is no good is told in
 // NNNN.problem.txt, and a better one is waited for. A question that is in the folder already, with
 // the same label, keeps its number, and an answer that is there is taken: this is how runs resume.

@@ -72,6 +72,24 @@ TEST_F(Relay, AsksByFilesAndTakesAMarkdownAnswer) {
   EXPECT_EQ(to_json(*same), to_json(question("coder 1")));
 }
 
+TEST_F(Relay, LaysTheProgramBesideTheQuestionAndSeparatesSpeakersOnly) {
+  auto model = open();
+  write("0001.answer.md", "Yes.\n");
+  ChatRequest asked = question("coder 1");
+  asked.messages.push_back({.text = "It is this program."});
+  asked.files = {{"kernel.cu", "// one\n"}, {"plan.json", "{}\n"}};
+  ASSERT_TRUE(model->chat(soon(), asked));
+  EXPECT_EQ(text("0001.program/kernel.cu"), "// one\n");
+  EXPECT_EQ(text("0001.program/plan.json"), "{}\n");
+  std::string page = text("0001.request.md");
+  EXPECT_THAT(page, HasSubstr("lies whole in `0001.program/`"));
+  EXPECT_EQ(page.find("## You are asked"), page.rfind("## You are asked"));
+  // The files are no part of what is asked: the same question keeps its number.
+  asked.files.clear();
+  ASSERT_TRUE(model->chat(soon(), asked));
+  EXPECT_FALSE(has("0002.request.md"));
+}
+
 TEST_F(Relay, ShowsToolsAndTakesCallsAndRefusals) {
   auto model = open();
   fs::create_directories(dir_);

@@ -198,6 +198,7 @@ class LongRun(harness.Case):
     budget_usd = 60
     faults = ["status", "overloaded", "close", "cut", "clean_cut", "bad_json", "error_event",
               "error_inside", "html", "garbage", "flood", "silent", "stall", "stall_mid"]
+    enough_steps = 60  # for a fifth of the calls to be faults of every kind
 
     def setUp(self):
         super().setUp()
@@ -282,6 +283,8 @@ class LongRun(harness.Case):
         self.assertEqual(Models.steps(rough), Models.steps(calm))
         self.assertEqual(rough["best"]["program_id"], calm["best"]["program_id"])
         self.assertEqual(rough["reason"], calm["reason"])
+        if self.steps >= self.enough_steps:
+            self.assertEqual(set(self.faults) - set(did), set(), "every kind of fault did strike")
         money = self.money()
         print(f"{self.steps} evaluations, {self.kills} kills; the server: {dict(did)}\n"
               f"calm: {calm['models']}\nrough: {rough['models']}\n{money}", file=sys.stderr)

@@ -16,7 +16,8 @@ way round.
 A script is {"steps": [STEP...]} (one a request, in order), or {"rules": [{"when": REGEX,
 "replies": [STEP...]}...]}: the first rule found in the newest user text answers; an equal request
 gets an equal answer, a new one the rule's next reply (the last one repeats). "chaos": {"rate": 0.2,
-"seed": 1, "kinds": [FAULT...]} puts random faults before either; they use up no step.
+"seed": 1, "kinds": [FAULT...]} puts random faults before either; they use up no step. Each kind
+strikes once, in a random order, before one strikes again.
 
 A STEP is a reply, a fault, or both (the fault strikes in the middle of the reply):
   {"text", "reasoning", "calls": [{"name", "arguments": object or text}], "stop":
@@ -311,18 +312,24 @@ class Script:
         chaos = data.get("chaos", {})
         self.rate, self.kinds = chaos.get("rate", 0), chaos.get("kinds", CHAOS)
         self.random = random.Random(chaos.get("seed", 0))
+        self.deck = []
         self.log = []
 
     def next(self, api, body):
         with self.lock:
             if self.random.random() < self.rate:
-                return self.fault_on(self.random.choice(self.kinds), self.peek(api, body))
+                return self.fault_on(self.next_kind(), self.peek(api, body))
             return self.choose(api, body)
+
+    def next_kind(self):
+        if not self.deck:
+            self.deck = self.random.sample(self.kinds, len(self.kinds))
+        return self.deck.pop()
 
     @staticmethod
     def fault_on(kind, reply):
         if kind == "overloaded":
-            return {"fault": "status", "status": 529,
+            return {"kind": kind, "fault": "status", "status": 529,
                     "body": {"error": {"type": "overloaded_error", "message": "busy"}}}
         if kind == "status":
             return {"fault": "status", "status": 429, "headers": {"retry-after-ms": "1"},
@@ -386,7 +393,7 @@ class Handler(BaseHTTPRequestHandler):
         step = script.next(api, body)
         with script.lock:
             script.log.append({"api": api, "headers": dict(self.headers.items()), "body": body,
-                               "did": step.get("fault", "reply")})
+                               "did": step.get("kind", step.get("fault", "reply"))})
         time.sleep(step.get("delay_ms", 0) / 1000)
         try:
             self.act(step, APIS[api], body)
