@@ -6,13 +6,18 @@ tests/attacks/NAME holds a program and expected.json: why, the rows of docs/atta
 for, the task (tests/attacks/tasks; task.py where none is named), and what must come out: status,
 the rung that ends the ladder, a pattern of the headline. One evaluator judges them all, so that each
 also shows that the one before did no harm; an honest program is the first and the last.
+
+On a GPU: python3 tests/e2e/attacks.py OnADevice --device cuda:0 [--out FILE.jsonl]. There a part "cuda"
+of expected.json, which must say why, replaces what it names.
 """
+import argparse
 import ctypes
 import json
 import os
 import re
 import signal
 import subprocess
+import sys
 import time
 import unittest
 from pathlib import Path
@@ -37,7 +42,7 @@ def expectations():
     return {n: found[n] for n in order}
 
 
-class Attacks(harness.Case):
+class Judging(harness.Case):
     def check(self, name, expected, verdict):
         told = json.dumps(verdict, indent=1)
         self.assertRegex(verdict["status"], f"^({expected['status']})$", told)
@@ -49,21 +54,56 @@ class Attacks(harness.Case):
             self.assertRegex(ended[0], f"^({expected['rung']})$", told)
         self.assertLess(len(verdict["feedback"]["detail"]), 1600, told)
 
-    def test_every_attack_gets_its_verdict(self):
-        all_of_them, opened = expectations(), None
-        with Evaluator(self.environment(A_SECRET_KEY="s3cret")) as evaluator:
+    def judge_all(self, all_of_them, note=lambda name, verdict: None, **options):
+        opened = None
+        with Evaluator(self.environment(A_SECRET_KEY="s3cret"), **options) as evaluator:
             for name, expected in all_of_them.items():
                 if task_file(expected) != opened:
                     opened = task_file(expected)
                     task = evaluator.open_task(opened)
                     self.assertTrue(task["admission"]["admitted"], task["admission"])
                 with self.subTest(name):
-                    program = load_program(ATTACKS / name)
-                    self.check(name, expected, evaluator.evaluate(program))
+                    verdict = evaluator.evaluate(load_program(ATTACKS / name))
+                    note(name, verdict)
+                    self.check(name, expected, verdict)
             with self.subTest("an honest program after all of them"):
                 evaluator.open_task(ATTACKS / "task.py")
                 verdict = evaluator.evaluate(load_program(ATTACKS / "control"))
+                note("control, at the end", verdict)
                 self.check("control", all_of_them["control"], verdict)
+
+
+class OnADevice(Judging):
+    """Only on request: the whole corpus on a GPU."""
+
+    device, out = "", ""
+
+    def note(self, name, verdict):
+        line = {"program": name, "status": verdict["status"],
+                "rung": [r["rung"] for r in verdict["rungs"] if r["result"] == "failed"],
+                "headline": verdict["feedback"]["headline"], "elapsed_ms": verdict["elapsed_ns"] / 1e6,
+                "sandbox": verdict["sandbox"], "skipped": verdict["skipped"]}
+        if self.out:
+            with open(self.out, "a", encoding="utf-8") as out:
+                out.write(json.dumps(line) + "\n")
+
+    def test_every_attack_gets_its_verdict_there(self):
+        if not self.device:
+            self.skipTest("give --device cuda:0")
+        self.judge_all({name: {**expected, **expected.get("cuda", {})}
+                        for name, expected in expectations().items()},
+                       self.note, device=self.device, python=os.environ.get("CUTEGEN_PYTHON", ""))
+
+
+class Attacks(Judging):
+    def test_every_attack_gets_its_verdict(self):
+        self.judge_all(expectations())
+
+    def test_what_a_gpu_cannot_tell_has_a_reason(self):
+        for name, expected in expectations().items():
+            if "cuda" in expected:
+                self.assertGreater(len(expected["cuda"]["why"]), 20, name)
+                self.assertLessEqual(set(expected["cuda"]), {"why", "status", "rung", "headline"}, name)
 
     def test_the_catalogue_is_complete(self):
         text = (harness.ROOT / "docs/attacks.md").read_text(encoding="utf-8")
@@ -198,4 +238,10 @@ def processor_seconds(pid):
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="", help="of OnADevice")
+    parser.add_argument("--out", default="", help="of OnADevice: a line of JSON for each verdict")
+    options, rest = parser.parse_known_args()
+    OnADevice.device, OnADevice.out = options.device, options.out
+    sys.argv = sys.argv[:1] + rest
     harness.main()

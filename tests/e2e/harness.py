@@ -111,6 +111,18 @@ def wait_for_none(seconds=5.0):
         time.sleep(0.02)
 
 
+def plain_environment(home):
+    """What the programs need and nothing else."""
+    env = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON")
+           if name in os.environ}
+    env.update(HOME=str(home), XDG_CACHE_HOME=str(BIN.parent / "e2e-cache"))
+    if not (BIN.parent / "libexec").exists():
+        env.update(CUTEGEN_SHARE=str(ROOT), CUTEGEN_BIN=str(BIN))
+    elif "LD_LIBRARY_PATH" in os.environ:  # a bundle brings its own files, and finds the GPU's
+        env["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
+    return env
+
+
 class Case(unittest.TestCase):
     """A test in its own folder that leaves no process."""
 
@@ -131,10 +143,7 @@ class Case(unittest.TestCase):
 
     def environment(self, **more):
         """A plain environment. The compile cache is shared by all tests, as users' runs share it."""
-        env = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON")
-               if name in os.environ}
-        env.update(HOME=str(self.home), CUTEGEN_SHARE=str(ROOT), CUTEGEN_BIN=str(BIN),
-                   XDG_CACHE_HOME=str(BIN.parent / "e2e-cache"))
+        env = plain_environment(self.home)
         env.update(more)
         return env
 
