@@ -22,13 +22,14 @@ constexpr const char* kSchema = "cutegen.runner.v1";
 
 class Runner {
  public:
-  Result<Json> handle(const wire::Frame& frame) {
+  Result<Json> handle(wire::Frame& frame) {
     auto schema = frame.body.find("schema"), type = frame.body.find("type");
     if (schema == frame.body.end() || *schema != kSchema || type == frame.body.end())
       return world_error("a request of another protocol reached the runner");
     if (*type == "open") return open(frame.body);
     if (!device_) return world_error("no device is open");
     if (*type == "load") return load(frame);
+    if (*type == "share") return share(frame);
     if (*type == "run") return run(frame);
     if (*type == "time") return time(frame.body);
     if (*type == "read") return read(frame.body);
@@ -83,7 +84,20 @@ class Runner {
     return Json{{"schema", kSchema}, {"type", "loaded"}, {"facts", std::move(list)}};
   }
 
+  // Memory of the next run; several requests, since a frame carries few descriptors.
+  Result<Json> share(wire::Frame& frame) {
+    ObjectReader r(frame.body, "share#");
+    CG_TRY(bool first, r.boolean("first"));
+    CG_TRY(Json buffers, r.array("buffers"));
+    if (first) shared_.clear();
+    CG_TRY(auto more, handed_over(buffers, std::move(frame.fds)));
+    for (HandedOver& one : more) shared_.push_back(std::move(one));
+    return Json{{"schema", kSchema}, {"type", "shared"}};
+  }
+
   Result<Json> run(const wire::Frame& frame) {
+    std::vector<HandedOver> shared = std::move(shared_);
+    shared_.clear();
     ObjectReader r(frame.body, "run#");
     CG_TRY(Json buffers, r.array("buffers"));
     CG_TRY(Json steps_json, r.object("plan"));
@@ -93,7 +107,7 @@ class Runner {
     CG_TRY(bool keep, r.boolean_or("keep", false));
     if (kept_) CG_CHECK(device_->bind({}));
     kept_.reset();
-    CG_TRY(RunMemory memory, RunMemory::map(buffers, frame.fds));
+    CG_TRY(RunMemory memory, RunMemory::map(buffers, frame.fds, std::move(shared)));
     CG_CHECK(device_->bind(memory.bindings()));
     auto report = device_->run(Context(), steps, settings);
     lost_ = report ? report->device_lost : report.error().kind == ErrorKind::world;
@@ -135,6 +149,7 @@ class Runner {
 
   std::optional<RunMemory> kept_;  // outlives what is bound to it
   std::unique_ptr<Device> device_;
+  std::vector<HandedOver> shared_;
   bool lost_ = false;
 };
 

@@ -53,10 +53,45 @@ Result<std::span<std::byte>> RunMemory::part(int64_t offset, int64_t bytes) cons
   return std::span(shared_.data() + offset, static_cast<size_t>(bytes));
 }
 
-Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd>& fds) {
+Result<std::vector<HandedOver>> handed_over(const Json& buffers, std::vector<UniqueFd> fds) {
+  std::vector<HandedOver> out;
+  if (!buffers.is_array() || buffers.size() != fds.size())
+    return world_error("shared buffers came without their memory");
+  for (size_t i = 0; i < fds.size(); ++i) {
+    ObjectReader r(buffers[i], "buffers#");
+    HandedOver one;
+    CG_TRY(one.binding.name, r.string("name"));
+    CG_TRY(one.binding.read_only, r.boolean("read_only"));
+    CG_TRY(int64_t bytes, r.integer("bytes"));
+    CG_TRY(int64_t mapped_bytes, r.integer("mapped_bytes"));
+    CG_TRY(int64_t offset, r.integer("offset"));
+    CG_TRY(int64_t copies, r.integer("copies"));
+    CG_CHECK(r.finish());
+    if (copies < 1 || copies > kMostCopies) return world_error("a buffer has too many copies");
+    one.binding.copies = static_cast<int>(copies);
+    if (bytes < 0 || mapped_bytes < 0 || offset < 0)
+      return world_error("a buffer has a negative size");
+    one.bytes = static_cast<size_t>(bytes);
+    one.descriptor = std::move(fds[i]);
+    one.binding.shared = {one.descriptor.get(), static_cast<size_t>(mapped_bytes),
+                          static_cast<size_t>(offset)};
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd>& fds,
+                                 std::vector<HandedOver> shared) {
   RunMemory out;
-  if (fds.empty()) return world_error("a run came without memory");
   if (!buffers.is_array()) return world_error("a run came without buffers");
+  for (HandedOver& given : shared) {
+    CG_TRY(std::byte * at, out.reserve(std::max<size_t>(given.bytes, 1)));
+    given.binding.bytes = {at, given.bytes};
+    out.bindings_.push_back(given.binding);
+  }
+  out.handed_over_ = std::move(shared);
+  if (fds.empty() && buffers.empty()) return out;
+  if (fds.empty()) return world_error("a run came without memory");
   CG_TRY(size_t total, size_of_file(fds[0].get()));
   CG_TRY(out.shared_, Mapping::map(fds[0].get(), total, true));
   for (const Json& buffer : buffers) {
@@ -73,7 +108,7 @@ Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd
     CG_CHECK(r.finish());
     if (bytes < 0) return world_error("a buffer has a negative size");
     auto size = static_cast<size_t>(bytes);
-    BufferBinding binding{std::move(name), {}, read_only, content, {}, int(copies)};
+    BufferBinding binding{std::move(name), {}, read_only, content, {}, int(copies), {}};
     if (pattern_bytes != 0) {
       CG_TRY(binding.pattern, out.part(offset, pattern_bytes));
       CG_TRY(std::byte * at, out.reserve(std::max<size_t>(size, 1)));

@@ -6,6 +6,7 @@
 // the evaluator's small ring mapped again and again, so that a program cannot fill the machine's
 // memory however much it writes; its values mean nothing. All mappings end with the object.
 // A buffer with a pattern (of a GPU) is addresses too; the pattern lies in the shared memory.
+// Shared buffers (of a GPU) are the evaluator's, handed over before the run by their descriptors.
 //
 // Example: CG_TRY(RunMemory m, RunMemory::map(frame.body, frame.fds)); device.bind(m.bindings());
 #pragma once
@@ -18,10 +19,21 @@
 
 namespace cutegen::runner {
 
+struct HandedOver {
+  BufferBinding binding;  // without addresses
+  size_t bytes = 0;
+  UniqueFd descriptor;
+};
+// The buffers of a "share" request, with their descriptors.
+[[nodiscard]] Result<std::vector<HandedOver>> handed_over(const Json& buffers,
+                                                          std::vector<UniqueFd> fds);
+
 class RunMemory {
  public:
-  // fds: the shared memory, then the ring (needed only where a buffer is large).
-  [[nodiscard]] static Result<RunMemory> map(const Json& buffers, const std::vector<UniqueFd>& fds);
+  // fds: the shared memory, then the ring (needed only where a buffer is large); none where every
+  // buffer was handed over.
+  [[nodiscard]] static Result<RunMemory> map(const Json& buffers, const std::vector<UniqueFd>& fds,
+                                             std::vector<HandedOver> shared);
   ~RunMemory();
   RunMemory() = default;
   RunMemory(RunMemory&&) = default;
@@ -40,6 +52,7 @@ class RunMemory {
   Mapping shared_;
   std::vector<Region> regions_;
   std::vector<BufferBinding> bindings_;
+  std::vector<HandedOver> handed_over_;
 };
 
 }  // namespace cutegen::runner

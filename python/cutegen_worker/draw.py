@@ -22,8 +22,9 @@ def input_values(made, family, generator, domain=ANY, nan=True):
     """`made` with the values of `family`; integers and booleans as they are."""
     if family == "made" or not made.is_floating_point() or made.numel() == 0:
         return made
-    if made.numel() > 16 and made.unique().numel() <= 2:
-        return made
+    if made.numel() > 16 and made.reshape(-1)[:4096].unique().numel() <= 2:
+        if made.unique().numel() <= 2:  # a sort of everything: only where the beginning asks for it
+            return made
     if family == SPECIAL:
         return special(made, generator, domain, nan)
     draw = {SIGNED: signed, HEAVY: heavy}.get(family)
@@ -32,7 +33,19 @@ def input_values(made, family, generator, domain=ANY, nan=True):
 
 
 def normal(shape, generator):
-    return torch.randn(shape, generator=generator)
+    return torch.randn(shape, generator=generator, device=generator.device)
+
+
+def uniform(shape, generator):
+    return torch.rand(shape, generator=generator, device=generator.device)
+
+
+def below(limit, shape, generator):
+    return torch.randint(limit, shape, generator=generator, device=generator.device)
+
+
+def shuffled(count, generator):
+    return torch.randperm(count, generator=generator, device=generator.device)
 
 
 def signed(shape, generator):
@@ -52,7 +65,7 @@ def heavy(shape, generator):
     values = torch.exp(1.5 * normal(shape, generator)) * torch.sign(normal(shape, generator))
     flat = values.view(-1)
     count = max(1, flat.numel() // 4096)
-    where = torch.randint(flat.numel(), (count,), generator=generator)
+    where = below(flat.numel(), (count,), generator)
     flat[where] = torch.sign(normal((count,), generator)) * 50
     return with_signs(values, 1, generator)
 
@@ -62,11 +75,11 @@ def with_signs(values, sign, generator):
 
     A maximum that starts at zero is right wherever some value is positive.
     """
-    if not values.dim() or torch.rand((), generator=generator) < 0.25:
+    if not values.dim() or uniform((), generator) < 0.25:
         return sign * values.abs() if values.dim() else values
     for axis in {0, values.dim() - 1}:
         count = max(1, values.shape[axis] // 8)
-        some = torch.randperm(values.shape[axis], generator=generator)[:count]
+        some = shuffled(values.shape[axis], generator)[:count]
         values.index_copy_(axis, some, sign * values.index_select(axis, some).abs())
     return values
 
@@ -81,13 +94,13 @@ def outliers(made, generator):
     values = made.detach().clone().contiguous()
     flat = values.view(-1)
     width = max(BLOCK, made.shape[-1] if made.dim() else 1)
-    start = torch.arange(0, flat.numel(), width)
-    usual = float(made.abs().double().mean()) or 1.0
+    start = torch.arange(0, flat.numel(), width, device=flat.device)
+    usual = float(made.abs().mean(dtype=torch.float64)) or 1.0
     size = usual * min(64.0, 4.0 + math.sqrt(width))
     for sign in (-1, 1):
         where = start + places(width, len(start), generator)
-        where = torch.minimum(where, torch.tensor(flat.numel() - 1))
-        planted = sign * size * (0.5 + torch.rand(where.shape, generator=generator))
+        where = where.clamp(max=flat.numel() - 1)
+        planted = sign * size * (0.5 + uniform(where.shape, generator))
         flat[where] = planted.to(made.dtype)
     return values
 
@@ -95,14 +108,15 @@ def outliers(made, generator):
 def places(width, count, generator):
     """`count` places below `width` in a random order: each once before any comes again."""
     powers = [p for p in (2**i for i in range(5, 31)) if p < width]
-    edges = torch.tensor(sorted({0, width - 1, *powers, *(p - 1 for p in powers)}))
+    on = generator.device
+    edges = torch.tensor(sorted({0, width - 1, *powers, *(p - 1 for p in powers)}), device=on)
     first = (edges & (edges - 1) == 0) | (edges == width - 1)  # the others are one before a power
-    rank = torch.full((width,), 2.0)
-    rank[edges] = torch.where(first, 0.0, 1.0)
-    order = torch.argsort(rank + 0.5 * torch.rand(width, generator=generator))
-    chosen = order[torch.arange(min(count, width))]
+    rank = torch.full((width,), 2.0, device=on)
+    rank[edges] = (~first).float()
+    order = torch.argsort(rank + 0.5 * uniform(width, generator))
+    chosen = order[: min(count, width)]
     chosen = chosen.repeat(-(-count // len(chosen)))[:count] if count else chosen
-    return chosen[torch.randperm(count, generator=generator)]
+    return chosen[shuffled(count, generator)]
 
 
 def special(made, generator, domain, nan):
@@ -116,12 +130,12 @@ def special(made, generator, domain, nan):
     planted = [(0.0, many), (-0.0, many), (tiny, many), (-tiny, many)]
     endless = [math.inf, -math.inf] + ([math.nan] if nan else [])
     if flat.numel() < 1024:  # all of them would leave nothing of so small a tensor
-        at = int(torch.randint(len(endless), (), generator=generator))
+        at = int(below(len(endless), (), generator))
         endless = endless[at : at + 1]
     for value, count in planted + [(v, few) for v in endless]:
         if domain == POSITIVE:
             value = abs(value)
-        where = torch.randint(flat.numel(), (count,), generator=generator)
+        where = below(flat.numel(), (count,), generator)
         flat[where] = value
     zeros = made == 0
     return values.masked_fill(zeros, 0) if zeros.float().mean() >= 0.2 else values
@@ -140,7 +154,7 @@ def within(made, new, domain):
 def are_probabilities(made):
     if made.shape[-1] < 2 or made.min() < 0:
         return False
-    sums = made.double().sum(-1)
+    sums = made.sum(-1, dtype=torch.float64)
     return torch.allclose(sums, torch.ones_like(sums), atol=1e-3)
 
 

@@ -59,6 +59,8 @@ def blame(file, doing, remedy):
             f"install {error.name} there, or name another interpreter: --python",
         ) from None
     except BaseException as error:  # noqa: BLE001 - the user's code may raise anything
+        if type(error).__name__ == "OutOfMemoryError":  # torch's, of a GPU: no fault of the file
+            raise
         text = first_line(error)
         name = type(error).__name__
         raise WorkerError(

@@ -42,12 +42,26 @@ def make_set(request):
     return run(request)
 
 
-HANDLERS = {"hello": hello, "describe": describe, "make_set": make_set}
+def take_memory(request, descriptors):
+    from . import official
+
+    return official.take_memory(request, descriptors), None
 
 
-def answer(request):
+def fill(request):
+    from . import official
+
+    return official.fill(request), None
+
+
+HANDLERS = {"hello": hello, "describe": describe, "make_set": make_set, "fill": fill}
+
+
+def answer(request, descriptors):
     """(reply, descriptor or None); never raises."""
     try:
+        if request["type"] == "memory":
+            return take_memory(request, descriptors)
         return HANDLERS[request["type"]](request)
     except BaseException as error:  # noqa: BLE001 - reported to the caller
         return {"error": as_json(error)}, None
@@ -76,10 +90,12 @@ def main():
     owner = os.getpid()
     while True:
         try:
-            request = channel.receive()
+            request, descriptors = channel.receive_all()
         except (Closed, OSError):
             return
-        reply, memory = answer(request)
+        reply, memory = answer(request, descriptors)
+        for given in descriptors:
+            os.close(given)
         if os.getpid() != owner:
             os._exit(0)  # the task file forked: only the worker itself speaks
         try:

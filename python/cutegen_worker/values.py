@@ -23,6 +23,7 @@ ALIGN = 256
 DRAWS = 4
 MOST_PAIRINGS = 4  # tells 16 tensors apart
 MANY = 1 << 22
+PIECE = 1 << 26  # elements that are worked on at once where temporaries would not fit
 MOST_ENDLESS = 0.1  # share of an output that may be NaN or infinite where inputs are numbers
 ULP = {"fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7}
 LOW = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -74,6 +75,14 @@ class Reference:
                 out = model(*args, **kwargs)
         return [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
 
+    def rows(self, some, count):
+        """The same with these leading rows of the inputs that have `count`."""
+        args, kwargs = self.inputs.map(
+            lambda _, t: t[some] if t.dim() and t.shape[0] == count else t
+        )
+        inputs = type(self.inputs)(kwargs if self.inputs.keyword else args, self.model, self.file)
+        return Reference(self.model, inputs, self.file, self.seed)
+
 
 def replace_state(model, change):
     for module in model.modules():
@@ -115,36 +124,51 @@ def one_sign(pattern, bit, eps):
     return moved
 
 
-def sensitivity(reference, truth, mode, generator):
-    """Largest change of each output when its inputs change by one rounding.
+def pieces(count):
+    """Slices of at most PIECE elements."""
+    return [slice(at, min(at + PIECE, count)) for at in range(0, count, PIECE)]
+
+
+def moves(mode, generator, tensors):
+    """Changes of the inputs by one rounding each, as change(name, tensor); `tensors` counts one run.
 
     The roundings take random signs a few times, once the same sign, and then, for every two
     tensors, once opposite ones: where a difference of two tensors is nearly nothing, random signs
     that agree by chance would show no change at all.
     """
     eps = ULP[mode]
-    worst = [torch.zeros_like(t) if floating(t) else None for t in truth]
-    tensors = itertools.count()
 
     def noisy(_, t):
         next(tensors)
-        t = t.double()
-        sign = torch.randint(0, 2, t.shape, generator=generator, dtype=torch.int8)
-        return t * (1 + eps * (2.0 * sign.double() - 1))
-
-    def judge(change):
-        for k, moved in enumerate(reference.run(change, torch.float64)):
-            if worst[k] is not None:
-                away = (moved.double() - truth[k].double()).abs()
-                worst[k] = torch.maximum(worst[k], torch.nan_to_num(away, 0, 0, 0))
+        t = t.double().contiguous()
+        flat = t.view(-1)
+        for part in pieces(flat.numel()):
+            sign = torch.randint(0, 2, flat[part].shape, generator=generator, dtype=torch.int8,
+                                 device=generator.device)  # fmt: skip
+            flat[part] *= 1 + eps * (2.0 * sign.double() - 1)
+        return t
 
     for _ in range(DRAWS):
-        judge(noisy)
-    judge(one_sign(1, None, eps))
+        yield noisy
+    yield one_sign(1, None, eps)
     many = next(tensors) // DRAWS
     for bit in range(min(max(many - 1, 0).bit_length(), MOST_PAIRINGS)):
-        judge(one_sign(0, bit, eps))
-    return worst
+        yield one_sign(0, bit, eps)
+
+
+def sensitivity(reference, truth, mode, generator, worst):
+    """Largest change of each output when its inputs change by one rounding, into `worst` (zeros, or
+    None for outputs that are no numbers)."""
+    for change in moves(mode, generator, itertools.count()):
+        for k, moved in enumerate(reference.run(change, torch.float64)):
+            if worst[k] is not None:
+                keep_larger(worst[k].view(-1), moved.reshape(-1), truth[k].reshape(-1))
+
+
+def keep_larger(worst, moved, truth):
+    for part in pieces(worst.numel()):
+        away = (moved[part].double() - truth[part].double()).abs()
+        worst[part] = torch.maximum(worst[part], torch.nan_to_num(away, 0, 0, 0))
 
 
 class Packer:
@@ -189,12 +213,13 @@ def threads_for(reference):
         torch.set_num_threads(before)
 
 
-def prepare(source, request, seed, domain):
+def prepare(source, request, seed, domain, device=None):
     """The reference of one set, with fresh parameters and the inputs of the family."""
     seed_all(seed_of(seed, "model"))
     model, inputs = build(source.run(request["constants"]), source.file)
     model.train(request["train_mode"])
-    generator = torch.Generator().manual_seed(seed_of(seed, "values"))
+    generator = torch.Generator(device or "cpu").manual_seed(seed_of(seed, "values"))
+    move_state(model, device)
     for p in model.parameters():
         p.requires_grad_(False)
     draw.redraw(model, generator)
@@ -206,10 +231,24 @@ def prepare(source, request, seed, domain):
             inputs = type(inputs)(module.get_inputs(), model, source.file)
     nan = all(d.startswith(("f", "bf")) for d in request["dtypes"])  # an index of NaN is no answer
     changed = {n: draw.input_values(t.detach(), family, generator, domain, nan)
-               for n, t in inputs.tensors()}  # fmt: skip
+               for n, t in on_device(inputs, device)}  # fmt: skip
     args, kwargs = inputs.map(lambda n, t: changed[n])
     inputs = type(inputs)(kwargs if inputs.keyword else args, model, source.file)
     return Reference(model, inputs, source.file, seed_of(seed, "forward")), generator
+
+
+def move_state(model, device):
+    """Parameters and all else that the model holds, where they are on another device."""
+    if device is None:
+        return
+    model.to(device)
+    for _, owner, key, t in list(stray_tensors(model)):
+        setattr(owner, key, t.to(device))
+
+
+def on_device(inputs, device):
+    for name, t in inputs.tensors():
+        yield name, t if device is None else t.to(device)
 
 
 def make_set(request):
@@ -269,7 +308,9 @@ def pack(reference, generator, request, plain):
 def truths(packer, notes, reference, generator, names, mode):
     try:
         truth = reference.run(lambda _, t: t.double(), torch.float64)
-        moved = sensitivity(reference, truth, mode, generator)
+        moved = [torch.zeros_like(t, dtype=torch.float64, memory_format=torch.contiguous_format)
+                 if floating(t) else None for t in truth]  # fmt: skip
+        sensitivity(reference, truth, mode, generator, moved)
     except WorkerError as error:
         notes.append("float64 does not run: " + first_line(error.message))
         truth = reference.run(lambda _, t: t)

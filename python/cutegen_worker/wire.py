@@ -2,9 +2,11 @@
 """Frames over a Unix stream socket: 4-byte little-endian length, JSON, descriptors beside it."""
 
 import json
+import os
 import socket
 
 MAX_FRAME = 64 << 20
+MOST_DESCRIPTORS = 8
 
 
 class Closed(Exception):
@@ -16,11 +18,18 @@ class Channel:
         self.socket = socket.socket(fileno=fd)
 
     def receive(self):
-        header = self._exactly(4)
+        body, descriptors = self.receive_all()
+        for fd in descriptors:
+            os.close(fd)
+        return body
+
+    def receive_all(self):
+        """(body, descriptors that came with it)"""
+        header, descriptors = self._header()
         length = int.from_bytes(header, "little")
         if length > MAX_FRAME:
             raise Closed()
-        return json.loads(self._exactly(length))
+        return json.loads(self._exactly(length)), descriptors
 
     def send(self, body, fds=()):
         text = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
@@ -31,6 +40,14 @@ class Channel:
             sent = socket.send_fds(self.socket, [data], fds)
             data = data[sent:]
         self.socket.sendall(data)
+
+    def _header(self):
+        header, descriptors, _, _ = socket.recv_fds(self.socket, 4, MOST_DESCRIPTORS)
+        if not header:
+            raise Closed()
+        for fd in descriptors:
+            os.set_inheritable(fd, False)
+        return header + self._exactly(4 - len(header)), descriptors
 
     def _exactly(self, count):
         parts = []

@@ -30,6 +30,12 @@ namespace cutegen {
 // keep such values (padding), an output may not.
 enum class BufferContent { data, output, scratch };
 
+// Memory of a GPU that another process owns: the buffer begins at `offset` of what is mapped.
+struct SharedPart {
+  int descriptor = -1;  // none
+  size_t mapped_bytes = 0, offset = 0;
+};
+
 struct BufferBinding {
   std::string name;
   std::span<std::byte> bytes;
@@ -39,6 +45,8 @@ struct BufferBinding {
   std::span<const std::byte> pattern = {};
   // With a pattern: timed runs use so many buffers in turn, "NAME", "NAME#1", ...
   int copies = 1;
+  // With a descriptor: a GPU maps it (read-only where the buffer is) instead of copying anything.
+  SharedPart shared = {};
 };
 
 using PlanSteps = std::vector<std::variant<Launch, Fill>>;

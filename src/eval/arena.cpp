@@ -31,20 +31,6 @@ uint64_t secret() {
   return value;
 }
 
-// Four 16-bit lanes. 0x7ff1..0x7fff is a NaN as f16, bf16 and as the upper part of f32 and f64;
-// 0x7b00..0x7bff is finite and huge in all of them. The sign is random too.
-Poison draw_poison(Arena::Fill fill, Stream& random) {
-  Poison out;
-  for (size_t lane = 0; lane < 4; ++lane) {
-    uint64_t r = random.next();
-    auto bits =
-        static_cast<uint16_t>(fill == Arena::Fill::nan ? 0x7ff1 + r % 15 : 0x7b00 + r % 256);
-    if (r >> 63) bits |= 0x8000;
-    std::memcpy(out.data() + lane * 2, &bits, 2);
-  }
-  return out;
-}
-
 size_t round_up(size_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
@@ -62,6 +48,20 @@ void each_gap(const std::vector<RunBuffer>& buffers, size_t total, F f) {
 
 }  // namespace
 
+// Four 16-bit lanes. 0x7ff1..0x7fff is a NaN as f16, bf16 and as the upper part of f32 and f64;
+// 0x7b00..0x7bff is finite and huge in all of them. The sign is random too.
+Poison draw_poison(PoisonKind kind) {
+  Stream random{secret()};
+  Poison out;
+  for (size_t lane = 0; lane < 4; ++lane) {
+    uint64_t r = random.next();
+    auto bits = static_cast<uint16_t>(kind == PoisonKind::nan ? 0x7ff1 + r % 15 : 0x7b00 + r % 256);
+    if (r >> 63) bits |= 0x8000;
+    std::memcpy(out.data() + lane * 2, &bits, 2);
+  }
+  return out;
+}
+
 Result<Arena> Arena::make(std::vector<ArenaItem> items, Fill fill) {
   Arena a;
   Stream random{secret()};
@@ -78,7 +78,7 @@ Result<Arena> Arena::make(std::vector<ArenaItem> items, Fill fill) {
     total = round_up(total + item.bytes) + gap();
   }
   a.items_ = std::move(items);
-  a.poison_ = draw_poison(fill, random);
+  a.poison_ = draw_poison(fill);
   CG_TRY(a.memory_, make_memfd("run", total));
   CG_TRY(a.mapping_, Mapping::map(a.memory_.get(), total, true));
   for (size_t i = 0; i < a.items_.size(); ++i) {

@@ -27,9 +27,12 @@ struct ArenaItem {
   std::span<const std::byte> content;  // inputs
 };
 
+enum class PoisonKind { nan, plausible };
+[[nodiscard]] Poison draw_poison(PoisonKind kind);
+
 class Arena {
  public:
-  enum class Fill { nan, plausible };
+  using Fill = PoisonKind;
   [[nodiscard]] static Result<Arena> make(std::vector<ArenaItem> items, Fill fill);
 
   [[nodiscard]] const std::vector<RunBuffer>& buffers() const { return buffers_; }

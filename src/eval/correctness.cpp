@@ -7,6 +7,7 @@
 
 #include "eval/arena.h"
 #include "eval/feedback.h"
+#include "eval/official.h"
 
 namespace cutegen {
 namespace {
@@ -24,19 +25,14 @@ class Checker {
 
   // One set, once; `fill` decides what unwritten memory holds.
   Result<RungEnd> run(const PreparedShape& shape, const InputSet& set, Arena::Fill fill) {
-    if (prepared_.has_globals()) CG_CHECK(reload());
+    if (prepared_.has_globals()) CG_CHECK(reload(ctx_, services_, prepared_));
     CG_TRY(Arena arena, Arena::make(items_of(shape, set), fill));
     CG_TRY(RunOutcome outcome, run_in(arena, shape, fill));
     if (outcome.kind != RunOutcome::Kind::reported) {
       CG_TRY(arena, Arena::make(items_of(shape, set), fill));
       CG_TRY(outcome, run_in(arena, shape, fill));  // once more, alone in a fresh runner
     }
-    if (outcome.kind == RunOutcome::Kind::died)
-      return rung_failed(
-          fmt::format("the runner died ({}) while running this program", outcome.text));
-    if (outcome.kind == RunOutcome::Kind::hung)
-      return rung_failed(fmt::format("the program does not end: {}", outcome.text));
-    RungEnd reported = verdict_of(outcome.report, shape.shape->name);
+    RungEnd reported = end_of(outcome, shape.shape->name, is_cuda(services_.device.name));
     if (!reported.passed) return reported;
     if (auto damage = arena.findings(); !damage.empty())
       return rung_failed(damage[0], fmt::format("{}", fmt::join(damage, "\n")));
@@ -59,12 +55,6 @@ class Checker {
     return out;
   }
 
-  Result<void> reload() {
-    CG_TRY(LoadOutcome loaded, prepared_.load_modules(ctx_, services_));
-    if (!loaded.ok) return world_error("modules do not load again: " + loaded.error.message);
-    return {};
-  }
-
   Result<RunOutcome> run_in(const Arena& arena, const PreparedShape& shape, Arena::Fill fill) {
     RunRequest request;
     request.buffers = arena.buffers();
@@ -80,43 +70,19 @@ class Checker {
     return services_.runner->run(ctx_, request);
   }
 
-  RungEnd verdict_of(const RunReport& report, const std::string& shape) const {
-    const char* budget = is_cuda(services_.device.name) ? "time" : "instruction budget";
-    std::string on = fmt::format("{} (shape {})", report.message, shape);
-    switch (report.status) {
-      case RunReport::Status::ok:
-        return rung_passed();
-      case RunReport::Status::finding:
-        return rung_failed(on, report.detail);
-      case RunReport::Status::unsupported:
-        return rung_ended(Status::unsupported, on, report.detail);
-      case RunReport::Status::out_of_budget:
-        return rung_failed(fmt::format("the program does not end within its {} on shape {}: an "
-                                       "endless loop?",
-                                       budget, shape),
-                           report.message + "\n" + report.detail);
-    }
-    CG_ASSERT(false);
-  }
-
   RungEnd compare(const PreparedShape& shape, const InputSet& set, const Arena& arena) {
-    RungEnd end = rung_passed();
+    std::vector<Mismatch> mismatches;
     for (const Expected& e : set.outputs) {
       auto bytes = arena.bytes_of(e.spec.name);
       Judgement j = judge(e, bytes, &arena.poison());
       if (set.family == "made") count_compat(e, bytes);
       if (j.wrong)
-        end.mismatches.push_back(describe_mismatch(j, e.spec, shape.shape->name, set.family));
+        mismatches.push_back(describe_mismatch(j, e.spec, shape.shape->name, set.family));
     }
     for (const std::string& note : set.notes)
       if (std::find(record_.marks.begin(), record_.marks.end(), note) == record_.marks.end())
         record_.marks.push_back(note);
-    if (end.mismatches.empty()) return end;
-    end.passed = false;
-    end.status = Status::failed;
-    end.headline = text_of(end.mismatches[0]);
-    for (const Mismatch& m : end.mismatches) end.detail += details_of(m) + "\n";
-    return end;
+    return mismatches.empty() ? rung_passed() : end_of_mismatches(std::move(mismatches));
   }
 
   void count_compat(const Expected& e, std::span<const std::byte> bytes) {
@@ -134,6 +100,43 @@ class Checker {
 };
 
 }  // namespace
+
+Result<void> reload(const Context& ctx, const Services& services, const Prepared& prepared) {
+  CG_TRY(LoadOutcome loaded, prepared.load_modules(ctx, services));
+  if (!loaded.ok) return world_error("modules do not load again: " + loaded.error.message);
+  return {};
+}
+
+RungEnd end_of(const RunOutcome& outcome, const std::string& shape, bool on_gpu) {
+  if (outcome.kind == RunOutcome::Kind::died)
+    return rung_failed(
+        fmt::format("the runner died ({}) while running this program", outcome.text));
+  if (outcome.kind == RunOutcome::Kind::hung)
+    return rung_failed(fmt::format("the program does not end: {}", outcome.text));
+  const RunReport& report = outcome.report;
+  const std::string on = fmt::format("{} (shape {})", report.message, shape);
+  switch (report.status) {
+    case RunReport::Status::ok:
+      return rung_passed();
+    case RunReport::Status::finding:
+      return rung_failed(on, report.detail);
+    case RunReport::Status::unsupported:
+      return rung_ended(Status::unsupported, on, report.detail);
+    case RunReport::Status::out_of_budget:
+      return rung_failed(fmt::format("the program does not end within its {} on shape {}: an "
+                                     "endless loop?",
+                                     on_gpu ? "time" : "instruction budget", shape),
+                         report.message + "\n" + report.detail);
+  }
+  CG_ASSERT(false);
+}
+
+RungEnd end_of_mismatches(std::vector<Mismatch> mismatches) {
+  RungEnd end = rung_failed(text_of(mismatches[0]));
+  for (const Mismatch& m : mismatches) end.detail += details_of(m) + "\n";
+  end.mismatches = std::move(mismatches);
+  return end;
+}
 
 Result<RungEnd> check_correctness(const Context& ctx, const Services& services, const Task& task,
                                   const Prepared& prepared, const std::string& program_id,
@@ -164,8 +167,13 @@ Result<RungEnd> check_correctness(const Context& ctx, const Services& services, 
       if (!end.passed) return end;
     }
   }
-  return rung_passed(fmt::format("{} sets on {} shape{}", record.sets_judged, shapes.size(),
-                                 shapes.size() == 1 ? "" : "s"));
+  const int before = record.sets_judged;
+  CG_TRY(RungEnd official,
+         check_official(ctx, services, task, prepared, program_id, record, progress));
+  if (!official.passed) return official;
+  const size_t count = shapes.size() + (record.sets_judged > before ? 1 : 0);
+  return rung_passed(
+      fmt::format("{} sets on {} shape{}", record.sets_judged, count, count == 1 ? "" : "s"));
 }
 
 }  // namespace cutegen

@@ -3,7 +3,8 @@
 //
 // Contract: stops at the first set that is wrong. The first set of each shape runs twice, with
 // different poison, so that a dependence on memory nobody wrote shows. A runner that dies is tried
-// once more, alone, before the program is blamed.
+// once more, alone, before the program is blamed. On a GPU a large official shape is judged last,
+// in shared memory (eval/official.h).
 //
 // Example: CG_TRY(RungEnd end, check_correctness(ctx, services, prepared, id, record, progress));
 #pragma once
@@ -17,6 +18,13 @@ struct CorrectnessRecord {
   std::optional<Compat> compat;
   std::vector<std::string> marks;
 };
+
+// Modules as they were before any run: variables of their own have their first values.
+[[nodiscard]] Result<void> reload(const Context& ctx, const Services& services,
+                                  const Prepared& prepared);
+// What a run's outcome says of the program, before any value is looked at.
+[[nodiscard]] RungEnd end_of(const RunOutcome& outcome, const std::string& shape, bool on_gpu);
+[[nodiscard]] RungEnd end_of_mismatches(std::vector<Mismatch> mismatches);
 
 [[nodiscard]] Result<RungEnd> check_correctness(const Context& ctx, const Services& services,
                                                 const Task& task, const Prepared& prepared,

@@ -84,6 +84,10 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   services_.runner = &runner_;
   services_.threads = options_.runner_threads;
   services_.families = kFamilies;
+  if (!is_cuda(options_.device)) return {};
+  official_ = std::make_unique<OfficialJudge>(OfficialJudge::Options{
+      options_.device, options_.python, options_.require_sandbox, toolchain_.get()});
+  services_.official = official_.get();
   return {};
 }
 
@@ -135,8 +139,14 @@ Result<OpenedTask> Evaluator::open_file(const Context& ctx, const std::string& f
 
 // Closes the task used least recently, if there are as many as may be open.
 void Evaluator::make_room() {
-  while (!open_.empty() && open_.size() >= size_t(std::max(options_.tasks, 1)))
+  while (!open_.empty() && open_.size() >= size_t(std::max(options_.tasks, 1))) {
+    close(open_.front());
     open_.erase(open_.begin());
+  }
+}
+
+void Evaluator::close(std::unique_ptr<Open>& open) {
+  if (official_) official_->close_task(open->task.id);
 }
 
 Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
@@ -161,6 +171,7 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   for (const ShapeCase* shape : test_shapes(task))
     for (const std::string& family : kFamilies) wanted.emplace_back(*shape, family);
   open->pool->refill_in_background(wanted);
+  if (official_) official_->open_task(task, kFamilies);
   Roofline floor = floor_of(services_.gpu, task);
   out.task = task;
   out.floor_ns = floor.floor_ns;
@@ -186,6 +197,8 @@ Result<Evaluator::Open*> Evaluator::find(const std::string& id) {
 }
 
 void Evaluator::close_task(const std::string& id) {
+  for (auto& open : open_)
+    if (open->task.id == id) close(open);
   std::erase_if(open_, [&](const auto& open) { return open->task.id == id; });
 }
 
@@ -199,6 +212,7 @@ Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& r
     if (other.get() != open) other->pool->pause();
   auto verdict = climb(ctx, services_, open->task, request, progress);
   for (auto& each : open_) each->pool->resume();
+  if (official_) official_->resume();
   if (!verdict) return verdict;
   const Admission& admission = open->told.admission;
   if (!admission.admitted) verdict->marks.push_back("task " + admission.remark);

@@ -12,6 +12,7 @@
 #include <future>
 
 #include "eval/client.h"
+#include "eval/official.h"
 #include "eval/rung.h"
 #include "torch/worker.h"
 
@@ -43,6 +44,7 @@ class Evaluator {
   [[nodiscard]] Result<OpenedTask> open_new(const Context& ctx, Task task);
   [[nodiscard]] Result<Open*> find(const std::string& id);
   void make_room();
+  void close(std::unique_ptr<Open>& open);
   void warm_up(const Context& ctx);
 
   EvaluatorOptions options_;
@@ -51,6 +53,7 @@ class Evaluator {
   std::unique_ptr<Assembler> assembler_;
   Runner runner_;
   Services services_;
+  std::unique_ptr<OfficialJudge> official_;  // of a GPU
   std::mutex worker_lock_;                   // one call of the torch worker at a time
   std::vector<std::unique_ptr<Open>> open_;  // the one used last comes last
   std::stop_source warm_stop_;

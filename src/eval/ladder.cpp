@@ -12,6 +12,7 @@
 #include "eval/correctness.h"
 #include "eval/feedback.h"
 #include "eval/measure.h"
+#include "eval/official.h"
 #include "eval/prepare.h"
 #include "eval/timing.h"
 
@@ -109,6 +110,7 @@ class Climber {
       }
       case Rung::correctness: {
         services_.pool->pause();  // until here it restocked; from now on it would disturb
+        if (services_.official) services_.official->pause();
         CorrectnessRecord record;
         auto end = check_correctness(ctx_, services_, task_, prepared_, verdict_.program_id, record,
                                      progress_);
@@ -140,6 +142,7 @@ class Climber {
   Result<RungEnd> time(RungResult& result) {
     const bool measured = is_cuda(services_.device.name);
     services_.runner->settle(ctx_);  // a context that is being made or ends would be timed too
+    if (services_.official) services_.official->make_room(task_);
     CG_TRY(TimingOutcome outcome,
            measured ? measure_official(ctx_, services_, task_, prepared_, verdict_.program_id,
                                        request_.against ? &*request_.against : nullptr)

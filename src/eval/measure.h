@@ -6,10 +6,10 @@
 // in turn in random order, and the median of the paired ratios comes with its interval; pairs are
 // taken in blocks until the candidate is surely slower or the ratio is known well (PairRule). Every
 // run writes its own copy of the outputs: one that keeps its pattern at places which the evaluator
-// draws was not written, and the program fails. Values at this shape are not compared, which is
-// marked. The runner's times are checked against the evaluator's clock, less a control block: where
-// they disagree block after block the evaluation is aborted. Faster than the memory's floor is
-// rejected. More than the GPU's memory: skipped.
+// draws was not written, and the program fails; values were compared before (eval/official.h). The
+// runner's times are checked against the evaluator's clock, less a control block: where they
+// disagree block after block the evaluation is aborted. Faster than the memory's floor is rejected.
+// More than the GPU's memory: skipped.
 //
 // Example: CG_TRY(TimingOutcome t, measure_official(ctx, services, task, prepared, id, {}));
 #pragma once

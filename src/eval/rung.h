@@ -18,11 +18,14 @@
 
 namespace cutegen {
 
+class OfficialJudge;
+
 struct Services {
   Toolchain* toolchain = nullptr;
   Assembler* assembler = nullptr;
   Runner* runner = nullptr;
   TruthPool* pool = nullptr;
+  OfficialJudge* official = nullptr;  // of a GPU: values at large official shapes
   DeviceFacts device;
   DeviceIdentity identity;  // of a GPU; empty for the simulator
   GpuSpec gpu;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -267,6 +268,29 @@ Result<LoadOutcome> Runner::load(const Context& ctx, const std::vector<std::stri
   return load_once(ctx);  // alone in a fresh runner, before the program is blamed
 }
 
+Result<std::optional<Runner::Answer>> Runner::hand_over(const Context& ctx,
+                                                        const std::vector<SharedBuffer>& shared,
+                                                        Nanoseconds limit) {
+  for (size_t at = 0; at < shared.size(); at += wire::kMaxFds) {
+    Json list = Json::array();
+    std::vector<int> descriptors;
+    for (size_t i = at; i < std::min(at + wire::kMaxFds, shared.size()); ++i) {
+      const SharedBuffer& b = shared[i];
+      list.push_back({{"name", b.name},
+                      {"bytes", b.bytes},
+                      {"read_only", b.read_only},
+                      {"mapped_bytes", b.mapped_bytes},
+                      {"offset", b.offset},
+                      {"copies", b.copies}});
+      descriptors.push_back(b.descriptor);
+    }
+    Json body{{"schema", kSchema}, {"type", "share"}, {"first", at == 0}, {"buffers", list}};
+    CG_TRY(Answer answer, ask(ctx, body, std::move(descriptors), limit));
+    if (!answer.alive || answer.is_error) return std::optional(std::move(answer));
+  }
+  return std::optional<Answer>();
+}
+
 Result<RunOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
   CG_CHECK(ready(ctx));
   if (!loaded_) {
@@ -279,8 +303,11 @@ Result<RunOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
             {"plan", to_json(request.steps)},
             {"settings", to_json(request.settings)}};
   if (request.keep) body["keep"] = true;
-  std::vector<int> fds{request.memory};
-  if (request.ring >= 0) fds.push_back(request.ring);
+  std::vector<int> fds;
+  for (int fd : {request.memory, request.ring})
+    if (fd >= 0) fds.push_back(fd);
+  CG_TRY(std::optional<Answer> refused, hand_over(ctx, request.shared, request.limit));
+  if (refused) return outcome_of(*refused);
   return ask_to_run(ctx, body, std::move(fds), request.limit);
 }
 
@@ -307,7 +334,13 @@ Result<RunOutcome> Runner::ask_to_run(const Context& ctx, const Json& body, std:
   RunOutcome out;
   const auto start = Clock::now();
   CG_TRY(Answer answer, ask(ctx, body, std::move(fds), limit));
+  CG_TRY(out, outcome_of(answer));
   out.elapsed = Clock::now() - start;
+  return out;
+}
+
+Result<RunOutcome> Runner::outcome_of(const Answer& answer) {
+  RunOutcome out;
   if (!answer.alive) {
     out.kind = answer.hung ? RunOutcome::Kind::hung : RunOutcome::Kind::died;
     out.text = answer.death;

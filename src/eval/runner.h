@@ -13,6 +13,7 @@
 #pragma once
 
 #include <future>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,16 @@ struct RunBuffer {
   int copies = 1;             // of one with a pattern: timed runs use them in turn
 };
 
+// Memory of a GPU that is ours: the runner maps it (read-only where it is), and copies nothing.
+struct SharedBuffer {
+  std::string name;
+  int64_t bytes = 0;
+  int descriptor = -1;
+  int64_t mapped_bytes = 0, offset = 0;  // what is mapped, and where in it the buffer begins
+  bool read_only = false;
+  int copies = 1;  // of "y" that are bound too, as "y#1" ...; timed runs use them in turn
+};
+
 // A part of a kept buffer that the device copies into the shared memory.
 struct Probe {
   std::string buffer;
@@ -49,6 +60,7 @@ struct Probe {
 
 struct RunRequest {
   std::vector<RunBuffer> buffers;
+  std::vector<SharedBuffer> shared;
   int memory = -1, ring = -1;  // descriptors
   PlanSteps steps;
   RunSettings settings;
@@ -120,6 +132,11 @@ class Runner {
                                    Nanoseconds limit);
   [[nodiscard]] Result<RunOutcome> ask_to_run(const Context& ctx, const Json& body,
                                               std::vector<int> fds, Nanoseconds limit);
+  // Hands over the shared buffers; an answer only where it went wrong.
+  [[nodiscard]] Result<std::optional<Answer>> hand_over(const Context& ctx,
+                                                        const std::vector<SharedBuffer>& shared,
+                                                        Nanoseconds limit);
+  [[nodiscard]] Result<RunOutcome> outcome_of(const Answer& answer);
   [[nodiscard]] Result<LoadOutcome> load_once(const Context& ctx);
   [[nodiscard]] sandbox::SpawnSpec spawn_spec(const std::string& program) const;
 

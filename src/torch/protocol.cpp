@@ -176,6 +176,21 @@ Json set_request(const Task& task, const ShapeCase& shape, const std::string& fa
           {"dtypes", dtypes}};
 }
 
+Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,
+                  uint64_t seed, const std::vector<GpuTensor>& slots) {
+  Json out = set_request(task, shape, family, seed), list = Json::array();
+  for (const GpuTensor& s : slots)
+    list.push_back({{"name", s.tensor.name},
+                    {"part", s.tensor.part},
+                    {"dtype", to_string(s.tensor.dtype)},
+                    {"shape", s.tensor.shape},
+                    {"offset", s.tensor.offset},
+                    {"memory", s.memory}});
+  out["type"] = "fill";
+  out["slots"] = std::move(list);
+  return out;
+}
+
 std::string task_id(const Task& task, const TaskFiles& files) {
   Hasher h;
   h.field(kTorchSchema).field(task.name).field(files.source).field(files.side);

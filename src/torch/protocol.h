@@ -30,6 +30,8 @@ struct TaskFiles {
 [[nodiscard]] Json describe_request(const TaskFiles& files, const DescribeOptions& options);
 [[nodiscard]] Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
                                uint64_t seed);
+[[nodiscard]] Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,
+                                uint64_t seed, const std::vector<GpuTensor>& slots);
 // sha256 over all that changes the meaning of the task.
 [[nodiscard]] std::string task_id(const Task& task, const TaskFiles& files);
 // Slots of a reply; each must be a tensor of the task with its dtype and shape, inside the memory.

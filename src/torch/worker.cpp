@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 
 #include "base/text.h"
 #include "sandbox/filter.h"
@@ -81,14 +83,20 @@ class Worker final : public TorchWorker {
                         const DescribeOptions& options) override;
   Result<TensorSet> make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
                              const std::string& family, uint64_t seed) override;
+  Result<std::vector<std::string>> fill(const Context& ctx, const Task& task,
+                                        const ShapeCase& shape, const std::string& family,
+                                        uint64_t seed, const std::vector<GpuMemory>& memory,
+                                        const std::vector<GpuTensor>& slots) override;
   std::string version() const override { return version_; }
   sandbox::Grade grade() const override { return grade_; }
 
  private:
-  Result<wire::Frame> call(const Context& ctx, const Json& request, const std::string& file);
+  Result<wire::Frame> call(const Context& ctx, const Json& request, const std::string& file,
+                           int attempts = 2, std::span<const int> descriptors = {});
   Result<void> spawn_child(const std::string& folder);
   Result<void> let_cuda_start(sandbox::SpawnSpec& spec) const;
   Result<void> note_lock(const Json& hello);
+  void show_neighbours(const fs::path& file, const std::string& source);
   void stop() {
     channel_.close();
     child_.kill();
@@ -185,11 +193,12 @@ Result<void> Worker::start(const Context& ctx) {
 
 // One request. A worker that hangs or dies is ended; the next call starts another. A death is
 // tried once more, in case the machine was to blame; a hang is not, since it costs its whole time.
-Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const std::string& file) {
+Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const std::string& file,
+                                 int attempts, std::span<const int> descriptors) {
   for (int attempt = 1;; ++attempt) {
     CG_CHECK(ctx.check("waiting for the torch worker"));
     if (!channel_) CG_CHECK(start(ctx));
-    auto reply = channel_.call(ctx.with_timeout(options_.call_timeout), request);
+    auto reply = channel_.call(ctx.with_timeout(options_.call_timeout), request, descriptors);
     if (reply) return reply;
     Error error = reply.error();
     bool timeout = error.kind == ErrorKind::timeout, closed = wire::is_closed(error);
@@ -206,7 +215,7 @@ Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const 
       return user_error("the task file does not finish: still running after " +
                             human_ns(static_cast<double>(options_.call_timeout.count())),
                         file, "look for an endless loop, or code that works on real data");
-    if (attempt == 2)
+    if (attempt == attempts)
       return user_error("the task file ends the worker process" +
                             (how.empty() ? std::string() : " (" + how + ")") +
                             (words.empty() ? std::string() : ": " + words),
@@ -214,16 +223,19 @@ Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const 
   }
 }
 
+// The mount view hides /tmp; a file there that imports its neighbours needs a child that sees them.
+void Worker::show_neighbours(const fs::path& file, const std::string& source) {
+  std::string folder = fs::absolute(file).parent_path().string();
+  if (folder == folder_ || !folder.starts_with("/tmp") || !imports_neighbour(source, folder))
+    return;
+  stop();
+  folder_ = folder;
+}
+
 Result<Task> Worker::describe(const Context& ctx, const fs::path& file,
                               const DescribeOptions& options) {
   CG_TRY(TaskFiles files, read_task_files(file));
-  // The mount view hides /tmp; a file there that imports its neighbours needs a child that sees
-  // them.
-  std::string folder = fs::absolute(file).parent_path().string();
-  if (folder != folder_ && folder.starts_with("/tmp") && imports_neighbour(files.source, folder)) {
-    stop();
-    folder_ = folder;
-  }
+  show_neighbours(file, files.source);
   Json request = describe_request(files, options);
   CG_TRY(wire::Frame reply, call(ctx, request, files.file));
   ObjectReader r(reply.body, "describe#");
@@ -243,6 +255,33 @@ Result<TensorSet> Worker::make_set(const Context& ctx, const Task& task, const S
   set.memory = std::move(reply.fds[0]);
   CG_CHECK(check_memory(set));
   return set;
+}
+
+// A worker that dies takes the memory with it: nothing is tried twice.
+Result<std::vector<std::string>> Worker::fill(const Context& ctx, const Task& task,
+                                              const ShapeCase& shape, const std::string& family,
+                                              uint64_t seed, const std::vector<GpuMemory>& memory,
+                                              const std::vector<GpuTensor>& slots) {
+  if (options_.device.empty()) return world_error("this torch worker has no GPU");
+  show_neighbours(task.file, task.source);
+  for (size_t at = 0; at < memory.size(); at += wire::kMaxFds) {
+    Json sizes = Json::array();
+    std::vector<int> descriptors;
+    for (size_t i = at; i < std::min(at + wire::kMaxFds, memory.size()); ++i) {
+      sizes.push_back(memory[i].bytes);
+      descriptors.push_back(memory[i].descriptor);
+    }
+    Json request{
+        {"schema", kTorchSchema}, {"type", "memory"}, {"first", at == 0}, {"bytes", sizes}};
+    CG_TRY(auto taken, call(ctx, request, task.file, 1, descriptors));
+    (void)taken;
+  }
+  CG_TRY(wire::Frame reply,
+         call(ctx, fill_request(task, shape, family, seed, slots), task.file, 1));
+  ObjectReader r(reply.body, "filled#");
+  CG_TRY(auto notes, r.strings("notes"));
+  CG_CHECK(r.finish());
+  return notes;
 }
 
 }  // namespace

@@ -57,6 +57,18 @@ struct TensorSet {
   std::vector<std::string> notes;  // "float64 does not run: ..."
 };
 
+// Memory of a GPU that the caller owns, and where in it the worker is to write each part: "value",
+// "native", "truth" (f64), "margin" (f64: the larger of the sensitivity and of the native error
+// among the elements nearest in magnitude; outputs of floats only).
+struct GpuMemory {
+  int descriptor = -1;
+  size_t bytes = 0;
+};
+struct GpuTensor {
+  TensorSlot tensor;  // its offset is that in the memory
+  size_t memory = 0;  // which of them
+};
+
 class TorchWorker {
  public:
   [[nodiscard]] static Result<std::unique_ptr<TorchWorker>> open(TorchWorkerOptions options);
@@ -68,6 +80,11 @@ class TorchWorker {
   [[nodiscard]] virtual Result<TensorSet> make_set(const Context& ctx, const Task& task,
                                                    const ShapeCase& shape,
                                                    const std::string& family, uint64_t seed) = 0;
+  // Makes a set on the worker's GPU, in the caller's memory; gives the notes. What does not fit the
+  // GPU is `unsupported`, with the figures.
+  [[nodiscard]] virtual Result<std::vector<std::string>> fill(
+      const Context& ctx, const Task& task, const ShapeCase& shape, const std::string& family,
+      uint64_t seed, const std::vector<GpuMemory>& memory, const std::vector<GpuTensor>& slots) = 0;
   [[nodiscard]] virtual std::string version() const = 0;  // "torch 2.13.0, Python 3.11"
   [[nodiscard]] virtual sandbox::Grade grade() const = 0;
 };

@@ -4,7 +4,10 @@
 //
 // What fails is said by the name the library is opened under: no_device.so, old.so, memory.so, ...
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -145,22 +148,41 @@ EXPORT cuMemAddressReserve(uint64_t* at, size_t bytes, size_t, uint64_t, unsigne
 EXPORT cuMemAddressFree(uint64_t at, size_t bytes) {
   return munmap(reinterpret_cast<void*>(at), bytes) ? kInvalidValue : 0;
 }
-EXPORT cuMemCreate(uint64_t* handle, size_t, const void*, unsigned long long) {
-  static uint64_t next = 1;
-  *handle = next++;
+// A handle is the number of a memory file, and so is what is shared: both ends map the same pages.
+EXPORT cuMemCreate(uint64_t* handle, size_t bytes, const void*, unsigned long long) {
+  int fd = memfd_create("gpu", MFD_CLOEXEC);
+  if (fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0) return kOutOfMemory;
+  *handle = static_cast<uint64_t>(fd);
   return 0;
 }
-EXPORT cuMemRelease(uint64_t) {
-  return 0;
+EXPORT cuMemRelease(uint64_t handle) {
+  return close(static_cast<int>(handle)) ? kInvalidValue : 0;
 }
-EXPORT cuMemMap(uint64_t at, size_t bytes, size_t, uint64_t, unsigned long long) {
-  return mprotect(reinterpret_cast<void*>(at), bytes, PROT_READ | PROT_WRITE) ? kOutOfMemory : 0;
+EXPORT cuMemExportToShareableHandle(int* out, uint64_t handle, int kind, unsigned long long) {
+  *out = kind == 1 ? fcntl(static_cast<int>(handle), F_DUPFD_CLOEXEC, 3) : -1;
+  return *out < 0 ? kInvalidValue : 0;
+}
+EXPORT cuMemImportFromShareableHandle(uint64_t* handle, void* descriptor, int kind) {
+  int fd = static_cast<int>(reinterpret_cast<intptr_t>(descriptor));
+  fd = kind == 1 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+  *handle = static_cast<uint64_t>(fd);
+  return fd < 0 ? kInvalidValue : 0;
+}
+EXPORT cuMemMap(uint64_t at, size_t bytes, size_t, uint64_t handle, unsigned long long) {
+  struct stat info{};
+  const int fd = static_cast<int>(handle);
+  if (fstat(fd, &info) != 0 || static_cast<size_t>(info.st_size) < bytes) return kInvalidValue;
+  void* p = mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0);
+  return p == MAP_FAILED ? kOutOfMemory : 0;
 }
 EXPORT cuMemUnmap(uint64_t at, size_t bytes) {
-  return mprotect(reinterpret_cast<void*>(at), bytes, PROT_NONE) ? kInvalidValue : 0;
+  void* p = mmap(reinterpret_cast<void*>(at), bytes, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  return p == MAP_FAILED ? kInvalidValue : 0;
 }
-EXPORT cuMemSetAccess(uint64_t, size_t, const void*, size_t) {
-  return 0;
+EXPORT cuMemSetAccess(uint64_t at, size_t bytes, const int* access, size_t) {
+  const int rights = access[2] == 3 ? PROT_READ | PROT_WRITE : PROT_READ;
+  return mprotect(reinterpret_cast<void*>(at), bytes, rights) ? kInvalidValue : 0;
 }
 EXPORT cuMemAlloc_v2(uint64_t* at, size_t bytes) {
   *at = reinterpret_cast<uint64_t>(std::malloc(bytes));

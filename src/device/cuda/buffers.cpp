@@ -27,7 +27,11 @@ unsigned char random_byte() {
 }  // namespace
 
 void Buffers::clear() {
-  for (const auto& [name, b] : placed_) memory_.give_back(b.block);
+  for (const auto& [name, b] : placed_)
+    if (b.shared)
+      memory_.drop(b.block);
+    else
+      memory_.give_back(b.block);
   placed_.clear();
 }
 
@@ -53,12 +57,34 @@ Result<void> Buffers::fill_in(const PlacedBuffer& b, std::span<const std::byte> 
   return {};
 }
 
+Result<void> Buffers::place_shared(const BufferBinding& given) {
+  const SharedPart& part = given.shared;
+  PlacedBuffer b;
+  b.bytes = given.bytes.size();
+  b.read_only = given.read_only;
+  b.copies = std::max(given.copies, 1);
+  b.shared = true;
+  if (placed_.contains(given.name))
+    return user_error("buffer " + sanitize(given.name, 80) + " is bound twice", {},
+                      "bind each name once");
+  if (part.offset > part.mapped_bytes || b.bytes > part.mapped_bytes - part.offset)
+    return world_error("a shared buffer lies outside its memory");
+  CG_TRY(b.block, memory_.import(part.descriptor, part.mapped_bytes, given.read_only));
+  b.at = b.block.mapped + part.offset;
+  placed_.emplace(given.name, std::move(b));
+  return {};
+}
+
 Result<void> Buffers::bind(const std::vector<BufferBinding>& list, Handle stream) {
   clear();
   if (list.empty()) return {};
   at_the_end_ = !at_the_end_;
   run_ = 0;
   for (const BufferBinding& given : list) {
+    if (given.shared.descriptor >= 0) {
+      CG_CHECK(place_shared(given));
+      continue;
+    }
     const int copies = given.pattern.empty() ? 1 : std::max(given.copies, 1);
     for (int i = 0; i < copies; ++i) CG_CHECK(place(given, copy_name(given.name, i), stream));
   }
@@ -112,6 +138,7 @@ Result<bool> Buffers::intact(Address from, size_t bytes, unsigned char guard) co
 Result<std::string> Buffers::copy_back() {
   std::string damage;
   for (const auto& [name, b] : placed_) {
+    if (b.shared) continue;
     if (!b.host.empty())
       CG_CHECK(
           driver_.check(driver_.to_host(b.host.data(), b.at, b.bytes), "copying from the GPU"));

@@ -4,7 +4,9 @@
 // Contract: bind() places each buffer at one end of its block, at the other end the next time, so
 // that an access beyond either end meets an unmapped page in one of two runs; what is left of the
 // block holds a random byte. A buffer with a pattern repeats it and has no copy in the caller's
-// memory; there may be several of it, of which find() gives the one that use_copy() chose.
+// memory; there may be several of it, of which find() gives the one that use_copy() chose. A shared
+// buffer is memory of another process, mapped where it says; nothing is copied and its guards are
+// the owner's. It may have copies too, each bound by its own name ("y", "y#1", ...).
 // copy_back() brings the others back, read-only ones too, and says where a guard was written:
 // "memory behind 'x' was written".
 //
@@ -23,7 +25,7 @@ struct PlacedBuffer {
   Address at = 0;
   size_t bytes = 0;
   std::span<std::byte> host;  // empty: a pattern was repeated
-  bool read_only = false;
+  bool read_only = false, shared = false;
   unsigned char guard = 0;
   std::vector<std::byte> pattern;
   int copies = 1;
@@ -52,6 +54,7 @@ class Buffers {
  private:
   [[nodiscard]] Result<void> place(const BufferBinding& given, const std::string& name,
                                    Handle stream);
+  [[nodiscard]] Result<void> place_shared(const BufferBinding& given);
   [[nodiscard]] Result<void> write_guards(const PlacedBuffer& b, Handle stream);
   [[nodiscard]] Result<void> fill_in(const PlacedBuffer& b, std::span<const std::byte> pattern,
                                      Handle stream);

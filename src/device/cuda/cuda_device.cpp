@@ -23,7 +23,7 @@ constexpr auto kSpin = std::chrono::microseconds(200);
 std::string fault_of(Status status) {
   switch (status) {
     case kIllegalAddress:
-      return "out_of_bounds: a load or store outside every buffer";
+      return "out_of_bounds: a load or store outside every buffer, or a store to an input";
     case kMisaligned:
       return "misaligned: an address that is no multiple of the access's size";
     case kIllegalInstruction:

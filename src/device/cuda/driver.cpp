@@ -37,8 +37,9 @@ bool each_function(Driver& d, F f) {
          f("cuMemAddressReserve", d.reserve) && f("cuMemAddressFree", d.unreserve) &&
          f("cuMemCreate", d.create) && f("cuMemRelease", d.release) && f("cuMemMap", d.map) &&
          f("cuMemUnmap", d.unmap) && f("cuMemSetAccess", d.set_access) &&
-         f("cuMemAlloc_v2", d.allocate) && f("cuMemFree_v2", d.free) &&
-         f("cuMemHostAlloc", d.host_allocate) &&
+         f("cuMemExportToShareableHandle", d.export_memory) &&
+         f("cuMemImportFromShareableHandle", d.import_memory) && f("cuMemAlloc_v2", d.allocate) &&
+         f("cuMemFree_v2", d.free) && f("cuMemHostAlloc", d.host_allocate) &&
          f("cuMemHostGetDevicePointer_v2", d.host_address) && f("cuMemFreeHost", d.host_free) &&
          f("cuMemcpyHtoD_v2", d.to_device) && f("cuMemcpyDtoH_v2", d.to_host) &&
          f("cuMemcpyDtoDAsync_v2", d.copy) && f("cuMemsetD8Async", d.set8) &&

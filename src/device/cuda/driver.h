@@ -52,16 +52,17 @@ enum : Status {
 struct Location {
   int type = 1, id = 0;  // a device
 };
+inline constexpr int kDescriptor = 1;  // a kind of handle that other processes can be given
 struct AllocationProperties {
-  int type = 1;  // pinned on the device
-  int handle_types = 0;
+  int type = 1;          // pinned on the device
+  int handle_types = 0;  // kDescriptor: it can be shared
   Location location;
   void* reserved = nullptr;
   unsigned char flags[8] = {};
 };
 struct AccessDescription {
   Location location;
-  int flags = 3;  // read and write
+  int flags = 3;  // read and write; 1: read
 };
 struct LaunchAttribute {
   int id = 0;
@@ -113,6 +114,8 @@ struct Driver {
   Status (*map)(Address, size_t, size_t, uint64_t, unsigned long long);
   Status (*unmap)(Address, size_t);
   Status (*set_access)(Address, size_t, const AccessDescription*, size_t);
+  Status (*export_memory)(void*, uint64_t, int, unsigned long long);
+  Status (*import_memory)(uint64_t*, void*, int);
   Status (*allocate)(Address*, size_t);
   Status (*free)(Address);
   Status (*host_allocate)(void**, size_t, unsigned);

@@ -6,13 +6,6 @@
 #include "base/units.h"
 
 namespace cutegen::cuda {
-namespace {
-
-constexpr size_t kMostKept = size_t{1} << 30;
-constexpr size_t kMostKeptBlock = size_t{128} << 20;
-
-}  // namespace
-
 BlockMemory::~BlockMemory() {
   drop_kept();
 }
@@ -41,18 +34,45 @@ void BlockMemory::drop_kept() {
 }
 
 // [page of nothing][mapped][page of nothing]
-Status BlockMemory::make(Block& b, size_t page) {
-  AllocationProperties properties;
-  properties.location.id = device_;
+Status BlockMemory::map(Block& b, size_t page, bool read_only) {
   AccessDescription access;
   access.location.id = device_;
+  if (read_only) access.flags = 1;
   b.reserved_bytes = b.mapped_bytes + 2 * page;
   Status s = driver_.reserve(&b.reserved, b.reserved_bytes, 0, 0, 0);
-  if (s == kOk) s = driver_.create(&b.physical, b.mapped_bytes, &properties, 0);
   if (s == kOk) s = driver_.map(b.reserved + page, b.mapped_bytes, 0, b.physical, 0);
   if (s != kOk) return s;
   b.mapped = b.reserved + page;
   return driver_.set_access(b.mapped, b.mapped_bytes, &access, 1);
+}
+
+Status BlockMemory::make(Block& b, size_t page) {
+  AllocationProperties properties;
+  properties.location.id = device_;
+  if (keeping_.shareable) properties.handle_types = kDescriptor;
+  Status s = driver_.create(&b.physical, b.mapped_bytes, &properties, 0);
+  return s == kOk ? map(b, page, false) : s;
+}
+
+Result<UniqueFd> BlockMemory::share(const Block& block) const {
+  int descriptor = -1;
+  CG_CHECK(driver_.check(driver_.export_memory(&descriptor, block.physical, kDescriptor, 0),
+                         "sharing GPU memory"));
+  return UniqueFd(descriptor);
+}
+
+Result<Block> BlockMemory::import(int descriptor, size_t mapped_bytes, bool read_only) {
+  CG_TRY(size_t page, this->page());
+  if (mapped_bytes == 0 || mapped_bytes % page != 0 || mapped_bytes > SIZE_MAX / 2)
+    return world_error("shared GPU memory has no sensible size");
+  Block b;
+  b.mapped_bytes = mapped_bytes;
+  void* handle = reinterpret_cast<void*>(static_cast<intptr_t>(descriptor));
+  Status s = driver_.import_memory(&b.physical, handle, kDescriptor);
+  if (s == kOk) s = map(b, page, read_only);
+  if (s == kOk) return b;
+  drop(b);
+  return fail(driver_.check(s, "mapping shared GPU memory").error());
 }
 
 Result<Block> BlockMemory::take(size_t bytes) {
@@ -84,7 +104,8 @@ Result<Block> BlockMemory::take(size_t bytes) {
 }
 
 void BlockMemory::give_back(const Block& block) {
-  if (block.mapped_bytes > kMostKeptBlock || kept_bytes_ + block.mapped_bytes > kMostKept) {
+  if (block.mapped_bytes > keeping_.most_block ||
+      kept_bytes_ + block.mapped_bytes > keeping_.most_bytes) {
     drop(block);
     return;
   }

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory of a GPU that the evaluator owns, mapped here while a set is written into it."""
+
+import ctypes
+
+import torch
+
+from .errors import WorkerError
+
+DESCRIPTOR, DEVICE, READ_AND_WRITE = 1, 1, 3
+
+
+class Location(ctypes.Structure):
+    _fields_ = [("type", ctypes.c_int), ("id", ctypes.c_int)]
+
+
+class Access(ctypes.Structure):
+    _fields_ = [("location", Location), ("flags", ctypes.c_int)]
+
+
+class Bytes:
+    """What torch takes as an array: bytes of the GPU at an address."""
+
+    def __init__(self, address, count):
+        self.__cuda_array_interface__ = {
+            "shape": (count,), "typestr": "|u1", "data": (address, False), "version": 3,
+        }  # fmt: skip
+
+
+class Mapped:
+    """One block of shared memory at an address of this process, until close()."""
+
+    def __init__(self, descriptor, count):
+        self.driver = ctypes.CDLL("libcuda.so.1")
+        self.count, self.handle, self.address = count, None, None
+        self.is_mapped = False
+        handle, address = ctypes.c_uint64(), ctypes.c_uint64()
+        self.call("cuMemImportFromShareableHandle", ctypes.byref(handle),
+                  ctypes.c_void_p(descriptor), DESCRIPTOR)  # fmt: skip
+        self.handle = handle
+        self.call("cuMemAddressReserve", ctypes.byref(address), self.size(), ctypes.c_size_t(0),
+                  ctypes.c_uint64(0), ctypes.c_uint64(0))  # fmt: skip
+        self.address = address
+        self.call("cuMemMap", address, self.size(), ctypes.c_size_t(0), handle, ctypes.c_uint64(0))
+        self.is_mapped = True
+        access = Access(Location(DEVICE, torch.cuda.current_device()), READ_AND_WRITE)
+        self.call("cuMemSetAccess", address, self.size(), ctypes.byref(access), ctypes.c_size_t(1))
+
+    def size(self):
+        return ctypes.c_size_t(self.count)
+
+    def call(self, name, *arguments):
+        status = getattr(self.driver, name)(*arguments)
+        if status != 0:
+            self.close()
+            raise WorkerError(f"{name} fails with {status} on shared GPU memory", "", "", "world")
+
+    def tensor(self, offset, shape, dtype):
+        """A view of the memory; it must be gone before close()."""
+        count = torch.Size(shape).numel() * dtype.itemsize
+        if offset < 0 or offset + count > self.count:
+            raise WorkerError("a tensor lies outside the shared GPU memory", "", "", "internal")
+        flat = torch.as_tensor(Bytes(self.address.value + offset, count), device="cuda")
+        return flat.view(dtype).view(shape)
+
+    def close(self):
+        if self.is_mapped:
+            self.driver.cuMemUnmap(self.address, self.size())
+        if self.handle is not None:
+            self.driver.cuMemRelease(self.handle)
+        if self.address is not None:
+            self.driver.cuMemAddressFree(self.address, self.size())
+        self.is_mapped, self.handle, self.address = False, None, None

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A set at the official shape, made on the GPU and written into memory of the evaluator.
+
+What a set has is as in values.py, but for one part: `margin`, the larger of the sensitivity and of the
+native reference's own error among the elements nearest in magnitude, which a comparing kernel needs
+beside truth and native. The rule is that of src/tensor/compare.cpp.
+"""
+
+import gc
+import itertools
+import warnings
+
+import torch
+
+from . import draw, values
+from .errors import WorkerError, first_line
+from .memory import Mapped
+from .names import DTYPES, state_tensors
+from .source import Source, clean_state
+
+REACH = 32  # neighbours by magnitude to either side
+WINDOW = 1 << 27  # elements among which neighbours are sought: a sort needs six times their bytes
+BY_NAME = {name: dtype for dtype, name in DTYPES.items()}
+MOST_PIECES = 64
+AGREES = 0.05  # of an output's scale: pieces that belong together differ from the whole by rounding
+
+given = []  # memory for the next fill
+
+
+def take_memory(request, descriptors):
+    if request["first"]:
+        drop_memory()
+    for descriptor, count in zip(descriptors, request["bytes"]):
+        given.append(Mapped(descriptor, count))
+    return {}
+
+
+def drop_memory():
+    while given:
+        given.pop().close()
+
+
+def fill(request):
+    """Notes on the set that now lies in the memory which came before."""
+    device = torch.device("cuda", torch.cuda.current_device())
+    torch.cuda.reset_peak_memory_stats()
+    failed, notes = None, []
+    try:
+        with clean_state(request["file"]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.set_default_device(device)
+            notes = make(request, device)
+    except torch.OutOfMemoryError as error:
+        failed = too_large(first_line(error))
+    except WorkerError as error:  # without its traceback, which holds tensors
+        failed = WorkerError(error.message, error.where, error.remedy, error.kind)
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    drop_memory()
+    if failed:
+        raise failed
+    return {"notes": notes}
+
+
+def too_large(text):
+    free, total = torch.cuda.mem_get_info()
+    used = torch.cuda.max_memory_allocated()
+    return WorkerError(f"its float64 truth needs more than {used / 2**30:.1f} GiB beside the set, "
+                       f"and {free / 2**30:.1f} of {total / 2**30:.1f} GiB were free: {text}",
+                       "", "", "unsupported")  # fmt: skip
+
+
+def make(request, device):
+    seed = values.seed_of(request["seed"], request["family"], request["shape"])
+    source = Source(request["source"], request["file"])
+    family = request["family"]
+    for domain in draw.DOMAINS if family != "made" else (draw.RANGE,):
+        reference, generator = values.prepare(source, request, seed, domain, device)
+        plain = values.in_domain(reference, family, domain)
+        if plain is not None:
+            return write(Places(request["slots"]), reference, generator, request, plain)
+    raise WorkerError("the module works on no values of this family", request["file"])
+
+
+class Places:
+    """Where each part of each tensor is to be written."""
+
+    def __init__(self, slots):
+        self.slots = {(s["name"], s["part"]): s for s in slots}
+
+    def view(self, name, part):
+        """The tensor there, or None where it is not wanted."""
+        slot = self.slots.get((name, part))
+        if slot is None:
+            return None
+        return given[slot["memory"]].tensor(slot["offset"], slot["shape"], BY_NAME[slot["dtype"]])
+
+    def put(self, name, part, tensor):
+        """The value there as a view of it; its shape has to be the described one."""
+        view = self.view(name, part)
+        if view is None:
+            raise WorkerError(f"'{name}' was not described", "", "describe the task again")
+        if view.shape != tensor.shape:
+            raise WorkerError(f"'{name}' has shape {list(tensor.shape)}; {list(view.shape)} was "
+                              "described", "", "make sizes depend on constants only")  # fmt: skip
+        return view.copy_(tensor)
+
+
+def write(places, reference, generator, request, plain):
+    mode, names, notes = request["math_mode"], request["outputs"], []
+    taken = {name for name, _ in reference.inputs.tensors()}
+    for name, t in reference.inputs.tensors():
+        places.put(name, "value", t.detach())
+    for name, _, t in state_tensors(reference.model):
+        places.put("self." + name if name in taken else name, "value", t.detach())
+    if len(names) != len(plain):
+        raise WorkerError(f"forward() returned {len(plain)} tensors; {len(names)} were described",
+                          request["file"], "make the number of outputs constant")  # fmt: skip
+    if mode != "fp32":
+        plain = values.native(reference, mode)
+    native = [places.put(name, "native", t.detach()) for name, t in zip(names, plain)]
+    del plain
+    margins = [places.view(name, "margin") for name in names]
+    try:
+        truth = truths(places, reference, names, native, notes)
+        moved(reference, truth, mode, generator, margins)
+    except WorkerError as error:
+        notes.append("float64 does not run: " + first_line(error.message))
+        found = reference.run(lambda _, t: t)
+        truth = [places.put(name, "truth", t.detach().double()) for name, t in zip(names, found)]
+        clear(margins)
+    for margin, own, t in zip(margins, native, truth):
+        if margin is not None:
+            widen(margin.view(-1), own.view(-1), t.view(-1))
+    return notes
+
+
+def truths(places, reference, names, native, notes):
+    """The float64 results, in their places."""
+    found = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, native)
+    for name, t in zip(names, found):
+        if values.floating(t) and t.dtype != torch.float64:
+            notes.append(f"output '{name}' is {t.dtype} even for float64 inputs")
+    return [places.put(name, "truth", t.detach().double()) for name, t in zip(names, found)]
+
+
+def clear(margins):
+    for margin in margins:
+        if margin is not None:
+            margin.zero_()
+
+
+def moved(reference, truth, mode, generator, margins):
+    """The sensitivity of every output, into its margin."""
+    clear(margins)
+    for change in values.moves(mode, generator, itertools.count()):
+        for k, t in enumerate(in_one_or_more(reference, change, torch.float64, truth)):
+            if margins[k] is not None and values.floating(t):
+                values.keep_larger(margins[k].view(-1), t.detach().reshape(-1), truth[k].view(-1))
+            del t
+
+
+def in_one_or_more(reference, change, dtype, like):
+    """The outputs of one run; where it does not fit, those of runs on parts of the batch.
+
+    Parts are taken only where every output has as many leading rows as the batch, and agree with
+    `like`: a module that mixes rows gives another result in parts, and is not taken apart.
+    """
+    try:
+        return reference.run(change, dtype)
+    except torch.OutOfMemoryError:
+        rows = batch_of(reference, like)
+        if rows < 2:
+            raise
+    count = 2
+    while True:
+        torch.cuda.empty_cache()
+        try:
+            return in_parts(reference, change, dtype, like, rows, count)
+        except torch.OutOfMemoryError:
+            count *= 2
+            if count > min(rows, MOST_PIECES):
+                raise
+
+
+def batch_of(reference, like):
+    sizes = {t.shape[0] if t.dim() else 0 for t in like}
+    first = reference.inputs.tensors()[0][1]
+    rows = first.shape[0] if first.dim() else 0
+    return rows if sizes == {rows} else 0
+
+
+def in_parts(reference, change, dtype, like, rows, count):
+    whole = [torch.empty(t.shape, dtype=dtype if values.floating(t) else t.dtype) for t in like]
+    step = -(-rows // count)
+    for at in range(0, rows, step):
+        some = slice(at, min(at + step, rows))
+        part = reference.rows(some, rows).run(change, dtype)
+        for t, out, known in zip(part, whole, like):
+            if t.shape != out[some].shape or not agree(t, known[some]):
+                raise torch.OutOfMemoryError("the batch cannot be taken apart")
+            out[some] = t
+        del part
+    return whole
+
+
+def agree(a, b):
+    if not values.floating(a):
+        return torch.equal(a, b.to(a.dtype))
+    a, b = a.reshape(-1), b.reshape(-1)
+    for part in values.pieces(a.numel()):
+        x, y = a[part].double(), b[part].double()
+        both = torch.isfinite(x) & torch.isfinite(y)
+        x, y = x[both], y[both]
+        if x.numel() and (x - y).abs().mean() > AGREES * y.abs().mean():
+            return False
+    return True
+
+
+def widen(margin, native, truth):
+    """margin = max(margin, the native error smoothed by magnitude), in stretches of WINDOW."""
+    for at in range(0, margin.numel(), WINDOW):
+        part = slice(at, min(at + WINDOW, margin.numel()))
+        smooth = smoothed(truth[part], native[part])
+        margin[part] = torch.maximum(margin[part], smooth)
+
+
+def smoothed(truth, native):
+    """The largest error of the native result among elements within REACH ranks by magnitude."""
+    error = (native.double() - truth).abs()
+    error = torch.where(torch.isfinite(error), error, 0.0)
+    order = torch.sort(truth.abs(), stable=True).indices  # NaN come last, and keep what they have
+    count = truth.numel() - int(torch.isnan(truth).sum())
+    order = order[:count]
+    largest = torch.nn.functional.pad(error[order], (REACH, REACH))
+    for step in (1, 2, 4, 8, 16, 32):  # the maximum of 2, 4, ... 64 neighbours, then of 65
+        largest = torch.maximum(largest[:-step], largest[step:])
+    error[order] = torch.maximum(largest[:-1], largest[1:])
+    return error

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session: a context of our own on a GPU, in a process that never loads a candidate.
+//
+// Contract: owns memory that other processes are given (memory()), and runs kernels of cutegen's
+// own. enter() comes first in every thread that uses it; one thread at a time. What it queues is
+// done when wait() is back. Trouble is a world error: nothing here is a candidate's doing.
+//
+// Example: CG_TRY(auto s, cuda::Session::open("cuda:0")); CG_CHECK(s->enter());
+//   CG_CHECK(s->load(ptx)); CG_CHECK(s->launch("fill", 64, 256, {&at, &words, &pattern}));
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "base/context.h"
+#include "device/cuda/gpu_info.h"
+#include "device/cuda/memory.h"
+#include "device/cuda/modules.h"
+
+namespace cutegen::cuda {
+
+class Session {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Session>> open(const std::string& device);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  [[nodiscard]] Result<void> enter() const;
+  [[nodiscard]] BlockMemory& memory() { return memory_; }
+  [[nodiscard]] const Found& gpu() const { return gpu_; }
+  [[nodiscard]] Result<int64_t> free_bytes() const;
+  [[nodiscard]] Result<void> load(const std::string& ptx);
+  [[nodiscard]] Result<void> launch(const std::string& kernel, int64_t blocks, int64_t threads,
+                                    std::vector<void*> arguments);
+  [[nodiscard]] Result<void> set(Address at, unsigned char value, size_t bytes);
+  [[nodiscard]] Result<void> write(Address at, std::span<const std::byte> bytes);
+  [[nodiscard]] Result<void> read(std::span<std::byte> out, Address at) const;
+  [[nodiscard]] Result<void> wait(const Context& ctx) const;
+
+ private:
+  Session(const Driver& driver, Found gpu, Handle context);
+
+  const Driver& driver_;
+  Found gpu_;
+  Handle context_ = nullptr, stream_ = nullptr;
+  BlockMemory memory_;
+  Modules modules_;
+};
+
+}  // namespace cutegen::cuda

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that is shared by descriptors, against a driver without a GPU, and on a GPU where one is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+
+#include "device/cuda/cuda_device.h"
+#include "device/cuda/session.h"
+
+namespace cutegen::cuda {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In a process of its own: a driver is never unloaded. Without a name: the real one.
+void in_a_process(bool fake, const std::function<void()>& body) {
+  pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    fs::path driver = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
+    if (fake) ::setenv("CUTEGEN_CUDA_DRIVER", driver.c_str(), 1);
+    body();
+    std::fflush(nullptr);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the failure above";
+}
+
+std::vector<int> ints_at(const Session& session, Address at, size_t count) {
+  std::vector<int> out(count);
+  EXPECT_TRUE(session.read(std::as_writable_bytes(std::span(out)), at));
+  return out;
+}
+
+constexpr const char* kModule = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry sevens(.param .u64 sevens_p)
+{
+  .reg .b64 %rd<3>;
+  .reg .b32 %r<6>;
+  ld.param.u64 %rd1, [sevens_p];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd2, %r1, 4;
+  add.u64 %rd1, %rd1, %rd2;
+  mov.u32 %r2, 7;
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+)";
+
+// What the owner shares, a Device of another process writes, and the owner reads.
+void write_what_is_shared(bool read_only) {
+  auto session = Session::open("cuda:0");
+  ASSERT_TRUE(session) << session.error().text();
+  Session& s = **session;
+  auto block = s.memory().take(100000);
+  ASSERT_TRUE(block) << block.error().text();
+  ASSERT_TRUE(s.set(block->mapped, 1, block->mapped_bytes));
+  ASSERT_TRUE(s.wait(Context()));
+  auto descriptor = s.memory().share(*block);
+  ASSERT_TRUE(descriptor) << descriptor.error().text();
+  auto device = open_device("cuda:0");
+  ASSERT_TRUE(device) << device.error().text();
+  ASSERT_TRUE((*device)->load({kModule}));
+  BufferBinding binding{.name = "y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
+  binding.read_only = read_only;
+  binding.shared = {descriptor->get(), block->mapped_bytes, 512};
+  auto bound = (*device)->bind({binding});
+  ASSERT_TRUE(bound) << bound.error().text();
+  Launch launch{.step = "one", .kernel = "sevens", .block = {16, 1, 1}};
+  launch.args.push_back({.buffer = "y"});
+  auto report = (*device)->run(Context(), {launch}, {});
+  ASSERT_TRUE(report) << report.error().text();
+  if (read_only) {  // only a real GPU comes here: it faults
+    EXPECT_EQ(report->status, RunReport::Status::finding);
+    EXPECT_TRUE(report->device_lost);
+  } else {
+    EXPECT_EQ(report->status, RunReport::Status::ok) << report->message;
+    EXPECT_THAT(ints_at(s, block->mapped + 512, 16), testing::Each(7));
+    EXPECT_THAT(ints_at(s, block->mapped + 512 - 64, 16), testing::Each(0x01010101));
+    EXPECT_THAT(ints_at(s, block->mapped + 512 + 64, 16), testing::Each(0x01010101));
+  }
+}
+
+void refuse_what_does_not_fit() {
+  auto session = Session::open("cuda:0");
+  ASSERT_TRUE(session) << session.error().text();
+  BlockMemory& memory = (*session)->memory();
+  auto block = memory.take(1);
+  ASSERT_TRUE(block);
+  auto descriptor = memory.share(*block);
+  ASSERT_TRUE(descriptor);
+  EXPECT_FALSE(memory.import(descriptor->get(), 4 * block->mapped_bytes, true));  // more than it is
+  EXPECT_FALSE(memory.import(descriptor->get(), block->mapped_bytes - 1, true));
+  EXPECT_FALSE(memory.import(-1, block->mapped_bytes, true));
+  auto device = open_device("cuda:0");
+  ASSERT_TRUE(device);
+  BufferBinding binding{.name = "y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
+  binding.shared = {descriptor->get(), block->mapped_bytes, block->mapped_bytes - 63};
+  auto bound = (*device)->bind({binding});
+  ASSERT_FALSE(bound);
+  EXPECT_THAT(bound.error().message, testing::HasSubstr("lies outside its memory"));
+  EXPECT_GT(*(*session)->free_bytes(), 0);
+  EXPECT_FALSE((*session)->launch("no_such", 1, 1, {}));
+  memory.give_back(*block);
+}
+
+TEST(SharedMemory, WhatIsSharedIsTheSameMemory) {
+  in_a_process(true, [] { write_what_is_shared(false); });
+}
+
+TEST(SharedMemory, WhatDoesNotFitIsRefused) {
+  in_a_process(true, refuse_what_does_not_fit);
+}
+
+TEST(SharedMemory, OnAGpuReadOnlyMemoryFaultsWhenItIsWritten) {
+  if (!open_library("libcuda.so.1").library) GTEST_SKIP() << "no GPU here";
+  in_a_process(false, [] {
+    write_what_is_shared(false);
+    write_what_is_shared(true);
+  });
+}
+
+}  // namespace
+}  // namespace cutegen::cuda

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the comparing kernel is told of an output; its layout is that of Rule in kernels/judge.cu.
+//
+// Contract: the numbers that src/tensor/compare.cpp would use for the dtype and the rule.
+//
+// Example: JudgeRule r = judge_rule(DType::f32, tolerance_rule(task), 1e-4, false, poison);
+#pragma once
+
+#include "tensor/compare.h"
+#include "tensor/half.h"
+
+namespace cutegen {
+
+struct JudgeRule {
+  double factor, eps, least, largest, overflow;  // a truth from `overflow` on is no number there
+  double close;
+  uint64_t poison;
+  int32_t dtype, overflows_to_nan, nan_is_undefined, unused;
+};
+static_assert(sizeof(JudgeRule) == 72);
+
+[[nodiscard]] JudgeRule judge_rule(DType dtype, ToleranceRule rule, double close,
+                                   bool nan_is_undefined, const Poison& poison);
+
+}  // namespace cutegen

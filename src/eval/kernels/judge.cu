@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The comparison of src/tensor/compare.cpp on a GPU, and the filling of memory before a run. Runs in
+// the evaluator's own context, which never sees a candidate.
+//
+// Every operation rounds as the host's does: products and sums are kept apart (no fused ones).
+
+typedef unsigned long long word;
+
+struct Rule {
+  double factor, eps, least, largest, overflow;  // |truth| >= overflow is no number in the dtype
+  double close;                                  // of the looser public rule
+  word poison;
+  int dtype, overflows_to_nan, nan_is_undefined;
+};
+
+struct Tally {
+  word wrong, nan, zero, unwritten, not_close, first, last, worst;  // worst: bits of a double
+};
+
+namespace {
+
+enum { kFinite, kNan, kPlus, kMinus };
+enum { kF64, kF32, kF16, kBf16, kE4m3, kE5m2, kI64, kI32, kI16, kI8, kU64, kU32, kU16, kU8, kBool };
+
+__device__ double infinity() {
+  return __longlong_as_double(0x7ff0000000000000);
+}
+__device__ double not_a_number() {
+  return __longlong_as_double(0x7ff8000000000000);
+}
+
+__device__ int class_of(double v) {
+  if (v != v) return kNan;
+  if (v == infinity()) return kPlus;
+  if (v == -infinity()) return kMinus;
+  return kFinite;
+}
+
+// A float of `fraction` explicit bits: its exponent field is what lies above them.
+__device__ double small_float(unsigned bits, int exponent_bits, int fraction) {
+  const unsigned sign = bits >> (exponent_bits + fraction) & 1;
+  const int exponent = int(bits >> fraction & ((1u << exponent_bits) - 1));
+  const unsigned rest = bits & ((1u << fraction) - 1);
+  const int bias = (1 << (exponent_bits - 1)) - 1, top = (1 << exponent_bits) - 1;
+  double value;
+  if (exponent == top)
+    value = rest ? not_a_number() : infinity();
+  else if (exponent == 0)
+    value = scalbn(double(rest), 1 - bias - fraction);
+  else
+    value = scalbn(double(rest | 1u << fraction), exponent - bias - fraction);
+  return sign ? -value : value;
+}
+
+// Without infinities: all ones is NaN, the rest of the top exponent are numbers.
+__device__ double e4m3(unsigned bits) {
+  if ((bits & 0x7f) == 0x7f) return not_a_number();
+  const int exponent = int(bits >> 3 & 15);
+  const unsigned rest = bits & 7;
+  const double value = exponent ? scalbn(double(rest | 8), exponent - 10) : scalbn(double(rest), -9);
+  return bits & 0x80 ? -value : value;
+}
+
+__device__ double load(int dtype, const void* from, word i) {
+  switch (dtype) {
+    case kF64:
+      return static_cast<const double*>(from)[i];
+    case kF32:
+      return static_cast<const float*>(from)[i];
+    case kF16:
+      return small_float(static_cast<const unsigned short*>(from)[i], 5, 10);
+    case kBf16:
+      return __uint_as_float(unsigned(static_cast<const unsigned short*>(from)[i]) << 16);
+    case kE4m3:
+      return e4m3(static_cast<const unsigned char*>(from)[i]);
+    case kE5m2:
+      return small_float(static_cast<const unsigned char*>(from)[i], 5, 2);
+    case kI64:
+      return double(static_cast<const long long*>(from)[i]);
+    case kI32:
+      return static_cast<const int*>(from)[i];
+    case kI16:
+      return static_cast<const short*>(from)[i];
+    case kI8:
+      return static_cast<const signed char*>(from)[i];
+    case kU64:
+      return double(static_cast<const word*>(from)[i]);
+    case kU32:
+      return static_cast<const unsigned*>(from)[i];
+    case kU16:
+      return static_cast<const unsigned short*>(from)[i];
+    default:
+      return static_cast<const unsigned char*>(from)[i];
+  }
+}
+
+__device__ int bytes_of(int dtype) {
+  if (dtype == kF64 || dtype == kI64 || dtype == kU64) return 8;
+  if (dtype == kF32 || dtype == kI32 || dtype == kU32) return 4;
+  return dtype == kF16 || dtype == kBf16 || dtype == kI16 || dtype == kU16 ? 2 : 1;
+}
+
+__device__ bool holds(const void* from, int dtype, word i, word poison) {
+  const int bytes = bytes_of(dtype);
+  const unsigned char* at = static_cast<const unsigned char*>(from) + i * bytes;
+  const word begin = i * bytes % 8;
+  for (int b = 0; b < bytes; ++b)
+    if (at[b] != (poison >> 8 * (begin + b) & 0xff)) return false;
+  return true;
+}
+
+__device__ double tolerance_of(const Rule& r, double truth, double native, double margin) {
+  const double size = class_of(truth) == kFinite    ? fabs(truth)
+                      : class_of(native) == kFinite ? fabs(native)
+                                                    : 0.0;
+  return __dadd_rn(__dmul_rn(r.factor, fmax(margin, __dmul_rn(r.eps, size))), r.least);
+}
+
+// 0 when accepted, else the ratio by which it is off (infinity for a wrong class).
+__device__ double miss(const Rule& r, double value, double truth, double native, double tolerance) {
+  const int got = class_of(value), other = class_of(native);
+  const bool truth_is_finite = class_of(truth) == kFinite;
+  if (got == kFinite && truth_is_finite) {
+    const double ratio = __ddiv_rn(fabs(__dsub_rn(value, truth)), tolerance);
+    return ratio <= 1 ? 0 : ratio;
+  }
+  int want = class_of(truth);
+  if (want != kNan && fabs(truth) >= r.overflow)
+    want = r.overflows_to_nan ? kNan : truth > 0 ? kPlus : kMinus;
+  if (got == kFinite)
+    return other == kFinite && fabs(__dsub_rn(value, native)) <= tolerance ? 0 : infinity();
+  if (got == want || got == other) return 0;
+  const bool near_overflow = got != kNan && truth_is_finite &&
+                             __dadd_rn(fabs(truth), tolerance) > r.largest &&
+                             (truth > 0) == (got == kPlus);
+  return near_overflow ? 0 : infinity();
+}
+
+__device__ double off_by(const Rule& r, double value, double truth, double native,
+                         const double* margin, word i) {
+  if (r.nan_is_undefined && truth != truth) return 0;
+  if (r.dtype <= kE5m2)
+    return miss(r, value, truth, native, tolerance_of(r, truth, native, margin[i]));
+  if (r.dtype == kBool) return (value != 0) == (truth != 0) && value <= 1 ? 0 : 2;
+  return value == truth || value == native ? 0 : 2;
+}
+
+__device__ bool is_close(const Rule& r, double value, double native) {
+  if (value == native || (value != value && native != native)) return true;
+  return fabs(__dsub_rn(value, native)) <=
+         __dadd_rn(r.close, __dmul_rn(r.close, fabs(native)));
+}
+
+}  // namespace
+
+// Elements [from, from + count) of an output; their marks, where `mask` is not null, begin at 0.
+extern "C" __global__ void judge(const void* output, const double* truth, const void* native,
+                                 const double* margin, unsigned char* mask, Tally* tally,
+                                 const Rule* rule, word from, word count) {
+  const Rule r = *rule;
+  Tally t = {0, 0, 0, 0, 0, ~word(0), 0, 0};
+  for (word k = blockIdx.x * word(blockDim.x) + threadIdx.x; k < count;
+       k += word(gridDim.x) * blockDim.x) {
+    const word i = from + k;
+    const double value = load(r.dtype, output, i), reference = load(r.dtype, native, i);
+    const double ratio = off_by(r, value, truth[i], reference, margin, i);
+    t.not_close += !is_close(r, value, reference);
+    if (mask) mask[k] = ratio != 0;
+    if (ratio == 0) continue;
+    ++t.wrong;
+    t.nan += value != value;
+    t.zero += value == 0;
+    t.unwritten += holds(output, r.dtype, i, r.poison);
+    if (i < t.first) t.first = i;
+    if (i > t.last) t.last = i;
+    const word bits = word(__double_as_longlong(ratio));
+    if (ratio < infinity() && bits > t.worst) t.worst = bits;
+  }
+  if (t.not_close) atomicAdd(&tally->not_close, t.not_close);
+  if (t.wrong == 0) return;
+  atomicAdd(&tally->wrong, t.wrong);
+  atomicAdd(&tally->nan, t.nan);
+  atomicAdd(&tally->zero, t.zero);
+  atomicAdd(&tally->unwritten, t.unwritten);
+  atomicMin(&tally->first, t.first);
+  atomicMax(&tally->last, t.last);
+  atomicMax(&tally->worst, t.worst);
+}
+
+// `words` words of eight bytes.
+extern "C" __global__ void fill(word* at, word words, word value) {
+  for (word k = blockIdx.x * word(blockDim.x) + threadIdx.x; k < words;
+       k += word(gridDim.x) * blockDim.x)
+    at[k] = value;
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/official.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "eval/correctness.h"
+
+namespace cutegen {
+namespace {
+
+constexpr auto kWorkerLimit = std::chrono::seconds(120);  // one set of the largest tasks
+constexpr auto kGpuLimit = std::chrono::seconds(10);      // of one launch
+constexpr auto kRunLimit = std::chrono::seconds(120);
+constexpr int64_t kRunSpare = int64_t{4} << 30;  // of a run, beside a task's tensors
+constexpr double kShare = 0.6;                   // of the GPU's memory, for sets that are kept
+
+const PreparedShape* official_of(const Prepared& prepared) {
+  for (const PreparedShape& s : prepared.shapes())
+    if (s.shape->kind == ShapeKind::official) return &s;
+  return nullptr;
+}
+
+void add_once(std::vector<std::string>& marks, const std::string& mark) {
+  if (std::find(marks.begin(), marks.end(), mark) == marks.end()) marks.push_back(mark);
+}
+
+void not_compared(CorrectnessRecord& record, const std::string& why) {
+  add_once(record.marks, "at the official shape values were not compared: " + why);
+}
+
+class Checker {
+ public:
+  Checker(const Context& ctx, const Services& services, const Task& task, const Prepared& prepared,
+          const PreparedShape& shape, CorrectnessRecord& record)
+      : ctx_(ctx),
+        services_(services),
+        task_(task),
+        prepared_(prepared),
+        shape_(shape),
+        record_(record) {}
+
+  Result<RungEnd> run(const OfficialSetPtr& set, const OfficialRunOptions& options) {
+    OfficialRun memory;
+    CG_TRY(RunOutcome outcome, run_in(memory, set, options));
+    if (outcome.kind != RunOutcome::Kind::reported) {
+      CG_TRY(outcome, run_in(memory, set, options));  // once more, in a fresh runner
+    }
+    RungEnd end = end_of(outcome, shape_.shape->name, true);
+    if (!end.passed) return end;
+    CG_TRY(std::string damage, memory.damage());
+    if (!damage.empty())
+      return rung_failed(fmt::format("{} (shape {})", damage, shape_.shape->name));
+    CG_TRY(OfficialFindings found, memory.judge(ctx_));
+    if (set->family == "made") count_compat(found);
+    for (const std::string& note : set->notes) add_once(record_.marks, note);
+    ++record_.sets_judged;
+    if (found.mismatches.empty()) return rung_passed();
+    return end_of_mismatches(std::move(found.mismatches));
+  }
+
+ private:
+  Result<RunOutcome> run_in(OfficialRun& memory, const OfficialSetPtr& set,
+                            const OfficialRunOptions& options) {
+    if (prepared_.has_globals()) CG_CHECK(reload(ctx_, services_, prepared_));
+    CG_TRY(memory, OfficialRun::make(ctx_, services_.official->gpu(), set, shape_, options));
+    RunRequest request;
+    request.shared = memory.buffers();
+    request.steps = shape_.all_steps();
+    request.settings.limit = kGpuLimit;
+    request.limit = kRunLimit;
+    return services_.runner->run(ctx_, request);
+  }
+
+  void count_compat(const OfficialFindings& found) {
+    if (!record_.compat)
+      record_.compat =
+          Compat{fmt::format("allclose {:.0e}", compat_tolerance(task_.math_mode)), 0, 0};
+    record_.compat->elements += found.elements;
+    record_.compat->wrong += found.not_close;
+  }
+
+  const Context& ctx_;
+  const Services& services_;
+  const Task& task_;
+  const Prepared& prepared_;
+  const PreparedShape& shape_;
+  CorrectnessRecord& record_;
+};
+
+}  // namespace
+
+OfficialJudge::OfficialJudge(Options options) : options_(std::move(options)) {
+  pool_ = std::make_unique<OfficialPool>([this](const Context& ctx, const Task& task,
+                                                const ShapeCase& shape, const std::string& family,
+                                                uint64_t seed) -> Result<OfficialSetPtr> {
+    if (!missing().empty()) return unsupported_error(missing_);
+    const auto begin = Clock::now();
+    auto set = make_official_set(ctx, *gpu_, *worker_, task, shape, family, seed);
+    log_info("official set '{}' of {}: {} in {}", family, task.name,
+             set ? human(Bytes{(*set)->bytes}) : set.error().text(),
+             human_ns(static_cast<double>((Clock::now() - begin).count())));
+    return set;
+  });
+  started_ = std::async(std::launch::async, [this] {
+    auto started = start();
+    if (!started) missing_ = started.error().text();
+    if (!missing_.empty()) log_info("values at official shapes are not compared: {}", missing_);
+  });
+}
+
+OfficialJudge::~OfficialJudge() {
+  stop_.request_stop();
+  missing();
+  pool_.reset();  // its thread uses the others
+}
+
+Result<void> OfficialJudge::start() {
+  Context ctx(stop_.get_token());
+  CG_TRY(gpu_, GpuJudge::open(options_.device));
+  CG_CHECK(gpu_->prepare(ctx, *options_.toolchain));
+  TorchWorkerOptions torch;
+  torch.python = options_.python;
+  torch.device = options_.device;
+  torch.require_sandbox = options_.require_sandbox;
+  torch.call_timeout = kWorkerLimit;
+  CG_CHECK(ctx.check("starting the torch worker"));
+  CG_TRY(worker_, TorchWorker::open(std::move(torch)));
+  pool_->allow(static_cast<int64_t>(kShare * static_cast<double>(gpu_->total_bytes())));
+  return {};
+}
+
+const std::string& OfficialJudge::missing() {
+  std::lock_guard one_at_a_time(waiting_);
+  if (started_.valid()) started_.get();
+  return missing_;
+}
+
+Result<OfficialSetPtr> OfficialJudge::draw(const Context& ctx, const Task& task,
+                                           const ShapeCase& shape, const std::string& family,
+                                           const std::string& program_id) {
+  return pool_->draw(ctx, task, shape, family, program_id);
+}
+
+void OfficialJudge::open_task(const Task& task, const std::vector<std::string>& families) {
+  if (!is_test_shape(task.official()))
+    pool_->want(task, task.official(), official_families(families));
+}
+
+void OfficialJudge::close_task(const std::string& task_id) {
+  pool_->forget(task_id);
+}
+
+void OfficialJudge::pause() {
+  pool_->pause();
+}
+
+void OfficialJudge::resume() {
+  pool_->resume();
+}
+
+void OfficialJudge::make_room(const Task& task) {
+  int64_t bytes = kRunSpare;
+  for (const TensorInfo& info : task.tensors)
+    if (auto at = task.official().tensors.find(info.name); at != task.official().tensors.end())
+      bytes += element_count(at->second).value_or(0) * static_cast<int64_t>(size_of(info.dtype));
+  if (!missing().empty()) return;
+  for (;;) {
+    auto free = gpu_->free_bytes();
+    if (!free || *free >= bytes) return;
+    const int64_t held = pool_->bytes();
+    gpu_->trim();
+    if (held == 0) return;
+    pool_->shrink(std::max<int64_t>(0, held - (bytes - *free)));
+    gpu_->trim();
+  }
+}
+
+std::vector<std::string> official_families(const std::vector<std::string>& all) {
+  std::vector<std::string> out;
+  for (const char* family : {"made", "outliers"})
+    if (std::find(all.begin(), all.end(), family) != all.end()) out.emplace_back(family);
+  return out;
+}
+
+Result<RungEnd> check_official(const Context& ctx, const Services& services, const Task& task,
+                               const Prepared& prepared, const std::string& program_id,
+                               CorrectnessRecord& record, const Progress& progress) {
+  const PreparedShape* shape = official_of(prepared);
+  if (!services.official || !shape || is_test_shape(*shape->shape)) return rung_passed();
+  if (const std::string& why = services.official->missing(); !why.empty()) {
+    not_compared(record, why);
+    return rung_passed();
+  }
+  Checker checker(ctx, services, task, prepared, *shape, record);
+  OfficialRunOptions options;
+  options.at_the_end = std::random_device()() % 2 != 0;
+  for (const std::string& family : official_families(services.families)) {
+    progress(fmt::format("correctness: official shape, {}", family));
+    auto set = services.official->draw(ctx, task, *shape->shape, family, program_id);
+    if (!set) {
+      CG_CHECK(ctx.check("making a set"));
+      not_compared(record, set.error().text());
+      return rung_passed();
+    }
+    CG_TRY(RungEnd end, checker.run(*set, options));
+    if (!end.passed) return end;
+    options = {PoisonKind::plausible, !options.at_the_end};
+  }
+  return rung_passed();
+}
+
+}  // namespace cutegen

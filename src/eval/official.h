@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The official shape on a GPU: runs in memory that the evaluator owns, values compared on the GPU.
+//
+// Contract: OfficialJudge starts in the background (a context of its own, the comparing kernels, a
+// torch worker with the GPU); missing() waits for that, and says why values cannot be compared
+// here, or nothing. An OfficialRun is the memory of one run of a program: inputs of a set (a runner
+// maps them read-only), fresh poisoned scratch, and `copies` of every output, each with poison and
+// guards of its own. A program runs in it once, or, with copies, writes "y@0", "y@1", ... in runs
+// that follow one another. Then judge(k) says what copy k is worth, in the words of the other
+// shapes, and damage() what was written outside. Nothing that a runner says is needed for either.
+//
+// Example:
+//   CG_TRY(auto set, official.draw(ctx, task, shape, "made", program_id));
+//   CG_TRY(auto run, OfficialRun::make(ctx, official.gpu(), set, prepared_shape, {.copies = 8}));
+//   RunRequest request; request.shared = run.buffers(); ... runner.run(ctx, request) ...
+//   CG_TRY(std::string damage, run.damage());
+//   for (int k = 0; k < 8; ++k) { CG_TRY(OfficialFindings f, run.judge(ctx, k)); ... }
+//   CG_CHECK(run.poison_again(ctx)); ... the next block of timed runs ...
+#pragma once
+
+#include <future>
+
+#include "eval/arena.h"
+#include "eval/official_pool.h"
+#include "eval/prepare.h"
+
+namespace cutegen {
+
+struct CorrectnessRecord;
+
+struct OfficialFindings {
+  std::vector<Mismatch> mismatches;  // one for each output that is wrong
+  int64_t elements = 0, not_close = 0;
+};
+
+struct OfficialRunOptions {
+  PoisonKind poison = PoisonKind::nan;
+  bool at_the_end = false;  // of their blocks: the other end's neighbour is no memory at all
+  int copies = 1;           // of the outputs: "y", "y#1", ...
+};
+
+class OfficialRun {
+ public:
+  [[nodiscard]] static Result<OfficialRun> make(const Context& ctx, GpuJudge& judge,
+                                                OfficialSetPtr set, const PreparedShape& shape,
+                                                OfficialRunOptions options);
+  [[nodiscard]] std::vector<SharedBuffer> buffers() const { return shared_; }
+  [[nodiscard]] Result<OfficialFindings> judge(const Context& ctx, int copy = 0) const;
+  // Every output holds its poison again, its guards a new byte, for the next block of runs.
+  [[nodiscard]] Result<void> poison_again(const Context& ctx);
+  // The first write outside a buffer that left a trace, or an empty text.
+  [[nodiscard]] Result<std::string> damage() const;
+
+ private:
+  [[nodiscard]] Result<void> add(const Context& ctx, const std::string& name, int64_t bytes,
+                                 const Poison& poison, bool at_the_end, int copies,
+                                 std::vector<GpuBuffer>& to);
+
+  GpuJudge* judge_ = nullptr;
+  OfficialSetPtr set_;
+  std::vector<SharedBuffer> shared_;
+  std::vector<GpuBuffer> scratch_, outputs_;  // outputs of copy 0, of copy 1, ...
+  Poison poison_{};
+};
+
+class OfficialJudge {
+ public:
+  struct Options {
+    std::string device, python;
+    bool require_sandbox = false;
+    Toolchain* toolchain = nullptr;
+  };
+  explicit OfficialJudge(Options options);
+  ~OfficialJudge();
+
+  [[nodiscard]] const std::string& missing();
+  [[nodiscard]] GpuJudge& gpu() { return *gpu_; }  // nothing may be missing
+  [[nodiscard]] Result<OfficialSetPtr> draw(const Context& ctx, const Task& task,
+                                            const ShapeCase& shape, const std::string& family,
+                                            const std::string& program_id);
+  // Sets of the task are made ahead from now on, until it is forgotten.
+  void open_task(const Task& task, const std::vector<std::string>& families);
+  void close_task(const std::string& task_id);
+  void pause();
+  void resume();
+  // Drops sets until a run of the task fits beside what is left, where that can be.
+  void make_room(const Task& task);
+
+ private:
+  [[nodiscard]] Result<void> start();
+
+  Options options_;
+  std::unique_ptr<GpuJudge> gpu_;
+  std::unique_ptr<TorchWorker> worker_;
+  std::unique_ptr<OfficialPool> pool_;
+  std::string missing_;
+  std::stop_source stop_;
+  std::mutex waiting_;
+  std::future<void> started_;
+};
+
+// The families that the official shape is judged on, of those that the other shapes have.
+[[nodiscard]] std::vector<std::string> official_families(const std::vector<std::string>& all);
+// A part of the rung correctness: passes with a mark where values cannot be compared.
+[[nodiscard]] Result<RungEnd> check_official(const Context& ctx, const Services& services,
+                                             const Task& task, const Prepared& prepared,
+                                             const std::string& program_id,
+                                             CorrectnessRecord& record, const Progress& progress);
+
+}  // namespace cutegen

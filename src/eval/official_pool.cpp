@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/official_pool.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+
+namespace cutegen {
+namespace {
+
+uint64_t secret_seed() {
+  uint64_t seed = 0;
+  random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
+  return seed;
+}
+
+bool is_of_the_task(const Error& error) {
+  return error.kind == ErrorKind::unsupported || error.kind == ErrorKind::user;
+}
+
+}  // namespace
+
+OfficialPool::OfficialPool(Source source) : source_(std::move(source)) {
+  thread_ = std::thread([this] { restock(); });
+}
+
+OfficialPool::~OfficialPool() {
+  {
+    std::lock_guard hold(lock_);
+    stop_.request_stop();
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+// A set takes part in the order of use; what was met or used up is left alone or dropped.
+OfficialSetPtr OfficialPool::in_stock(const Key& key, const std::string& program_id) {
+  std::lock_guard hold(lock_);
+  for (auto at = stock_.begin(); at != stock_.end(); ++at) {
+    if (at->set->task_id != key.first || at->set->family != key.second ||
+        at->met.contains(program_id))
+      continue;
+    OfficialSetPtr set = at->set;
+    at->met.insert(program_id);
+    if (++at->uses >= kMostUses)
+      stock_.erase(at);
+    else
+      stock_.splice(stock_.end(), stock_, at);
+    return set;
+  }
+  return nullptr;
+}
+
+Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
+                                          const ShapeCase& shape, const std::string& family) {
+  const Key key{task.id, family};
+  {
+    std::lock_guard hold(lock_);
+    if (auto at = refused_.find(key); at != refused_.end()) return fail(at->second);
+  }
+  if (auto needs = official_needs(task, shape)) {
+    std::lock_guard hold(lock_);
+    drop_until(std::max<int64_t>(0, most_bytes_ - needs->set_bytes));
+  }
+  auto set = source_(ctx, task, shape, family, secret_seed());
+  if (set || !is_of_the_task(set.error())) return set;
+  std::lock_guard hold(lock_);
+  refused_.emplace(key, set.error());
+  return set;
+}
+
+Result<OfficialSetPtr> OfficialPool::draw(const Context& ctx, const Task& task,
+                                          const ShapeCase& shape, const std::string& family,
+                                          const std::string& program_id) {
+  const Key key{task.id, family};
+  if (OfficialSetPtr set = in_stock(key, program_id)) return set;
+  std::lock_guard one_at_a_time(source_lock_);
+  if (OfficialSetPtr set = in_stock(key, program_id)) return set;  // made while we waited
+  CG_TRY(OfficialSetPtr set, make(ctx, task, shape, family));
+  keep(set, program_id);
+  return set;
+}
+
+int64_t OfficialPool::held() const {
+  int64_t bytes = 0;
+  for (const Stocked& s : stock_) bytes += s.set->bytes;
+  return bytes;
+}
+
+void OfficialPool::drop_until(int64_t most) {
+  while (!stock_.empty() && held() > most) stock_.pop_front();
+}
+
+void OfficialPool::keep(const OfficialSetPtr& set, const std::string& program_id) {
+  std::lock_guard hold(lock_);
+  if (set->bytes > most_bytes_) return;  // it lives as long as its run
+  // One program judged again and again has met the others: they make room first.
+  std::erase_if(stock_, [&](const Stocked& s) {
+    return !program_id.empty() && s.set->task_id == set->task_id && s.set->family == set->family;
+  });
+  drop_until(most_bytes_ - set->bytes);
+  Stocked stocked{set, 0, {}};
+  if (!program_id.empty()) {
+    stocked.uses = 1;
+    stocked.met.insert(program_id);
+  }
+  stock_.push_back(std::move(stocked));
+}
+
+void OfficialPool::allow(int64_t bytes) {
+  {
+    std::lock_guard hold(lock_);
+    most_bytes_ = bytes;
+  }
+  wake_.notify_all();
+}
+
+void OfficialPool::want(const Task& task, const ShapeCase& shape,
+                        const std::vector<std::string>& families) {
+  {
+    std::lock_guard hold(lock_);
+    for (const std::string& family : families) wanted_.push_back({task, shape, family});
+  }
+  wake_.notify_all();
+}
+
+void OfficialPool::forget(const std::string& task_id) {
+  std::lock_guard hold(lock_);
+  std::erase_if(wanted_, [&](const Wanted& w) { return w.task.id == task_id; });
+  std::erase_if(stock_, [&](const Stocked& s) { return s.set->task_id == task_id; });
+  std::erase_if(refused_, [&](const auto& r) { return r.first.first == task_id; });
+}
+
+void OfficialPool::pause() {
+  std::unique_lock hold(lock_);
+  paused_ = true;
+  wake_.wait(hold, [this] { return !busy_; });
+}
+
+void OfficialPool::resume() {
+  {
+    std::lock_guard hold(lock_);
+    paused_ = false;
+  }
+  wake_.notify_all();
+}
+
+void OfficialPool::shrink(int64_t bytes) {
+  std::lock_guard hold(lock_);
+  drop_until(bytes);
+}
+
+int64_t OfficialPool::bytes() {
+  std::lock_guard hold(lock_);
+  return held();
+}
+
+// Something that is wanted, is not there, and fits beside what is. Under the lock.
+const OfficialPool::Wanted* OfficialPool::missing() {
+  for (auto want = wanted_.rbegin(); want != wanted_.rend();
+       ++want) {  // the task opened last first
+    if (refused_.contains({want->task.id, want->family})) continue;
+    const bool there = std::any_of(stock_.begin(), stock_.end(), [&](const Stocked& s) {
+      return s.set->task_id == want->task.id && s.set->family == want->family;
+    });
+    auto needs = official_needs(want->task, want->shape);
+    if (!there && needs && held() + needs->set_bytes <= most_bytes_) return &*want;
+  }
+  return nullptr;
+}
+
+void OfficialPool::restock() {
+  Context ctx(stop_.get_token());
+  bool failed = false;
+  std::unique_lock hold(lock_);
+  for (;;) {
+    const Wanted* next = nullptr;
+    wake_.wait(hold, [&] {
+      if (stop_.stop_requested()) return true;
+      next = paused_ || failed ? nullptr : missing();
+      return next != nullptr;
+    });
+    if (stop_.stop_requested()) return;
+    const Wanted want = *next;
+    busy_ = true;
+    hold.unlock();
+    {
+      std::lock_guard one_at_a_time(source_lock_);
+      auto set = make(ctx, want.task, want.shape, want.family);
+      if (set) keep(*set, {});
+      // Trouble of our own is met again, and reported, when a set is drawn.
+      failed = !set && !is_of_the_task(set.error());
+    }
+    hold.lock();
+    busy_ = false;
+    wake_.notify_all();
+  }
+}
+
+}  // namespace cutegen

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a run at the official shape, against a driver without a GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "device/cuda/buffers.h"
+#include "eval/official.h"
+
+namespace cutegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In a process of its own: a driver is never unloaded.
+void with_the_fake_driver(const std::function<void()>& body) {
+  pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    fs::path driver = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
+    ::setenv("CUTEGEN_CUDA_DRIVER", driver.c_str(), 1);
+    body();
+    std::fflush(nullptr);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the failure above";
+}
+
+// The fake driver runs no kernel: memory is not filled, but guards are written and looked at.
+constexpr const char* kKernels = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry fill() { ret; }
+.visible .entry judge() { ret; }
+)";
+
+struct Stage {
+  Stage() {
+    judge = std::move(*GpuJudge::open("cuda:0"));
+    EXPECT_TRUE(judge->load(kKernels));
+    auto made = std::make_shared<OfficialSet>();
+    GpuBuffer x = std::move(*judge->take("x", 4000, true));
+    EXPECT_TRUE(judge->set_guards(Context(), x, 0xff));
+    made->inputs.push_back(*x.share(true));
+    made->memory.push_back(std::move(x));
+    for (const char* name : {"y", "z"}) {
+      GpuExpected e;
+      e.spec = {name, DType::f32, {10}};
+      e.elements = 10;
+      made->outputs.push_back(e);
+    }
+    set = made;
+    shape.plan.scratch.push_back({.name = "s", .bytes = 100});
+  }
+  // A byte where a runner would have mapped `buffer`, so far from its beginning.
+  static void write(const SharedBuffer& buffer, int64_t at) {
+    auto session = cuda::Session::open("cuda:0");
+    ASSERT_TRUE(session);
+    auto block = (*session)->memory().import(buffer.descriptor,
+                                             static_cast<size_t>(buffer.mapped_bytes), false);
+    ASSERT_TRUE(block) << block.error().text();
+    for (int i = 0; i < 2; ++i) {  // one of two bytes differs from the guard
+      const std::byte value[1] = {static_cast<std::byte>(i)};
+      ASSERT_TRUE((*session)->write(block->mapped + size_t(buffer.offset + at + i), value));
+    }
+    (*session)->memory().drop(*block);
+  }
+
+  std::unique_ptr<GpuJudge> judge;
+  OfficialSetPtr set;
+  PreparedShape shape;
+};
+
+std::vector<std::string> names_of(const OfficialRun& run) {
+  std::vector<std::string> out;
+  for (const SharedBuffer& b : run.buffers()) out.push_back(b.name);
+  return out;
+}
+
+TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
+  with_the_fake_driver([] {
+    Stage stage;
+    auto one = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {});
+    ASSERT_TRUE(one) << one.error().text();
+    EXPECT_THAT(names_of(*one), testing::ElementsAre("x", "s", "y", "z"));
+    auto many = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
+    ASSERT_TRUE(many) << many.error().text();
+    EXPECT_THAT(names_of(*many), testing::ElementsAre("x", "s", "y", "z", "y#1", "z#1"));
+    for (const SharedBuffer& b : many->buffers()) EXPECT_EQ(b.read_only, b.name == "x");
+    EXPECT_TRUE(many->judge(Context(), 1));
+  });
+}
+
+TEST(OfficialRun, SaysWhatWasWrittenOutside) {
+  with_the_fake_driver([] {
+    Stage stage;
+    for (bool at_the_end : {false, true})
+      for (const char* name : {"s", "y", "z#1"}) {
+        OfficialRunOptions options{PoisonKind::nan, at_the_end, 2};
+        auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, options);
+        ASSERT_TRUE(run) << run.error().text();
+        EXPECT_EQ(run->damage().value(), "");
+        for (const SharedBuffer& b : run->buffers())
+          if (b.name == name) Stage::write(b, at_the_end ? -2 : b.bytes);
+        EXPECT_EQ(run->damage().value(),
+                  std::string(at_the_end ? "memory before '" : "memory behind '") + name +
+                      "' was written");
+      }
+  });
+}
+
+TEST(OfficialRun, ARunnerUsesTheCopyThatItIsTold) {
+  with_the_fake_driver([] {
+    Stage stage;
+    auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
+    ASSERT_TRUE(run);
+    auto driver = cuda::load_driver();
+    ASSERT_TRUE(driver);
+    cuda::Buffers buffers(**driver, 0);
+    std::vector<BufferBinding> list;
+    for (const SharedBuffer& b : run->buffers())
+      list.push_back({.name = b.name,
+                      .bytes = {static_cast<std::byte*>(nullptr), static_cast<size_t>(b.bytes)},
+                      .read_only = b.read_only,
+                      .copies = b.copies,
+                      .shared = {b.descriptor, static_cast<size_t>(b.mapped_bytes),
+                                 static_cast<size_t>(b.offset)}});
+    ASSERT_TRUE(buffers.bind(list, nullptr));
+    auto first = buffers.find("y", "step");
+    buffers.use_copy(1);
+    auto second = buffers.find("y", "step");
+    ASSERT_TRUE(first && second);
+    EXPECT_NE((*first)->at, (*second)->at);
+    EXPECT_EQ((*second)->at, (*buffers.find("y#1", "step"))->at);
+    buffers.use_copy(2);
+    EXPECT_EQ((*buffers.find("y", "step"))->at, (*first)->at);  // in turn
+    EXPECT_TRUE(buffers.find("x", "step"));
+  });
+}
+
+}  // namespace
+}  // namespace cutegen
