@@ -6,8 +6,8 @@ Usage: gpu_drill.py faults OUT.jsonl [--device cuda:0] [--bad 100] [--seed 1] [-
            hanging, crashing, leaking and corrupting programs in random order, a good one after each,
            all on one evaluator
        gpu_drill.py honest OUT.jsonl [--device cuda:0] [--times 1000] [--seed 1] [--limit-s N]
-           the correct programs of tests/honest, one a class, in random order; every fifth judgement
-           is timed, too
+           the correct programs of tests/honest, one a class, in random order; some judgements are
+           timed, too. What is aborted is judged again, as a run does
        gpu_drill.py table FILE.jsonl...
            of either: what came out
 
@@ -99,16 +99,16 @@ def program(body, seed):
 
 
 class Drill:
-    def __init__(self, options, evaluator):
-        self.options, self.evaluator, self.began = options, evaluator, time.monotonic()
+    def __init__(self, options):
+        self.options, self.began = options, time.monotonic()
         self.out = open(options.out, "a", encoding="utf-8")
 
     def over(self):
         return time.monotonic() - self.began > self.options.limit_s
 
-    def judge(self, kind, name, what, **how):
+    def judge(self, evaluator, kind, name, what, **how):
         began = time.monotonic()
-        verdict = self.evaluator.evaluate(what, **how)
+        verdict = evaluator.evaluate(what, **how)
         line = {"drill": self.options.drill, "kind": kind, "name": name, "status": verdict["status"],
                 "headline": verdict["feedback"]["headline"],
                 "failed_rungs": [r["rung"] for r in verdict["rungs"] if r["result"] == "failed"],
@@ -117,39 +117,46 @@ class Drill:
                 "gpu": verdict.get("gpu"), "driver": verdict.get("driver")}
         self.out.write(json.dumps(line) + "\n")
         self.out.flush()
+        return verdict["status"]
 
 
 def faults(options, evaluator):
-    drill, chance = Drill(options, evaluator), random.Random(options.seed)
+    drill, chance = Drill(options), random.Random(options.seed)
     evaluator.open_task(TASK)
     kinds = sorted(BAD)
     drawn = [kinds[i % len(kinds)] for i in range(options.bad)]
     chance.shuffle(drawn)
-    drill.judge("good", sorted(GOOD)[0], program(GOOD[sorted(GOOD)[0]], 0))
+    drill.judge(evaluator, "good", sorted(GOOD)[0], program(GOOD[sorted(GOOD)[0]], 0))
     for kind in drawn:
         if drill.over():
             print("out of time")
             break
-        drill.judge(*kind, program(BAD[kind], chance.randrange(1, 1000)))
+        drill.judge(evaluator, *kind, program(BAD[kind], chance.randrange(1, 1000)))
         name = chance.choice(sorted(GOOD))
-        drill.judge("good", name, program(GOOD[name], chance.randrange(1, 1000)))
+        drill.judge(evaluator, "good", name, program(GOOD[name], chance.randrange(1, 1000)))
+
+
+EACH = 7  # judgements of one class before the next is opened
+
+
+def judge_class(drill, evaluator, folder):
+    evaluator.open_task(folder / "task.py")
+    for number in range(EACH):
+        up_to = "timing" if number % 5 == 0 else "correctness"
+        for _ in range(3):
+            if drill.judge(evaluator, "good", folder.name, load_program(folder), up_to=up_to) != "aborted":
+                break
 
 
 def honest(options, evaluator):
-    drill, chance = Drill(options, evaluator), random.Random(options.seed)
+    drill, chance = Drill(options), random.Random(options.seed)
     folders = sorted((ROOT / "tests" / "honest").iterdir())
-    done, each = 0, 7  # of one class before the next is opened
-    while done < options.times and not drill.over():
+    for _ in range(-(-options.times // (EACH * len(folders)))):
         for folder in chance.sample(folders, len(folders)):
-            evaluator.open_task(folder / "task.py")
-            for _ in range(min(each, options.times - done)):
-                timed = done % 5 == 0
-                drill.judge("good", folder.name, load_program(folder),
-                            up_to="timing" if timed else "correctness")
-                done += 1
             if drill.over():
                 print("out of time")
-                break
+                return
+            judge_class(drill, evaluator, folder)
 
 
 def table(options):
@@ -165,15 +172,15 @@ def table(options):
     for (_, kind, name), mine in sorted(groups.items()):
         statuses = collections.Counter(r["status"] for r in mine)
         said = collections.Counter(r["headline"] for r in mine if r["status"] != "correct").most_common(1)
-        wrong += sum((r["status"] == "correct") != (kind == "good") for r in mine)
+        wrong += sum((r["status"] == "correct") != (kind == "good") for r in mine if r["status"] != "aborted")
         told = ", ".join(f"{n} {s}" for s, n in statuses.most_common())
         print(f"| {kind} | {name} | {len(mine)} | {told} | "
               f"{statistics.median(r['elapsed_ms'] for r in mine):.0f} | "
               f"{said[0][0][:90] if said else ''} |")
-    good = [r for r in rows if r["kind"] == "good"]
-    print(f"\n{len(good)} good programs judged, {sum(r['status'] != 'correct' for r in good)} not correct; "
-          f"{len(rows) - len(good)} bad ones, {sum(r['status'] == 'correct' for r in rows) - sum(r['status'] == 'correct' for r in good)} "
-          "passed")
+    for kind in ("good", "bad"):
+        mine = collections.Counter(r["status"] for r in rows if (r["kind"] == "good") == (kind == "good"))
+        print(f"\n{sum(mine.values())} judgements of {kind} programs: "
+              + (", ".join(f"{n} {status}" for status, n in mine.most_common()) or "none"))
     return wrong
 
 
