@@ -196,6 +196,7 @@ Result<RungEnd> check_official(const Context& ctx, const Services& services, con
     not_compared(record, why);
     return rung_passed();
   }
+  const auto begin = Clock::now();
   Checker checker(ctx, services, task, prepared, *shape, record);
   OfficialRunOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
@@ -211,6 +212,8 @@ Result<RungEnd> check_official(const Context& ctx, const Services& services, con
     if (!end.passed) return end;
     options = {PoisonKind::plausible, !options.at_the_end};
   }
+  log_info("official shape: judged in {}",
+           human_ns(static_cast<double>((Clock::now() - begin).count())));
   return rung_passed();
 }
 

@@ -56,7 +56,9 @@ Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
   const Key key{task.id, family};
   {
     std::lock_guard hold(lock_);
-    if (auto at = refused_.find(key); at != refused_.end()) return fail(at->second);
+    auto at = refused_.find(key);
+    if (at != refused_.end() && Clock::now() - at->second.second < kPatience)
+      return fail(at->second.first);
   }
   if (auto needs = official_needs(task, shape)) {
     std::lock_guard hold(lock_);
@@ -65,7 +67,7 @@ Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
   auto set = source_(ctx, task, shape, family, secret_seed());
   if (set || !is_of_the_task(set.error())) return set;
   std::lock_guard hold(lock_);
-  refused_.emplace(key, set.error());
+  refused_.insert_or_assign(key, std::pair(set.error(), Clock::now()));
   return set;
 }
 

@@ -2,10 +2,10 @@
 // OfficialPool: official sets of the open tasks, kept in GPU memory as far as there is room.
 //
 // Contract: the rules of TruthPool: draw() gives a set that the program has not met, or makes one;
-// a set is dropped after kMostUses draws. Sets together take at most `most_bytes`: those drawn
-// longest ago go first. A task whose set cannot be made (`unsupported`, or its own error) is asked
-// once. want() has the pool's thread make what is missing of a task, between pause() and resume()
-// not.
+// a set is dropped after kMostUses draws. Sets together take at most what allow() said: those drawn
+// longest ago go first. A task whose set cannot be made (`unsupported`, or its own error) is not
+// asked again for kPatience: memory that others held may be free by then. want() has the pool's
+// thread make what is missing of a task, between pause() and resume() not.
 //
 // Example: CG_TRY(OfficialSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
 #pragma once
@@ -25,6 +25,7 @@ namespace cutegen {
 class OfficialPool {
  public:
   static constexpr int kMostUses = 6;
+  static constexpr auto kPatience = std::chrono::minutes(1);
   using Source = std::function<Result<OfficialSetPtr>(const Context&, const Task&, const ShapeCase&,
                                                       const std::string& family, uint64_t seed)>;
 
@@ -70,7 +71,7 @@ class OfficialPool {
   std::mutex lock_;
   std::condition_variable wake_;
   std::list<Stocked> stock_;  // the one drawn last comes last
-  std::map<Key, Error> refused_;
+  std::map<Key, std::pair<Error, Clock::time_point>> refused_;
   std::vector<Wanted> wanted_;
   bool paused_ = false, busy_ = false;
   std::stop_source stop_;

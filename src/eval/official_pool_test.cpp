@@ -90,7 +90,7 @@ TEST_F(Pool, WhatDoesNotFitIsNotKept) {
   EXPECT_EQ(pool_->bytes(), 0);
 }
 
-TEST_F(Pool, WhatCannotBeMadeIsAskedForOnce) {
+TEST_F(Pool, WhatCannotBeMadeIsNotAskedForAgainAtOnce) {
   maker_.refusal = Error{ErrorKind::unsupported, "it takes 3 GiB, and 2 GiB are free"};
   for (int i = 0; i < 3; ++i) {
     auto set = pool_->draw(Context(), toy_.task, toy_.task.shapes[0], "made", "a");

@@ -98,71 +98,86 @@ def values_source(request):
     return Source(request["source"], request["file"])
 )PY";
 
-// Where an assertion of the script fails, its words.
-std::string python(const std::string& script) {
-  TaskFile file("script", kScript + script);
-  const std::string root = CUTEGEN_SOURCE_DIR;
-  std::string command = fmt::format("PYTHONPATH={}/python {}/.venv/bin/python -B {} 2>&1", root,
-                                    root, file.path().string());
-  std::string out;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (!pipe) return "no shell";
-  std::array<char, 256> part{};
-  while (std::fgets(part.data(), part.size(), pipe)) out += part.data();
-  ::pclose(pipe);
-  return out;
+constexpr const char* kChecks = R"PY(
+from cutegen_worker.errors import WorkerError
+
+def sets():
+    for family in draw.FAMILIES:
+        check(family, "fp32")
+    check("signed", "tf32")
+    check("signed", "bf16")
+    return "ok"
+
+def stretches():
+    official.WINDOW = 1000
+    truth, native = torch.randn(3000).double(), torch.randn(3000)
+    margin = torch.zeros(3000, dtype=torch.float64)
+    official.widen(margin, native, truth)
+    for at in (0, 1000, 2000):
+        part = slice(at, at + 1000)
+        assert torch.equal(margin[part], official.smoothed(truth[part], native[part]))
+    return "ok"
+
+def batch():
+    whole, split = parts_of("")
+    assert torch.allclose(whole, split, rtol=1e-12), (whole - split).abs().max()
+    try:
+        parts_of("* x.mean()")
+    except torch.OutOfMemoryError as error:
+        return error
+    return "taken apart"
+
+def shape():
+    request = request_for("made", "fp32")
+    request["slots"][0]["shape"] = [32, 32]
+    try:
+        made(request)
+    except WorkerError as error:
+        return error.message
+    return "taken"
+
+for what in (sets, stretches, batch, shape):
+    try:
+        print(what.__name__ + ":", what(), flush=True)
+    except Exception as error:
+        print(what.__name__ + ":", repr(error), flush=True)
+)PY";
+
+// What the script says of one of its checks; it runs once for all tests.
+std::string said(const std::string& check) {
+  static const std::string all = [] {
+    TaskFile file("script", std::string(kScript) + kChecks);
+    const std::string root = CUTEGEN_SOURCE_DIR;
+    std::string command = fmt::format("PYTHONPATH={}/python {}/.venv/bin/python -B {} 2>&1", root,
+                                      root, file.path().string());
+    std::string out = "\n";
+    FILE* pipe = ::popen(command.c_str(), "r");
+    if (!pipe) return std::string("no shell");
+    std::array<char, 256> part{};
+    while (std::fgets(part.data(), part.size(), pipe)) out += part.data();
+    ::pclose(pipe);
+    return out;
+  }();
+  const size_t at = all.find("\n" + check + ": ");
+  if (at == std::string::npos) return all;
+  const size_t begin = at + check.size() + 3;
+  return all.substr(begin, all.find('\n', begin) - begin);
 }
 
 TEST(OfficialWorker, ASetIsThatOfTheOtherShapesAndItsMarginThatOfTheHost) {
-  EXPECT_EQ(python(R"PY(
-for family in draw.FAMILIES:
-    check(family, "fp32")
-check("signed", "tf32")
-check("signed", "bf16")
-print("ok")
-)PY"),
-            "ok\n");
+  EXPECT_EQ(said("sets"), "ok");
 }
 
 TEST(OfficialWorker, NeighboursBySizeAreSoughtInStretches) {
-  EXPECT_EQ(python(R"PY(
-official.WINDOW = 1000
-check_whole = official.smoothed
-truth, native = torch.randn(3000).double(), torch.randn(3000)
-margin = torch.zeros(3000, dtype=torch.float64)
-official.widen(margin, native, truth)
-for at in (0, 1000, 2000):
-    part = slice(at, at + 1000)
-    assert torch.equal(margin[part], official.smoothed(truth[part], native[part]))
-print("ok")
-)PY"),
-            "ok\n");
+  EXPECT_EQ(said("stretches"), "ok");
 }
 
 TEST(OfficialWorker, ABatchIsTakenApartOnlyWhereRowsAreApart) {
-  EXPECT_EQ(python(R"PY(
-whole, split = parts_of("")
-assert torch.allclose(whole, split, rtol=1e-12), (whole - split).abs().max()
-try:
-    parts_of("* x.mean()")
-    print("taken apart")
-except torch.OutOfMemoryError as error:
-    print(error)
-)PY"),
-            "the batch cannot be taken apart\n");
+  EXPECT_EQ(said("batch"), "the batch cannot be taken apart");
 }
 
 TEST(OfficialWorker, AnotherShapeThanDescribedIsRefused) {
-  EXPECT_THAT(python(R"PY(
-from cutegen_worker.errors import WorkerError
-request = request_for("made", "fp32")
-request["slots"][0]["shape"] = [32, 32]
-try:
-    made(request)
-except WorkerError as error:
-    print(error.message)
-)PY"),
-              testing::HasSubstr("'x' has shape [64, 32]; [32, 32] was described"));
+  EXPECT_THAT(said("shape"), testing::HasSubstr("'x' has shape [64, 32]; [32, 32] was described"));
 }
 
 TEST(OfficialWorker, AWorkerWithoutAGpuFillsNothing) {
