@@ -33,6 +33,7 @@ class Runner {
     if (*type == "run") return run(frame);
     if (*type == "time") return time(frame.body);
     if (*type == "read") return read(frame.body);
+    if (*type == "release") return release();
     return world_error("the runner does not know this request");
   }
   // Nothing more can run here: the evaluator starts a fresh process.
@@ -117,6 +118,12 @@ class Runner {
       CG_CHECK(device_->bind({}));  // the memory ends with this call
     if (!report) return fail(report.error());
     return Json{{"schema", kSchema}, {"type", "ran"}, {"report", to_json(*report)}};
+  }
+
+  Result<Json> release() {
+    if (kept_) CG_CHECK(device_->bind({}));
+    kept_.reset();
+    return Json{{"schema", kSchema}, {"type", "released"}};
   }
 
   Result<Json> time(const Json& body) {

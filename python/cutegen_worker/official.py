@@ -66,6 +66,7 @@ def fill(request):
 def too_large(text):
     free, total = torch.cuda.mem_get_info()
     used = torch.cuda.max_memory_allocated()
+    text = text.split(" GPU ")[0]  # what follows are words on the allocator
     return WorkerError(f"its float64 truth needs more than {used / 2**30:.1f} GiB beside the set, "
                        f"and {free / 2**30:.1f} of {total / 2**30:.1f} GiB were free: {text}",
                        "", "", "unsupported")  # fmt: skip

@@ -211,6 +211,7 @@ Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& r
   for (auto& other : open_)
     if (other.get() != open) other->pool->pause();
   auto verdict = climb(ctx, services_, open->task, request, progress);
+  runner_.release();
   for (auto& each : open_) each->pool->resume();
   if (official_) official_->resume();
   if (!verdict) return verdict;

@@ -121,7 +121,9 @@ void OfficialPool::want(const Task& task, const ShapeCase& shape,
                         const std::vector<std::string>& families) {
   {
     std::lock_guard hold(lock_);
-    for (const std::string& family : families) wanted_.push_back({task, shape, family});
+    std::vector<Wanted> first;  // the task opened last comes first
+    for (const std::string& family : families) first.push_back({task, shape, family});
+    wanted_.insert(wanted_.begin(), first.begin(), first.end());
   }
   wake_.notify_all();
 }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <span>
 
 #include "device/cuda/buffers.h"
 #include "eval/official.h"
@@ -71,6 +72,19 @@ struct Stage {
       ASSERT_TRUE((*session)->write(block->mapped + size_t(buffer.offset + at + i), value));
     }
     (*session)->memory().drop(*block);
+  }
+
+  static std::vector<int> ints_of(const SharedBuffer& buffer) {
+    std::vector<int> out(static_cast<size_t>(buffer.bytes) / sizeof(int));
+    auto session = cuda::Session::open("cuda:0");
+    EXPECT_TRUE(session);
+    auto block = (*session)->memory().import(buffer.descriptor,
+                                             static_cast<size_t>(buffer.mapped_bytes), true);
+    EXPECT_TRUE(block);
+    EXPECT_TRUE((*session)->read(std::as_writable_bytes(std::span(out)),
+                                 block->mapped + static_cast<size_t>(buffer.offset)));
+    (*session)->memory().drop(*block);
+    return out;
   }
 
   std::unique_ptr<GpuJudge> judge;
@@ -142,6 +156,53 @@ TEST(OfficialRun, ARunnerUsesTheCopyThatItIsTold) {
     buffers.use_copy(2);
     EXPECT_EQ((*buffers.find("y", "step"))->at, (*first)->at);  // in turn
     EXPECT_TRUE(buffers.find("x", "step"));
+  });
+}
+
+// "sevens" of the fake driver writes 7 to its first buffer.
+constexpr const char* kSevens = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry sevens(.param .u64 sevens_p) { ret; }
+)";
+
+TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
+  with_the_fake_driver([] {
+    Stage stage;
+    for (int i = 0; i < 20; ++i)  // more than one message carries
+      stage.shape.plan.scratch.push_back({.name = "s" + std::to_string(i), .bytes = 8});
+    auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
+    ASSERT_TRUE(run) << run.error().text();
+    Runner runner({.device = "cuda:0"});
+    auto loaded = runner.load(Context(), {kSevens});
+    ASSERT_TRUE(loaded) << loaded.error().text();
+    ASSERT_TRUE(loaded->ok) << loaded->error.text();
+    Launch launch{.step = "one", .kernel = "sevens", .grid = {1, 1, 1}, .block = {10, 1, 1}};
+    launch.args.push_back({"y", {}});
+    RunRequest request;
+    request.shared = run->buffers();
+    request.steps = {launch};
+    request.keep = true;
+    auto outcome = runner.run(Context(), request);
+    ASSERT_TRUE(outcome) << outcome.error().text();
+    EXPECT_EQ(outcome->report.status, RunReport::Status::ok) << outcome->report.message;
+    for (const SharedBuffer& b : run->buffers())
+      if (b.name == "y") {
+        EXPECT_THAT(Stage::ints_of(b), testing::Each(7));
+      }
+    EXPECT_EQ(run->damage().value(), "");
+    TimeRequest timed;
+    timed.steps = request.steps;
+    auto times = runner.time(Context(), timed, std::chrono::seconds(10));
+    ASSERT_TRUE(times) << times.error().text();
+    for (const SharedBuffer& b : run->buffers())
+      if (b.name == "y#1") {
+        EXPECT_THAT(Stage::ints_of(b), testing::Each(7));
+      }
+    runner.release();
+    auto gone = runner.time(Context(), timed, std::chrono::seconds(10));
+    EXPECT_FALSE(gone && gone->kind == RunOutcome::Kind::reported &&
+                 gone->report.status == RunReport::Status::ok);
   });
 }
 

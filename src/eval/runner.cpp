@@ -302,7 +302,7 @@ Result<RunOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
             {"buffers", buffers_json(request.buffers)},
             {"plan", to_json(request.steps)},
             {"settings", to_json(request.settings)}};
-  if (request.keep) body["keep"] = true;
+  if (request.keep) body["keep"] = keeps_ = true;
   std::vector<int> fds;
   for (int fd : {request.memory, request.ring})
     if (fd >= 0) fds.push_back(fd);
@@ -327,6 +327,12 @@ Result<void> Runner::read(const Context& ctx, const std::vector<Probe>& probes) 
   if (!answer.alive) return world_error("the runner ended before its results were read");
   if (answer.is_error) return fail(answer.error);
   return {};
+}
+
+void Runner::release() {
+  if (!std::exchange(keeps_, false) || !process_.channel) return;
+  Json body{{"schema", kSchema}, {"type", "release"}};
+  if (auto answer = ask(Context(), body, {}, kLoadLimit); !answer || answer->is_error) stop();
 }
 
 Result<RunOutcome> Runner::ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,

@@ -95,6 +95,8 @@ class Runner {
   [[nodiscard]] Result<RunOutcome> time(const Context& ctx, const TimeRequest& request,
                                         Nanoseconds limit);
   [[nodiscard]] Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
+  // Lets go of what the last run kept: a GPU's memory is wanted for the next program's sets.
+  void release();
   [[nodiscard]] const sandbox::Grade& grade() const { return process_.grade; }
   // What the process told when it was started, before it saw any program.
   [[nodiscard]] const DeviceFacts& facts() const { return process_.facts; }
@@ -148,7 +150,7 @@ class Runner {
   bool no_spares_ = false;  // one could not be had: a GPU that takes one context, for example
   std::vector<std::future<void>> ending_;
   std::vector<std::string> modules_, code_;
-  bool loaded_ = false;
+  bool loaded_ = false, keeps_ = false;
   Nanoseconds waited_{0};
 };
 
