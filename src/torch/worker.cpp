@@ -146,7 +146,6 @@ Result<void> Worker::let_cuda_start(sandbox::SpawnSpec& spec) const {
   spec.isolation.seccomp = false;
   spec.env.push_back("LD_PRELOAD=" + names.string());
   spec.env.push_back("CUDA_CACHE_DISABLE=1");
-  spec.env.push_back(
   spec.readable.push_back(names.parent_path().string());
   return {};
 }
