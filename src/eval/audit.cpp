@@ -103,32 +103,46 @@ AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven) {
   return out;
 }
 
-Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services, const Task& task,
-                                    const std::vector<KernelImage>& images) {
+BinaryAuditor::BinaryAuditor(const Services& services, const Task& task,
+                             const std::vector<KernelImage>& images)
+    : services_(services), task_(task), arch_(images.front().arch) {
+  for (const KernelImage& image : images) {
+    modules_.push_back(image.build.key());
+    ptx_.push_back(image.ptx);
+  }
+}
+
+Result<AuditOutcome> BinaryAuditor::assemble(const Context& ctx) {
+  CG_TRY(reports_, services_.assembler->assemble_all(ctx, ptx_, arch_));
+  return judged();
+}
+
+Result<AuditOutcome> BinaryAuditor::list(const Context& ctx) {
+  CG_CHECK(services_.assembler->list_all(ctx, ptx_, arch_, reports_));
+  return judged();
+}
+
+AuditOutcome BinaryAuditor::judged() const {
   BinaryAudit all;
-  std::vector<std::string> ptx;
-  for (const KernelImage& image : images) ptx.push_back(image.ptx);
-  CG_TRY(auto reports, services.assembler->audit_all(ctx, ptx, images.front().arch));
   std::set<std::string> calls, skipped;
   std::vector<std::string> code;
-  for (size_t i = 0; i < images.size(); ++i) {
-    AssemblyReport& r = reports[i];
-    const std::string module = images[i].build.key();
+  for (size_t i = 0; i < reports_.size(); ++i) {
+    AssemblyReport r = reports_[i];
     if (!r.ok) {
       AuditOutcome out;
       std::string first = r.digest.substr(0, r.digest.find('\n'));
-      out.end = rung_failed(fmt::format("{}: the assembler refuses its PTX: {}", module, first),
-                            r.digest);
+      out.end = rung_failed(
+          fmt::format("{}: the assembler refuses its PTX: {}", modules_[i], first), r.digest);
       return out;
     }
     all.assembler = r.audit.assembler;
     all.disassembler = r.audit.disassembler;
     for (KernelAudit& k : r.audit.kernels) {
-      k.module = module;
+      k.module = modules_[i];
       all.kernels.push_back(std::move(k));
     }
     for (GlobalAudit& g : r.audit.globals) {
-      g.module = module;
+      g.module = modules_[i];
       all.globals.push_back(std::move(g));
     }
     code.push_back(std::move(r.code));
@@ -137,9 +151,17 @@ Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services
   }
   all.device_calls.assign(calls.begin(), calls.end());
   all.skipped.assign(skipped.begin(), skipped.end());
-  AuditOutcome out = judge_audit(std::move(all), task.math_mode, services.precision_tells);
+  AuditOutcome out = judge_audit(std::move(all), task_.math_mode, services_.precision_tells);
   out.code = std::move(code);
   return out;
+}
+
+Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services, const Task& task,
+                                    const std::vector<KernelImage>& images) {
+  BinaryAuditor auditor(services, task, images);
+  CG_TRY(AuditOutcome assembled, auditor.assemble(ctx));
+  if (!assembled.end.passed) return assembled;
+  return auditor.list(ctx);
 }
 
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel) {

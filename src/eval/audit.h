@@ -27,6 +27,22 @@ struct AuditOutcome {
 [[nodiscard]] Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services,
                                                   const Task& task,
                                                   const std::vector<KernelImage>& images);
+// The same in two steps. Registers, state and calls are known after the first; where a task proves
+// its math mode, the listing cannot end the ladder, and may be made beside the next rungs.
+class BinaryAuditor {
+ public:
+  BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);
+  [[nodiscard]] Result<AuditOutcome> assemble(const Context& ctx);
+  [[nodiscard]] Result<AuditOutcome> list(const Context& ctx);
+
+ private:
+  [[nodiscard]] AuditOutcome judged() const;
+  const Services& services_;
+  const Task& task_;
+  std::vector<std::string> modules_, ptx_;
+  std::string arch_;
+  std::vector<AssemblyReport> reports_;
+};
 // What the rules say of an audit; `proven`: on this task an answer of lower precision fails, so
 // that its math mode is proven by measuring.
 [[nodiscard]] AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);

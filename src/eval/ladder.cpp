@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <ctime>
+#include <future>
+#include <optional>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -58,6 +60,11 @@ class Climber {
         continue;
       }
       CG_TRY(going, climb_one(rung));
+    }
+    if (auto joined = join_listing(); !joined) {
+      CG_CHECK(ctx_.check("evaluating"));
+      verdict_.status = Status::aborted;
+      verdict_.feedback.headline = sanitize(joined.error().text(), 400);
     }
     finish(start);
     return std::move(verdict_);
@@ -128,19 +135,43 @@ class Climber {
   }
 
   Result<RungEnd> audit(RungResult& result) {
-    CG_TRY(AuditOutcome outcome, audit_binaries(ctx_, services_, task_, prepared_.images()));
+    auditor_.emplace(services_, task_, prepared_.images());
+    CG_TRY(AuditOutcome outcome, auditor_->assemble(ctx_));
+    if (is_cuda(services_.device.name)) prepared_.keep_code(std::move(outcome.code));
+    if (!outcome.end.passed) return audited(std::move(outcome), result);
+    if (!services_.precision_tells) {  // the listing may end the ladder
+      CG_TRY(outcome, auditor_->list(ctx_));
+      return audited(std::move(outcome), result);
+    }
+    result = outcome.result;
+    verdict_.audit = std::move(outcome.audit);  // registers, for the next rungs
+    listing_ = std::async(std::launch::async, [this] { return auditor_->list(ctx_); });
+    return outcome.end;
+  }
+
+  RungEnd audited(AuditOutcome outcome, RungResult& result) {
     result = outcome.result;
     verdict_.marks.insert(verdict_.marks.end(), outcome.marks.begin(), outcome.marks.end());
     if (result != RungResult::skipped)
       for (const std::string& s : outcome.audit.skipped) verdict_.skipped.push_back("audit: " + s);
     verdict_.feedback.resources = summary_of(outcome.audit);
     verdict_.audit = std::move(outcome.audit);
-    if (is_cuda(services_.device.name)) prepared_.keep_code(std::move(outcome.code));
     return outcome.end;
+  }
+
+  // What the listing adds to the rung audit. Nothing is timed beside it.
+  Result<void> join_listing() {
+    if (!listing_.valid()) return {};
+    CG_TRY(AuditOutcome outcome, listing_.get());
+    RungReport& report = verdict_.rungs[static_cast<size_t>(Rung::audit)];
+    RungEnd end = audited(std::move(outcome), report.result);
+    if (report.result != RungResult::skipped) report.detail = sanitize(end.detail, 400);
+    return {};
   }
 
   Result<RungEnd> time(RungResult& result) {
     const bool measured = is_cuda(services_.device.name);
+    CG_CHECK(join_listing());
     services_.runner->settle(ctx_);  // a context that is being made or ends would be timed too
     if (services_.official) services_.official->make_room(task_);
     CG_TRY(TimingOutcome outcome,
@@ -208,6 +239,8 @@ class Climber {
   Prepared prepared_;
   Verdict verdict_;
   std::vector<KernelProfile> kernels_;
+  std::optional<BinaryAuditor> auditor_;
+  std::future<Result<AuditOutcome>> listing_;  // ends before what it uses
 };
 
 }  // namespace

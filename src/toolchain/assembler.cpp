@@ -69,13 +69,6 @@ bool is_too_old(const std::string& log) {
          log.find("is not defined for option 'gpu-name'") != std::string::npos;
 }
 
-// certain: the same input would give the same report; not so after a death or a time-out.
-struct Module {
-  AssemblyReport report;
-  std::string cubin;  // empty if the assembler made none
-  bool certain = true;
-};
-
 std::string to_hex(const std::string& bytes) {
   constexpr const char* kDigits = "0123456789abcdef";
   std::string out;
@@ -130,9 +123,11 @@ class LocalAssembler final : public Assembler {
     CG_TRY(auto reports, audit_all(ctx, {ptx}, arch));
     return std::move(reports.front());
   }
-  Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
-                                                const std::vector<std::string>& ptx,
-                                                const std::string& arch) override;
+  Result<std::vector<AssemblyReport>> assemble_all(const Context& ctx,
+                                                   const std::vector<std::string>& ptx,
+                                                   const std::string& arch) override;
+  Result<void> list_all(const Context& ctx, const std::vector<std::string>& ptx,
+                        const std::string& arch, std::vector<AssemblyReport>& reports) override;
   void warm_up(const std::string& arch) override;
   std::string version() const override { return tools_.assembler; }
 
@@ -146,7 +141,7 @@ class LocalAssembler final : public Assembler {
     return {{"ok", r.ok},
             {"digest", r.digest},
             {"audit", cutegen::to_json(r.audit)},
-            {"code", to_hex(r.code)}};
+            {"code", r.code.size() <= kMostKeptCode ? to_hex(r.code) : std::string()}};
   }
   ToolCall assembler_call(const std::string& arch) const;
   ToolCall lister_call(const std::string& arch) const;
@@ -154,8 +149,10 @@ class LocalAssembler final : public Assembler {
   std::optional<AssemblyReport> find(const std::string& key);
   ToolCall call(const std::filesystem::path& tool, std::vector<std::string> arguments,
                 std::string_view input) const;
-  Result<Module> assemble(const Context& ctx, const std::string& ptx, const std::string& arch);
-  Result<void> list_code(const Context& ctx, const std::string& arch, std::vector<Module>& modules);
+  Result<AssemblyReport> assemble(const Context& ctx, const std::string& ptx,
+                                  const std::string& arch);
+  Result<void> list_code(const Context& ctx, const std::string& arch,
+                         const std::vector<AssemblyReport*>& modules);
 
   AssemblerOptions options_;
   toolchain::Cache cache_;
@@ -219,10 +216,10 @@ const LocalAssembler::Warm* LocalAssembler::warm(const std::string& arch) {
   return warm_ && warm_->arch == arch ? warm_.get() : nullptr;
 }
 
-Result<Module> LocalAssembler::assemble(const Context& ctx, const std::string& ptx,
-                                        const std::string& arch) {
-  Module module;
-  AssemblyReport& out = module.report;
+Result<AssemblyReport> LocalAssembler::assemble(const Context& ctx, const std::string& ptx,
+                                                const std::string& arch) {
+  AssemblyReport out;
+  out.listed = false;
   out.audit = tools_;
   if (ptx.size() <= kMostScannedPtx) {
     auto use = toolchain::read_ptx_use(ptx);
@@ -232,10 +229,10 @@ Result<Module> LocalAssembler::assemble(const Context& ctx, const std::string& p
     out.audit.skipped.emplace_back("global variables: the PTX is too large");
   }
   if (tools_.assembler.empty()) {
-    module.certain = false;  // nothing was spent
+    out.certain = false;  // nothing was spent
     out.audit.skipped.emplace_back(
         "registers and machine code: there is no ptxas (wheel nvidia-cuda-nvcc); run 'make setup'");
-    return module;
+    return out;
   }
   ToolCall fresh = assembler_call(arch);
   fresh.input = ptx;
@@ -245,11 +242,11 @@ Result<Module> LocalAssembler::assemble(const Context& ctx, const std::string& p
   if (!run.ok && is_too_old(run.log)) {
     out.audit.skipped.push_back("registers and machine code: " + tools_.assembler +
                                 " does not know this PTX: " + digest_of(run.log));
-    return module;
+    return out;
   }
   if (!run.ok) {
     out.ok = false;
-    module.certain = run.exited;
+    out.certain = run.exited;
     out.digest = digest_of(run.log);
     if (run.timed_out)
       out.digest = fmt::format("the assembler took longer than {:g} s",
@@ -258,23 +255,22 @@ Result<Module> LocalAssembler::assemble(const Context& ctx, const std::string& p
       out.digest =
           fmt::format("the assembler crashed on this program, or needed more than {} MiB ({})",
                       options_.memory_bytes >> 20, run.died);
-    return module;
+    return out;
   }
   out.audit.kernels = toolchain::read_ptxas_log(run.log);
-  module.cubin = std::move(run.output);
-  if (module.cubin.size() <= kMostKeptCode) out.code = module.cubin;
-  return module;
+  out.code = std::move(run.output);
+  return out;
 }
 
 // Nearly all of nvdisasm's time is its start, so the code of all kernels is listed in one run.
 Result<void> LocalAssembler::list_code(const Context& ctx, const std::string& arch,
-                                       std::vector<Module>& modules) {
+                                       const std::vector<AssemblyReport*>& modules) {
   std::string code, trouble;
   std::vector<size_t> ends;
   std::vector<KernelAudit*> kernels;
-  for (Module& m : modules)
-    for (const toolchain::KernelCode& piece : toolchain::code_of(m.cubin))
-      for (KernelAudit& k : m.report.audit.kernels) {
+  for (AssemblyReport* m : modules)
+    for (const toolchain::KernelCode& piece : toolchain::code_of(m->code))
+      for (KernelAudit& k : m->audit.kernels) {
         if (k.kernel != piece.name) continue;
         code += piece.bytes;
         ends.push_back(code.size());
@@ -299,9 +295,10 @@ Result<void> LocalAssembler::list_code(const Context& ctx, const std::string& ar
     for (size_t i = 0; run.ok && i < kernels.size(); ++i)
       if (found[i].instructions > 0) kernels[i]->code = std::move(found[i]);
   }
-  for (Module& m : modules) {
-    m.certain = m.certain && certain;
-    BinaryAudit& audit = m.report.audit;
+  for (AssemblyReport* m : modules) {
+    m->certain = m->certain && certain;
+    m->listed = true;
+    BinaryAudit& audit = m->audit;
     if (!audit.kernels.empty() && !trouble.empty())
       audit.skipped.push_back("machine code: " + trouble);
     for (const KernelAudit& k : audit.kernels)
@@ -311,36 +308,47 @@ Result<void> LocalAssembler::list_code(const Context& ctx, const std::string& ar
   return {};
 }
 
-Result<std::vector<AssemblyReport>> LocalAssembler::audit_all(const Context& ctx,
-                                                              const std::vector<std::string>& ptx,
-                                                              const std::string& arch) {
+Result<std::vector<AssemblyReport>> LocalAssembler::assemble_all(
+    const Context& ctx, const std::vector<std::string>& ptx, const std::string& arch) {
   auto start = Clock::now();
   std::vector<AssemblyReport> out(ptx.size());
-  std::vector<std::string> keys;
   std::vector<size_t> fresh;
   for (size_t i = 0; i < ptx.size(); ++i) {
-    keys.push_back(key_of(ptx[i], arch, tools_));
-    if (auto report = find(keys[i]))
+    if (auto report = find(key_of(ptx[i], arch, tools_)))
       out[i] = std::move(*report);
     else
       fresh.push_back(i);
   }
-  std::vector<Result<Module>> made(fresh.size(), Module{});
+  std::vector<Result<AssemblyReport>> made(fresh.size(), AssemblyReport{});
   side_by_side(fresh.size(), [&](size_t i) { made[i] = assemble(ctx, ptx[fresh[i]], arch); });
-  std::vector<Module> modules;
-  for (Result<Module>& m : made) {
-    if (!m) return fail(m.error());
-    modules.push_back(std::move(*m));
-  }
-  CG_CHECK(list_code(ctx, arch, modules));
-  for (size_t i = 0; i < modules.size(); ++i) {
-    const std::string& key = keys[fresh[i]];
-    if (options_.use_cache && modules[i].certain)
-      cache_.store(key, key, {}, to_json(modules[i].report));
-    out[fresh[i]] = std::move(modules[i].report);
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    if (!made[i]) return fail(made[i].error());
+    out[fresh[i]] = std::move(*made[i]);
   }
   for (AssemblyReport& report : out) report.elapsed = Clock::now() - start;
   return out;
+}
+
+Result<void> LocalAssembler::list_all(const Context& ctx, const std::vector<std::string>& ptx,
+                                      const std::string& arch,
+                                      std::vector<AssemblyReport>& reports) {
+  CG_ASSERT(ptx.size() == reports.size());
+  auto start = Clock::now();
+  std::vector<AssemblyReport*> fresh;
+  std::vector<std::string> keys;
+  for (size_t i = 0; i < reports.size(); ++i) {
+    if (reports[i].listed) continue;
+    fresh.push_back(&reports[i]);
+    keys.push_back(key_of(ptx[i], arch, tools_));
+  }
+  if (fresh.empty()) return {};
+  CG_CHECK(list_code(ctx, arch, fresh));
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    if (options_.use_cache && fresh[i]->certain)
+      cache_.store(keys[i], keys[i], {}, to_json(*fresh[i]));
+    fresh[i]->elapsed += Clock::now() - start;
+  }
+  return {};
 }
 
 }  // namespace
@@ -348,12 +356,25 @@ Result<std::vector<AssemblyReport>> LocalAssembler::audit_all(const Context& ctx
 Result<std::vector<AssemblyReport>> Assembler::audit_all(const Context& ctx,
                                                          const std::vector<std::string>& ptx,
                                                          const std::string& arch) {
+  CG_TRY(auto reports, assemble_all(ctx, ptx, arch));
+  CG_CHECK(list_all(ctx, ptx, arch, reports));
+  return reports;
+}
+
+Result<std::vector<AssemblyReport>> Assembler::assemble_all(const Context& ctx,
+                                                            const std::vector<std::string>& ptx,
+                                                            const std::string& arch) {
   std::vector<AssemblyReport> out;
   for (const std::string& text : ptx) {
     CG_TRY(AssemblyReport report, audit(ctx, text, arch));
     out.push_back(std::move(report));
   }
   return out;
+}
+
+Result<void> Assembler::list_all(const Context&, const std::vector<std::string>&,
+                                 const std::string&, std::vector<AssemblyReport>&) {
+  return {};
 }
 
 Result<std::unique_ptr<Assembler>> Assembler::open(AssemblerOptions options) {

@@ -29,8 +29,10 @@ struct AssemblyReport {
   bool ok = true;
   std::string digest;  // the assembler's first errors, if not ok
   BinaryAudit audit;   // its rows name no module
-  std::string code;    // the cubin; empty where there is none, or it is too large to keep
+  std::string code;    // the cubin; empty where there is none, or it was too large to keep
   bool cached = false;
+  bool listed = true;   // the code was read; else it waits for list_all()
+  bool certain = true;  // the same input would give the same report; not so after a death
   Nanoseconds elapsed{0};
 };
 
@@ -50,8 +52,16 @@ class Assembler {
   [[nodiscard]] virtual Result<AssemblyReport> audit(const Context& ctx, const std::string& ptx,
                                                      const std::string& arch) = 0;
   // Several modules at the cost of little more than one; reports in the order of the texts.
-  [[nodiscard]] virtual Result<std::vector<AssemblyReport>> audit_all(
+  [[nodiscard]] Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
+                                                              const std::vector<std::string>& ptx,
+                                                              const std::string& arch);
+  // Its two halves: the machine code, and what its listing says (KernelAudit::code, `skipped`).
+  [[nodiscard]] virtual Result<std::vector<AssemblyReport>> assemble_all(
       const Context& ctx, const std::vector<std::string>& ptx, const std::string& arch);
+  [[nodiscard]] virtual Result<void> list_all(const Context& ctx,
+                                              const std::vector<std::string>& ptx,
+                                              const std::string& arch,
+                                              std::vector<AssemblyReport>& reports);
   // Starts tools ahead for this architecture, and for it alone.
   virtual void warm_up(const std::string& arch) { (void)arch; }
   [[nodiscard]] virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: none
