@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "eval/ladder_world.h"
 #include "eval/prepare.h"
 
@@ -48,6 +50,52 @@ TEST(LadderAudit, WhatWasFoundIsInTheVerdict) {
   EXPECT_THAT(v.feedback.resources, HasSubstr("f: 24 registers"));
   EXPECT_THAT(v.marks, ElementsAre(HasSubstr("f reads the clock")));
   EXPECT_THAT(v.skipped, Contains("audit: half of it"));
+}
+
+// The listing is made beside the next rungs; its findings are in the verdict whatever these say.
+TEST(LadderAudit, TheListingIsWaitedFor) {
+  World w(twice);
+  w.assembler.report = assembled(24);
+  w.assembler.listing = [](std::vector<AssemblyReport>& reports) -> Result<void> {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    reports[0].audit.kernels[0].code->clock_reads = 2;
+    reports[0].audit.skipped = {"half of it"};
+    return {};
+  };
+  for (const char* body : {kTwice, "mov.f32 %f2, %f1;"}) {
+    Verdict v = w.judge(World::kernel(body));
+    EXPECT_EQ(v.status, body == kTwice ? Status::correct : Status::failed) << v.feedback.headline;
+    EXPECT_EQ(rung_of(v, Rung::audit).result, RungResult::passed);
+    EXPECT_THAT(v.marks, Contains(HasSubstr("f reads the clock")).Times(1));
+    EXPECT_THAT(v.skipped, Contains("audit: half of it").Times(1));
+    EXPECT_THAT(v.feedback.resources, HasSubstr("f: 24 registers"));
+  }
+}
+
+TEST(LadderAudit, TroubleWithTheListingIsOurs) {
+  World w(twice);
+  w.assembler.report = assembled(24);
+  w.assembler.listing = [](auto&) { return Result<void>(world_error("no process can be had")); };
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::aborted);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("no process can be had"));
+  v = w.judge(World::kernel(kTwice), Rung::correctness);  // nothing later waits for it
+  EXPECT_EQ(v.status, Status::aborted);
+}
+
+// Where measuring cannot prove the math mode the machine code decides, before anything runs.
+TEST(LadderAudit, TheListingComesFirstWhereItDecides) {
+  World w(twice);
+  w.services.precision_tells = false;
+  w.assembler.report = assembled(24);
+  w.assembler.listing = [](std::vector<AssemblyReport>& reports) -> Result<void> {
+    reports[0].audit.kernels[0].code->mma = {{"HMMA.1688.F32.TF32", 1}};
+    return {};
+  };
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::rejected);
+  EXPECT_EQ(rung_of(v, Rung::audit).result, RungResult::failed);
+  EXPECT_EQ(rung_of(v, Rung::load).result, RungResult::skipped);
 }
 
 TEST(LadderAudit, WithoutToolsItIsSkipped) {

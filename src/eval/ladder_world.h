@@ -54,9 +54,14 @@ class FakeAssembler : public Assembler {
   Result<AssemblyReport> audit(const Context&, const std::string&, const std::string&) override {
     return report;
   }
+  Result<void> list_all(const Context&, const std::vector<std::string>&, const std::string&,
+                        std::vector<AssemblyReport>& reports) override {
+    return listing ? listing(reports) : Result<void>{};
+  }
   std::string version() const override { return {}; }
 
   AssemblyReport report;
+  std::function<Result<void>(std::vector<AssemblyReport>&)> listing;  // what it adds
 };
 
 class World {

@@ -206,6 +206,27 @@ TEST_F(AssemblerTest, SeveralModulesGetTheReportsThatEachGetsAlone) {
   }
 }
 
+TEST_F(AssemblerTest, TheListingMayComeLater) {
+  NEEDS_TOOLS();
+  auto assembler = Assembler::open(options_);
+  ASSERT_TRUE(assembler);
+  const std::vector<std::string> texts = {tf32(), spilling()};
+  auto reports = (*assembler)->assemble_all(Context(), texts, kArch);
+  ASSERT_TRUE(reports) << reports.error().text();
+  for (const AssemblyReport& r : *reports) {
+    EXPECT_FALSE(r.listed);
+    EXPECT_GT(r.audit.kernels.at(0).registers, 0);
+    EXPECT_FALSE(r.audit.kernels[0].code);
+    EXPECT_GT(r.code.size(), 1000U);
+  }
+  ASSERT_TRUE((*assembler)->list_all(Context(), texts, kArch, *reports));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_TRUE((*reports)[i].listed);
+    EXPECT_TRUE((*reports)[i].audit.kernels[0].code);
+    EXPECT_EQ(to_json((*reports)[i].audit), to_json(audit(texts[i]).audit));  // from the cache
+  }
+}
+
 // What a tool that was started ahead says is what a fresh one says, for each of several programs.
 TEST_F(AssemblerTest, ToolsThatWaitGiveTheSameReports) {
   NEEDS_TOOLS();
