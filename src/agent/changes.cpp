@@ -173,6 +173,10 @@ bool gives(const std::string& text, const KernelProgram& base, const KernelProgr
 
 }  // namespace
 
+bool is_long(const KernelProgram& program) {
+  return llm::estimate_tokens(describe_program(program)) >= kLeastTokens;
+}
+
 std::optional<std::string> changes_text(const KernelProgram& base, const KernelProgram& program) {
   std::string out;
   if (base.sources.size() != program.sources.size()) return std::nullopt;
@@ -187,7 +191,8 @@ std::optional<std::string> changes_text(const KernelProgram& base, const KernelP
   }
   out += plan_changes(base.plan, program.plan);
   const int64_t whole = llm::estimate_tokens(describe_program(program));
-  if (whole < kLeastTokens || llm::estimate_tokens(out) * kMostShare > whole) return std::nullopt;
+  if (!is_long(base) || whole < kLeastTokens) return std::nullopt;
+  if (llm::estimate_tokens(out) * kMostShare > whole) return std::nullopt;
   if (!gives(out, base, program)) return std::nullopt;
   return out;
 }

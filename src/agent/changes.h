@@ -17,6 +17,8 @@
 
 namespace cutegen {
 
+// Whether a program is long enough to be told as changes, or to be what they are told from.
+[[nodiscard]] bool is_long(const KernelProgram& program);
 [[nodiscard]] std::optional<std::string> changes_text(const KernelProgram& base,
                                                       const KernelProgram& program);
 

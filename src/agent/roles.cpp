@@ -193,12 +193,15 @@ std::vector<llm::Message> own_messages(const TaskBrief& brief, const Question& q
                                        const std::optional<std::string>& changes,
                                        const Detail& detail) {
   std::vector<llm::Message> out;
-  if (q.subject) out.push_back({.text = program_message(whole_of(q, changes)), .cache_end = true});
   HistoryText history = describe_history(q.history, detail.history);
+  // A short program is another one after each gain; a long one stays while the history grows.
+  const Candidate* whole = q.subject ? &whole_of(q, changes) : nullptr;
+  const bool stays = whole && is_long(whole->program);
+  if (stays) out.push_back({.text = program_message(*whole), .cache_end = true});
   for (std::string& part : history.settled)
     out.push_back({.text = std::move(part), .cache_end = true});
-  if (q.subject)
-    out.push_back({.text = subject_text(brief, q, changes, detail), .cache_end = true});
+  if (whole && !stays) out.push_back({.text = program_message(*whole)});
+  if (whole) out.push_back({.text = subject_text(brief, q, changes, detail), .cache_end = true});
   if (!history.recent.empty()) out.push_back({.text = std::move(history.recent)});
   out.push_back({.text = question_text(brief, q, detail)});
   return out;

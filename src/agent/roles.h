@@ -6,9 +6,10 @@
 // stands first, so that providers bill it once: `system` and the first message (device, task,
 // guidance), the same for all questions of a run; an earlier program whole, which the programs made
 // from it share; the history but for its last lines; the program in question as changes to the
-// earlier one, with its verdict; the last lines; the last message asks. A program without such a
-// base stands whole in the base's place. Texts are shortened by rule until prefix and whole fit
-// their limits: history, graph, pages, profile, reference, in this order.
+// earlier one, with its verdict; the last lines; the last message asks. A long program without
+// such a base stands whole in the base's place, a short one behind the history. Texts are shortened
+// by rule until prefix and whole fit their limits: history, graph, pages, profile, reference, in
+// this order.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once
