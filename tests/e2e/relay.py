@@ -102,6 +102,9 @@ class Relay(harness.Case):
             self.assertIn(role, json.dumps(request)[:400])
         pages = [text for _, text in responder.seen]
         self.check_questions(pages)
+        self.assertIn("+ 1.0f;", (self.questions / "0007.program/kernel.cu").read_text())
+        self.assertEqual(json.loads((self.questions / "0008.program/plan.json").read_text())["steps"][0]["grid"],
+                         [64, 1, 1])
         for part in (r"c1 .*failed.*one", r"c2 .*failed.*wrong", r"c3 .*1\.00x.*better", r"c4 .*better",
                      r"c5 .*no gain", r"best +c4", r"model +relay:.*8 calls.*1 answer asked for again",
                      r"stopped +budget: evaluations"):
