@@ -46,6 +46,7 @@ void print_text(const std::string& text);
 
 void add_describe(CLI::App& app, Globals& g);
 void add_eval(CLI::App& app, Globals& g);
+void add_certify(CLI::App& app, Globals& g);
 void add_check(CLI::App& app, Globals& g);
 void add_new(CLI::App& app, Globals& g);
 void add_optimize(CLI::App& app, Globals& g);

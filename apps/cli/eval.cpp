@@ -17,6 +17,7 @@ namespace {
 struct EvalOptions {
   std::string task, up_to = "timing";
   std::vector<std::string> folders;
+  std::string against;
   bool profile = false, no_cache = false;
 };
 
@@ -114,6 +115,10 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
     CG_TRY(ProgramFolder read, ProgramFolder::read(folder));
     programs.push_back(read.program());
   }
+  if (!options.against.empty()) {
+    CG_TRY(ProgramFolder other, ProgramFolder::read(options.against));
+    request.against = other.program();
+  }
   CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, settings));
   CG_TRY(auto client, EvaluatorClient::start(g.ctx, evaluator));
   CG_TRY(OpenedTask opened, client->open_task(g.ctx, options.task));
@@ -146,6 +151,8 @@ void add_eval(CLI::App& app, Globals& g) {
                       "last rung: lint, compile, audit, load, correctness, timing, profile");
   command->add_flag("--profile", options->profile,
                     "what binds each kernel, hot lines, what is wrong with them, counters");
+  command->add_option("--against", options->against,
+                      "on a GPU: time it in turn with this correct program");
   command->add_flag("--no-cache", options->no_cache, "compile anew");
   settings->add(*command, {"device", "python", "require_sandbox"});
   command->footer(

@@ -26,7 +26,9 @@ def hello(request):
         from . import gpu
 
         gpu.start(request["device"])
-        reply["missing"] = gpu.lock(bytes.fromhex(request["filter"]))
+        reply["missing"] = "this worker starts compilers"
+        if request["filter"]:
+            reply["missing"] = gpu.lock(bytes.fromhex(request["filter"]))
     return reply, None
 
 
@@ -48,13 +50,26 @@ def take_memory(request, descriptors):
     return official.take_memory(request, descriptors), None
 
 
+def open_baselines(request):
+    from .baseline import open_baselines as run
+
+    return run(request)
+
+
+def time_baseline(request):
+    from .baseline import time_baseline as run
+
+    return run(request)
+
+
 def fill(request):
     from . import official
 
     return official.fill(request), None
 
 
-HANDLERS = {"hello": hello, "describe": describe, "make_set": make_set, "fill": fill}
+HANDLERS = {"hello": hello, "describe": describe, "make_set": make_set, "fill": fill,
+            "open_baselines": open_baselines, "time_baseline": time_baseline}  # fmt: skip
 
 
 def answer(request, descriptors):

@@ -83,6 +83,19 @@ class Client : public EvaluatorClient {
     return aborted;
   }
 
+  Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
+                              const std::function<void(const std::string&)>& progress) override {
+    return repeat<Certificate>(ctx, [&]() -> Result<Certificate> {
+      CG_TRY(std::string id, open_again(ctx, request.task));
+      Json body{{"task_id", id}, {"request", protocol::to_json(request)}};
+      CG_TRY(Json reply, ask(ctx, "certify", body, progress));
+      auto certificate = reply.find("certificate");
+      if (certificate == reply.end())
+        return world_error("the evaluator's reply has no certificate");
+      return certificate_from_json(*certificate);
+    });
+  }
+
   // What is not open any more, or whose evaluator went away, is closed already.
   void close_task(const Context& ctx, const std::string& id) override {
     files_.erase(id);
@@ -158,9 +171,9 @@ class Client : public EvaluatorClient {
     return task;
   }
 
-  Result<Verdict> evaluate_once(const Context& ctx, const EvaluateRequest& request,
-                                const std::function<void(const std::string&)>& progress) {
-    const std::string id = request.task.empty() ? last_ : request.task;
+  // A task's id; it is opened again if this evaluator is a fresh one.
+  Result<std::string> open_again(const Context& ctx, const std::string& task) {
+    const std::string id = task.empty() ? last_ : task;
     auto file = files_.find(id);
     if (file == files_.end()) return user_error("no task is open", {}, "open a task first");
     if (!open_.contains(id)) {  // a fresh evaluator knows no task
@@ -170,6 +183,12 @@ class Client : public EvaluatorClient {
         return user_error("the task file changed while it was in use", path.string(),
                           "start again with the new file");
     }
+    return id;
+  }
+
+  Result<Verdict> evaluate_once(const Context& ctx, const EvaluateRequest& request,
+                                const std::function<void(const std::string&)>& progress) {
+    CG_TRY(std::string id, open_again(ctx, request.task));
     Json body{{"task_id", id}, {"request", protocol::to_json(request)}};
     CG_TRY(Json reply, ask(ctx, "evaluate", body, progress));
     auto verdict = reply.find("verdict");
@@ -187,6 +206,11 @@ class Client : public EvaluatorClient {
 };
 
 }  // namespace
+
+Result<Certificate> EvaluatorClient::certify(const Context&, const CertifyRequest&,
+                                             const std::function<void(const std::string&)>&) {
+  return unsupported_error("this evaluator certifies nothing");
+}
 
 Result<std::unique_ptr<EvaluatorClient>> EvaluatorClient::start(const Context& ctx,
                                                                 EvaluatorOptions options) {

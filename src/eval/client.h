@@ -20,8 +20,10 @@
 
 #include "base/context.h"
 #include "core/candidate.h"
+#include "core/certificate.h"
 #include "core/task.h"
 #include "core/verdict.h"
+#include "torch/worker.h"
 
 namespace cutegen {
 
@@ -65,6 +67,16 @@ struct EvaluateRequest {
   std::string task = {};  // id of an open task; empty: the one that was opened last
 };
 
+// A program beside its baselines, in fresh processes; see eval/certify.h.
+struct CertifyRequest {
+  KernelProgram program;
+  std::vector<BaselineWanted> baselines = {
+      {"eager", ""}, {"eager-tf32", ""}, {"compile", ""}, {"compile-max", ""}};
+  int processes = 2;
+  double precise = 0.002;
+  std::string task = {};
+};
+
 class EvaluatorClient {
  public:
   [[nodiscard]] static Result<std::unique_ptr<EvaluatorClient>> start(const Context& ctx,
@@ -76,6 +88,9 @@ class EvaluatorClient {
   [[nodiscard]] virtual Result<Verdict> evaluate(
       const Context& ctx, const EvaluateRequest& request,
       const std::function<void(const std::string&)>& progress = {}) = 0;
+  [[nodiscard]] virtual Result<Certificate> certify(
+      const Context& ctx, const CertifyRequest& request,
+      const std::function<void(const std::string&)>& progress = {});
   // The task will not be used again.
   virtual void close_task(const Context&, const std::string& /*id*/) {}
   [[nodiscard]] virtual int pid() const = 0;

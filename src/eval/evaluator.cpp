@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "device/device.h"
+#include "eval/certify.h"
 #include "eval/ladder.h"
 #include "eval/lazy.h"
 #include "eval/prepare.h"
@@ -16,6 +17,8 @@
 namespace cutegen {
 namespace {
 
+constexpr auto kBaselineLimit = std::chrono::minutes(10);  // torch.compile tries many kernels
+constexpr int64_t kBaselineMemory = int64_t{64} << 30;
 const std::vector<std::string> kFamilies{"made", "signed", "heavy", "outliers", "special"};
 
 // The architecture that programs for this device usually name: the exact one, else what it says.
@@ -202,14 +205,38 @@ void Evaluator::close_task(const std::string& id) {
   std::erase_if(open_, [&](const auto& open) { return open->task.id == id; });
 }
 
+// What the rungs ask is of this task; the other tasks restock no more.
+void Evaluator::use(const Open& open) {
+  services_.pool = open.pool.get();
+  services_.sample_seed = open.sample_seed;
+  services_.precision_tells = open.precision_tells;
+  for (auto& other : open_)
+    if (other.get() != &open) other->pool->pause();
+}
+
+Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest& request,
+                                       const Progress& progress) {
+  if (!is_cuda(options_.device))
+    return unsupported_error("certificates hold measured times, which " + options_.device +
+                             " does not give: use --device cuda:0");
+  CG_TRY(Open * open, find(request.task));
+  use(*open);
+  TorchWorkerOptions torch;
+  torch.python = options_.python;
+  torch.device = options_.device;
+  torch.compiles = true;
+  torch.call_timeout = kBaselineLimit;
+  torch.memory_bytes = kBaselineMemory;
+  auto certificate = cutegen::certify(
+      ctx, services_, open->task, request, [&] { return TorchWorker::open(torch); }, progress);
+  for (auto& each : open_) each->pool->resume();
+  return certificate;
+}
+
 Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& request,
                                     const Progress& progress) {
   CG_TRY(Open * open, find(request.task));
-  services_.pool = open->pool.get();
-  services_.sample_seed = open->sample_seed;
-  services_.precision_tells = open->precision_tells;
-  for (auto& other : open_)
-    if (other.get() != open) other->pool->pause();
+  use(*open);
   auto verdict = climb(ctx, services_, open->task, request, progress);
   runner_.release();
   for (auto& each : open_) each->pool->resume();

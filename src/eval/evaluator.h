@@ -27,6 +27,8 @@ class Evaluator {
   // request.task: empty for the task that was opened last.
   [[nodiscard]] Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                                          const Progress& progress);
+  [[nodiscard]] Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
+                                            const Progress& progress);
   void close_task(const std::string& id);
 
  private:
@@ -42,6 +44,7 @@ class Evaluator {
   [[nodiscard]] Result<void> know_device(const Context& ctx);
   [[nodiscard]] Result<OpenedTask> open_file(const Context& ctx, const std::string& file);
   [[nodiscard]] Result<OpenedTask> open_new(const Context& ctx, Task task);
+  void use(const Open& open);
   [[nodiscard]] Result<Open*> find(const std::string& id);
   void make_room();
   void close(std::unique_ptr<Open>& open);

@@ -2,6 +2,12 @@
 #include "eval/protocol.h"
 
 namespace cutegen::evaluator_protocol {
+namespace {
+
+constexpr size_t kMostBaselines = 16;
+constexpr int64_t kMostProcesses = 16;
+
+}  // namespace
 
 Json message(const std::string& type, const Json& body) {
   Json out{{"schema", kSchema}, {"type", type}};
@@ -121,6 +127,44 @@ Result<EvaluateRequest> request_from_json(const Json& json) {
     CG_TRY(Json against, r.object("against"));
     CG_TRY(q.against, program_from_json(against));
   }
+  CG_CHECK(r.finish());
+  return q;
+}
+
+Json to_json(const CertifyRequest& q) {
+  Json baselines = Json::array();
+  for (const BaselineWanted& b : q.baselines)
+    baselines.push_back({{"kind", b.kind}, {"target", b.target}});
+  return {{"program", cutegen::to_json(q.program)},
+          {"baselines", std::move(baselines)},
+          {"processes", q.processes},
+          {"precise", q.precise}};
+}
+
+Result<CertifyRequest> certify_request_from_json(const Json& json) {
+  ObjectReader r(json, "certify#");
+  CertifyRequest q;
+  CG_TRY(Json program, r.object("program"));
+  CG_TRY(q.program, program_from_json(program));
+  CG_TRY(Json baselines, r.array("baselines"));
+  if (baselines.size() > kMostBaselines)
+    return user_error("more baselines than are timed at once", r.place("baselines"));
+  q.baselines.clear();
+  for (const Json& one : baselines) {
+    ObjectReader b(one, r.place("baselines"));
+    BaselineWanted wanted;
+    CG_TRY(wanted.kind, b.string("kind"));
+    CG_TRY(wanted.target, b.string("target"));
+    CG_CHECK(b.finish());
+    q.baselines.push_back(std::move(wanted));
+  }
+  CG_TRY(int64_t processes, r.integer("processes"));
+  if (processes < 1 || processes > kMostProcesses)
+    return user_error("processes is not from 1 to " + std::to_string(kMostProcesses),
+                      r.place("processes"));
+  q.processes = static_cast<int>(processes);
+  CG_TRY(q.precise, r.number("precise"));
+  if (!(q.precise > 0)) return user_error("precise is not above 0", r.place("precise"));
   CG_CHECK(r.finish());
   return q;
 }

@@ -2,8 +2,8 @@
 // The protocol between engine and evaluator (schema cutegen.evaluator.v1): JSON forms.
 //
 // Requests: hello {options}, open_task {file}, evaluate {task_id, program, up_to, profile},
-// close_task {task_id}. Each is answered by one reply of the same type, or {"error": ...}; evaluate
-// is preceded by any number of
+// certify {task_id, program, baselines}, close_task {task_id}. Each is answered by one reply of the
+// same type, or {"error": ...}; evaluate and certify are preceded by any number of
 // {"type": "progress", "text": ...}. The end of the channel cancels whatever runs.
 // docs/evaluation.md lists the fields.
 //
@@ -31,5 +31,7 @@ inline constexpr int kMostTasks = 64;
 [[nodiscard]] Result<OpenedTask> opened_task_from_json(const Json& json);
 [[nodiscard]] Json to_json(const EvaluateRequest& request);
 [[nodiscard]] Result<EvaluateRequest> request_from_json(const Json& json);
+[[nodiscard]] Json to_json(const CertifyRequest& request);
+[[nodiscard]] Result<CertifyRequest> certify_request_from_json(const Json& json);
 
 }  // namespace cutegen::evaluator_protocol

@@ -91,6 +91,7 @@ class Server {
     if (!evaluator_) return user_error("the first request must be hello");
     if (type == "open_task") return open_task(body);
     if (type == "evaluate") return evaluate(body);
+    if (type == "certify") return certify(body);
     if (type == "close_task") return close_task(body);
     return user_error("the evaluator does not know the request '" + type + "'");
   }
@@ -121,6 +122,19 @@ class Server {
       reply(protocol::message("progress", {{"text", text}}));
     }));
     return protocol::message("evaluate", {{"verdict", to_json(verdict)}});
+  }
+
+  Result<Json> certify(const Json& body) {
+    ObjectReader r(body, "certify#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    CG_TRY(Json json, r.object("request"));
+    CG_TRY(CertifyRequest request, protocol::certify_request_from_json(json));
+    request.task = task_id;
+    CG_TRY(Certificate certificate,
+           evaluator_->certify(ctx_, request, [this](const std::string& text) {
+             reply(protocol::message("progress", {{"text", text}}));
+           }));
+    return protocol::message("certify", {{"certificate", to_json(certificate)}});
   }
 
   Result<Json> close_task(const Json& body) {

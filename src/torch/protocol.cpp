@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <random>
 #include <set>
 
 #include "base/hash.h"
@@ -188,6 +189,44 @@ Json fill_request(const Task& task, const ShapeCase& shape, const std::string& f
                     {"memory", s.memory}});
   out["type"] = "fill";
   out["slots"] = std::move(list);
+Json baselines_request(const Task& task, const ShapeCase& shape, const std::string& device,
+                       const std::vector<BaselineWanted>& wanted) {
+  Json constants = Json::object(), kinds = Json::array();
+  for (const auto& [name, value] : shape.constants) constants[name] = value;
+  for (const BaselineWanted& w : wanted) kinds.push_back({{"kind", w.kind}, {"target", w.target}});
+  return {
+      {"schema", kTorchSchema}, {"type", "open_baselines"},       {"file", task.file},
+      {"source", task.source},  {"constants", constants},         {"train_mode", task.train_mode},
+      {"device", device},       {"seed", std::random_device()()}, {"kinds", kinds}};
+}
+
+Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply, size_t count) {
+  ObjectReader r(reply, "open_baselines#");
+  CG_TRY(Json opened, r.array("opened"));
+  if (opened.size() != count) return world_error("the torch worker answers for other baselines");
+  std::vector<BaselineOpened> out;
+  for (const Json& one : opened) {
+    ObjectReader o(one, r.place("opened"));
+    BaselineOpened b;
+    CG_TRY(std::string why, o.string_or("why", ""));
+    b.why = sanitize(why, 400);
+    CG_TRY(b.far, o.number_or("far", 0));
+    out.push_back(std::move(b));
+  }
+  return out;
+}
+
+Result<std::vector<double>> samples_from_json(const Json& reply, int count) {
+  ObjectReader r(reply, "time_baseline#");
+  CG_TRY(Json samples, r.array("samples_ns"));
+  std::vector<double> out;
+  for (const Json& ns : samples) {
+    if (!ns.is_number() || !(ns.get<double>() > 0))
+      return world_error("the torch worker tells of a run that took no time");
+    out.push_back(ns.get<double>());
+  }
+  if (static_cast<int>(out.size()) != count)
+    return world_error("the torch worker tells of other runs than were asked for");
   return out;
 }
 

@@ -32,6 +32,13 @@ struct TaskFiles {
                                uint64_t seed);
 [[nodiscard]] Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,
                                 uint64_t seed, const std::vector<GpuTensor>& slots);
+[[nodiscard]] Json baselines_request(const Task& task, const ShapeCase& shape,
+                                     const std::string& device,
+                                     const std::vector<BaselineWanted>& wanted);
+[[nodiscard]] Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply,
+                                                                      size_t count);
+// Positive times, as many as were asked for.
+[[nodiscard]] Result<std::vector<double>> samples_from_json(const Json& reply, int count);
 // sha256 over all that changes the meaning of the task.
 [[nodiscard]] std::string task_id(const Task& task, const TaskFiles& files);
 // Slots of a reply; each must be a tensor of the task with its dtype and shape, inside the memory.

@@ -87,6 +87,25 @@ class Worker final : public TorchWorker {
                                         const ShapeCase& shape, const std::string& family,
                                         uint64_t seed, const std::vector<GpuMemory>& memory,
                                         const std::vector<GpuTensor>& slots) override;
+  Result<std::vector<BaselineOpened>> open_baselines(
+      const Context& ctx, const Task& task, const ShapeCase& shape,
+      const std::vector<BaselineWanted>& wanted) override {
+    for (const BaselineWanted& w : wanted)
+      if (!w.target.empty()) see_folder(fs::absolute(task.file).parent_path().string());
+    CG_TRY(wire::Frame reply,
+           call(ctx, baselines_request(task, shape, options_.device, wanted), task.file));
+    return baselines_from_json(reply.body, wanted.size());
+  }
+  Result<std::vector<double>> time_baseline(const Context& ctx, const std::string& kind,
+                                            const std::string& mode, int samples) override {
+    Json request{{"schema", kTorchSchema},
+                 {"type", "time_baseline"},
+                 {"kind", kind},
+                 {"mode", mode},
+                 {"samples", samples}};
+    CG_TRY(wire::Frame reply, call(ctx, request, "the task file"));
+    return samples_from_json(reply.body, samples);
+  }
   std::string version() const override { return version_; }
   sandbox::Grade grade() const override { return grade_; }
 
@@ -97,6 +116,12 @@ class Worker final : public TorchWorker {
   Result<void> let_cuda_start(sandbox::SpawnSpec& spec) const;
   Result<void> note_lock(const Json& hello);
   void show_neighbours(const fs::path& file, const std::string& source);
+  // The next child sees this folder, though it lies below the private /tmp.
+  void see_folder(const std::string& folder) {
+    if (folder == folder_ || !folder.starts_with("/tmp")) return;
+    stop();
+    folder_ = folder;
+  }
   void stop() {
     channel_.close();
     child_.kill();
@@ -146,6 +171,10 @@ Result<void> Worker::let_cuda_start(sandbox::SpawnSpec& spec) const {
   spec.isolation.seccomp = false;
   spec.env.push_back("LD_PRELOAD=" + names.string());
   spec.env.push_back("CUDA_CACHE_DISABLE=1");
+  if (options_.compiles)  // what compilers write stays in the private /tmp
+    for (const char* set : {"HOME=/tmp", "USER=cutegen", "TORCHINDUCTOR_CACHE_DIR=/tmp/inductor",
+                            "TRITON_CACHE_DIR=/tmp/triton"})
+      spec.env.push_back(set);
   spec.readable.push_back(names.parent_path().string());
   return {};
 }
@@ -170,7 +199,7 @@ Result<void> Worker::start(const Context& ctx) {
   if (!options_.device.empty()) {
     CG_TRY(std::string filter, sandbox::filter_bytes(kIsolation));
     hello["device"] = options_.device;
-    hello["filter"] = hex(filter);
+    hello["filter"] = options_.compiles ? std::string() : hex(filter);
   }
   auto reply = channel_.call(ctx.with_timeout(kStartTimeout), hello);
   if (reply) {
@@ -236,6 +265,10 @@ Result<Task> Worker::describe(const Context& ctx, const fs::path& file,
                               const DescribeOptions& options) {
   CG_TRY(TaskFiles files, read_task_files(file));
   show_neighbours(file, files.source);
+  // The mount view hides /tmp; a file there that imports its neighbours needs a child that sees
+  // them.
+  std::string folder = fs::absolute(file).parent_path().string();
+  if (imports_neighbour(files.source, folder)) see_folder(folder);
   Json request = describe_request(files, options);
   CG_TRY(wire::Frame reply, call(ctx, request, files.file));
   ObjectReader r(reply.body, "describe#");

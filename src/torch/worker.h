@@ -31,6 +31,18 @@ struct TorchWorkerOptions {
   int64_t memory_bytes = int64_t{16} << 30;
   bool require_sandbox = false;  // an error where less than full protection holds
   std::string device;            // "cuda:0": it has that GPU; empty: none
+  bool compiles = false;         // it may start compilers: the filter is left off
+};
+
+// A way to run the task's module on a GPU: "eager" (as PyTorch is set by default), "eager-tf32",
+// "compile", "compile-max" (torch.compile, max-autotune), "callable" (`target`: MODULE:CALLABLE, of
+// the same inputs).
+struct BaselineWanted {
+  std::string kind, target;
+};
+struct BaselineOpened {
+  std::string why;  // it cannot be had; empty: it can
+  double far = 0;   // the largest difference from eager's result over the largest value
 };
 
 struct DescribeOptions {
@@ -85,6 +97,15 @@ class TorchWorker {
   [[nodiscard]] virtual Result<std::vector<std::string>> fill(
       const Context& ctx, const Task& task, const ShapeCase& shape, const std::string& family,
       uint64_t seed, const std::vector<GpuMemory>& memory, const std::vector<GpuTensor>& slots) = 0;
+  // With a GPU: the module and its inputs there, each way run a few times; one answer for each.
+  [[nodiscard]] virtual Result<std::vector<BaselineOpened>> open_baselines(
+      const Context& ctx, const Task& task, const ShapeCase& shape,
+      const std::vector<BaselineWanted>& wanted) = 0;
+  // ns of so many runs; mode: "cold", "warm", "graph", "call" (device/device.h).
+  [[nodiscard]] virtual Result<std::vector<double>> time_baseline(const Context& ctx,
+                                                                  const std::string& kind,
+                                                                  const std::string& mode,
+                                                                  int samples) = 0;
   [[nodiscard]] virtual std::string version() const = 0;  // "torch 2.13.0, Python 3.11"
   [[nodiscard]] virtual sandbox::Grade grade() const = 0;
 };

@@ -202,6 +202,15 @@ class Programs(harness.Case):
                                "failed")
         self.assertRegex(json.dumps(verdict), r"kernel\.cu[:(]1")
 
+    def test_what_is_no_baseline_and_what_is_no_gpu_cannot_be_certified(self):
+        program = self.program()
+        self.assert_error(self.cutegen("certify", self.task, program, "--baseline", "egaer"), 2,
+                          "egaer", "eager, eager-tf32")
+        self.assert_error(self.cutegen("certify", self.task, program, "--baseline", "a:b", "c:d"),
+                          2, "more than one")
+        self.assert_error(self.cutegen("certify", self.task, program), 5, "measured times",
+                          "--device cuda:0")
+
     def test_no_folder(self):
         self.assert_error(self.cutegen("check", self.folder / "nothing"), 2, "nothing")
 

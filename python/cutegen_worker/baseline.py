@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Baselines: what the user would run today, on a GPU, timed as a candidate is.
+
+A worker that times baselines sees no candidate. The module and its inputs are made on the GPU as the
+task file makes them; each way to run it is opened once and then timed in small blocks, which the
+evaluator takes in turn with blocks of a candidate. Modes: cold (other data in the L2, launches queued
+behind a kernel that waits), warm, graph (a CUDA graph, cold), call (the host's clock, cold).
+"""
+
+import contextlib
+import importlib
+import os
+import sys
+import time
+
+import torch
+
+from .errors import WorkerError, blame, first_line
+from .names import flatten
+from .source import Source
+from .trace import SIZES, build
+
+LEAST_FLUSH = 128 << 20
+WARM_UP = 3
+MOST_SLEEP_NS = 2e9
+FAR = 0.02  # of the largest value: further from eager than this is another function
+COMPILED = {"compile": None, "compile-max": "max-autotune-no-cudagraphs"}
+
+
+class Flags:
+    """PyTorch's own settings for float32 products, or TF32 everywhere."""
+
+    def __init__(self, tf32):
+        self.wanted = (tf32, True)  # of a fresh PyTorch: convolutions may, products may not
+
+    def __enter__(self):
+        self.before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = self.wanted
+
+    def __exit__(self, *_):
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = self.before
+
+
+class Opened:
+    """The module and its inputs on the GPU, and the ways to run it that were asked for."""
+
+    def __init__(self, request):
+        self.device = torch.device(request["device"])
+        self.file = request["file"]
+        source = Source(request["source"], self.file)
+        torch.manual_seed(request["seed"])
+        with torch.device(self.device):
+            model, inputs = build(source.run(request["constants"]), self.file)
+        self.model = model.to(self.device)
+        self.model.train(request["train_mode"])
+        for p in self.model.parameters():
+            p.requires_grad_(False)
+        self.args, self.kwargs = inputs.map(lambda _, t: t.to(self.device))
+        self.ways, self.graphs, self.host_ns = {}, {}, {}
+        self.started = set()
+        self.flush = torch.empty(max(LEAST_FLUSH, 3 * l2_bytes(self.device)), dtype=torch.uint8,
+                                 device=self.device)  # fmt: skip
+        self.hertz = torch.cuda.get_device_properties(self.device).clock_rate * 1e3
+
+    def add(self, kind, target):
+        """Opens one way to run the module; how far its result is from eager's."""
+        if kind in COMPILED:
+            call = compiled(self.model, COMPILED[kind])
+        elif kind == "callable":
+            call = load(target, os.path.dirname(os.path.abspath(self.file)))
+        else:
+            call = self.model
+        self.ways[kind] = (call, Flags(kind == "eager-tf32"))
+        with blame(self.file, f"the baseline {kind}", SIZES):
+            wanted = self.results("eager", self.model, Flags(False))
+            for _ in range(WARM_UP):
+                got = self.results(kind, call, self.ways[kind][1])
+            torch.cuda.synchronize(self.device)
+        if len(wanted) != len(got):
+            raise WorkerError(f"the baseline {kind} returns {len(got)} tensors, not {len(wanted)}",
+                              self.file, "return what forward() returns")  # fmt: skip
+        return max([distance(w, g) for w, g in zip(wanted, got)], default=0.0)
+
+    def results(self, kind, call, flags):
+        with torch.no_grad(), flags:
+            out = call(*self.args, **self.kwargs)
+        return [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
+
+    def run(self, kind):
+        call, flags = self.ways[kind]
+        with flags:
+            return call(*self.args, **self.kwargs)
+
+    def time(self, kind, mode, samples):
+        if kind not in self.ways:
+            raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
+        with torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
+            if (kind, mode) not in self.started:  # what a first run pays is not kept
+                self.started.add((kind, mode))
+                self.time(kind, mode, 1)
+            if mode == "call":
+                return [self.by_the_clock(kind) for _ in range(samples)]
+            call = self.graph(kind).replay if mode == "graph" else lambda: self.run(kind)
+            return [self.by_events(kind, call, mode) for _ in range(samples)]
+
+    def cool(self):
+        half = self.flush.numel() // 2
+        self.flush[:half].fill_(len(self.ways))
+        self.flush[half:].copy_(self.flush[:half])
+
+    def by_events(self, kind, call, mode):
+        """Launches are queued while the GPU waits in a kernel, so that the host is not in the time."""
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        if mode == "warm":
+            self.run(kind)
+        else:
+            self.cool()
+        wait = min(1.5 * self.host_ns.get((kind, mode), 2e5) + 5e4, MOST_SLEEP_NS)
+        torch.cuda._sleep(int(wait * 1e-9 * self.hertz))
+        begin.record()
+        start = time.perf_counter_ns()
+        call()
+        self.host_ns[kind, mode] = time.perf_counter_ns() - start
+        end.record()
+        end.synchronize()
+        return begin.elapsed_time(end) * 1e6
+
+    def by_the_clock(self, kind):
+        self.cool()
+        torch.cuda.synchronize(self.device)
+        start = time.perf_counter_ns()
+        self.run(kind)
+        torch.cuda.synchronize(self.device)
+        return float(time.perf_counter_ns() - start)
+
+    def graph(self, kind):
+        if kind not in self.graphs:
+            graph = torch.cuda.CUDAGraph()
+            stream = torch.cuda.Stream(self.device)
+            stream.wait_stream(torch.cuda.current_stream(self.device))
+            with torch.cuda.stream(stream):
+                for _ in range(WARM_UP):
+                    self.run(kind)
+            torch.cuda.current_stream(self.device).wait_stream(stream)
+            with torch.cuda.graph(graph):
+                kept = self.run(kind)
+            self.graphs[kind] = (graph, kept)
+        return self.graphs[kind][0]
+
+
+def l2_bytes(device):
+    return getattr(torch.cuda.get_device_properties(device), "L2_cache_size", 0)
+
+
+def compiled(model, mode):
+    """torch.compile of the module, in this process and anew."""
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "8")
+    torch._dynamo.reset()
+    return torch.compile(model, mode=mode)
+
+
+def load(target, folder):
+    module, _, name = target.partition(":")
+    if not module or not name:
+        raise WorkerError(f"'{target}' names no callable", "", "write MODULE:CALLABLE")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        call = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise WorkerError(f"the baseline '{target}' cannot be had: {first_line(error)}", "",
+                          "put its module beside the task file") from None  # fmt: skip
+    if not callable(call):
+        raise WorkerError(f"'{target}' is no callable", "", "write MODULE:CALLABLE")
+    return call
+
+
+def distance(wanted, got):
+    """The largest difference over the largest value."""
+    if wanted.shape != got.shape:
+        raise WorkerError(f"a baseline returns a tensor of {tuple(got.shape)}, not "
+                          f"{tuple(wanted.shape)}", "", "return what forward() returns")  # fmt: skip
+    if not wanted.numel():
+        return 0.0
+    if not wanted.is_floating_point():
+        return float((wanted != got).any())
+    worst, largest = 0.0, 0.0
+    wanted, got = wanted.reshape(-1), got.reshape(-1)
+    for at in range(0, wanted.numel(), 1 << 26):
+        w, g = wanted[at : at + (1 << 26)].double(), got[at : at + (1 << 26)].double()
+        worst = max(worst, torch.nan_to_num((w - g).abs(), 0.0).max().item())
+        largest = max(largest, torch.nan_to_num(w.abs(), 0.0, 0.0).max().item())
+    return worst / largest if largest else float(worst > 0)
+
+
+opened = None
+
+
+def open_baselines(request):
+    """Answers which of `kinds` can be had: [{kind, far} or {kind, why}]."""
+    global opened
+    opened = None
+    with blame(request["file"], "the module on the GPU", SIZES), contextlib.redirect_stdout(sys.stderr):
+        opened = Opened(request)
+    told = []
+    for wanted in request["kinds"]:
+        kind = wanted["kind"]
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                far = opened.add(kind, wanted.get("target", ""))
+            told.append({"kind": kind, "far": far} if far <= FAR else
+                        {"kind": kind, "why": f"its result is {far:.1%} away from eager's"})  # fmt: skip
+        except WorkerError as error:
+            told.append({"kind": kind, "why": error.message})
+        if "why" in told[-1]:
+            opened.ways.pop(kind, None)
+    return {"opened": told, "torch": torch.__version__}, None
+
+
+def time_baseline(request):
+    if opened is None:
+        raise WorkerError("no baselines are open", "", "", "internal")
+    with contextlib.redirect_stdout(sys.stderr):
+        return {"samples_ns": opened.time(request["kind"], request["mode"], request["samples"])}, None
+
+
+
+

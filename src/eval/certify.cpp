@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/certify.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/text.h"
+#include "eval/audit.h"
+#include "eval/ladder.h"
+#include "eval/official_runs.h"
+#include "eval/statistics.h"
+
+namespace cutegen {
+namespace {
+
+constexpr int kBlock = 5;  // runs of one participant in a round
+constexpr size_t kLeastRounds = 8, kMostRounds = 24;
+constexpr auto kMostTime = std::chrono::seconds(8);  // of one mode in one process
+constexpr TimeMode kModes[] = {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call};
+constexpr const char* kModeNames[] = {"cold", "warm", "graph", "call"};
+
+const char* name_of(TimeMode mode) {
+  return kModeNames[static_cast<size_t>(mode)];
+}
+
+std::string name_of(const BaselineWanted& wanted) {
+  return wanted.target.empty() ? wanted.kind : wanted.target;
+}
+
+class Certification {
+ public:
+  Certification(const Context& ctx, const Services& services, const Task& task,
+                const CertifyRequest& request, const WorkerSource& open_worker,
+                const Progress& progress)
+      : ctx_(ctx),
+        services_(services),
+        task_(task),
+        request_(request),
+        open_worker_(open_worker),
+        progress_(progress),
+        prepared_(request.program, task) {}
+
+  Result<Certificate> run() {
+    const auto start = Clock::now();
+    CG_CHECK(judge());
+    for (int p = 0; p < request_.processes; ++p) CG_CHECK(one_process(p));
+    for (TimeMode mode : kModes) {
+      auto at = rounds_.find(mode);
+      if (at != rounds_.end() && !at->second.front().own.empty())
+        out_.modes.push_back(pooled(name_of(mode), at->second, request_.precise, out_.apart));
+    }
+    if (out_.modes.empty())
+      return world_error("nothing could be measured: " +
+                         (out_.missing.empty() ? std::string("no mode ran") : out_.missing[0]));
+    out_.elapsed = Clock::now() - start;
+    return std::move(out_);
+  }
+
+ private:
+  Result<void> judge() {
+    progress_("judging the program");
+    EvaluateRequest whole{.program = request_.program};
+    CG_TRY(Verdict verdict, climb(ctx_, services_, task_, whole, progress_));
+    if (verdict.status == Status::aborted) return world_error(verdict.feedback.headline);
+    if (verdict.status != Status::correct)
+      return user_error(fmt::format("this program is not correct ({}): {}",
+                                    to_string(verdict.status), verdict.feedback.headline),
+                        {}, "cutegen eval says more; only correct programs are certified");
+    out_.program_id = verdict.program_id;
+    out_.task_id = task_.id;
+    out_.shape = task_.official().name;
+    out_.gpu = services_.identity.gpu, out_.uuid = services_.identity.uuid;
+    out_.driver = services_.identity.driver;
+    const Roofline floor = floor_of(services_.gpu, task_);
+    out_.floor_ns = floor.floor_ns, out_.bound_by = floor.bound_by;
+    out_.processes = request_.processes;
+    RungEnd end = prepared_.lint();
+    CG_TRY(end, prepared_.compile(ctx_, services_));
+    if (!end.passed) return world_error("the program does not compile again: " + end.headline);
+    CG_TRY(AuditOutcome audited, audit_binaries(ctx_, services_, task_, prepared_.images()));
+    prepared_.keep_code(std::move(audited.code));
+    return {};
+  }
+
+  Result<void> one_process(int number) {
+    progress_(
+        fmt::format("process {} of {}: opening the baselines", number + 1, request_.processes));
+    services_.runner->stop();
+    CG_TRY(RungEnd loaded, prepared_.load(ctx_, services_));
+    if (!loaded.passed) return world_error("the program does not load again: " + loaded.headline);
+    CG_TRY(worker_, open_worker_());
+    out_.torch = worker_->version();
+    out_.sandbox = weakest({services_.runner->grade(), worker_->grade()});
+    CG_CHECK(open_baselines());
+    CG_TRY(SetPtr set, small_set(ctx_, services_, prepared_, out_.program_id));
+    runs_.emplace(services_, task_, prepared_);
+    CG_CHECK(runs_->prepare(ctx_, *set, nullptr));
+    if (auto end = runs_->too_large()) return world_error(end->end.detail);
+    CG_TRY(auto end, runs_->begin(ctx_));
+    if (end) return world_error("the program does not run again: " + end->end.headline);
+    CG_TRY(end, runs_->control(ctx_, kBlock));
+    if (end) return world_error("the program does not run again: " + end->end.headline);
+    for (TimeMode mode : kModes) {
+      progress_(fmt::format("process {} of {}: {}", number + 1, request_.processes, name_of(mode)));
+      CG_CHECK(one_mode(mode, number));
+    }
+    runs_.reset();
+    worker_.reset();
+    return {};
+  }
+
+  Result<void> open_baselines() {
+    CG_TRY(auto told, worker_->open_baselines(ctx_, task_, task_.official(), request_.baselines));
+    open_.clear();
+    for (size_t i = 0; i < told.size(); ++i) {
+      if (told[i].why.empty())
+        open_.push_back(request_.baselines[i]);
+      else
+        note(name_of(request_.baselines[i]) + ": " + told[i].why);
+    }
+    return {};
+  }
+
+  void note(std::string what) {
+    what = sanitize(what, 400);
+    if (std::find(out_.missing.begin(), out_.missing.end(), what) == out_.missing.end())
+      out_.missing.push_back(std::move(what));
+  }
+
+  Result<void> one_mode(TimeMode mode, int number) {
+    auto& processes = rounds_[mode];
+    processes.resize(static_cast<size_t>(number) + 1);
+    Rounds& rounds = processes.back();
+    std::vector<BaselineWanted> others = open_;
+    const auto start = Clock::now();
+    while (rounds.own.size() < kMostRounds && Clock::now() - start < kMostTime) {
+      CG_CHECK(ctx_.check("certifying"));
+      if (rounds.own.size() >= kLeastRounds && precise_enough(rounds, request_.precise)) break;
+      CG_TRY(bool going, one_round(mode, others, rounds));
+      if (!going) break;
+    }
+    return {};
+  }
+
+  // Everybody once, in random order. False: the program itself cannot run in this mode.
+  Result<bool> one_round(TimeMode mode, std::vector<BaselineWanted>& others, Rounds& rounds) {
+    std::vector<size_t> order(others.size() + 1);
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::shuffle(order.begin(), order.end(), random_);
+    std::map<std::string, double> medians;
+    double own = 0;
+    for (size_t who : order) {
+      if (who == others.size()) {
+        auto end = runs_->block(ctx_, mode, kBlock);
+        if (!end && ctx_.done()) return fail(end.error());
+        if (!end || *end) {
+          note(fmt::format("{}: {}", name_of(mode),
+                           !end ? end.error().message : (*end)->end.headline));
+          return false;
+        }
+        own = median_of(runs_->own()).value;
+        continue;
+      }
+      auto times = worker_->time_baseline(ctx_, others[who].kind, name_of(mode), kBlock);
+      if (!times && ctx_.done()) return fail(times.error());
+      if (times)
+        medians[name_of(others[who])] = median_of(*times).value;
+      else
+        note(fmt::format("{}, {}: {}", name_of(others[who]), name_of(mode), times.error().message));
+    }
+    std::erase_if(others, [&](auto& o) { return !medians.contains(name_of(o)); });
+    std::erase_if(rounds.others, [&](auto& o) { return !medians.contains(o.first); });
+    rounds.own.push_back(own);
+    for (const auto& [name, ns] : medians) rounds.others[name].push_back(ns);
+    return true;
+  }
+
+  const Context& ctx_;
+  const Services& services_;
+  const Task& task_;
+  const CertifyRequest& request_;
+  const WorkerSource& open_worker_;
+  const Progress& progress_;
+  Prepared prepared_;
+  Certificate out_;
+  std::unique_ptr<TorchWorker> worker_;
+  std::optional<OfficialRuns> runs_;
+  std::vector<BaselineWanted> open_;
+  std::map<TimeMode, std::vector<Rounds>> rounds_;
+  std::mt19937_64 random_{std::random_device()()};
+};
+
+}  // namespace
+
+bool precise_enough(const Rounds& rounds, double precise) {
+  return std::all_of(rounds.others.begin(), rounds.others.end(), [&](const auto& other) {
+    if (other.second.size() != rounds.own.size()) return false;
+    const Median m = speedup_of(rounds.own, other.second);
+    return (m.high - m.low) / 2 <= precise * m.value;
+  });
+}
+
+CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& processes, double precise,
+                     double& apart) {
+  CertifiedMode out;
+  out.mode = mode;
+  std::vector<double> own;
+  for (const Rounds& r : processes) own.insert(own.end(), r.own.begin(), r.own.end());
+  const Median m = median_of(own);
+  out.time_ns = m.value, out.low_ns = m.low, out.high_ns = m.high;
+  for (const auto& [name, first] : processes.front().others) {
+    std::vector<double> mine, theirs;
+    double lowest = 0, highest = 0;
+    for (const Rounds& r : processes) {
+      auto at = r.others.find(name);
+      if (at == r.others.end() || at->second.size() != r.own.size() || r.own.empty()) continue;
+      const double ratio = speedup_of(r.own, at->second).value;
+      lowest = lowest == 0 ? ratio : std::min(lowest, ratio);
+      highest = std::max(highest, ratio);
+      mine.insert(mine.end(), r.own.begin(), r.own.end());
+      theirs.insert(theirs.end(), at->second.begin(), at->second.end());
+    }
+    if (mine.empty()) continue;
+    const Median s = speedup_of(mine, theirs);
+    const bool known = (s.high - s.low) / 2 <= precise * s.value;
+    out.against.push_back({name,
+                           {},
+                           s.value,
+                           s.low,
+                           s.high,
+                           median_of(theirs).value,
+                           static_cast<int>(mine.size()),
+                           known ? "precise" : "enough"});
+    apart = std::max(apart, highest / lowest - 1);
+  }
+  return out;
+}
+
+Result<Certificate> certify(const Context& ctx, const Services& services, const Task& task,
+                            const CertifyRequest& request, const WorkerSource& open_worker,
+                            const Progress& progress) {
+  return Certification(ctx, services, task, request, open_worker, progress).run();
+}
+
+}  // namespace cutegen

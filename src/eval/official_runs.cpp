@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/official_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "base/units.h"
+#include "eval/audit.h"
+
+namespace cutegen {
+namespace {
+
+constexpr int kMostCopies = 8;                        // of the outputs
+constexpr auto kGpuLimit = std::chrono::seconds(10);  // of one run of all steps
+constexpr auto kRunLimit = std::chrono::seconds(120);
+constexpr int64_t kSpare = int64_t{2} << 30;  // of the GPU's memory, for all else
+
+TimingOutcome failed(RungEnd end) {
+  TimingOutcome out;
+  out.result = RungResult::failed;
+  out.end = std::move(end);
+  return out;
+}
+
+// What ended a run, if anything did.
+OfficialRuns::End trouble_of(const RunOutcome& outcome) {
+  if (outcome.kind != RunOutcome::Kind::reported)
+    return failed(rung_failed(
+        fmt::format("the runner {} while running this program at the official shape: {}",
+                    outcome.kind == RunOutcome::Kind::died ? "died" : "hung", outcome.text)));
+  const RunReport& report = outcome.report;
+  const std::string on = fmt::format("{} (official shape)", report.message);
+  switch (report.status) {
+    case RunReport::Status::ok:
+      return std::nullopt;
+    case RunReport::Status::finding:
+      return failed(rung_failed(on, report.detail));
+    case RunReport::Status::unsupported:
+      return failed(rung_ended(Status::unsupported, on, report.detail));
+    case RunReport::Status::out_of_budget:
+      return failed(rung_failed("the program does not end within its time at the official shape",
+                                report.message));
+  }
+  CG_ASSERT(false);
+}
+
+double sum(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+double ns_of(Nanoseconds t) {
+  return static_cast<double>(t.count());
+}
+
+// A program's steps for a runner that has loaded it behind `modules` others, on buffers of its own.
+PlanSteps beside(const Task& task, const PreparedShape& official, size_t modules) {
+  std::set<std::string> own;
+  for (const TensorInfo* out : task.with_role(TensorRole::output)) own.insert(out->name);
+  for (const ScratchBuffer& s : official.plan.scratch) own.insert(s.name);
+  auto rename = [&](std::string& name) {
+    if (own.contains(name)) name = TimedBuffers::other_name(name);
+  };
+  PlanSteps steps = official.all_steps();
+  for (auto& step : steps) {
+    if (auto* launch = std::get_if<Launch>(&step)) {
+      launch->module += modules;
+      for (LaunchArg& arg : launch->args) rename(arg.buffer);
+    } else {
+      rename(std::get<Fill>(step).buffer);
+    }
+  }
+  return steps;
+}
+
+}  // namespace
+
+const PreparedShape* official_of(const Prepared& prepared) {
+  for (const PreparedShape& s : prepared.shapes())
+    if (s.shape->kind == ShapeKind::official) return &s;
+  return nullptr;
+}
+
+Result<SetPtr> small_set(const Context& ctx, const Services& services, const Prepared& prepared,
+                         const std::string& program_id) {
+  const ShapeCase* best = nullptr;
+  for (const PreparedShape& s : prepared.shapes())
+    if (is_test_shape(*s.shape) && (!best || s.shape->least_bytes.value > best->least_bytes.value))
+      best = s.shape;
+  if (!best) return world_error("there is no test shape to take values from");
+  return services.pool->draw(ctx, *best, services.families.front(), program_id);
+}
+
+Result<void> OfficialRuns::prepare(const Context& ctx, const InputSet& set,
+                                   const KernelProgram* against) {
+  if (against) {
+    CG_CHECK(prepare_other(ctx, *against));
+    CG_CHECK(load(ctx));
+  }
+  CG_CHECK(buffers_.add(task_, official_, set));
+  if (other_) CG_CHECK(buffers_.add_other(task_, *official_of(*other_)));
+  (void)buffers_.fit(services_.identity.memory_bytes - kSpare, kMostCopies);
+  return {};
+}
+
+Result<void> OfficialRuns::prepare_other(const Context& ctx, const KernelProgram& against) {
+  other_.emplace(against, task_);
+  other_id_ = program_id(against);
+  RungEnd end = other_->lint();
+  if (end.passed) {
+    CG_TRY(end, other_->compile(ctx, services_));
+  }
+  if (end.passed) {  // the same machine code as when it was judged
+    CG_TRY(AuditOutcome audited, audit_binaries(ctx, services_, task_, other_->images()));
+    other_->keep_code(std::move(audited.code));
+    CG_TRY(end, other_->load(ctx, services_));
+  }
+  if (end.passed && official_of(*other_)) return {};
+  note_ = "not timed beside the other program, which cannot be prepared: " + end.headline;
+  other_.reset();
+  return {};
+}
+
+Result<void> OfficialRuns::load(const Context& ctx) {
+  std::vector<std::string> ptx, code;
+  auto add = [&](const Prepared& program) {
+    for (const KernelImage& image : program.images()) ptx.push_back(image.ptx);
+    code.insert(code.end(), program.code().begin(), program.code().end());
+    code.resize(ptx.size());
+  };
+  add(prepared_);
+  if (other_) add(*other_);
+  CG_TRY(LoadOutcome loaded, services_.runner->load(ctx, ptx, code));
+  if (!loaded.ok) return world_error("two programs cannot be loaded: " + loaded.error.message);
+  return {};
+}
+
+OfficialRuns::End OfficialRuns::too_large() const {
+  if (buffers_.total() <= services_.identity.memory_bytes - kSpare) return std::nullopt;
+  TimingOutcome out;
+  out.result = RungResult::skipped;
+  out.end = rung_passed(fmt::format("no time: the official shape needs {}, {} has {}",
+                                    human(Bytes{buffers_.total()}), services_.identity.gpu,
+                                    human(Bytes{services_.identity.memory_bytes})));
+  return out;
+}
+
+OfficialRuns::End OfficialRuns::noted(const RunOutcome& outcome) {
+  died_ = outcome.kind == RunOutcome::Kind::died;
+  return trouble_of(outcome);
+}
+
+Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
+  if (!slot_) {
+    CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, services_.identity.uuid));
+    slot_.emplace(std::move(slot));
+  }
+  RunRequest first;
+  CG_CHECK(buffers_.put(first));
+  first.steps = official_.all_steps();
+  first.settings.limit = kGpuLimit;
+  first.keep = true;
+  first.limit = kRunLimit;
+  CG_TRY(RunOutcome outcome, services_.runner->run(ctx, first));
+  kernels_ = std::move(outcome.report.kernels);
+  return noted(outcome);
+}
+
+TimeRequest OfficialRuns::request(TimeMode mode, int samples) const {
+  TimeRequest out;
+  out.mode = mode;
+  out.steps = official_.all_steps();
+  if (other_) out.against = beside(task_, *official_of(*other_), prepared_.images().size());
+  out.paired = other_.has_value();
+  out.samples = samples;
+  out.seed = std::random_device()() & 0x7fffffff;
+  out.limit = kGpuLimit;
+  return out;
+}
+
+// Once to get ready, once by the clock.
+Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples) {
+  for (int runs : {1, samples}) {
+    TimeRequest nothing = request(TimeMode::cold, runs);
+    nothing.control = true;
+    CG_TRY(RunOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
+    if (auto end = noted(outcome)) return end;
+    control_seen_ = ns_of(outcome.elapsed);
+    control_claimed_ = sum(outcome.report.samples_ns) + sum(outcome.report.against_ns);
+  }
+  return End();
+}
+
+Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode, int samples) {
+  CG_CHECK(ctx.check("measuring"));
+  CG_TRY(RunOutcome outcome, services_.runner->time(ctx, request(mode, samples), kRunLimit));
+  if (auto end = noted(outcome)) return end;
+  own_ = std::move(outcome.report.samples_ns), other_ns_ = std::move(outcome.report.against_ns);
+  state_ = std::move(outcome.report.state);
+  const auto wanted = static_cast<size_t>(samples);
+  if (own_.size() != wanted || other_ns_.size() != (other_ ? wanted : 0))
+    return world_error("the runner tells of fewer runs than were asked for");
+  for (const auto* list : {&own_, &other_ns_})
+    if (std::any_of(list->begin(), list->end(), [](double ns) { return !(ns > 0); }))
+      return world_error("the runner tells of a run that took no time");
+  claimed_ns_ = sum(own_) + sum(other_ns_) - control_claimed_;
+  seen_ns_ = ns_of(outcome.elapsed) - control_seen_;
+  return look_at_outputs(ctx, mode == TimeMode::graph ? 1 : samples);
+}
+
+Result<OfficialRuns::End> OfficialRuns::look_at_outputs(const Context& ctx, int runs) {
+  auto probes = buffers_.draw_probes(task_, runs);
+  CG_CHECK(services_.runner->read(ctx, probes));
+  for (const TensorInfo* out : task_.with_role(TensorRole::output)) {
+    int64_t looked_at = 0;
+    if (int64_t left = buffers_.unwritten(probes, *out, looked_at); left > 0)
+      return End(failed(rung_failed(
+          fmt::format("at the official shape the output '{}' is not written: {} of the {} "
+                      "elements that were looked at",
+                      out->name, left, looked_at))));
+  }
+  return End();
+}
+
+}  // namespace cutegen
