@@ -47,7 +47,7 @@ std::string certificate_text(const Certificate& c, const std::string& task) {
                          human_ns(p.other_ns), p.against, p.speedup, p.low, p.high, p.pairs,
                          p.stopped);
   }
-  out += fmt::format("floor {}, bound by {}; ratios of the processes differ by up to {:.2f}%\n",
+  out += fmt::format("floor {}, bound by {}; cold, the processes' ratios differ by up to {:.2f}%\n",
                      human_ns(c.floor_ns), c.bound_by, 100 * c.apart);
   for (const std::string& m : c.missing) out += "missing: " + m + "\n";
   out += fmt::format("sandbox {}, {}\n", c.sandbox.label,

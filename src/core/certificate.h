@@ -25,7 +25,7 @@ struct Certificate {
   double floor_ns = 0;
   std::string bound_by;
   int processes = 0;
-  double apart = 0;  // the largest relative difference of a ratio between two processes
+  double apart = 0;  // cold: the largest relative difference of a ratio between two processes
   std::vector<CertifiedMode> modes;
   std::vector<std::string> missing;  // "compile-max: ..." why a baseline or a mode is not there
   SandboxGrade sandbox;

@@ -233,7 +233,7 @@ CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& process
                            median_of(theirs).value,
                            static_cast<int>(mine.size()),
                            known ? "precise" : "enough"});
-    apart = std::max(apart, highest / lowest - 1);
+    if (mode == kModeNames[0]) apart = std::max(apart, highest / lowest - 1);
   }
   return out;
 }

@@ -31,7 +31,8 @@ struct Rounds {
 };
 // Whether all ratios are known to `precise`.
 [[nodiscard]] bool precise_enough(const Rounds& rounds, double precise);
-// The rounds of all processes as one; `apart` grows to the largest difference between two of them.
+// The rounds of all processes as one; `apart` grows, in the mode cold, to the largest difference
+// between two of them.
 [[nodiscard]] CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& processes,
                                    double precise, double& apart);
 

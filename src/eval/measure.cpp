@@ -123,7 +123,7 @@ class Measurement {
     if (auto at = state.find("sm_clock_hz"); at != state.end()) t.sm_clock_hz = at->second;
     t.clock = check_clock(blocks_);
     if (runs_.paired()) {
-      const Median r = speedup_of(own_, other_ns_);
+      const Median r = speedup_of(own_, other_ns_, PairRule().level);
       t.paired.push_back({"incumbent", runs_.other_id(), r.value, r.low, r.high,
                           median_of(other_ns_).value, static_cast<int>(own_.size()), stopped_});
     }

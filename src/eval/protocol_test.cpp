@@ -67,6 +67,12 @@ TEST(Protocol, RoundTrips) {
   auto q = request_from_json(query);
   ASSERT_TRUE(q) << q.error().text();
   EXPECT_EQ(to_json(*q), query);
+  CertifyRequest certify{.program = request().program, .baselines = {{"callable", "m:f"}}};
+  Json asked = to_json(certify);
+  EXPECT_EQ(to_json(*certify_request_from_json(asked)), asked);
+  EvaluateRequest against = request();
+  against.against = against.program;
+  EXPECT_EQ(to_json(*request_from_json(to_json(against))), to_json(against));
   EvaluatorOptions options{.python = "python3", .require_sandbox = true, .use_cache = false};
   EXPECT_EQ(to_json(*options_from_json(to_json(options))), to_json(options));
 }
@@ -95,6 +101,15 @@ TEST(Protocol, MissingAndUnknownFieldsAreRefused) {
   EXPECT_TRUE(opened_task_from_json(task));
   task["seed"] = 7;
   EXPECT_FALSE(opened_task_from_json(task));
+  CertifyRequest certify{.program = request().program};
+  for (auto [key, value] : {std::pair("processes", Json(0)),
+                            {"processes", Json(99)},
+                            {"precise", Json(0)},
+                            {"baselines", Json("eager")}}) {
+    Json j = to_json(certify);
+    j[key] = value;
+    EXPECT_FALSE(certify_request_from_json(j)) << key;
+  }
 }
 
 }  // namespace

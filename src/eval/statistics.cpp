@@ -52,11 +52,14 @@ Median speedup_of(const std::vector<double>& own, const std::vector<double>& oth
 
 std::optional<std::string> enough_pairs(const PairRule& rule, const std::vector<double>& own,
                                         const std::vector<double>& other) {
-  if (static_cast<int>(own.size()) < rule.least) return std::nullopt;
+  const int count = static_cast<int>(own.size());
+  int look = rule.least;
+  while (look < count) look *= 2;
+  if (look != count && count < rule.most) return std::nullopt;
   if (rule.drop_losers && speedup_of(own, other, rule.slower).high < 1) return "slower";
-  const Median m = speedup_of(own, other);
+  const Median m = speedup_of(own, other, rule.level);
   if ((m.high - m.low) / 2 <= rule.precise * m.value) return "precise";
-  if (static_cast<int>(own.size()) >= rule.most) return "enough";
+  if (count >= rule.most) return "enough";
   return std::nullopt;
 }
 

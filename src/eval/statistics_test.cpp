@@ -89,10 +89,35 @@ TEST(EnoughPairs, GoesOnUntilAWinnerIsKnownWell) {
   auto own = noisy(8, 90, 0.03, 3), other = noisy(8, 100, 0.03, 4);
   EXPECT_EQ(enough_pairs({}, own, other), std::nullopt);
   EXPECT_EQ(enough_pairs({}, noisy(8, 90, 0.001, 3), noisy(8, 100, 0.001, 4)), "precise");
-  EXPECT_EQ(enough_pairs({}, noisy(64, 90, 0.2, 3), noisy(64, 100, 0.2, 4)), "enough");
+  EXPECT_EQ(enough_pairs({}, noisy(12, 90, 0.001, 3), noisy(12, 100, 0.001, 4)), std::nullopt);
+  EXPECT_EQ(enough_pairs({}, noisy(1024, 90, 0.2, 3), noisy(1024, 100, 0.2, 4)), "enough");
   PairRule certain;
   certain.drop_losers = false;
   EXPECT_EQ(enough_pairs(certain, noisy(8, 110, 0.03, 1), noisy(8, 100, 0.03, 2)), std::nullopt);
+}
+
+// Whole series under the rule, of a program beside itself and beside one that is 1% faster.
+TEST(EnoughPairs, ASeriesHoldsTheTruthAndFindsOnePercent) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> noise(0, 0.01);
+  for (double more : {0.0, 0.01}) {
+    int held = 0, slower = 0;
+    constexpr int kSeries = 1500;
+    for (int i = 0; i < kSeries; ++i) {
+      std::vector<double> own, other;
+      do {
+        for (int k = 0; k < 8; ++k) {
+          own.push_back((1 + more) * std::exp(noise(random)));
+          other.push_back(std::exp(noise(random)));
+        }
+      } while (!enough_pairs({}, own, other));
+      const Median m = speedup_of(own, other, PairRule().level);
+      held += m.low <= 1 / (1 + more) && 1 / (1 + more) <= m.high;
+      slower += m.high < 1;
+    }
+    EXPECT_NEAR(double(held) / kSeries, 0.95, 0.02) << more;
+    if (more > 0) EXPECT_GT(double(slower) / kSeries, 0.9);
+  }
 }
 
 }  // namespace
