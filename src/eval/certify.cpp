@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "eval/audit.h"
 #include "eval/ladder.h"
+#include "eval/official.h"
 #include "eval/official_runs.h"
 #include "eval/statistics.h"
 
@@ -94,9 +95,9 @@ class Certification {
     out_.torch = worker_->version();
     out_.sandbox = weakest({services_.runner->grade(), worker_->grade()});
     CG_CHECK(open_baselines());
-    CG_TRY(SetPtr set, small_set(ctx_, services_, prepared_, out_.program_id));
     runs_.emplace(services_, task_, prepared_);
-    CG_CHECK(runs_->prepare(ctx_, *set, nullptr));
+    const std::string user = fmt::format("{} certified {}", out_.program_id, number);
+    CG_CHECK(runs_->prepare(ctx_, user, official_set(user), nullptr));
     if (auto end = runs_->too_large()) return world_error(end->end.detail);
     CG_TRY(auto end, runs_->begin(ctx_));
     if (end) return world_error("the program does not run again: " + end->end.headline);
@@ -109,6 +110,16 @@ class Certification {
     runs_.reset();
     worker_.reset();
     return {};
+  }
+
+  // Values to be compared at the official shape, where they can be had.
+  OfficialSetPtr official_set(const std::string& user) {
+    if (!services_.official || !services_.official->missing().empty()) return nullptr;
+    auto set =
+        services_.official->draw(ctx_, task_, task_.official(), services_.families.front(), user);
+    if (set) return std::move(*set);
+    note("values at the official shape: " + set.error().message);
+    return nullptr;
   }
 
   Result<void> open_baselines() {

@@ -9,6 +9,7 @@
 // Example: CG_TRY(RungEnd end, check_correctness(ctx, services, prepared, id, record, progress));
 #pragma once
 
+#include "eval/official_set.h"
 #include "eval/prepare.h"
 
 namespace cutegen {
@@ -17,6 +18,7 @@ struct CorrectnessRecord {
   int sets_judged = 0;
   std::optional<Compat> compat;
   std::vector<std::string> marks;
+  OfficialSetPtr official;  // of a GPU: what the official shape was judged on first
 };
 
 // Modules as they were before any run: variables of their own have their first values.

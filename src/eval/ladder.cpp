@@ -121,6 +121,7 @@ class Climber {
         CorrectnessRecord record;
         auto end = check_correctness(ctx_, services_, task_, prepared_, verdict_.program_id, record,
                                      progress_);
+        official_ = record.official;
         verdict_.sets_judged = record.sets_judged;
         verdict_.compat = record.compat;
         verdict_.marks.insert(verdict_.marks.end(), record.marks.begin(), record.marks.end());
@@ -175,8 +176,9 @@ class Climber {
     services_.runner->settle(ctx_);  // a context that is being made or ends would be timed too
     if (services_.official) services_.official->make_room(task_);
     CG_TRY(TimingOutcome outcome,
-           measured ? measure_official(ctx_, services_, task_, prepared_, verdict_.program_id,
-                                       request_.against ? &*request_.against : nullptr)
+           measured ? measure_official(ctx_, services_, task_, prepared_,
+                                       {verdict_.program_id, official_,
+                                        request_.against ? &*request_.against : nullptr})
                     : time_official(ctx_, services_, task_, prepared_, wanted(Rung::profile)));
     result = outcome.result;
     verdict_.marks.insert(verdict_.marks.end(), outcome.marks.begin(), outcome.marks.end());
@@ -241,6 +243,7 @@ class Climber {
   std::vector<KernelProfile> kernels_;
   std::optional<BinaryAuditor> auditor_;
   std::future<Result<AuditOutcome>> listing_;  // ends before what it uses
+  OfficialSetPtr official_;  // what the official shape was judged on
 };
 
 }  // namespace

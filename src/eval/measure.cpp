@@ -16,11 +16,11 @@ constexpr int kBlock = 8;           // runs of each program in a block
 constexpr int kLeastBlock = 5;      // where they take long
 constexpr int kMostAlone = 32;      // runs of a program that is compared with none
 constexpr double kLongBlock = 1e8;  // ns
-constexpr auto kEnoughAlone = std::chrono::milliseconds(120);  // of timed runs
+constexpr auto kEnoughAlone = std::chrono::milliseconds(60);  // of timed runs
 constexpr auto kEnoughPaired = std::chrono::seconds(2);
 constexpr int kMoreForTheClock = 3;                       // blocks, while the clocks disagree
 constexpr double kClockSlack = 0.97;                      // of the floor: what an event may miss
-constexpr double kUnseenShare = 0.15, kUnseenNs = 150e3;  // of a run: what the clocks may differ by
+constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // of a run: what the clocks may differ by
 
 double total_ns(const std::vector<KernelProfile>& kernels) {
   double out = 0;
@@ -39,8 +39,8 @@ class Measurement {
         shape_(official_of(prepared)->shape->name),
         runs_(services, task, prepared) {}
 
-  Result<TimingOutcome> run(const InputSet& set, const KernelProgram* against) {
-    CG_CHECK(runs_.prepare(ctx_, set, against));
+  Result<TimingOutcome> run(const MeasureOptions& options) {
+    CG_CHECK(runs_.prepare(ctx_, options.program_id, options.set, options.against));
     if (auto end = runs_.too_large()) return *end;
     CG_TRY(End end, measure());
     if (end && runs_.died()) {  // once more, in a fresh process
@@ -83,6 +83,8 @@ class Measurement {
       if (++more > kMoreForTheClock)
         return world_error("the runner's times disagree with this process's clock",
                            "end what else uses this machine, then try again");
+      CG_TRY(end, runs_.control(ctx_, samples));  // it may have been the one that was disturbed
+      if (end) return end;
     }
   }
 
@@ -177,16 +179,14 @@ ClockCheck check_clock(const std::vector<TimedBlock>& blocks) {
 
 Result<TimingOutcome> measure_official(const Context& ctx, const Services& services,
                                        const Task& task, const Prepared& prepared,
-                                       const std::string& program_id,
-                                       const KernelProgram* against) {
+                                       const MeasureOptions& options) {
   if (!official_of(prepared)) {
     TimingOutcome out;
     out.result = RungResult::skipped;
     out.end = rung_passed("the official shape is not there");
     return out;
   }
-  CG_TRY(SetPtr set, small_set(ctx, services, prepared, program_id));
-  return Measurement(ctx, services, task, prepared).run(*set, against);
+  return Measurement(ctx, services, task, prepared).run(options);
 }
 
 }  // namespace cutegen

@@ -5,23 +5,29 @@
 // L2, with its 95% interval; `measured`. With a program to compare with (the incumbent), both run
 // in turn in random order, and the median of the paired ratios comes with its interval; pairs are
 // taken in blocks until the candidate is surely slower or the ratio is known well (PairRule). Every
-// run writes its own copy of the outputs: one that keeps its pattern at places which the evaluator
-// draws was not written, and the program fails; values were compared before (eval/official.h). The
-// runner's times are checked against the evaluator's clock, less a control block: where they
-// disagree block after block the evaluation is aborted. Faster than the memory's floor is rejected.
-// More than the GPU's memory: skipped.
+// run writes its own copy of the outputs, and after each block all copies are compared with the
+// truth on the GPU; where that cannot be done, inputs repeat the values of a small set, and an
+// output that keeps its pattern at places which the evaluator draws was not written. The runner's
+// times are checked against the evaluator's clock, less a control block: where they disagree block
+// after block the evaluation is aborted. Faster than the memory's floor is rejected. More than the
+// GPU's memory: skipped.
 //
-// Example: CG_TRY(TimingOutcome t, measure_official(ctx, services, task, prepared, id, {}));
+// Example: CG_TRY(TimingOutcome t, measure_official(ctx, services, task, prepared, {id}));
 #pragma once
 
+#include "eval/official_set.h"
 #include "eval/timing.h"
 
 namespace cutegen {
 
+struct MeasureOptions {
+  std::string program_id;
+  OfficialSetPtr set;  // whose values the official shape holds, where there is one
+  const KernelProgram* against = nullptr;  // the incumbent
+};
 [[nodiscard]] Result<TimingOutcome> measure_official(const Context& ctx, const Services& services,
                                                      const Task& task, const Prepared& prepared,
-                                                     const std::string& program_id,
-                                                     const KernelProgram* against);
+                                                     const MeasureOptions& options);
 
 // One block of timed runs, by both clocks.
 struct TimedBlock {

@@ -19,12 +19,6 @@ constexpr auto kRunLimit = std::chrono::seconds(120);
 constexpr int64_t kRunSpare = int64_t{4} << 30;  // of a run, beside a task's tensors
 constexpr double kShare = 0.6;                   // of the GPU's memory, for sets that are kept
 
-const PreparedShape* official_of(const Prepared& prepared) {
-  for (const PreparedShape& s : prepared.shapes())
-    if (s.shape->kind == ShapeKind::official) return &s;
-  return nullptr;
-}
-
 void add_once(std::vector<std::string>& marks, const std::string& mark) {
   if (std::find(marks.begin(), marks.end(), mark) == marks.end()) marks.push_back(mark);
 }
@@ -208,6 +202,7 @@ Result<RungEnd> check_official(const Context& ctx, const Services& services, con
       not_compared(record, set.error().text());
       return rung_passed();
     }
+    if (!record.official) record.official = *set;
     CG_TRY(RungEnd end, checker.run(*set, options));
     if (!end.passed) return end;
     options = {PoisonKind::plausible, !options.at_the_end};

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "eval/audit.h"
+#include "eval/correctness.h"
 
 namespace cutegen {
 namespace {
@@ -78,12 +79,9 @@ PlanSteps beside(const Task& task, const PreparedShape& official, size_t modules
 
 }  // namespace
 
-const PreparedShape* official_of(const Prepared& prepared) {
-  for (const PreparedShape& s : prepared.shapes())
-    if (s.shape->kind == ShapeKind::official) return &s;
-  return nullptr;
-}
+namespace {
 
+// The set whose values fill the official inputs: of the largest test shape.
 Result<SetPtr> small_set(const Context& ctx, const Services& services, const Prepared& prepared,
                          const std::string& program_id) {
   const ShapeCase* best = nullptr;
@@ -94,15 +92,36 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
   return services.pool->draw(ctx, *best, services.families.front(), program_id);
 }
 
-Result<void> OfficialRuns::prepare(const Context& ctx, const InputSet& set,
-                                   const KernelProgram* against) {
+}  // namespace
+
+Result<void> OfficialRuns::prepare(const Context& ctx, const std::string& program_id,
+                                   OfficialSetPtr set, const KernelProgram* against) {
+  set_ = std::move(set);
   if (against) {
     CG_CHECK(prepare_other(ctx, *against));
     CG_CHECK(load(ctx));
   }
-  CG_CHECK(buffers_.add(task_, official_, set));
+  if (set_) {
+    CG_CHECK(buffers_.add_scratch(official_));
+  } else {
+    CG_TRY(SetPtr small, small_set(ctx, services_, prepared_, program_id));
+    CG_CHECK(buffers_.add(task_, official_, *small));
+  }
   if (other_) CG_CHECK(buffers_.add_other(task_, *official_of(*other_)));
-  (void)buffers_.fit(services_.identity.memory_bytes - kSpare, kMostCopies);
+  return fit();
+}
+
+// How many copies of the outputs there is room for, in what is free now or in all of the GPU.
+Result<void> OfficialRuns::fit() {
+  int64_t room = services_.identity.memory_bytes - kSpare;
+  if (set_) {
+    services_.official->make_room(task_);
+    CG_TRY(int64_t free, services_.official->gpu().free_bytes());
+    room = free - kSpare;
+    for (const GpuExpected& e : set_->outputs)  // the candidate's own, besides the other's
+      buffers_.reserve(e.elements * static_cast<int64_t>(size_of(e.spec.dtype)));
+  }
+  fits_ = buffers_.fit(room, kMostCopies);
   return {};
 }
 
@@ -139,7 +158,7 @@ Result<void> OfficialRuns::load(const Context& ctx) {
 }
 
 OfficialRuns::End OfficialRuns::too_large() const {
-  if (buffers_.total() <= services_.identity.memory_bytes - kSpare) return std::nullopt;
+  if (fits_) return std::nullopt;
   TimingOutcome out;
   out.result = RungResult::skipped;
   out.end = rung_passed(fmt::format("no time: the official shape needs {}, {} has {}",
@@ -160,6 +179,14 @@ Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
   }
   RunRequest first;
   CG_CHECK(buffers_.put(first));
+  if (set_) {
+    OfficialRunOptions options;
+    options.copies = buffers_.copies();
+    memory_.reset();
+    CG_TRY(memory_, OfficialRun::make(ctx, services_.official->gpu(), set_, official_, options));
+    for (SharedBuffer& b : memory_->buffers())
+      if (!buffers_.holds(b.name)) first.shared.push_back(std::move(b));
+  }
   first.steps = official_.all_steps();
   first.settings.limit = kGpuLimit;
   first.keep = true;
@@ -196,6 +223,7 @@ Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples)
 
 Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode, int samples) {
   CG_CHECK(ctx.check("measuring"));
+  if (memory_) CG_CHECK(memory_->poison_again(ctx));
   CG_TRY(RunOutcome outcome, services_.runner->time(ctx, request(mode, samples), kRunLimit));
   if (auto end = noted(outcome)) return end;
   own_ = std::move(outcome.report.samples_ns), other_ns_ = std::move(outcome.report.against_ns);
@@ -208,7 +236,22 @@ Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode,
       return world_error("the runner tells of a run that took no time");
   claimed_ns_ = sum(own_) + sum(other_ns_) - control_claimed_;
   seen_ns_ = ns_of(outcome.elapsed) - control_seen_;
-  return look_at_outputs(ctx, mode == TimeMode::graph ? 1 : samples);
+  const int copies = std::min(mode == TimeMode::graph ? 1 : samples, buffers_.copies());
+  return memory_ ? compare_outputs(ctx, copies) : look_at_outputs(ctx, copies);
+}
+
+Result<OfficialRuns::End> OfficialRuns::compare_outputs(const Context& ctx, int runs) {
+  CG_TRY(std::string damage, memory_->damage());
+  if (!damage.empty())
+    return End(failed(rung_failed("out_of_bounds: " + damage + " (official shape, timed)")));
+  for (int copy = 0; copy < runs; ++copy) {
+    CG_TRY(OfficialFindings found, memory_->judge(ctx, copy));
+    if (found.mismatches.empty()) continue;
+    RungEnd end = end_of_mismatches(std::move(found.mismatches));
+    end.headline = "in a timed run: " + end.headline;
+    return End(failed(std::move(end)));
+  }
+  return End();
 }
 
 Result<OfficialRuns::End> OfficialRuns::look_at_outputs(const Context& ctx, int runs) {

@@ -3,24 +3,22 @@
 //
 // Contract: prepare() loads both programs and makes their buffers; begin() binds them and runs the
 // candidate once, untimed; then block() takes so many runs of each. Every run writes its own copy
-// of the outputs, which are looked at after each block. What a candidate causes comes back as the
-// outcome that ends the rung, our own trouble as an error. One process of cutegen at a time is on
-// the GPU from begin() on.
+// of the outputs. With an official set, inputs and outputs lie in the evaluator's memory (the
+// runner maps inputs read-only), and all copies are compared with the truth after each block.
+// Without, inputs repeat the values of a small set, and copies are looked at in places only. What a
+// candidate causes comes back as the outcome that ends the rung, our own trouble as an error. One
+// process of cutegen at a time is on the GPU from begin() on.
 //
-// Example: CG_CHECK(runs.prepare(ctx, *set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
-//          if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.own()); }
+// Example: CG_CHECK(runs.prepare(ctx, id, set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
+//   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.own()); }
 #pragma once
 
 #include "eval/gpu_slot.h"
+#include "eval/official.h"
 #include "eval/timed_buffers.h"
 #include "eval/timing.h"
 
 namespace cutegen {
-
-[[nodiscard]] const PreparedShape* official_of(const Prepared& prepared);
-// The set whose values fill the official inputs: of the largest test shape.
-[[nodiscard]] Result<SetPtr> small_set(const Context& ctx, const Services& services,
-                                       const Prepared& prepared, const std::string& program_id);
 
 class OfficialRuns {
  public:
@@ -30,8 +28,8 @@ class OfficialRuns {
       : services_(services), task_(task), prepared_(prepared), official_(*official_of(prepared)) {}
 
   // `against`: a program to be timed in turn; why it cannot be is in note().
-  [[nodiscard]] Result<void> prepare(const Context& ctx, const InputSet& set,
-                                     const KernelProgram* against);
+  [[nodiscard]] Result<void> prepare(const Context& ctx, const std::string& program_id,
+                                     OfficialSetPtr set, const KernelProgram* against);
   // A value, `skipped`, where the GPU's memory is too small.
   [[nodiscard]] End too_large() const;
   // The GPU until the end of this object, the buffers, one run.
@@ -56,7 +54,9 @@ class OfficialRuns {
  private:
   [[nodiscard]] Result<void> prepare_other(const Context& ctx, const KernelProgram& against);
   [[nodiscard]] Result<void> load(const Context& ctx);
+  [[nodiscard]] Result<void> fit();
   [[nodiscard]] Result<End> look_at_outputs(const Context& ctx, int runs);
+  [[nodiscard]] Result<End> compare_outputs(const Context& ctx, int runs);
   [[nodiscard]] TimeRequest request(TimeMode mode, int samples) const;
   [[nodiscard]] End noted(const RunOutcome& outcome);
 
@@ -66,7 +66,10 @@ class OfficialRuns {
   const PreparedShape& official_;
   std::optional<Prepared> other_;
   std::string other_id_, note_;
+  OfficialSetPtr set_;
+  std::optional<OfficialRun> memory_;  // with a set
   TimedBuffers buffers_;
+  bool fits_ = true;
   std::optional<GpuSlot> slot_;
   std::vector<double> own_, other_ns_;
   std::vector<KernelProfile> kernels_;

@@ -219,4 +219,10 @@ void Prepared::note_registers(const BinaryAudit& audit) {
               registers_of(audit, images_[launch->module].build.key(), launch->kernel);
 }
 
+const PreparedShape* official_of(const Prepared& prepared) {
+  for (const PreparedShape& s : prepared.shapes())
+    if (s.shape->kind == ShapeKind::official) return &s;
+  return nullptr;
+}
+
 }  // namespace cutegen

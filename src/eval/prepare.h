@@ -58,6 +58,8 @@ class Prepared {
   bool has_globals_ = false;
 };
 
+// The official shape among those that the program takes; null where it is not.
+[[nodiscard]] const PreparedShape* official_of(const Prepared& prepared);
 // Shapes that correctness is judged on: all but an official one that is too large to simulate.
 [[nodiscard]] bool is_test_shape(const ShapeCase& shape);
 

@@ -83,6 +83,18 @@ Result<void> TimedBuffers::add_written(const Task& task, const PreparedShape& of
   return {};
 }
 
+Result<void> TimedBuffers::add_scratch(const PreparedShape& official) {
+  for (const ScratchBuffer& s : official.plan.scratch)
+    CG_CHECK(add_buffer(s.name, s.bytes, false, false,
+                        s.zero ? std::vector<std::byte>() : unwritten_pattern()));
+  return {};
+}
+
+bool TimedBuffers::holds(const std::string& name) const {
+  return std::any_of(buffers_.begin(), buffers_.end(),
+                     [&](const RunBuffer& b) { return b.name == name; });
+}
+
 Result<void> TimedBuffers::add(const Task& task, const PreparedShape& official,
                                const InputSet& set) {
   for (const TensorInfo& info : task.tensors) {

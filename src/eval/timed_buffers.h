@@ -21,6 +21,11 @@ class TimedBuffers {
   TimedBuffers();
   [[nodiscard]] Result<void> add(const Task& task, const PreparedShape& official,
                                  const InputSet& set);
+  // Scratch alone, where inputs and outputs are elsewhere.
+  [[nodiscard]] Result<void> add_scratch(const PreparedShape& official);
+  // Bytes of an output elsewhere, of which there are copies too.
+  void reserve(int64_t bytes) { outputs_ += bytes; }
+  [[nodiscard]] bool holds(const std::string& name) const;
   // Outputs and scratch of another program, which is timed in turn.
   [[nodiscard]] Result<void> add_other(const Task& task, const PreparedShape& official);
   // Copies of the outputs: at most `wanted`, as many as `memory` holds. False: not even one.

@@ -189,6 +189,9 @@ Json fill_request(const Task& task, const ShapeCase& shape, const std::string& f
                     {"memory", s.memory}});
   out["type"] = "fill";
   out["slots"] = std::move(list);
+  return out;
+}
+
 Json baselines_request(const Task& task, const ShapeCase& shape, const std::string& device,
                        const std::vector<BaselineWanted>& wanted) {
   Json constants = Json::object(), kinds = Json::array();

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timed runs against a driver without a GPU: the real runner, memory by handles, the incumbent.
+#include "eval/official_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "eval/ladder_world.h"
+
+namespace cutegen {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Each;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+// In a process of its own: a driver is never unloaded.
+void with_the_fake_driver(const std::function<void()>& body) {
+  pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    fs::path driver = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
+    ::setenv("CUTEGEN_CUDA_DRIVER", driver.c_str(), 1);
+    body();
+    std::fflush(nullptr);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the failure above";
+}
+
+// The fake driver runs no kernel, so every comparison finds nothing wrong.
+constexpr const char* kJudge = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry fill() { ret; }
+.visible .entry judge() { ret; }
+)";
+
+struct Stage {
+  Stage() : world([](double x) { return 2 * x; }), runner({.device = "cuda:0"}) {
+    world.add_official(1 << 12);
+    world.toolchain.ptx = testing_world::World::kernel("add.f32 %f2, %f1, %f1;");
+    own_kernels.ptx = kJudge;
+    // No torch worker has a GPU here; the evaluator's own side of it works.
+    official = std::make_unique<OfficialJudge>(
+        OfficialJudge::Options{"cuda:0", "/no/python", false, &own_kernels});
+    EXPECT_FALSE(official->missing().empty());
+    world.services.official = official.get();
+    world.services.runner = &runner;
+    EXPECT_TRUE(runner.start(Context()));
+    world.services.identity = runner.identity();
+    prepared.emplace(world.program, world.toy.task);
+    EXPECT_TRUE(prepared->compile(Context(), world.services)->passed);
+    auto loaded = prepared->load(Context(), world.services);
+    EXPECT_TRUE(loaded && loaded->passed);
+  }
+
+  OfficialSetPtr set() const {
+    auto out = std::make_shared<OfficialSet>();
+    const int64_t bytes = int64_t{4} << 17;
+    GpuBuffer x = std::move(*official->gpu().take("x", bytes, false));
+    EXPECT_TRUE(official->gpu().set_guards(Context(), x, 0xff));
+    out->inputs.push_back(*x.share(true));
+    out->memory.push_back(std::move(x));
+    GpuExpected e;
+    e.spec = {"out", DType::f32, {1 << 12, 32}};
+    e.elements = bytes / 4;
+    out->outputs.push_back(e);
+    return out;
+  }
+
+  testing_world::World world;
+  testing_world::FakeToolchain own_kernels;
+  Runner runner;
+  std::unique_ptr<OfficialJudge> official;
+  std::optional<Prepared> prepared;
+};
+
+TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
+  with_the_fake_driver([] {
+    Stage stage;
+    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared);
+    ASSERT_TRUE(runs.prepare(Context(), "p", stage.set(), &stage.world.program));
+    EXPECT_TRUE(runs.paired()) << runs.note();
+    EXPECT_FALSE(runs.too_large());
+    auto end = runs.begin(Context());
+    ASSERT_TRUE(end) << end.error().text();
+    EXPECT_FALSE(*end);
+    end = runs.control(Context(), 4);
+    ASSERT_TRUE(end) << end.error().text();
+    EXPECT_FALSE(*end);
+    for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
+      end = runs.block(Context(), mode, 12);  // more than there are copies
+      ASSERT_TRUE(end) << end.error().text();
+      EXPECT_FALSE(*end);
+      EXPECT_THAT(runs.own(), SizeIs(12));
+      EXPECT_THAT(runs.other(), SizeIs(12));
+      if (mode != TimeMode::call) EXPECT_THAT(runs.own(), Each(5e5));
+    }
+  });
+}
+
+// The fake kernel writes nothing, and without the truth only its pattern tells.
+TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
+  with_the_fake_driver([] {
+    Stage stage;
+    stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
+    stage.world.services.pool = &*stage.world.pool;
+    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared);
+    ASSERT_TRUE(runs.prepare(Context(), "p", nullptr, nullptr));
+    auto end = runs.begin(Context());
+    ASSERT_TRUE(end && !*end);
+    end = runs.block(Context(), TimeMode::cold, 4);
+    ASSERT_TRUE(end) << end.error().text();
+    ASSERT_TRUE(*end);
+    EXPECT_THAT((*end)->end.headline, HasSubstr("is not written"));
+    EXPECT_FALSE(runs.paired());
+  });
+}
+
+}  // namespace
+}  // namespace cutegen
