@@ -243,7 +243,7 @@ class Climber {
   std::vector<KernelProfile> kernels_;
   std::optional<BinaryAuditor> auditor_;
   std::future<Result<AuditOutcome>> listing_;  // ends before what it uses
-  OfficialSetPtr official_;  // what the official shape was judged on
+  OfficialSetPtr official_;                    // what the official shape was judged on
 };
 
 }  // namespace

@@ -47,6 +47,7 @@ constexpr const char* kJudge = R"(.version 8.0
 struct Stage {
   Stage() : world([](double x) { return 2 * x; }), runner({.device = "cuda:0"}) {
     world.add_official(1 << 12);
+    world.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as one of a GPU
     world.toolchain.ptx = testing_world::World::kernel("add.f32 %f2, %f1, %f1;");
     own_kernels.ptx = kJudge;
     // No torch worker has a GPU here; the evaluator's own side of it works.
@@ -115,7 +116,8 @@ TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
     stage.world.services.pool = &*stage.world.pool;
     OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared);
-    ASSERT_TRUE(runs.prepare(Context(), "p", nullptr, nullptr));
+    auto ready = runs.prepare(Context(), "p", nullptr, nullptr);
+    ASSERT_TRUE(ready) << ready.error().text();
     auto end = runs.begin(Context());
     ASSERT_TRUE(end && !*end);
     end = runs.block(Context(), TimeMode::cold, 4);
