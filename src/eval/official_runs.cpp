@@ -97,14 +97,24 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
 Result<void> OfficialRuns::prepare(const Context& ctx, const std::string& program_id,
                                    OfficialSetPtr set, const KernelProgram* against) {
   set_ = std::move(set);
+  program_id_ = program_id;
   if (against) {
     CG_CHECK(prepare_other(ctx, *against));
     CG_CHECK(load(ctx));
   }
+  CG_CHECK(add_buffers(ctx));
+  if (fits_ || !set_) return {};
+  note_ = "the truth does not fit the GPU beside the copies of timed runs";
+  set_.reset();
+  return add_buffers(ctx);
+}
+
+Result<void> OfficialRuns::add_buffers(const Context& ctx) {
+  buffers_ = TimedBuffers();
   if (set_) {
     CG_CHECK(buffers_.add_scratch(official_));
   } else {
-    CG_TRY(SetPtr small, small_set(ctx, services_, prepared_, program_id));
+    CG_TRY(SetPtr small, small_set(ctx, services_, prepared_, program_id_));
     CG_CHECK(buffers_.add(task_, official_, *small));
   }
   if (other_) CG_CHECK(buffers_.add_other(task_, *official_of(*other_)));
@@ -178,15 +188,8 @@ Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
     slot_.emplace(std::move(slot));
   }
   RunRequest first;
+  CG_CHECK(share_memory(ctx, first));
   CG_CHECK(buffers_.put(first));
-  if (set_) {
-    OfficialRunOptions options;
-    options.copies = buffers_.copies();
-    memory_.reset();
-    CG_TRY(memory_, OfficialRun::make(ctx, services_.official->gpu(), set_, official_, options));
-    for (SharedBuffer& b : memory_->buffers())
-      if (!buffers_.holds(b.name)) first.shared.push_back(std::move(b));
-  }
   first.steps = official_.all_steps();
   first.settings.limit = kGpuLimit;
   first.keep = true;
@@ -194,6 +197,25 @@ Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
   CG_TRY(RunOutcome outcome, services_.runner->run(ctx, first));
   kernels_ = std::move(outcome.report.kernels);
   return noted(outcome);
+}
+
+// The evaluator's own memory, or none where it cannot be had.
+Result<void> OfficialRuns::share_memory(const Context& ctx, RunRequest& request) {
+  memory_.reset();
+  if (!set_) return {};
+  OfficialRunOptions options;
+  options.copies = buffers_.copies();
+  auto made = OfficialRun::make(ctx, services_.official->gpu(), set_, official_, options);
+  if (!made) {
+    CG_CHECK(ctx.check("measuring"));
+    note_ = "outputs of timed runs are not compared: " + made.error().message;
+    set_.reset();
+    return add_buffers(ctx);
+  }
+  memory_.emplace(std::move(*made));
+  for (SharedBuffer& b : memory_->buffers())
+    if (!buffers_.holds(b.name)) request.shared.push_back(std::move(b));
+  return {};
 }
 
 TimeRequest OfficialRuns::request(TimeMode mode, int samples) const {

@@ -5,7 +5,8 @@
 // candidate once, untimed; then block() takes so many runs of each. Every run writes its own copy
 // of the outputs. With an official set, inputs and outputs lie in the evaluator's memory (the
 // runner maps inputs read-only), and all copies are compared with the truth after each block.
-// Without, inputs repeat the values of a small set, and copies are looked at in places only. What a
+// Without one, or where its memory cannot be had beside all else (note() says so), inputs repeat
+// the values of a small set, and copies are looked at in places only. What a
 // candidate causes comes back as the outcome that ends the rung, our own trouble as an error. One
 // process of cutegen at a time is on the GPU from begin() on.
 //
@@ -54,7 +55,9 @@ class OfficialRuns {
  private:
   [[nodiscard]] Result<void> prepare_other(const Context& ctx, const KernelProgram& against);
   [[nodiscard]] Result<void> load(const Context& ctx);
+  [[nodiscard]] Result<void> add_buffers(const Context& ctx);
   [[nodiscard]] Result<void> fit();
+  [[nodiscard]] Result<void> share_memory(const Context& ctx, RunRequest& request);
   [[nodiscard]] Result<End> look_at_outputs(const Context& ctx, int runs);
   [[nodiscard]] Result<End> compare_outputs(const Context& ctx, int runs);
   [[nodiscard]] TimeRequest request(TimeMode mode, int samples) const;
@@ -65,7 +68,7 @@ class OfficialRuns {
   const Prepared& prepared_;
   const PreparedShape& official_;
   std::optional<Prepared> other_;
-  std::string other_id_, note_;
+  std::string program_id_, other_id_, note_;
   OfficialSetPtr set_;
   std::optional<OfficialRun> memory_;  // with a set
   TimedBuffers buffers_;
