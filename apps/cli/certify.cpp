@@ -97,8 +97,7 @@ void add_certify(CLI::App& app, Globals& g) {
   command->add_option("task", options->task, "the task file (a PyTorch module)")->required();
   command->add_option("folder", options->folder, "the program: plan.json and sources")->required();
   command->add_option("--baseline", options->baselines,
-                      "eager, eager-tf32, compile, compile-max (these four by default), or "
-                      "MODULE:CALLABLE beside the task file; may be repeated");
+                      "what it is compared with; may be repeated (default: the first four)");
   command->add_option("--processes", options->processes, "fresh processes")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
@@ -109,6 +108,8 @@ void add_certify(CLI::App& app, Globals& g) {
       "Program and baselines take turns in short blocks, in an order drawn anew: with a cold and "
       "a\n"
       "warm L2, in a CUDA graph, and by the host's clock for the whole call.\n"
+      "Baselines: eager, eager-tf32, compile, compile-max (torch.compile), or MODULE:CALLABLE of\n"
+      "yours beside the task file.\n"
       "Example: cutegen certify softmax.py out/ --device cuda:0 --baseline eager compile");
   command->callback([options, settings, &g] {
     auto result = run(g, *options, *settings);

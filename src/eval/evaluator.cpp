@@ -229,7 +229,9 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   torch.memory_bytes = kBaselineMemory;
   auto certificate = cutegen::certify(
       ctx, services_, open->task, request, [&] { return TorchWorker::open(torch); }, progress);
+  runner_.release();
   for (auto& each : open_) each->pool->resume();
+  if (official_) official_->resume();
   return certificate;
 }
 

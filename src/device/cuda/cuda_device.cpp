@@ -16,8 +16,8 @@ namespace {
 constexpr int kDynamicShared = 8, kNonPortableCluster = 14;  // attributes of a function
 constexpr int kCooperative = 2, kCluster = 4, kOverlap = 6;  // attributes of a launch
 constexpr int64_t kPlainShared = 48 << 10, kPortableCluster = 8;
-constexpr int kPersistingL2 = 6;  // a limit of the context
-constexpr auto kSpin = std::chrono::microseconds(200);
+constexpr int kPersistingL2 = 6;                      // a limit of the context
+constexpr auto kSpin = std::chrono::milliseconds(2);  // a sleep's length is the host's affair
 
 // What a kernel did, in the words of the simulator's findings; empty for what no kernel can do.
 std::string fault_of(Status status) {
