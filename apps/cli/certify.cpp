@@ -105,9 +105,8 @@ void add_certify(CLI::App& app, Globals& g) {
                       "exit code 7 below this ratio against the fastest baseline, cold");
   settings->add(*command, {"device", "python", "require_sandbox"});
   command->footer(
-      "Program and baselines take turns in short blocks, in an order drawn anew: with a cold and "
-      "a\n"
-      "warm L2, in a CUDA graph, and by the host's clock for the whole call.\n"
+      "Program and baselines take turns in short blocks, in an order drawn anew: with a cold\n"
+      "and a warm L2, in a CUDA graph, and by the host's clock for the whole call.\n"
       "Baselines: eager, eager-tf32, compile, compile-max (torch.compile), or MODULE:CALLABLE of\n"
       "yours beside the task file.\n"
       "Example: cutegen certify softmax.py out/ --device cuda:0 --baseline eager compile");
