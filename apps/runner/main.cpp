@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cutegen-runner: runs one candidate at a time on one device, for the evaluator at descriptor 3.
 //
-// Requests (schema cutegen.runner.v1): open, load, run, and over the buffers that a run kept: time,
-// read; see docs/evaluation.md. The process ends
-// when its peer does. Nothing it says decides a verdict: outputs are judged in the shared memory.
+// Requests (schema cutegen.runner.v1): open, load, share, run, and over the buffers that a run
+// kept: time, read, release; see docs/evaluation.md. The process ends when its peer does. Nothing
+// it says decides a verdict: outputs are judged in the shared memory.
 #include <cstdio>
 #include <optional>
 #include <string>

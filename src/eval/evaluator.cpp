@@ -224,7 +224,10 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   TorchWorkerOptions torch;
   torch.python = options_.python;
   torch.device = options_.device;
-  torch.compiles = true;
+  torch.compiles =
+      std::any_of(request.baselines.begin(), request.baselines.end(),
+                  [](const BaselineWanted& b) { return !b.kind.starts_with("eager"); });
+  torch.require_sandbox = options_.require_sandbox;
   torch.call_timeout = kBaselineLimit;
   torch.memory_bytes = kBaselineMemory;
   auto certificate = cutegen::certify(

@@ -2,37 +2,15 @@
 // The memory of a run at the official shape, against a driver without a GPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <functional>
 #include <span>
 
 #include "device/cuda/buffers.h"
+#include "device/cuda/driver_process.h"
 #include "eval/official.h"
 
 namespace cutegen {
 namespace {
-
-namespace fs = std::filesystem;
-
-// In a process of its own: a driver is never unloaded.
-void with_the_fake_driver(const std::function<void()>& body) {
-  pid_t pid = ::fork();
-  ASSERT_GE(pid, 0);
-  if (pid == 0) {
-    fs::path driver = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
-    ::setenv("CUTEGEN_CUDA_DRIVER", driver.c_str(), 1);
-    body();
-    std::fflush(nullptr);
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the failure above";
-}
 
 // The fake driver runs no kernel: memory is not filled, but guards are written and looked at.
 constexpr const char* kKernels = R"(.version 8.0
@@ -99,7 +77,7 @@ std::vector<std::string> names_of(const OfficialRun& run) {
 }
 
 TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
-  with_the_fake_driver([] {
+  cuda::with_driver("good", [] {
     Stage stage;
     auto one = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {});
     ASSERT_TRUE(one) << one.error().text();
@@ -113,7 +91,7 @@ TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
 }
 
 TEST(OfficialRun, SaysWhatWasWrittenOutside) {
-  with_the_fake_driver([] {
+  cuda::with_driver("good", [] {
     Stage stage;
     for (bool at_the_end : {false, true})
       for (const char* name : {"s", "y", "z#1"}) {
@@ -131,7 +109,7 @@ TEST(OfficialRun, SaysWhatWasWrittenOutside) {
 }
 
 TEST(OfficialRun, ARunnerUsesTheCopyThatItIsTold) {
-  with_the_fake_driver([] {
+  cuda::with_driver("good", [] {
     Stage stage;
     auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
     ASSERT_TRUE(run);
@@ -167,7 +145,7 @@ constexpr const char* kSevens = R"(.version 8.0
 )";
 
 TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
-  with_the_fake_driver([] {
+  cuda::with_driver("good", [] {
     Stage stage;
     for (int i = 0; i < 20; ++i)  // more than one message carries
       stage.shape.plan.scratch.push_back({.name = "s" + std::to_string(i), .bytes = 8});

@@ -29,24 +29,9 @@ TimingOutcome failed(RungEnd end) {
 
 // What ended a run, if anything did.
 OfficialRuns::End trouble_of(const RunOutcome& outcome) {
-  if (outcome.kind != RunOutcome::Kind::reported)
-    return failed(rung_failed(
-        fmt::format("the runner {} while running this program at the official shape: {}",
-                    outcome.kind == RunOutcome::Kind::died ? "died" : "hung", outcome.text)));
-  const RunReport& report = outcome.report;
-  const std::string on = fmt::format("{} (official shape)", report.message);
-  switch (report.status) {
-    case RunReport::Status::ok:
-      return std::nullopt;
-    case RunReport::Status::finding:
-      return failed(rung_failed(on, report.detail));
-    case RunReport::Status::unsupported:
-      return failed(rung_ended(Status::unsupported, on, report.detail));
-    case RunReport::Status::out_of_budget:
-      return failed(rung_failed("the program does not end within its time at the official shape",
-                                report.message));
-  }
-  CG_ASSERT(false);
+  RungEnd end = end_of(outcome, "official", true);
+  if (end.passed) return std::nullopt;
+  return failed(std::move(end));
 }
 
 double sum(const std::vector<double>& values) {

@@ -4,37 +4,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-
+#include "device/cuda/driver_process.h"
 #include "eval/ladder_world.h"
 
 namespace cutegen {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::Each;
 using testing::HasSubstr;
 using testing::SizeIs;
-
-// In a process of its own: a driver is never unloaded.
-void with_the_fake_driver(const std::function<void()>& body) {
-  pid_t pid = ::fork();
-  ASSERT_GE(pid, 0);
-  if (pid == 0) {
-    fs::path driver = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
-    ::setenv("CUTEGEN_CUDA_DRIVER", driver.c_str(), 1);
-    body();
-    std::fflush(nullptr);
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the failure above";
-}
 
 // The fake driver runs no kernel, so every comparison finds nothing wrong.
 constexpr const char* kJudge = R"(.version 8.0
@@ -86,7 +65,7 @@ struct Stage {
 };
 
 TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
-  with_the_fake_driver([] {
+  cuda::with_driver("good", [] {
     Stage stage;
     OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared);
     ASSERT_TRUE(runs.prepare(Context(), "p", stage.set(), &stage.world.program));
@@ -111,7 +90,7 @@ TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
 
 // The fake kernel writes nothing, and without the truth only its pattern tells.
 TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
-  with_the_fake_driver([] {
+  cuda::with_driver("good", [] {
     Stage stage;
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
     stage.world.services.pool = &*stage.world.pool;

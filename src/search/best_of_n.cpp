@@ -27,8 +27,10 @@ void BestOfN::on_verdict(const std::string& candidate, const Verdict& verdict) {
   }
   if (!verdict.timing) return open(Reject{candidate, "correct, but no time is known"});
   if (best_timing_ && !beats_incumbent(*best_timing_, *verdict.timing, settings_.min_gain))
-    return open(Reject{candidate, loss_text(best_timing_->time_ns, verdict.timing->time_ns)});
-  std::string why = best_timing_ ? gain_text(best_timing_->time_ns, verdict.timing->time_ns)
+    return open(Reject{candidate, loss_text(incumbent_ns(*best_timing_, *verdict.timing),
+                                            verdict.timing->time_ns)});
+  std::string why = best_timing_ ? gain_text(incumbent_ns(*best_timing_, *verdict.timing),
+                                             verdict.timing->time_ns)
                                  : "first candidate with a time";
   best_ = candidate;
   best_timing_ = verdict.timing;

@@ -21,7 +21,8 @@ void ClimbStrategy::on_correct(const std::string& candidate) {
   if (!incumbent_) return open(Accept{candidate, "first correct candidate"});
   if (!judged_.timing) return open(Reject{candidate, "correct, but no time is known"});
   if (!incumbent_->timing) return open(Accept{candidate, "first candidate with a time"});
-  double before = incumbent_->timing->time_ns, after = judged_.timing->time_ns;
+  double before = incumbent_ns(*incumbent_->timing, *judged_.timing);
+  double after = judged_.timing->time_ns;
   if (beats_incumbent(*incumbent_->timing, *judged_.timing, settings_.min_gain))
     open(Accept{candidate, gain_text(before, after)});
   else

@@ -67,17 +67,19 @@ void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& 
     failing_ = false;
   }
   if (better) {
-    std::string why = best_timing_ && verdict.timing
-                          ? gain_text(best_timing_->time_ns, verdict.timing->time_ns)
-                          : "first correct candidate";
+    std::string why =
+        best_timing_ && verdict.timing
+            ? gain_text(incumbent_ns(*best_timing_, *verdict.timing), verdict.timing->time_ns)
+            : "first correct candidate";
     best_ = candidate;
     best_timing_ = verdict.timing;
     return open(Accept{candidate, why});
   }
   if (!correct) return open(Reject{candidate, fault_text(verdict)});
-  open(Reject{candidate, verdict.timing && best_timing_
-                             ? loss_text(best_timing_->time_ns, verdict.timing->time_ns)
-                             : "correct, but no time is known"});
+  open(Reject{candidate,
+              verdict.timing && best_timing_
+                  ? loss_text(incumbent_ns(*best_timing_, *verdict.timing), verdict.timing->time_ns)
+                  : "correct, but no time is known"});
 }
 
 void CudaforgeStrategy::on_set_aside(const std::string& candidate, const std::string& why) {

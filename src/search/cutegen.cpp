@@ -105,14 +105,16 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
       first ||
       (now.timing && (!l.best->timing || gains(*l.best->timing, *now.timing, settings_.min_gain)));
   bool changed = better && !first && !(now.structure == l.best->structure);
-  std::optional<Timing> before = l.best ? l.best->timing : std::nullopt;
+  std::optional<double> before;
+  if (l.best && l.best->timing && now.timing)
+    before = of_run ? incumbent_ns(*l.best->timing, *now.timing) : l.best->timing->time_ns;
   l.fixes = 0;
   l.misses = better ? 0 : l.misses + 1;
   if (better) l.best = now;
   l.profiling.step(true, changed, l.best->timing ? l.best->timing->time_ns : 0);
   if (!better)
     return open(Reject{candidate, !now.timing ? "correct, but no time is known"
-                                              : loss_text(before->time_ns, now.timing->time_ns)});
+                                              : loss_text(*before, now.timing->time_ns)});
   if (!best_) {
     best_ = now;
     return open(Accept{candidate, "first correct candidate"});
@@ -120,13 +122,15 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
   bool beats = now.timing &&
                (!best_->timing || beats_incumbent(*best_->timing, *now.timing, settings_.min_gain));
   if (!beats)
-    return open(
-        Reject{candidate, fmt::format("best of line {}, but {}", line_ + 1,
-                                      now.timing && best_->timing
-                                          ? loss_text(best_->timing->time_ns, now.timing->time_ns)
-                                          : "no time is known")});
-  std::string why = best_->timing ? gain_text(best_->timing->time_ns, now.timing->time_ns)
-                                  : "first candidate with a time";
+    return open(Reject{
+        candidate,
+        fmt::format("best of line {}, but {}", line_ + 1,
+                    now.timing && best_->timing
+                        ? loss_text(incumbent_ns(*best_->timing, *now.timing), now.timing->time_ns)
+                        : "no time is known")});
+  std::string why = best_->timing
+                        ? gain_text(incumbent_ns(*best_->timing, *now.timing), now.timing->time_ns)
+                        : "first candidate with a time";
   best_ = now;
   open(Accept{candidate, why});
 }

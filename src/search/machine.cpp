@@ -10,6 +10,12 @@ namespace {
 
 constexpr int kMostSetAside = 2;  // in a row: then the machinery is at fault, not the candidates
 
+const PairedRatio* pair_with_incumbent(const Timing& timing) {
+  for (const PairedRatio& p : timing.paired)
+    if (p.against == "incumbent") return &p;
+  return nullptr;
+}
+
 }  // namespace
 
 std::string text_at(const Json& data, const char* key) {
@@ -39,9 +45,14 @@ bool is_gain(const Timing& before, const Timing& after, double min_gain) {
 }
 
 bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_gain) {
-  for (const PairedRatio& p : after.paired)
-    if (p.against == "incumbent") return p.low > 1 && p.speedup * (1 - min_gain) >= 1;
+  if (const PairedRatio* p = pair_with_incumbent(after))
+    return p->low > 1 && p->speedup * (1 - min_gain) >= 1;
   return is_gain(incumbent, after, min_gain);
+}
+
+double incumbent_ns(const Timing& incumbent, const Timing& now) {
+  const PairedRatio* pair = pair_with_incumbent(now);
+  return pair ? now.time_ns * pair->speedup : incumbent.time_ns;
 }
 
 void Machine::open(Action action) {

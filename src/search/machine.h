@@ -79,4 +79,7 @@ class Machine : public Strategy {
 // The same over the incumbent: by runs that were timed in turn with it, where there are any.
 [[nodiscard]] bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_gain);
 
+// The incumbent's time beside `now`: of the runs in turn, where there are any, as one decides by.
+[[nodiscard]] double incumbent_ns(const Timing& incumbent, const Timing& now);
+
 }  // namespace cutegen

@@ -120,6 +120,8 @@ TEST(Cutegen, APairedRatioDecidesOverTimesOfDifferentMoments) {
     return v;
   };
   EXPECT_EQ(w.run({}).best, "c3");
+  EXPECT_EQ(w.reasons("rejected")[0], "1.0% slower than the best");
+  EXPECT_EQ(w.reasons("accepted")[1], "4.8% faster (109 ns -> 104 ns)");
 }
 
 TEST(Cutegen, StopsAtTheFloor) {

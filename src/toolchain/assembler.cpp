@@ -35,8 +35,8 @@ constexpr size_t kMostKeptCode = size_t{4} << 20;
 // Modules of one program, mostly; and one listing of them all.
 constexpr size_t kSpareAssemblers = 2, kSpareListers = 1;
 // ptxas reads its input once. nvdisasm looks at it, makes its tables, and reads it.
-const toolchain::Gate kAssemblerGate{.opening = 1, .stub = {}};
-const toolchain::Gate kListerGate{.opening = 2, .stub = std::string(16, '\0')};
+const toolchain::Gate kAssemblerGate{.opening = 1, .filler = {}};
+const toolchain::Gate kListerGate{.opening = 2, .filler = std::string(16, '\0')};
 
 std::string key_of(const std::string& ptx, const std::string& arch, const BinaryAudit& tools) {
   return Hasher{}

@@ -55,7 +55,7 @@ Result<ToolSpares::Spare> ToolSpares::start() const {
     return errno_error("making a gate");
   UniqueFd ours(ends[0]), theirs(ends[1]);
   ToolCall call = call_;
-  call.input = gate_.stub;
+  call.input = gate_.filler;
   call.gate = theirs.get();
   CG_TRY(ToolProcess process, start_tool(call));
   return Spare{std::move(process), std::move(ours)};

@@ -3,14 +3,14 @@
 //
 // nvdisasm spends nine tenths of its 0.3 s on tables that do not depend on what it reads. A spare
 // is the tool with apps/gate in it: it waits where it opens its input for the `opening`-th time
-// (before that it is shown `stub`), in the same sandbox and with the same limits as any run.
+// (before that it is shown `filler`), in the same sandbox and with the same limits as any run.
 //
 // Contract: run() gives the input to a spare that waits, or to a fresh process where none does in a
 // short while; what comes out is the same. Each spare serves once; a thread starts the next. A tool
 // that does not stop at the gate is always run afresh. Thread-safe.
 //
 // Example: ToolSpares spares({.argv = {nvdisasm, "-b", "SM90a", kToolInput}, ...}, {.opening = 2,
-// .stub = ...}, 1); CG_TRY(ToolRun run, spares.run(ctx, code));
+// .filler = ...}, 1); CG_TRY(ToolRun run, spares.run(ctx, code));
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,8 @@
 namespace cutegen::toolchain {
 
 struct Gate {
-  int opening = 1;   // of the input, counted from 1, that waits
-  std::string stub;  // what the openings before it read
+  int opening = 1;     // of the input, counted from 1, that waits
+  std::string filler;  // what the openings before it read
 };
 
 class ToolSpares {

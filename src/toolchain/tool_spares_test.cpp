@@ -55,7 +55,7 @@ class ToolSparesTest : public testing::Test {
 };
 
 TEST_F(ToolSparesTest, EachInputHasAProcessThatWaited) {
-  ToolSpares spares(copying(), {.opening = 1, .stub = {}}, 1);
+  ToolSpares spares(copying(), {.opening = 1, .filler = {}}, 1);
   for (int i = 0; i < 4; ++i) {
     std::this_thread::sleep_for(milliseconds(200));
     const std::string text = "line " + std::to_string(i) + "\n";
@@ -64,9 +64,9 @@ TEST_F(ToolSparesTest, EachInputHasAProcessThatWaited) {
   EXPECT_GE(spares.served(), 3U);
 }
 
-// A tool that opens its input less often than was thought ends on the stub: nobody sees that.
+// A tool that opens its input less often than was thought ends on the filler: nobody sees that.
 TEST_F(ToolSparesTest, AToolThatDoesNotStopIsRunAfresh) {
-  ToolSpares spares(copying(), {.opening = 2, .stub = "stub\n"}, 1);
+  ToolSpares spares(copying(), {.opening = 2, .filler = "filler\n"}, 1);
   for (int i = 0; i < 4; ++i) {
     std::this_thread::sleep_for(milliseconds(50));
     EXPECT_EQ(output_of(spares, "input\n"), "input\n");

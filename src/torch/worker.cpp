@@ -190,7 +190,9 @@ Result<void> Worker::note_lock(const Json& hello) {
   if (!options_.require_sandbox) return {};
   stop();
   return world_error("the sandbox cannot be had in full: " + grade_.missing,
-                     "allow seccomp, or run without --require-sandbox");
+                     options_.compiles ? "run without --require-sandbox, or with --baseline eager: "
+                                         "other baselines start compilers"
+                                       : "allow seccomp, or run without --require-sandbox");
 }
 
 Result<void> Worker::start(const Context& ctx) {

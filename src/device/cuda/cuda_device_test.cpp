@@ -5,20 +5,16 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <functional>
 
+#include "device/cuda/driver_process.h"
 #include "device/cuda/tensor_map.h"
 
 namespace cutegen::cuda {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -66,31 +62,6 @@ L:
   bra L;
 }
 )";
-
-// The name of a driver that fails in the way the name says.
-std::string fake(const std::string& how) {
-  fs::path real = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
-  fs::path copy = real.parent_path() / "fake_cuda" / (how + ".so");
-  std::error_code error;
-  fs::create_directories(copy.parent_path(), error);
-  fs::create_symlink(real, copy, error);  // there already: another test made it
-  return copy.string();
-}
-
-// Runs `body` in a process of its own with this driver: a driver is never unloaded.
-void with_driver(const std::string& how, const std::function<void()>& body) {
-  pid_t pid = ::fork();
-  ASSERT_GE(pid, 0);
-  if (pid == 0) {
-    ::setenv("CUTEGEN_CUDA_DRIVER", how == "none" ? "/no/such/libcuda.so.1" : fake(how).c_str(), 1);
-    body();
-    std::fflush(nullptr);
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << how << ": see the failure above";
-}
 
 void expect_refusal(const std::string& how, const std::string& message, const std::string& remedy,
                     const std::string& device = "cuda:0") {

@@ -2,37 +2,15 @@
 // Memory that is shared by descriptors, against a driver without a GPU, and on a GPU where one is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <functional>
 
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/driver_process.h"
 #include "device/cuda/session.h"
 
 namespace cutegen::cuda {
 namespace {
-
-namespace fs = std::filesystem;
-
-// In a process of its own: a driver is never unloaded. Without a name: the real one.
-void in_a_process(bool fake, const std::function<void()>& body) {
-  pid_t pid = ::fork();
-  ASSERT_GE(pid, 0);
-  if (pid == 0) {
-    fs::path driver = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
-    if (fake) ::setenv("CUTEGEN_CUDA_DRIVER", driver.c_str(), 1);
-    body();
-    std::fflush(nullptr);
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the failure above";
-}
 
 std::vector<int> ints_at(const Session& session, Address at, size_t count) {
   std::vector<int> out(count);
@@ -115,16 +93,16 @@ void refuse_what_does_not_fit() {
 }
 
 TEST(SharedMemory, WhatIsSharedIsTheSameMemory) {
-  in_a_process(true, [] { write_what_is_shared(false); });
+  with_driver("good", [] { write_what_is_shared(false); });
 }
 
 TEST(SharedMemory, WhatDoesNotFitIsRefused) {
-  in_a_process(true, refuse_what_does_not_fit);
+  with_driver("good", refuse_what_does_not_fit);
 }
 
 TEST(SharedMemory, OnAGpuReadOnlyMemoryFaultsWhenItIsWritten) {
   if (!open_library("libcuda.so.1").library) GTEST_SKIP() << "no GPU here";
-  in_a_process(false, [] {
+  with_driver("real", [] {
     write_what_is_shared(false);
     write_what_is_shared(true);
   });

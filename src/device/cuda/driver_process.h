@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: a body in a process of its own with a driver of its choice, since a driver is never
+// unloaded.
+//
+// Contract: `how` is "real" (whatever the machine has), "none", or what tests/fake_cuda is to do:
+// "good", or a name that it fails by. A failure in the body fails the test.
+//
+// Example: with_driver("good", [] { ASSERT_TRUE(open_device("cuda:0")); });
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace cutegen::cuda {
+
+// The path of a driver that fails in the way the name says.
+inline std::string fake_driver(const std::string& how) {
+  namespace fs = std::filesystem;
+  fs::path real = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
+  fs::path copy = real.parent_path() / "fake_cuda" / (how + ".so");
+  std::error_code error;
+  fs::create_directories(copy.parent_path(), error);
+  fs::create_symlink(real, copy, error);  // there already: another test made it
+  return copy.string();
+}
+
+inline void with_driver(const std::string& how, const std::function<void()>& body) {
+  pid_t pid = ::fork();
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    const std::string path = how == "none" ? "/no/such/libcuda.so.1" : fake_driver(how);
+    if (how != "real") ::setenv("CUTEGEN_CUDA_DRIVER", path.c_str(), 1);
+    body();
+    std::fflush(nullptr);
+    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << how << ": see the failure above";
+}
+
+}  // namespace cutegen::cuda
