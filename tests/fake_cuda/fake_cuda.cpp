@@ -119,6 +119,20 @@ EXPORT cuDevicePrimaryCtxRelease_v2(int) {
 EXPORT cuCtxSetCurrent(void*) {
   return 0;
 }
+EXPORT cuCtxGetCurrent(void** context) {
+  *context = &sticky;
+  return 0;
+}
+EXPORT cuCtxGetDevice(int* device) {
+  *device = 0;
+  return 0;
+}
+EXPORT cuThreadExchangeStreamCaptureMode(int*) {
+  return 0;
+}
+EXPORT cuStreamSynchronize(void*) {
+  return sticky;
+}
 EXPORT cuCtxSetLimit(int, size_t) {
   return 0;
 }
@@ -333,21 +347,40 @@ EXPORT cuLinkDestroy(void* link) {
   delete static_cast<Link*>(link);
   return 0;
 }
+// What a launch was given: grid, block, shared bytes, each attribute with its first value, then the
+// values behind the first buffer: an int, a float, a double, and the address in a tensor map.
+static void tell(const unsigned* settings, void** arguments) {
+  double* out = *static_cast<double**>(arguments[0]);
+  for (int i = 0; i < 7; ++i) *out++ = settings[i];
+  unsigned count = 0;
+  std::memcpy(&count, reinterpret_cast<const char*>(settings) + 48, 4);
+  const unsigned* attribute = nullptr;
+  std::memcpy(&attribute, reinterpret_cast<const char*>(settings) + 40, 8);
+  for (unsigned i = 0; i < count; ++i, attribute += 18)
+    *out++ = attribute[0], *out++ = attribute[2];
+  *out++ = *static_cast<int*>(arguments[1]);
+  *out++ = *static_cast<float*>(arguments[2]);
+  *out++ = *static_cast<double*>(arguments[3]);
+  *out = *static_cast<uint64_t*>(arguments[4]) == *static_cast<uint64_t*>(arguments[0]) ? 1 : 0;
+}
 EXPORT cuLaunchKernelEx(const unsigned* settings, void* function, void** arguments, void**) {
   const std::string kernel = static_cast<const char*>(function);
   if (settings[3] * settings[4] * settings[5] > 1024) return kInvalidValue;
   if (kernel == "fault") sticky = kIllegalAddress;
   if (kernel == "hang") sticky = kNotReady;
+  if (kernel == "tell") tell(settings, arguments);
   if (kernel != "sevens" && kernel != "outside") return 0;
   int* out = *static_cast<int**>(arguments[0]);
   for (unsigned i = 0; i < settings[0] * settings[3]; ++i) out[i] = 7;
   if (kernel == "outside") out[-1] = 7;
   return 0;
 }
-EXPORT cuTensorMapEncodeTiled(void*, int, uint32_t rank, void* address, const uint64_t*,
+EXPORT cuTensorMapEncodeTiled(void* map, int, uint32_t rank, void* address, const uint64_t*,
                               const uint64_t*, const uint32_t* box, const uint32_t*, int, int, int,
                               int) {
   for (uint32_t i = 0; i < rank; ++i)
     if (box[i] > 256) return kInvalidValue;
+  if (reinterpret_cast<uint64_t>(map) % 64 != 0) return kInvalidValue;
+  std::memcpy(map, &address, sizeof address);
   return reinterpret_cast<uint64_t>(address) % 16 ? kInvalidValue : 0;
 }

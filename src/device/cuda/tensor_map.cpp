@@ -1,59 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/cuda/tensor_map.h"
 
-#include <fmt/format.h>
-
-#include <cstring>
-#include <vector>
+#include "device/map_fields.h"
 
 namespace cutegen::cuda {
 namespace {
 
-constexpr size_t kSpecWords = 15;  // version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
-constexpr size_t kMostRank = 5;
-constexpr int64_t kPlainSwizzleBase = 4;  // of 16 bytes, as Swizzle<B, 4, 3> has
 constexpr int kNoInterleave = 0, kPromoteTo128Bytes = 2, kZeroOutside = 0;
-
-// Of the driver, by the bits of an element. Copies keep bits as they are; a reduction would need
-// to know more.
-int type_of(int64_t bits) {
-  constexpr int kU8 = 0, kU16 = 1, kU32 = 2, kU64 = 4;
-  return bits == 8 ? kU8 : bits == 16 ? kU16 : bits == 32 ? kU32 : bits == 64 ? kU64 : -1;
-}
 
 }  // namespace
 
 Result<TensorMap> encode_map(const Driver& driver, std::span<const std::byte> description,
                              Address address, const std::string& where) {
-  std::vector<int64_t> words(description.size() / sizeof(int64_t));
-  std::memcpy(words.data(), description.data(), words.size() * sizeof(int64_t));
-  const size_t given = words.empty() ? 0 : static_cast<size_t>(words[0]);
-  if (given < 1 || given > kMostRank || words.size() != 1 + 2 * given + kSpecWords)
-    return world_error("a tensor map's description is damaged");
-  const int64_t *dims = &words[1], *strides = dims + given, *spec = strides + given;
-  const int64_t *box = spec + 2, *mode = spec + 7, bits = spec[12];
-  const auto rank = static_cast<size_t>(spec[1]);
-  if (rank < 1 || rank > kMostRank || type_of(bits) < 0)
-    return unsupported_error(fmt::format("a tensor map of {} bits an element", bits), where);
-  if (spec[13] < 0 || spec[13] > 3 || (spec[13] > 0 && spec[14] != kPlainSwizzleBase))
-    return unsupported_error(
-        fmt::format("the swizzle <{}, {}> of a tensor map", spec[13], spec[14]), where);
-  uint64_t sizes[kMostRank] = {}, pitches[kMostRank] = {};
-  uint32_t boxes[kMostRank] = {}, steps[kMostRank] = {};
-  for (size_t i = 0; i < rank; ++i) {
-    const auto m = static_cast<uint32_t>(mode[i]);
-    if (m >= given)
-      return user_error(fmt::format("a tensor map of {} dims has no mode {}", given, mode[i]),
-                        where, "give the map as many dims as the copy has modes");
-    sizes[i] = static_cast<uint64_t>(dims[m]);
-    pitches[i] = static_cast<uint64_t>(strides[m] * bits / 8);
-    boxes[i] = static_cast<uint32_t>(box[i]), steps[i] = 1;
-  }
+  CG_TRY(MapFields f, map_fields(description, where));
+  const uint32_t steps[kMostMapRank] = {1, 1, 1, 1, 1};
   TensorMap map{};
-  Status s = driver.encode_tiled(&map, type_of(bits), static_cast<uint32_t>(rank),
-                                 reinterpret_cast<void*>(address), sizes, pitches + 1, boxes, steps,
-                                 kNoInterleave, static_cast<int>(spec[13]), kPromoteTo128Bytes,
-                                 kZeroOutside);
+  Status s = driver.encode_tiled(&map, f.type, f.rank, reinterpret_cast<void*>(address),
+                                 f.sizes.data(), f.pitches.data() + 1, f.box.data(), steps,
+                                 kNoInterleave, f.swizzle, kPromoteTo128Bytes, kZeroOutside);
   if (s == kOk) return map;
   return user_error(
       "the GPU cannot have this tensor map: " + driver.text(s), where,

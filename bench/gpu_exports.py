@@ -1,0 +1,379 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Exports programs on a GPU and tries everything that docs/export.md promises of them.
+
+Usage: gpu_exports.py CUTEGEN TREE OUT.jsonl [--kernelbench DIR] [--only NAME,...] [--limit-s N]
+
+The programs are those of tests/honest (every class; their tasks with larger sizes) and of tests/exports
+(a tensor map; two results, cleared scratch, clusters and the rest). Each is exported three ways and judged
+by `cutegen eval`. Then, in one process with the GPU: opcheck, torch.compile, a CUDA graph, two streams, other
+shapes, gradients, the test of each export, and the exported operator's time beside the evaluator's. --certify
+programs are certified too, and timed by their own bench.py. With --kernelbench (its repository) KernelBench's
+own evaluator judges the ModelNew files. One line of JSON a program, and a summary.
+"""
+import argparse
+import concurrent.futures
+import importlib.util
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SIZES = {
+    "attention": {"heads": 16, "length": 256, "depth": 64}, "conv": {"batch": 16, "inputs": 16, "outputs": 32, "height": 128, "width": 128},
+    "depthwise": {"batch": 16, "channels": 64, "height": 256, "width": 256}, "elementwise": {"rows": 4096, "columns": 4096},
+    "fused": {"batch": 512, "inputs": 1024, "outputs": 1024}, "gemv": {"m": 8192, "k": 4096},
+    "loss": {"rows": 1024, "columns": 4096}, "matmul": {"m": 1024, "k": 1024, "n": 1024},
+    "norm": {"rows": 8192, "features": 2048}, "pooling": {"batch": 16, "channels": 64, "height": 256, "width": 256},
+    "recurrent": {"batch": 2048, "features": 1024}, "reduction": {"batch": 64, "rows": 1024, "columns": 512},
+    "scan": {"rows": 8192, "columns": 2048}, "softmax": {"rows": 8192, "columns": 4096},
+    "transposed_conv": {"batch": 8, "inputs": 16, "outputs": 16, "height": 96, "width": 96},
+    "tensor_map": {"rows": 8192, "columns": 4096}, "every_field": {"rows": 16384, "columns": 4096},
+}
+CERTIFIED = ("softmax", "matmul", "tensor_map")
+KINDS = ("torch", "kernelbench", "cpp")
+ENOUGH_US = 20  # of kernels below this the host's part is seen
+LIMIT = 0.03
+
+
+def scaled(text, sizes):
+    for name, value in sizes.items():
+        text, done = re.subn(rf"(?m)^{name} = \d+$", f"{name} = {value}", text)
+        assert done == 1, name
+    return text
+
+
+class Program:
+    def __init__(self, name, folder, work):
+        self.name, self.folder, self.work = name, folder, work
+        self.task = work / f"{name}.py"
+        self.task.write_text(scaled((folder / "task.py").read_text(), SIZES[name]))
+        self.line = {"name": name}
+
+    def run(self, options, *arguments, timeout=150):
+        return subprocess.run([options.cutegen, *map(str, arguments)], capture_output=True, text=True,
+                              timeout=timeout, check=False)
+
+    def export(self, options):
+        more = ["--certificate", self.work / f"{self.name}.certificate"] if self.name in CERTIFIED else []
+        more = more if more and more[1].exists() else []
+        for kind in KINDS:
+            began = time.monotonic()
+            made = self.run(options, "export", self.folder, "--task", self.task, "--to", kind, "--out",
+                            self.work / f"{self.name}_{kind}", "--device", "cuda:0", "--json", "--force", *more)
+            self.line[f"export_{kind}_s"] = time.monotonic() - began
+            if made.returncode:
+                self.line.setdefault("trouble", []).append(f"export {kind}: {made.stderr.strip()[-300:]}")
+
+    def judge(self, options):
+        result = self.run(options, "eval", self.task, self.folder, "--device", "cuda:0", "--json")
+        if result.returncode:
+            self.line.setdefault("trouble", []).append(f"eval: {(result.stderr or result.stdout)[-400:]}")
+            return
+        verdict = json.loads(result.stdout)
+        verdict = verdict["verdicts"][0]["verdict"] if "verdicts" in verdict else verdict.get("verdict", verdict)
+        self.line.update(status=verdict["status"], eval_us=verdict["timing"]["time_ns"] / 1e3)
+
+    def certify(self, options):
+        result = self.run(options, "certify", self.task, self.folder, "--device", "cuda:0", "--json",
+                          "--baseline", "eager", "--processes", 2)
+        if result.returncode:
+            self.line.setdefault("trouble", []).append(f"certify: {(result.stderr or result.stdout)[-400:]}")
+        else:
+            (self.work / f"{self.name}.certificate").write_text(result.stdout)
+
+
+# --- in the process with the GPU
+
+
+def load(folder, name):
+    """A module of an export, under a name of its own."""
+    for known in ("load", "bench", "reference", "model_new"):
+        sys.modules.pop(known, None)
+    sys.path.insert(0, str(folder))
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    sys.path.pop(0)
+    return module
+
+
+class Checks:
+    def __init__(self, folder, device):
+        import torch
+        self.torch, self.folder, self.device = torch, folder, torch.device(device)
+        self.load = load(folder, "load")
+        self.bench = load(folder, "bench")
+        init = getattr(self.load.reference, "get_init_inputs", list)()
+        with self.device:
+            torch.manual_seed(3)
+            self.model = self.load.Model(*init)
+            self.inputs = self.load.reference.get_inputs()
+        self.model.to(self.device).train(self.load.data["train_mode"])
+        self.exported = self.load.exported
+
+    def tensors(self):
+        found = self.exported.accept(self.model, self.model._kernels, self.inputs, {})
+        assert found is not None, "the kernels do not take the task's own inputs"
+        assert self.exported.current.ready(found) is not None, "the kernels are not used"
+        return [t.detach() for t in found]
+
+    def results(self, call=None, inputs=None):
+        with self.torch.no_grad():
+            out = (call or self.model)(*(inputs or self.inputs))
+        return list(out) if isinstance(out, (tuple, list)) else [out]
+
+    def near(self, got, wanted):
+        for g, w in zip(got, wanted, strict=True):
+            far = (g.double() - w.double()).abs().max().item() / max(w.double().abs().max().item(), 1e-30)
+            assert far < 1e-4, f"{far:.2e} away"
+
+    def opcheck(self):
+        self.torch.library.opcheck(self.exported.op, self.tensors())
+
+    def compile(self):
+        self.torch._dynamo.reset()
+        compiled = self.torch.compile(lambda *a: tuple(t * 2 for t in self.results_of(a)), fullgraph=True)
+        self.near(self.results(compiled), [t * 2 for t in self.results()])
+
+    def results_of(self, inputs):
+        out = self.model(*inputs)
+        return out if isinstance(out, tuple) else (out,)
+
+    def graph(self):
+        torch = self.torch
+        wanted = self.results()
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            self.results()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            kept = self.results()
+        for t in kept:
+            t.fill_(7)
+        graph.replay()
+        torch.cuda.synchronize()
+        self.near(kept, wanted)
+
+    def streams(self):
+        """Many calls on two streams at once, of two sets of inputs, from two threads."""
+        torch = self.torch
+        other = self.bench.moved(self.inputs, self.device)
+        other = [t * 0.5 if isinstance(t, torch.Tensor) else [u * 0.5 for u in t] for t in other]
+        sets = [self.inputs, other]
+        wanted = [self.results(inputs=i) for i in sets]
+        torch.cuda.synchronize()
+
+        def many(number):
+            torch.cuda.set_device(self.device)
+            with torch.cuda.stream(torch.cuda.Stream()):
+                made = [self.results(inputs=sets[number]) for _ in range(20)]
+                torch.cuda.current_stream().synchronize()
+            return made
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            for number, made in enumerate(pool.map(many, (0, 1))):
+                for got in made:
+                    self.near(got, wanted[number])
+
+    def shapes(self):
+        """Half the batch, other strides, an odd address: the reference answers."""
+        torch, first = self.torch, self.tensors()
+        odd = torch.empty(first[0].numel() + 1, dtype=first[0].dtype, device=self.device)[1:].view(first[0].shape)
+        odd.copy_(first[0])
+        self.near(self.listed(self.exported.op(odd, *first[1:])), self.listed(self.exported.op(*first)))
+        if first[0].dim() == 2 and len(first) == 1:
+            inputs = [first[0].t().contiguous().t()]
+            self.near(self.results(inputs=inputs), self.results(inputs=[first[0]]))
+            assert self.results(inputs=[first[0][:5]])[0].shape[0] in (5, 1, first[0].shape[1])
+
+    @staticmethod
+    def listed(out):
+        return list(out) if isinstance(out, (tuple, list)) else [out]
+
+    def gradients(self):
+        torch = self.torch
+        inputs = [t.clone().requires_grad_() if isinstance(t, torch.Tensor) and t.is_floating_point() else t
+                  for t in self.inputs]
+        out = self.model(*inputs)
+        loss = sum(t.double().square().mean() for t in self.listed(out))
+        loss.backward()
+        assert all(t.grad is not None and t.grad.isfinite().all() for t in inputs if isinstance(t, torch.Tensor))
+
+    def time(self, rounds=25):
+        torch = self.torch
+        clock = self.bench.Clock(self.device)
+        self.model.requires_grad_(False)
+        way = self.bench.Way("exported", self.model, self.inputs)
+        with torch.no_grad():
+            for _ in range(3):
+                way.run()
+            for _ in range(rounds):
+                clock.take(way, "cold")
+            host = []
+            for _ in range(rounds):
+                torch.cuda.synchronize()
+                began = time.perf_counter_ns()
+                way.run()
+                host.append((time.perf_counter_ns() - began) / 1e3)
+            torch.cuda.synchronize()
+        return {"time_us": statistics.median(way.times["cold"]), "host_us": statistics.median(host)}
+
+
+def check_all(folders, out):
+    """One line of JSON an export."""
+    import torch
+    with open(out, "w", encoding="utf-8") as file:
+        for folder in map(Path, folders):
+            line, began = {"folder": folder.name, "failed": {}}, time.monotonic()
+            try:
+                checks = Checks(folder, "cuda:0")
+                names = ("opcheck", "compile", "graph", "streams", "shapes", "gradients")
+                for name in names if folder.name.endswith("_torch") else ("graph", "streams"):
+                    try:
+                        getattr(checks, name)()
+                    except Exception as error:
+                        line["failed"][name] = f"{type(error).__name__}: {error}"[:500]
+                line.update(checks.time())
+                del checks
+                torch.cuda.empty_cache()
+            except Exception as error:
+                line["failed"]["all"] = f"{type(error).__name__}: {error}"[:500]
+            line["seconds"] = time.monotonic() - began
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def run_python(*arguments, timeout):
+    began = time.monotonic()
+    try:
+        made = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True,
+                              timeout=max(timeout, 1), check=False)
+        return made.returncode, made.stdout, made.stderr, time.monotonic() - began
+    except subprocess.TimeoutExpired as error:
+        return 124, str(error.stdout or ""), str(error.stderr or ""), time.monotonic() - began
+
+
+def kernelbench(programs, options, left):
+    """KernelBench's own evaluator on the ModelNew files."""
+    side = Path(__file__).with_name("kernelbench_side.py")
+
+    def judge(p):
+        model = p.work / f"{p.name}_kernelbench" / "model_new.py"
+        code, out, err, _ = run_python(side, options.kernelbench, p.task, model, p.work / f"{p.name}.kb", timeout=left())
+        last = (out.strip().splitlines() or [""])[-1]
+        found = json.loads(last) if code == 0 and last.startswith("{") else {"trouble": (err or out)[-400:]}
+        p.line["kernelbench"] = {k: found.get(k) for k in ("compiled", "correct", "time_us", "trouble")}
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(judge, programs))
+
+
+def own_tests(programs, left):
+    def test(job):
+        p, kind = job
+        folder = p.work / f"{p.name}_{kind}"
+        code, out, err, _ = run_python(folder / f"test_{p.name}.py", timeout=left())
+        p.line.setdefault("test", {})[kind] = "ok" if code == 0 else (err or out)[-400:]
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        list(pool.map(test, [(p, k) for p in programs for k in KINDS]))
+
+
+def own_bench(p, left):
+    code, out, err, _ = run_python(p.work / f"{p.name}_torch" / "bench.py", "--json", "--no-compile", "--seconds", 6,
+                                   timeout=left())
+    p.line["bench"] = json.loads(out)["rows"] if code == 0 else (err or out)[-400:]
+
+
+def summary(programs):
+    good = 0
+    print(f"{'program':16} {'verdict':8} {'eval us':>10} {'op us':>10} {'apart':>7} {'host us':>8}  tests, checks, KernelBench")
+    for p in programs:
+        x, op = p.line, p.line.get("torch", {})
+        apart = op["time_us"] / x["eval_us"] - 1 if "time_us" in op and "eval_us" in x else float("nan")
+        tests = "".join("y" if x.get("test", {}).get(k) == "ok" else "n" for k in KINDS)
+        failed = sorted({f"{k}:{n}" for k in KINDS for n in x.get(k, {}).get("failed", {"none": 1})})
+        near = abs(apart) <= LIMIT or x.get("eval_us", 0) < ENOUGH_US
+        kb = x.get("kernelbench", {}).get("correct")
+        fine = near and tests == "yyy" and not failed and x.get("status") == "correct" and kb is not False
+        good += fine
+        print(f"{p.name:16} {x.get('status', '-'):8} {x.get('eval_us', 0):10.1f} {op.get('time_us', 0):10.1f} {apart:+7.1%} "
+              f"{op.get('host_us', 0):8.1f}  {tests} {','.join(failed) or 'ok'} {kb}{'' if fine else '  <--'}")
+        for row in x.get("bench") if isinstance(x.get("bench"), list) else []:
+            if row.get("apart") is not None:
+                print(f"    bench {row['mode']:6} {row['way']:10} {row['time_us']:10.1f} certified {row['certified_us']:10.1f} ({row['apart']:+.1%})")
+        for line in x.get("trouble", []):
+            print("   ", line.replace("\n", " ")[:300])
+    print(f"{good} of {len(programs)} programs as promised")
+
+
+def main():
+    if sys.argv[1:2] == ["--check"]:
+        return check_all(sys.argv[3:], sys.argv[2])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cutegen")
+    parser.add_argument("tree", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--kernelbench", type=Path)
+    parser.add_argument("--only", default=",".join(SIZES))
+    parser.add_argument("--certify", action="store_true")
+    parser.add_argument("--limit-s", type=float, default=600)
+    options = parser.parse_args()
+    end = time.monotonic() + options.limit_s
+
+    def left():
+        return end - time.monotonic()
+
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        programs = []
+        for name in options.only.split(","):
+            kind = "exports" if name in ("tensor_map", "every_field") else "honest"
+            programs.append(Program(name, options.tree / "tests" / kind / name, work))
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            if options.certify:
+                list(pool.map(lambda p: p.certify(options), [p for p in programs if p.name in CERTIFIED]))
+                print(f"certified after {options.limit_s - left():.0f} s", flush=True)
+            list(pool.map(lambda p: p.export(options), programs))
+            print(f"exported after {options.limit_s - left():.0f} s", flush=True)
+            list(pool.map(lambda p: p.judge(options), programs))
+        print(f"judged after {options.limit_s - left():.0f} s", flush=True)
+        for kind in KINDS:
+            told = work / f"{kind}.checks"
+            code, out, err, _ = run_python(__file__, "--check", told, *[work / f"{p.name}_{kind}" for p in programs], timeout=left())
+            if code:
+                print(f"checks of {kind}: exit {code}: {(err or out)[-600:]}", flush=True)
+            for line in read_lines(told):
+                p = next(p for p in programs if line["folder"] == f"{p.name}_{kind}")
+                p.line[kind] = line
+            print(f"checked {kind} after {options.limit_s - left():.0f} s", flush=True)
+        own_tests(programs, left)
+        print(f"tested after {options.limit_s - left():.0f} s", flush=True)
+        if options.certify:
+            for p in programs:
+                if p.name in CERTIFIED:
+                    own_bench(p, left)
+        if options.kernelbench:
+            kernelbench(programs, options, left)
+        print(f"done after {options.limit_s - left():.0f} s", flush=True)
+    with open(options.out, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(p.line) + "\n" for p in programs)
+    summary(programs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

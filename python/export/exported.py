@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An exported program as an operator of PyTorch, and the rules of when its kernels are used.
+
+The kernels serve the shapes, dtypes and GPU for which they were judged. Everything else is computed by
+the reference, the module that the kernels were made for: another shape or GPU, another attribute of
+the module, autocast, memory that is not contiguous. Gradients are those of the reference.
+"""
+
+import copy
+import inspect
+import sys
+import types
+import warnings
+
+import torch
+
+from .runtime import Driver, Program, gpu_trouble  # one file where they are exported
+
+_ALIGNED = 256  # bytes; the kernels were judged with buffers at such addresses
+_NEVER, _IN_ITS_MODE, _ALWAYS = 0, 1, 2  # when a module is the one that the kernels were made for
+_LOADED = sys.modules.setdefault("_exported_programs", types.ModuleType("_exported_programs")).__dict__
+
+
+def _dtype(name):
+    return getattr(torch, name)
+
+
+def _leaves(name, value):
+    """(name, leaf) of everything in nested lists, tuples and dictionaries."""
+    if isinstance(value, dict):
+        return [leaf for key in value for leaf in _leaves(f"{name}.{key}", value[key])]
+    if isinstance(value, (list, tuple)):
+        return [leaf for i, item in enumerate(value) for leaf in _leaves(f"{name}.{i}", item)]
+    return [(name, value)]
+
+
+def _tree(leaves):
+    """The other way round: dictionaries, and lists where all keys count from 0."""
+    groups = {}
+    for name, value in leaves:
+        head, _, rest = name.partition(".")
+        groups.setdefault(head, []).append((rest, value))
+    made = {head: group[0][1] if group[0][0] == "" else _tree(group) for head, group in groups.items()}
+    return list(made.values()) if list(made) == [str(i) for i in range(len(made))] else made
+
+
+def _rebuilt(like, leaves):
+    """The structure of what forward() returns, with these tensors in it."""
+    if isinstance(like, torch.Tensor):
+        return next(leaves)
+    if isinstance(like, dict):
+        return {key: _rebuilt(value, leaves) for key, value in like.items()}
+    if isinstance(like, (list, tuple)):
+        made = [_rebuilt(value, leaves) for value in like]
+        if isinstance(like, list):
+            return made
+        return type(like)(*made) if hasattr(like, "_fields") else tuple(made)
+    return like
+
+
+def _changes_with_mode(module):
+    """Whether training mode changes what a module of PyTorch computes."""
+    kind = type(module).__name__
+    if "Dropout" in kind:
+        return module.p > 0
+    if "InstanceNorm" in kind:
+        return module.track_running_stats
+    dropout = getattr(module, "dropout", 0.0)
+    return "BatchNorm" in kind or kind == "RReLU" or (isinstance(dropout, float) and dropout > 0)
+
+
+def _owner(module, name):
+    *path, last = name.split(".")
+    for part in path:
+        module = getattr(module, part)
+    return module, last
+
+
+class Exported:
+    """One exported program. `data` is launches.json; `images` the machine code of its modules."""
+
+    def __init__(self, data, images, reference):
+        self.data, self.images, self.reference = data, images, reference
+        self.names = [name for name, _ in data["inputs"]]
+        self.state = [name for name, _ in data["state"]]
+        self.paths = [name.split(".") for name in self.state]
+        self.given = data["inputs"] + data["state"]
+        self.cases = [[(torch.Size(shape["tensors"][name]), _dtype(dtype)) for name, dtype in self.given]
+                      for shape in data["shapes"]]  # fmt: skip
+        self.made = [[(torch.Size(shape["tensors"][name]), _dtype(dtype)) for name, dtype in data["outputs"]]
+                     for shape in data["shapes"]]  # fmt: skip
+        self.arguments = data["arguments"]
+        self.single = [name for name, _ in data["outputs"]] == ["out"]
+        self.parameters = list(inspect.signature(reference.Model.forward).parameters.values())[1:]
+        self.plain = [p.name for p in self.parameters[: len(self.names)]] == self.names and not self.arguments
+        self.kind = "cuda"  # of the devices whose tensors may have kernels
+        self.programs, self.like, self.skeleton, self.driver, self.spare = {}, None, None, None, {}
+        self.op = self.register()
+
+    # --- the operator
+
+    def register(self):
+        """torch.ops.NAMESPACE.run; an export that is loaded twice has one operator."""
+        space = self.data["namespace"]
+        self.current = _LOADED.setdefault(space, self)
+        if self.current is not self:
+            return self.current.op
+        arguments = ", ".join(f"Tensor t{i}" for i in range(len(self.given)))
+        results = ", ".join("Tensor" for _ in self.data["outputs"])
+        self.library = torch.library.Library(space, "FRAGMENT")
+        tags = [torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order]
+        self.library.define(f"run({arguments}) -> " + (results if self.single else f"({results})"), tags=tags)
+        self.library.impl("run", self.compute, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"{space}::run", self.imagine, lib=self.library)
+        torch.library.register_autograd(f"{space}::run", self.backward, setup_context=self.keep, lib=self.library)
+        return getattr(torch.ops, space).run.default
+
+    def compute(self, *tensors):
+        case = self.ready(tensors)
+        if case is None:
+            made = [t.clone(memory_format=torch.contiguous_format) for t in self.call_reference(tensors)]
+        else:
+            made = self.launch(case, tensors)
+        return made[0] if self.single else tuple(made)
+
+    def imagine(self, *tensors):
+        case = self.case_of(tensors)
+        if case is None:
+            shapes = [(t.shape, t.dtype) for t in self.call_reference(tensors)]
+        else:
+            shapes = self.made[case]
+        made = [torch.empty(shape, dtype=dtype, device=tensors[0].device) for shape, dtype in shapes]
+        return made[0] if self.single else tuple(made)
+
+    @staticmethod
+    def keep(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    def backward(self, ctx, *grads):
+        """Gradients of the reference, which is computed once more."""
+        with torch.enable_grad():
+            wanted = ctx.needs_input_grad
+            tensors = [t.detach().requires_grad_(w) for t, w in zip(ctx.saved_tensors, wanted)]
+            outputs = self.call_reference(tensors)
+            used = [(o, g) for o, g in zip(outputs, grads) if g is not None and o.requires_grad]
+            leaves = [t for t, w in zip(tensors, wanted) if w]
+            if not used:
+                return tuple(None for _ in tensors)
+            found = iter(torch.autograd.grad([o for o, _ in used], leaves, [g for _, g in used], allow_unused=True))
+        return tuple(next(found) if w else None for w in wanted)
+
+    # --- when the kernels are used
+
+    def case_of(self, tensors):
+        """The number of the shape that these tensors have, or None."""
+        for number, case in enumerate(self.cases):
+            fits = True
+            for t, (shape, dtype) in zip(tensors, case):
+                fits = fits and t.dtype == dtype and t.shape == shape
+            if fits:
+                return number
+        return None
+
+    def ready(self, tensors):
+        """The shape whose kernels can take these very tensors, or None."""
+        first = tensors[0]
+        case = self.case_of(tensors) if first.is_cuda else None
+        if case is None or self.program_of(first.get_device()) is None:
+            return None
+        for t in tensors:
+            if t.device != first.device or not t.is_contiguous() or t.data_ptr() % _ALIGNED:
+                return None
+        return case
+
+    def trouble(self, device):
+        """Why the kernels do not run on a device, or None."""
+        device = torch.device(device)
+        return "it is no GPU" if device.type != "cuda" else gpu_trouble(self.data, device.index or 0)
+
+    def program_of(self, device):
+        """The kernels on a GPU, loaded when first asked for; None where they do not run."""
+        if device not in self.programs:
+            trouble = gpu_trouble(self.data, device)
+            if trouble:
+                warnings.warn(f"{self.data['name']}: the exported kernels are not used: {trouble}", stacklevel=3)
+                self.programs[device] = None
+            else:
+                self.driver = self.driver or Driver()
+                self.programs[device] = Program(self.driver, self.data, self.images, device)
+        return self.programs[device]
+
+    def launch(self, case, tensors):
+        device = tensors[0].get_device()
+        if device != torch.cuda.current_device():
+            with torch.cuda.device(device):
+                return self.launch(case, tensors)
+        shape, place = self.data["shapes"][case], tensors[0].device
+        made = [torch.empty(size, dtype=dtype, device=place) for size, dtype in self.made[case]]
+        pointers = [t.data_ptr() for t in tensors] + [t.data_ptr() for t in made]
+        if shape["scratch_bytes"]:
+            scratch = torch.empty(shape["scratch_bytes"], dtype=torch.uint8, device=place)
+            start = scratch.data_ptr()
+            pointers += [start + offset for offset in shape["scratch"]]
+        self.programs[device].run(case, pointers, torch.cuda.current_stream(device).cuda_stream)
+        return made
+
+    # --- the module
+
+    def adopt(self, module):
+        """When the kernels compute what a module does: its attributes must have the judged values."""
+        if self.current is not self:
+            return self.current.adopt(module)
+        if self.skeleton is None:
+            self.skeleton = self.without_values(module)
+        for name, wanted in self.data["attributes"].items():
+            if not self.same(module, name, wanted):
+                return _NEVER
+        if not self.single and self.like is None:
+            self.like = self.results_alike()
+        changes = self.data["mentions_training"] or any(map(_changes_with_mode, module.modules()))
+        return _IN_ITS_MODE if changes else _ALWAYS
+
+    @staticmethod
+    def same(module, name, wanted):
+        *path, last = name.split(".")
+        value = module
+        for part in path + [last]:
+            value = value[int(part)] if isinstance(value, (tuple, list)) else getattr(value, part, None)
+        if isinstance(wanted, dict):
+            wanted = float(wanted["float"])
+        return value == wanted or (value != value and wanted != wanted)
+
+    def accept(self, module, when, args, kwargs):
+        """The operator's tensors if the kernels can serve this call of forward(), else None."""
+        if when == _NEVER or (when == _IN_ITS_MODE and module.training != self.data["train_mode"]):
+            return None
+        tensors = list(args) if self.plain and not kwargs else self.by_name(args, kwargs)
+        if tensors is None or len(tensors) != len(self.names) or torch.is_autocast_enabled():
+            return None
+        for path in self.paths:
+            value = module
+            for part in path:
+                value = getattr(value, part)
+            tensors.append(value)
+        for t in tensors:
+            if not isinstance(t, torch.Tensor) or t.device.type != self.kind or not t.is_contiguous():
+                return None
+        return None if self.case_of(tensors) is None else tensors
+
+    def by_name(self, args, kwargs):
+        leaves = []
+        for number, value in enumerate(args):
+            p = self.parameters[min(number, len(self.parameters) - 1)]
+            if p.kind == p.VAR_POSITIONAL:
+                leaves += _leaves(f"{p.name}.{number - len(self.parameters) + 1}", value)
+            else:
+                leaves += _leaves(p.name, value)
+        for name in kwargs:
+            leaves += _leaves(name, kwargs[name])
+        tensors = {name: leaf for name, leaf in leaves if isinstance(leaf, torch.Tensor)}
+        others = {name: leaf for name, leaf in leaves if not isinstance(leaf, torch.Tensor)}
+        if others != self.arguments or set(tensors) != set(self.names):
+            return None
+        return [tensors[name] for name in self.names]
+
+    def answer(self, tensors):
+        """What forward() returns."""
+        made = self.op(*tensors)
+        return made if self.single else _rebuilt(self.current.like, iter(made))
+
+    # --- the reference
+
+    def without_values(self, module):
+        """A copy of a module whose parameters and buffers take no memory, as the reference's class."""
+        known = {}
+        for t in list(module.parameters()) + list(module.buffers()):
+            empty = torch.empty_like(t, device="meta")
+            if isinstance(t, torch.nn.Parameter):
+                empty = torch.nn.Parameter(empty, requires_grad=t.requires_grad)
+            known[id(t)] = empty
+        made = copy.deepcopy(module, known)
+        made.__class__ = self.reference.Model
+        return made.train(self.data["train_mode"])
+
+    def call(self, tensors):
+        """The reference's own result of the operator's tensors."""
+        if self.skeleton is None:
+            make = getattr(self.reference, "get_init_inputs", list)
+            self.skeleton = self.without_values(self.reference.Model(*make()))
+        module = self.spare.pop(0, None) or copy.deepcopy(self.skeleton)  # each thread has its own
+        state = dict(zip(self.state, tensors[len(self.names) :]))
+        registered = {name for name, _ in [*module.named_parameters(), *module.named_buffers()]}
+        for name in [n for n in state if n not in registered]:
+            owner, last = _owner(module, name)
+            setattr(owner, last, state.pop(name))
+        tree = _tree([*zip(self.names, tensors), *self.arguments.items()])
+        args = []
+        for p in self.parameters:
+            if p.kind == p.VAR_POSITIONAL:
+                args += tree.pop(p.name, [])
+            elif p.name in tree and p.kind != p.KEYWORD_ONLY:
+                args.append(tree.pop(p.name))
+            else:
+                break
+        made = torch.func.functional_call(module, state, tuple(args), tree)
+        self.spare[0] = module
+        return made
+
+    def call_reference(self, tensors):
+        return [leaf for _, leaf in _leaves("out", self.call(tensors)) if isinstance(leaf, torch.Tensor)]
+
+    def results_alike(self):
+        """The structure of what forward() returns, with tensors that have no values."""
+        shapes = self.cases[0]
+        return self.call([torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in shapes])

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What test and bench compare: the C++ function, built here with c++, as a module of PyTorch."""
+
+import ctypes
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+
+
+def _load(name):
+    spec = importlib.util.spec_from_file_location("exported_cpp_" + name, _HERE / (name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["exported_cpp_" + name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+reference, _runtime = _load("reference"), _load("runtime")
+data = json.loads((_HERE / "launches.json").read_text(encoding="utf-8"))
+
+
+class Library:
+    """@FILE@.cpp as a shared library; stands where the kernels of Python's export stand."""
+
+    def __init__(self):
+        path = _HERE / "@FILE@.so"
+        if not path.exists() or path.stat().st_mtime < (_HERE / "@FILE@.cpp").stat().st_mtime:
+            command = [os.environ.get("CXX", "c++"), "-std=c++17", "-O2", "-shared", "-fPIC", "-o", str(path)]
+            subprocess.run([*command, str(_HERE / "@FILE@.cpp"), "-ldl"], check=True)
+        self.call = ctypes.CDLL(str(path)).@FILE@_run
+        self.call.restype, self.call.argtypes = ctypes.c_char_p, [ctypes.c_void_p] * 3
+        self.tensors = sum(len(data[key]) for key in ("inputs", "state", "outputs"))
+
+    def run(self, case, pointers, stream):
+        tensors = (ctypes.c_uint64 * self.tensors)(*pointers[: self.tensors])
+        scratch = pointers[self.tensors] if len(pointers) > self.tensors else None
+        trouble = self.call(ctypes.addressof(tensors), scratch, stream)
+        if trouble:
+            raise RuntimeError(trouble.decode())
+
+
+class Built(_runtime.Exported):
+    def program_of(self, device):
+        if device not in self.programs:
+            self.programs[device] = None if self.trouble(f"cuda:{device}") else Library()
+        return self.programs[device]
+
+
+data = {**data, "shapes": data["shapes"][:1], "namespace": data["namespace"] + "_cpp"}
+exported = Built(data, [], reference)
+
+
+class Model(reference.Model):
+    """The reference, computed by the C++ function where it serves."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._kernels = exported.adopt(self)
+
+    def forward(self, *args, **kwargs):
+        tensors = exported.accept(self, self._kernels, args, kwargs)
+        return super().forward(*args, **kwargs) if tensors is None else exported.answer(tensors)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks the export against the module computed in float64. Usage: python test_@FILE@.py [cuda:0]
+
+Fresh inputs and weights each time; the error is compared with that of the module itself in PyTorch.
+Without a GPU only what is computed there can be checked: the reference behind the kernels.
+"""
+
+import copy
+import sys
+
+import torch
+
+from load import Model, data, exported, reference
+
+TIMES_NATIVE = 4  # the largest error may be so many times that of the module in PyTorch
+LARGE = 1 << 22  # elements; more are not computed without a GPU
+DTYPES = {"fp32": False, "tf32": True, "fp16": True, "bf16": True}
+
+
+def tensors(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else []
+    return [t for item in items for t in tensors(item)]
+
+
+def changed(value, change):
+    if isinstance(value, torch.Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: changed(item, change) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        made = [changed(item, change) for item in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return value
+
+
+def called(model, inputs):
+    return tensors(model(**inputs) if isinstance(inputs, dict) else model(*inputs))
+
+
+def doubled(t):
+    return t.double() if t.is_floating_point() else t
+
+
+def pair(device, seed):
+    """The exported module and the reference with the same weights, and inputs for both."""
+    init = getattr(reference, "get_init_inputs", list)()
+    torch.manual_seed(seed)
+    with torch.device(device):
+        plain = reference.Model(*init)
+    torch.manual_seed(seed)
+    with torch.device(device):
+        made = Model(*init)
+        inputs = reference.get_inputs()
+    for module in (plain, made):
+        module.to(device).train(data["train_mode"])
+    same = all(torch.equal(a, b) for a, b in zip(plain.state_dict().values(), made.state_dict().values()))
+    assert same and list(plain.state_dict()) == list(made.state_dict()), "the seed gives other weights"
+    return made, plain, changed(inputs, lambda t: t.to(device))
+
+
+def judge(got, native, truth):
+    """The error over what is allowed."""
+    if got.shape != truth.shape or got.dtype != native.dtype:
+        raise AssertionError(f"{got.dtype} of {tuple(got.shape)}, not {native.dtype} of {tuple(truth.shape)}")
+    if not got.is_floating_point():
+        return float("inf") if bool((got != native).any()) else 0.0
+    if not got.numel():
+        return 0.0
+    finite = truth.isfinite()
+    if not torch.equal(finite, got.isfinite()):
+        return float("inf")
+    error, usual = (torch.where(finite, (x.double() - truth).abs(), 0).max().item() for x in (got, native))
+    largest = torch.where(finite, truth.abs(), 0).max().item()
+    return error / (TIMES_NATIVE * usual + 4 * torch.finfo(got.dtype).eps * largest + 1e-300)
+
+
+def check(device, seed):
+    made, plain, inputs = pair(device, seed)
+    before = changed(inputs, torch.Tensor.clone)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = DTYPES[data["math_mode"]]
+    with torch.no_grad():
+        truth = called(copy.deepcopy(plain).double(), changed(inputs, doubled))
+        native, got = called(plain, inputs), called(made, inputs)
+    assert len(native) == len(got), "another number of results"
+    assert all(torch.equal(a, b) for a, b in zip(tensors(before), tensors(inputs))), "an input was written"
+    worst = max(judge(g, n, t) for g, n, t in zip(got, native, truth))
+    print(f"seed {seed}: error {worst:.2f} of what is allowed", flush=True)
+    return worst <= 1
+
+
+def main():
+    device = torch.device(sys.argv[1] if len(sys.argv) > 1 else "cuda:0" if torch.cuda.is_available() else "cpu")
+    if device.type == "cpu":
+        size = sum(torch.Size(s).numel() for s in data["shapes"][0]["tensors"].values())
+        print("no GPU: what is checked is the reference behind the kernels")
+        if size > LARGE:
+            print(f"skipped: {size} elements are not computed here")
+            return 0
+    elif exported.trouble(device):
+        print("the kernels are not used:", exported.trouble(device))
+    good = [check(device, seed) for seed in (1, 2, 3)]
+    print("ok" if all(good) else "WRONG")
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

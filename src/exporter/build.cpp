@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a program to an export's source: what can be exported, compiled modules, launches.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "device/module_facts.h"
+#include "exporter/exporter.h"
+#include "toolchain/assembler.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMostModules = 64;
+constexpr size_t kMostImageBytes = size_t{64} << 20;
+
+bool is_wanted(const ShapeCase& shape) {
+  return shape.kind == ShapeKind::official || shape.kind == ShapeKind::user;
+}
+
+// "out", or "out.0", "out.1", ...: a tensor, or a flat structure of tensors.
+Result<void> check_outputs(const Task& task) {
+  const auto outputs = task.with_role(TensorRole::output);
+  if (outputs.empty())
+    return unsupported_error("the module of '" + task.name + "' returns no tensor");
+  for (const TensorInfo* t : outputs)
+    if (t->name != "out" && !t->name.starts_with("out."))
+      return unsupported_error("the result '" + t->name + "' is not known to exports");
+  return {};
+}
+
+class Builder {
+ public:
+  Builder(const Context& ctx, Toolchain& toolchain, ExportSource& out)
+      : ctx_(ctx), toolchain_(toolchain), out_(out) {}
+
+  Result<void> add(const ShapeCase& shape) {
+    auto added = try_add(shape);
+    if (added || shape.kind == ShapeKind::official || added.error().kind == ErrorKind::cancelled)
+      return added;
+    if (added.error().kind != ErrorKind::user && added.error().kind != ErrorKind::unsupported)
+      return added;
+    out_.left_out.push_back(added.error().text());
+    return {};
+  }
+
+ private:
+  Result<void> try_add(const ShapeCase& shape) {
+    const DeviceFacts& facts = out_.target.facts;
+    CG_TRY(auto builds, module_builds(out_.program, out_.task, shape, facts));
+    std::vector<size_t> used;
+    std::vector<ModuleFacts> of_shape;
+    for (const ModuleBuild& b : builds) {
+      CG_TRY(size_t at, module(b));
+      used.push_back(at);
+      of_shape.push_back(facts_[at]);
+    }
+    CG_TRY(ResolvedPlan plan, resolve_plan(out_.program, out_.task, shape, facts, of_shape));
+    for (auto* list : {&plan.prepare, &plan.steps})
+      for (auto& step : *list)
+        if (auto* launch = std::get_if<Launch>(&step)) launch->module = used[launch->module];
+    out_.shapes.push_back({shape.name, shape, std::move(plan)});
+    return {};
+  }
+
+  Result<size_t> module(const ModuleBuild& b) {
+    auto known = std::find(keys_.begin(), keys_.end(), b.key());
+    if (known != keys_.end()) return static_cast<size_t>(known - keys_.begin());
+    if (keys_.size() == kMostModules)
+      return user_error(fmt::format("the defines take more than {} distinct values", kMostModules));
+    auto source = out_.program.sources.find(b.source);
+    if (source == out_.program.sources.end())
+      return user_error("the plan names the source '" + b.source + "', which is not there");
+    CG_TRY(CompileResult made,
+           toolchain_.compile(ctx_, {b.source, source->second, b.defines, out_.arch}));
+    if (!made.ok) return user_error("the program does not compile: " + made.digest, b.source);
+    if (made.ptx.size() > kMostImageBytes)
+      return unsupported_error("a module of more than 64 MiB", b.source);
+    CG_TRY(ModuleFacts facts, declared_facts(made.ptx));
+    std::string stem = b.source.substr(0, b.source.rfind('.'));
+    std::string number = keys_.empty() ? "" : fmt::format(".{}", keys_.size());
+    out_.modules.push_back({stem + number + "." + out_.arch, made.ptx, {}, made.build_id});
+    facts_.push_back(std::move(facts));
+    keys_.push_back(b.key());
+    return keys_.size() - 1;
+  }
+
+  const Context& ctx_;
+  Toolchain& toolchain_;
+  ExportSource& out_;
+  std::vector<std::string> keys_;
+  std::vector<ModuleFacts> facts_;
+};
+
+// Machine code where there is an assembler; without it the driver assembles the PTX.
+Result<void> assemble(const Context& ctx, const ToolPaths& tools, ExportSource& out) {
+  CG_TRY(auto assembler, Assembler::open({.paths = tools}));
+  std::vector<std::string> ptx;
+  for (const ExportModule& m : out.modules) ptx.push_back(m.ptx);
+  CG_TRY(auto reports, assembler->assemble_all(ctx, ptx, out.arch));
+  for (size_t i = 0; i < reports.size(); ++i) {
+    if (!reports[i].ok)
+      return user_error("the assembler refuses the program: " + reports[i].digest,
+                        out.modules[i].name);
+    if (reports[i].code.size() <= kMostImageBytes) out.modules[i].cubin = reports[i].code;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ExportKind> export_kind_from(const std::string& name) {
+  if (name == "torch") return ExportKind::torch;
+  if (name == "kernelbench") return ExportKind::kernelbench;
+  if (name == "cpp") return ExportKind::cpp;
+  return user_error("'" + sanitize(name, 60) + "' is no kind of export", "--to",
+                    "one of torch, kernelbench, cpp");
+}
+
+const char* to_string(ExportKind kind) {
+  return kind == ExportKind::torch ? "torch" : kind == ExportKind::cpp ? "cpp" : "kernelbench";
+}
+
+std::string plain_name(const std::string& name) {
+  std::string out;
+  for (char c : name.substr(0, 48)) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : plain ? c : '_';
+  }
+  return out.empty() || (out[0] >= '0' && out[0] <= '9') ? "n" + out : out;
+}
+
+Result<void> check_exportable(const Task& task) {
+  for (const TensorInfo& t : task.tensors)
+    if (t.mutated)
+      return unsupported_error(fmt::format("the module writes '{}' in place; an export has no "
+                                           "state between calls",
+                                           t.name),
+                               task.file);
+  if (task.with_role(TensorRole::input).empty())
+    return unsupported_error("the module takes no tensor", task.file);
+  return check_outputs(task);
+}
+
+Result<ExportSource> build_export(const Context& ctx, const ToolPaths& tools, const Task& task,
+                                  const KernelProgram& program, const ExportTarget& target) {
+  CG_CHECK(check_exportable(task));
+  if (auto problems = check_plan(program.plan, task); !problems.empty())
+    return fail(std::move(problems.front()));
+  ExportSource out{.task = task, .program = program, .target = target};
+  CG_TRY(out.arch, choose_arch(program.plan, target.facts));
+  CG_TRY(auto toolchain, Toolchain::open({.paths = tools}));
+  out.compiler = toolchain->version();
+  Builder builder(ctx, *toolchain, out);
+  for (const ShapeCase& shape : task.shapes)
+    if (is_wanted(shape)) CG_CHECK(builder.add(shape));
+  CG_CHECK(assemble(ctx, tools, out));
+  return out;
+}
+
+}  // namespace cutegen

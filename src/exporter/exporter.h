@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exporter: a judged kernel program as files that need nothing of cutegen.
+//
+// Contract: launches come from resolve_plan, with numbers, for the official shape and the user's
+// own; nothing of the plan is worked out where the export runs. What an export cannot do (a module
+// that writes its inputs, results that are no plain tensors) is refused by name. File names are
+// relative; texts are whole.
+//
+// Example: CG_TRY(ExportSource s, build_export(ctx, tools, task, program, target));
+//   CG_TRY(ExportFiles files, export_files(s, ExportKind::torch));
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/certificate.h"
+#include "core/program.h"
+#include "toolchain/toolchain.h"
+
+namespace cutegen {
+
+enum class ExportKind { torch, kernelbench, cpp };
+[[nodiscard]] Result<ExportKind> export_kind_from(const std::string& name);
+[[nodiscard]] const char* to_string(ExportKind kind);
+
+struct ExportModule {
+  std::string name;  // "kernel.sm_90a", without an ending
+  std::string ptx, cubin;
+  std::string build_id;
+};
+struct ExportShape {
+  std::string name;
+  ShapeCase shape;
+  ResolvedPlan plan;  // Launch::module counts over ExportSource::modules
+};
+// The GPU that the files are made for.
+struct ExportTarget {
+  DeviceFacts facts;
+  std::string gpu;  // "NVIDIA H200"
+};
+
+struct ExportSource {
+  Task task;
+  KernelProgram program;
+  ExportTarget target;
+  std::string arch, compiler;  // "sm_90a", "NVRTC 13.0.88"
+  std::vector<ExportModule> modules;
+  std::vector<ExportShape> shapes;
+  std::vector<std::string> left_out;  // shapes that the plan refuses, with the reason
+  std::string origin;                 // "run 2026...", or the folder
+  std::optional<Verdict> verdict;
+  std::optional<Certificate> certificate;
+};
+
+using ExportFiles = std::map<std::string, std::string>;
+
+// What no export can do for this task; an error that names it.
+[[nodiscard]] Result<void> check_exportable(const Task& task);
+// Compiles and resolves for one GPU; the verdict, certificate and origin are left to the caller.
+[[nodiscard]] Result<ExportSource> build_export(const Context& ctx, const ToolPaths& tools,
+                                                const Task& task, const KernelProgram& program,
+                                                const ExportTarget& target);
+// launches.json: every launch with its numbers. The one input of the generated code.
+[[nodiscard]] Result<Json> launches_json(const ExportSource& source);
+[[nodiscard]] Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind);
+// Writes the files as one new folder, in one step. One that is there is replaced with `force`, and
+// only if it is an export or empty.
+[[nodiscard]] Result<void> write_export(const std::string& folder, const ExportFiles& files,
+                                        bool force);
+// A name for files, packages and C: "40_LayerNorm" -> "n40_layernorm".
+[[nodiscard]] std::string plain_name(const std::string& name);
+
+}  // namespace cutegen

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// An export's folder: there as a whole, or not at all.
+#include <fcntl.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "base/file.h"
+#include "exporter/exporter.h"
+
+namespace cutegen {
+namespace fs = std::filesystem;
+namespace {
+
+// An earlier export, or an empty folder: nothing that anybody would miss.
+bool is_ours(const fs::path& out) {
+  std::error_code error;
+  if (fs::is_empty(out, error)) return true;
+  auto text = read_file(out / "launches.json", size_t{256} << 20);
+  if (!text) return false;
+  auto json = parse_json(*text, "launches.json", size_t{256} << 20);
+  return json && json->is_object() && json->value("schema", "") == "cutegen.launches.v1";
+}
+
+Result<void> check_free(const fs::path& out, bool force) {
+  std::error_code error;
+  const fs::file_status found = fs::symlink_status(out, error);
+  if (!fs::exists(found)) return {};
+  if (!fs::is_directory(found))
+    return user_error("'" + out.string() + "' is there and is no folder", "--out",
+                      "choose another folder");
+  if (!is_ours(out))
+    return user_error("the folder '" + out.string() + "' is there and holds no export", "--out",
+                      "choose another folder");
+  if (force || fs::is_empty(out, error)) return {};
+  return user_error("the folder '" + out.string() + "' is there", "--out",
+                    "choose another folder, or replace it with --force");
+}
+
+Result<void> write_all(const fs::path& folder, const ExportFiles& files) {
+  std::error_code error;
+  for (const auto& [name, text] : files) {
+    const fs::path at = folder / name;
+    fs::create_directories(at.parent_path(), error);
+    if (error) return world_error("cannot make '" + at.parent_path().string() + "'");
+    CG_CHECK(write_file(at, text));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_export(const std::string& folder, const ExportFiles& files, bool force) {
+  fs::path out(folder);
+  if (!out.has_filename()) out = out.parent_path();
+  CG_CHECK(check_free(out, force));
+  std::error_code error;
+  if (!out.parent_path().empty() && !fs::is_directory(out.parent_path(), error))
+    return user_error("there is no folder '" + out.parent_path().string() + "'", "--out",
+                      "make it first, or choose another");
+  const fs::path fresh = out.parent_path() / ("." + out.filename().string() + ".new");
+  fs::remove_all(fresh, error);
+  auto written = write_all(fresh, files);
+  if (written && fs::exists(out, error)) {
+    if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, out.c_str(), RENAME_EXCHANGE) != 0)
+      written = errno_error("cannot replace '" + out.string() + "'");
+  } else if (written && ::rename(fresh.c_str(), out.c_str()) != 0) {
+    written = errno_error("cannot make '" + out.string() + "'");
+  }
+  fs::remove_all(fresh, error);
+  return written;
+}
+
+}  // namespace cutegen

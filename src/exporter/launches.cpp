@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// launches.json: what generated code needs to know of a program, with numbers.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/hash.h"
+#include "device/fill.h"
+#include "device/map_fields.h"
+#include "exporter/exporter.h"
+
+namespace cutegen {
+namespace {
+
+constexpr int64_t kAlign = 256;  // of each scratch, as the evaluator's buffers have
+
+std::string hex(std::span<const std::byte> bytes) {
+  std::string out;
+  for (std::byte b : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(b));
+  return out;
+}
+
+Json scalar_json(const Scalar& scalar) {
+  if (const double* d = std::get_if<double>(&scalar); d && !std::isfinite(*d))
+    return {{"float", std::isnan(*d) ? "nan" : *d > 0 ? "inf" : "-inf"}};
+  return std::visit([](const auto& v) { return Json(v); }, scalar);
+}
+
+Json named(const std::vector<ScalarInfo>& list) {
+  Json out = Json::object();
+  for (const ScalarInfo& s : list) out[s.name] = scalar_json(s.value);
+  return out;
+}
+
+bool is_state(const TensorInfo& t) {
+  return t.role == TensorRole::parameter || t.role == TensorRole::buffer;
+}
+
+// The launches of one shape. Buffers are numbered: inputs, state, outputs, then scratch.
+class ShapeWriter {
+ public:
+  ShapeWriter(const Task& task, const ExportShape& shape) : shape_(shape) {
+    auto add = [&](auto wanted) {
+      for (const TensorInfo& t : task.tensors)
+        if (wanted(t)) tensors_.push_back(&t), names_.push_back(t.name);
+    };
+    add([](const TensorInfo& t) { return t.role == TensorRole::input; });
+    add(is_state);
+    add([](const TensorInfo& t) { return t.role == TensorRole::output; });
+    for (const ScratchBuffer& s : shape.plan.scratch) names_.push_back(s.name);
+  }
+
+  Result<Json> json() {
+    Json tensors = Json::object(), offsets = Json::array();
+    for (const TensorInfo* t : tensors_) {
+      CG_TRY(const Shape* shape, shape_of(t->name));
+      tensors[t->name] = *shape;
+    }
+    int64_t total = 0;
+    for (const ScratchBuffer& s : shape_.plan.scratch) {
+      offsets.push_back(total);
+      total += (s.bytes + kAlign - 1) / kAlign * kAlign;
+    }
+    CG_TRY(Json steps, this->steps());
+    return Json{{"name", shape_.name},    {"tensors", tensors}, {"buffers", names_.size()},
+                {"scratch_bytes", total}, {"scratch", offsets}, {"steps", steps}};
+  }
+
+ private:
+  Result<const Shape*> shape_of(const std::string& name) const {
+    auto at = shape_.shape.tensors.find(name);
+    if (at == shape_.shape.tensors.end())
+      return user_error("shape '" + shape_.name + "' has no tensor '" + name + "'");
+    return &at->second;
+  }
+
+  Result<size_t> number(const std::string& buffer) const {
+    auto at = std::find(names_.begin(), names_.end(), buffer);
+    if (at == names_.end()) return user_error("a step uses '" + buffer + "', which is no buffer");
+    return static_cast<size_t>(at - names_.begin());
+  }
+
+  Result<int64_t> bytes_of(size_t buffer) const {
+    if (buffer >= tensors_.size()) return shape_.plan.scratch[buffer - tensors_.size()].bytes;
+    CG_TRY(const Shape* shape, shape_of(names_[buffer]));
+    CG_TRY(int64_t count, element_count(*shape));
+    return count * static_cast<int64_t>(size_of(tensors_[buffer]->dtype));
+  }
+
+  Result<Json> steps() const {
+    Json out = Json::array();
+    for (const ScratchBuffer& s : shape_.plan.scratch)
+      if (s.zero && s.bytes > 0) {
+        CG_TRY(Json fill, this->fill({"zero", s.name, 0, DType::u8}));
+        out.push_back(std::move(fill));
+      }
+    bool first = true;
+    for (const auto* list : {&shape_.plan.prepare, &shape_.plan.steps})
+      for (const auto& step : *list) {
+        const auto* launch = std::get_if<Launch>(&step);
+        CG_TRY(Json one, launch ? this->launch(*launch, first) : fill(std::get<Fill>(step)));
+        if (!one.is_null()) out.push_back(std::move(one));
+        first = false;
+      }
+    return out;
+  }
+
+  // Null where there is nothing to fill.
+  Result<Json> fill(const Fill& f) const {
+    CG_TRY(size_t buffer, number(f.buffer));
+    CG_TRY(int64_t bytes, bytes_of(buffer));
+    if (bytes == 0) return Json();
+    std::byte pattern[8] = {};
+    const std::span one(pattern, size_of(f.dtype));
+    CG_CHECK(fill_bytes(one, f.dtype, f.value));
+    return Json{{"fill", buffer}, {"bytes", bytes}, {"pattern", hex(one)}};
+  }
+
+  // The first step of a program overlaps nothing.
+  Result<Json> launch(const Launch& l, bool first) const {
+    Json args = Json::array();
+    for (const LaunchArg& a : l.args) {
+      CG_TRY(Json one, argument(a, "step " + l.step));
+      args.push_back(std::move(one));
+    }
+    return Json{{"kernel", l.kernel},
+                {"module", l.module},
+                {"grid", l.grid},
+                {"block", l.block},
+                {"cluster", l.cluster},
+                {"shared", l.shared_bytes},
+                {"cooperative", l.cooperative},
+                {"pdl", l.pdl && !first},
+                {"args", args}};
+  }
+
+  Result<Json> argument(const LaunchArg& a, const std::string& where) const {
+    if (a.buffer.empty()) return Json{{"value", hex(a.bytes)}};
+    CG_TRY(size_t buffer, number(a.buffer));
+    if (a.bytes.empty()) return Json{{"buffer", buffer}};
+    CG_TRY(MapFields f, map_fields(a.bytes, where));
+    Json sizes = Json::array(), pitches = Json::array(), box = Json::array();
+    for (size_t i = 0; i < f.rank; ++i) {
+      sizes.push_back(f.sizes[i]);
+      box.push_back(f.box[i]);
+      if (i > 0) pitches.push_back(f.pitches[i]);
+    }
+    Json map{{"type", f.type},
+             {"sizes", sizes},
+             {"pitches", pitches},
+             {"box", box},
+             {"swizzle", f.swizzle}};
+    return Json{{"buffer", buffer}, {"map", map}};
+  }
+
+  const ExportShape& shape_;
+  std::vector<const TensorInfo*> tensors_;
+  std::vector<std::string> names_;
+};
+
+Json tensor_list(const Task& task, bool (*wanted)(const TensorInfo&)) {
+  Json out = Json::array();
+  for (const TensorInfo& t : task.tensors)
+    if (wanted(t)) out.push_back(Json::array({t.name, torch_name(t.dtype)}));
+  return out;
+}
+
+// "sm_90a" -> [9, 0]
+Json capability(const std::string& arch) {
+  int number = 0;
+  for (char c : arch.substr(std::min<size_t>(3, arch.size())))
+    if (c >= '0' && c <= '9') number = 10 * number + (c - '0');
+  return Json::array({number / 10, number % 10});
+}
+
+Json modules_json(const ExportSource& source) {
+  Json out = Json::array();
+  for (const ExportModule& m : source.modules) {
+    Json files = Json::array();
+    if (!m.cubin.empty()) files.push_back(m.name + ".cubin");
+    files.push_back(m.name + ".ptx");
+    out.push_back(std::move(files));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Json> launches_json(const ExportSource& source) {
+  const Task& task = source.task;
+  Json shapes = Json::array();
+  for (const ExportShape& s : source.shapes) {
+    CG_TRY(Json one, ShapeWriter(task, s).json());
+    shapes.push_back(std::move(one));
+  }
+  auto input = [](const TensorInfo& t) { return t.role == TensorRole::input; };
+  auto output = [](const TensorInfo& t) { return t.role == TensorRole::output; };
+  const bool training = task.source.find("training") != std::string::npos;
+  Json out{{"schema", "cutegen.launches.v1"},
+           {"name", task.name},
+           {"program_id", program_id(source.program)},
+           {"gpu",
+            {{"name", source.target.gpu},
+             {"arch", source.arch},
+             {"capability", capability(source.target.facts.arch)},
+             {"sms", source.target.facts.sms}}},
+           {"math_mode", to_string(task.math_mode)},
+           {"train_mode", task.train_mode},
+           {"mentions_training", training},
+           {"inputs", tensor_list(task, input)},
+           {"state", tensor_list(task, is_state)},
+           {"outputs", tensor_list(task, output)},
+           {"arguments", named(task.arguments)},
+           {"attributes", named(task.attributes)},
+           {"modules", modules_json(source)},
+           {"shapes", shapes}};
+  std::string all = canonical_json(out);
+  for (const ExportModule& m : source.modules) all += m.ptx + m.cubin;
+  out["namespace"] =
+      "exported_" + plain_name(task.name) + "_" + sha256(all + task.source).substr(0, 12);
+  return out;
+}
+
+}  // namespace cutegen

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page of an export: how it is used, what it serves, what was judged and measured.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "exporter/templates.h"
+
+namespace cutegen {
+namespace {
+
+std::string line_of(const std::string& text) {
+  return sanitize(text.substr(0, text.find('\n')), 300);
+}
+
+std::string use_of(const ExportSource& source, ExportKind kind) {
+  const std::string plain = plain_name(source.task.name);
+  if (kind == ExportKind::torch)
+    return "Put this folder beside your program under a name that Python can import "
+           "(here `" +
+           plain +
+           "`):\n\n"
+           "```python\nfrom " +
+           plain +
+           " import Model   # instead of the module's own class\n"
+           "model = Model(...).cuda()      # the same constructor, parameters and results\n```\n\n"
+           "Nothing but PyTorch and NVIDIA's driver is needed. The kernels are queued on PyTorch's "
+           "current\nstream and take memory from its allocator; nothing waits. They may be "
+           "captured in a CUDA graph, used\non several streams and under `torch.compile` (one "
+           "operator in the graph). Gradients are those of\nthe module in `reference.py`, which is "
+           "computed once more for them.\n";
+  if (kind == ExportKind::kernelbench)
+    return "`model_new.py` is the answer for KernelBench: one file with `class ModelNew`, with the "
+           "constructor,\nparameters and initialisation of the task's `Model`. It needs nothing "
+           "beside it. KernelBench compiles\nnothing for it: the kernels are in the file as "
+           "machine code; their sources are in `program/`.\n";
+  return "```\n"
+         "g++ -std=c++17 -O2 -o " +
+         plain + " main.cpp " + plain +
+         ".cpp -ldl   # or CMakeLists.txt\n"
+         "./" +
+         plain +
+         "\n```\n\n"
+         "`" +
+         plain +
+         ".h` has the one function: device pointers and a stream in, kernels queued. "
+         "The machine code is\nin the source; libcuda.so.1 is opened at run time, no CUDA toolkit "
+         "is needed. The caller sees to it\nthat the tensors have the shape below, are contiguous "
+         "and lie at multiples of 256 bytes.\n";
+}
+
+std::string shapes_of(const ExportSource& source) {
+  std::string out = "| shape | tensor | dtype | size |\n|---|---|---|---|\n";
+  for (const ExportShape& s : source.shapes)
+    for (const TensorInfo& t : source.task.tensors) {
+      auto at = s.shape.tensors.find(t.name);
+      if (at == s.shape.tensors.end()) continue;
+      out += fmt::format("| {} | {} `{}` | {} | {} |\n", line_of(s.name), to_string(t.role),
+                         line_of(t.name), torch_name(t.dtype), to_string(at->second));
+    }
+  for (const std::string& why : source.left_out) out += "\nLeft out: " + line_of(why) + "\n";
+  return out;
+}
+
+std::string limits_of(const ExportSource& source, ExportKind kind) {
+  std::string out = fmt::format(
+      "* GPU: {} ({}, {} multiprocessors). On others with the same two figures it runs too.\n",
+      source.target.gpu, source.arch, source.target.facts.sms);
+  for (const Expr& e : source.program.plan.requires_)
+    out += "* The plan requires `" + line_of(e.text()) + "`; the shapes above meet it.\n";
+  if (!source.task.attributes.empty()) {
+    out += "* The module's attributes have the values of the task:";
+    for (size_t i = 0; i < source.task.attributes.size() && i < 12; ++i)
+      out += fmt::format("{} `{}`", i ? "," : "", line_of(source.task.attributes[i].name));
+    out += source.task.attributes.size() > 12 ? ", ...\n" : "\n";
+  }
+  if (kind == ExportKind::cpp) return out;
+  return out +
+         "* Everything else is computed by the module of `reference.py`: another shape, dtype, "
+         "device or GPU,\n  memory that is not contiguous, autocast, other attributes or scalar "
+         "arguments (looked at when a\n  `Model` is made), training where it changes the result. "
+         "A GPU that is not served is said once, as a\n  warning. Results are contiguous; vmap is "
+         "not offered.\n";
+}
+
+std::string judged(const ExportSource& source) {
+  if (!source.verdict)
+    return "No verdict came with the program: run the test before you trust it.\n";
+  const Verdict& v = *source.verdict;
+  std::string out =
+      fmt::format("Verdict: {}, judged on {}{}; {} sets of fresh inputs.\n", to_string(v.status),
+                  v.gpu.empty() ? v.device : v.gpu,
+                  v.gpu.empty() ? " (no GPU)" : ", driver " + v.driver, v.sets_judged);
+  if (v.timing)
+    out += fmt::format("Time at the shape `{}`: {} ({}); the physical floor is {}.\n",
+                       line_of(v.timing->shape), human_ns(v.timing->time_ns),
+                       to_string(v.timing->origin), human_ns(v.timing->floor_ns));
+  bool same = true;
+  for (const ExportModule& m : source.modules)
+    same =
+        same && std::find(v.build_ids.begin(), v.build_ids.end(), m.build_id) != v.build_ids.end();
+  if (!same && !v.build_ids.empty())
+    out +=
+        "The modules were compiled anew for this export, with another compiler or for another "
+        "GPU than the\njudged ones.\n";
+  for (const std::string& mark : v.marks) out += "* " + line_of(mark) + "\n";
+  for (const std::string& s : v.skipped) out += "* not checked: " + line_of(s) + "\n";
+  return out;
+}
+
+std::string certified(const Certificate& c) {
+  std::string out = fmt::format(
+      "\nCertificate ({}, {}, {} processes, {}):\n\n| mode | time | against | "
+      "its time | speed-up |\n|---|---|---|---|---|\n",
+      c.gpu, c.driver, c.processes, c.torch);
+  for (const CertifiedMode& m : c.modes)
+    for (const PairedRatio& p : m.against)
+      out += fmt::format("| {} | {} | {} | {} | {:.3f}x ({:.3f}-{:.3f}) |\n", m.mode,
+                         human_ns(m.time_ns), line_of(p.against), human_ns(p.other_ns), p.speedup,
+                         p.low, p.high);
+  return out;
+}
+
+}  // namespace
+
+std::string readme(const ExportSource& source, ExportKind kind) {
+  std::string out = fmt::format(
+      "# {}\n\nThe `Model` of this task with kernels for {}, exported by cutegen from {}.\n\n",
+      line_of(source.task.name), source.target.gpu, line_of(source.origin));
+  out += use_of(source, kind);
+  out += "\n## What the kernels serve\n\n" + shapes_of(source) + "\n" + limits_of(source, kind);
+  out += "\n## What was judged\n\n" + judged(source);
+  if (source.certificate) out += certified(*source.certificate);
+  const std::string plain = plain_name(source.task.name);
+  out += "\n## See for yourself\n\n```\npython test_" + plain +
+         ".py     # against the module in float64\npython bench.py" +
+         std::string(plain.size() + 1, ' ') +
+         "# times beside eager, TF32 and torch.compile, with PyTorch alone\n```\n\n";
+  out +=
+      "`program/` has the sources and the launch plan, `launches.json` every launch with its "
+      "numbers. Compiled by\n" +
+      line_of(source.compiler) +
+      ". `cutegen eval reference.py "
+      "program` judges it again; `cutegen export program --task\nreference.py --device cuda:0` "
+      "makes it for another GPU.\n";
+  return out;
+}
+
+}  // namespace cutegen

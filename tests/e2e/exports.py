@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=600
+"""cutegen export: what it writes works without cutegen, and says no where it must."""
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+import harness
+
+PYTHON = os.environ.get("CUTEGEN_PYTHON", str(harness.ROOT / ".venv/bin/python"))
+FAKE = harness.BIN.parent / "tests/libfake_cuda.so"
+NORM, TOLD = harness.ROOT / "tests/honest/norm", harness.ROOT / "tests/exports/told"
+
+# The operator and the module on a CPU: the kernels' place is taken by the reference behind them.
+IN_PYTHON = '''
+import torch
+from load import Model, exported, reference
+exported.current.kind = exported.kind = "cpu"
+model = Model(*reference.get_init_inputs())
+torch.manual_seed(1)
+x = reference.get_inputs()[0]
+tensors = exported.accept(model, model._kernels, (x,), {})
+assert tensors is not None
+tensors = [t.detach() for t in tensors]
+torch.library.opcheck(exported.op, tensors)
+torch.library.opcheck(exported.op, [t.clone().requires_grad_() for t in tensors])
+plain = reference.Model(*reference.get_init_inputs())
+plain.load_state_dict(model.state_dict())
+assert torch.equal(model(x), plain(x))
+assert torch.equal(model(x=x), plain(x))
+for other in (x[:7], x.t().contiguous().t(), x.double()[:0].float()):
+    assert torch.equal(model(other), plain(other))
+model(x).square().sum().backward()
+plain(x).square().sum().backward()
+for a, b in zip(model.parameters(), plain.parameters()):
+    assert torch.allclose(a.grad, b.grad), (a.grad - b.grad).abs().max()
+compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+assert torch.equal(compiled(x), plain(x))
+model.norm.eps = 0.5
+assert exported.adopt(model) == 0, "another attribute must not be served"
+print("fine")
+'''
+
+# What the driver was given: `tell` writes it to its first buffer.
+ON_A_DRIVER = '''
+import json, sys
+from pathlib import Path
+import torch
+import load
+runtime = sys.modules[type(load.exported).__module__]
+here = Path(load.__file__).parent
+images = [[(here / "images" / name).read_bytes() for name in names] for names in load.data["modules"]]
+program = runtime.Program(runtime.Driver(sys.argv[1]), load.data, images, 0)
+x, out = torch.ones(32, 32, dtype=torch.float64), torch.zeros(32, 32, dtype=torch.float64)
+cleared = torch.ones(4, dtype=torch.int32)
+for _ in range(2):
+    program.run(0, [x.data_ptr(), out.data_ptr(), cleared.data_ptr()], 0)
+print(json.dumps({"told": out.flatten()[:20].tolist(), "cleared": cleared.tolist()}))
+'''
+
+
+class Exports(harness.Case):
+    def export(self, folder, kind, *more, task=None):
+        return self.cutegen("export", folder, "--task", task or folder / "task.py", "--to", kind, *more, "--out", "as_" + kind)
+
+    def python(self, folder, *arguments, env=None):
+        done = subprocess.run([PYTHON, *map(str, arguments)], cwd=self.folder / folder, capture_output=True, text=True,
+                              timeout=200, check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})})
+        self.assertEqual(done.returncode, 0, done.stdout[-1500:] + done.stderr[-3000:])
+        return done.stdout
+
+    def test_torch(self):
+        result = self.export(NORM, "torch", "--json")
+        self.assert_code(result, 0)
+        self.assertEqual(result.json()["schema"], "cutegen.export.v1")
+        self.assertIn("__init__.py", result.json()["files"])
+        self.assertIn("ok", self.python("as_torch", "test_task.py"))
+        self.assertIn("fine", self.python("as_torch", "-c", IN_PYTHON))
+        imported = "import sys; from as_torch import Model, op; print(op, [n for n in sys.modules if 'cutegen' in n])"
+        self.assertRegex(self.python(".", "-c", imported), r"exported_task_\w+.run.* \[\]")
+        for name in ("README.md", "runtime.py", "launches.json"):
+            self.assertNotIn(str(harness.ROOT), (self.folder / "as_torch" / name).read_text())
+
+    def test_kernelbench(self):
+        self.assert_code(self.export(NORM, "kernelbench"), 0)
+        self.assertIn("ok", self.python("as_kernelbench", "test_task.py"))
+        self.assertIn("fine", self.python("as_kernelbench", "-c", IN_PYTHON))
+        # One file by itself, as KernelBench loads it: into a dictionary, beside the reference.
+        text = (self.folder / "as_kernelbench/model_new.py").read_text()
+        (self.folder / "alone").mkdir()
+        (self.folder / "alone/run.py").write_text('''
+import torch
+context = {}
+exec(open("../as_kernelbench/reference.py").read(), context)
+Model, get_inputs, get_init_inputs = (context[n] for n in ("Model", "get_inputs", "get_init_inputs"))
+exec("import os\\n" + open("model_new.py").read(), context)
+torch.manual_seed(42); a = Model(*get_init_inputs())
+torch.manual_seed(42); b = context["ModelNew"](*get_init_inputs())
+x = get_inputs()[0]
+assert torch.equal(a(x), b(x)) and list(a.state_dict()) == list(b.state_dict())
+print("same")
+''')
+        (self.folder / "alone/model_new.py").write_text(text)
+        self.assertIn("same", self.python("alone", "run.py"))
+
+    @unittest.skipUnless(shutil.which("g++"), "no g++ here")
+    def test_cpp(self):
+        for folder in (NORM, TOLD):
+            self.assert_code(self.export(folder, "cpp", "--force"), 0)
+            subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", "main", "main.cpp", "task.cpp",
+                            "-ldl"], cwd=self.folder / "as_cpp", check=True)
+            with_gpu = {"LD_LIBRARY_PATH": str(self.driver())}
+            ran = subprocess.run(["./main"], cwd=self.folder / "as_cpp", capture_output=True, text=True, timeout=60,
+                                 check=False, env={**os.environ, **with_gpu})
+            self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+            self.assertIn("us a call", ran.stdout)
+        self.assertIn("ok", self.python("as_cpp", "test_task.py"))
+
+    def driver(self):
+        """A folder with a libcuda.so.1 that has no GPU behind it."""
+        folder = self.folder / "driver"
+        folder.mkdir(exist_ok=True)
+        if not (folder / "libcuda.so.1").exists():
+            (folder / "libcuda.so.1").symlink_to(FAKE)
+        return folder
+
+    @unittest.skipUnless(FAKE.exists(), "the driver without a GPU is not built")
+    def test_what_the_driver_is_given(self):
+        self.assert_code(self.export(TOLD, "torch"), 0)
+        got = json.loads(self.python("as_torch", "-c", ON_A_DRIVER, self.driver() / "libcuda.so.1"))
+        cluster, overlap = [4, 2], [6, 1]  # each attribute's number and first value
+        self.assertEqual(got["told"], [4, 3, 2, 64, 2, 1, 50000, *cluster, *overlap, 32, 0.5, 0.25, 1, 2, 2, 2, 2, 2])
+        self.assertEqual(got["cleared"], [0, 0, 0, 0])
+
+    def test_a_run_of_the_store(self):
+        runs = ("--runs", self.folder / "runs")
+        made = self.cutegen("optimize", harness.ROOT / "tasks/relu.py", "--evaluations", 1, *runs, timeout=240)
+        self.assert_code(made, 0)
+        result = self.cutegen("export", "last", "--to", "torch", *runs, "--json")
+        self.assert_code(result, 0)
+        self.assertEqual(result.json()["folder"], "relu_torch")
+        self.assertTrue(result.json()["judged"])
+        self.assertIn("Verdict: correct", (self.folder / "relu_torch/README.md").read_text())
+        again = self.cutegen("export", "last", "--to", "torch", *runs)
+        self.assert_error(again, 2, "relu_torch' is there", "--force")
+        self.assert_code(self.cutegen("export", "last", "--to", "torch", "--force", *runs), 0)
+        self.assert_error(self.cutegen("export", "20990101", "--to", "torch", *runs), 2, "20990101")
+        self.assert_error(self.cutegen("export", "last", "--to", "torch", "--task", "x.py", *runs), 2, "no such folder|task")
+
+
+class Refusals(harness.Case):
+    def export(self, *arguments):
+        return self.cutegen("export", *arguments)
+
+    def folder_of(self, task=None, **plan):
+        shutil.copytree(NORM, self.folder / "p")
+        if task:
+            (self.folder / "p/task.py").write_text(task)
+        if plan:
+            text = json.loads((self.folder / "p/plan.json").read_text())
+            (self.folder / "p/plan.json").write_text(json.dumps({**text, **plan}))
+        return "p", "--task", "p/task.py", "--out", "out", "--to", "torch"
+
+    def test_kinds_and_folders(self):
+        self.assert_error(self.export("last", "--to", "jax"), 2, "jax", "torch, kernelbench, cpp")
+        self.assert_error(self.export("./none", "--to", "torch"), 2, "no such folder")
+        self.assert_error(self.export(NORM, "--to", "torch"), 2, "--task")
+        self.assert_error(self.export(*self.folder_of()[:4], "no/such/out", "--to", "cpp"), 2, "there is no folder", "no/such")
+        (self.folder / "mine").mkdir()
+        (self.folder / "mine/notes.txt").write_text("x")
+        refused = self.export("p", "--task", "p/task.py", "--to", "torch", "--out", "mine", "--force")
+        self.assert_error(refused, 2, "holds no export")
+        self.assertEqual((self.folder / "mine/notes.txt").read_text(), "x")
+
+    def test_an_empty_store(self):
+        self.assert_error(self.export("last", "--to", "torch", "--runs", self.folder / "runs"), 2, "no run")
+
+    def test_a_program_that_failed(self):
+        arguments = self.folder_of()
+        (self.folder / "p/verdict.json").write_text('{"status": "nonsense"}')
+        self.assert_code(self.export(*arguments), 2)
+        verdict = json.loads((harness.ROOT / "tests/golden/core/verdict.json").read_text())
+        verdict["status"] = "failed"
+        (self.folder / "p/verdict.json").write_text(json.dumps(verdict))
+        self.assert_error(self.export(*arguments), 2, "judged 'failed'")
+
+    def test_a_gpu_that_is_not_here(self):
+        self.assert_error(self.export(*self.folder_of(), "--device", "cuda:0"), 6, "gpu|driver")
+        self.assert_error(self.export("p", "--task", "p/task.py", "--to", "cpp", "--device", "sim:x1"), 2, "h200")
+
+    def test_a_plan_for_another_gpu(self):
+        self.assert_error(self.export(*self.folder_of(arch=["sm_80"])), 5, "sm_80")
+
+    def test_reserved_fields_of_a_plan(self):
+        self.assert_code(self.export(*self.folder_of(states=[])), 2)
+
+    def test_a_task_of_several_files(self):
+        text = (NORM / "task.py").read_text().replace("import torch\n", "import torch\nimport helpers\n", 1)
+        arguments = self.folder_of(task=text)
+        (self.folder / "p/helpers.py").write_text("x = 1\n")
+        refused = self.export(*arguments)  # 2: a full sandbox does not even show the other file
+        self.assertIn(refused.code, (2, 5), str(refused))
+        self.assertIn("imports 'helpers'", refused.err)
+
+    def test_a_module_that_writes_its_input(self):
+        text = (NORM / "task.py").read_text().replace("return self.norm(x)", "x += 1\n        return self.norm(x)")
+        self.assert_error(self.export(*self.folder_of(task=text)), 5, "writes 'x' in place")
+
+    def test_a_certificate_of_another_program(self):
+        arguments = self.folder_of()
+        (self.folder / "c.json").write_text("{}")
+        self.assert_code(self.export(*arguments, "--certificate", "c.json"), 2)
+        self.assert_error(self.export(*arguments, "--certificate", "none.json"), 2, "no such file")
+
+
+if __name__ == "__main__":
+    harness.main()
