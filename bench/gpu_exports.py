@@ -68,7 +68,7 @@ class Program:
                             self.work / f"{self.name}_{kind}", "--device", "cuda:0", "--json", "--force", *more)
             self.line[f"export_{kind}_s"] = time.monotonic() - began
             if made.returncode:
-                self.line.setdefault("trouble", []).append(f"export {kind}: {made.stderr.strip()[-300:]}")
+                self.line.setdefault("trouble", []).append(f"export {kind}: {(made.stderr or made.stdout).strip()[-300:]}")
 
     def judge(self, options):
         result = self.run(options, "eval", self.task, self.folder, "--device", "cuda:0", "--json")
@@ -93,8 +93,8 @@ class Program:
 
 def load(folder, name):
     """A module of an export, under a name of its own."""
-    for known in ("load", "bench", "reference", "model_new"):
-        sys.modules.pop(known, None)
+    for known in ("load", "bench", "reference", "model_new") if name == "load" else ():
+        sys.modules.pop(known, None)  # of another export
     sys.path.insert(0, str(folder))
     spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -266,6 +266,19 @@ def run_python(*arguments, timeout):
         return 124, str(error.stdout or ""), str(error.stderr or ""), time.monotonic() - began
 
 
+def check(programs, kind, work, left):
+    """The checks of one kind of export, in one process."""
+    told = work / f"{kind}.checks"
+    code, out, err, seconds = run_python(__file__, "--check", told, *[work / f"{p.name}_{kind}" for p in programs],
+                                         timeout=left())
+    if code:
+        print(f"checks of {kind}: exit {code}: {(err or out)[-600:]}")
+    for line in read_lines(told):
+        p = next(p for p in programs if line["folder"] == f"{p.name}_{kind}")
+        p.line[kind] = line
+    print(f"checked {kind} in {seconds:.0f} s", flush=True)
+
+
 def kernelbench(programs, options, left):
     """KernelBench's own evaluator on the ModelNew files."""
     side = Path(__file__).with_name("kernelbench_side.py")
@@ -351,23 +364,20 @@ def main():
             print(f"exported after {options.limit_s - left():.0f} s", flush=True)
             list(pool.map(lambda p: p.judge(options), programs))
         print(f"judged after {options.limit_s - left():.0f} s", flush=True)
-        for kind in KINDS:
-            told = work / f"{kind}.checks"
-            code, out, err, _ = run_python(__file__, "--check", told, *[work / f"{p.name}_{kind}" for p in programs], timeout=left())
-            if code:
-                print(f"checks of {kind}: exit {code}: {(err or out)[-600:]}", flush=True)
-            for line in read_lines(told):
-                p = next(p for p in programs if line["folder"] == f"{p.name}_{kind}")
-                p.line[kind] = line
-            print(f"checked {kind} after {options.limit_s - left():.0f} s", flush=True)
-        own_tests(programs, left)
+        check(programs, "torch", work, left)
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            jobs = [pool.submit(own_tests, programs, left)]
+            if options.kernelbench:
+                jobs.append(pool.submit(kernelbench, programs, options, left))
+            for job in jobs:
+                job.result()
         print(f"tested after {options.limit_s - left():.0f} s", flush=True)
+        for kind in KINDS[1:]:
+            check(programs, kind, work, left)
         if options.certify:
             for p in programs:
                 if p.name in CERTIFIED:
                     own_bench(p, left)
-        if options.kernelbench:
-            kernelbench(programs, options, left)
         print(f"done after {options.limit_s - left():.0f} s", flush=True)
     with open(options.out, "w", encoding="utf-8") as file:
         file.writelines(json.dumps(p.line) + "\n" for p in programs)
