@@ -8,12 +8,11 @@
 #include "cli/command.h"
 #include "cli/program_folder.h"
 #include "cli/settings.h"
+#include "eval/baselines.h"
 #include "eval/client.h"
 
 namespace cutegen::cli {
 namespace {
-
-constexpr const char* kKinds[] = {"eager", "eager-tf32", "compile", "compile-max"};
 
 struct CertifyOptions {
   std::string task, folder;
@@ -21,20 +20,6 @@ struct CertifyOptions {
   int processes = 2;
   double fail_under = 0;
 };
-
-Result<std::vector<BaselineWanted>> baselines_of(const std::vector<std::string>& names) {
-  std::vector<BaselineWanted> out;
-  for (const std::string& name : names) {
-    const bool known = std::find(std::begin(kKinds), std::end(kKinds), name) != std::end(kKinds);
-    if (!known && name.find(':') == std::string::npos)
-      return user_error("unknown baseline '" + name + "'", {},
-                        "one of eager, eager-tf32, compile, compile-max, or MODULE:CALLABLE");
-    if (!known && std::any_of(out.begin(), out.end(), [](auto& b) { return !b.target.empty(); }))
-      return user_error("more than one baseline of your own", {}, "name one MODULE:CALLABLE");
-    out.push_back(known ? BaselineWanted{name, {}} : BaselineWanted{"callable", name});
-  }
-  return out;
-}
 
 std::string certificate_text(const Certificate& c, const std::string& task) {
   std::string out = fmt::format("{} on {} (driver {}), {}, {} processes\n", task, c.gpu, c.driver,
@@ -67,7 +52,7 @@ Result<int> run(const Globals& g, const CertifyOptions& options, const Settings&
   CertifyRequest request;
   request.processes = options.processes;
   if (!options.baselines.empty()) {
-    CG_TRY(request.baselines, baselines_of(options.baselines));
+    CG_TRY(request.baselines, baselines_named(options.baselines));
   }
   CG_TRY(ProgramFolder read, ProgramFolder::read(options.folder));
   request.program = read.program();

@@ -51,6 +51,7 @@ void add_check(CLI::App& app, Globals& g);
 void add_new(CLI::App& app, Globals& g);
 void add_optimize(CLI::App& app, Globals& g);
 void add_bench(CLI::App& app, Globals& g);
+void add_baselines(CLI::App& app, Globals& g);
 void add_compare(CLI::App& app, Globals& g);
 void add_resume(CLI::App& app, Globals& g);
 void add_runs(CLI::App& app, Globals& g);

@@ -29,7 +29,7 @@ Result<int> replay(const Globals& g, Store& store, const Options& options) {
     return user_error("a replay needs no task file without --re-evaluate", options.file,
                       "leave it out; the run knows its file");
   ConsoleObserver observer(g);
-  CG_TRY(RunOutcome outcome, replay_with(real_parts(), g.ctx, store, options.replay, observer));
+  CG_TRY(RunResult outcome, replay_with(real_parts(), g.ctx, store, options.replay, observer));
   CG_TRY(auto events, store.read(outcome.run_id));
   Json document{{"schema", "cutegen.replay.v1"},
                 {"run", outcome.run_id},
@@ -113,7 +113,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.resolved_config["minutes"] = {{"value", options.minutes},
                                   {"source", options.minutes > 0 ? "flag --minutes" : "default"}};
   ConsoleObserver observer(g);
-  CG_TRY(RunOutcome outcome, optimize(g.ctx, *store, s, observer));
+  CG_TRY(RunResult outcome, optimize(g.ctx, *store, s, observer));
   return observer.finish(outcome, options.fail_under);
 }
 

@@ -26,7 +26,7 @@ Result<int> resume(const Globals& g, const Options& options) {
     print_text(fmt::format("run {}: {} programs tried so far{}\n", found.info.id,
                            found.view.steps.size(),
                            found.view.best.empty() ? "" : ", best is " + found.view.best));
-  CG_TRY(RunOutcome outcome, resume_run(g.ctx, *store, found.info.id, observer));
+  CG_TRY(RunResult outcome, resume_run(g.ctx, *store, found.info.id, observer));
   return observer.finish(outcome, 0);
 }
 

@@ -22,7 +22,7 @@ size_t terminal_width() {
 
 }  // namespace
 
-int run_exit_code(const RunOutcome& outcome, double fail_under) {
+int run_exit_code(const RunResult& outcome, double fail_under) {
   if (outcome.interrupted) return kExitInterrupted;
   if (!outcome.best) return outcome.all_verdicts ? exit_code(*outcome.all_verdicts) : kExitFailed;
   if (fail_under <= 0) return kExitOk;
@@ -84,7 +84,7 @@ void ConsoleObserver::on_progress(const std::string& line) {
   status_ = true;
 }
 
-int ConsoleObserver::finish(const RunOutcome& outcome, double fail_under) {
+int ConsoleObserver::finish(const RunResult& outcome, double fail_under) {
   int code = run_exit_code(outcome, fail_under);
   clear_status();
   Json document = g_.json ? run_json(view_, outcome.run_id) : Json();

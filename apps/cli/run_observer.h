@@ -21,7 +21,7 @@ class ConsoleObserver final : public RunObserver {
   void on_event(const Event& event) override;
   void on_progress(const std::string& line) override;
   // Prints the end (or the document) and gives the exit code; below fail_under it is 7.
-  [[nodiscard]] int finish(const RunOutcome& outcome, double fail_under);
+  [[nodiscard]] int finish(const RunResult& outcome, double fail_under);
   [[nodiscard]] const RunView& view() const { return view_; }
 
  private:
@@ -34,6 +34,6 @@ class ConsoleObserver final : public RunObserver {
   bool header_ = false, status_ = false;
 };
 
-[[nodiscard]] int run_exit_code(const RunOutcome& outcome, double fail_under);
+[[nodiscard]] int run_exit_code(const RunResult& outcome, double fail_under);
 
 }  // namespace cutegen::cli

@@ -8,6 +8,7 @@ behind a kernel that waits), warm, graph (a CUDA graph, cold), call (the host's 
 """
 
 import contextlib
+import gc
 import importlib
 import math
 import os
@@ -18,6 +19,7 @@ import torch
 
 from .errors import WorkerError, blame, first_line
 from .names import flatten
+from .slot import slot
 from .source import Source
 from .trace import SIZES, build
 
@@ -50,13 +52,14 @@ class Opened:
         self.file = request["file"]
         source = Source(request["source"], self.file)
         torch.manual_seed(request["seed"])
-        with torch.device(self.device):
+        with slot, torch.device(self.device):
             model, inputs = build(source.run(request["constants"]), self.file)
-        self.model = model.to(self.device)
+            self.model = model.to(self.device)
+            self.args, self.kwargs = inputs.map(lambda _, t: t.to(self.device))
+            torch.cuda.synchronize(self.device)
         self.model.train(request["train_mode"])
         for p in self.model.parameters():
             p.requires_grad_(False)
-        self.args, self.kwargs = inputs.map(lambda _, t: t.to(self.device))
         self.ways, self.graphs, self.host_ns = {}, {}, {}
         self.started = set()
         self.flush = torch.empty(max(LEAST_FLUSH, 3 * l2_bytes(self.device)), dtype=torch.uint8,
@@ -71,18 +74,27 @@ class Opened:
             call = load(target, os.path.dirname(os.path.abspath(self.file)))
         else:
             call = self.model
-        self.ways[kind] = (call, Flags(kind == "eager-tf32"))
+        flags = Flags(kind == "eager-tf32")
+        self.ways[kind] = (call, flags)
         with blame(self.file, f"the baseline {kind}", SIZES):
-            wanted = self.results("eager", self.model, Flags(False))
-            for _ in range(WARM_UP):
-                got = self.results(kind, call, self.ways[kind][1])
-            torch.cuda.synchronize(self.device)
+            if kind in COMPILED:  # built outside the slot; what it times, it times behind it
+                slot.guard_autotuning()
+                self.results(call, flags)
+            with slot:
+                return self.difference(kind, call, flags)
+
+    def difference(self, kind, call, flags):
+        wanted, got = self.results(self.model, Flags(False)), None
+        for _ in range(WARM_UP):
+            del got
+            got = self.results(call, flags)
+        torch.cuda.synchronize(self.device)
         if len(wanted) != len(got):
             raise WorkerError(f"the baseline {kind} returns {len(got)} tensors, not {len(wanted)}",
                               self.file, "return what forward() returns")  # fmt: skip
         return max([distance(w, g) for w, g in zip(wanted, got)], default=0.0)
 
-    def results(self, kind, call, flags):
+    def results(self, call, flags):
         with torch.no_grad(), flags:
             out = call(*self.args, **self.kwargs)
         return [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
@@ -95,7 +107,7 @@ class Opened:
     def time(self, kind, mode, samples):
         if kind not in self.ways:
             raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
-        with torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
+        with slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
             if (kind, mode) not in self.started:  # what a first run pays is not kept
                 self.started.add((kind, mode))
                 self.time(kind, mode, 1)
@@ -155,7 +167,6 @@ def l2_bytes(device):
 
 def compiled(model, mode):
     """torch.compile of the module, in this process and anew."""
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "8")
     torch._dynamo.reset()
     return torch.compile(model, mode=mode)
 
@@ -204,21 +215,55 @@ def open_baselines(request):
     """Answers which of `kinds` can be had: [{kind, far} or {kind, why}]."""
     global opened
     opened = None
-    with blame(request["file"], "the module on the GPU", SIZES), contextlib.redirect_stdout(sys.stderr):
-        opened = Opened(request)
-    told = []
-    for wanted in request["kinds"]:
-        kind = wanted["kind"]
-        try:
-            with contextlib.redirect_stdout(sys.stderr):
-                far = opened.add(kind, wanted.get("target", ""))
-            told.append({"kind": kind, "far": far} if far <= FAR else
-                        {"kind": kind, "why": f"its result is {far:.1%} away from eager's"})  # fmt: skip
-        except WorkerError as error:
-            told.append({"kind": kind, "why": error.message})
-        if "why" in told[-1]:
-            opened.ways.pop(kind, None)
+    try:
+        with blame(request["file"], "the module on the GPU", SIZES), contextlib.redirect_stdout(sys.stderr):
+            opened = Opened(request)
+    except torch.OutOfMemoryError as error:
+        raise no_memory("the module on the GPU", error) from None
+    told = [add_way(wanted) for wanted in request["kinds"]]
     return {"opened": told, "torch": torch.__version__}, None
+
+
+def add_way(wanted):
+    kind = wanted["kind"]
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            far = opened.add(kind, wanted.get("target", ""))
+        if far <= FAR:
+            return {"kind": kind, "far": far}
+        told = {"kind": kind, "why": f"its result is {far:.1%} away from eager's"}
+    except torch.OutOfMemoryError as error:
+        told = {"kind": kind, "why": no_memory(f"the baseline {kind}", error).message}
+    except WorkerError as error:
+        told = {"kind": kind, "why": error.message}
+    opened.ways.pop(kind, None)
+    gc.collect()
+    torch.cuda.empty_cache()
+    return told
+
+
+def no_memory(doing, error):
+    return WorkerError(f"{doing}: out of memory: " + first_line(error).split(" GPU ")[0], "",
+                       "free the GPU, or use smaller sizes", "unsupported")  # fmt: skip
+
+
+def add_baseline(request):
+    """One more way to run the module that is open: {kind, far} or {kind, why}."""
+    if opened is None:
+        raise WorkerError("no module is open", "", "", "internal")
+    return {"opened": [add_way(request)]}, None
+
+
+def close_baselines(_):
+    """The GPU's memory is free again; a context that a kernel broke is an error here."""
+    global opened
+    opened = None
+    if "torch._dynamo" in sys.modules:
+        torch._dynamo.reset()
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    return {}, None
 
 
 def time_baseline(request):
@@ -226,7 +271,3 @@ def time_baseline(request):
         raise WorkerError("no baselines are open", "", "", "internal")
     with contextlib.redirect_stdout(sys.stderr):
         return {"samples_ns": opened.time(request["kind"], request["mode"], request["samples"])}, None
-
-
-
-

@@ -26,6 +26,10 @@ def hello(request):
         from . import gpu
 
         gpu.start(request["device"])
+        if request.get("slot"):
+            from .slot import SLOT, slot
+
+            slot.take_over(SLOT)
         reply["missing"] = "this worker starts compilers"
         if request["filter"]:
             reply["missing"] = gpu.lock(bytes.fromhex(request["filter"]))
@@ -56,6 +60,18 @@ def open_baselines(request):
     return run(request)
 
 
+def add_baseline(request):
+    from .baseline import add_baseline as run
+
+    return run(request)
+
+
+def close_baselines(request):
+    from .baseline import close_baselines as run
+
+    return run(request)
+
+
 def time_baseline(request):
     from .baseline import time_baseline as run
 
@@ -69,7 +85,8 @@ def fill(request):
 
 
 HANDLERS = {"hello": hello, "describe": describe, "make_set": make_set, "fill": fill,
-            "open_baselines": open_baselines, "time_baseline": time_baseline}  # fmt: skip
+            "open_baselines": open_baselines, "add_baseline": add_baseline,
+            "time_baseline": time_baseline, "close_baselines": close_baselines}  # fmt: skip
 
 
 def answer(request, descriptors):

@@ -121,7 +121,7 @@ class AgentRun : public testing::Test {
     };
     return p;
   }
-  Result<RunOutcome> run(Store& s, const OptimizeSettings& wanted) {
+  Result<RunResult> run(Store& s, const OptimizeSettings& wanted) {
     return optimize_with(parts(), {}, s, wanted, recorder_);
   }
 

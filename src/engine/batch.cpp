@@ -63,7 +63,7 @@ void add_headline(RunRow& row, const RunView& view) {
     row.reason += ": " + headline;
 }
 
-RunRow row_of(const RunView& view, const RunOutcome& outcome, bool stopped, double minutes) {
+RunRow row_of(const RunView& view, const RunResult& outcome, bool stopped, double minutes) {
   RunRow row;
   row.run = outcome.run_id;
   row.reason = outcome.reason;
@@ -173,7 +173,7 @@ class Batch {
     return row;
   }
 
-  Result<RunOutcome> start_or_resume(const Context& ctx, const BatchItem& item, RunWatch& watch) {
+  Result<RunResult> start_or_resume(const Context& ctx, const BatchItem& item, RunWatch& watch) {
     OptimizeSettings settings = item.settings;
     settings.search.budget.minutes = item.minutes;
     CG_TRY(auto earlier, unfinished_run(item));

@@ -47,7 +47,7 @@ class RunLoop : private llm::CallSink {
     return {};
   }
 
-  Result<RunOutcome> drive(EvaluatorPtr evaluator) {
+  Result<RunResult> drive(EvaluatorPtr evaluator) {
     evaluator_ = std::move(evaluator);
     CG_CHECK(open_proposer());
     CG_CHECK(save_best());  // a crash may have come between an acceptance and its saving
@@ -62,7 +62,7 @@ class RunLoop : private llm::CallSink {
   }
 
   // The run stays resumable; the reason is for the reader.
-  Result<RunOutcome> interrupted() {
+  Result<RunResult> interrupted() {
     CG_CHECK(record("interrupted", {{"reason", ctx_.stopped() ? "stopped" : "out of time"}}));
     return outcome_of(view(), journal_->id());
   }
@@ -207,8 +207,8 @@ Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeS
   return open_once(parts, ctx, settings, observer);
 }
 
-Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& store,
-                                 const OptimizeSettings& given, RunObserver& observer) {
+Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& store,
+                                const OptimizeSettings& given, RunObserver& observer) {
   int64_t started_ms = parts.now_ms();
   OptimizeSettings settings = given;
   settings.file = std::filesystem::absolute(given.file);
@@ -231,8 +231,8 @@ Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& 
   return loop.drive(std::move(opened.evaluator));
 }
 
-Result<RunOutcome> resume_with(const Parts& parts, const Context& ctx, Store& store,
-                               const std::string& run, RunObserver& observer) {
+Result<RunResult> resume_with(const Parts& parts, const Context& ctx, Store& store,
+                              const std::string& run, RunObserver& observer) {
   int64_t started_ms = parts.now_ms();
   CG_TRY(auto journal, store.resume(run));
   std::string id = journal->id();

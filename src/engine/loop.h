@@ -28,11 +28,11 @@ struct Parts {
 };
 [[nodiscard]] Parts real_parts();
 
-[[nodiscard]] Result<RunOutcome> optimize_with(const Parts& parts, const Context& ctx, Store& store,
-                                               const OptimizeSettings& settings,
-                                               RunObserver& observer);
-[[nodiscard]] Result<RunOutcome> resume_with(const Parts& parts, const Context& ctx, Store& store,
-                                             const std::string& run, RunObserver& observer);
+[[nodiscard]] Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& store,
+                                              const OptimizeSettings& settings,
+                                              RunObserver& observer);
+[[nodiscard]] Result<RunResult> resume_with(const Parts& parts, const Context& ctx, Store& store,
+                                            const std::string& run, RunObserver& observer);
 
 // An evaluator with the task of a run in it; a start that fails is tried once more.
 struct Opened {

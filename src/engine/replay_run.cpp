@@ -197,8 +197,8 @@ class ReEvaluator {
 
 }  // namespace
 
-Result<RunOutcome> replay_with(const Parts& parts, const Context& ctx, Store& store,
-                               const std::string& run, RunObserver& observer) {
+Result<RunResult> replay_with(const Parts& parts, const Context& ctx, Store& store,
+                              const std::string& run, RunObserver& observer) {
   CG_TRY(std::string id, store.resolve(run));
   CG_TRY(auto events, store.read(id));
   Replay replay(parts);

@@ -16,8 +16,8 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<RunOutcome> replay_with(const Parts& parts, const Context& ctx, Store& store,
-                                             const std::string& run, RunObserver& observer);
+[[nodiscard]] Result<RunResult> replay_with(const Parts& parts, const Context& ctx, Store& store,
+                                            const std::string& run, RunObserver& observer);
 
 struct ReEvaluateSettings {
   std::filesystem::path file;  // of the task; empty: where it was
@@ -25,7 +25,7 @@ struct ReEvaluateSettings {
 };
 
 struct ReEvaluation {
-  RunOutcome recorded;
+  RunResult recorded;
   int64_t events = 0, evaluations = 0;  // gone through; judged again
   int64_t left_out = 0;                 // evaluations that had been aborted
   double largest_change = 0;            // of a time, as a share

@@ -47,14 +47,14 @@ Parts real_parts() {
       open_model};
 }
 
-Result<RunOutcome> optimize(const Context& ctx, Store& store, const OptimizeSettings& settings,
-                            RunObserver& observer) {
+Result<RunResult> optimize(const Context& ctx, Store& store, const OptimizeSettings& settings,
+                           RunObserver& observer) {
   CG_CHECK(check_model(settings.model));
   return optimize_with(real_parts(), ctx, store, settings, observer);
 }
 
-Result<RunOutcome> resume_run(const Context& ctx, Store& store, const std::string& run,
-                              RunObserver& observer) {
+Result<RunResult> resume_run(const Context& ctx, Store& store, const std::string& run,
+                             RunObserver& observer) {
   return resume_with(real_parts(), ctx, store, run, observer);
 }
 

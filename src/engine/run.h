@@ -43,7 +43,7 @@ struct OptimizeSettings {
   Json resolved_config = Json::object();  // every setting with its source
 };
 
-struct RunOutcome {
+struct RunResult {
   std::string run_id, reason;
   std::optional<Candidate> best;
   std::optional<Verdict> best_verdict;
@@ -63,10 +63,10 @@ class RunObserver {
   virtual void on_progress(const std::string& line) = 0;
 };
 
-[[nodiscard]] Result<RunOutcome> optimize(const Context& ctx, Store& store,
-                                          const OptimizeSettings& settings, RunObserver& observer);
-[[nodiscard]] Result<RunOutcome> resume_run(const Context& ctx, Store& store,
-                                            const std::string& run, RunObserver& observer);
+[[nodiscard]] Result<RunResult> optimize(const Context& ctx, Store& store,
+                                         const OptimizeSettings& settings, RunObserver& observer);
+[[nodiscard]] Result<RunResult> resume_run(const Context& ctx, Store& store, const std::string& run,
+                                           RunObserver& observer);
 // The report page of a run: one self-contained HTML file.
 [[nodiscard]] Result<std::string> report_html(const RunInfo& info,
                                               const std::vector<Event>& events);

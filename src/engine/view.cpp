@@ -147,8 +147,8 @@ Result<RunView> view_run(const std::vector<Event>& events) {
   return view;
 }
 
-RunOutcome outcome_of(const RunView& view, const std::string& run_id) {
-  RunOutcome out;
+RunResult outcome_of(const RunView& view, const std::string& run_id) {
+  RunResult out;
   out.run_id = run_id;
   out.reason = view.finished.value_or("");
   out.interrupted = view.interrupted;

@@ -73,6 +73,6 @@ struct RunView {
 };
 
 [[nodiscard]] Result<RunView> view_run(const std::vector<Event>& events);
-[[nodiscard]] RunOutcome outcome_of(const RunView& view, const std::string& run_id);
+[[nodiscard]] RunResult outcome_of(const RunView& view, const std::string& run_id);
 
 }  // namespace cutegen

@@ -8,9 +8,9 @@
 
 #include "base/log.h"
 #include "device/device.h"
+#include "eval/admission.h"
 #include "eval/certify.h"
 #include "eval/ladder.h"
-#include "eval/lazy.h"
 #include "eval/prepare.h"
 #include "eval/timing.h"
 
@@ -19,32 +19,10 @@ namespace {
 
 constexpr auto kBaselineLimit = std::chrono::minutes(10);  // torch.compile tries many kernels
 constexpr int64_t kBaselineMemory = int64_t{64} << 30;
-const std::vector<std::string> kFamilies{"made", "signed", "heavy", "outliers", "special"};
 
 // The architecture that programs for this device usually name: the exact one, else what it says.
 std::string warm_arch(const DeviceFacts& device) {
   return device.arch;
-}
-
-std::vector<const ShapeCase*> test_shapes(const Task& task) {
-  std::vector<const ShapeCase*> out;
-  for (const ShapeCase& s : task.shapes)
-    if (is_test_shape(s)) out.push_back(&s);
-  return out;
-}
-
-Result<Admission> judge_lazy_answers(const Context& ctx, const Task& task, TruthPool& pool) {
-  std::vector<SetPtr> sets, replayed;
-  for (const ShapeCase* shape : test_shapes(task)) {
-    for (const std::string& family : kFamilies) {
-      CG_TRY(SetPtr set, pool.draw(ctx, *shape, family, "admission"));
-      sets.push_back(set);
-    }
-    if (!replayed.empty()) continue;  // one shape is enough for the replayed answer
-    CG_TRY(SetPtr other, pool.make(ctx, *shape, kFamilies.front()));
-    replayed.push_back(other);
-  }
-  return admit(task, sets, replayed);
 }
 
 }  // namespace
@@ -86,7 +64,7 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   services_.assembler = assembler_.get();
   services_.runner = &runner_;
   services_.threads = options_.runner_threads;
-  services_.families = kFamilies;
+  services_.families = input_families();
   if (!is_cuda(options_.device)) return {};
   official_ = std::make_unique<OfficialJudge>(OfficialJudge::Options{
       options_.device, options_.python, options_.require_sandbox, toolchain_.get()});
@@ -168,13 +146,13 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   runner_.allow_addresses(addresses);
   CG_CHECK(is_cuda(options_.device) ? runner_.ready(ctx) : runner_.start(ctx));
   OpenedTask& out = open->told;
-  CG_TRY(out.admission, judge_lazy_answers(ctx, task, *open->pool));
+  CG_TRY(out.admission, admission_of(ctx, task, *open->pool));
   open->precision_tells = out.admission.precision_tells;
   std::vector<std::pair<ShapeCase, std::string>> wanted;
   for (const ShapeCase* shape : test_shapes(task))
-    for (const std::string& family : kFamilies) wanted.emplace_back(*shape, family);
+    for (const std::string& family : input_families()) wanted.emplace_back(*shape, family);
   open->pool->refill_in_background(wanted);
-  if (official_) official_->open_task(task, kFamilies);
+  if (official_) official_->open_task(task, input_families());
   Roofline floor = floor_of(services_.gpu, task);
   out.task = task;
   out.floor_ns = floor.floor_ns;

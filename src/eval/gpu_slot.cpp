@@ -11,7 +11,7 @@
 namespace cutegen {
 namespace {
 
-constexpr auto kAskAgain = std::chrono::milliseconds(5);
+constexpr auto kAskAgain = std::chrono::milliseconds(1);  // many may ask at once
 
 // Any user may take the lock, so the file is everybody's; it never holds anything.
 Result<UniqueFd> open_file(const std::string& uuid) {
@@ -32,6 +32,10 @@ Result<UniqueFd> open_file(const std::string& uuid) {
 }
 
 }  // namespace
+
+Result<UniqueFd> GpuSlot::file(const std::string& uuid) {
+  return open_file(uuid);
+}
 
 Result<GpuSlot> GpuSlot::acquire(const Context& ctx, const std::string& uuid,
                                  const std::function<void()>& waiting) {

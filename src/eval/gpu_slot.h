@@ -16,6 +16,8 @@ namespace cutegen {
 class GpuSlot {
  public:
   // Takes it at once where it can be had; `waiting` is called once if not.
+  // The lock's file, opened anew: for a child that takes the lock itself.
+  [[nodiscard]] static Result<UniqueFd> file(const std::string& uuid);
   [[nodiscard]] static Result<GpuSlot> acquire(const Context& ctx, const std::string& uuid,
                                                const std::function<void()>& waiting = {});
 

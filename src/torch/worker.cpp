@@ -25,6 +25,7 @@ constexpr const char* kThreadNames = "cutegen-thread-names.so";
 const sandbox::Isolation kIsolation{.namespaces = true, .no_network = true, .seccomp = true};
 constexpr int64_t kMostCpuSeconds = 24 * 3600;
 constexpr size_t kQuoted = 400;
+constexpr int kSlot = 4;  // descriptor at which a worker finds the GPU's lock
 
 // The first of: the option, $CUTEGEN_PYTHON, the project's venv, python3.
 std::string choose_python(const std::string& asked) {
@@ -96,6 +97,22 @@ class Worker final : public TorchWorker {
            call(ctx, baselines_request(task, shape, options_.device, wanted), task.file));
     return baselines_from_json(reply.body, wanted.size());
   }
+  Result<BaselineOpened> add_baseline(const Context& ctx, const BaselineWanted& wanted) override {
+    Json request{{"schema", kTorchSchema},
+                 {"type", "add_baseline"},
+                 {"kind", wanted.kind},
+                 {"target", wanted.target}};
+    CG_TRY(wire::Frame reply, call(ctx, request, "the task file", 1));
+    CG_TRY(auto opened, baselines_from_json(reply.body, 1));
+    return std::move(opened.front());
+  }
+  Result<void> close_baselines(const Context& ctx) override {
+    if (!channel_) return {};  // it died, and nothing is open
+    CG_TRY(wire::Frame reply,
+           call(ctx, {{"schema", kTorchSchema}, {"type", "close_baselines"}}, "the task file", 1));
+    (void)reply;
+    return {};
+  }
   Result<std::vector<double>> time_baseline(const Context& ctx, const std::string& kind,
                                             const std::string& mode, int samples) override {
     Json request{{"schema", kTorchSchema},
@@ -103,7 +120,7 @@ class Worker final : public TorchWorker {
                  {"kind", kind},
                  {"mode", mode},
                  {"samples", samples}};
-    CG_TRY(wire::Frame reply, call(ctx, request, "the task file"));
+    CG_TRY(wire::Frame reply, call(ctx, request, "the task file", 1));
     return samples_from_json(reply.body, samples);
   }
   std::string version() const override { return version_; }
@@ -175,6 +192,9 @@ Result<void> Worker::let_cuda_start(sandbox::SpawnSpec& spec) const {
     for (const char* set : {"HOME=/tmp", "USER=cutegen", "TORCHINDUCTOR_CACHE_DIR=/tmp/inductor",
                             "TRITON_CACHE_DIR=/tmp/triton"})
       spec.env.push_back(set);
+  if (options_.compiles)
+    spec.env.push_back(fmt::format("TORCHINDUCTOR_COMPILE_THREADS={}", options_.compile_threads));
+  if (options_.slot >= 0) spec.fds.emplace_back(options_.slot, kSlot);
   spec.readable.push_back(names.parent_path().string());
   return {};
 }
@@ -201,6 +221,7 @@ Result<void> Worker::start(const Context& ctx) {
   if (!options_.device.empty()) {
     CG_TRY(std::string filter, sandbox::filter_bytes(kIsolation));
     hello["device"] = options_.device;
+    hello["slot"] = options_.slot >= 0;
     hello["filter"] = options_.compiles ? std::string() : hex(filter);
   }
   auto reply = channel_.call(ctx.with_timeout(kStartTimeout), hello);

@@ -32,6 +32,8 @@ struct TorchWorkerOptions {
   bool require_sandbox = false;  // an error where less than full protection holds
   std::string device;            // "cuda:0": it has that GPU; empty: none
   bool compiles = false;         // it may start compilers: the filter is left off
+  int compile_threads = 8;       // of torch.compile
+  int slot = -1;                 // open lock file of the GPU: what it times, it times behind it
 };
 
 // A way to run the task's module on a GPU: "eager" (as PyTorch is set by default), "eager-tf32",
@@ -101,6 +103,12 @@ class TorchWorker {
   [[nodiscard]] virtual Result<std::vector<BaselineOpened>> open_baselines(
       const Context& ctx, const Task& task, const ShapeCase& shape,
       const std::vector<BaselineWanted>& wanted) = 0;
+  // One more way to run the module that is open, such as one that takes long to build. A worker
+  // that died or hung has none open any more.
+  [[nodiscard]] virtual Result<BaselineOpened> add_baseline(const Context& ctx,
+                                                            const BaselineWanted& wanted) = 0;
+  // Gives the GPU's memory back; fails where the worker's CUDA is broken.
+  [[nodiscard]] virtual Result<void> close_baselines(const Context& ctx) = 0;
   // ns of so many runs; mode: "cold", "warm", "graph", "call" (device/device.h).
   [[nodiscard]] virtual Result<std::vector<double>> time_baseline(const Context& ctx,
                                                                   const std::string& kind,

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutegen baselines`: what the user would run today, timed on a GPU and kept for searches.
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/settings.h"
+#include "cli/table_console.h"
+#include "engine/baseline_table.h"
+
+namespace cutegen::cli {
+namespace {
+
+struct Options {
+  Settings settings;
+  std::vector<std::string> files, baselines;
+  std::string suite, levels = "1", tasks;
+  int jobs = 0;
+  double build_seconds = 120, minutes = 0;
+  bool again = false;
+};
+
+class Console final : public BaselineObserver {
+ public:
+  Console(const Globals& g, std::vector<std::string> kinds)
+      : console_(g), kinds_(std::move(kinds)) {}
+  void on_row(const BaselineRow& row, size_t ended, size_t total) override {
+    console_.row(baseline_header(kinds_), baseline_line(row, kinds_), ended, total);
+  }
+  void on_progress(const std::string& line) override { console_.progress(line); }
+
+ private:
+  TableConsole console_;
+  std::vector<std::string> kinds_;
+};
+
+Result<std::vector<SuiteTask>> tasks_of(const Options& options) {
+  if (options.files.empty() == options.suite.empty())
+    return user_error("say which tasks: files, or --kernelbench DIR", "cutegen baselines",
+                      "give one of them");
+  if (!options.suite.empty()) {
+    CG_TRY(auto levels, parse_numbers(options.levels, "--levels"));
+    std::vector<NumberRange> numbers;
+    if (!options.tasks.empty()) {
+      CG_TRY(numbers, parse_numbers(options.tasks, "--tasks"));
+    }
+    return find_suite(options.suite, levels, numbers);
+  }
+  std::vector<SuiteTask> out;
+  for (const std::string& file : options.files) {
+    const std::filesystem::path path(file);
+    out.push_back({0, static_cast<int>(out.size()) + 1, path.stem().string(), path});
+  }
+  return out;
+}
+
+// Two cores are left to what measures; each worker is busy with one task.
+int default_jobs() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 2, 1, 14);
+}
+
+Result<int> run(const Globals& g, const Options& options) {
+  CG_TRY(Config config, options.settings.resolve());
+  CG_TRY(auto tasks, tasks_of(options));
+  BaselineSuiteSettings s;
+  s.device = config.text("device");
+  s.python = config.text("python");
+  s.require_sandbox = config.boolean("require_sandbox");
+  const auto& kinds = options.baselines.empty() ? kBaselineKinds : options.baselines;
+  CG_TRY(s.baselines, baselines_named(kinds));
+  s.jobs =
+      std::min(options.jobs > 0 ? options.jobs : default_jobs(), static_cast<int>(tasks.size()));
+  s.limits.build = Nanoseconds(static_cast<int64_t>(options.build_seconds * 1e9));
+  s.minutes = options.minutes;
+  s.again = options.again;
+  BaselineCache cache;
+  BaselineReport report;
+  {
+    Console console(g, kinds);
+    CG_TRY(report, measure_baselines(real_baseline_parts(s), g.ctx, cache, s, tasks, console));
+  }
+  std::string text = baseline_table(report, kinds);
+  if (report.interrupted) text += "Interrupted; the same command goes on.\n";
+  text += "Kept for searches in " + sanitize(cache.folder().string(), 300) + "\n";
+  print_result(g, baseline_json(report), text);
+  return report.exit_code();
+}
+
+}  // namespace
+
+void add_baselines(CLI::App& app, Globals& g) {
+  CLI::App* command =
+      app.add_subcommand("baselines", "time what PyTorch does for tasks today, on a GPU");
+  auto options = std::make_shared<Options>();
+  command->add_option("FILE", options->files, "task files");
+  command->add_option("--kernelbench", options->suite,
+                      "a checkout of KernelBench, or a folder with level1, level2, ...");
+  command->add_option("--levels", options->levels, "such as 1 or 1,2 (default 1)");
+  command->add_option("--tasks", options->tasks, "numbers, such as 19-32,36 (default: all)");
+  command
+      ->add_option("--baseline", options->baselines,
+                   "eager, eager-tf32, compile, compile-max or MODULE:CALLABLE (default: the four)")
+      ->delimiter(',');
+  options->settings.add(*command, {"device", "python", "require_sandbox"});
+  command->add_option("--jobs", options->jobs, "torch workers (default: the cores less two, to 14)")
+      ->check(CLI::Range(1, 64));
+  command
+      ->add_option("--build-seconds", options->build_seconds,
+                   "limit for opening one baseline, which torch.compile builds (default 120)")
+      ->check(CLI::Range(1.0, 3600.0));
+  command
+      ->add_option("--minutes", options->minutes,
+                   "limit for all; what is left is measured by the next call (default: none)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--again", options->again, "measure again what is known");
+  command->footer(
+      "Each task is described and admitted, its float64 truth is made at the official shape, and\n"
+      "its baselines are timed: one call, cold L2, the median. torch.compile's builds go on side\n"
+      "by side; what is timed has the GPU alone. Results are kept for `optimize` and `bench` with\n"
+      "the times of two control kernels, by which they are carried over to another day.\n"
+      "A task that raises, does not fit or takes too long is a row with its reason. After Ctrl-C\n"
+      "the same command goes on.\n"
+      "Example: cutegen baselines --kernelbench ../KernelBench --levels 1,2 --device cuda:0\n"
+      "Exit codes: 0 something was timed, 2 user error, 3 nothing was, 6 environment (no GPU),\n"
+      "  130 interrupted.");
+  command->callback([&g, options] {
+    auto code = run(g, *options);
+    g.exit = code ? *code : report(g, code.error());
+  });
+}
+
+}  // namespace cutegen::cli

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The GPU's slot: who holds its lock measures; everybody else builds meanwhile.
+
+The lock is a file that the caller opened (flock), the same for every process of cutegen on the machine.
+"""
+
+import fcntl
+import os
+import threading
+import time
+
+SLOT = 4  # descriptor at which the file comes
+ASK_AGAIN_S = 0.002
+
+
+class Slot:
+    """Held once or several times by one thread; without a file it is always free."""
+
+    def __init__(self):
+        self.file, self.depth, self.turn = None, 0, threading.RLock()
+        self.guarded = False
+
+    def take_over(self, descriptor):
+        self.file = os.dup(descriptor)  # not inherited by what a task file starts
+        os.close(descriptor)
+
+    def __enter__(self):
+        self.turn.acquire()
+        self.depth += 1
+        while self.depth == 1 and self.file is not None:
+            try:
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(ASK_AGAIN_S)
+        return self
+
+    def __exit__(self, *_):
+        self.depth -= 1
+        if self.depth == 0 and self.file is not None:
+            fcntl.flock(self.file, fcntl.LOCK_UN)
+        self.turn.release()
+
+    def guard_autotuning(self):
+        """What torch.compile times while it builds, it times behind the lock."""
+        if self.file is None or self.guarded:
+            return
+        self.guarded = True
+        from torch._inductor.runtime.benchmarking import benchmarker
+
+        plain = benchmarker.benchmark_gpu
+
+        def behind_the_lock(*args, **kwargs):
+            with self:
+                return plain(*args, **kwargs)
+
+        benchmarker.benchmark_gpu = behind_the_lock
+
+
+slot = Slot()

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real parts of a suite of baselines: the GPU, its slot, torch workers, the evaluator.
+#include <algorithm>
+#include <mutex>
+#include <random>
+
+#include "device/device.h"
+#include "engine/baseline_suite.h"
+#include "engine/controls.h"
+#include "eval/gpu_slot.h"
+#include "eval/official_set.h"
+
+namespace cutegen {
+namespace {
+
+constexpr auto kTruthLimit = std::chrono::seconds(120);
+constexpr int64_t kWorkerMemory = int64_t{64} << 30;
+constexpr int kCompileThreads = 1;  // the workers are side by side already
+
+// Makes truths: memory that this process owns, and a worker that writes into it.
+class Truths {
+ public:
+  explicit Truths(const BaselineSuiteSettings& settings) : settings_(settings) {}
+
+  Result<TruthMade> make(const Context& ctx, const BaselineGpu& gpu, const Task& task) {
+    if (!judge_) CG_CHECK(start());
+    TruthMade out;
+    CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, gpu.uuid));
+    const auto start = Clock::now();
+    auto set = make_official_set(ctx, *judge_, *worker_, task, task.official(), "made",
+                                 std::random_device()());
+    out.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (set) {
+      out.bytes = (*set)->bytes;
+      out.notes = (*set)->notes;
+    } else {
+      CG_CHECK(ctx.check("making a truth"));
+      out.why = set.error().message;
+    }
+    set = fail(Error{});  // the set goes before its memory is trimmed
+    judge_->trim();
+    return out;
+  }
+
+ private:
+  Result<void> start() {
+    TorchWorkerOptions torch;
+    torch.python = settings_.python, torch.device = settings_.device;
+    torch.require_sandbox = settings_.require_sandbox;
+    torch.call_timeout = kTruthLimit;
+    CG_TRY(worker_, TorchWorker::open(std::move(torch)));
+    CG_TRY(judge_, GpuJudge::open(settings_.device));
+    return {};
+  }
+
+  const BaselineSuiteSettings settings_;
+  std::unique_ptr<TorchWorker> worker_;
+  std::unique_ptr<GpuJudge> judge_;
+};
+
+Result<BaselineGpu> look_at(const Context& ctx, const std::string& device) {
+  if (!is_cuda(device))
+    return world_error("baselines are measured on a GPU, and " + device + " is none",
+                       "use --device cuda:0");
+  Runner runner({.device = device});
+  CG_CHECK(runner.start(ctx));
+  const DeviceIdentity& id = runner.identity();
+  CG_TRY(GpuSpec spec, gpu_of_product(id.gpu));
+  return BaselineGpu{std::move(spec), id.uuid, id.driver, id.memory_bytes};
+}
+
+// A worker, and the lock's file that it was given.
+struct Slots {
+  std::mutex lock;
+  std::vector<UniqueFd> files;
+};
+
+Result<std::unique_ptr<TorchWorker>> open_worker(const BaselineSuiteSettings& settings,
+                                                 const BaselineGpu& gpu, Slots& slots) {
+  CG_TRY(UniqueFd file, GpuSlot::file(gpu.uuid));
+  TorchWorkerOptions torch;
+  torch.python = settings.python, torch.device = settings.device;
+  torch.require_sandbox = settings.require_sandbox;
+  torch.compiles = std::any_of(settings.baselines.begin(), settings.baselines.end(),
+                               [](auto& b) { return !b.kind.starts_with("eager"); });
+  torch.compile_threads = kCompileThreads;
+  torch.memory_bytes = kWorkerMemory;
+  torch.call_timeout = std::chrono::hours(1);  // every call has its own limit
+  torch.slot = file.get();
+  std::unique_lock hold(slots.lock);
+  slots.files.push_back(std::move(file));
+  hold.unlock();
+  return TorchWorker::open(std::move(torch));
+}
+
+}  // namespace
+
+BaselineParts real_baseline_parts(const BaselineSuiteSettings& settings) {
+  auto slots = std::make_shared<Slots>();
+  auto truths = std::make_shared<Truths>(settings);
+  return {[settings](const Context& ctx) { return look_at(ctx, settings.device); },
+          [settings, slots](const BaselineGpu& gpu) { return open_worker(settings, gpu, *slots); },
+          [settings](const Context& ctx) -> Result<std::vector<ControlTime>> {
+            EvaluatorOptions options;
+            options.device = settings.device, options.python = settings.python;
+            options.require_sandbox = settings.require_sandbox;
+            CG_TRY(auto evaluator, EvaluatorClient::start(ctx, options));
+            return time_controls(ctx, *evaluator);
+          },
+          [truths](const Context& ctx, const BaselineGpu& gpu, const Task& task) {
+            return truths->make(ctx, gpu, task);
+          }};
+}
+
+}  // namespace cutegen

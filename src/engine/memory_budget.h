@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemoryBudget: so many bytes of a GPU, shared by workers that each need some for a while.
+//
+// Contract: claim() waits until the bytes are free, or the Context ends; more than there is counts
+// as all. While an urgent one waits, no other is let in before it. A Claim gives its bytes back.
+//
+// Example: CG_TRY(MemoryBudget::Claim held, budget.claim(ctx, bytes)); work();
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "base/context.h"
+
+namespace cutegen {
+
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(int64_t bytes) : total_(bytes) {}
+
+  class Claim {
+   public:
+    Claim(MemoryBudget& budget, int64_t bytes) : budget_(&budget), bytes_(bytes) {}
+    Claim(Claim&& o) noexcept : budget_(std::exchange(o.budget_, nullptr)), bytes_(o.bytes_) {}
+    Claim& operator=(Claim&&) = delete;
+    ~Claim() {
+      if (budget_) budget_->give_back(bytes_);
+    }
+
+   private:
+    MemoryBudget* budget_;
+    int64_t bytes_;
+  };
+
+  [[nodiscard]] Result<Claim> claim(const Context& ctx, int64_t bytes, bool urgent = false);
+  [[nodiscard]] int64_t total() const { return total_; }
+
+ private:
+  void give_back(int64_t bytes);
+
+  const int64_t total_;
+  std::mutex lock_;
+  std::condition_variable wake_;
+  int64_t used_ = 0;
+  int urgent_ = 0;  // of those who wait
+};
+
+}  // namespace cutegen

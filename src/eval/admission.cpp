@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/admission.h"
+
+#include "eval/prepare.h"
+
+namespace cutegen {
+
+const std::vector<std::string>& input_families() {
+  static const std::vector<std::string> families{"made", "signed", "heavy", "outliers", "special"};
+  return families;
+}
+
+std::vector<const ShapeCase*> test_shapes(const Task& task) {
+  std::vector<const ShapeCase*> out;
+  for (const ShapeCase& s : task.shapes)
+    if (is_test_shape(s)) out.push_back(&s);
+  return out;
+}
+
+Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool) {
+  std::vector<SetPtr> sets, replayed;
+  for (const ShapeCase* shape : test_shapes(task)) {
+    for (const std::string& family : input_families()) {
+      CG_TRY(SetPtr set, pool.draw(ctx, *shape, family, "admission"));
+      sets.push_back(set);
+    }
+    if (!replayed.empty()) continue;  // one shape is enough for the replayed answer
+    CG_TRY(SetPtr other, pool.make(ctx, *shape, input_families().front()));
+    replayed.push_back(other);
+  }
+  return admit(task, sets, replayed);
+}
+
+}  // namespace cutegen

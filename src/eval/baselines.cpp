@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/baselines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "eval/statistics.h"
+
+namespace cutegen {
+namespace {
+
+constexpr const char* kMode = "cold";
+constexpr int kFirst = 4, kLeast = 8, kMost = 40;  // runs
+constexpr double kWanted = 0.15e9;                 // ns of runs, within these bounds
+constexpr double kWide = 0.05;  // half the interval over the median: timed once more
+constexpr auto kTimeLimit = std::chrono::seconds(60);
+constexpr auto kCloseLimit = std::chrono::seconds(20);
+
+std::string name_of(const BaselineWanted& wanted) {
+  return wanted.target.empty() ? wanted.kind : wanted.target;
+}
+
+class Timer {
+ public:
+  Timer(const Context& ctx, TorchWorker& worker, const Task& task, const BaselineLimits& limits,
+        const BaselineProgress& progress)
+      : ctx_(ctx), worker_(worker), task_(task), limits_(limits), progress_(progress) {}
+
+  Result<BaselinesTimed> run(const std::vector<BaselineWanted>& wanted) {
+    for (const BaselineWanted& w : wanted) {
+      CG_TRY(BaselineTime time, one(w));
+      out_.times.push_back(std::move(time));
+    }
+    if (auto closed = worker_.close_baselines(ctx_.with_timeout(kCloseLimit)); !closed) {
+      CG_CHECK(ctx_.check("timing baselines"));
+      out_.broken = true;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  Result<BaselineTime> one(const BaselineWanted& wanted) {
+    BaselineTime time;
+    time.kind = name_of(wanted);
+    const auto start = Clock::now();
+    auto done = open_and_time(wanted, time);
+    if (!done) {
+      CG_CHECK(ctx_.check("timing baselines"));
+      time.why = reason(done.error());
+    }
+    if (time.build_s == 0)
+      time.build_s = std::chrono::duration<double>(Clock::now() - start).count();
+    if (time.why.find("out of memory") != std::string::npos) out_.out_of_memory = true;
+    return time;
+  }
+
+  // What a hung worker was at is known here better than there.
+  std::string reason(const Error& error) {
+    if (error.kind == ErrorKind::timeout) {
+      open_ = false;
+      return fmt::format("{} after {}, and was ended", doing_,
+                         human_ns(static_cast<double>(limit_.count())));
+    }
+    if (error.message.find("ends the worker process") != std::string::npos) open_ = false;
+    return sanitize(error.message, 400);
+  }
+
+  Context limited(const char* doing, Nanoseconds limit) {
+    doing_ = doing, limit_ = limit;
+    return ctx_.with_timeout(limit);
+  }
+
+  Result<void> open_and_time(const BaselineWanted& wanted, BaselineTime& time) {
+    if (!open_) {
+      tell("opening the module");
+      CG_CHECK(worker_.open_baselines(limited("the module was still being opened", limits_.open),
+                                      task_, task_.official(), {}));
+      open_ = true;
+    }
+    tell("opening " + time.kind);
+    const auto start = Clock::now();
+    CG_TRY(BaselineOpened added,
+           worker_.add_baseline(limited("it was still being built", limits_.build), wanted));
+    time.build_s = std::chrono::duration<double>(Clock::now() - start).count();
+    time.why = added.why, time.far = added.far;
+    if (!time.why.empty()) return {};
+    tell("timing " + time.kind);
+    return measure(wanted.kind, time);
+  }
+
+  Result<void> measure(const std::string& kind, BaselineTime& time) {
+    CG_TRY(auto samples, some(kind, kFirst));
+    const double each = median_of(samples).value;
+    const int more = std::clamp(static_cast<int>(std::ceil(kWanted / each)), kLeast, kMost);
+    CG_CHECK(add(samples, kind, more));
+    Median m = median_of(samples);
+    if (m.high - m.low > 2 * kWide * m.value) {
+      CG_CHECK(add(samples, kind, kMost));
+      m = median_of(samples);
+    }
+    time.time_ns = m.value, time.low_ns = m.low, time.high_ns = m.high;
+    time.samples = static_cast<int>(samples.size());
+    return {};
+  }
+
+  Result<std::vector<double>> some(const std::string& kind, int count) {
+    return worker_.time_baseline(limited("its runs had not ended", kTimeLimit), kind, kMode, count);
+  }
+  Result<void> add(std::vector<double>& samples, const std::string& kind, int count) {
+    CG_TRY(auto more, some(kind, count));
+    samples.insert(samples.end(), more.begin(), more.end());
+    return {};
+  }
+
+  void tell(const std::string& what) {
+    if (progress_) progress_(what);
+  }
+
+  const Context& ctx_;
+  TorchWorker& worker_;
+  const Task& task_;
+  const BaselineLimits& limits_;
+  const BaselineProgress& progress_;
+  BaselinesTimed out_;
+  bool open_ = false;
+  std::string doing_;
+  Nanoseconds limit_{0};
+};
+
+}  // namespace
+
+Result<std::vector<BaselineWanted>> baselines_named(const std::vector<std::string>& names) {
+  std::vector<BaselineWanted> out;
+  bool own = false;
+  for (const std::string& name : names) {
+    const bool known =
+        std::find(kBaselineKinds.begin(), kBaselineKinds.end(), name) != kBaselineKinds.end();
+    if (!known && name.find(':') == std::string::npos)
+      return user_error("unknown baseline '" + sanitize(name, 60) + "'", {},
+                        "one of eager, eager-tf32, compile, compile-max, or MODULE:CALLABLE");
+    if (!known && own)
+      return user_error("more than one baseline of your own", {}, "name one MODULE:CALLABLE");
+    own = own || !known;
+    out.push_back(known ? BaselineWanted{name, {}} : BaselineWanted{"callable", name});
+  }
+  return out;
+}
+
+Result<BaselinesTimed> time_baselines(const Context& ctx, TorchWorker& worker, const Task& task,
+                                      const std::vector<BaselineWanted>& wanted,
+                                      const BaselineLimits& limits,
+                                      const BaselineProgress& progress) {
+  return Timer(ctx, worker, task, limits, progress).run(wanted);
+}
+
+}  // namespace cutegen

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A torch worker for tests that has a GPU to say so: scripted baselines, no values.
+//
+// Contract: `ways` says of each kind what opening and timing it gives; kinds that are not in it
+// take 100 ns. Example: ToyWorker w; w.ways["compile"] = {.why = "it raises"};
+#pragma once
+
+#include <map>
+
+#include "torch/worker.h"
+
+namespace cutegen {
+
+struct ToyWay {
+  std::string why;     // the worker's answer
+  bool hangs = false;  // never opened: the caller's time runs out
+  bool dies = false;
+  std::vector<double> samples = {100};  // again and again
+};
+
+class ToyWorker final : public TorchWorker {
+ public:
+  std::map<std::string, ToyWay> ways;
+  std::function<Result<Task>(const std::filesystem::path&)> task;
+  std::string module_why;    // opening the module fails
+  bool close_fails = false;  // its CUDA is broken
+  int opened = 0, closed = 0;
+  std::vector<std::string> added;
+
+  Result<Task> describe(const Context&, const std::filesystem::path& file,
+                        const DescribeOptions&) override {
+    if (!task) return user_error("no task");
+    return task(file);
+  }
+  Result<TensorSet> make_set(const Context&, const Task&, const ShapeCase&, const std::string&,
+                             uint64_t) override {
+    return user_error("no values");
+  }
+  Result<std::vector<std::string>> fill(const Context&, const Task&, const ShapeCase&,
+                                        const std::string&, uint64_t, const std::vector<GpuMemory>&,
+                                        const std::vector<GpuTensor>&) override {
+    return world_error("no memory");
+  }
+  Result<std::vector<BaselineOpened>> open_baselines(
+      const Context&, const Task&, const ShapeCase&,
+      const std::vector<BaselineWanted>& wanted) override {
+    if (!module_why.empty()) return unsupported_error(module_why);
+    ++opened;
+    open_ = true;
+    return std::vector<BaselineOpened>(wanted.size());
+  }
+  Result<BaselineOpened> add_baseline(const Context& ctx, const BaselineWanted& wanted) override {
+    const ToyWay& way = ways[wanted.kind];
+    added.push_back(wanted.kind);
+    if (!open_) return user_error("no module is open");
+    if (way.hangs || way.dies) open_ = false;
+    if (way.hangs) {
+      while (!ctx.done()) {
+      }
+      return ctx.check("waiting").map([] { return BaselineOpened{}; });
+    }
+    if (way.dies) return user_error("the task file ends the worker process (killed by SIGSEGV)");
+    return BaselineOpened{way.why, way.why.empty() ? 1e-6 : 0};
+  }
+  Result<void> close_baselines(const Context&) override {
+    open_ = false;
+    ++closed;
+    if (close_fails) return world_error("CUDA error");
+    return {};
+  }
+  Result<std::vector<double>> time_baseline(const Context&, const std::string& kind,
+                                            const std::string&, int samples) override {
+    std::vector<double> out;
+    const auto& from = ways[kind].samples;
+    for (int i = 0; i < samples; ++i) out.push_back(from[at_++ % from.size()]);
+    return out;
+  }
+  std::string version() const override { return "torch toy"; }
+  sandbox::Grade grade() const override { return {}; }
+
+ private:
+  bool open_ = false;
+  size_t at_ = 0;
+};
+
+}  // namespace cutegen
