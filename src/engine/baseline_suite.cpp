@@ -239,7 +239,7 @@ class Suite {
       if (auto kept = cache_.keep_controls(gpu_.spec.id, gpu_.driver, report_.controls); !kept)
         report_.trouble = kept.error().text();
     } else {
-      report_.trouble = controls.error().text();
+      report_.trouble = controls.error().message;
     }
   }
 
