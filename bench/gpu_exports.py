@@ -4,8 +4,8 @@
 
 Usage: gpu_exports.py CUTEGEN TREE OUT.jsonl [--kernelbench DIR] [--only NAME,...] [--limit-s N]
 
-The programs are those of tests/honest (every class; their tasks with larger sizes) and of tests/exports
-(a tensor map; two results, cleared scratch, clusters and the rest). Each is exported three ways and judged
+The programs are those of tests/honest (every class; their tasks with larger sizes), of tests/exports (a tensor
+map; two results, cleared scratch, clusters and the rest) and recipes for tasks/. Each is exported three ways and judged
 by `cutegen eval`. Then, in one process with the GPU: opcheck, torch.compile, a CUDA graph, two streams, other
 shapes, gradients, the test of each export, and the exported operator's time beside the evaluator's. --certify
 programs are certified too, and timed by their own bench.py. With --kernelbench (its repository) KernelBench's
@@ -35,7 +35,9 @@ SIZES = {
     "transposed_conv": {"batch": 8, "inputs": 16, "outputs": 16, "height": 96, "width": 96},
     "tensor_map": {"rows": 8192, "columns": 4096}, "every_field": {"rows": 16384, "columns": 4096},
 }
-CERTIFIED = ("softmax", "matmul", "tensor_map")
+RECIPES = ("linear_gelu", "rmsnorm", "mean_scale")  # of tasks/: CuTe, as the builtin proposer writes them
+CERTIFIED = ("softmax", "matmul", "tensor_map", "recipe_linear_gelu")
+NOT_KERNELBENCH = ("every_field",)  # inputs in a list and two results: its evaluator takes neither
 KINDS = ("torch", "kernelbench", "cpp")
 ENOUGH_US = 20  # of kernels below this the host's part is seen
 LIMIT = 0.03
@@ -49,11 +51,26 @@ def scaled(text, sizes):
 
 
 class Program:
-    def __init__(self, name, folder, work):
-        self.name, self.folder, self.work = name, folder, work
-        self.task = work / f"{name}.py"
-        self.task.write_text(scaled((folder / "task.py").read_text(), SIZES[name]))
-        self.line = {"name": name}
+    def __init__(self, name, tree, work):
+        self.name, self.work, self.line = name, work, {"name": name}
+        self.task, self.folder = work / f"{name}.py", work / f"{name}_program"
+        if self.is_recipe():
+            self.task.write_text((tree / "tasks" / f"{name[7:]}.py").read_text())
+            return
+        kind = "exports" if name in ("tensor_map", "every_field") else "honest"
+        self.folder = tree / "tests" / kind / name
+        self.task.write_text(scaled((self.folder / "task.py").read_text(), SIZES[name]))
+
+    def is_recipe(self):
+        return self.name.startswith("recipe_")
+
+    def make(self, options):
+        """The builtin program; the safe choice of its parameters."""
+        if self.is_recipe():
+            made = self.run(options, "optimize", self.task, "--model", "builtin", "--evaluations", 1, "--quiet",
+                            "--out", self.folder, "--runs", self.work / f"{self.name}_runs")
+            if made.returncode:
+                self.line.setdefault("trouble", []).append(f"optimize: {made.stderr.strip()[-300:]}")
 
     def run(self, options, *arguments, timeout=150):
         return subprocess.run([options.cutegen, *map(str, arguments)], capture_output=True, text=True,
@@ -291,7 +308,7 @@ def kernelbench(programs, options, left):
         p.line["kernelbench"] = {k: found.get(k) for k in ("compiled", "correct", "time_us", "trouble")}
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        list(pool.map(judge, programs))
+        list(pool.map(judge, [p for p in programs if p.name not in NOT_KERNELBENCH]))
 
 
 def own_tests(programs, left):
@@ -341,7 +358,7 @@ def main():
     parser.add_argument("tree", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--kernelbench", type=Path)
-    parser.add_argument("--only", default=",".join(SIZES))
+    parser.add_argument("--only", default=",".join([*SIZES, *(f"recipe_{r}" for r in RECIPES)]))
     parser.add_argument("--certify", action="store_true")
     parser.add_argument("--limit-s", type=float, default=600)
     options = parser.parse_args()
@@ -354,9 +371,9 @@ def main():
         work = Path(folder)
         programs = []
         for name in options.only.split(","):
-            kind = "exports" if name in ("tensor_map", "every_field") else "honest"
-            programs.append(Program(name, options.tree / "tests" / kind / name, work))
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            programs.append(Program(name, options.tree, work))
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda p: p.make(options), programs))
             if options.certify:
                 list(pool.map(lambda p: p.certify(options), [p for p in programs if p.name in CERTIFIED]))
                 print(f"certified after {options.limit_s - left():.0f} s", flush=True)

@@ -95,7 +95,8 @@ Result<ExportInputs> from_folder(const Globals& g, const ExportWords& words, con
   const bool named = !words.certificate.empty();
   CG_CHECK(add_certificate(
       named ? fs::path(words.certificate) : fs::path(words.what) / "certificate.json", named, in));
-  CG_CHECK(set_target(config.text("device"), in));
+  const bool chosen = !in.verdict || config.setting("device").source != "default";
+  CG_CHECK(set_target(chosen ? config.text("device") : in.verdict->device, in));
   return in;
 }
 
