@@ -138,8 +138,8 @@ class Checks:
     def tensors(self):
         found = self.exported.accept(self.model, self.model._kernels, self.inputs, {})
         assert found is not None, "the kernels do not take the task's own inputs"
-        assert self.exported.current.ready(found) is not None, "the kernels are not used"
-        return [t.detach() for t in found]
+        assert self.exported.current.ready(*found), "the kernels are not used"
+        return [t.detach() for t in found[1]]
 
     def results(self, call=None, inputs=None):
         with self.torch.no_grad():

@@ -69,6 +69,21 @@ def _changes_with_mode(module):
     return "BatchNorm" in kind or kind == "RReLU" or (isinstance(dropout, float) and dropout > 0)
 
 
+# Parts of PyTorch without a public name; where one is missing the longer way is taken.
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+
+
+def _watched():
+    """Whether calls are being traced or recorded by modes of PyTorch."""
+    return _modes() > 0 or torch.jit.is_tracing()
+
+
+def _stream_of(device):
+    """The current stream, as the driver knows it."""
+    return _raw_stream(device) if _raw_stream else torch.cuda.current_stream(device).cuda_stream
+
+
 def _owner(module, name):
     *path, last = name.split(".")
     for part in path:
@@ -93,7 +108,7 @@ class Exported:
         self.single = [name for name, _ in data["outputs"]] == ["out"]
         self.parameters = list(inspect.signature(reference.Model.forward).parameters.values())[1:]
         self.plain = [p.name for p in self.parameters[: len(self.names)]] == self.names and not self.arguments
-        self.kind = "cuda"  # of the devices whose tensors may have kernels
+        self.anywhere = False  # whether tensors that are on no GPU go through the operator too
         self.programs, self.like, self.skeleton, self.driver, self.spare = {}, None, None, None, {}
         self.op = self.register()
 
@@ -116,11 +131,9 @@ class Exported:
         return getattr(torch.ops, space).run.default
 
     def compute(self, *tensors):
-        case = self.ready(tensors)
-        if case is None:
-            made = [t.clone(memory_format=torch.contiguous_format) for t in self.call_reference(tensors)]
-        else:
-            made = self.launch(case, tensors)
+        """What the operator does. Its results are new and contiguous, whoever made them."""
+        fits = all(t.is_cuda and t.is_contiguous() for t in tensors)
+        made = self.serve(self.case_of(tensors) if fits else None, tensors)
         return made[0] if self.single else tuple(made)
 
     def imagine(self, *tensors):
@@ -161,16 +174,20 @@ class Exported:
                 return number
         return None
 
-    def ready(self, tensors):
-        """The shape whose kernels can take these very tensors, or None."""
-        first = tensors[0]
-        case = self.case_of(tensors) if first.is_cuda else None
-        if case is None or self.program_of(first.get_device()) is None:
-            return None
+    def ready(self, case, tensors):
+        """Whether the kernels can take these very tensors, which have the shapes of a case."""
+        device = tensors[0].get_device()
+        if case is None or device < 0 or self.program_of(device) is None:
+            return False
         for t in tensors:
-            if t.device != first.device or not t.is_contiguous() or t.data_ptr() % _ALIGNED:
-                return None
-        return case
+            if t.data_ptr() % _ALIGNED or t.get_device() != device:
+                return False
+        return True
+
+    def serve(self, case, tensors):
+        if self.ready(case, tensors):
+            return self.launch(case, tensors)
+        return [t.clone(memory_format=torch.contiguous_format) for t in self.call_reference(tensors)]
 
     def trouble(self, device):
         """Why the kernels do not run on a device, or None."""
@@ -194,14 +211,15 @@ class Exported:
         if device != torch.cuda.current_device():
             with torch.cuda.device(device):
                 return self.launch(case, tensors)
-        shape, place = self.data["shapes"][case], tensors[0].device
+        place = tensors[0].device
         made = [torch.empty(size, dtype=dtype, device=place) for size, dtype in self.made[case]]
         pointers = [t.data_ptr() for t in tensors] + [t.data_ptr() for t in made]
+        shape = self.data["shapes"][case]
         if shape["scratch_bytes"]:
             scratch = torch.empty(shape["scratch_bytes"], dtype=torch.uint8, device=place)
             start = scratch.data_ptr()
             pointers += [start + offset for offset in shape["scratch"]]
-        self.programs[device].run(case, pointers, torch.cuda.current_stream(device).cuda_stream)
+        self.programs[device].run(case, pointers, _stream_of(device))
         return made
 
     # --- the module
@@ -231,8 +249,8 @@ class Exported:
         return value == wanted or (value != value and wanted != wanted)
 
     def accept(self, module, when, args, kwargs):
-        """The operator's tensors if the kernels can serve this call of forward(), else None."""
-        if when == _NEVER or (when == _IN_ITS_MODE and module.training != self.data["train_mode"]):
+        """The shape's number and the operator's tensors if the kernels can serve this call of forward()."""
+        if when != _ALWAYS and (when == _NEVER or module.training != self.data["train_mode"]):
             return None
         tensors = list(args) if self.plain and not kwargs else self.by_name(args, kwargs)
         if tensors is None or len(tensors) != len(self.names) or torch.is_autocast_enabled():
@@ -243,9 +261,10 @@ class Exported:
                 value = getattr(value, part)
             tensors.append(value)
         for t in tensors:
-            if not isinstance(t, torch.Tensor) or t.device.type != self.kind or not t.is_contiguous():
+            if not isinstance(t, torch.Tensor) or not (t.is_cuda or self.anywhere) or not t.is_contiguous():
                 return None
-        return None if self.case_of(tensors) is None else tensors
+        case = self.case_of(tensors)
+        return None if case is None else (case, tensors)
 
     def by_name(self, args, kwargs):
         leaves = []
@@ -263,10 +282,23 @@ class Exported:
             return None
         return [tensors[name] for name in self.names]
 
-    def answer(self, tensors):
-        """What forward() returns."""
-        made = self.op(*tensors)
+    def answer(self, case, tensors):
+        """What forward() returns. Where nobody watches the operator, its work is done without it."""
+        if torch.compiler.is_compiling() or _watched() or self.differentiated(tensors):
+            made = self.op(*tensors)
+        else:
+            made = self.current.serve(case, tensors)
+            made = made[0] if self.single else tuple(made)
         return made if self.single else _rebuilt(self.current.like, iter(made))
+
+    @staticmethod
+    def differentiated(tensors):
+        if not torch.is_grad_enabled():
+            return False
+        for t in tensors:
+            if t.requires_grad:
+                return True
+        return False
 
     # --- the reference
 

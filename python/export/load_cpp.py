@@ -63,5 +63,5 @@ class Model(reference.Model):
         self._kernels = exported.adopt(self)
 
     def forward(self, *args, **kwargs):
-        tensors = exported.accept(self, self._kernels, args, kwargs)
-        return super().forward(*args, **kwargs) if tensors is None else exported.answer(tensors)
+        found = exported.accept(self, self._kernels, args, kwargs)
+        return super().forward(*args, **kwargs) if found is None else exported.answer(*found)

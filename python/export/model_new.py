@@ -21,8 +21,8 @@ class ModelNew(_reference.Model):
         self._kernels = _exported.adopt(self)
 
     def forward(self, *args, **kwargs):
-        tensors = _exported.accept(self, self._kernels, args, kwargs)
-        return super().forward(*args, **kwargs) if tensors is None else _exported.answer(tensors)
+        found = _exported.accept(self, self._kernels, args, kwargs)
+        return super().forward(*args, **kwargs) if found is None else _exported.answer(*found)
 
 
 get_inputs = _reference.get_inputs
