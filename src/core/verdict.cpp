@@ -188,6 +188,7 @@ Json timing_json(const Timing& t) {
   j["bound_by"] = t.bound_by;
   if (t.samples) j["samples"] = t.samples;
   if (t.sm_clock_hz) j["sm_clock_hz"] = *t.sm_clock_hz;
+  if (t.sm_clock_least_hz) j["sm_clock_least_hz"] = *t.sm_clock_least_hz;
   for (const PairedRatio& p : t.paired) j["paired"].push_back(to_json(p));
   if (t.clock)
     j["clock"] = {{"claimed_ns", t.clock->claimed_ns},
@@ -240,6 +241,9 @@ Result<Timing> timing_from(const Json& json, const std::string& where) {
   t.samples = static_cast<int>(std::clamp<int64_t>(samples, 0, INT32_MAX));
   if (r.has("sm_clock_hz")) {
     CG_TRY(t.sm_clock_hz, r.number("sm_clock_hz"));
+  }
+  if (r.has("sm_clock_least_hz")) {
+    CG_TRY(t.sm_clock_least_hz, r.number("sm_clock_least_hz"));
   }
   if (r.has("paired")) {
     CG_TRY(t.paired, codec::list<PairedRatio>(r, "paired", 64, paired_from));

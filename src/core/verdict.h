@@ -73,8 +73,9 @@ struct Timing {
   double floor_ns = 0;                    // roofline floor on the same device
   std::optional<double> low_ns, high_ns;  // confidence interval, where measured
   std::string bound_by;
-  int samples = 0;                    // timed runs; 0 where nothing was measured
-  std::optional<double> sm_clock_hz;  // when they ended, where it is known
+  int samples = 0;  // timed runs; 0 where nothing was measured
+  // Of the SMs behind each timed run: the median, and the least.
+  std::optional<double> sm_clock_hz, sm_clock_least_hz;
   std::vector<PairedRatio> paired;
   std::optional<ClockCheck> clock;
 };

@@ -363,6 +363,7 @@ Json to_json(const TimeRequest& t) {
           {"against", to_json(t.against)},
           {"paired", t.paired},
           {"control", t.control},
+          {"watch", t.watch},
           {"samples", t.samples},
           {"seed", t.seed},
           {"limit_ns", t.limit.count()}};
@@ -382,6 +383,7 @@ Result<TimeRequest> time_request_from_json(const Json& json) {
   CG_TRY(t.against, plan_steps_from_json(against));
   CG_TRY(t.paired, r.boolean("paired"));
   CG_TRY(t.control, r.boolean("control"));
+  CG_TRY(t.watch, r.boolean("watch"));
   CG_TRY(int64_t samples, r.integer("samples"));
   t.samples = static_cast<int>(std::clamp<int64_t>(samples, 0, 10'000));
   CG_TRY(int64_t seed, r.integer("seed"));

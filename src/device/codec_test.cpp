@@ -55,7 +55,7 @@ TEST(Codec, FactsSettingsAndReportsRoundTrip) {
 
 TEST(Codec, RequestsForTimesRoundTrip) {
   for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
-    TimeRequest request{mode, steps(), steps(), true, true, 5, 99, std::chrono::seconds(3)};
+    TimeRequest request{mode, steps(), steps(), true, true, true, 5, 99, std::chrono::seconds(3)};
     Json json = to_json(request);
     auto back = time_request_from_json(json);
     ASSERT_TRUE(back) << back.error().text();

@@ -76,7 +76,8 @@ struct TimeRequest {
   TimeMode mode = TimeMode::cold;
   PlanSteps steps, against;
   bool paired = false, control = false;
-  int samples = 8;  // of each
+  bool watch = false;  // tell temperature, power and what holds clocks back: takes milliseconds
+  int samples = 8;     // of each
   uint64_t seed = 1;
   Nanoseconds limit = std::chrono::seconds(10);  // of one run
 };
@@ -88,7 +89,7 @@ struct RunReport {
   std::vector<KernelProfile> kernels;   // one a launch that ran
   std::vector<double> samples_ns;       // measured: one a timed run, in their order
   std::vector<double> against_ns;       // of the other program: the pairs of these
-  std::map<std::string, double> state;  // of the GPU when they ended: "sm_clock_hz", ...
+  std::map<std::string, double> state;  // of the GPU: "sm_clock_hz" (median of the runs), ...
   bool device_lost = false;             // nothing more can run in this process
 };
 

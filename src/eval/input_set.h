@@ -27,8 +27,9 @@ struct InputSet {
   }
 };
 
-// How close an output must be in the task's math mode. docs/evaluation.md: "Tolerance".
-[[nodiscard]] ToleranceRule tolerance_rule(const Task& task);
+// How close an output must be in the task's math mode, at this shape. docs/evaluation.md:
+// "Tolerance".
+[[nodiscard]] ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape);
 // The tolerance of the public rule reported as `compat`.
 [[nodiscard]] double compat_tolerance(MathMode mode);
 

@@ -3,7 +3,7 @@
 //
 // Contract: the numbers that src/tensor/compare.cpp would use for the dtype and the rule.
 //
-// Example: JudgeRule r = judge_rule(DType::f32, tolerance_rule(task), 1e-4, false, poison);
+// Example: JudgeRule r = judge_rule(DType::f32, tolerance_rule(task, shape), 1e-4, false, poison);
 #pragma once
 
 #include "tensor/compare.h"

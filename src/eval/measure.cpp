@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "eval/official_runs.h"
 #include "eval/statistics.h"
@@ -20,12 +21,25 @@ constexpr auto kEnoughAlone = std::chrono::milliseconds(60);  // of timed runs
 constexpr auto kEnoughPaired = std::chrono::seconds(2);
 constexpr int kMoreForTheClock = 3;                       // blocks, while the clocks disagree
 constexpr double kClockSlack = 0.97;                      // of the floor: what an event may miss
+constexpr double kFullClock = 0.97;                       // of the GPU's: below it is told why
 constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // of a run: what the clocks may differ by
 
 double total_ns(const std::vector<KernelProfile>& kernels) {
   double out = 0;
   for (const KernelProfile& k : kernels) out += k.time_ns;
   return out;
+}
+
+// NVML's words for what holds the clocks of a GPU back now.
+std::string throttle_text(double reasons) {
+  constexpr std::pair<unsigned, const char*> kReasons[] = {
+      {0x2, "clocks are set"}, {0x4, "power cap"},         {0x8, "hardware slowdown"},
+      {0x10, "sync boost"},    {0x20, "thermal slowdown"}, {0x40, "hardware thermal slowdown"},
+      {0x80, "power brake"}};
+  std::vector<const char*> out;
+  for (const auto& [bit, name] : kReasons)
+    if (static_cast<unsigned>(reasons) & bit) out.push_back(name);
+  return out.empty() ? "nothing holds it back now" : fmt::format("{}", fmt::join(out, ", "));
 }
 
 class Measurement {
@@ -40,27 +54,42 @@ class Measurement {
         runs_(services, task, prepared) {}
 
   Result<TimingOutcome> run(const MeasureOptions& options) {
+    const auto start = Clock::now();
     CG_CHECK(runs_.prepare(ctx_, options.program_id, options.set, options.against));
+    tell("ready", start);
     if (auto end = runs_.too_large()) return *end;
     CG_TRY(End end, measure());
     if (end && runs_.died()) {  // once more, in a fresh process
       CG_TRY(end, measure());
     }
     if (end) return std::move(*end);
+    CG_CHECK(look_at_clock());
     return judged();
   }
 
  private:
   // Everything from the first run to the last block. A value: how it ended without times.
   Result<End> measure() {
-    own_.clear(), other_ns_.clear(), blocks_.clear();
+    own_.clear(), other_ns_.clear(), blocks_.clear(), clocks_hz_.clear();
+    least_hz_ = services_.gpu.clock_hz;
+    auto start = Clock::now();
     CG_TRY(End end, runs_.begin(ctx_));
+    tell("first run", start);
     if (end) return end;
     const double pair = total_ns(runs_.kernels()) * (runs_.paired() ? 2 : 1);
     const int samples = pair * kBlock > kLongBlock ? kLeastBlock : kBlock;
+    start = Clock::now();
     CG_TRY(end, runs_.control(ctx_, samples));
+    tell("control", start);
     if (end) return end;
-    return take_blocks(samples);
+    start = Clock::now();
+    CG_TRY(end, take_blocks(samples));
+    tell("blocks", start);
+    return end;
+  }
+
+  static void tell(const char* part, Clock::time_point start) {
+    log_debug("timing: {} {}", part, human_ns(static_cast<double>((Clock::now() - start).count())));
   }
 
   Result<End> take_blocks(int samples) {
@@ -94,7 +123,24 @@ class Measurement {
     own_.insert(own_.end(), runs_.own().begin(), runs_.own().end());
     other_ns_.insert(other_ns_.end(), runs_.other().begin(), runs_.other().end());
     blocks_.push_back({runs_.claimed_ns(), runs_.seen_ns(), samples * (runs_.paired() ? 2 : 1)});
+    auto told = [&](const char* name) {
+      auto at = runs_.state().find(name);
+      return at == runs_.state().end() ? 0 : at->second;
+    };
+    if (double hz = told("sm_clock_hz"); hz > 0) clocks_hz_.push_back(hz);
+    if (double hz = told("sm_clock_least_hz"); hz > 0) least_hz_ = std::min(least_hz_, hz);
     return End();
+  }
+
+  // Why clocks were lower than the GPU's, where they were: asked only then, since it takes long.
+  Result<void> look_at_clock() {
+    if (clocks_hz_.empty() || least_hz_ >= kFullClock * services_.gpu.clock_hz) return {};
+    CG_TRY(auto state, runs_.watch(ctx_));
+    auto at = state.find("throttle_reasons");
+    slow_ = fmt::format("the SM clock was {:.0f} MHz at least, of {:.0f} ({})", least_hz_ / 1e6,
+                        services_.gpu.clock_hz / 1e6,
+                        at == state.end() ? "why is not known" : throttle_text(at->second));
+    return {};
   }
 
   std::string detail(const Timing& t) const {
@@ -121,8 +167,10 @@ class Measurement {
     t.time_ns = m.value, t.low_ns = m.low, t.high_ns = m.high;
     t.floor_ns = floor.floor_ns, t.bound_by = floor.bound_by;
     t.samples = static_cast<int>(own_.size());
-    const auto& state = runs_.state();
-    if (auto at = state.find("sm_clock_hz"); at != state.end()) t.sm_clock_hz = at->second;
+    if (!clocks_hz_.empty()) {
+      t.sm_clock_hz = median_of(clocks_hz_).value;
+      t.sm_clock_least_hz = least_hz_;
+    }
     t.clock = check_clock(blocks_);
     if (runs_.paired()) {
       const Median r = speedup_of(own_, other_ns_, PairRule().level);
@@ -134,6 +182,7 @@ class Measurement {
     out.kernels = runs_.kernels();
     for (KernelProfile& k : out.kernels) k.origin = Origin::measured;
     if (!runs_.note().empty()) out.marks.push_back(runs_.note());
+    if (!slow_.empty()) out.marks.push_back(slow_);
     hold_to_floor(floor, t, out);
     return out;
   }
@@ -160,7 +209,9 @@ class Measurement {
   OfficialRuns runs_;
   std::vector<double> own_, other_ns_;
   std::vector<TimedBlock> blocks_;
-  std::string stopped_;
+  std::vector<double> clocks_hz_;  // of the SMs, a median for each block
+  double least_hz_ = 0;
+  std::string stopped_, slow_;
 };
 
 }  // namespace

@@ -109,8 +109,8 @@ OfficialJudge::OfficialJudge(Options options) : options_(std::move(options)) {
 
 OfficialJudge::~OfficialJudge() {
   stop_.request_stop();
-  missing();
-  pool_.reset();  // its thread uses the others
+  static_cast<void>(missing());  // waits for the start
+  pool_.reset();                 // its thread uses the others
 }
 
 Result<void> OfficialJudge::start() {

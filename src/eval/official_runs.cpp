@@ -228,6 +228,13 @@ Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples)
   return End();
 }
 
+Result<std::map<std::string, double>> OfficialRuns::watch(const Context& ctx) {
+  TimeRequest nothing = request(TimeMode::cold, 0);
+  nothing.control = nothing.watch = true;
+  CG_TRY(RunOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
+  return std::move(outcome.report.state);
+}
+
 Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode, int samples) {
   CG_CHECK(ctx.check("measuring"));
   if (memory_) CG_CHECK(memory_->poison_again(ctx));

@@ -39,12 +39,15 @@ class OfficialRuns {
   [[nodiscard]] Result<End> control(const Context& ctx, int samples);
   [[nodiscard]] Result<End> block(const Context& ctx, TimeMode mode, int samples);
 
+  // What NVML tells of the GPU now: temperature, power, what holds its clocks back.
+  [[nodiscard]] Result<std::map<std::string, double>> watch(const Context& ctx);
+
   [[nodiscard]] bool paired() const { return other_.has_value(); }
   [[nodiscard]] bool died() const { return died_; }  // the runner, at the last request
   [[nodiscard]] const std::string& note() const { return note_; }
   [[nodiscard]] const std::string& other_id() const { return other_id_; }
   [[nodiscard]] const std::vector<KernelProfile>& kernels() const { return kernels_; }
-  // Of the last block: times of the candidate and of the other; the GPU's state; both clocks, less
+  // Of the last block: times of the candidate and of the other; the SMs' clocks; both clocks, less
   // what the last control took.
   [[nodiscard]] const std::vector<double>& own() const { return own_; }
   [[nodiscard]] const std::vector<double>& other() const { return other_ns_; }

@@ -85,7 +85,7 @@ class Maker {
     GpuExpected e;
     e.spec = {info.name, info.dtype, dims};
     e.elements = count;
-    e.rule = tolerance_rule(task_);
+    e.rule = tolerance_rule(task_, shape_);
     e.close = compat_tolerance(task_.math_mode);
     e.native =
         static_cast<uint64_t>(references_.place(count * static_cast<int64_t>(size_of(info.dtype))));

@@ -18,11 +18,27 @@ double same(double x) {
   return x;
 }
 
+TEST(Tolerance, OfLongSumsInFp32Grows) {
+  Task task;
+  auto factor = [&](const char* workload, int64_t longest) {
+    task.workload = workload;
+    ShapeCase shape;
+    shape.tensors = {{"x", {3, longest}}, {"out", {3}}};
+    return tolerance_rule(task, shape).factor;
+  };
+  EXPECT_EQ(factor("reduction", 256), 32);
+  EXPECT_EQ(factor("reduction", 4096), 128);
+  EXPECT_EQ(factor("softmax+elementwise", 1 << 20), 256);
+  EXPECT_EQ(factor("elementwise", 1 << 20), 32);
+  task.math_mode = MathMode::tf32;
+  EXPECT_EQ(factor("reduction", 4096), 4);
+}
+
 TEST(Tolerance, FollowsTheMathMode) {
   Task task;
   auto rule = [&](MathMode mode) {
     task.math_mode = mode;
-    return tolerance_rule(task);
+    return tolerance_rule(task, {});
   };
   EXPECT_EQ(rule(MathMode::fp32).factor, 32);
   EXPECT_EQ(rule(MathMode::fp32).eps, std::ldexp(1, -23));

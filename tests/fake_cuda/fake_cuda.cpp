@@ -258,9 +258,6 @@ EXPORT cuStreamQuery(void*) {
 EXPORT cuStreamDestroy_v2(void*) {
   return 0;
 }
-EXPORT cuStreamWaitValue32_v2(void*, uint64_t, uint32_t, unsigned) {
-  return 0;
-}
 // While a stream is captured its launches wait; here they happen at once, and a graph does nothing.
 EXPORT cuStreamBeginCapture_v2(void*, int) {
   return sticky;

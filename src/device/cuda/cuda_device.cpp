@@ -83,8 +83,8 @@ CudaDevice::~CudaDevice() {
     if (e) driver_.event_destroy(e);
   if (stream_) driver_.stream_destroy(stream_);
   if (flush_) driver_.free(flush_);
-  if (soil_module_) driver_.module_unload(soil_module_);
-  if (gate_) driver_.host_free(gate_);
+  if (own_module_) driver_.module_unload(own_module_);
+  if (pinned_) driver_.host_free(pinned_);
 }
 
 Result<void> CudaDevice::prepare() {
@@ -94,11 +94,10 @@ Result<void> CudaDevice::prepare() {
   CG_CHECK(driver_.check(driver_.event_create(&begin_, kDefault), "making an event"));
   CG_CHECK(driver_.check(driver_.event_create(&end_, kDefault), "making an event"));
   void* pinned = nullptr;
-  CG_CHECK(driver_.check(driver_.host_allocate(&pinned, sizeof(uint32_t), kMapped),
+  CG_CHECK(driver_.check(driver_.host_allocate(&pinned, sizeof(Pinned), kMapped),
                          "taking pinned memory"));
-  gate_ = static_cast<uint32_t*>(pinned);
-  *gate_ = 0;
-  return driver_.check(driver_.host_address(&gate_address_, pinned, 0), "mapping pinned memory");
+  pinned_ = new (pinned) Pinned{};
+  return driver_.check(driver_.host_address(&pinned_address_, pinned, 0), "mapping pinned memory");
 }
 
 Result<std::vector<ModuleFacts>> CudaDevice::load(const std::vector<std::string>& ptx,

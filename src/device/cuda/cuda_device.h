@@ -9,6 +9,7 @@
 // Example: CG_TRY(auto device, cuda::open_cuda_device("cuda:0"));
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "device/cuda/buffers.h"
@@ -61,6 +62,9 @@ class CudaDevice final : public Device {
   [[nodiscard]] Result<void> set_scene(const TimeRequest& request, const Timed& timed);
   [[nodiscard]] Result<void> cool_l2();
   [[nodiscard]] Result<void> soil_shared();
+  [[nodiscard]] Result<void> shut_gate();
+  void open_gate() { std::atomic_ref(pinned_->gate).store(gates_); }
+  [[nodiscard]] Result<void> launch_one(Handle kernel, void** arguments);  // one thread
   [[nodiscard]] Result<void> prepare_timing();
 
   const Driver& driver_;
@@ -69,11 +73,15 @@ class CudaDevice final : public Device {
   Buffers buffers_;
   Modules modules_;
   Handle stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
-  uint32_t* gate_ = nullptr;  // pinned: the stream waits for its value
-  Address gate_address_ = 0, flush_ = 0;
+  struct Pinned {
+    uint32_t gate;        // our gate waits for its value
+    uint64_t cycles, ns;  // of an SM, as our tick tells them
+  };
+  Pinned* pinned_ = nullptr;
+  Address pinned_address_ = 0, flush_ = 0;
   size_t flush_bytes_ = 0;
   uint32_t gates_ = 0;
-  Handle soil_module_ = nullptr, soil_ = nullptr;
+  Handle own_module_ = nullptr, gate_kernel_ = nullptr, tick_ = nullptr, soil_ = nullptr;
   bool lost_ = false;
 };
 

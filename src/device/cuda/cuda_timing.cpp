@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timed runs of CudaDevice.
 #include <algorithm>
-#include <atomic>
 #include <random>
 #include <set>
 
@@ -15,10 +14,58 @@ constexpr size_t kLeastFlush = size_t{128} << 20;
 constexpr int kDynamicShared = 8;  // attribute of a function
 constexpr int kRelaxed = 2;        // of a capture: other calls go on
 
-// Writes all of a multiprocessor's shared memory, so that nothing outlives a run there.
-constexpr const char* kSoil = R"(.version 7.0
+// The gate: what is queued behind it waits until a word of pinned memory is `gate_value`. A kernel
+// and no wait of the stream, since that hands the GPU to other processes for milliseconds. It
+// opens by itself after kGateLimit: a call may wait for the GPU before it queues anything.
+// Tick tells the SM's cycles over some nanoseconds. Soil writes all of a multiprocessor's shared
+// memory, so that nothing outlives a run there.
+constexpr auto kGateLimit = std::chrono::milliseconds(250);
+constexpr const char* kOwnKernels = R"(.version 7.0
 .target sm_70
 .address_size 64
+.visible .entry gate(.param .u64 gate_at, .param .u32 gate_value, .param .u64 gate_limit)
+{
+  .reg .pred %p<3>;
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<5>;
+  ld.param.u64 %rd1, [gate_at];
+  ld.param.u32 %r1, [gate_value];
+  ld.param.u64 %rd2, [gate_limit];
+  mov.u64 %rd3, %globaltimer;
+  add.s64 %rd2, %rd2, %rd3;
+WAIT:
+  ld.relaxed.sys.global.u32 %r2, [%rd1];
+  setp.ge.u32 %p1, %r2, %r1;
+  @%p1 bra OPEN;
+  mov.u64 %rd4, %globaltimer;
+  setp.lt.u64 %p2, %rd4, %rd2;
+  @%p2 bra WAIT;
+OPEN:
+  ret;
+}
+.visible .entry tick(.param .u64 tick_at)
+{
+  .reg .pred %p<2>;
+  .reg .b64 %rd<8>;
+  ld.param.u64 %rd1, [tick_at];
+  mov.u64 %rd2, %globaltimer;
+EDGE:
+  mov.u64 %rd3, %globaltimer;
+  setp.eq.u64 %p1, %rd3, %rd2;
+  @%p1 bra EDGE;
+  mov.u64 %rd4, %clock64;
+  add.s64 %rd5, %rd3, 15000;
+COUNT:
+  mov.u64 %rd6, %globaltimer;
+  setp.lt.u64 %p1, %rd6, %rd5;
+  @%p1 bra COUNT;
+  mov.u64 %rd7, %clock64;
+  sub.s64 %rd7, %rd7, %rd4;
+  sub.s64 %rd6, %rd6, %rd3;
+  st.global.u64 [%rd1], %rd7;
+  st.global.u64 [%rd1+8], %rd6;
+  ret;
+}
 .extern .shared .align 16 .b8 room[];
 .visible .entry soil(.param .u32 soil_value, .param .u32 soil_words)
 {
@@ -71,16 +118,18 @@ struct CudaDevice::Timed {
   const PlanSteps steps;
   const std::set<std::string> buffers;
   Handle graph = nullptr, executable = nullptr;
-  std::vector<double> samples_ns;
+  std::vector<double> samples_ns, clocks_hz;
 };
 
 Result<void> CudaDevice::prepare_timing() {
   if (flush_) return {};
   flush_bytes_ = std::max(kLeastFlush, 3 * static_cast<size_t>(gpu_.identity.l2_bytes));
   CG_CHECK(driver_.check(driver_.allocate(&flush_, flush_bytes_), "taking memory to cool the L2"));
-  CG_CHECK(driver_.check(driver_.module_load(&soil_module_, kSoil), "loading our own kernel"));
-  CG_CHECK(driver_.check(driver_.module_function(&soil_, soil_module_, "soil"),
-                         "loading our own kernel"));
+  constexpr const char* kLoading = "loading our own kernels";
+  CG_CHECK(driver_.check(driver_.module_load(&own_module_, kOwnKernels), kLoading));
+  CG_CHECK(driver_.check(driver_.module_function(&gate_kernel_, own_module_, "gate"), kLoading));
+  CG_CHECK(driver_.check(driver_.module_function(&tick_, own_module_, "tick"), kLoading));
+  CG_CHECK(driver_.check(driver_.module_function(&soil_, own_module_, "soil"), kLoading));
   return driver_.check(
       driver_.function_set(soil_, kDynamicShared, static_cast<int>(gpu_.facts.max_shared_bytes)),
       "preparing our own kernel");
@@ -136,27 +185,46 @@ Result<void> CudaDevice::capture(Timed& timed) {
                        "making a graph");
 }
 
-// Wait at the gate, event, steps, event. The gate opens once all is queued.
+Result<void> CudaDevice::shut_gate() {
+  uint64_t limit = static_cast<uint64_t>(Nanoseconds(kGateLimit).count());
+  uint32_t value = ++gates_;
+  void* arguments[] = {&pinned_address_, &value, &limit};
+  return launch_one(gate_kernel_, arguments);
+}
+
+Result<void> CudaDevice::launch_one(Handle kernel, void** arguments) {
+  LaunchSettings settings{};
+  for (int i = 0; i < 3; ++i) settings.grid[i] = settings.block[i] = 1;
+  settings.stream = stream_;
+  return driver_.check(driver_.launch(&settings, kernel, arguments, nullptr),
+                       "launching our own kernel");
+}
+
+// Gate, event, steps, event, tick. The gate opens once all is queued, so that the host is not in
+// the time.
 Result<double> CudaDevice::by_events(const Context& ctx, const TimeRequest& request, Timed& timed,
                                      RunReport& report) {
-  constexpr unsigned kAtLeast = 0;
-  const bool gated = timed.steps.size() <= kMostGatedSteps &&
-                     driver_.stream_wait(stream_, gate_address_, ++gates_, kAtLeast) == kOk;
-  auto open_gate = [&] { std::atomic_ref(*gate_).store(gates_); };
+  if (timed.steps.size() <= kMostGatedSteps) CG_CHECK(shut_gate());
   Status status = driver_.event_record(begin_, stream_);
   if (status == kOk) {
     auto queued = queue_all(timed, request.mode == TimeMode::graph);
-    if (!queued && gated) open_gate();
+    if (!queued) open_gate();
     if (!queued) return fail(queued.error());
     status = *queued;
   }
   if (status == kOk) status = driver_.event_record(end_, stream_);
-  if (gated) open_gate();
+  Address ticks_at = pinned_address_ + offsetof(Pinned, cycles);
+  void* arguments[] = {&ticks_at};
+  auto ticking = status == kOk ? launch_one(tick_, arguments) : Result<void>();
+  open_gate();
   if (status == kOk) {
     CG_TRY(status, wait(ctx, request.limit));
   }
   CG_CHECK(note_fault(status, "a timed run", report));
   if (report.status != RunReport::Status::ok) return 0.0;
+  CG_CHECK(ticking);
+  if (pinned_->ns > 0)
+    timed.clocks_hz.push_back(1e9 * static_cast<double>(pinned_->cycles) / double(pinned_->ns));
   float ms = 0;
   CG_CHECK(driver_.check(driver_.event_elapsed(&ms, begin_, end_), "reading the time"));
   return double(ms) * 1e6;
@@ -218,7 +286,12 @@ Result<RunReport> CudaDevice::time(const Context& ctx, const TimeRequest& reques
   report.samples_ns = std::move(own.samples_ns);
   report.against_ns = std::move(other.samples_ns);
   if (lost_) return report;
-  report.state = watch_.read();
+  if (request.watch) report.state = watch_.read();
+  if (auto& clocks = own.clocks_hz; !clocks.empty()) {
+    std::sort(clocks.begin(), clocks.end());
+    report.state["sm_clock_hz"] = clocks[clocks.size() / 2];
+    report.state["sm_clock_least_hz"] = clocks.front();
+  }
   CG_TRY(std::string damage, buffers_.copy_back());
   if (report.status == RunReport::Status::ok && !damage.empty()) {
     report.status = RunReport::Status::finding;

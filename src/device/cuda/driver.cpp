@@ -46,7 +46,6 @@ bool each_function(Driver& d, F f) {
          f("cuMemsetD16Async", d.set16) && f("cuMemsetD32Async", d.set32) &&
          f("cuMemsetD2D32Async", d.set_2d32) && f("cuStreamCreate", d.stream_create) &&
          f("cuStreamQuery", d.stream_query) && f("cuStreamDestroy_v2", d.stream_destroy) &&
-         f("cuStreamWaitValue32_v2", d.stream_wait) &&
          f("cuStreamBeginCapture_v2", d.capture_begin) && f("cuStreamEndCapture", d.capture_end) &&
          f("cuGraphInstantiateWithFlags", d.graph_instantiate) &&
          f("cuGraphLaunch", d.graph_launch) &&
@@ -62,6 +61,8 @@ bool each_function(Driver& d, F f) {
 }
 
 Result<const Driver*> open_driver() {
+  // What is loaded at its first launch may wait for the GPU, which may wait at our gate.
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   Opened opened = open_library("libcuda.so.1");
   if (!opened.library)
     return world_error("there is no GPU driver here (libcuda.so.1 is not found)", kInstall);

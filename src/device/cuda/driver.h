@@ -131,7 +131,6 @@ struct Driver {
   Status (*stream_create)(Handle*, unsigned);
   Status (*stream_query)(Handle);
   Status (*stream_destroy)(Handle);
-  Status (*stream_wait)(Handle, Address, uint32_t, unsigned);
   Status (*capture_begin)(Handle, int);
   Status (*capture_end)(Handle, Handle*);
   Status (*graph_instantiate)(Handle*, Handle, unsigned long long);

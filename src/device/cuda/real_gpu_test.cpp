@@ -232,6 +232,10 @@ TEST(RealGpu, OverlappingStepsWaitForEachOther) {
       ASSERT_EQ(timed->samples_ns.size(), 9U);
       for (double ns : timed->samples_ns)
         EXPECT_THAT(ns, testing::AllOf(testing::Gt(500), testing::Lt(1e6)));
+      if (mode == TimeMode::call) continue;
+      EXPECT_THAT(timed->state["sm_clock_least_hz"],
+                  testing::AllOf(testing::Gt(2e8), testing::Lt(4e9)));
+      EXPECT_FALSE(timed->state.contains("power_w"));  // only who watches is told
     }
   });
 }
