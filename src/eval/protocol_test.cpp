@@ -53,7 +53,9 @@ Json all_messages() {
 TEST(Protocol, MessagesAreThoseOfTheGoldenFile) {
   std::string path = std::string(CUTEGEN_SOURCE_DIR) + "/tests/golden/eval/protocol.json";
   std::string now = dump_json(all_messages(), 1) + "\n";
-  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) ASSERT_TRUE(write_file(path, now));
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(path, now));
+  }
   auto golden = read_file(path);
   ASSERT_TRUE(golden) << golden.error().text();
   EXPECT_EQ(now, *golden);
