@@ -245,26 +245,28 @@ class Checks:
         return {"time_us": statistics.median(way.times["cold"]), "host_us": statistics.median(host)}
 
 
-def check_all(folders, out):
-    """One line of JSON an export."""
+def check_all(what, out, folders):
+    """One line of JSON an export. what: "try" (everything but time) or "time"."""
     import torch
     with open(out, "w", encoding="utf-8") as file:
         for folder in map(Path, folders):
             line, began = {"folder": folder.name, "failed": {}}, time.monotonic()
             try:
                 checks = Checks(folder, "cuda:0")
+                if what == "time":
+                    line.update(checks.time())
                 names = ("opcheck", "compile", "graph", "streams", "shapes", "gradients")
-                for name in names if folder.name.endswith("_torch") else ("graph", "streams"):
+                names = names if folder.name.endswith("_torch") else ("graph", "streams")
+                for name in names if what == "try" else ():
                     try:
                         getattr(checks, name)()
                     except Exception as error:
                         line["failed"][name] = f"{type(error).__name__}: {error}"[:500]
-                line.update(checks.time())
                 del checks
                 torch.cuda.empty_cache()
             except Exception as error:
-                line["failed"]["all"] = f"{type(error).__name__}: {error}"[:500]
-            line["seconds"] = time.monotonic() - began
+                line["failed"][what] = f"{type(error).__name__}: {error}"[:500]
+            line[f"{what}_s"] = time.monotonic() - began
             file.write(json.dumps(line) + "\n")
             file.flush()
 
@@ -283,17 +285,24 @@ def run_python(*arguments, timeout):
         return 124, str(error.stdout or ""), str(error.stderr or ""), time.monotonic() - began
 
 
-def check(programs, kind, work, left):
-    """The checks of one kind of export, in one process."""
-    told = work / f"{kind}.checks"
-    code, out, err, seconds = run_python(__file__, "--check", told, *[work / f"{p.name}_{kind}" for p in programs],
-                                         timeout=left())
-    if code:
-        print(f"checks of {kind}: exit {code}: {(err or out)[-600:]}")
-    for line in read_lines(told):
-        p = next(p for p in programs if line["folder"] == f"{p.name}_{kind}")
-        p.line[kind] = line
-    print(f"checked {kind} in {seconds:.0f} s", flush=True)
+def check(programs, kind, what, work, left, jobs=1):
+    """The checks of one kind of export, in a few processes."""
+    began = time.monotonic()
+
+    def one(part):
+        told = work / f"{kind}.{what}{part}"
+        folders = [work / f"{p.name}_{kind}" for p in programs[part::jobs]]
+        code, out, err, _ = run_python(__file__, "--check", what, told, *folders, timeout=left()) if folders else (0, "", "", 0)
+        if code:
+            print(f"{what} {kind}: exit {code}: {(err or out)[-600:]}")
+        for line in read_lines(told):
+            p = next(p for p in programs if line["folder"] == f"{p.name}_{kind}")
+            known = p.line.setdefault(kind, {"failed": {}})
+            known.update({**line, "failed": {**known["failed"], **line["failed"]}})
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, range(jobs)))
+    print(f"{what} {kind}: {time.monotonic() - began:.0f} s", flush=True)
 
 
 def kernelbench(programs, options, left):
@@ -352,7 +361,7 @@ def summary(programs):
 
 def main():
     if sys.argv[1:2] == ["--check"]:
-        return check_all(sys.argv[3:], sys.argv[2])
+        return check_all(sys.argv[2], sys.argv[3], sys.argv[4:])
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cutegen")
     parser.add_argument("tree", type=Path)
@@ -381,16 +390,17 @@ def main():
             print(f"exported after {options.limit_s - left():.0f} s", flush=True)
             list(pool.map(lambda p: p.judge(options), programs))
         print(f"judged after {options.limit_s - left():.0f} s", flush=True)
-        check(programs, "torch", work, left)
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            jobs = [pool.submit(own_tests, programs, left)]
+        check(programs, "torch", "time", work, left)
+        with concurrent.futures.ThreadPoolExecutor(5) as pool:
+            jobs = [pool.submit(check, programs, kind, "try", work, left, 5 if kind == "torch" else 2) for kind in KINDS]
+            jobs.append(pool.submit(own_tests, programs, left))
             if options.kernelbench:
                 jobs.append(pool.submit(kernelbench, programs, options, left))
             for job in jobs:
                 job.result()
         print(f"tested after {options.limit_s - left():.0f} s", flush=True)
         for kind in KINDS[1:]:
-            check(programs, kind, work, left)
+            check(programs, kind, "time", work, left)
         if options.certify:
             for p in programs:
                 if p.name in CERTIFIED:

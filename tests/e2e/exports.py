@@ -61,6 +61,62 @@ print(json.dumps({"told": out.flatten()[:20].tolist(), "cleared": cleared.tolist
 '''
 
 
+# A module whose result depends on its mode and on a scalar of the call.
+SHIFTING = '''
+import torch
+from torch import nn
+
+rows = 16
+
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(features)
+
+    def forward(self, x, alpha=2.0):
+        return self.norm(x) * alpha
+
+
+def get_inputs():
+    return [torch.randn(rows, 24), 0.5]
+
+
+def get_init_inputs():
+    return [24]
+'''
+SHAPES = '[[shapes]]\nname = "half"\nconstants = {rows = 8}\n[[shapes]]\nname = "odd"\nconstants = {rows = 5}\n'
+LEFT_ALONE = '''
+import torch
+from load import Model, data, exported, reference
+exported.anywhere = True
+model = Model(24).eval()
+x = reference.get_inputs()[0]
+
+
+def served(*args, **kwargs):
+    return exported.accept(model, model._kernels, args, kwargs) is not None
+
+
+assert [s["name"] for s in data["shapes"]] == ["official", "half"], data["shapes"]
+assert served(x, 0.5) and served(x, alpha=0.5) and served(x=x, alpha=0.5) and served(x[:8], 0.5)
+assert not served(x, 0.7) and not served(x) and not served(x[:5], 0.5) and not served(x, torch.tensor(0.5))
+assert not served(x.double(), 0.5) and not served(torch.cat([x, x], 1)[:, ::2], 0.5)
+with torch.autocast("cuda") if torch.cuda.is_available() else torch.no_grad():
+    assert served(x, 0.5) != torch.cuda.is_available()
+with torch.no_grad():
+    plain = reference.Model(24).eval()
+    assert torch.equal(model(x, 0.5), plain(x, 0.5)) and torch.equal(model(x[:8], alpha=0.5), plain(x[:8], 0.5))
+    made = torch.func.functional_call(model, {"norm.weight": torch.full((24,), 3.0)}, (x, 0.5))
+    assert torch.allclose(made, 3 * plain(x, 0.5))
+model.train()
+assert not served(x, 0.5), "in training its result is another"
+model(x, 0.5)
+assert model.norm.num_batches_tracked == 1, "the reference keeps its statistics"
+print("fine")
+'''
+
+
 class Exports(harness.Case):
     def export(self, folder, kind, *more, task=None):
         return self.cutegen("export", folder, "--task", task or folder / "task.py", "--to", kind, *more, "--out", "as_" + kind)
@@ -104,6 +160,19 @@ print("same")
 ''')
         (self.folder / "alone/model_new.py").write_text(text)
         self.assertIn("same", self.python("alone", "run.py"))
+
+    def test_what_is_left_to_the_reference(self):
+        shutil.copytree(NORM, self.folder / "p")
+        self.write("p/task.py", SHIFTING)
+        self.write("p/task.toml", SHAPES)
+        plan = json.loads((self.folder / "p/plan.json").read_text())
+        plan.update(bind={"w": "norm.weight", "b": "norm.bias"}, requires=["rows % 8 == 0"])
+        self.write("p/plan.json", json.dumps(plan))
+        result = self.export(self.folder / "p", "torch", "--json")
+        self.assert_code(result, 0)
+        self.assertEqual(result.json()["shapes"], ["official", "half"])
+        self.assertRegex(result.json()["left_out"][0], "'odd' does not meet 'rows % 8 == 0'")
+        self.assertIn("fine", self.python("as_torch", "-c", LEFT_ALONE))
 
     @unittest.skipUnless(shutil.which("g++"), "no g++ here")
     def test_cpp(self):
