@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cutegen doctor`: what this machine has, what it lacks, and the command that mends it.
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/doctor_gpu.h"
 #include "device/cuda/gpu_info.h"
 #include "llm/models.h"
 #include "sandbox/sandbox.h"
@@ -26,15 +26,6 @@ constexpr int64_t kLeastDisk = int64_t{2} << 30;
 constexpr int64_t kLeastMemory = int64_t{4} << 30;
 constexpr const char* kSetup = "make setup";
 
-enum class State { ok, warning, missing };
-
-struct Finding {
-  std::string name;
-  State state = State::ok;
-  std::string detail;
-  std::string mend;  // the command or step that helps; empty if ok
-};
-
 const char* word(State state) {
   switch (state) {
     case State::ok:
@@ -45,53 +36,6 @@ const char* word(State state) {
       return "missing";
   }
   return "missing";
-}
-
-// A library opened for its version only.
-struct Library {
-  void* handle;
-  explicit Library(const std::string& path)
-      : handle(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
-  ~Library() {
-    if (handle) ::dlclose(handle);
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  template <class F>
-  F* find(const char* name) const {
-    return handle ? reinterpret_cast<F*>(::dlsym(handle, name)) : nullptr;
-  }
-};
-
-// The GPUs that cuda:N names; 0 where the driver's CUDA version is not known.
-Finding check_driver(int& cuda_version) {
-  const std::string name = "GPU driver";
-  auto gpus = cuda::list_devices();
-  cuda_version = 0;
-  if (!gpus)
-    return {name, State::warning, gpus.error().message,
-            "not needed for sim: devices; for cuda: " + gpus.error().remedy};
-  std::vector<std::string> found;
-  for (const cuda::Found& g : *gpus) {
-    cuda_version = g.identity.cuda_version;
-    found.push_back(fmt::format("{} {} ({}, {})", g.facts.name, g.identity.gpu, g.facts.arch,
-                                human(Bytes{g.identity.memory_bytes})));
-  }
-  std::string version = cuda::Watch(gpus->front().identity.uuid).driver_version();
-  return {name,
-          State::ok,
-          fmt::format("{}CUDA {}.{}: {}", version.empty() ? "" : version + ", ",
-                      cuda_version / 1000, cuda_version % 1000 / 10, join(found, "; ")),
-          {}};
-}
-
-Finding check_nvrtc(const ToolPaths& paths) {
-  Library nvrtc(paths.nvrtc.string());
-  auto* version = nvrtc.find<int(int*, int*)>("nvrtcVersion");
-  int major = 0, minor = 0;
-  if (!version || version(&major, &minor) != 0)
-    return {"NVRTC", State::missing, "cannot load " + paths.nvrtc.string(), kSetup};
-  return {"NVRTC", State::ok, fmt::format("{}.{} at {}", major, minor, paths.nvrtc.string()), {}};
 }
 
 Finding check_headers(const ToolPaths& paths) {
@@ -125,7 +69,7 @@ void check_toolchain(std::vector<Finding>& out, int cuda_version) {
     out.push_back({"toolchain", State::missing, e.message, e.remedy.empty() ? kSetup : e.remedy});
     return;
   }
-  out.push_back(check_nvrtc(*paths));
+  out.push_back(check_nvrtc(*paths, cuda_version));
   out.push_back(check_headers(*paths));
   out.push_back(check_audit(*paths));
   auto made = private_dir(paths->cache_dir);
@@ -143,18 +87,6 @@ Finding check_torch(const Context& ctx) {
   const Error& e = worker.error();
   return {"Python and PyTorch", State::missing, e.message,
           e.remedy.empty() ? std::string(kSetup) + ", or name an interpreter: --python" : e.remedy};
-}
-
-Finding check_sandbox() {
-  sandbox::Grade grade = sandbox::probe();
-  std::vector<std::string> held;
-  for (const auto& [what, is] : grade.held)
-    if (is) held.push_back(what);
-  std::string detail = grade.label + " (" + join(held, ", ") + ")";
-  if (grade.label == "full") return {"sandbox", State::ok, detail, {}};
-  if (!grade.missing.empty()) detail += "; " + grade.missing;
-  return {"sandbox", State::warning, detail,
-          "allow user namespaces: sysctl -w user.max_user_namespaces=10000"};
 }
 
 Finding check_disk() {
@@ -225,12 +157,14 @@ Json as_json(const std::vector<Finding>& findings, bool usable) {
 }
 
 void doctor(Globals& g) {
-  std::vector<Finding> findings{check_machine(), check_disk(), check_sandbox()};
-  int cuda_version = 0;
-  Finding driver = check_driver(cuda_version);
-  check_toolchain(findings, cuda_version);
+  std::vector<Finding> findings{check_machine(), check_disk()};
+  check_sandbox(findings);
+  GpusSeen gpus;
+  Finding driver = check_driver(gpus);
+  check_toolchain(findings, gpus.cuda_version);
   findings.push_back(check_torch(g.ctx));
   findings.push_back(driver);
+  findings.push_back(check_counters(g.ctx, gpus));
   findings.push_back(check_models());
   if (g.ctx.stopped()) {
     g.exit = kExitInterrupted;

@@ -39,20 +39,48 @@ std::string terms_text(const CounterMap& counters) {
   return out;
 }
 
+std::string figure_text(const Figure& f) {
+  if (f.unit == "%") return fmt::format("{} {:.0f}%", sanitize(f.name, 40), f.value);
+  if (f.unit == "of 1") return fmt::format("{} {:.0f}%", sanitize(f.name, 40), 100 * f.value);
+  return fmt::format("{} {:.4g}", sanitize(f.name, 40), f.value);
+}
+
+std::string diagnosis_text(const Diagnosis& d) {
+  if (d.bound.empty()) return {};
+  std::string out = "  diagnosis  " + sanitize(d.summary, 300) + "\n  evidence   ";
+  for (size_t i = 0; i < d.evidence.size(); ++i)
+    out += (i ? ", " : "") + figure_text(d.evidence[i]);
+  return out + fmt::format(" ({})\n", to_string(d.origin));
+}
+
+std::string occupancy_text(const KernelProfile& k) {
+  const CounterMap& c = k.counters;
+  if (at(c, "resident_ctas") > 0)
+    return fmt::format(
+        "  occupancy  {} of the SM's warps, limited by {}: {:.0f} CTAs an SM, {:.0f} registers a "
+        "thread, {:.0f} wave{}, the last {} full\n",
+        percent(at(c, "occupancy")), sanitize(k.limited_by, 40), at(c, "resident_ctas"),
+        at(c, "registers"), at(c, "waves"), at(c, "waves") == 1 ? "" : "s",
+        percent(at(c, "last_wave")));
+  if (at(c, "occupancy") <= 0) return {};
+  return fmt::format(
+      "  occupancy  {} of the SM's warps fit, limited by {}; {} were active; {:.0f} registers a "
+      "thread, {:.2f} waves\n",
+      percent(at(c, "occupancy")), sanitize(k.limited_by, 40), percent(at(c, "occupancy_achieved")),
+      at(c, "registers"), at(c, "waves"));
+}
+
 std::string head_text(const KernelProfile& k) {
   const CounterMap& c = k.counters;
   std::string out = fmt::format("profile of {} ({}): {}", sanitize(k.kernel, 80),
                                 to_string(k.origin), human_ns(k.time_ns));
   if (!k.bound_by.empty()) out += ", bound by " + sanitize(k.bound_by, 40);
   if (at(c, "bound_by_lead") > 1) out += fmt::format(" ({:.1f}x the next)", at(c, "bound_by_lead"));
-  out += "\n  alone      " + terms_text(c) + "\n";
-  if (at(c, "resident_ctas") > 0)
-    out += fmt::format(
-        "  occupancy  {} of the SM's warps, limited by {}: {:.0f} CTAs an SM, {:.0f} registers a "
-        "thread, {:.0f} wave{}, the last {} full\n",
-        percent(at(c, "occupancy")), sanitize(k.limited_by, 40), at(c, "resident_ctas"),
-        at(c, "registers"), at(c, "waves"), at(c, "waves") == 1 ? "" : "s",
-        percent(at(c, "last_wave")));
+  out += "\n" + diagnosis_text(k.diagnosis);
+  const std::string terms = terms_text(k.modelled.empty() ? c : k.modelled);
+  if (!terms.empty())
+    out += fmt::format("  alone      {}{}\n", terms, k.modelled.empty() ? "" : " (modelled)");
+  out += occupancy_text(k);
   if (k.sampled_share < 1)
     out += fmt::format("  sample     {:.3g}% of the CTAs ran; counters +-{:.1f}%\n",
                        100 * k.sampled_share, 100 * k.sample_error);
@@ -96,10 +124,17 @@ std::string remarks_text(const KernelProfile& k) {
   return out.empty() ? "  nothing stands out\n" : out;
 }
 
+// The simulator's counter stands beside the hardware's of the same name.
 std::string counters_text(const KernelProfile& k) {
-  std::string out = "  counters of the whole grid:\n";
-  for (const auto& [name, value] : k.counters)
-    out += fmt::format("    {:<28} {:.6g}\n", sanitize(name, 64), value);
+  std::string out = fmt::format("  counters of the whole grid ({}{}):\n", to_string(k.origin),
+                                k.modelled.empty() ? "" : ", modelled beside");
+  for (const auto& [name, value] : k.counters) {
+    out += fmt::format("    {:<28} {:<14.6g}", sanitize(name, 64), value);
+    auto other = k.modelled.find(name);
+    out += other == k.modelled.end() ? "" : fmt::format(" {:.6g}", other->second);
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += "\n";
+  }
   return out;
 }
 
@@ -107,6 +142,10 @@ std::string counters_text(const KernelProfile& k) {
 
 std::string profile_text(const Profile& profile) {
   std::string out;
+  if (!profile.source.empty())
+    out += "profile from " +
+           (profile.source == "simulator" ? "the simulator" : sanitize(profile.source, 80)) + "\n";
+  if (!profile.note.empty()) out += "  " + sanitize(profile.note, 1500) + "\n";
   for (const KernelProfile& k : profile.kernels)
     out += head_text(k) + lines_text(k) + remarks_text(k) + counters_text(k);
   return out;

@@ -84,6 +84,9 @@ std::string kernel_profile(const KernelProfile& k, int detail) {
   if (!k.limited_by.empty())
     out += fmt::format("; occupancy limited by {}", one_line(k.limited_by, 60));
   out += "\n";
+  if (!k.diagnosis.summary.empty())
+    out += fmt::format("  = {} ({})\n", one_line(k.diagnosis.summary, 300),
+                       to_string(k.diagnosis.origin));
   for (size_t i = 0; i < std::min(k.remarks.size(), kRemarks); ++i) {
     const ProfileRemark& r = k.remarks[i];
     out += "  ! " + (r.line > 0 ? fmt::format("line {}: ", r.line) : std::string()) +

@@ -27,6 +27,11 @@ class Figures {
     auto it = k_.counters.find(name);
     return it == k_.counters.end() ? std::nullopt : Value(it->second);
   }
+  // A GPU's own counter where the profile has it, else what the simulator's give.
+  [[nodiscard]] Value counted(const std::string& name, Value else_this) const {
+    auto own = k_.origin == Origin::measured ? of(name) : std::nullopt;
+    return own ? own : else_this;
+  }
   [[nodiscard]] Value cycles() const {
     return k_.time_ns > 0 ? Value(k_.time_ns * 1e-9 * gpu_.clock_hz) : std::nullopt;
   }
@@ -83,23 +88,25 @@ std::string value_text(double value) {
 std::vector<Metric> judge_metrics(const KernelProfile& kernel, const GpuSpec& gpu) {
   const Figures f(kernel, gpu);
   const std::string stalled = "smsp__warp_issue_stalled_";
+  const char* no_stalls = kernel.origin == Origin::measured ? kNotCounted : kNoStalls;
   auto stall = [&](const std::string& ours, const std::string& theirs) {
-    return Metric{ours, stalled + theirs + "_per_warp_active.pct", {}, kNoStalls};
+    Value share = f.of("stall_pct." + theirs);
+    return Metric{ours, stalled + theirs + "_per_warp_active.pct", share, share ? "" : no_stalls};
   };
   std::vector<Metric> out{
-      {"elapsed_cycles", "sm__cycles_active.avg", f.cycles(), {}},
+      {"elapsed_cycles", "sm__cycles_active.avg", f.counted("cycles_active", f.cycles()), {}},
       {"occupancy_pct",
        "sm__warps_active.avg.pct_of_peak_sustained_active",
-       f.percent(f.of("occupancy"), 1),
+       f.percent(f.counted("occupancy_achieved", f.of("occupancy")), 1),
        {}},
       {"warp_instructions", "sm__inst_executed.sum", f.of("warp_instructions"), {}},
       {"fp32_pipe_pct",
        "sm__inst_executed_pipe_fp32.avg.pct_of_peak_sustained_active",
-       f.busy({"fma"}),
+       f.counted("pipe_pct.fma", f.busy({"fma"})),
        {}},
       {"tensor_pipe_pct",
        "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
-       f.busy({"tensor"}),
+       f.counted("pipe_pct.tensor", f.busy({"tensor"})),
        {}},
       {"limit_by_block_slots", "launch__occupancy_limit_blocks", f.of("limit_ctas.blocks"), {}},
       {"limit_by_registers", "launch__occupancy_limit_registers", f.of("limit_ctas.registers"), {}},
@@ -110,22 +117,31 @@ std::vector<Metric> judge_metrics(const KernelProfile& kernel, const GpuSpec& gp
       {"registers_per_thread", "launch__registers_per_thread", f.of("registers"), {}},
       {"dram_read_bytes", "dram__bytes_read.sum", f.of("dram_read_bytes"), {}},
       {"dram_write_bytes", "dram__bytes_write.sum", f.of("dram_write_bytes"), {}},
-      {"dram_bytes_per_s", "dram__bytes.sum.per_second", f.dram_rate(), {}},
-      {"dram_busy_pct", "dram__throughput.avg.pct_of_peak_sustained_elapsed", f.busy({"dram"}), {}},
+      {"dram_bytes_per_s",
+       "dram__bytes.sum.per_second",
+       f.counted("dram_bytes_per_s", f.dram_rate()),
+       {}},
+      {"dram_busy_pct",
+       "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+       f.counted("dram_busy_pct", f.busy({"dram"})),
+       {}},
       {"dram_of_peak_pct",
        "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
-       f.percent(f.dram_rate(), gpu.dram_bytes_per_s),
+       f.counted("dram_pct", f.percent(f.dram_rate(), gpu.dram_bytes_per_s)),
        {}},
       {"l1_hit_pct",
        "l1tex__t_sector_hit_rate.pct",
-       f.percent(f.of("l1_hit_sectors"), f.of("global_load_sectors")),
+       f.counted("l1_hit_pct", f.percent(f.of("l1_hit_sectors"), f.of("global_load_sectors"))),
        {}},
       {"l1_busy_pct",
        "l1tex__throughput.avg.pct_of_peak_sustained_active",
-       f.busy({"l1", "lsu", "shared"}),
+       f.counted("l1_pct", f.busy({"l1", "lsu", "shared"})),
        {}},
-      {"l2_hit_pct", "lts__t_sector_hit_rate.pct", f.l2_hit_rate(), {}},
-      {"l2_busy_pct", "lts__throughput.avg.pct_of_peak_sustained_active", f.busy({"l2"}), {}},
+      {"l2_hit_pct", "lts__t_sector_hit_rate.pct", f.counted("l2_hit_pct", f.l2_hit_rate()), {}},
+      {"l2_busy_pct",
+       "lts__throughput.avg.pct_of_peak_sustained_active",
+       f.counted("l2_busy_pct", f.busy({"l2"})),
+       {}},
       stall("stalled_memory_dependency_pct", "memory_dependency"),
       stall("stalled_short_scoreboard_pct", "short_scoreboard"),
       stall("stalled_long_scoreboard_pct", "long_scoreboard"),
@@ -133,7 +149,7 @@ std::vector<Metric> judge_metrics(const KernelProfile& kernel, const GpuSpec& gp
       stall("stalled_branch_resolving_pct", "branch_resolving"),
       {"uniform_branches_pct",
        "smsp__sass_average_branch_targets_threads_uniform.pct",
-       f.uniform_branches(),
+       f.counted("uniform_branches_pct", f.uniform_branches()),
        {}}};
   CG_ASSERT(out.size() == kJudgeMetrics);
   for (Metric& m : out)

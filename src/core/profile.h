@@ -3,9 +3,10 @@
 //
 // Contract: every figure carries where it comes from. Counters are of the whole grid; where a
 // sample of the CTAs ran, sample_error is half the 95% interval over the total. Names of counters
-// are listed in docs/profile.md. JSON form: schema cutegen.profile.v1 (core/verdict.h).
+// are listed in docs/profile.md. A profile measured on a GPU has the simulator's counters of the
+// same launches beside the hardware's. JSON form: schema cutegen.profile.v1 (core/verdict.h).
 //
-// Example: for (const LineProfile& l : kernel.lines) use(l.line, l.counters.at("issue_share"));
+// Example: for (const KernelProfile& k : profile.kernels) print(k.diagnosis.summary);
 #pragma once
 
 #include <map>
@@ -16,6 +17,13 @@ namespace cutegen {
 
 enum class Origin { measured, modelled, cached, imported, skipped };
 [[nodiscard]] const char* to_string(Origin origin);
+
+// One figure of evidence: {"dram_pct", 91.2, "%"}.
+struct Figure {
+  std::string name;
+  double value = 0;
+  std::string unit;
+};
 
 struct LineProfile {
   int line = 0;      // of the kernel's source; 0: unknown
@@ -28,6 +36,16 @@ struct ProfileRemark {
   std::string kind;  // "uncoalesced", "bank_conflicts", "occupancy", ...
   int line = 0;      // 0: the whole kernel
   std::string message;
+  Origin origin = Origin::modelled;  // of the figures that it rests on
+};
+
+// What holds a kernel back, and the figures that say so.
+struct Diagnosis {
+  std::string bound;  // "memory", "compute", "balanced", "latency"; empty: not known
+  std::string unit;   // in use most: "dram", "l2", "fma", "issue", ...
+  Origin origin = Origin::modelled;
+  std::string summary;  // one line
+  std::vector<Figure> evidence;
 };
 
 // Counters of one kernel launch (or of a sample of its CTAs).
@@ -42,10 +60,15 @@ struct KernelProfile {
   std::string limited_by;          // what limits the CTAs of an SM: "registers", "grid", ...
   std::vector<LineProfile> lines;  // the hottest first
   std::vector<ProfileRemark> remarks;
+  Diagnosis diagnosis;
+  // The simulator's counters of this launch, where `counters` are a GPU's own.
+  std::map<std::string, double> modelled = {};
 };
 struct Profile {
   std::vector<KernelProfile> kernels;
   std::string shape;
+  std::string source = {};  // what counted: "simulator", "ncu 2025.3.1.0", "resources"
+  std::string note = {};    // why nothing better could be had, and what helps
 };
 
 }  // namespace cutegen

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "core/codec.h"
+#include "core/origin_names.h"
 
 namespace cutegen {
 namespace {
@@ -14,11 +15,6 @@ constexpr codec::Names<Status, 5> kStatuses{{{Status::correct, "correct"},
                                              {Status::rejected, "rejected"},
                                              {Status::unsupported, "unsupported"},
                                              {Status::aborted, "aborted"}}};
-constexpr codec::Names<Origin, 5> kOrigins{{{Origin::measured, "measured"},
-                                            {Origin::modelled, "modelled"},
-                                            {Origin::cached, "cached"},
-                                            {Origin::imported, "imported"},
-                                            {Origin::skipped, "skipped"}}};
 constexpr codec::Names<Rung, 7> kRungs{{{Rung::lint, "lint"},
                                         {Rung::compile, "compile"},
                                         {Rung::audit, "audit"},
@@ -97,87 +93,6 @@ Result<Feedback> feedback_from(const Json& json, const std::string& where) {
   return f;
 }
 
-Json counters_json(const std::map<std::string, double>& counters) {
-  Json out = Json::object();
-  for (const auto& [name, value] : counters) out[name] = value;
-  return out;
-}
-
-Result<std::map<std::string, double>> counters_from(ObjectReader& r) {
-  CG_TRY(Json json, r.object("counters"));
-  ObjectReader c(json, r.place("counters"));
-  std::map<std::string, double> out;
-  for (const auto& [name, value] : json.items()) {
-    CG_TRY(out[name], c.number(name));
-  }
-  return out;
-}
-
-Json line_json(const LineProfile& l) {
-  return {{"line", l.line}, {"text", l.text}, {"counters", counters_json(l.counters)}};
-}
-
-Result<LineProfile> line_from(const Json& json, const std::string& where) {
-  ObjectReader r(json, where);
-  LineProfile l;
-  CG_TRY(int64_t line, r.integer("line"));
-  l.line = static_cast<int>(line);
-  CG_TRY(l.text, r.string("text"));
-  CG_TRY(l.counters, counters_from(r));
-  CG_CHECK(r.finish());
-  return l;
-}
-
-Json remark_json(const ProfileRemark& m) {
-  return {{"kind", m.kind}, {"line", m.line}, {"message", m.message}};
-}
-
-Result<ProfileRemark> remark_from(const Json& json, const std::string& where) {
-  ObjectReader r(json, where);
-  ProfileRemark m;
-  CG_TRY(m.kind, r.string("kind"));
-  CG_TRY(int64_t line, r.integer("line"));
-  m.line = static_cast<int>(line);
-  CG_TRY(m.message, r.string("message"));
-  CG_CHECK(r.finish());
-  return m;
-}
-
-Json kernel_profile_json(const KernelProfile& k) {
-  Json j{{"kernel", k.kernel},
-         {"origin", to_string(k.origin)},
-         {"time_ns", k.time_ns},
-         {"bound_by", k.bound_by},
-         {"counters", counters_json(k.counters)},
-         {"sampled_share", k.sampled_share},
-         {"sample_error", k.sample_error},
-         {"limited_by", k.limited_by}};
-  if (!k.lines.empty()) j["lines"] = codec::array_of(k.lines, line_json);
-  if (!k.remarks.empty()) j["remarks"] = codec::array_of(k.remarks, remark_json);
-  return j;
-}
-
-Result<KernelProfile> kernel_profile_from(const Json& json, const std::string& where) {
-  ObjectReader r(json, where);
-  KernelProfile k;
-  CG_TRY(k.kernel, r.string("kernel"));
-  CG_TRY(k.origin, codec::enum_field(r, "origin", kOrigins));
-  CG_TRY(k.time_ns, r.number("time_ns"));
-  CG_TRY(k.bound_by, r.string("bound_by"));
-  CG_TRY(k.counters, counters_from(r));
-  CG_TRY(k.sampled_share, r.number_or("sampled_share", 1));
-  CG_TRY(k.sample_error, r.number_or("sample_error", 0));
-  CG_TRY(k.limited_by, r.string_or("limited_by", ""));
-  if (r.has("lines")) {
-    CG_TRY(k.lines, codec::list<LineProfile>(r, "lines", 4096, line_from));
-  }
-  if (r.has("remarks")) {
-    CG_TRY(k.remarks, codec::list<ProfileRemark>(r, "remarks", 256, remark_from));
-  }
-  CG_CHECK(r.finish());
-  return k;
-}
-
 Json timing_json(const Timing& t) {
   Json j{{"origin", to_string(t.origin)},
          {"shape", t.shape},
@@ -226,7 +141,7 @@ Result<PairedRatio> paired_from(const Json& json, const std::string& where) {
 Result<Timing> timing_from(const Json& json, const std::string& where) {
   ObjectReader r(json, where);
   Timing t;
-  CG_TRY(t.origin, codec::enum_field(r, "origin", kOrigins));
+  CG_TRY(t.origin, codec::enum_field(r, "origin", codec::kOrigins));
   CG_TRY(t.shape, r.string("shape"));
   CG_TRY(t.time_ns, r.number("time_ns"));
   CG_TRY(t.floor_ns, r.number("floor_ns"));
@@ -303,9 +218,6 @@ Result<void> read_measurements(ObjectReader& r, Verdict& v) {
 const char* to_string(Status status) {
   return codec::name_of(kStatuses, status);
 }
-const char* to_string(Origin origin) {
-  return codec::name_of(kOrigins, origin);
-}
 const char* to_string(Rung rung) {
   return codec::name_of(kRungs, rung);
 }
@@ -362,22 +274,6 @@ Result<SandboxGrade> sandbox_grade_from_json(const Json& json) {
   }
   CG_CHECK(r.finish());
   return g;
-}
-
-Json to_json(const Profile& p) {
-  return {{"schema", "cutegen.profile.v1"},
-          {"shape", p.shape},
-          {"kernels", codec::array_of(p.kernels, kernel_profile_json)}};
-}
-
-Result<Profile> profile_from_json(const Json& json) {
-  ObjectReader r(json, "profile#");
-  CG_CHECK(codec::check_schema(r, "cutegen.profile.v1"));
-  Profile p;
-  CG_TRY(p.shape, r.string("shape"));
-  CG_TRY(p.kernels, codec::list<KernelProfile>(r, "kernels", 4096, kernel_profile_from));
-  CG_CHECK(r.finish());
-  return p;
 }
 
 Json to_json(const Verdict& v) {

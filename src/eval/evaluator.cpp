@@ -69,6 +69,8 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   official_ = std::make_unique<OfficialJudge>(OfficialJudge::Options{
       options_.device, options_.python, options_.require_sandbox, toolchain_.get()});
   services_.official = official_.get();
+  counters_ = std::make_unique<HardwareCounters>(options_.device, options_.require_sandbox);
+  services_.counters = counters_.get();
   return {};
 }
 

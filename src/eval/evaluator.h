@@ -12,6 +12,7 @@
 #include <future>
 
 #include "eval/client.h"
+#include "eval/hardware_counters.h"
 #include "eval/official.h"
 #include "eval/rung.h"
 #include "torch/worker.h"
@@ -56,9 +57,10 @@ class Evaluator {
   std::unique_ptr<Assembler> assembler_;
   Runner runner_;
   Services services_;
-  std::unique_ptr<OfficialJudge> official_;  // of a GPU
-  std::mutex worker_lock_;                   // one call of the torch worker at a time
-  std::vector<std::unique_ptr<Open>> open_;  // the one used last comes last
+  std::unique_ptr<OfficialJudge> official_;     // of a GPU
+  std::unique_ptr<HardwareCounters> counters_;  // of a GPU
+  std::mutex worker_lock_;                      // one call of the torch worker at a time
+  std::vector<std::unique_ptr<Open>> open_;     // the one used last comes last
   std::stop_source warm_stop_;
   std::future<void> warm_;  // the compile server and the runner, while the task is described
 };

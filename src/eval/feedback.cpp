@@ -57,6 +57,7 @@ std::string bottleneck_of(const std::vector<KernelProfile>& kernels, double floo
     out += kernels.size() > 1 ? fmt::format(", {:.0f}% of the time)",
                                             100 * slowest->time_ns / std::max(total, 1.0))
                               : ")";
+  if (!slowest->diagnosis.summary.empty()) out += "; " + slowest->diagnosis.summary;
   if (floor_ns > 0)
     out += fmt::format("; {:.2f}x the floor of {}", total / floor_ns, human_ns(floor_ns));
   return out;

@@ -11,8 +11,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "eval/audit.h"
+#include "eval/bottleneck.h"
 #include "eval/correctness.h"
 #include "eval/feedback.h"
+#include "eval/gpu_profile.h"
 #include "eval/measure.h"
 #include "eval/official.h"
 #include "eval/prepare.h"
@@ -189,21 +191,38 @@ class Climber {
     return outcome.end;
   }
 
-  // The counters of the timing run are the profile: the model needs no second run.
+  // On a simulator the counters of the timing run are the profile: it needs no second run.
   Result<RungEnd> profile(RungResult& result) {
-    if (is_cuda(services_.device.name)) {
-      result = RungResult::skipped;
-      return rung_passed("no profile: hardware counters are not read; sim: devices have counters");
-    }
     if (kernels_.empty()) {
       result = RungResult::skipped;
       return rung_passed("no profile: nothing was timed");
     }
-    verdict_.profile = Profile{kernels_, task_.official().name};
+    if (is_cuda(services_.device.name)) {
+      const Timing* timing = verdict_.timing ? &*verdict_.timing : nullptr;
+      const BinaryAudit* audit = verdict_.audit ? &*verdict_.audit : nullptr;
+      CG_TRY(verdict_.profile, profile_on_gpu(ctx_, services_, task_, prepared_,
+                                              {verdict_.program_id, kernels_, timing, audit}));
+    } else {
+      verdict_.profile = Profile{kernels_, task_.official().name, "simulator", {}};
+      for (KernelProfile& k : verdict_.profile->kernels) diagnose(k, services_.gpu);
+    }
+    return profiled();
+  }
+
+  RungEnd profiled() {
+    const Profile& p = *verdict_.profile;
+    const double floor = verdict_.timing ? verdict_.timing->floor_ns : 0;
+    verdict_.feedback.bottleneck = bottleneck_of(p.kernels, floor);
     double error = 0;
-    for (const KernelProfile& k : kernels_) error = std::max(error, k.sample_error);
-    return rung_passed(fmt::format("{} kernel{}, counters +-{:.1f}%", kernels_.size(),
-                                   kernels_.size() == 1 ? "" : "s", 100 * error));
+    for (const KernelProfile& k : p.kernels) error = std::max(error, k.sample_error);
+    std::string detail = fmt::format("{} kernel{}, counters of the {}", p.kernels.size(),
+                                     p.kernels.size() == 1 ? "" : "s", p.source);
+    if (p.source == "simulator") detail += fmt::format(" +-{:.1f}%", 100 * error);
+    if (!p.note.empty()) {
+      verdict_.skipped.push_back("profile: " + p.note);
+      detail += "; " + p.note;
+    }
+    return rung_passed(detail);
   }
 
   void finish(Clock::time_point start) {

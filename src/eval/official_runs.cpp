@@ -64,9 +64,6 @@ PlanSteps beside(const Task& task, const PreparedShape& official, size_t modules
 
 }  // namespace
 
-namespace {
-
-// The set whose values fill the official inputs: of the largest test shape.
 Result<SetPtr> small_set(const Context& ctx, const Services& services, const Prepared& prepared,
                          const std::string& program_id) {
   const ShapeCase* best = nullptr;
@@ -76,8 +73,6 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
   if (!best) return world_error("there is no test shape to take values from");
   return services.pool->draw(ctx, *best, services.families.front(), program_id);
 }
-
-}  // namespace
 
 Result<void> OfficialRuns::prepare(const Context& ctx, const std::string& program_id,
                                    OfficialSetPtr set, const KernelProgram* against) {

@@ -21,6 +21,11 @@
 
 namespace cutegen {
 
+// The set whose values fill inputs of the official shape again and again: of the largest test
+// shape.
+[[nodiscard]] Result<SetPtr> small_set(const Context& ctx, const Services& services,
+                                       const Prepared& prepared, const std::string& program_id);
+
 class OfficialRuns {
  public:
   using End = std::optional<TimingOutcome>;

@@ -18,6 +18,7 @@
 
 namespace cutegen {
 
+class HardwareCounters;
 class OfficialJudge;
 
 struct Services {
@@ -25,7 +26,8 @@ struct Services {
   Assembler* assembler = nullptr;
   Runner* runner = nullptr;
   TruthPool* pool = nullptr;
-  OfficialJudge* official = nullptr;  // of a GPU: values at large official shapes
+  OfficialJudge* official = nullptr;     // of a GPU: values at large official shapes
+  HardwareCounters* counters = nullptr;  // of a GPU, for profiles
   DeviceFacts device;
   DeviceIdentity identity;  // of a GPU; empty for the simulator
   GpuSpec gpu;

@@ -62,6 +62,14 @@ void Runner::stop() {
   process_.child = sandbox::Child();
 }
 
+Result<sandbox::ExitStatus> Runner::finish(const Context& ctx, Nanoseconds limit) {
+  loaded_ = false;
+  process_.channel.close();
+  auto status = process_.child.wait(ctx.with_timeout(limit));
+  process_.child = sandbox::Child();
+  return status;
+}
+
 void Runner::settle(const Context& ctx) {
   const Context limited = ctx.with_timeout(kSettleLimit);
   auto wait = [&](const auto& future) {
@@ -105,7 +113,23 @@ sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
     spec.env.push_back(std::string("CUTEGEN_CUDA_DRIVER=") + set);
     spec.readable.push_back(std::filesystem::path(set).parent_path().string());
   }
+  if (!options_.around.empty()) put_around(spec);
   return spec;
+}
+
+// A profiler talks to its libraries in the runner over the loopback, and keeps its files in /tmp.
+void Runner::put_around(sandbox::SpawnSpec& spec) const {
+  spec.argv.insert(spec.argv.begin(), options_.around.begin(), options_.around.end());
+  std::erase_if(spec.env, [](const std::string& e) {
+    return e.starts_with("HOME=") || e.starts_with("TMPDIR=") || e.starts_with("LC_") ||
+           e.starts_with("LANG=");
+  });
+  spec.env.insert(spec.env.end(), {"HOME=/tmp", "TMPDIR=/tmp", "LC_ALL=C"});
+  spec.readable.insert(spec.readable.end(), options_.readable.begin(), options_.readable.end());
+  const auto folder = std::filesystem::path(spec.argv.back()).parent_path();
+  spec.readable.push_back((folder.filename() == "bin" ? folder.parent_path() : folder).string());
+  spec.isolation.loopback = true;
+  spec.isolation.keep_capabilities = options_.keep_capabilities;
 }
 
 Result<Runner::Process> Runner::make(const Context& ctx, const sandbox::SpawnSpec& wanted) const {
@@ -113,11 +137,13 @@ Result<Runner::Process> Runner::make(const Context& ctx, const sandbox::SpawnSpe
   CG_TRY(auto pair, wire::Channel::make_pair());
   sandbox::SpawnSpec spec = wanted;
   spec.fds = {{pair.second.fd(), 3}};
+  if (options_.log >= 0) spec.fds.emplace_back(options_.log, 4);
   CG_TRY(out.child, sandbox::spawn(spec));
   out.grade = out.child.grade();
   out.channel = std::move(pair.first);
   pair.second.close();
   Json request{{"schema", kSchema}, {"type", "open"}, {"device", options_.device}};
+  if (!options_.around.empty()) request["profiled"] = true;
   auto reply = out.channel.call(ctx.with_timeout(kStartLimit), request);
   if (reply) {
     CG_CHECK(open(reply->body, out));

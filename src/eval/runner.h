@@ -6,7 +6,9 @@
 // death or a hang of the process is part of the outcome, since a candidate may cause it. A runner
 // that hung is killed. Its reports are claims; values are judged in the shared memory. With `spare`
 // (of a GPU, whose context takes long to make) the next process is started ahead, and an old one is
-// left to end by itself; settle() waits for both.
+// left to end by itself; settle() waits for both. With `around` the process is started by a
+// profiler, in a sandbox that lets that one work: no filter of system calls, since its libraries in
+// the runner open the GPU's devices again later; finish() lets both end by themselves.
 //
 // Example: CG_TRY(RunOutcome o, runner.run(ctx, request)); if (o.kind == RunOutcome::Kind::died)
 // ...
@@ -30,6 +32,10 @@ struct RunnerOptions {
   bool require_sandbox = false;
   int64_t memory_bytes = int64_t{8} << 30;  // addresses, beyond those of large buffers
   bool spare = false;
+  std::vector<std::string> around = {};    // a profiler's command, which the runner is added to
+  int log = -1;                            // with it: a descriptor that the profiler gets as 4
+  std::vector<std::string> readable = {};  // that the profiler needs, where it lies below /tmp
+  bool keep_capabilities = false;
 };
 
 struct RunBuffer {
@@ -105,6 +111,9 @@ class Runner {
   [[nodiscard]] Result<void> ready(const Context& ctx);
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // of large buffers, next start
   void stop();
+  // Until the process has ended by itself, once it is told that there is nothing more; an error
+  // past the limit, when it is ended.
+  [[nodiscard]] Result<sandbox::ExitStatus> finish(const Context& ctx, Nanoseconds limit);
   // Until no process is being started or ends in the background, or some seconds are over.
   void settle(const Context& ctx);
   // Time spent waiting for the process since this was last asked.
@@ -141,6 +150,7 @@ class Runner {
   [[nodiscard]] Result<RunOutcome> outcome_of(const Answer& answer);
   [[nodiscard]] Result<LoadOutcome> load_once(const Context& ctx);
   [[nodiscard]] sandbox::SpawnSpec spawn_spec(const std::string& program) const;
+  void put_around(sandbox::SpawnSpec& spec) const;
 
   RunnerOptions options_;
   int64_t large_bytes_ = 0;

@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/mount.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -107,6 +110,17 @@ void set_mount_view(Plan& plan) {
     if (failed) note(plan, kStepReadable, failed);
     if (trees[i] >= 0) ::close(trees[i]);
   }
+}
+
+// The new network has nothing but a loopback, which is down. A failure is met by who needs it.
+void raise_loopback() {
+  int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  ifreq request{};
+  std::memcpy(request.ifr_name, "lo", 3);
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  ::ioctl(fd, SIOCSIFFLAGS, &request);
+  ::close(fd);
 }
 
 int drop_capabilities() {
@@ -285,6 +299,7 @@ void run_supervisor(Plan& plan) {
   if (error) ::_exit(0);  // the caller tries again with less
   if (plan.mount_view) set_mount_view(plan);
   if (plan.clone_flags & CLONE_NEWUTS) (void)::sethostname("sandbox", 7);
+  if (plan.loopback && (plan.clone_flags & CLONE_NEWNET)) raise_loopback();
   pid_t self = ::getpid();
   int pidfd = -1;
   pid_t program = raw_clone(0, &pidfd);

@@ -82,6 +82,7 @@ struct Plan {
   bool bubblewrap = false;  // argv is that of bwrap, which makes the namespaces
   int cgroup = -1;          // cgroup.procs of the group to join
   bool mount_view = false;
+  bool loopback = false;
   std::string id_map, group_map;  // lines for /proc/self/uid_map and gid_map
   std::string process_limit;      // for the namespace's pid_max; empty = none
   std::vector<Readable> readable;

@@ -108,7 +108,9 @@ Plan make_plan(const SpawnSpec& spec, const std::string& program) {
   plan.capture_stderr = spec.capture_stderr;
   plan.limits = limit_values(spec.limits);
   const Isolation& want = spec.isolation;
-  plan.drop_capabilities = want.namespaces || want.no_network || want.seccomp;
+  plan.drop_capabilities =
+      !want.keep_capabilities && (want.namespaces || want.no_network || want.seccomp);
+  plan.loopback = want.loopback;
   if (want.seccomp) plan.filter = seccomp_program(want, false);
   plan.filtered = !plan.filter.empty();
   if (want.namespaces) {
@@ -158,6 +160,7 @@ struct Attempt {
 std::vector<Attempt> attempts(const Isolation& want, Driver driver) {
   int all = (want.namespaces ? kNamespaces : 0) | (want.no_network ? CLONE_NEWNET : 0);
   std::vector<Attempt> out;
+  if (want.keep_capabilities) return {{all}, {}};
   if (want.namespaces && choose_driver(driver) == Driver::bubblewrap) out.push_back({0, true});
   if (all) out.push_back({all | CLONE_NEWUSER});
   if (all && ::geteuid() == 0) out.push_back({all});  // user namespaces may be switched off
@@ -253,6 +256,10 @@ Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared
     if (!g.held["network"]) missing.emplace_back("network: namespace refused");
   }
   if (want.seccomp) g.held["seccomp"] = seccomp;
+  if (want.keep_capabilities) {
+    g.held["capabilities"] = false;
+    missing.emplace_back("capabilities: the administrator's were kept");
+  }
   const Limits& l = spec.limits;
   if (l.memory_bytes > 0 || l.cpu_seconds > 0 || l.file_bytes >= 0 || l.open_files > 0 ||
       l.processes > 0) {

@@ -42,6 +42,10 @@ struct Isolation {
   bool seccomp = false;     // deny ptrace, mount, bpf, keyctl ...; sockets if no_network
   bool deny_fork = false;   // with seccomp: no new processes or threads
   bool deny_open = false;   // with seccomp: no opening of files for writing
+  bool loopback = false;    // with no_network: the empty network's own loopback works
+  // Of root: the administrator's rights stay (a GPU's counters may need them), so there is no user
+  // namespace and the grade is partial at best.
+  bool keep_capabilities = false;
 };
 
 struct Grade {

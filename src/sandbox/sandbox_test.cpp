@@ -57,6 +57,26 @@ TEST(Spawn, ReportsExitCodesAndSignals) {
   EXPECT_GT(run(shell("true")).status.max_rss_bytes, 100'000);
 }
 
+TEST(Spawn, TheEmptyNetworksLoopbackCanBeRaised) {
+  const std::string script = "exec 3<>/dev/tcp/127.0.0.1/9";
+  Outcome down = run(shell(script, {.namespaces = true, .no_network = true}));
+  if (!down.grade.held["namespaces"]) GTEST_SKIP() << down.grade.missing;
+  if (!down.grade.held["bubblewrap"])  // which raises it always
+    EXPECT_NE(down.text.find("unreachable"), std::string::npos) << down.text;
+  Outcome up = run(shell(script, {.namespaces = true, .no_network = true, .loopback = true}));
+  EXPECT_NE(up.text.find("refused"), std::string::npos) << up.text;
+}
+
+TEST(Spawn, KeptCapabilitiesAreInTheGrade) {
+  Outcome kept = run(
+      shell("grep CapEff /proc/self/status",
+            {.namespaces = true, .no_network = true, .loopback = true, .keep_capabilities = true}));
+  EXPECT_FALSE(kept.grade.held.at("capabilities"));
+  EXPECT_NE(kept.grade.label, "full");
+  if (::geteuid() == 0)
+    EXPECT_EQ(kept.text.find("0000000000000000"), std::string::npos) << kept.text;
+}
+
 TEST(Spawn, PassesOnlyWhatIsListed) {
   int ours = ::open("/dev/null", O_RDWR);  // not close-on-exec: would leak through a plain fork
   auto memory = make_memfd("m", 6);

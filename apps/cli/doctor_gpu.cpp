@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor_gpu.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "device/cuda/gpu_info.h"
+#include "eval/gpu_slot.h"
+#include "eval/hardware_counters.h"
+#include "sandbox/sandbox.h"
+#include "toolchain/ncu.h"
+
+namespace cutegen::cli {
+namespace {
+
+constexpr auto kSlotLimit = std::chrono::seconds(5);
+constexpr const char* kCounters = "hardware counters";
+constexpr const char* kSimulated = "profiles on a GPU have the simulator's counters until then: ";
+
+// A library opened for its version only.
+struct Library {
+  void* handle;
+  explicit Library(const std::string& path)
+      : handle(::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {}
+  ~Library() {
+    if (handle) ::dlclose(handle);
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  template <class F>
+  F* find(const char* name) const {
+    return handle ? reinterpret_cast<F*>(::dlsym(handle, name)) : nullptr;
+  }
+};
+
+std::string cuda_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+// A number in a file of /proc; -1 where it is not.
+int64_t setting(const char* path) {
+  std::ifstream in(path);
+  int64_t value = -1;
+  return in >> value ? value : -1;
+}
+
+// Why the kernel refuses user namespaces, as the command that allows them.
+std::string allow_namespaces() {
+  if (setting("/proc/sys/user/max_user_namespaces") == 0)
+    return "sudo sysctl -w user.max_user_namespaces=10000";
+  if (setting("/proc/sys/kernel/unprivileged_userns_clone") == 0)
+    return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
+  if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
+    return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
+  return "sudo apt-get install bubblewrap; in a container: docker run --security-opt "
+         "seccomp=unconfined --security-opt systempaths=unconfined";
+}
+
+}  // namespace
+
+Finding check_driver(GpusSeen& gpus) {
+  const std::string name = "GPU driver";
+  auto found = cuda::list_devices();
+  gpus = {};
+  if (!found)
+    return {name, State::warning, found.error().message,
+            "not needed for sim: devices; for cuda: " + found.error().remedy};
+  std::vector<std::string> shown;
+  for (const cuda::Found& g : *found) {
+    gpus.cuda_version = g.identity.cuda_version;
+    gpus.uuids.push_back(g.identity.uuid);
+    shown.push_back(fmt::format("{} {} ({}, {})", g.facts.name, g.identity.gpu, g.facts.arch,
+                                human(Bytes{g.identity.memory_bytes})));
+  }
+  const std::string version = cuda::Watch(gpus.uuids.front()).driver_version();
+  return {name,
+          State::ok,
+          fmt::format("{}CUDA {}: {}", version.empty() ? "" : version + ", ",
+                      cuda_text(gpus.cuda_version), join(shown, "; ")),
+          {}};
+}
+
+Finding check_nvrtc(const ToolPaths& paths, int cuda_version) {
+  Library nvrtc(paths.nvrtc.string());
+  auto* version = nvrtc.find<int(int*, int*)>("nvrtcVersion");
+  int major = 0, minor = 0;
+  if (!version || version(&major, &minor) != 0)
+    return {"NVRTC", State::missing, "cannot load " + paths.nvrtc.string(), "make setup"};
+  const std::string detail = fmt::format("{}.{} at {}", major, minor, paths.nvrtc.string());
+  if (cuda_version == 0) return {"NVRTC", State::ok, detail, {}};
+  const std::string driver = "the driver's CUDA " + cuda_text(cuda_version);
+  if (major * 1000 + minor * 10 <= cuda_version)
+    return {"NVRTC", State::ok, detail + ", not newer than " + driver, {}};
+  return {
+      "NVRTC", State::missing, detail + " is newer than " + driver,
+      fmt::format("update the driver, or: pip install 'nvidia-cuda-nvrtc-cu{0}<={1}.99' and set "
+                  "CUTEGEN_NVRTC to its libnvrtc.so.{0}",
+                  cuda_version / 1000, cuda_text(cuda_version))};
+}
+
+void check_sandbox(std::vector<Finding>& out) {
+  const sandbox::Grade grade = sandbox::probe();
+  std::vector<std::string> held;
+  for (const auto& [what, is] : grade.held)
+    if (is) held.push_back(what);
+  std::string detail = grade.label + " (" + join(held, ", ") + ")";
+  const bool full = grade.label == "full";
+  if (!full && !grade.missing.empty()) detail += "; " + grade.missing;
+  auto namespaces = grade.held.find("namespaces");
+  const bool separate = namespaces != grade.held.end() && namespaces->second;
+  out.push_back({"sandbox", full ? State::ok : State::warning, detail,
+                 full       ? ""
+                 : separate ? "candidates still run apart; --require-sandbox would refuse"
+                            : allow_namespaces()});
+  out.push_back({"user namespaces", separate ? State::ok : State::warning,
+                 separate ? "can be made" : "are refused: candidates see this machine's processes",
+                 separate ? "" : allow_namespaces()});
+}
+
+Finding check_counters(const Context& ctx, const GpusSeen& gpus) {
+  auto tool = toolchain::find_ncu(ctx);
+  if (!tool)
+    return {kCounters, State::warning, tool.error().message, kSimulated + tool.error().remedy};
+  const std::string ncu = fmt::format("ncu {} at {}", tool->version, tool->path.string());
+  if (gpus.uuids.empty()) return {kCounters, State::ok, ncu + "; not tried: no GPU", {}};
+  auto slot = GpuSlot::acquire(ctx.with_timeout(kSlotLimit), gpus.uuids.front());
+  if (!slot)
+    return {kCounters, State::warning, ncu + "; not tried: " + slot.error().message,
+            "run cutegen doctor again when the GPU is free"};
+  HardwareCounters counters("cuda:0", false);
+  auto answer = counters.probe(ctx);
+  if (!answer) return {kCounters, State::warning, ncu + "; " + answer.error().message, {}};
+  if (answer->kernels.empty())
+    return {kCounters, State::warning, ncu + ": " + answer->problem, kSimulated + answer->remedy};
+  return {kCounters, State::ok, ncu + " reads those of cuda:0", {}};
+}
+
+}  // namespace cutegen::cli

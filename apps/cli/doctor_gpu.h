@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What doctor says of the GPU and of what surrounds a candidate: driver, NVRTC, sandbox, counters.
+//
+// Contract: every finding that is not ok says what mends it, as a command where there is one.
+// Looking starts no candidate; the counters are tried with a kernel that does nothing.
+//
+// Example: GpusSeen gpus; findings.push_back(check_driver(gpus)); check_sandbox(findings);
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/context.h"
+#include "toolchain/toolchain.h"
+
+namespace cutegen::cli {
+
+enum class State { ok, warning, missing };
+
+struct Finding {
+  std::string name;
+  State state = State::ok;
+  std::string detail;
+  std::string mend;  // the command or step that helps; empty if ok
+};
+
+struct GpusSeen {
+  int cuda_version = 0;            // that the driver takes; 0: not known
+  std::vector<std::string> uuids;  // of cuda:0, cuda:1, ...
+};
+
+[[nodiscard]] Finding check_driver(GpusSeen& gpus);
+// cuda_version: the driver's, or 0.
+[[nodiscard]] Finding check_nvrtc(const ToolPaths& paths, int cuda_version);
+// The sandbox's grade, and user namespaces by themselves.
+void check_sandbox(std::vector<Finding>& out);
+// ncu, its version, and whether it may read the counters of cuda:0.
+[[nodiscard]] Finding check_counters(const Context& ctx, const GpusSeen& gpus);
+
+}  // namespace cutegen::cli
