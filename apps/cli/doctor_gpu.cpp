@@ -20,7 +20,8 @@ namespace {
 
 constexpr auto kSlotLimit = std::chrono::seconds(5);
 constexpr const char* kCounters = "hardware counters";
-constexpr const char* kSimulated = "profiles on a GPU have the simulator's counters until then: ";
+constexpr const char* kSimulated =
+    "only profiles on cuda: devices need it (without it: the simulator's counters): ";
 
 // A library opened for its version only.
 struct Library {

@@ -27,8 +27,8 @@ class Checker {
   Result<RungEnd> run(const PreparedShape& shape, const InputSet& set, Arena::Fill fill) {
     if (prepared_.has_globals()) CG_CHECK(reload(ctx_, services_, prepared_));
     CG_TRY(Arena arena, Arena::make(items_of(shape, set), fill));
-    CG_TRY(RunOutcome outcome, run_in(arena, shape, fill));
-    if (outcome.kind != RunOutcome::Kind::reported) {
+    CG_TRY(RunnerOutcome outcome, run_in(arena, shape, fill));
+    if (outcome.kind != RunnerOutcome::Kind::reported) {
       CG_TRY(arena, Arena::make(items_of(shape, set), fill));
       CG_TRY(outcome, run_in(arena, shape, fill));  // once more, alone in a fresh runner
     }
@@ -55,7 +55,7 @@ class Checker {
     return out;
   }
 
-  Result<RunOutcome> run_in(const Arena& arena, const PreparedShape& shape, Arena::Fill fill) {
+  Result<RunnerOutcome> run_in(const Arena& arena, const PreparedShape& shape, Arena::Fill fill) {
     RunRequest request;
     request.buffers = arena.buffers();
     request.memory = arena.memory();
@@ -107,11 +107,11 @@ Result<void> reload(const Context& ctx, const Services& services, const Prepared
   return {};
 }
 
-RungEnd end_of(const RunOutcome& outcome, const std::string& shape, bool on_gpu) {
-  if (outcome.kind == RunOutcome::Kind::died)
+RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_gpu) {
+  if (outcome.kind == RunnerOutcome::Kind::died)
     return rung_failed(
         fmt::format("the runner died ({}) while running this program", outcome.text));
-  if (outcome.kind == RunOutcome::Kind::hung)
+  if (outcome.kind == RunnerOutcome::Kind::hung)
     return rung_failed(fmt::format("the program does not end: {}", outcome.text));
   const RunReport& report = outcome.report;
   const std::string on = fmt::format("{} (shape {})", report.message, shape);

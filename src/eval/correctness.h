@@ -25,7 +25,7 @@ struct CorrectnessRecord {
 [[nodiscard]] Result<void> reload(const Context& ctx, const Services& services,
                                   const Prepared& prepared);
 // What a run's outcome says of the program, before any value is looked at.
-[[nodiscard]] RungEnd end_of(const RunOutcome& outcome, const std::string& shape, bool on_gpu);
+[[nodiscard]] RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_gpu);
 [[nodiscard]] RungEnd end_of_mismatches(std::vector<Mismatch> mismatches);
 
 [[nodiscard]] Result<RungEnd> check_correctness(const Context& ctx, const Services& services,

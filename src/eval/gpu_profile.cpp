@@ -26,6 +26,7 @@ constexpr const char* kFill = "fill ";  // what a device calls a step that launc
 struct Counted {
   std::vector<KernelProfile> kernels;
   std::string source, problem, remedy;
+  std::optional<sandbox::Grade> grade = std::nullopt;
 };
 
 Counted without(std::string problem, std::string remedy = {}) {
@@ -98,8 +99,9 @@ Result<Counted> count(const Context& ctx, const Services& services, const Task& 
   if (services.official) services.official->make_room(task);
   CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, services.identity.uuid));
   CG_TRY(auto answer, services.counters->count(ctx, std::move(*request)));
-  if (answer.kernels.empty()) return without(answer.problem, answer.remedy);
-  Counted out;
+  Counted out = without(answer.problem, answer.remedy);
+  if (!answer.grade.held.empty()) out.grade = answer.grade;
+  if (answer.kernels.empty()) return out;
   out.source = answer.tool;
   for (const auto& kernel : answer.kernels) out.kernels.push_back(measured_profile(kernel));
   const std::vector<std::string> names = launched(official);
@@ -107,8 +109,10 @@ Result<Counted> count(const Context& ctx, const Services& services, const Task& 
       std::equal(names.begin(), names.end(), out.kernels.begin(), out.kernels.end(),
                  [](const std::string& name, const KernelProfile& k) { return name == k.kernel; });
   if (same) return out;
-  return without(fmt::format("{} tells of {} launches that are not the {} of the plan", answer.tool,
-                             out.kernels.size(), names.size()));
+  out.problem = fmt::format("{} tells of {} launches that are not the {} of the plan", answer.tool,
+                            out.kernels.size(), names.size());
+  out.kernels.clear();
+  return out;
 }
 
 // The simulator's view of the same launches, beside the hardware's.
@@ -164,8 +168,8 @@ std::string told(const std::string& what, const Counted& counted) {
 
 }  // namespace
 
-Result<Profile> profile_on_gpu(const Context& ctx, const Services& services, const Task& task,
-                               const Prepared& prepared, const GpuProfileInput& input) {
+Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, const Task& task,
+                                  const Prepared& prepared, const GpuProfileInput& input) {
   const PreparedShape* official = official_of(prepared);
   if (!official) return world_error("the official shape is not there");
   CG_TRY(Counted hardware, count(ctx, services, task, prepared, *official, input.program_id));
@@ -190,7 +194,7 @@ Result<Profile> profile_on_gpu(const Context& ctx, const Services& services, con
     if (out.source != "resources") diagnose(k, services.gpu);
     if (k.origin == Origin::measured) remark_on_measured(k);
   }
-  return out;
+  return GpuProfile{std::move(out), hardware.grade};
 }
 
 }  // namespace cutegen

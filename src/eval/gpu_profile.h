@@ -6,9 +6,10 @@
 // same GPU model. resources: measured times, the assembler's figures and the task's least work.
 // Profile::source names the one that holds, Profile::note why no better one and what helps. Every
 // kernel has a diagnosis. The GPU's slot is held while counters are read. Nothing here is the
-// program's fault: it was judged and timed before.
+// program's fault: it was judged and timed before. The profiler's libraries in the runner rule out
+// the filter of system calls, so its grade is told.
 //
-// Example: CG_TRY(Profile p, profile_on_gpu(ctx, services, task, prepared, {id, kernels,
+// Example: CG_TRY(GpuProfile p, profile_on_gpu(ctx, services, task, prepared, {id, kernels,
 // &timing}));
 #pragma once
 
@@ -23,8 +24,12 @@ struct GpuProfileInput {
   const Timing* timing = nullptr;
   const BinaryAudit* audit = nullptr;
 };
-[[nodiscard]] Result<Profile> profile_on_gpu(const Context& ctx, const Services& services,
-                                             const Task& task, const Prepared& prepared,
-                                             const GpuProfileInput& input);
+struct GpuProfile {
+  Profile profile;
+  std::optional<sandbox::Grade> grade;  // of the runner under ncu
+};
+[[nodiscard]] Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services,
+                                                const Task& task, const Prepared& prepared,
+                                                const GpuProfileInput& input);
 
 }  // namespace cutegen

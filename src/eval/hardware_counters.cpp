@@ -76,8 +76,8 @@ std::string text_of(int file) {
 }
 
 // What came between the runner and its end, in words; empty: nothing.
-std::string trouble_of(const RunOutcome& outcome) {
-  if (outcome.kind != RunOutcome::Kind::reported) return outcome.text;
+std::string trouble_of(const RunnerOutcome& outcome) {
+  if (outcome.kind != RunnerOutcome::Kind::reported) return outcome.text;
   return outcome.report.status == RunReport::Status::ok ? "" : outcome.report.message;
 }
 
@@ -112,7 +112,7 @@ Result<HardwareCounters::Answer> HardwareCounters::once(const Context& ctx,
       out.grade = runner.grade();
       CG_TRY(LoadOutcome loaded, runner.load(limited, request.ptx, request.code));
       if (!loaded.ok) return fail(loaded.error);
-      CG_TRY(RunOutcome ran, runner.run(limited, request.run));
+      CG_TRY(RunnerOutcome ran, runner.run(limited, request.run));
       trouble = trouble_of(ran);
       CG_TRY(auto ended, runner.finish(limited, kEndLimit));
       if (trouble.empty() && (!ended.exited || ended.code != 0))

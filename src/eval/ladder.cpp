@@ -200,8 +200,10 @@ class Climber {
     if (is_cuda(services_.device.name)) {
       const Timing* timing = verdict_.timing ? &*verdict_.timing : nullptr;
       const BinaryAudit* audit = verdict_.audit ? &*verdict_.audit : nullptr;
-      CG_TRY(verdict_.profile, profile_on_gpu(ctx_, services_, task_, prepared_,
-                                              {verdict_.program_id, kernels_, timing, audit}));
+      CG_TRY(GpuProfile made, profile_on_gpu(ctx_, services_, task_, prepared_,
+                                             {verdict_.program_id, kernels_, timing, audit}));
+      verdict_.profile = std::move(made.profile);
+      profiler_ = std::move(made.grade);
     } else {
       verdict_.profile = Profile{kernels_, task_.official().name, "simulator", {}};
       for (KernelProfile& k : verdict_.profile->kernels) diagnose(k, services_.gpu);
@@ -231,6 +233,7 @@ class Climber {
     for (const std::string& s : prepared_.skipped()) verdict_.skipped.push_back(s);
     std::vector<sandbox::Grade> grades{services_.runner->grade()};
     if (!prepared_.compile_grade().held.empty()) grades.push_back(prepared_.compile_grade());
+    if (profiler_) grades.push_back(*profiler_);
     verdict_.sandbox = weakest(grades);
     if (verdict_.status == Status::correct) {
       verdict_.feedback.headline = verdict_.sets_judged
@@ -260,6 +263,7 @@ class Climber {
   Prepared prepared_;
   Verdict verdict_;
   std::vector<KernelProfile> kernels_;
+  std::optional<sandbox::Grade> profiler_;
   std::optional<BinaryAuditor> auditor_;
   std::future<Result<AuditOutcome>> listing_;  // ends before what it uses
   OfficialSetPtr official_;                    // what the official shape was judged on

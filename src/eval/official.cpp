@@ -40,8 +40,8 @@ class Checker {
 
   Result<RungEnd> run(const OfficialSetPtr& set, const OfficialRunOptions& options) {
     OfficialRun memory;
-    CG_TRY(RunOutcome outcome, run_in(memory, set, options));
-    if (outcome.kind != RunOutcome::Kind::reported) {
+    CG_TRY(RunnerOutcome outcome, run_in(memory, set, options));
+    if (outcome.kind != RunnerOutcome::Kind::reported) {
       CG_TRY(outcome, run_in(memory, set, options));  // once more, in a fresh runner
     }
     RungEnd end = end_of(outcome, shape_.shape->name, true);
@@ -58,8 +58,8 @@ class Checker {
   }
 
  private:
-  Result<RunOutcome> run_in(OfficialRun& memory, const OfficialSetPtr& set,
-                            const OfficialRunOptions& options) {
+  Result<RunnerOutcome> run_in(OfficialRun& memory, const OfficialSetPtr& set,
+                               const OfficialRunOptions& options) {
     if (prepared_.has_globals()) CG_CHECK(reload(ctx_, services_, prepared_));
     CG_TRY(memory, OfficialRun::make(ctx_, services_.official->gpu(), set, shape_, options));
     RunRequest request;

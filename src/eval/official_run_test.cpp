@@ -179,7 +179,7 @@ TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
       }
     runner.release();
     auto gone = runner.time(Context(), timed, std::chrono::seconds(10));
-    EXPECT_FALSE(gone && gone->kind == RunOutcome::Kind::reported &&
+    EXPECT_FALSE(gone && gone->kind == RunnerOutcome::Kind::reported &&
                  gone->report.status == RunReport::Status::ok);
   });
 }

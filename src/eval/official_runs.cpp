@@ -28,7 +28,7 @@ TimingOutcome failed(RungEnd end) {
 }
 
 // What ended a run, if anything did.
-OfficialRuns::End trouble_of(const RunOutcome& outcome) {
+OfficialRuns::End trouble_of(const RunnerOutcome& outcome) {
   RungEnd end = end_of(outcome, "official", true);
   if (end.passed) return std::nullopt;
   return failed(std::move(end));
@@ -157,8 +157,8 @@ OfficialRuns::End OfficialRuns::too_large() const {
   return out;
 }
 
-OfficialRuns::End OfficialRuns::noted(const RunOutcome& outcome) {
-  died_ = outcome.kind == RunOutcome::Kind::died;
+OfficialRuns::End OfficialRuns::noted(const RunnerOutcome& outcome) {
+  died_ = outcome.kind == RunnerOutcome::Kind::died;
   return trouble_of(outcome);
 }
 
@@ -174,7 +174,7 @@ Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
   first.settings.limit = kGpuLimit;
   first.keep = true;
   first.limit = kRunLimit;
-  CG_TRY(RunOutcome outcome, services_.runner->run(ctx, first));
+  CG_TRY(RunnerOutcome outcome, services_.runner->run(ctx, first));
   kernels_ = std::move(outcome.report.kernels);
   return noted(outcome);
 }
@@ -215,7 +215,7 @@ Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples)
   for (int runs : {1, samples}) {
     TimeRequest nothing = request(TimeMode::cold, runs);
     nothing.control = true;
-    CG_TRY(RunOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
+    CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
     if (auto end = noted(outcome)) return end;
     control_seen_ = ns_of(outcome.elapsed);
     control_claimed_ = sum(outcome.report.samples_ns) + sum(outcome.report.against_ns);
@@ -233,7 +233,7 @@ Result<std::map<std::string, double>> OfficialRuns::watch(const Context& ctx) {
 Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode, int samples) {
   CG_CHECK(ctx.check("measuring"));
   if (memory_) CG_CHECK(memory_->poison_again(ctx));
-  CG_TRY(RunOutcome outcome, services_.runner->time(ctx, request(mode, samples), kRunLimit));
+  CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, request(mode, samples), kRunLimit));
   if (auto end = noted(outcome)) return end;
   own_ = std::move(outcome.report.samples_ns), other_ns_ = std::move(outcome.report.against_ns);
   state_ = std::move(outcome.report.state);

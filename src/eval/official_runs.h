@@ -69,7 +69,7 @@ class OfficialRuns {
   [[nodiscard]] Result<End> look_at_outputs(const Context& ctx, int runs);
   [[nodiscard]] Result<End> compare_outputs(const Context& ctx, int runs);
   [[nodiscard]] TimeRequest request(TimeMode mode, int samples) const;
-  [[nodiscard]] End noted(const RunOutcome& outcome);
+  [[nodiscard]] End noted(const RunnerOutcome& outcome);
 
   const Services& services_;
   const Task& task_;

@@ -317,7 +317,7 @@ Result<std::optional<Runner::Answer>> Runner::hand_over(const Context& ctx,
   return std::optional<Answer>();
 }
 
-Result<RunOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
+Result<RunnerOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
   CG_CHECK(ready(ctx));
   if (!loaded_) {
     CG_TRY(LoadOutcome again, load_once(ctx));
@@ -337,9 +337,10 @@ Result<RunOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
   return ask_to_run(ctx, body, std::move(fds), request.limit);
 }
 
-Result<RunOutcome> Runner::time(const Context& ctx, const TimeRequest& request, Nanoseconds limit) {
-  RunOutcome gone;
-  gone.kind = RunOutcome::Kind::died;
+Result<RunnerOutcome> Runner::time(const Context& ctx, const TimeRequest& request,
+                                   Nanoseconds limit) {
+  RunnerOutcome gone;
+  gone.kind = RunnerOutcome::Kind::died;
   gone.text = "it ended between two requests";
   if (!process_.channel || !process_.child.running()) return gone;
   Json body{{"schema", kSchema}, {"type", "time"}, {"request", to_json(request)}};
@@ -361,9 +362,9 @@ void Runner::release() {
   if (auto answer = ask(Context(), body, {}, kLoadLimit); !answer || answer->is_error) stop();
 }
 
-Result<RunOutcome> Runner::ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,
-                                      Nanoseconds limit) {
-  RunOutcome out;
+Result<RunnerOutcome> Runner::ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,
+                                         Nanoseconds limit) {
+  RunnerOutcome out;
   const auto start = Clock::now();
   CG_TRY(Answer answer, ask(ctx, body, std::move(fds), limit));
   CG_TRY(out, outcome_of(answer));
@@ -371,10 +372,10 @@ Result<RunOutcome> Runner::ask_to_run(const Context& ctx, const Json& body, std:
   return out;
 }
 
-Result<RunOutcome> Runner::outcome_of(const Answer& answer) {
-  RunOutcome out;
+Result<RunnerOutcome> Runner::outcome_of(const Answer& answer) {
+  RunnerOutcome out;
   if (!answer.alive) {
-    out.kind = answer.hung ? RunOutcome::Kind::hung : RunOutcome::Kind::died;
+    out.kind = answer.hung ? RunnerOutcome::Kind::hung : RunnerOutcome::Kind::died;
     out.text = answer.death;
     return out;
   }

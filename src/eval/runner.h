@@ -10,7 +10,8 @@
 // profiler, in a sandbox that lets that one work: no filter of system calls, since its libraries in
 // the runner open the GPU's devices again later; finish() lets both end by themselves.
 //
-// Example: CG_TRY(RunOutcome o, runner.run(ctx, request)); if (o.kind == RunOutcome::Kind::died)
+// Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request)); if (o.kind ==
+// RunnerOutcome::Kind::died)
 // ...
 #pragma once
 
@@ -74,7 +75,7 @@ struct RunRequest {
   Nanoseconds limit = std::chrono::seconds(60);
 };
 
-struct RunOutcome {
+struct RunnerOutcome {
   enum class Kind { reported, died, hung } kind = Kind::reported;
   RunReport report;
   std::string text;        // how it died, or how long it hung
@@ -96,10 +97,10 @@ class Runner {
   [[nodiscard]] Result<void> start(const Context& ctx);
   [[nodiscard]] Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx,
                                          const std::vector<std::string>& code = {});
-  [[nodiscard]] Result<RunOutcome> run(const Context& ctx, const RunRequest& request);
+  [[nodiscard]] Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request);
   // Over the buffers that the last run kept. `died` too if the process has ended since.
-  [[nodiscard]] Result<RunOutcome> time(const Context& ctx, const TimeRequest& request,
-                                        Nanoseconds limit);
+  [[nodiscard]] Result<RunnerOutcome> time(const Context& ctx, const TimeRequest& request,
+                                           Nanoseconds limit);
   [[nodiscard]] Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
   // Lets go of what the last run kept: a GPU's memory is wanted for the next program's sets.
   void release();
@@ -141,13 +142,13 @@ class Runner {
   [[nodiscard]] bool take_spare();
   [[nodiscard]] Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit);
-  [[nodiscard]] Result<RunOutcome> ask_to_run(const Context& ctx, const Json& body,
-                                              std::vector<int> fds, Nanoseconds limit);
+  [[nodiscard]] Result<RunnerOutcome> ask_to_run(const Context& ctx, const Json& body,
+                                                 std::vector<int> fds, Nanoseconds limit);
   // Hands over the shared buffers; an answer only where it went wrong.
   [[nodiscard]] Result<std::optional<Answer>> hand_over(const Context& ctx,
                                                         const std::vector<SharedBuffer>& shared,
                                                         Nanoseconds limit);
-  [[nodiscard]] Result<RunOutcome> outcome_of(const Answer& answer);
+  [[nodiscard]] Result<RunnerOutcome> outcome_of(const Answer& answer);
   [[nodiscard]] Result<LoadOutcome> load_once(const Context& ctx);
   [[nodiscard]] sandbox::SpawnSpec spawn_spec(const std::string& program) const;
   void put_around(sandbox::SpawnSpec& spec) const;

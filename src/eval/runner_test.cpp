@@ -82,7 +82,7 @@ class RunnerTest : public testing::Test {
     ASSERT_EQ(loaded->facts.size(), 1U);
   }
 
-  Result<RunOutcome> run(const std::string& kernel, Nanoseconds limit) {
+  Result<RunnerOutcome> run(const std::string& kernel, Nanoseconds limit) {
     Launch launch{.step = kernel, .kernel = kernel, .block = {32, 1, 1}};
     if (kernel == "sevens") launch.args = {{"out", {}}};
     RunRequest request{.buffers = {{.name = "out", .bytes = kBytes, .offset = 0}},
@@ -97,7 +97,7 @@ class RunnerTest : public testing::Test {
   void expect_it_works() {
     auto good = run("sevens", std::chrono::seconds(60));
     ASSERT_TRUE(good) << good.error().text();
-    EXPECT_EQ(good->kind, RunOutcome::Kind::reported);
+    EXPECT_EQ(good->kind, RunnerOutcome::Kind::reported);
     EXPECT_EQ(good->report.status, RunReport::Status::ok) << good->report.message;
     auto map = Mapping::map(memory_.get(), kBytes, false);
     ASSERT_TRUE(map);
@@ -117,7 +117,7 @@ class SpareRunnerTest : public RunnerTest {
 TEST_F(RunnerTest, AHangIsTheProgramsAndTheNextRunWorks) {
   auto hung = run("spin", milliseconds(1500));
   ASSERT_TRUE(hung) << hung.error().text();
-  EXPECT_EQ(hung->kind, RunOutcome::Kind::hung);
+  EXPECT_EQ(hung->kind, RunnerOutcome::Kind::hung);
   EXPECT_EQ(hung->text, "no answer within 1 s");
   EXPECT_TRUE(runners_below(::getpid()).empty());
   expect_it_works();
@@ -131,7 +131,7 @@ TEST_F(RunnerTest, ADeathIsTheProgramsAndTheNextRunWorks) {
   });
   auto died = run("spin", std::chrono::seconds(60));
   ASSERT_TRUE(died) << died.error().text();
-  EXPECT_EQ(died->kind, RunOutcome::Kind::died);
+  EXPECT_EQ(died->kind, RunnerOutcome::Kind::died);
   EXPECT_THAT(died->text, HasSubstr("SIGKILL"));
   expect_it_works();
 }
@@ -144,7 +144,7 @@ TEST_F(SpareRunnerTest, TakesThePlaceOfOneThatHung) {
     ASSERT_EQ(before.size(), 2U);
     auto hung = run("spin", milliseconds(300));
     ASSERT_TRUE(hung) << hung.error().text();
-    EXPECT_EQ(hung->kind, RunOutcome::Kind::hung);
+    EXPECT_EQ(hung->kind, RunnerOutcome::Kind::hung);
     expect_it_works();
     runner_->settle(Context());
     const std::vector<pid_t> after = runners_below(::getpid());

@@ -201,12 +201,12 @@ Result<TimingOutcome> time_official(const Context& ctx, const Services& services
   settings.instruction_budget = kInstructionBudget, settings.threads = services.threads;
   settings.lines = lines;
   request.limit = kRunLimit;
-  CG_TRY(RunOutcome outcome, services.runner->run(ctx, request));
-  if (outcome.kind == RunOutcome::Kind::hung)
+  CG_TRY(RunnerOutcome outcome, services.runner->run(ctx, request));
+  if (outcome.kind == RunnerOutcome::Kind::hung)
     return skipped(fmt::format("no modelled time: {}", outcome.text));
-  if (outcome.kind == RunOutcome::Kind::died) {
+  if (outcome.kind == RunnerOutcome::Kind::died) {
     CG_TRY(outcome, services.runner->run(ctx, request));
-    if (outcome.kind != RunOutcome::Kind::reported)
+    if (outcome.kind != RunnerOutcome::Kind::reported)
       return failed(rung_failed(fmt::format(
           "the runner died ({}) while running this program at the official shape", outcome.text)));
   }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reader of ncu's table: whatever it says, reading ends, and what became a profile can be
+// written and read again.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/verdict.h"
+#include "eval/bottleneck.h"
+#include "eval/ncu_counters.h"
+#include "toolchain/ncu_report.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace cutegen;
+  std::string_view text(reinterpret_cast<const char*>(data), size);
+  static const GpuSpec gpu = *find_gpu("h200");
+  (void)toolchain::read_ncu_version(text);
+  const auto report = toolchain::read_ncu_report(text);
+  (void)toolchain::read_ncu_refusal(text, report, ncu_metrics());
+  Profile profile;
+  for (const auto& kernel : report.kernels) {
+    for (const auto& [name, value] : kernel.metrics)
+      if (!std::isfinite(value.value)) std::abort();
+    profile.kernels.push_back(measured_profile(kernel));
+    diagnose(profile.kernels.back(), gpu);
+    remark_on_measured(profile.kernels.back());
+  }
+  auto again = parse_json(dump_json(to_json(profile)), "profile");
+  if (!again || !profile_from_json(*again)) std::abort();
+  return 0;
+}
