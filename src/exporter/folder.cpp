@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
 #include "base/file.h"
 #include "exporter/exporter.h"
@@ -43,7 +44,9 @@ Result<void> write_all(const fs::path& folder, const ExportFiles& files) {
     const fs::path at = folder / name;
     fs::create_directories(at.parent_path(), error);
     if (error) return world_error("cannot make '" + at.parent_path().string() + "'");
-    CG_CHECK(write_file(at, text));
+    std::ofstream file(at, std::ios::binary);  // for others too, as the user's umask allows
+    file.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
+    if (!file) return errno_error("cannot write '" + at.string() + "'");
   }
   return {};
 }

@@ -61,6 +61,17 @@ print(json.dumps({"told": out.flatten()[:20].tolist(), "cleared": cleared.tolist
 '''
 
 
+# The same of the C++ function, through the module that test and bench use.
+IN_A_LIBRARY = '''
+import json
+import torch
+import load
+x, out = torch.ones(32, 32, dtype=torch.float64), torch.zeros(32, 32, dtype=torch.float64)
+cleared = torch.ones(4, dtype=torch.int32)
+load.Library().run(0, [x.data_ptr(), out.data_ptr(), cleared.data_ptr()], 0)
+print(json.dumps({"told": out.flatten()[:20].tolist(), "cleared": cleared.tolist()}))
+'''
+
 # A module whose result depends on its mode and on a scalar of the call.
 SHIFTING = '''
 import torch
@@ -186,6 +197,7 @@ print("same")
             self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
             self.assertIn("us a call", ran.stdout)
         self.assertIn("ok", self.python("as_cpp", "test_task.py"))
+        self.assert_told(json.loads(self.python("as_cpp", "-c", IN_A_LIBRARY, env=with_gpu)))
 
     def driver(self):
         """A folder with a libcuda.so.1 that has no GPU behind it."""
@@ -199,6 +211,9 @@ print("same")
     def test_what_the_driver_is_given(self):
         self.assert_code(self.export(TOLD, "torch"), 0)
         got = json.loads(self.python("as_torch", "-c", ON_A_DRIVER, self.driver() / "libcuda.so.1"))
+        self.assert_told(got)
+
+    def assert_told(self, got):
         cluster, overlap = [4, 2], [6, 1]  # each attribute's number and first value
         self.assertEqual(got["told"], [4, 3, 2, 64, 2, 1, 50000, *cluster, *overlap, 32, 0.5, 0.25, 1, 2, 2, 2, 2, 2])
         self.assertEqual(got["cleared"], [0, 0, 0, 0])
