@@ -226,7 +226,7 @@ Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples)
 Result<std::map<std::string, double>> OfficialRuns::watch(const Context& ctx) {
   TimeRequest nothing = request(TimeMode::cold, 0);
   nothing.control = nothing.watch = true;
-  CG_TRY(RunOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
+  CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
   return std::move(outcome.report.state);
 }
 
