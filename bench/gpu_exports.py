@@ -72,7 +72,8 @@ class Program:
             if made.returncode:
                 self.line.setdefault("trouble", []).append(f"optimize: {made.stderr.strip()[-300:]}")
 
-    def run(self, options, *arguments, timeout=150):
+    def run(self, options, *arguments):
+        timeout = max(1.0, options.end - time.monotonic())
         return subprocess.run([options.cutegen, *map(str, arguments)], capture_output=True, text=True,
                               timeout=timeout, check=False)
 
@@ -431,10 +432,10 @@ def main():
     parser.add_argument("--device", default="cuda:0", help="sim:h200: what can be tried without a GPU")
     parser.add_argument("--limit-s", type=float, default=600)
     options = parser.parse_args()
-    end = time.monotonic() + options.limit_s
+    options.end = time.monotonic() + options.limit_s
 
     def left():
-        return end - time.monotonic()
+        return options.end - time.monotonic()
 
     options.torch_device = "cpu" if options.device.startswith("sim:") else options.device
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
