@@ -261,6 +261,7 @@ class Checks:
 def check_all(device, what, out, folders):
     """One line of JSON an export. what: "try" (everything but time) or "time"."""
     import torch
+    torch.backends.cudnn.allow_tf32 = False  # references are computed in float32
     with open(out, "w", encoding="utf-8") as file:
         for folder in map(Path, folders):
             line, began = {"folder": folder.name, "failed": {}}, time.monotonic()
@@ -286,11 +287,11 @@ def read_lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def run_python(*arguments, timeout):
+def run_python(*arguments, timeout, **more):
     began = time.monotonic()
     try:
         made = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True,
-                              timeout=max(timeout, 1), check=False)
+                              timeout=max(timeout, 1), check=False, env={**os.environ, **more})
         return made.returncode, made.stdout, made.stderr, time.monotonic() - began
     except subprocess.TimeoutExpired as error:
         return 124, str(error.stdout or ""), str(error.stderr or ""), time.monotonic() - began
@@ -322,7 +323,8 @@ def kernelbench(programs, options, left):
 
     def judge(p):
         model = p.work / f"{p.name}_kernelbench" / "model_new.py"
-        code, out, err, _ = run_python(side, options.kernelbench, p.task, model, p.work / f"{p.name}.kb", timeout=left())
+        code, out, err, _ = run_python(side, options.kernelbench, p.task, model, p.work / f"{p.name}.kb", timeout=left(),
+                                     NVIDIA_TF32_OVERRIDE="0")  # its tolerance is below what TF32 convolutions do
         last = (out.strip().splitlines() or [""])[-1]
         found = json.loads(last) if code == 0 and last.startswith("{") else {"trouble": (err or out)[-400:]}
         p.line["their_verdict"] = {k: found.get(k) for k in ("compiled", "correct", "time_us", "trouble")}
