@@ -5,7 +5,8 @@
 Usage: gpu_exports.py CUTEGEN TREE OUT.jsonl [--kernelbench DIR] [--only NAME,...] [--limit-s N]
 
 The programs are those of tests/honest (every class; their tasks with larger sizes), of tests/exports (a tensor
-map; two results, cleared scratch, clusters and the rest) and recipes for tasks/. Each is exported three ways and judged
+map; two results, cleared scratch, clusters and the rest) and recipes for tasks/; a NAME that is a task file gets
+its recipe. Each is exported three ways and judged
 by `cutegen eval`. Then, in one process with the GPU: opcheck, torch.compile, a CUDA graph, two streams, other
 shapes, gradients, the test of each export, and the exported operator's time beside the evaluator's. --certify
 programs are certified too, and timed by their own bench.py. With --kernelbench (its repository) KernelBench's
@@ -36,7 +37,7 @@ SIZES = {
     "tensor_map": {"rows": 8192, "columns": 4096}, "every_field": {"rows": 16384, "columns": 4096},
 }
 RECIPES = ("linear_gelu", "rmsnorm", "mean_scale")  # of tasks/: CuTe, as the builtin proposer writes them
-CERTIFIED = ("softmax", "matmul", "tensor_map", "recipe_linear_gelu")
+CERTIFIED = ("softmax", "tensor_map", "recipe_linear_gelu")
 NOT_KERNELBENCH = ("every_field",)  # inputs in a list and two results: its evaluator takes neither
 KINDS = ("torch", "kernelbench", "cpp")
 ENOUGH_US = 20  # of kernels below this the host's part is seen
@@ -52,17 +53,19 @@ def scaled(text, sizes):
 
 class Program:
     def __init__(self, name, tree, work):
+        given = Path(name) if name.endswith(".py") else None
+        name = "file_" + re.sub(r"\W", "_", given.stem.lower())[:30] if given else name
         self.name, self.work, self.line = name, work, {"name": name}
         self.task, self.folder = work / f"{name}.py", work / f"{name}_program"
         if self.is_recipe():
-            self.task.write_text((tree / "tasks" / f"{name[7:]}.py").read_text())
+            self.task.write_text((given or tree / "tasks" / f"{name[7:]}.py").read_text())
             return
         kind = "exports" if name in ("tensor_map", "every_field") else "honest"
         self.folder = tree / "tests" / kind / name
         self.task.write_text(scaled((self.folder / "task.py").read_text(), SIZES[name]))
 
     def is_recipe(self):
-        return self.name.startswith("recipe_")
+        return self.name.startswith(("recipe_", "file_"))
 
     def make(self, options):
         """The builtin program; the safe choice of its parameters."""
