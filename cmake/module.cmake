@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# module(NAME FLOOR n [DEPS modules...] [LIBS libraries...]) declares the library src/NAME.
+# module(NAME FLOOR n [SMALL] [DEPS modules...] [LIBS libraries...]) declares the library src/NAME.
 #
+# SMALL: its code runs a few times a second at most, so that its size counts, in the bundle and in the
+# time to compile it.
 # A module may depend only on modules of a lower floor (ARCHITECTURE.md, "Floors"); the configure
 # step fails otherwise, and tools/check_floors.py checks the real includes against these lines.
 # Every src/NAME/**/*_test.cpp goes into one test executable, NAME_test.
 define_property(TARGET PROPERTY CUTEGEN_FLOOR BRIEF_DOCS "floor" FULL_DOCS "floor of a module")
 
 function(module NAME)
-  cmake_parse_arguments(ARG "" "FLOOR" "DEPS;LIBS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "SMALL" "FLOOR" "DEPS;LIBS;TEST_LIBS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${NAME})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
   set(tests ${sources})
@@ -33,6 +35,9 @@ function(module NAME)
   list(TRANSFORM ARG_DEPS PREPEND cg_)
   target_link_libraries(${target} PUBLIC ${ARG_DEPS})
   target_link_libraries(${target} PUBLIC ${ARG_LIBS})
+  if(ARG_SMALL)
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
+  endif()
   if(tests AND BUILD_TESTING)
     add_executable(${NAME}_test ${tests})
     target_link_libraries(${NAME}_test PRIVATE ${target} GTest::gmock GTest::gtest GTest::gtest_main
