@@ -261,6 +261,12 @@ class Refusals(harness.Case):
     def test_an_empty_store(self):
         self.assert_error(self.export("last", "--to", "torch", "--runs", self.folder / "runs"), 2, "no run")
 
+    def test_a_run_that_found_nothing(self):
+        runs = ("--runs", self.folder / "runs")
+        task = harness.ROOT / "tests/honest/scan/task.py"
+        self.assert_code(self.cutegen("optimize", task, "--evaluations", 1, *runs, timeout=200), 3)
+        self.assert_error(self.export("last", "--to", "torch", *runs), 2, "no correct program", "cutegen show")
+
     def test_a_program_that_failed(self):
         arguments = self.folder_of()
         (self.folder / "p/verdict.json").write_text('{"status": "nonsense"}')
