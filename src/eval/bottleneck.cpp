@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace cutegen {
@@ -32,18 +33,26 @@ void take_larger(Use& use, const std::string& unit, std::optional<double> pct) {
   if (pct && (use.unit.empty() || *pct > use.pct)) use = {unit, *pct};
 }
 
+// The one that a sum comes from: other counters of a level may lie above it, which the sum leaves
+// out.
+void take_nearest(Use& use, double sum, const std::string& unit, std::optional<double> pct) {
+  if (pct && (use.unit.empty() || std::abs(*pct - sum) < std::abs(use.pct - sum)))
+    use = {unit, *pct};
+}
+
 // The hardware gives the sums; the units within only say where they come from.
 std::optional<Uses> measured_uses(const CounterMap& c) {
   auto compute = find(c, "compute_pct"), memory = find(c, "memory_pct");
   if (!compute || !memory) return std::nullopt;
   Uses out;
-  take_larger(out.compute, "issue", find(c, "issue_pct"));
+  take_nearest(out.compute, *compute, "issue", find(c, "issue_pct"));
   const std::string prefix = "pipe_pct.";
   for (const auto& [name, pct] : c)
-    if (name.starts_with(prefix)) take_larger(out.compute, name.substr(prefix.size()), pct);
-  take_larger(out.memory, "dram", find(c, "dram_pct"));
-  take_larger(out.memory, "l2", find(c, "l2_pct"));
-  take_larger(out.memory, "l1", find(c, "l1_pct"));
+    if (name.starts_with(prefix))
+      take_nearest(out.compute, *compute, name.substr(prefix.size()), pct);
+  take_nearest(out.memory, *memory, "dram", find(c, "dram_pct"));
+  take_nearest(out.memory, *memory, "l2", find(c, "l2_pct"));
+  take_nearest(out.memory, *memory, "l1", find(c, "l1_pct"));
   if (out.compute.unit.empty()) out.compute.unit = "compute";
   if (out.memory.unit.empty()) out.memory.unit = "memory";
   out.compute.pct = *compute, out.memory.pct = *memory;

@@ -124,6 +124,7 @@ void put_beside(std::vector<KernelProfile>& kernels, std::vector<KernelProfile> 
     k.modelled = std::move(m.counters);
     k.lines = std::move(m.lines);
     k.sampled_share = m.sampled_share, k.sample_error = m.sample_error;
+    if (!m.diagnosis.summary.empty()) k.remarks.push_back({"simulator", 0, m.diagnosis.summary});
     for (ProfileRemark& remark : m.remarks)  // of the kernel as a whole the hardware knows better
       if (remark.line > 0) k.remarks.push_back(std::move(remark));
   }
@@ -182,6 +183,7 @@ Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, 
   if (!hardware.kernels.empty()) {
     out.source = hardware.source;
     out.kernels = std::move(hardware.kernels);
+    for (KernelProfile& k : modelled.kernels) diagnose(k, services.gpu);
     put_beside(out.kernels, std::move(modelled.kernels));
   } else if (!modelled.kernels.empty()) {
     out.source = modelled.source;

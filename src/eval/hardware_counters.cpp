@@ -42,14 +42,17 @@ size_t launches_of(const PlanSteps& steps) {
   }));
 }
 
-// Clocks are left as they are, as in timed runs; caches are cold in every pass.
+// Clocks are left as they are, as in timed runs; caches are cold in every pass. The section is
+// there for its rule. What the tool says goes to a file of its own: a kernel can print, too.
 std::vector<std::string> command_of(const toolchain::NcuTool& tool, const CountRequest& request) {
   return {tool.path.string(),
           "--log-file",
           kLogPath,
           "--csv",
           "--page",
-          "raw",
+          "details",
+          "--section",
+          "SpeedOfLight",
           "--print-units",
           "base",
           "--print-kernel-base",

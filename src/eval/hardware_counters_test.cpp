@@ -101,7 +101,7 @@ TEST(HardwareCounters, WhatIsNoNcuIsSaid) {
 }
 
 TEST(HardwareCounters, BadTablesGiveNoFigures) {
-  for (const auto& [how, words] : {std::pair("garbage", "no table"),
+  for (const auto& [how, words] : {std::pair("garbage", "is no row"),
                                    {"short_rows", "fields, its header"},
                                    {"silent", "no table"},
                                    {"fails", "LibraryNotLoaded"}})
@@ -119,7 +119,7 @@ TEST(HardwareCounters, MetricsThatAreNotKnownAreLeftOut) {
     auto request = HardwareCounters::probe_request();
     ASSERT_TRUE(request);
     request->metrics = {"sm__cycles_active.avg",
-                        "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active"};
+                        "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"};
     auto answer = counters.count(Context(), std::move(*request));
     ASSERT_TRUE(answer) << answer.error().text();
     ASSERT_THAT(answer->kernels, SizeIs(1)) << answer->problem;

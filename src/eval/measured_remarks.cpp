@@ -35,6 +35,8 @@ constexpr Stall kStalls[] = {
      "fewer different constants and arguments"},
     {"no_instruction", "instructions that are not in their cache",
      "a smaller loop body, less unrolling"},
+    {"gmma", "matrix instructions of its warpgroup",
+     "more of them in flight before the wait, larger tiles, two warpgroups that take turns"},
     {"membar", "a memory barrier", "fewer fences, of a smaller scope"},
     {"branch_resolving", "a branch", "fewer branches in the inner loop"},
     {"drain", "stores to end", "wider stores, aligned to 32 bytes"},
@@ -127,8 +129,8 @@ class Remarks {
   }
 
   void grid() {
-    const double waves = at("waves");
-    if (waves <= 0) return;
+    const double waves = at("waves", -1);
+    if (waves < 0) return;
     const double last = waves - std::floor(waves);
     if (waves < 1)
       add("grid",

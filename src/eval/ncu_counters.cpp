@@ -25,13 +25,14 @@ constexpr Known kKnown[] = {
     {"l1tex__throughput.avg.pct_of_peak_sustained_active", "l1_pct", "%"},
     {"sm__inst_issued.avg.pct_of_peak_sustained_active", "issue_pct", "%"},
     {"sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active", "pipe_pct.alu", "%"},
-    {"sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active", "pipe_pct.fma", "%"},
-    {"sm__inst_executed_pipe_fp16.avg.pct_of_peak_sustained_active", "pipe_pct.half", "%"},
+    {"sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", "pipe_pct.fma", "%"},
+    {"sm__inst_executed_pipe_fma_type_fp16.avg.pct_of_peak_sustained_active", "pipe_pct.half", "%"},
     {"sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active", "pipe_pct.fp64", "%"},
     {"sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active", "pipe_pct.lsu", "%"},
     {"sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active", "pipe_pct.xu", "%"},
-    {"sm__inst_executed_pipe_tensor_op_hmma.avg.pct_of_peak_sustained_active", "pipe_pct.tensor",
+    {"sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active", "pipe_pct.tensor",
      "%"},
+    {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "pipe_pct.tensor", "%"},
     // The launch.
     {"launch__registers_per_thread", "registers"},
     {"launch__grid_size", "ctas"},
@@ -68,12 +69,24 @@ constexpr Known kKnown[] = {
     {"smsp__average_warp_latency_per_inst_issued.ratio", "warp_cycles_per_instruction"},
 };
 
-constexpr const char* kStalls[] = {
-    "barrier",  "branch_resolving", "dispatch_stall",  "drain",
-    "imc_miss", "lg_throttle",      "long_scoreboard", "math_pipe_throttle",
-    "membar",   "mio_throttle",     "no_instruction",  "not_selected",
-    "selected", "short_scoreboard", "sleeping",        "tex_throttle",
-    "wait"};
+constexpr const char* kStalls[] = {"barrier",
+                                   "branch_resolving",
+                                   "dispatch_stall",
+                                   "drain",
+                                   "gmma",
+                                   "imc_miss",
+                                   "lg_throttle",
+                                   "long_scoreboard",
+                                   "math_pipe_throttle",
+                                   "membar",
+                                   "mio_throttle",
+                                   "no_instruction",
+                                   "not_selected",
+                                   "selected",
+                                   "short_scoreboard",
+                                   "sleeping",
+                                   "tex_throttle",
+                                   "wait"};
 
 std::string stall_metric(const std::string& stall) {
   return "smsp__average_warps_issue_stalled_" + stall + "_per_issue_active.ratio";
@@ -127,6 +140,9 @@ KernelProfile measured_profile(const toolchain::NcuKernel& kernel) {
     c["local_sectors"] = c["local_load_sectors"] + c["local_store_sectors"];
   add_stalls(kernel, out);
   out.limited_by = limiter_of(out);
+  for (const toolchain::NcuRule& rule : kernel.rules)
+    if (rule.name == "SOLBottleneck")
+      out.remarks.push_back({"ncu_rule", 0, rule.text, Origin::measured});
   return out;
 }
 

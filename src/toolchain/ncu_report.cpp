@@ -14,7 +14,8 @@ namespace cutegen::toolchain {
 namespace {
 
 constexpr size_t kMostText = size_t{8} << 20, kMostLine = size_t{256} << 10, kMostField = 4096;
-constexpr size_t kMostFields = 1024, kMostKernels = 256, kMostErrors = 8, kMostUnit = 32;
+constexpr size_t kMostFields = 1024, kMostKernels = 256, kMostErrors = 8, kMostRules = 32,
+                 kMostUnit = 32;
 
 // Takes the next line, without its end; too long a line counts as an empty one.
 std::string_view next_line(std::string_view& text) {
@@ -25,7 +26,8 @@ std::string_view next_line(std::string_view& text) {
   return line.size() > kMostLine ? std::string_view() : line;
 }
 
-// The fields of a row, all of them in quotes; nothing where it is no such row.
+// The fields of a row, all of them in quotes; nothing where it is no such row. Rows of metrics may
+// end with a comma: what belongs to rules is left out.
 std::optional<std::vector<std::string>> fields_of(std::string_view line) {
   std::vector<std::string> out;
   size_t at = 0;
@@ -45,6 +47,7 @@ std::optional<std::vector<std::string>> fields_of(std::string_view line) {
     out.push_back(std::move(field));
     if (++at == line.size()) return out;
     if (line[at++] != ',') return std::nullopt;
+    if (at == line.size()) return out;
   }
 }
 
@@ -55,6 +58,8 @@ bool is_metric(const std::string& name) {
              std::string::npos;
 }
 
+// One of two forms: a row a launch, metrics in columns below a row of units (raw); or a row a
+// metric or rule, which names both (details).
 class Table {
  public:
   explicit Table(NcuReport& report) : report_(report) {}
@@ -71,16 +76,18 @@ class Table {
       report_.problem = "a row of ncu's table is no row";
       return false;
     }
-    if (fields->size() != header_.size()) {
+    const bool details = metric_ < header_.size();
+    if (fields->size() != header_.size() && !(details && fields->size() == value_ + 1)) {
       report_.problem = fmt::format("a row of ncu's table has {} fields, its header {}",
                                     fields->size(), header_.size());
       return false;
     }
+    if (details) return long_row(*fields);
     if (units_.empty()) {
       units_ = std::move(*fields);
       return true;
     }
-    return row(*fields);
+    return wide_row(*fields);
   }
 
   [[nodiscard]] bool found() const { return !header_.empty(); }
@@ -88,31 +95,59 @@ class Table {
  private:
   void begin(std::vector<std::string> header) {
     header_ = std::move(header);
-    auto at = std::find(header_.begin(), header_.end(), "Kernel Name");
-    if (at != header_.end()) name_ = size_t(at - header_.begin());
+    auto find = [this](const char* name) {
+      return size_t(std::find(header_.begin(), header_.end(), name) - header_.begin());
+    };
+    name_ = find("Kernel Name"), metric_ = find("Metric Name"), unit_ = find("Metric Unit");
+    value_ = find("Metric Value"), rule_ = find("Rule Name"), words_ = find("Rule Description");
+    if (value_ == header_.size() || unit_ > value_ || metric_ > value_ || name_ > value_)
+      metric_ = header_.size();
   }
 
-  bool row(const std::vector<std::string>& fields) {
+  // The launch of this row: another one where the ID is.
+  NcuKernel* kernel_of(const std::vector<std::string>& fields, bool fresh) {
+    if (!fresh) return &report_.kernels.back();
     if (report_.kernels.size() >= kMostKernels) {
       report_.problem = fmt::format("ncu tells of more than {} launches", kMostKernels);
-      return false;
+      return nullptr;
     }
-    NcuKernel kernel;
-    if (name_ < fields.size()) kernel.name = sanitize(fields[name_], 400);
-    for (size_t i = 0; i < fields.size(); ++i) {
-      NcuValue value;
-      if (!is_metric(header_[i]) || !read_ncu_number(fields[i], value.value)) continue;
-      value.unit = sanitize(units_[i], kMostUnit);
-      value.value *= ncu_unit_scale(value.unit);
-      if (std::isfinite(value.value)) kernel.metrics[header_[i]] = std::move(value);
-    }
-    report_.kernels.push_back(std::move(kernel));
+    report_.kernels.emplace_back();
+    if (name_ < fields.size()) report_.kernels.back().name = sanitize(fields[name_], 400);
+    return &report_.kernels.back();
+  }
+
+  static void put(NcuKernel& kernel, const std::string& metric, const std::string& unit,
+                  const std::string& text) {
+    NcuValue value;
+    if (!is_metric(metric) || !read_ncu_number(text, value.value)) return;
+    value.unit = sanitize(unit, kMostUnit);
+    value.value *= ncu_unit_scale(value.unit);
+    if (std::isfinite(value.value) && kernel.metrics.size() < kMostFields)
+      kernel.metrics[metric] = std::move(value);
+  }
+
+  bool wide_row(const std::vector<std::string>& fields) {
+    NcuKernel* kernel = kernel_of(fields, true);
+    for (size_t i = 0; kernel && i < fields.size(); ++i)
+      put(*kernel, header_[i], units_[i], fields[i]);
+    return kernel != nullptr;
+  }
+
+  bool long_row(const std::vector<std::string>& fields) {
+    NcuKernel* kernel = kernel_of(fields, report_.kernels.empty() || fields.front() != id_);
+    if (!kernel) return false;
+    id_ = fields.front();
+    put(*kernel, fields[metric_], fields[unit_], fields[value_]);
+    if (words_ < fields.size() && rule_ < fields.size() && !fields[rule_].empty() &&
+        kernel->rules.size() < kMostRules)
+      kernel->rules.push_back({sanitize(fields[rule_], 80), sanitize(fields[words_], 600)});
     return true;
   }
 
   NcuReport& report_;
   std::vector<std::string> header_, units_;
-  size_t name_ = SIZE_MAX;
+  size_t name_ = 0, metric_ = 0, unit_ = 0, value_ = 0, rule_ = 0, words_ = 0;
+  std::string id_;  // of the launch in hand
 };
 
 bool is_number(char c) {

@@ -21,9 +21,13 @@ struct NcuValue {
   double value = 0;
   std::string unit;
 };
+struct NcuRule {
+  std::string name, text;  // "SOLBottleneck"
+};
 struct NcuKernel {
   std::string name;
   std::map<std::string, NcuValue> metrics;
+  std::vector<NcuRule> rules;
 };
 struct NcuReport {
   std::vector<NcuKernel> kernels;   // one a launch, in their order

@@ -63,6 +63,24 @@ TEST(NcuReport, RowsAreReadBetweenMessages) {
   EXPECT_THAT(r.kernels[1].metrics, SizeIs(1));
 }
 
+TEST(NcuReport, DetailsHaveARowAMetricOrRule) {
+  auto r = read_ncu_report(
+      "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\",\"Rule "
+      "Name\",\"Rule "
+      "Description\"\n"
+      "\"0\",\"f\",\"Memory Throughput\",\"%\",\"12\",\"\",\"\"\n"
+      "\"0\",\"f\",\"dram__bytes_read.sum\",\"Mbyte\",\"2\",\"\",\"\"\n"
+      "\"0\",\"f\",\"\",\"\",\"\",\"SOLBottleneck\",\"It waits.\"\n"
+      "\"1\",\"g\",\"gpu__time_duration.sum\",\"ns\",\"7\",\"\",\"\"\n");
+  EXPECT_THAT(r.problem, IsEmpty());
+  ASSERT_THAT(r.kernels, SizeIs(2));
+  EXPECT_THAT(r.kernels[0].metrics, SizeIs(1));
+  EXPECT_EQ(r.kernels[0].metrics.at("dram__bytes_read.sum").value, 2e6);
+  ASSERT_THAT(r.kernels[0].rules, SizeIs(1));
+  EXPECT_EQ(r.kernels[0].rules[0].text, "It waits.");
+  EXPECT_EQ(r.kernels[1].name, "g");
+}
+
 TEST(NcuReport, ABrokenRowEndsTheTable) {
   const std::string good = kHead + "\"\",\"\",\"byte\",\"ns\"\n\"0\",\"f\",\"1\",\"2\"\n";
   for (const char* bad : {"\"1\",\"f\",\"1\"\n", "\"1\",\"f\n", "\"1\",\"f\",\"1\",\"2\",\"3\"\n",

@@ -15,7 +15,9 @@ PERMISSION = ("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to
               "Counters on the target device 0.\n")
 VALUES = {"%": "91.25", "ns": "2,500", "byte": "1,048,576", "byte/s": "4,194,304,000,000"}
 PERCENT = ("pct_of_peak", "_pct", "hit_rate.pct", "uniform.pct")
-UNKNOWN = "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active"
+RULE = ("This workload is utilizing greater than 80.0% of the available compute or memory performance of the "
+        "device. Start by analyzing DRAM in the Memory Workload Analysis section.")
+UNKNOWN = "sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active"
 
 
 def unit_of(metric):
@@ -31,14 +33,16 @@ def row(fields):
 
 
 def table(kernels, metrics):
-    head = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size",
-            "Grid Size", "Device", "CC"]
-    units = [unit_of(m) for m in metrics]
-    out = row(head + metrics) + row([""] * len(head) + units)
+    out = row(["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size",
+               "Grid Size", "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value", "Rule Name",
+               "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup"])
     for i, kernel in enumerate(kernels):
-        values = [VALUES.get(u, "42") for u in units]
-        values = ["20.5" if m.startswith("sm__throughput") else v for m, v in zip(metrics, values)]
-        out += row([i, 7, "cutegen-runner", "127.0.0.1", kernel, 1, 7, "(1, 1, 1)", "(1, 1, 1)", 0, "9.0"] + values)
+        head = [i, 7, "cutegen-runner", "127.0.0.1", kernel, 1, 7, "(1, 1, 1)", "(1, 1, 1)", 0, "9.0"]
+        for metric in metrics:
+            unit = unit_of(metric)
+            value = "20.5" if metric.startswith("sm__throughput") else VALUES.get(unit, "42")
+            out += row(head + ["Command line profiler metrics", metric, unit, value])[:-1] + ",\n"
+        out += row(head + ["SpeedOfLight", "", "", "", "SOLBottleneck", "INF", RULE, "", ""])
     return out
 
 
@@ -81,7 +85,7 @@ def main():
     if mode == "garbage":
         text = "\x1b[2J\x00\udcff" * 1000 + '"ID",\n"0","\n' * 100
     if mode == "short_rows":
-        text = text.replace('"(1, 1, 1)",', "")
+        text = text.replace('"9.0",', "")
     if mode != "silent":
         say(text)
     return code
