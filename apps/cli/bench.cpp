@@ -21,6 +21,7 @@ struct Options {
   int jobs = 1, evaluators = 0;
   std::string trace;
   bool resume = false;
+  std::string baseline = "auto";
 };
 
 class ConsoleBench final : public BenchObserver {
@@ -46,6 +47,7 @@ Result<BenchSettings> bench_settings(const Options& options, const Config& confi
   s.resume = options.resume;
   OptimizeSettings& o = s.optimize;
   o.strategy = config.text("strategy");
+  o.baselines = options.baseline == "auto";
   CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));
   CG_CHECK(make_strategy(o.strategy, o.search));
   return s;
@@ -71,8 +73,9 @@ Result<int> bench(const Globals& g, const Options& options) {
   }
   std::string text = bench_table(report.rows);
   if (report.interrupted) text += "Interrupted; the same command with --resume goes on.\n";
-  text += fmt::format("Written: {0}/bench.json, {0}/bench.csv, {0}/programs\n",
-                      sanitize(options.out, 200));
+  text += fmt::format(
+      "Written: {0}/bench.html, {0}/bench.json, {0}/bench.csv, {0}/summary.csv, {0}/programs\n",
+      sanitize(options.out, 200));
   print_result(g, bench_json(settings, report), text);
   return report.exit_code();
 }
@@ -103,6 +106,10 @@ void add_bench(CLI::App& app, Globals& g) {
                    "time for each task (default: no limit); it is cut off at twice that")
       ->check(CLI::Range(0.0, 100000.0));
   command->add_option("--out", options->out, "folder of tables and best programs (default bench)");
+  command
+      ->add_option("--baseline", options->baseline,
+                   "on a GPU: auto (kept ones, else eager is timed) or none (default auto)")
+      ->check(CLI::IsMember({"auto", "none"}));
   command->add_flag("--resume", options->resume,
                     "go on with the bench in --out: what has ended is kept");
   options->model.add(*command);

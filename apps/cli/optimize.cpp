@@ -20,6 +20,7 @@ struct Options {
   std::string file, out = "out", replay, proposer;
   double minutes = 0, fail_under = 0;
   bool re_evaluate = false;
+  std::string baseline = "auto";
   double tolerance = 5;  // percent
   CLI::Option* tolerance_given = nullptr;
 };
@@ -106,6 +107,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.evaluator.require_sandbox = config.boolean("require_sandbox");
   s.search.budget.evaluations = config.integer("budget_evaluations");
   s.search.budget.minutes = options.minutes;
+  s.baselines = options.baseline == "auto";
   CG_CHECK(options.model.apply(s));
   s.resolved_config = config.json();
   if (!options.proposer.empty())
@@ -130,6 +132,10 @@ void add_optimize(CLI::App& app, Globals& g) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--proposer", options->proposer,
                       "command that proposes the programs, in JSON lines (docs/proposer.md)");
+  command
+      ->add_option("--baseline", options->baseline,
+                   "on a GPU: auto (kept ones, else eager is timed) or none (default auto)")
+      ->check(CLI::IsMember({"auto", "none"}));
   command->add_option("--out", options->out, "folder for the best program (default out)");
   command
       ->add_option("--fail-under", options->fail_under,

@@ -52,6 +52,7 @@ void ConsoleObserver::on_event(const Event& event) {
   if (auto applied = view_.apply(event); !applied)
     return log_warning("event {}: {}", event.seq, applied.error().text());
   if (event.type == "task" || event.type == "resumed") say(task_text(view_));
+  if (event.type == "baselines") say(baselines_text(view_));
   if (event.type == "answered") say_drafts(event);
   if (event.type != "accepted" && event.type != "rejected") return;
   if (const RunStep* step = view_.find(event.data.value("candidate", ""))) say_step(*step);

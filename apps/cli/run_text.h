@@ -14,6 +14,8 @@ namespace cutegen::cli {
 
 // Task, class, floor, device, toolchain, sandbox, admission: what there is to win.
 [[nodiscard]] std::string task_text(const RunView& view);
+// What the user has today; empty while that is not known.
+[[nodiscard]] std::string baselines_text(const RunView& view);
 [[nodiscard]] std::string step_header();
 // Id, time, against the first and the floor, decision, change and, if rejected, why.
 [[nodiscard]] std::string step_line(const RunView& view, const RunStep& step);

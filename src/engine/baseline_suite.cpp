@@ -21,8 +21,8 @@ namespace {
 constexpr auto kDescribeLimit = std::chrono::seconds(90);
 constexpr auto kSetLimit = std::chrono::seconds(60);
 constexpr int64_t kGiB = int64_t{1} << 30;
-constexpr int64_t kContext = kGiB / 4 * 3;  // of one worker, with the libraries that it loads
-constexpr double kUsable = 0.93;            // of the GPU's memory
+constexpr int64_t kContext = kGiB;  // of one worker, with the libraries that it loads
+constexpr double kUsable = 0.93;    // of the GPU's memory
 constexpr auto kLook = std::chrono::milliseconds(50);
 
 double seconds_since(Clock::time_point start) {
@@ -243,7 +243,7 @@ class Suite {
     }
   }
 
-  // The largest of those described; waits for the descriptions.
+  // The largest of those described so far: while descriptions go on, the GPU has nothing else.
   Item* take_truth() {
     std::unique_lock hold(lock_);
     for (;;) {
@@ -251,12 +251,12 @@ class Suite {
       auto at = std::max_element(untrue_.begin(), untrue_.end(), [](const Item* a, const Item* b) {
         return a->truth_bytes < b->truth_bytes;
       });
-      if (at != untrue_.end() && describing_ == 0 && undescribed_.empty()) {
+      if (at != untrue_.end()) {
         Item* item = *at;
         untrue_.erase(at);
         return item;
       }
-      if (untrue_.empty() && describing_ == 0 && undescribed_.empty()) return nullptr;
+      if (describing_ == 0 && undescribed_.empty()) return nullptr;
       wake_.wait_for(hold, kLook);
     }
   }

@@ -72,6 +72,8 @@ RunRow row_of(const RunView& view, const RunResult& outcome, bool stopped, doubl
   row.seconds = double(view.clock_ms) / 1e3;
   row.models = view.models;
   if (view.task) row.workload = view.task->task.workload, row.floor_ns = view.task->floor_ns;
+  if (view.task && view.baselines) row.math_mode = to_string(view.task->task.math_mode);
+  row.baselines = view.baselines;
   if (outcome.best_verdict && outcome.best_verdict->timing) {
     row.best_ns = outcome.best_verdict->timing->time_ns;
     row.time_origin = to_string(outcome.best_verdict->timing->origin);
@@ -109,6 +111,10 @@ class Batch {
       if (!lease && lease.error().kind == ErrorKind::user) end_with(lease.error());
       return lease;
     };
+    if (given_.controls)
+      parts_.controls = [this](const Context& c, EvaluatorClient&, const OpenedTask& opened) {
+        return controls_once(c, opened);
+      };
   }
 
   Result<void> run() {
@@ -138,6 +144,19 @@ class Batch {
       if (fatal_) return;
       if (auto told = observer_.on_end(*item, std::move(row)); !told) fatal_ = told.error();
     }
+  }
+
+  // Timed once for all, by an evaluator of its own: those of the pool hold the runs' tasks.
+  Result<std::vector<ControlTime>> controls_once(const Context& ctx, const OpenedTask& opened) {
+    std::lock_guard one_at_a_time(controls_lock_);
+    if (!controls_) {
+      auto evaluator = given_.start_evaluator(ctx, items_.front().settings.evaluator);
+      if (!evaluator) return fail(evaluator.error());
+      auto timed = given_.controls(ctx, **evaluator, opened);
+      if (!timed && ctx.done()) return timed;
+      controls_ = std::move(timed);
+    }
+    return *controls_;
   }
 
   // A user's error that every item would meet.
@@ -211,7 +230,9 @@ class Batch {
   const std::vector<BatchItem>& items_;
   BatchObserver& observer_;
   EvaluatorPool pool_;
-  std::mutex lock_;              // of all below, and of the observer
+  std::mutex lock_;  // of all below, and of the observer
+  std::mutex controls_lock_;
+  std::optional<Result<std::vector<ControlTime>>> controls_;
   std::vector<RunInfo> stored_;  // runs from before this session
   size_t next_ = 0;
   std::optional<Error> fatal_;
@@ -222,6 +243,18 @@ class Batch {
 std::optional<double> RunRow::floor_ratio() const {
   if (!best_ns || !floor_ns || *floor_ns <= 0) return std::nullopt;
   return *best_ns / *floor_ns;
+}
+
+std::vector<BaselineGain> RunRow::gains() const {
+  auto mode = math_mode_from(math_mode);
+  if (!mode || !baselines || !best_ns) return {};
+  return cutegen::gains(*baselines, *mode, *best_ns);
+}
+
+std::optional<BaselineGain> RunRow::hardest_gain() const {
+  auto mode = math_mode_from(math_mode);
+  if (!mode || !baselines || !best_ns) return std::nullopt;
+  return cutegen::hardest_gain(*baselines, *mode, *best_ns);
 }
 
 int evaluators_of(int jobs, int asked) {

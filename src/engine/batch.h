@@ -28,9 +28,14 @@ struct RunRow {
   double seconds = 0;
   int error_code = 0;  // exit code of the error
   ModelCost models;
+  std::string math_mode;
+  std::optional<TaskBaselines> baselines;    // on a GPU
   std::vector<std::optional<double>> curve;  // the best time after 1, 2, ... evaluations
   [[nodiscard]] bool ended() const { return status != "pending" && status != "interrupted"; }
   [[nodiscard]] std::optional<double> floor_ratio() const;  // best time / floor
+  [[nodiscard]] std::vector<BaselineGain> gains() const;
+  // Against the fastest baseline in the task's math mode.
+  [[nodiscard]] std::optional<BaselineGain> hardest_gain() const;
 };
 
 struct BatchItem {

@@ -5,6 +5,8 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "engine/bench_page.h"
+#include "engine/bench_summary.h"
 #include "engine/bench_table.h"
 
 namespace cutegen {
@@ -94,7 +96,9 @@ class Bench final : private BatchObserver {
 
   Result<void> save() {
     CG_CHECK(write_file(state_file(), dump_json(bench_json(settings_, report_), 1) + "\n"));
-    return write_file(settings_.out / "bench.csv", bench_csv(report_.rows));
+    CG_CHECK(write_file(settings_.out / "bench.csv", bench_csv(report_.rows)));
+    CG_CHECK(write_file(settings_.out / "summary.csv", summary_csv(report_.rows)));
+    return write_file(settings_.out / "bench.html", bench_html(settings_, report_));
   }
 
   const BenchSettings& settings_;

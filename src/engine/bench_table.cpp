@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/text.h"
+#include "engine/bench_summary.h"
 #include "engine/row_text.h"
 
 namespace cutegen {
@@ -40,6 +42,21 @@ std::map<std::string, int64_t> counts_of(const std::vector<BenchRow>& rows) {
   std::map<std::string, int64_t> out;
   for (const BenchRow& r : rows) ++out[r.status];
   return out;
+}
+
+std::string baselines_csv(const BenchRow& r, const std::vector<std::string>& kinds) {
+  const auto times = r.baselines.value_or(TaskBaselines{}).times;
+  std::string out;
+  for (const std::string& kind : kinds) {
+    auto at = std::find_if(times.begin(), times.end(),
+                           [&](const BaselineTime& t) { return t.kind == kind && t.known(); });
+    out += "," + csv_number(at == times.end() ? std::nullopt : std::optional(at->time_ns)) + "," +
+           csv_number(speedup_against(r, kind));
+  }
+  auto mode = math_mode_from(r.math_mode);
+  const BaselineTime* best = mode ? best_baseline(times, *mode) : nullptr;
+  return out + "," + (best ? csv_text(best->kind) : "") + "," +
+         csv_number(speedup_against(r, kBest));
 }
 
 }  // namespace
@@ -94,21 +111,28 @@ std::string bench_table(const std::vector<BenchRow>& rows) {
   auto counts = counts_of(rows);
   for (const char* status : kRowStatuses)
     if (counts[status] > 0) parts.push_back(fmt::format("{} {}", counts[status], status));
+  out += summary_text(rows);
   out += fmt::format("\n{} tasks: {}\n", rows.size(), join(parts, ", "));
   if (modelled) out += "Times are modelled by a simulator, not measured; no baseline was timed.\n";
   return out;
 }
 
 std::string bench_csv(const std::vector<BenchRow>& rows) {
+  const auto kinds = baseline_kinds(rows);
   std::string out =
       "level,number,name,class,status,first_ns,best_ns,time_origin,floor_ns,floor_ratio,"
-      "evaluations,seconds,run,reason\n";
-  for (const BenchRow& r : rows)
-    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.task.level, r.task.number,
+      "evaluations,seconds,run,reason";
+  for (const std::string& kind : kinds)
+    out += "," + csv_text(kind + "_ns") + "," + csv_text("vs_" + kind);
+  out += kinds.empty() ? "\n" : ",best_baseline,vs_best\n";
+  for (const BenchRow& r : rows) {
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", r.task.level, r.task.number,
                        csv_text(r.task.name), csv_text(r.workload), r.status,
                        csv_number(r.first_ns), csv_number(r.best_ns), r.time_origin,
                        csv_number(r.floor_ns), csv_number(r.floor_ratio()), r.evaluations,
                        r.seconds, r.run, csv_text(r.reason));
+    out += kinds.empty() ? "\n" : baselines_csv(r, kinds) + "\n";
+  }
   return out;
 }
 
@@ -136,6 +160,7 @@ Json bench_json(const BenchSettings& settings, const BenchReport& report) {
           {"jobs", settings.jobs},
           {"tasks", std::move(tasks)},
           {"classes", std::move(classes)},
+          {"summary", summary_json(report.rows)},
           {"counts", std::move(counts)},
           {"interrupted", report.interrupted},
           {"exit_code", report.exit_code()}};

@@ -134,14 +134,8 @@ class EvaluatorPool::Lease final : public EvaluatorClient {
                            const std::function<void(const std::string&)>& progress) override {
     Seat::Turn turn(seat_, ctx);
     CG_TRY(EvaluatorClient * client, seat_.client(ctx, options_));
+    CG_CHECK(open_again(ctx, *client));
     EvaluateRequest request = given;
-    if (generation_ != seat_.generation()) {
-      const std::string before = task_;
-      CG_TRY(OpenedTask again, open(ctx, *client, file_));
-      if (again.task.id != before)
-        return user_error("the task file changed while it was in use", file_.string(),
-                          "start again with the new file");
-    }
     request.task = task_;
     auto span = seat_.span("evaluate");
     return seat_.noted(client->evaluate(ctx, request, [&](const std::string& line) {
@@ -150,9 +144,31 @@ class EvaluatorPool::Lease final : public EvaluatorClient {
     }));
   }
 
+  Result<std::vector<BaselineTime>> time_baselines(
+      const Context& ctx, const BaselinesRequest& given,
+      const std::function<void(const std::string&)>& progress) override {
+    Seat::Turn turn(seat_, ctx);
+    CG_TRY(EvaluatorClient * client, seat_.client(ctx, options_));
+    CG_CHECK(open_again(ctx, *client));
+    BaselinesRequest request = given;
+    request.task = task_;
+    auto span = seat_.span("baselines");
+    return seat_.noted(client->time_baselines(ctx, request, progress));
+  }
+
   int pid() const override { return seat_.pid(); }
 
  private:
+  // A fresh evaluator knows no task.
+  Result<void> open_again(const Context& ctx, EvaluatorClient& client) {
+    if (generation_ == seat_.generation()) return {};
+    const std::string before = task_;
+    CG_TRY(OpenedTask again, open(ctx, client, file_));
+    if (again.task.id == before) return {};
+    return user_error("the task file changed while it was in use", file_.string(),
+                      "start again with the new file");
+  }
+
   Result<OpenedTask> open(const Context& ctx, EvaluatorClient& client, const fs::path& file) {
     auto span = seat_.span("open task");
     auto opened = seat_.noted(client.open_task(ctx, file));

@@ -100,6 +100,7 @@ Json opened_data(const OptimizeSettings& s) {
            {"evaluator", evaluator_json(s.evaluator)},
            {"search", to_json(s.search)},
            {"config", s.resolved_config}};
+  if (!s.baselines) out["baselines"] = false;
   if (s.search.agents) out["model_settings"] = model_json(s.model_settings);
   return out;
 }
@@ -115,6 +116,7 @@ Result<OptimizeSettings> settings_from(const Json& data) {
   s.out = out;
   CG_TRY(Json evaluator, r.object("evaluator"));
   CG_TRY(s.evaluator, evaluator_from(evaluator));
+  CG_TRY(s.baselines, r.boolean_or("baselines", true));
   CG_TRY(Json search, r.object("search"));
   CG_TRY(s.search, strategy_settings_from_json(search));
   CG_TRY(s.resolved_config, r.object("config"));

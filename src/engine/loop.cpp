@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "engine/agent_proposer.h"
 #include "engine/event_data.h"
+#include "engine/look_up_baselines.h"
 #include "engine/out_folder.h"
 #include "engine/run_tools.h"
 #include "llm/run_model.h"
@@ -47,6 +48,14 @@ class RunLoop : private llm::CallSink {
     return {};
   }
 
+  // On a GPU: what there is to win, said once, before the first step.
+  Result<void> say_baselines(EvaluatorClient& evaluator) {
+    if (view().baselines || !parts_.find_baselines || !wants_baselines(view().settings)) return {};
+    auto found = look_up_baselines(parts_, ctx_, evaluator, *view().task, observer_);
+    if (!found) return {};  // the Context ended: the run is interrupted at its first step
+    return record("baselines", to_json(*found));
+  }
+
   Result<RunResult> drive(EvaluatorPtr evaluator) {
     evaluator_ = std::move(evaluator);
     CG_CHECK(open_proposer());
@@ -87,12 +96,26 @@ class RunLoop : private llm::CallSink {
 
   // True when the context ended during the action, which then stays open.
   Result<bool> perform(const Action& action) {
+    if (std::holds_alternative<Finish>(action)) CG_CHECK(compare_with_baselines());
     CG_CHECK(record(event_type(action), event_data(action)));
     if (const Ask* ask = std::get_if<Ask>(&action)) return perform_ask(*ask);
     if (const Evaluate* evaluate = std::get_if<Evaluate>(&action))
       return perform_evaluate(*evaluate);
     if (std::holds_alternative<Accept>(action)) CG_CHECK(save_best());
     return false;
+  }
+
+  Result<void> compare_with_baselines() {
+    auto best = view().gain();
+    if (!best) return {};
+    const double own_ns = *view().incumbent()->time_ns();
+    Json against = Json::array();
+    for (const BaselineGain& g : gains(*view().baselines, view().task->task.math_mode, own_ns))
+      against.push_back(to_json(g));
+    return record("compared", {{"candidate", view().best},
+                               {"time_ns", own_ns},
+                               {"against", std::move(against)},
+                               {"best", to_json(*best)}});
   }
 
   Result<bool> perform_ask(const Ask& ask) {
@@ -133,8 +156,10 @@ class RunLoop : private llm::CallSink {
   Result<Judged> judge(const Context& ctx, const EvaluateRequest& request,
                        const std::string& label) {
     int64_t before = parts_.now_ms();
+    EvaluateRequest named = request;  // another task may have been opened since
+    named.task = view().task->task.id;
     auto verdict = evaluator_->evaluate(
-        ctx, request, [&](const std::string& line) { observer_.on_progress(label + line); });
+        ctx, named, [&](const std::string& line) { observer_.on_progress(label + line); });
     if (!verdict && ctx.done()) return fail(verdict.error());
     if (!verdict) verdict = aborted(verdict.error());
     return Judged{std::move(*verdict), parts_.now_ms() - before};
@@ -180,7 +205,9 @@ Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeS
                          RunObserver& observer) {
   Opened opened;
   observer.on_progress("starting the evaluator");
-  CG_TRY(opened.evaluator, parts.start_evaluator(ctx, settings.evaluator));
+  EvaluatorOptions options = settings.evaluator;
+  if (wants_baselines(settings)) options.tasks = 2;  // room for a control kernel's
+  CG_TRY(opened.evaluator, parts.start_evaluator(ctx, options));
   observer.on_progress("describing " + settings.file.filename().string());
   CG_TRY(opened.task, opened.evaluator->open_task(ctx, settings.file));
   return opened;
@@ -228,6 +255,7 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& s
   RunLoop loop(parts, ctx, std::move(journal), settings, std::move(client), observer, started_ms);
   CG_CHECK(loop.record("opened", opened_data(settings)));
   CG_CHECK(loop.record("task", task_data(opened.task)));
+  CG_CHECK(loop.say_baselines(*opened.evaluator));
   return loop.drive(std::move(opened.evaluator));
 }
 
@@ -252,6 +280,7 @@ Result<RunResult> resume_with(const Parts& parts, const Context& ctx, Store& sto
                       "restore the file, or start a new run");
   CG_CHECK(loop.record("resumed", Json::object()));
   if (!loop.view().task) CG_CHECK(loop.record("task", task_data(opened.task)));
+  CG_CHECK(loop.say_baselines(*opened.evaluator));
   return loop.drive(std::move(opened.evaluator));
 }
 

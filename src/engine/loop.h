@@ -25,6 +25,12 @@ struct Parts {
   // For all others. The store is for the recordings of earlier runs.
   std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, Store&)>
       open_model{};
+  // What is kept of a task's baselines; without it runs know nothing of baselines.
+  std::function<std::optional<BaselineRecord>(const OpenedTask&)> find_baselines{};
+  // The control kernels' times of now, if need be by this evaluator, which may hold two tasks.
+  std::function<Result<std::vector<ControlTime>>(const Context&, EvaluatorClient&,
+                                                 const OpenedTask&)>
+      controls{};
 };
 [[nodiscard]] Parts real_parts();
 

@@ -85,6 +85,8 @@ data cards(const RunView& view) {
   double floor = view.task ? view.task->floor_ns : 0;
   if (const Timing* t = best_timing(view)) {
     card(std::string("best, ") + to_string(t->origin), human_ns(t->time_ns));
+    if (auto gain = view.gain())
+      card("faster than " + sanitize(gain->kind, 60), fmt::format("{:.2f}x", gain->speedup));
     if (view.first_ns) card("faster than the first correct", ratio(*view.first_ns, t->time_ns));
     if (floor > 0) card("of the floor's time", ratio(t->time_ns, floor));
   }
@@ -101,6 +103,24 @@ std::string shapes_text(const Task& task) {
   return join(parts, ", ");
 }
 
+// Each with its time; what the best program gains; why there are no others.
+void add_baselines(Entries& e, const RunView& view) {
+  if (!view.baselines || !view.task) return;
+  const Timing* t = best_timing(view);
+  for (const BaselineTime& b : view.baselines->times) {
+    std::string value = b.known() ? human_ns(b.time_ns) + " (" + to_string(b.origin) + ")" : b.why;
+    if (b.known() && t)
+      value += ", the best program is " + ratio(b.time_ns, t->time_ns) + " as fast";
+    e.add("baseline " + b.kind, value);
+  }
+  e.add("baselines", view.baselines->note);
+  const BaselineTime* best = best_baseline(view.baselines->times, view.task->task.math_mode);
+  if (best && view.task->floor_ns > 0)
+    e.add("to win", ratio(best->time_ns, view.task->floor_ns) +
+                        " between the fastest baseline in " + to_string(view.task->task.math_mode) +
+                        ", " + best->kind + ", and the floor");
+}
+
 data what_to_win(const RunView& view) {
   Entries e;
   if (!view.task) return e.list();
@@ -115,7 +135,8 @@ data what_to_win(const RunView& view) {
     e.add("headroom", ratio(*view.first_ns, o.floor_ns) +
                           " between the first program and the floor" +
                           (t ? ", " + ratio(t->time_ns, o.floor_ns) + " left at the end" : ""));
-  e.add("baseline", simulated ? "none measured: the device is a simulator" : "none measured");
+  if (simulated) e.add("baseline", "none measured: the device is a simulator");
+  add_baselines(e, view);
   e.add("admission", o.admission.admitted ? fmt::format("{} lazy answers were tried and fail",
                                                         o.admission.lazy_answers_tried)
                                           : "not admitted: " + join(o.admission.passing, "; "));

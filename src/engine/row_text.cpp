@@ -52,18 +52,24 @@ std::optional<double> geometric_mean(const std::vector<double>& values) {
 }
 
 Json run_row_json(const RunRow& r) {
-  return {{"class", r.workload},
-          {"status", r.status},
-          {"reason", r.reason},
-          {"first_ns", optional_json(r.first_ns)},
-          {"best_ns", optional_json(r.best_ns)},
-          {"time_origin", r.time_origin},
-          {"floor_ns", optional_json(r.floor_ns)},
-          {"floor_ratio", optional_json(r.floor_ratio())},
-          {"evaluations", r.evaluations},
-          {"seconds", r.seconds},
-          {"run", r.run},
-          {"error_code", r.error_code}};
+  Json out{{"class", r.workload},
+           {"status", r.status},
+           {"reason", r.reason},
+           {"first_ns", optional_json(r.first_ns)},
+           {"best_ns", optional_json(r.best_ns)},
+           {"time_origin", r.time_origin},
+           {"floor_ns", optional_json(r.floor_ns)},
+           {"floor_ratio", optional_json(r.floor_ratio())},
+           {"evaluations", r.evaluations},
+           {"seconds", r.seconds},
+           {"run", r.run},
+           {"error_code", r.error_code}};
+  if (!r.baselines) return out;
+  out["math_mode"] = r.math_mode;
+  out["baselines"] = to_json(*r.baselines);
+  auto gain = r.hardest_gain();
+  out["gain"] = gain ? to_json(*gain) : Json(nullptr);
+  return out;
 }
 
 Result<void> read_run_row(ObjectReader& r, RunRow& row) {
@@ -79,6 +85,10 @@ Result<void> read_run_row(ObjectReader& r, RunRow& row) {
   CG_TRY(row.run, r.string("run"));
   CG_TRY(int64_t code, r.integer("error_code"));
   row.error_code = int(code);
+  if (!r.has("baselines")) return {};
+  CG_TRY(row.math_mode, r.string("math_mode"));
+  CG_TRY(Json baselines, r.object("baselines"));
+  CG_TRY(row.baselines, task_baselines_from_json(baselines));
   return {};
 }
 

@@ -5,6 +5,9 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/log.h"
+#include "engine/baseline_cache.h"
+#include "engine/controls.h"
 #include "engine/loop.h"
 #include "llm/models.h"
 
@@ -33,6 +36,17 @@ Result<std::unique_ptr<llm::ChatModel>> open_model(const OptimizeSettings& setti
   return llm::open_model(settings.model, config);
 }
 
+// Those of a moment ago will do.
+Result<std::vector<ControlTime>> controls_of_now(const Context& ctx, EvaluatorClient& evaluator,
+                                                 const OpenedTask& opened) {
+  const BaselineCache cache;
+  if (auto recent = cache.controls(opened.gpu, opened.driver)) return std::move(*recent);
+  CG_TRY(auto controls, time_controls(ctx, evaluator));
+  if (auto kept = cache.keep_controls(opened.gpu, opened.driver, controls); !kept)
+    log_info("the control kernels' times are not kept: {}", kept.error().message);
+  return controls;
+}
+
 }  // namespace
 
 Parts real_parts() {
@@ -44,7 +58,9 @@ Parts real_parts() {
                    Clock::now().time_since_epoch())
             .count();
       },
-      open_model};
+      open_model,
+      [](const OpenedTask& opened) { return BaselineCache().find(opened); },
+      controls_of_now};
 }
 
 Result<RunResult> optimize(const Context& ctx, Store& store, const OptimizeSettings& settings,

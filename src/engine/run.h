@@ -40,6 +40,7 @@ struct OptimizeSettings {
   StrategySettings search;
   ModelSettings model_settings;
   std::filesystem::path out;  // folder for the best program so far; empty: none is written
+  bool baselines = true;      // on a GPU: said before the first step, and what is gained at the end
   Json resolved_config = Json::object();  // every setting with its source
 };
 

@@ -109,6 +109,9 @@ struct ToyWorld {
   std::function<void(int number)> during_evaluation = [](int) {};
   OpenedTask opened = relu_task();
   int64_t clock_ms = 0;
+  std::function<Result<std::vector<BaselineTime>>()> baselines = [] {
+    return world_error("no GPU");
+  };
 
   [[nodiscard]] Parts parts();
 };
@@ -131,6 +134,11 @@ class ToyEvaluator final : public EvaluatorClient {
     world_.during_evaluation(n);
     CG_CHECK(ctx.check("evaluating"));
     return world_.judge(n, world_.evaluations[n]++);
+  }
+  Result<std::vector<BaselineTime>> time_baselines(
+      const Context&, const BaselinesRequest&,
+      const std::function<void(const std::string&)>&) override {
+    return world_.baselines();
   }
   int pid() const override { return 0; }
 

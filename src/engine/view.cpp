@@ -116,6 +116,8 @@ Result<void> RunView::apply(const Event& event) {
     CG_TRY(settings, settings_from(event.data));
   } else if (type == "task") {
     CG_TRY(task, task_from(event.data));
+  } else if (type == "baselines") {
+    CG_TRY(baselines, task_baselines_from_json(event.data));
   } else if (type == "answered") {
     return on_answered(r);
   } else if (type == "drafted") {
@@ -139,6 +141,12 @@ Result<void> RunView::apply(const Event& event) {
     CG_TRY(finished, r.string("reason"));
   }
   return {};
+}
+
+std::optional<BaselineGain> RunView::gain() const {
+  const RunStep* step = incumbent();
+  if (!step || !step->time_ns() || !task || !baselines) return std::nullopt;
+  return hardest_gain(*baselines, task->task.math_mode, *step->time_ns());
 }
 
 Result<RunView> view_run(const std::vector<Event>& events) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/run.h"
+#include "engine/run_baselines.h"
 
 namespace cutegen {
 
@@ -42,6 +43,7 @@ struct ModelCost {
 struct RunView {
   OptimizeSettings settings;
   std::optional<OpenedTask> task;
+  std::optional<TaskBaselines> baselines;
   std::deque<RunStep> steps;       // grows without moving what is in it
   std::string best;                // id of the incumbent, or empty
   std::optional<double> first_ns;  // time of the first accepted candidate
@@ -58,6 +60,8 @@ struct RunView {
   [[nodiscard]] Result<void> apply(const Event& event);
   [[nodiscard]] const RunStep* find(const std::string& candidate) const;
   [[nodiscard]] const RunStep* incumbent() const { return find(best); }
+  // Of the incumbent, against the fastest baseline in the task's math mode.
+  [[nodiscard]] std::optional<BaselineGain> gain() const;
   // Whether a candidate is a draft of the question that has no answer yet.
   [[nodiscard]] bool is_open_draft(const RunStep& step) const { return step.drafted == answers; }
   // The id of the next candidate.

@@ -96,6 +96,18 @@ class Client : public EvaluatorClient {
     });
   }
 
+  Result<std::vector<BaselineTime>> time_baselines(
+      const Context& ctx, const BaselinesRequest& request,
+      const std::function<void(const std::string&)>& progress) override {
+    using Times = std::vector<BaselineTime>;
+    return repeat<Times>(ctx, [&]() -> Result<Times> {
+      CG_TRY(std::string id, open_again(ctx, request.task));
+      Json body{{"task_id", id}, {"request", protocol::to_json(request)}};
+      CG_TRY(Json reply, ask(ctx, "baselines", body, progress));
+      return protocol::baseline_times_from_json(reply);
+    });
+  }
+
   // What is not open any more, or whose evaluator went away, is closed already.
   void close_task(const Context& ctx, const std::string& id) override {
     files_.erase(id);
@@ -210,6 +222,11 @@ class Client : public EvaluatorClient {
 Result<Certificate> EvaluatorClient::certify(const Context&, const CertifyRequest&,
                                              const std::function<void(const std::string&)>&) {
   return unsupported_error("this evaluator certifies nothing");
+}
+
+Result<std::vector<BaselineTime>> EvaluatorClient::time_baselines(
+    const Context&, const BaselinesRequest&, const std::function<void(const std::string&)>&) {
+  return unsupported_error("this evaluator times no baselines");
 }
 
 Result<std::unique_ptr<EvaluatorClient>> EvaluatorClient::start(const Context& ctx,

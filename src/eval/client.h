@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/context.h"
+#include "core/baseline.h"
 #include "core/candidate.h"
 #include "core/certificate.h"
 #include "core/task.h"
@@ -77,6 +78,13 @@ struct CertifyRequest {
   std::string task = {};
 };
 
+// Baselines of an open task, one after the other, beside no program; see eval/baselines.h.
+struct BaselinesRequest {
+  std::vector<BaselineWanted> baselines = {{"eager", ""}};
+  double build_seconds = 60;  // limit for opening one
+  std::string task = {};
+};
+
 class EvaluatorClient {
  public:
   [[nodiscard]] static Result<std::unique_ptr<EvaluatorClient>> start(const Context& ctx,
@@ -90,6 +98,9 @@ class EvaluatorClient {
       const std::function<void(const std::string&)>& progress = {}) = 0;
   [[nodiscard]] virtual Result<Certificate> certify(
       const Context& ctx, const CertifyRequest& request,
+      const std::function<void(const std::string&)>& progress = {});
+  [[nodiscard]] virtual Result<std::vector<BaselineTime>> time_baselines(
+      const Context& ctx, const BaselinesRequest& request,
       const std::function<void(const std::string&)>& progress = {});
   // The task will not be used again.
   virtual void close_task(const Context&, const std::string& /*id*/) {}

@@ -9,7 +9,9 @@
 #include "base/log.h"
 #include "device/device.h"
 #include "eval/admission.h"
+#include "eval/baselines.h"
 #include "eval/certify.h"
+#include "eval/gpu_slot.h"
 #include "eval/ladder.h"
 #include "eval/prepare.h"
 #include "eval/timing.h"
@@ -216,6 +218,37 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   for (auto& each : open_) each->pool->resume();
   if (official_) official_->resume();
   return certificate;
+}
+
+// The worker stays for the next task: its start takes longer than most modules' times.
+Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
+                                                            const BaselinesRequest& request,
+                                                            const Progress& progress) {
+  if (!is_cuda(options_.device))
+    return unsupported_error("baselines are timed on a GPU, which " + options_.device +
+                             " is not: use --device cuda:0");
+  CG_TRY(Open * open, find(request.task));
+  use(*open);
+  if (!baselines_) {
+    CG_TRY(slot_, GpuSlot::file(services_.identity.uuid));
+    TorchWorkerOptions torch;
+    torch.python = options_.python, torch.device = options_.device;
+    torch.require_sandbox = options_.require_sandbox;
+    torch.compiles = !options_.require_sandbox;
+    torch.call_timeout = kBaselineLimit, torch.memory_bytes = kBaselineMemory;
+    torch.slot = slot_.get();
+    CG_TRY(baselines_, TorchWorker::open(std::move(torch)));
+  }
+  if (official_) official_->pause(), official_->make_room(open->task);
+  BaselineLimits limits;
+  limits.build = Nanoseconds(static_cast<int64_t>(request.build_seconds * 1e9));
+  auto timed =
+      cutegen::time_baselines(ctx, *baselines_, open->task, request.baselines, limits, progress);
+  if (!timed || timed->broken) baselines_.reset();
+  for (auto& each : open_) each->pool->resume();
+  if (official_) official_->resume();
+  if (!timed) return fail(timed.error());
+  return std::move(timed->times);
 }
 
 Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& request,

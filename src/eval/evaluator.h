@@ -30,6 +30,9 @@ class Evaluator {
                                          const Progress& progress);
   [[nodiscard]] Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
                                             const Progress& progress);
+  [[nodiscard]] Result<std::vector<BaselineTime>> time_baselines(const Context& ctx,
+                                                                 const BaselinesRequest& request,
+                                                                 const Progress& progress);
   void close_task(const std::string& id);
 
  private:
@@ -59,8 +62,10 @@ class Evaluator {
   Services services_;
   std::unique_ptr<OfficialJudge> official_;     // of a GPU
   std::unique_ptr<HardwareCounters> counters_;  // of a GPU
-  std::mutex worker_lock_;                      // one call of the torch worker at a time
-  std::vector<std::unique_ptr<Open>> open_;     // the one used last comes last
+  UniqueFd slot_;                            // the lock's file of the worker that times baselines
+  std::unique_ptr<TorchWorker> baselines_;   // it; sees no program
+  std::mutex worker_lock_;                   // one call of the torch worker at a time
+  std::vector<std::unique_ptr<Open>> open_;  // the one used last comes last
   std::stop_source warm_stop_;
   std::future<void> warm_;  // the compile server and the runner, while the task is described
 };

@@ -5,6 +5,7 @@ namespace cutegen::evaluator_protocol {
 namespace {
 
 constexpr size_t kMostBaselines = 16;
+constexpr double kMostBuildSeconds = 3600;
 constexpr int64_t kMostProcesses = 16;
 
 }  // namespace
@@ -131,14 +132,64 @@ Result<EvaluateRequest> request_from_json(const Json& json) {
   return q;
 }
 
+namespace {
+
+Json wanted_json(const std::vector<BaselineWanted>& wanted) {
+  Json out = Json::array();
+  for (const BaselineWanted& b : wanted) out.push_back({{"kind", b.kind}, {"target", b.target}});
+  return out;
+}
+
+Result<std::vector<BaselineWanted>> wanted_from(ObjectReader& r) {
+  CG_TRY(Json baselines, r.array("baselines"));
+  if (baselines.size() > kMostBaselines)
+    return user_error("more baselines than are timed at once", r.place("baselines"));
+  std::vector<BaselineWanted> out;
+  for (const Json& one : baselines) {
+    ObjectReader b(one, r.place("baselines"));
+    BaselineWanted wanted;
+    CG_TRY(wanted.kind, b.string("kind"));
+    CG_TRY(wanted.target, b.string("target"));
+    CG_CHECK(b.finish());
+    out.push_back(std::move(wanted));
+  }
+  return out;
+}
+
+}  // namespace
+
 Json to_json(const CertifyRequest& q) {
-  Json baselines = Json::array();
-  for (const BaselineWanted& b : q.baselines)
-    baselines.push_back({{"kind", b.kind}, {"target", b.target}});
   return {{"program", cutegen::to_json(q.program)},
-          {"baselines", std::move(baselines)},
+          {"baselines", wanted_json(q.baselines)},
           {"processes", q.processes},
           {"precise", q.precise}};
+}
+
+Json to_json(const BaselinesRequest& q) {
+  return {{"baselines", wanted_json(q.baselines)}, {"build_seconds", q.build_seconds}};
+}
+
+Result<BaselinesRequest> baselines_request_from_json(const Json& json) {
+  ObjectReader r(json, "baselines#");
+  BaselinesRequest q;
+  CG_TRY(q.baselines, wanted_from(r));
+  CG_TRY(q.build_seconds, r.number("build_seconds"));
+  if (!(q.build_seconds > 0 && q.build_seconds <= kMostBuildSeconds))
+    return user_error("build_seconds is no time of at most an hour", r.place("build_seconds"));
+  CG_CHECK(r.finish());
+  return q;
+}
+
+Result<std::vector<BaselineTime>> baseline_times_from_json(const Json& reply) {
+  ObjectReader r(reply, "baselines#");
+  CG_TRY(Json times, r.array("times"));
+  if (times.size() > kMostBaselines) return world_error("the evaluator tells of other baselines");
+  std::vector<BaselineTime> out;
+  for (const Json& one : times) {
+    CG_TRY(BaselineTime time, baseline_time_from_json(one));
+    out.push_back(std::move(time));
+  }
+  return out;
 }
 
 Result<CertifyRequest> certify_request_from_json(const Json& json) {
@@ -146,18 +197,7 @@ Result<CertifyRequest> certify_request_from_json(const Json& json) {
   CertifyRequest q;
   CG_TRY(Json program, r.object("program"));
   CG_TRY(q.program, program_from_json(program));
-  CG_TRY(Json baselines, r.array("baselines"));
-  if (baselines.size() > kMostBaselines)
-    return user_error("more baselines than are timed at once", r.place("baselines"));
-  q.baselines.clear();
-  for (const Json& one : baselines) {
-    ObjectReader b(one, r.place("baselines"));
-    BaselineWanted wanted;
-    CG_TRY(wanted.kind, b.string("kind"));
-    CG_TRY(wanted.target, b.string("target"));
-    CG_CHECK(b.finish());
-    q.baselines.push_back(std::move(wanted));
-  }
+  CG_TRY(q.baselines, wanted_from(r));
   CG_TRY(int64_t processes, r.integer("processes"));
   if (processes < 1 || processes > kMostProcesses)
     return user_error("processes is not from 1 to " + std::to_string(kMostProcesses),

@@ -92,6 +92,7 @@ class Server {
     if (type == "open_task") return open_task(body);
     if (type == "evaluate") return evaluate(body);
     if (type == "certify") return certify(body);
+    if (type == "baselines") return baselines(body);
     if (type == "close_task") return close_task(body);
     return user_error("the evaluator does not know the request '" + type + "'");
   }
@@ -135,6 +136,20 @@ class Server {
              reply(protocol::message("progress", {{"text", text}}));
            }));
     return protocol::message("certify", {{"certificate", to_json(certificate)}});
+  }
+
+  Result<Json> baselines(const Json& body) {
+    ObjectReader r(body, "baselines#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    CG_TRY(Json json, r.object("request"));
+    CG_TRY(BaselinesRequest request, protocol::baselines_request_from_json(json));
+    request.task = task_id;
+    CG_TRY(auto times, evaluator_->time_baselines(ctx_, request, [this](const std::string& text) {
+      reply(protocol::message("progress", {{"text", text}}));
+    }));
+    Json list = Json::array();
+    for (const BaselineTime& time : times) list.push_back(to_json(time));
+    return protocol::message("baselines", {{"times", std::move(list)}});
   }
 
   Result<Json> close_task(const Json& body) {

@@ -8,7 +8,8 @@ std::optional<int> event_version(const std::string& type) {
       {"opened", 1},     {"task", 1},         {"asked", 1},       {"answered", 1},
       {"accepted", 1},   {"rejected", 1},     {"resumed", 1},     {"evaluation_started", 1},
       {"finished", 1},   {"evaluated", 1},    {"interrupted", 1}, {"call_started", 1},
-      {"call_ended", 1}, {"call_refused", 1}, {"drafted", 1},     {"tool_called", 1}};
+      {"call_ended", 1}, {"call_refused", 1}, {"drafted", 1},     {"tool_called", 1},
+      {"baselines", 1},  {"compared", 1}};
   auto it = versions.find(type);
   if (it == versions.end()) return std::nullopt;
   return it->second;
