@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our diagnosis of programs on a GPU beside the word of ncu's own rule.
 
-Usage: gpu_profiles.py BIN OUT.jsonl [--device cuda:0] [--recipes DIR] [--jobs N] [--limit-s N]
+Usage: gpu_profiles.py BIN OUT.jsonl [--device cuda:0] [--recipes DIR] [--jobs N] [--limit-s N] [--more TASK.py...]
 
-Programs: the correct ones of tests/honest and, for each shipped task, a recipe's, a plain one and, for
-some, one that is slow on purpose. Each is judged and profiled once. One line of JSON a kernel: what
-holds it back by the hardware's counters, by the simulator's alone, and by ncu's rule "SOLBottleneck";
-then the share that agrees, and the ones that do not. The slowest kernel of a program counts.
+Programs: for each shipped task a recipe's, a plain one and, for some, one that is slow on purpose; the
+recipes of more task files; the correct ones of tests/honest, which are small. Each is judged and
+profiled once. One line of JSON a program: what holds it back by the hardware's counters, by the
+simulator's alone, and by ncu's rule "SOLBottleneck"; then the share that agrees, and the ones that do
+not. The slowest kernel of a program counts.
 """
 import argparse
 import json
@@ -70,19 +71,21 @@ def honest(folder):
                            "sources": {name: (path / name).read_text() for name in plan["sources"]}}}
 
 
-def entries_of(tree, recipes):
+def entries_of(tree, options):
     import gpu_turnaround
     import turnaround_programs as programs
     names = programs.POINTWISE_TASKS + programs.ROW_TASKS + programs.PRODUCT_TASKS
-    made = gpu_turnaround.make_recipes(recipes.bin, [tree / f"tasks/{n}.py" for n in names], recipes.recipes, recipes.jobs)
-    out = list(honest(tree))
-    for name in names:
-        task = tree / f"tasks/{name}.py"
+    tasks = [tree / f"tasks/{n}.py" for n in names]
+    made = gpu_turnaround.make_recipes(options.bin, tasks + options.more, options.recipes, 8)
+    out = []
+    for name, task in zip(names, tasks):
         out.append({"name": "recipe_" + name, "task": task, "program": made[name]})
         out.append({"name": "plain_" + name, "task": task, "program": programs.program(*programs.plain(name, 0))})
     for entry in programs.losers(tree / "tasks", made):
         out.append({k: entry[k] for k in ("name", "task", "program")})
-    return out
+    for task in options.more:
+        out.append({"name": "recipe_" + task.stem, "task": task, "program": made[task.stem]})
+    return out + list(honest(tree))
 
 
 class Bench:
@@ -115,9 +118,13 @@ class Bench:
     def run(self):
         entries = entries_of(HERE.parent, self.options)
         jobs = self.options.jobs
+        shares = [[] for _ in range(jobs)]
+        tasks = list(dict.fromkeys(str(e["task"]) for e in entries))
+        for entry in entries:  # programs of one task by one evaluator: it makes the sets once
+            shares[tasks.index(str(entry["task"])) % jobs].append(entry)
         with tempfile.TemporaryDirectory() as cache:
             environment = {**os.environ, "CUTEGEN_CACHE": cache}
-            threads = [threading.Thread(target=self.work, args=(entries[i::jobs], environment)) for i in range(jobs)]
+            threads = [threading.Thread(target=self.work, args=(share, environment)) for share in shares]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -150,6 +157,7 @@ def main():
     parser.add_argument("--recipes", type=Path, default=Path("profile_recipes"))
     parser.add_argument("--jobs", type=int, default=2, help="evaluators side by side; they take turns on the GPU")
     parser.add_argument("--limit-s", type=float, default=1e9)
+    parser.add_argument("--more", type=Path, nargs="*", default=[], help="task files whose recipes are judged too")
     options = parser.parse_args()
     sys.path.insert(0, str(HERE))
     for place in (options.bin.resolve().parent / "python", HERE.parent / "python"):

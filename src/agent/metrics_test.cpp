@@ -121,6 +121,26 @@ TEST(Metrics, AMissingCounterMakesNoFigureUp) {
   EXPECT_EQ(metric(k, "dram_busy_pct").value, 100);
 }
 
+TEST(Metrics, OfAGpuTheHardwaresOwnFiguresAreShown) {
+  KernelProfile k = simulated();
+  k.origin = Origin::measured;
+  k.counters.insert({{"cycles_active", 1234},
+                     {"occupancy_achieved", 0.5},
+                     {"dram_pct", 77},
+                     {"l2_hit_pct", 12},
+                     {"uniform_branches_pct", 99},
+                     {"pipe_pct.tensor", 3},
+                     {"stall_pct.barrier", 23.7}});
+  EXPECT_EQ(metric(k, "elapsed_cycles").value, 1234);
+  EXPECT_EQ(metric(k, "occupancy_pct").value, 50);
+  EXPECT_EQ(metric(k, "dram_of_peak_pct").value, 77);
+  EXPECT_EQ(metric(k, "l2_hit_pct").value, 12);
+  EXPECT_EQ(metric(k, "uniform_branches_pct").value, 99);
+  EXPECT_EQ(metric(k, "tensor_pipe_pct").value, 3);
+  EXPECT_EQ(metric(k, "stalled_barrier_pct").value, 23.7);
+  EXPECT_THAT(metric(k, "stalled_long_scoreboard_pct").why, HasSubstr("not counted"));
+}
+
 TEST(Metrics, AreShownOfTheSlowestKernels) {
   Profile p{{simulated("fast", 10), simulated("slow\x1b[31m\n", 9000), simulated("mid", 100)},
             "official"};

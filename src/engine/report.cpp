@@ -21,7 +21,7 @@ using kainjow::mustache::data;
 using Kind = data::type;
 
 constexpr size_t kLine = 400, kText = size_t{256} << 10;
-constexpr size_t kDiffLines = 2000;
+constexpr size_t kDiffLines = 2000, kKernels = 16, kRemarks = 3;
 
 data text(const std::string& value, size_t limit = kLine) {
   return data(sanitize(value, limit));
@@ -141,6 +141,26 @@ data what_to_win(const RunView& view) {
                                                         o.admission.lazy_answers_tried)
                                           : "not admitted: " + join(o.admission.passing, "; "));
   e.add("remark", o.admission.remark);
+  return e.list();
+}
+
+// Of the best program: what binds each kernel, with the figures, and what costs most.
+data what_holds_back(const RunView& view) {
+  const RunStep* best = view.incumbent();
+  if (!best || !best->verdict || !best->verdict->profile) return Entries().list();
+  const Profile& profile = *best->verdict->profile;
+  Entries e;
+  if (!profile.source.empty())
+    e.add("counters of", profile.source + (profile.note.empty() ? "" : "; " + profile.note));
+  for (size_t i = 0; i < std::min(profile.kernels.size(), kKernels); ++i) {
+    const KernelProfile& k = profile.kernels[i];
+    if (k.diagnosis.bound.empty()) continue;
+    std::string said =
+        fmt::format("{} ({}): {}", human_ns(k.time_ns), to_string(k.origin), k.diagnosis.summary);
+    for (size_t n = 0; n < std::min(k.remarks.size(), kRemarks); ++n)
+      said += " · " + k.remarks[n].message;
+    e.add(k.kernel, said);
+  }
   return e.list();
 }
 
@@ -324,6 +344,11 @@ Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& e
   data steps(Kind::list);
   for (const RunStep& step : view.steps) steps.push_back(step_row(view, step));
   page.set("steps", steps);
+  if (data held = what_holds_back(view); held.is_non_empty_list()) {
+    data box(Kind::object);
+    box.set("kernels", held);
+    page.set("held", box);
+  }
   if (const RunStep* best = view.incumbent()) page.set("best", best_program(*best));
   page.set("limits", limits(view));
   page.set("cost", cost(view));

@@ -43,6 +43,11 @@ std::vector<Event> run_events(const std::string& word) {
     Verdict v = n < 3 ? timed(100.0 / n) : untimed(Status::failed, word);
     v.feedback.detail = word;
     v.skipped = {word};
+    KernelProfile k;
+    k.kernel = k.diagnosis.bound = word, k.time_ns = 50,
+    k.diagnosis.summary = "memory bound " + word;
+    k.remarks = {{"tail", 0, "few waves " + word}};
+    v.profile = Profile{{k}, "official", "simulator", "not read " + word};
     add("evaluated", {{"candidate", c.id}, {"verdict", to_json(v)}, {"elapsed_ms", 1500}});
     add(n < 3 ? "accepted" : "rejected", {{"candidate", c.id}, {"reason", word}});
   }
@@ -63,9 +68,11 @@ TEST(Report, SaysWhatTheRunDid) {
   for (const char* part :
        {"20260101-abcdef", "c2 is correct on 9 sets of inputs", "50 ns (modelled)", "2.00x",
         "none measured: the device is a simulator", "Stopped: plateau plain", "class=\"floor\"",
-        "difference from c1", "class=\"a\">+ // 2", "class=\"d\">- // 1", "Skipped: plain",
-        "Times are modelled", "cutegen optimize --replay 20260101-abcdef", "prefers-color-scheme",
-        "4.5 s evaluating", "9.0 s"})
+        "What holds the best program back", "simulator; not read plain",
+        "50 ns (modelled): memory bound plain · few waves plain", "difference from c1",
+        "class=\"a\">+ // 2", "class=\"d\">- // 1", "Skipped: plain", "Times are modelled",
+        "cutegen optimize --replay 20260101-abcdef", "prefers-color-scheme", "4.5 s evaluating",
+        "9.0 s"})
     EXPECT_THAT(*page, HasSubstr(part));
 }
 

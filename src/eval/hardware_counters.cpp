@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 
 namespace cutegen {
@@ -18,7 +19,7 @@ using toolchain::NcuRefusal;
 
 constexpr auto kEndLimit = std::chrono::seconds(20);  // ncu writes its table
 constexpr auto kProbeLimit = std::chrono::seconds(40);
-constexpr int kMostTries = 4;
+constexpr int kMostTries = 4, kMostFailures = 2;  // failures: of an ncu that never worked
 constexpr int64_t kMostLog = int64_t{8} << 20;
 constexpr const char* kLogPath = "/proc/self/fd/4";
 
@@ -62,7 +63,7 @@ std::vector<std::string> command_of(const toolchain::NcuTool& tool, const CountR
           "--cache-control",
           "all",
           "--target-processes",
-          "application-only",
+          "all",
           "--launch-count",
           std::to_string(std::max<size_t>(launches_of(request.run.steps), 1)),
           "--metrics",
@@ -95,7 +96,8 @@ RunnerOptions HardwareCounters::runner_options(const CountRequest& request, int 
   std::error_code error;
   const auto real = std::filesystem::canonical(tool_->path, error);
   if (!error) out.readable.push_back(real.parent_path().string());
-  out.keep_capabilities = keep_capabilities_;
+  out.keep_capabilities = sandbox_ == Sandbox::administrator;
+  out.bare = sandbox_ == Sandbox::none;
   return out;
 }
 
@@ -151,6 +153,7 @@ Result<HardwareCounters::Answer> HardwareCounters::count(const Context& ctx, Cou
     tool_ = std::move(*found);
   }
   Answer out;
+  auto last = NcuRefusal::Kind::none;
   for (int tries = 0; tries < kMostTries; ++tries) {
     std::erase_if(request.metrics, [&](const std::string& m) {
       return std::find(unknown_.begin(), unknown_.end(), m) != unknown_.end();
@@ -158,22 +161,28 @@ Result<HardwareCounters::Answer> HardwareCounters::count(const Context& ctx, Cou
     if (request.metrics.empty()) return out;
     NcuRefusal refusal;
     CG_TRY(out, once(ctx, request, refusal));
-    switch (refusal.kind) {
-      case NcuRefusal::Kind::metric:
-        unknown_.insert(unknown_.end(), refusal.metrics.begin(), refusal.metrics.end());
-        continue;
-      case NcuRefusal::Kind::permission:
-        if (!keep_capabilities_ && !require_sandbox_ && ::geteuid() == 0) {
-          keep_capabilities_ = true;
-          continue;
-        }
-        refused_ = out;
-        return out;
-      default:
-        return out;
+    if (refusal.kind == NcuRefusal::Kind::metric) {
+      unknown_.insert(unknown_.end(), refusal.metrics.begin(), refusal.metrics.end());
+      continue;
     }
+    worked_ = worked_ || refusal.kind == NcuRefusal::Kind::none;
+    if (worked_) return out;
+    last = refusal.kind;
+    if (!loosen(last)) break;
+    log_info("ncu is tried again with less of a sandbox: {}", out.problem);
   }
+  sandbox_ = Sandbox::full;
+  if (last == NcuRefusal::Kind::permission || ++failures_ >= kMostFailures) refused_ = out;
   return out;
+}
+
+// Whether there is a looser sandbox in which it may work.
+bool HardwareCounters::loosen(NcuRefusal::Kind why) {
+  if (require_sandbox_ || sandbox_ != Sandbox::full) return false;
+  const bool permission = why == NcuRefusal::Kind::permission;
+  if (permission && ::geteuid() != 0) return false;
+  sandbox_ = permission ? Sandbox::administrator : Sandbox::none;
+  return true;
 }
 
 Result<CountRequest> HardwareCounters::probe_request() {

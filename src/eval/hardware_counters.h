@@ -5,8 +5,9 @@
 // Contract: count() starts ncu with the sandboxed runner below it, runs the steps once and reads
 // ncu's table; all of it ends with the call, also past its limit. The caller holds the GPU's slot.
 // That nothing could be counted is an Answer with the problem and what helps, never the program's
-// fault. What cannot change (no ncu, no permission) is remembered and not tried again. An Error is
-// a Context that ended.
+// fault. What cannot change (no ncu, no permission) is remembered and not tried again. Where ncu
+// fails in the sandbox it is tried once more with less of it, unless the sandbox is required; the
+// grade tells. An Error is a Context that ended.
 //
 // Example: CG_TRY(auto a, counters.count(ctx, request)); if (a.kernels.empty()) print(a.problem);
 #pragma once
@@ -45,12 +46,15 @@ class HardwareCounters {
  private:
   [[nodiscard]] Result<Answer> once(const Context& ctx, const CountRequest& request,
                                     toolchain::NcuRefusal& refusal);
+  [[nodiscard]] bool loosen(toolchain::NcuRefusal::Kind why);
   [[nodiscard]] RunnerOptions runner_options(const CountRequest& request, int log) const;
 
   std::string device_;
   bool require_sandbox_;
   std::optional<toolchain::NcuTool> tool_;
-  bool keep_capabilities_ = false;
+  enum class Sandbox { full, administrator, none } sandbox_ = Sandbox::full;
+  bool worked_ = false;               // as sandbox_ says
+  int failures_ = 0;                  // before it ever worked
   Answer refused_;                    // what cannot change
   std::vector<std::string> unknown_;  // metrics that this GPU's ncu does not have
 };

@@ -85,6 +85,19 @@ TEST(HardwareCounters, RootKeepsItsRightsWhereTheyAreNeededUnlessTheSandboxIsReq
   });
 }
 
+TEST(HardwareCounters, WhereNcuFailsInNamespacesItIsTriedWithoutThemAndTheGradeTells) {
+  if (sandbox::probe().held["bubblewrap"] || !sandbox::probe().held["namespaces"])
+    GTEST_SKIP() << "needs namespaces of our own";
+  with_fakes("fails_in_namespaces", [] {
+    HardwareCounters counters("cuda:0", false);
+    auto answer = probed(counters);
+    ASSERT_THAT(answer.kernels, SizeIs(1)) << answer.problem;
+    EXPECT_FALSE(answer.grade.held.contains("namespaces"));
+    HardwareCounters strict("cuda:0", true);
+    EXPECT_THAT(probed(strict).kernels, IsEmpty());
+  });
+}
+
 TEST(HardwareCounters, WhatIsNoNcuIsSaid) {
   for (const auto& [how, words] : {std::pair("old", "2021.1.0.0 at"), {"unnamed", "which version"}})
     with_fakes(how, [&] {

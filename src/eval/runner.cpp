@@ -130,6 +130,9 @@ void Runner::put_around(sandbox::SpawnSpec& spec) const {
   spec.readable.push_back((folder.filename() == "bin" ? folder.parent_path() : folder).string());
   spec.isolation.loopback = true;
   spec.isolation.keep_capabilities = options_.keep_capabilities;
+  if (!options_.bare) return;
+  spec.isolation = {};
+  spec.limits.processes = 0;
 }
 
 Result<Runner::Process> Runner::make(const Context& ctx, const sandbox::SpawnSpec& wanted) const {

@@ -36,7 +36,8 @@ struct RunnerOptions {
   std::vector<std::string> around = {};    // a profiler's command, which the runner is added to
   int log = -1;                            // with it: a descriptor that the profiler gets as 4
   std::vector<std::string> readable = {};  // that the profiler needs, where it lies below /tmp
-  bool keep_capabilities = false;
+  bool keep_capabilities = false;          // of root, which counters may be reserved for
+  bool bare = false;                       // no namespaces either: where the profiler fails in them
 };
 
 struct RunBuffer {

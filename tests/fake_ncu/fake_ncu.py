@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An ncu without counters, for tests: it starts the program that it is given, then prints a table.
 
-What it does is said by the name that it is started under: works, refused, refused_to_users, old,
+What it does is said by the name that it is started under: works, refused, refused_to_users, fails_in_namespaces, old,
 unnamed, garbage, short_rows, hangs, hangs_later, unknown_metric, leaves_a_child, fails, silent,
 another_kernel. What follows a dot is the name of the kernels that it claims to have seen.
 """
@@ -75,6 +75,9 @@ def main():
         powerless = "CapEff:\t0000000000000000" in status.read()
     if mode == "refused" or (mode == "refused_to_users" and powerless):
         say(PERMISSION)
+        return 1
+    if mode == "fails_in_namespaces" and os.getppid() < 10:
+        say("==ERROR== Failed to prepare the profiler.\n")
         return 1
     if mode == "fails":
         say("==ERROR== Failed to initialize the profiler: LibraryNotLoaded\n")
