@@ -27,9 +27,10 @@ def hello(request):
 
         gpu.start(request["device"])
         if request.get("slot"):
-            from .slot import SLOT, slot
+            from .slot import SIDE_BY_SIDE, SLOT, slot
 
             slot.take_over(SLOT)
+            torch.set_num_threads(SIDE_BY_SIDE)
         reply["missing"] = "this worker starts compilers"
         if request["filter"]:
             reply["missing"] = gpu.lock(bytes.fromhex(request["filter"]))

@@ -62,6 +62,9 @@ class Shrinker:
         if trace.signature() != self.official.signature():
             self.reason = "another size makes another program"
             return None
+        if trace.hollow() and not self.official.hollow():
+            self.reason = "another size leaves nothing to compute"
+            return None
         return trace
 
     def fits(self, trace):

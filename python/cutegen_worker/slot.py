@@ -11,6 +11,7 @@ import time
 
 SLOT = 4  # descriptor at which the file comes
 ASK_AGAIN_S = 0.002
+SIDE_BY_SIDE = 2  # threads of a worker that has others beside it
 
 
 class Slot:

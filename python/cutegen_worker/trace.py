@@ -158,6 +158,10 @@ class Trace:
             t.numel() for _, t in self.outputs
         )
 
+    def hollow(self):
+        """Whether some call gives a tensor of no elements, as windows larger than their input do."""
+        return any(0 in shape for call in self.calls for shape, _ in call.outs)
+
     def signature(self):
         if not hasattr(self, "signature_"):
             floats = {k: v for k, v in self.scalars.items() if isinstance(v, (float, str, bool))}

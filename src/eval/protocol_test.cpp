@@ -72,6 +72,9 @@ TEST(Protocol, RoundTrips) {
   CertifyRequest certify{.program = request().program, .baselines = {{"callable", "m:f"}}};
   Json asked = to_json(certify);
   EXPECT_EQ(to_json(*certify_request_from_json(asked)), asked);
+  BaselinesRequest baselines{.baselines = {{"eager", ""}, {"callable", "m:f"}}};
+  Json wanted = to_json(baselines);
+  EXPECT_EQ(to_json(*baselines_request_from_json(wanted)), wanted);
   EvaluateRequest against = request();
   against.against = against.program;
   EXPECT_EQ(to_json(*request_from_json(to_json(against))), to_json(against));
@@ -112,6 +115,21 @@ TEST(Protocol, MissingAndUnknownFieldsAreRefused) {
     j[key] = value;
     EXPECT_FALSE(certify_request_from_json(j)) << key;
   }
+  for (double seconds : {0.0, -1.0, 1e9}) {
+    Json j = to_json(BaselinesRequest{.build_seconds = seconds});
+    EXPECT_FALSE(baselines_request_from_json(j)) << seconds;
+  }
+}
+
+TEST(Protocol, TimesOfBaselinesAreRead) {
+  BaselineTime eager{"eager", 10, 9, 11, 8, Origin::measured, 0, 1, ""};
+  Json reply = message("baselines", {{"times", Json::array({to_json(eager)})}});
+  auto times = baseline_times_from_json(reply);
+  ASSERT_TRUE(times) << times.error().text();
+  EXPECT_EQ(times->at(0).time_ns, 10);
+  reply["times"][0]["time_ns"] = -1;
+  EXPECT_FALSE(baseline_times_from_json(reply));
+  EXPECT_FALSE(baseline_times_from_json(message("baselines", {{"times", "none"}})));
 }
 
 }  // namespace

@@ -118,6 +118,8 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
   EXPECT_FALSE(s.ask("hello", options("sim:h200", 0)));
   EXPECT_FALSE(s.ask("hello", options("sim:h200", 65)));
   EXPECT_THAT(s.ask("sing", {}).error().message, HasSubstr("does not know the request 'sing'"));
+  const Json eager{{"task_id", ""}, {"request", protocol::to_json(BaselinesRequest{})}};
+  EXPECT_THAT(s.ask("baselines", eager).error().message, HasSubstr("timed on a GPU"));
   EXPECT_FALSE(s.ask("open_task", {}));
   EXPECT_FALSE(s.ask("evaluate", {{"task_id", "x"}}));
   auto early = s.ask("evaluate",

@@ -128,6 +128,33 @@ def get_init_inputs():
   EXPECT_NE(shape_named(*task, "odd1").tensors.at("x"), shape_named(*task, "odd2").tensors.at("x"));
 }
 
+// Some versions of PyTorch let a window be larger than its input on meta tensors, and refuse it on
+// real ones.
+TEST(TorchWorker, NoShapeLeavesNothingToCompute) {
+  TaskFile file("window", R"(
+import torch
+from torch import nn
+
+rows = 512
+columns = 40960
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x[:, 500:] * 2.0
+
+def get_inputs():
+    return [torch.randn(rows, columns)]
+
+def get_init_inputs():
+    return []
+)");
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_GE(task->shapes.size(), 2u);
+  for (const ShapeCase& shape : task->shapes)
+    EXPECT_GT(shape.tensors.at("out")[1], 0) << shape.name;
+}
+
 TEST(TorchWorker, TakesShapesOfTheUser) {
   DescribeOptions options;
   options.shrink = false;

@@ -211,6 +211,13 @@ class Programs(harness.Case):
         self.assert_error(self.cutegen("certify", self.task, program), 5, "measured times",
                           "--device cuda:0")
 
+    def test_baselines_need_tasks_known_names_and_a_gpu(self):
+        self.assert_error(self.cutegen("baselines"), 2, "which tasks", "--kernelbench")
+        self.assert_error(self.cutegen("baselines", self.task, "--baseline", "egaer"), 2, "egaer",
+                          "eager, eager-tf32")
+        self.assert_error(self.cutegen("baselines", self.task), 6, "measured on a GPU",
+                          "--device cuda:0")
+
     def test_no_folder(self):
         self.assert_error(self.cutegen("check", self.folder / "nothing"), 2, "nothing")
 
