@@ -122,6 +122,7 @@ void put_beside(std::vector<KernelProfile>& kernels, std::vector<KernelProfile> 
     KernelProfile &k = kernels[i], &m = modelled[i];
     if (k.kernel != m.kernel) continue;
     k.modelled = std::move(m.counters);
+    k.modelled["time_ns"] = m.time_ns;
     k.lines = std::move(m.lines);
     k.sampled_share = m.sampled_share, k.sample_error = m.sample_error;
     if (!m.diagnosis.summary.empty()) k.remarks.push_back({"simulator", 0, m.diagnosis.summary});
