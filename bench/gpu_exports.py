@@ -37,7 +37,7 @@ SIZES = {
     "tensor_map": {"rows": 8192, "columns": 4096}, "every_field": {"rows": 16384, "columns": 4096},
 }
 RECIPES = ("linear_gelu", "rmsnorm", "mean_scale")  # of tasks/: CuTe, as the builtin proposer writes them
-CERTIFIED = ("softmax", "tensor_map", "recipe_linear_gelu")
+CERTIFIED = ("softmax", "tensor_map", "matmul")
 NOT_KERNELBENCH = ("every_field",)  # inputs in a list and two results: its evaluator takes neither
 KINDS = ("torch", "kernelbench", "cpp")
 ENOUGH_US = 20  # of kernels below this the host's part is seen
@@ -52,12 +52,13 @@ def scaled(text, sizes):
 
 
 class Program:
-    def __init__(self, name, tree, work):
+    def __init__(self, name, tree, work, made_before=None):
         given = Path(name) if name.endswith(".py") else None
         name = "file_" + re.sub(r"\W", "_", given.stem.lower())[:30] if given else name
         self.name, self.work, self.line = name, work, {"name": name}
         self.task, self.folder = work / f"{name}.py", work / f"{name}_program"
         if self.is_recipe():
+            self.folder = made_before / name if made_before and (made_before / name).exists() else self.folder
             self.task.write_text((given or tree / "tasks" / f"{name[7:]}.py").read_text())
             return
         kind = "exports" if name in ("tensor_map", "every_field") else "honest"
@@ -69,7 +70,7 @@ class Program:
 
     def make(self, options):
         """The builtin program; the safe choice of its parameters."""
-        if self.is_recipe():
+        if self.is_recipe() and not self.folder.exists():
             made = self.run(options, "optimize", self.task, "--model", "builtin", "--evaluations", 1, "--quiet",
                             "--out", self.folder, "--runs", self.work / f"{self.name}_runs")
             if made.returncode:
@@ -81,15 +82,15 @@ class Program:
                               timeout=timeout, check=False)
 
     def export(self, options):
-        more = ["--certificate", self.work / f"{self.name}.certificate"] if self.name in CERTIFIED else []
-        more = more if more and more[1].exists() else []
-        for kind in KINDS:
-            began = time.monotonic()
-            made = self.run(options, "export", self.folder, "--task", self.task, "--to", kind, "--out",
-                            self.work / f"{self.name}_{kind}", "--device", options.device, "--json", "--force", *more)
-            self.line[f"export_{kind}_s"] = time.monotonic() - began
-            if made.returncode:
-                self.line.setdefault("trouble", []).append(f"export {kind}: {(made.stderr or made.stdout).strip()[-300:]}")
+        began = time.monotonic()
+        made = self.run(options, "export", self.folder, "--task", self.task, "--to", ",".join(KINDS), "--out",
+                        self.work / f"{self.name}_exports", "--device", options.device, "--json", "--force")
+        self.line["export_s"] = time.monotonic() - began
+        if made.returncode:
+            self.line.setdefault("trouble", []).append(f"export: {(made.stderr or made.stdout).strip()[-300:]}")
+
+    def folder_of(self, kind):
+        return self.work / f"{self.name}_exports" / f"{self.name}_{kind}"
 
     def judge(self, options):
         began = time.monotonic()
@@ -113,7 +114,7 @@ class Program:
         if result.returncode:
             self.line.setdefault("trouble", []).append(f"certify: {(result.stderr or result.stdout)[-400:]}")
         else:
-            (self.work / f"{self.name}.certificate").write_text(result.stdout)
+            (self.folder_of("torch") / "certificate.json").write_text(result.stdout)
 
 
 # --- in the process with the GPU
@@ -267,7 +268,7 @@ def check_all(device, what, out, folders):
     torch.backends.cudnn.allow_tf32 = False  # references are computed in float32
     with open(out, "w", encoding="utf-8") as file:
         for folder in map(Path, folders):
-            line, began = {"folder": folder.name, "failed": {}}, time.monotonic()
+            line, began = {"folder": str(folder), "failed": {}}, time.monotonic()
             try:
                 checks = Checks(folder, device)
                 if what == "time" and device != "cpu":
@@ -306,12 +307,12 @@ def check(programs, kind, what, options, left, jobs=1):
 
     def one(part):
         told = programs[0].work / f"{kind}.{what}{part}"
-        folders = [p.work / f"{p.name}_{kind}" for p in programs[part::jobs]]
+        folders = [p.folder_of(kind) for p in programs[part::jobs]]
         code, out, err, _ = run_python(__file__, "--check", options.torch_device, what, told, *folders, timeout=left()) if folders else (0, "", "", 0)
         if code:
             print(f"{what} {kind}: exit {code}: {(err or out)[-600:]}")
         for line in read_lines(told):
-            p = next(p for p in programs if line["folder"] == f"{p.name}_{kind}")
+            p = next(p for p in programs if line["folder"] == str(p.folder_of(kind)))
             known = p.line.setdefault(kind, {"failed": {}})
             known.update({**line, "failed": {**known["failed"], **line["failed"]}})
 
@@ -325,44 +326,42 @@ def kernelbench(programs, options, left):
     side = Path(__file__).with_name("kernelbench_side.py")
 
     def judge(p):
-        model = p.work / f"{p.name}_kernelbench" / "model_new.py"
+        model = p.folder_of("kernelbench") / "model_new.py"
         code, out, err, _ = run_python(side, options.kernelbench, p.task, model, p.work / f"{p.name}.kb", timeout=left(),
                                      NVIDIA_TF32_OVERRIDE="0")  # its tolerance is below what TF32 convolutions do
         last = (out.strip().splitlines() or [""])[-1]
         found = json.loads(last) if code == 0 and last.startswith("{") else {"trouble": (err or out)[-400:]}
         p.line["their_verdict"] = {k: found.get(k) for k in ("compiled", "correct", "time_us", "trouble")}
 
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
         list(pool.map(judge, [p for p in programs if p.name not in NOT_KERNELBENCH]))
 
 
 def own_tests(programs, left):
     def test(job):
         p, kind = job
-        folder = p.work / f"{p.name}_{kind}"
+        folder = p.folder_of(kind)
         code, out, err, _ = run_python(folder / f"test_{p.name}.py", timeout=left())
         p.line.setdefault("test", {})[kind] = "ok" if code == 0 else (err or out)[-400:]
 
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(test, [(p, k) for p in programs for k in KINDS]))
 
 
 def own_bench(p, left):
-    code, out, err, _ = run_python(p.work / f"{p.name}_torch" / "bench.py", "--json", "--no-compile", "--seconds", 6,
+    code, out, err, _ = run_python(p.folder_of("torch") / "bench.py", "--json", "--no-compile", "--seconds", 6,
                                    timeout=left())
     p.line["bench"] = json.loads(out)["rows"] if code == 0 else (err or out)[-400:]
 
 
 def make(programs, options, left):
-    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
         list(pool.map(lambda p: p.make(options), programs))
-        if options.certify:
-            list(pool.map(lambda p: p.certify(options), [p for p in programs if p.name in CERTIFIED]))
         list(pool.map(lambda p: p.export(options), programs))
 
 
 def judge(programs, options, left):
-    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda p: p.judge(options), programs))
     check(programs, "torch", "time", options, left)
 
@@ -392,7 +391,8 @@ def time_others(programs, options, left):
 
 def bench_some(programs, options, left):
     for p in programs:
-        if options.certify and p.name in CERTIFIED:
+        if options.certify and p.name in CERTIFIED and left() > 20:
+            p.certify(options)
             own_bench(p, left)
 
 
@@ -434,6 +434,7 @@ def main():
     parser.add_argument("--kernelbench", type=Path)
     parser.add_argument("--only", default=",".join([*SIZES, *(f"recipe_{r}" for r in RECIPES)]))
     parser.add_argument("--certify", action="store_true")
+    parser.add_argument("--programs", type=Path, help="programs of recipes, made before")
     parser.add_argument("--device", default="cuda:0", help="sim:h200: what can be tried without a GPU")
     parser.add_argument("--limit-s", type=float, default=600)
     options = parser.parse_args()
@@ -444,8 +445,8 @@ def main():
 
     options.torch_device = "cpu" if options.device.startswith("sim:") else options.device
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        programs = [Program(name, options.tree, Path(folder)) for name in options.only.split(",")]
-        for stage in (make, judge, try_all, time_others, bench_some, judge_again):
+        programs = [Program(name, options.tree, Path(folder), options.programs) for name in options.only.split(",")]
+        for stage in (make, judge, try_all, bench_some, time_others, judge_again):
             began = time.monotonic()
             try:
                 if left() > 0:

@@ -2,6 +2,7 @@
 // `cutegen export RUN --to KIND`: a program as files that need nothing of cutegen.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "cli/export_inputs.h"
@@ -12,50 +13,80 @@ namespace {
 
 struct ExportOptions {
   ExportWords words;
-  std::string to, out;
+  std::vector<std::string> to;
+  std::string out;
   bool force = false;
 };
 
-std::string told(const ExportOptions& options, const ExportSource& source,
-                 const ExportFiles& files) {
-  std::string out = fmt::format("written {}/ ({} files): {} for {}\n", options.out, files.size(),
-                                options.to, source.target.gpu);
-  for (const ExportShape& s : source.shapes)
-    out +=
-        fmt::format("  shape {}: {} step{}\n", s.name, s.plan.prepare.size() + s.plan.steps.size(),
-                    s.plan.prepare.size() + s.plan.steps.size() == 1 ? "" : "s");
+struct Written {
+  std::string kind, folder;
+  ExportFiles files;
+};
+
+std::string told(const std::vector<Written>& all, const ExportSource& source) {
+  std::string out, checks;
+  const std::string test = "test_" + plain_name(source.task.name) + ".py";
+  for (const Written& w : all) {
+    out += fmt::format("written {}/ ({} files): {} for {}\n", w.folder, w.files.size(), w.kind,
+                       source.target.gpu);
+    checks += fmt::format("check it: python {}/{}\n", w.folder, test);
+  }
+  for (const ExportShape& s : source.shapes) {
+    const size_t steps = s.plan.prepare.size() + s.plan.steps.size();
+    out += fmt::format("  shape {}: {} step{}\n", s.name, steps, steps == 1 ? "" : "s");
+  }
   for (const std::string& why : source.left_out) out += "  left out: " + why + "\n";
   if (!source.verdict) out += "  no verdict came with the program\n";
-  return out +
-         fmt::format("check it: python {}/test_{}.py\n", options.out, plain_name(source.task.name));
+  return out + checks;
 }
 
-Result<void> run(const Globals& g, ExportOptions options, const Settings& settings) {
-  CG_TRY(ExportKind kind, export_kind_from(options.to));
+Json document_of(const std::vector<Written>& all, const ExportSource& source) {
+  Json exports = Json::array(), shapes = Json::array();
+  for (const Written& w : all) {
+    Json files = Json::array();
+    for (const auto& [name, text] : w.files) files.push_back(name);
+    exports.push_back({{"to", w.kind}, {"folder", w.folder}, {"files", files}});
+  }
+  for (const ExportShape& s : source.shapes) shapes.push_back(s.name);
+  return Json{{"schema", "cutegen.export.v1"},
+              {"task", source.task.name},
+              {"gpu", source.target.gpu},
+              {"arch", source.arch},
+              {"shapes", shapes},
+              {"left_out", source.left_out},
+              {"judged", source.verdict.has_value()},
+              {"exports", exports}};
+}
+
+// Of one kind: OUT itself, or TASK_KIND. Of several: a folder each, in OUT where that is given.
+std::string folder_for(const ExportOptions& options, const std::string& kind, const Task& task) {
+  const std::string own = plain_name(task.name) + "_" + kind;
+  if (options.to.size() == 1) return options.out.empty() ? own : options.out;
+  return options.out.empty() ? own : options.out + "/" + own;
+}
+
+Result<void> run(const Globals& g, const ExportOptions& options, const Settings& settings) {
+  for (const std::string& kind : options.to) CG_CHECK(export_kind_from(kind));
   CG_TRY(Config config, settings.resolve());
   CG_TRY(ExportInputs in, read_export_inputs(g, options.words, config));
-  if (options.out.empty()) options.out = plain_name(in.task.name) + "_" + options.to;
   CG_TRY(ToolPaths tools, find_tools({config.text("python"), in.cuda_version}));
   CG_TRY(ExportSource source, build_export(g.ctx, tools, in.task, in.program, in.target));
   source.origin = in.origin;
   source.verdict = std::move(in.verdict);
   source.certificate = std::move(in.certificate);
-  CG_TRY(ExportFiles files, export_files(source, kind));
-  CG_CHECK(write_export(options.out, files, options.force));
-  Json names = Json::array(), shapes = Json::array();
-  for (const auto& [name, text] : files) names.push_back(name);
-  for (const ExportShape& s : source.shapes) shapes.push_back(s.name);
-  Json document{{"schema", "cutegen.export.v1"},
-                {"to", options.to},
-                {"folder", options.out},
-                {"task", source.task.name},
-                {"gpu", source.target.gpu},
-                {"arch", source.arch},
-                {"shapes", shapes},
-                {"left_out", source.left_out},
-                {"judged", source.verdict.has_value()},
-                {"files", names}};
-  print_result(g, document, told(options, source, files));
+  std::vector<Written> all;
+  for (const std::string& name : options.to) {
+    CG_TRY(ExportKind kind, export_kind_from(name));
+    Written w{name, folder_for(options, name, source.task), {}};
+    CG_TRY(w.files, export_files(source, kind));
+    all.push_back(std::move(w));
+  }
+  if (options.to.size() > 1 && !options.out.empty()) {
+    std::error_code ignored;  // one that cannot be made is missed right after
+    std::filesystem::create_directory(options.out, ignored);
+  }
+  for (const Written& w : all) CG_CHECK(write_export(w.folder, w.files, options.force));
+  print_result(g, document_of(all, source), told(all, source));
   return {};
 }
 
@@ -69,9 +100,13 @@ void add_export(CLI::App& app, Globals& g) {
       ->add_option("RUN", options->words.what,
                    "a run (id, its beginning, or last), or a program folder")
       ->required();
-  command->add_option("--to", options->to, "torch, kernelbench or cpp")->required();
+  command->add_option("--to", options->to, "torch, kernelbench or cpp; may be repeated")
+      ->delimiter(',')
+      ->required();
   command->add_option("--task", options->words.task, "the task file of a program folder");
-  command->add_option("--out", options->out, "the folder that is made (default: TASK_KIND)");
+  command->add_option(
+      "--out", options->out,
+      "the folder that is made (default: TASK_KIND); of several kinds, a folder of theirs");
   command->add_option("--certificate", options->words.certificate,
                       "what `certify --json` wrote (default: certificate.json of the folder)");
   command->add_flag("--force", options->force, "replace an earlier export");

@@ -142,7 +142,7 @@ class Exports(harness.Case):
         result = self.export(NORM, "torch", "--json")
         self.assert_code(result, 0)
         self.assertEqual(result.json()["schema"], "cutegen.export.v1")
-        self.assertIn("__init__.py", result.json()["files"])
+        self.assertIn("__init__.py", result.json()["exports"][0]["files"])
         self.assertIn("ok", self.python("as_torch", "test_task.py"))
         self.assertIn("fine", self.python("as_torch", "-c", IN_PYTHON))
         imported = "import sys; from as_torch import Model, op; print(op, [n for n in sys.modules if 'cutegen' in n])"
@@ -171,6 +171,15 @@ print("same")
 ''')
         (self.folder / "alone/model_new.py").write_text(text)
         self.assertIn("same", self.python("alone", "run.py"))
+
+    def test_several_kinds_at_once(self):
+        arguments = ("export", NORM, "--task", NORM / "task.py", "--to", "torch,cpp", "--out", "both")
+        result = self.cutegen(*arguments, "--json")
+        self.assert_code(result, 0)
+        self.assertEqual([e["folder"] for e in result.json()["exports"]], ["both/task_torch", "both/task_cpp"])
+        self.assertTrue((self.folder / "both/task_cpp/task.h").exists())
+        self.assert_error(self.cutegen(*arguments), 2, "both/task_torch' is there", "--force")
+        self.assert_error(self.cutegen(*arguments, "--to", "jax"), 2, "jax")
 
     def test_what_is_left_to_the_reference(self):
         shutil.copytree(NORM, self.folder / "p")
@@ -224,7 +233,7 @@ print("same")
         self.assert_code(made, 0)
         result = self.cutegen("export", "last", "--to", "torch", *runs, "--json")
         self.assert_code(result, 0)
-        self.assertEqual(result.json()["folder"], "relu_torch")
+        self.assertEqual(result.json()["exports"][0]["folder"], "relu_torch")
         self.assertTrue(result.json()["judged"])
         self.assertIn("Verdict: correct", (self.folder / "relu_torch/README.md").read_text())
         again = self.cutegen("export", "last", "--to", "torch", *runs)
