@@ -443,6 +443,8 @@ def main():
     def left():
         return options.end - time.monotonic()
 
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # many processes share the cores
+    os.environ.setdefault("OMP_NUM_THREADS", "4")
     options.torch_device = "cpu" if options.device.startswith("sim:") else options.device
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         programs = [Program(name, options.tree, Path(folder), options.programs) for name in options.only.split(",")]
