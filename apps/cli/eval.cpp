@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/eval_batch.h"
 #include "cli/profile_text.h"
 #include "cli/program_folder.h"
 #include "cli/settings.h"
@@ -18,6 +19,7 @@ struct EvalOptions {
   std::string task, up_to = "timing";
   std::vector<std::string> folders;
   std::string against;
+  BatchOptions batch;
   bool profile = false, no_cache = false;
 };
 
@@ -109,6 +111,16 @@ Result<Verdict> judge(const Globals& g, EvaluatorClient& client, const EvaluateR
 Result<int> run(const Globals& g, const EvalOptions& options, const Settings& settings) {
   EvaluateRequest request;
   CG_TRY(request.up_to, rung_from(options.up_to));
+  if (!options.batch.in.empty()) {
+    if (!options.folders.empty() || options.profile || !options.against.empty())
+      return user_error("--batch takes its programs from its folder, without --profile, --against",
+                        "", "write: cutegen eval [TASK] --batch DIR --out DIR");
+    CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, settings));
+    return judge_batch(g, options.batch, options.task, request.up_to, evaluator);
+  }
+  if (options.task.empty() || options.folders.empty())
+    return user_error("eval takes a task file and the folder of a program", "",
+                      "write: cutegen eval TASK DIR, or cutegen eval --batch DIR --out DIR");
   request.profile = options.profile;
   std::vector<KernelProgram> programs;
   for (const std::string& folder : options.folders) {
@@ -144,9 +156,13 @@ void add_eval(CLI::App& app, Globals& g) {
   auto* command = app.add_subcommand("eval", "judge a kernel program: compile, check, time");
   auto options = std::make_shared<EvalOptions>();
   auto settings = std::make_shared<Settings>();
-  command->add_option("task", options->task, "the task file (a PyTorch module)")->required();
-  command->add_option("folder", options->folders, "the program: plan.json and sources; or several")
-      ->required();
+  command->add_option("task", options->task, "the task file (a PyTorch module)");
+  command->add_option("folder", options->folders, "the program: plan.json and sources; or several");
+  command->add_option("--batch", options->batch.in,
+                      "judge every program in this folder: an entry is a folder with plan.json,\n"
+                      "sources and its task.py, unless TASK is given for all");
+  command->add_option("--out", options->batch.out, "of --batch: where verdicts go, one file each");
+  command->add_flag("--again", options->batch.again, "of --batch: judge what has a verdict, too");
   command->add_option("--up-to", options->up_to,
                       "last rung: lint, compile, audit, load, correctness, timing, profile");
   command->add_flag("--profile", options->profile,
@@ -157,6 +173,9 @@ void add_eval(CLI::App& app, Globals& g) {
   settings->add(*command, {"device", "python", "require_sandbox"});
   command->footer(
       "Example: cutegen eval relu.py out/ --profile\n"
+      "A batch goes on where it was interrupted; a broken entry gets its error and the others\n"
+      "go on. Several GPUs: --device cuda:0,cuda:1, a process each.\n"
+      "Example: cutegen eval --batch proposed/ --out verdicts/ --device cuda:0\n"
       "Exit codes: 0 correct, 3 failed, 4 rejected, 5 unsupported, 6 aborted");
   command->callback([options, settings, &g] {
     auto result = run(g, *options, *settings);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/eval_batch.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/table_console.h"
+#include "engine/judge_folder.h"
+
+namespace cutegen::cli {
+namespace {
+
+constexpr size_t kMostDevices = 16;
+
+std::string header() {
+  return fmt::format("{:<40} {:<12} {:>10} {:>8}", "entry", "verdict", "time", "took");
+}
+
+std::string line_of(const FolderRow& row) {
+  std::string time = row.time_ns ? human_ns(*row.time_ns) : "-";
+  std::string took = row.kept ? "kept" : fmt::format("{:.2f} s", row.seconds);
+  std::string out =
+      fmt::format("{:<40} {:<12} {:>10} {:>8}", sanitize(row.name, 40), row.status, time, took);
+  if (row.status != "correct")
+    out += "  " + sanitize(row.detail.substr(0, row.detail.find('\n')), 100);
+  return out;
+}
+
+class ConsoleFolder final : public FolderObserver {
+ public:
+  explicit ConsoleFolder(const Globals& g) : console_(g) {}
+  void on_row(const FolderRow& row, size_t ended, size_t total) override {
+    console_.row(header(), line_of(row), ended, total);
+  }
+
+ private:
+  TableConsole console_;
+};
+
+Result<std::vector<EvaluatorOptions>> one_a_device(const EvaluatorOptions& options) {
+  std::vector<EvaluatorOptions> out;
+  for (size_t at = 0; at <= options.device.size();) {
+    const size_t end = std::min(options.device.find(',', at), options.device.size());
+    out.push_back(options);
+    out.back().device = options.device.substr(at, end - at);
+    at = end + 1;
+  }
+  if (out.size() > kMostDevices)
+    return user_error("more devices than are used at once", "--device", "name 16 at most");
+  for (const EvaluatorOptions& one : out)
+    if (one.device.substr(0, 5) != out.front().device.substr(0, 5))
+      return user_error("devices of different kinds give times that cannot be compared", "--device",
+                        "name GPUs of one kind, or one simulator");
+  return out;
+}
+
+Json json_of(const FolderRow& row) {
+  Json out{{"name", row.name}, {"status", row.status}, {"kept", row.kept}};
+  if (row.time_ns) out["time_ns"] = *row.time_ns;
+  if (!row.detail.empty()) out["detail"] = row.detail;
+  out["seconds"] = row.seconds;
+  return out;
+}
+
+}  // namespace
+
+Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::string& task,
+                        Rung up_to, const EvaluatorOptions& options) {
+  if (batch.out.empty())
+    return user_error("a batch needs a folder for its verdicts", "", "add --out DIR");
+  JudgeFolderSettings settings{batch.in, batch.out, task, {}, up_to, batch.again};
+  CG_TRY(settings.evaluators, one_a_device(options));
+  const auto begin = Clock::now();
+  std::vector<FolderRow> rows;
+  {
+    ConsoleFolder observer(g);
+    CG_TRY(rows, judge_folder(real_parts(), g.ctx, settings, observer));
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  Json list = Json::array(), counts = Json::object();
+  std::string text = header() + "\n";
+  int code = kExitOk;
+  size_t judged = 0;
+  for (const FolderRow& row : rows) {
+    list.push_back(json_of(row));
+    counts[row.status] = counts.value(row.status, 0) + 1;
+    text += line_of(row) + "\n";
+    judged += !row.kept && row.status != "pending" && row.status != "error";
+    if (code == kExitOk) code = row.code;
+    if (code == kExitOk && row.status == "aborted") code = kExitEnvironment;
+  }
+  if (g.ctx.done()) code = kExitInterrupted;
+  text += fmt::format("{} entries", rows.size());
+  for (const auto& [status, count] : counts.items())
+    text += fmt::format(", {} {}", count.get<int>(), status);
+  text += fmt::format("; {} judged in {:.1f} s: {:.2f} a second\n", judged, seconds,
+                      static_cast<double>(judged) / std::max(seconds, 1e-9));
+  if (code == kExitInterrupted) text += "Interrupted; the same command goes on.\n";
+  print_result(g,
+               {{"schema", "cutegen.eval_batch.v1"},
+                {"device", options.device},
+                {"out", batch.out},
+                {"counts", counts},
+                {"judged", judged},
+                {"seconds", seconds},
+                {"entries", list}},
+               text);
+  return code;
+}
+
+}  // namespace cutegen::cli

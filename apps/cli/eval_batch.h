@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutegen eval --batch DIR --out DIR`: the verdicts of all programs of a folder.
+//
+// Contract: prints a table and the rate; 0 where every entry has a verdict, whatever it says; else
+// the exit code of the first error, or 130.
+//
+// Example: return judge_batch(g, {.in = "proposed", .out = "verdicts"}, "", Rung::timing, options);
+#pragma once
+
+#include "cli/command.h"
+#include "eval/client.h"
+
+namespace cutegen::cli {
+
+struct BatchOptions {
+  std::string in, out;
+  bool again = false;
+};
+
+// options.device may name several, with commas.
+[[nodiscard]] Result<int> judge_batch(const Globals& g, const BatchOptions& batch,
+                                      const std::string& task, Rung up_to,
+                                      const EvaluatorOptions& options);
+
+}  // namespace cutegen::cli

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=300
+"""A folder of programs gets its verdicts: broken ones beside good ones, and again where it stopped."""
+import json
+import shutil
+
+import harness
+
+HONEST = harness.ROOT / "tests" / "honest"
+
+
+class EvalBatch(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.proposed = self.folder / "proposed"
+        for name in ("elementwise", "softmax"):
+            shutil.copytree(HONEST / name, self.proposed / name)
+        shutil.copytree(HONEST / "norm", self.proposed / "broken")
+        (self.proposed / "broken" / "plan.json").write_text('{"cutegen": 1,')
+
+    def batch(self, *more, **settings):
+        return self.cutegen("eval", "--batch", self.proposed, "--out", "verdicts", "--json", *more,
+                            **settings)  # fmt: skip
+
+    def test_broken_entries_do_not_stop_the_others(self):
+        result = self.batch("--up-to", "correctness")
+        self.assert_code(result, 2)
+        document = result.json()
+        self.assertEqual(document["counts"], {"error": 1, "correct": 2})
+        verdict = json.loads((self.folder / "verdicts/softmax.json").read_text())
+        self.assertEqual(verdict["verdict"]["status"], "correct")
+        broken = json.loads((self.folder / "verdicts/broken.json").read_text())
+        self.assertIn("plan.json", json.dumps(broken["error"]))
+
+        shutil.rmtree(self.proposed / "broken")
+        again = self.batch("--up-to", "correctness")
+        self.assert_code(again, 0)
+        self.assertTrue(all(entry["kept"] for entry in again.json()["entries"]))
+
+    def test_errors(self):
+        self.assert_error(self.cutegen("eval", "--batch", self.proposed), 2, "--out DIR")
+        mixed = self.cutegen("eval", "--batch", self.proposed, "--out", "x", "--device", "cuda:0,sim:h200")
+        self.assert_error(mixed, 2, "different kinds")
+        self.assert_error(self.cutegen("eval", "--batch", "none", "--out", "x"), 2, "cannot be read")
+        self.assert_error(self.cutegen("eval", self.proposed / "softmax/task.py"), 2, "folder of a program")
+
+
+if __name__ == "__main__":
+    harness.main()
