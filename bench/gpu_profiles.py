@@ -56,7 +56,8 @@ def line_of(entry, verdict, seconds):
     diagnosis = kernel.get("diagnosis", {})
     rule = remark(kernel, "ncu_rule")
     return {**out, "source": profile.get("source"), "note": profile.get("note", ""), "kernels": len(profile["kernels"]),
-            "kernel": kernel["kernel"], "time_us": kernel["time_ns"] / 1e3, "ours": diagnosis.get("bound"),
+            "kernel": kernel["kernel"], "time_us": kernel["time_ns"] / 1e3,
+            "timing_us": (verdict.get("timing") or {}).get("time_ns", 0) / 1e3, "ours": diagnosis.get("bound"),
             "unit": diagnosis.get("unit"), "simulator": bound_by_words(remark(kernel, "simulator")),
             "ncu": bound_by_rule(rule), "rule": rule[:160], "summary": diagnosis.get("summary", ""),
             "simulator_summary": remark(kernel, "simulator"), "counters": kernel["counters"],

@@ -59,12 +59,13 @@ std::optional<Uses> measured_uses(const CounterMap& c) {
   return out;
 }
 
-// The terms of the time model against the time from the first to the last instruction; DRAM against
-// the data sheet's bandwidth, as the hardware's counter has it.
-std::optional<Uses> modelled_uses(const KernelProfile& k, const GpuSpec& gpu) {
+// The terms of the time model against the time from the first to the last instruction, measured or
+// modelled; DRAM against the data sheet's bandwidth, as the hardware's counter has it.
+std::optional<Uses> modelled_uses(const KernelProfile& k, const GpuSpec& gpu, double measured_ns) {
   const CounterMap& c = k.counters;
-  const double launch = find(c, "modelled_ns.launch").value_or(0);
-  const double busy_ns = std::max(k.time_ns - launch, 0.05 * k.time_ns);
+  const double launch = find(c, "modelled_ns.launch").value_or(0),
+               whole = measured_ns > 0 ? measured_ns : k.time_ns;
+  const double busy_ns = std::max(whole - launch, 0.05 * whole);
   if (busy_ns <= 0) return std::nullopt;
   auto pct = [&](const char* term) -> std::optional<double> {
     auto ns = find(c, std::string("modelled_ns.") + term);
@@ -149,10 +150,13 @@ std::string bound_of(double compute_pct, double memory_pct) {
   return apart ? larger : "balanced";
 }
 
-void diagnose(KernelProfile& kernel, const GpuSpec& gpu) {
+void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns) {
   auto uses = kernel.origin == Origin::measured ? measured_uses(kernel.counters)
-                                                : modelled_uses(kernel, gpu);
-  if (uses) put(kernel, *uses);
+                                                : modelled_uses(kernel, gpu, measured_ns);
+  if (!uses) return;
+  put(kernel, *uses);
+  if (kernel.origin != Origin::measured && measured_ns > 0)
+    kernel.diagnosis.evidence.push_back({"measured_ns", measured_ns, "ns"});
 }
 
 void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const LeastWork& work) {

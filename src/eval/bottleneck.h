@@ -24,8 +24,9 @@ struct LeastWork {
 // "memory", "compute", "balanced" or "latency", from shares of what the device can do, in percent.
 [[nodiscard]] std::string bound_of(double compute_pct, double memory_pct);
 
-// From the kernel's counters, by its origin.
-void diagnose(KernelProfile& kernel, const GpuSpec& gpu);
+// From the kernel's counters, by its origin. measured_ns: how long a GPU takes for it, where only
+// the counters are the simulator's; 0: not known.
+void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns = 0);
 // Where there are no counters: how much of the device the least work would keep busy.
 void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const LeastWork& work);
 // Remarks from a GPU's own counters, in front of those that are there.

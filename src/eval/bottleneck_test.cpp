@@ -81,6 +81,10 @@ TEST(Bottleneck, ModelledTermsAreHeldAgainstTheTimeWithoutTheLaunch) {
   EXPECT_NEAR(k.diagnosis.evidence[0].value, 90, 0.1);
   EXPECT_NEAR(k.diagnosis.evidence[1].value, 30, 0.1);
   EXPECT_EQ(k.bound_by, "fma") << "the time model's own word stays";
+  diagnose(k, gpu, 202e3);
+  EXPECT_EQ(k.diagnosis.bound, "latency") << "the GPU takes twice as long";
+  EXPECT_NEAR(k.diagnosis.evidence[0].value, 45, 0.1);
+  EXPECT_EQ(k.diagnosis.evidence.back().name, "measured_ns");
 }
 
 TEST(Bottleneck, TheRooflineAloneSaysWhatItDoesNotSee) {

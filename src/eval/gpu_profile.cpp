@@ -131,6 +131,19 @@ void put_beside(std::vector<KernelProfile>& kernels, std::vector<KernelProfile> 
   }
 }
 
+// How long each launch takes: the measured time of the whole, parted as a single run was.
+std::vector<double> launch_times(const GpuProfileInput& input) {
+  std::vector<double> out;
+  double all = 0;
+  for (const KernelProfile& k : input.timed) {
+    all += k.time_ns;
+    if (!k.kernel.starts_with(kFill)) out.push_back(k.time_ns);
+  }
+  if (input.timing && all > 0)
+    for (double& ns : out) ns *= input.timing->time_ns / all;
+  return out;
+}
+
 // Times that were measured, and what the assembler says of the kernels.
 std::vector<KernelProfile> from_resources(const Services& services, const Task& task,
                                           const PreparedShape& official,
@@ -181,10 +194,12 @@ Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, 
   if (!hardware.problem.empty()) out.note = told("no hardware counters", hardware);
   if (!modelled.problem.empty())
     out.note += (out.note.empty() ? "" : "; ") + told("no counters of the simulator", modelled);
+  const std::vector<double> times = launch_times(input);
+  for (size_t i = 0; i < modelled.kernels.size(); ++i)
+    diagnose(modelled.kernels[i], services.gpu, i < times.size() ? times[i] : 0);
   if (!hardware.kernels.empty()) {
     out.source = hardware.source;
     out.kernels = std::move(hardware.kernels);
-    for (KernelProfile& k : modelled.kernels) diagnose(k, services.gpu);
     put_beside(out.kernels, std::move(modelled.kernels));
   } else if (!modelled.kernels.empty()) {
     out.source = modelled.source;
@@ -194,8 +209,9 @@ Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, 
     out.kernels = from_resources(services, task, *official, input);
   }
   for (KernelProfile& k : out.kernels) {
+    if (k.origin != Origin::measured) continue;
     if (out.source != "resources") diagnose(k, services.gpu);
-    if (k.origin == Origin::measured) remark_on_measured(k);
+    remark_on_measured(k);
   }
   return GpuProfile{std::move(out), hardware.grade};
 }
