@@ -25,13 +25,16 @@ struct Options {
 class Console final : public BaselineObserver {
  public:
   Console(const Globals& g, std::vector<std::string> kinds)
-      : console_(g), kinds_(std::move(kinds)) {}
+      : g_(g), console_(g), kinds_(std::move(kinds)) {}
   void on_row(const BaselineRow& row, size_t ended, size_t total) override {
+    if (g_.json && !g_.quiet)  // the document comes last; until then these lines
+      fmt::print(stderr, "{}/{} {}", ended, total, baseline_line(row, kinds_));
     console_.row(baseline_header(kinds_), baseline_line(row, kinds_), ended, total);
   }
   void on_progress(const std::string& line) override { console_.progress(line); }
 
  private:
+  const Globals& g_;
   TableConsole console_;
   std::vector<std::string> kinds_;
 };

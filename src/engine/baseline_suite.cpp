@@ -220,8 +220,11 @@ class Suite {
   // --- controls and truths -------------------------------------------------------------------
   void make_truths() {
     time_the_controls();
-    while (Item* item = take_truth()) {
-      auto truth = truth_of(*item);
+    while (auto begun = take_truth()) {
+      Item* item = begun->item;
+      tell(*item, "making the truth");
+      auto truth = parts_.truth(ctx_, gpu_, item->task);
+      begun.reset();
       std::unique_lock hold(lock_);
       if (!truth && ctx_.done()) return;
       item->row->record.truth =
@@ -243,28 +246,27 @@ class Suite {
     }
   }
 
-  // The largest of those described so far: while descriptions go on, the GPU has nothing else.
-  Item* take_truth() {
+  struct Begun {
+    Item* item;
+    MemoryBudget::Claim held;
+  };
+  // The largest of those described whose memory is free now: builds go on beside it, and what does
+  // not fit beside them comes when they have ended.
+  std::optional<Begun> take_truth() {
     std::unique_lock hold(lock_);
     for (;;) {
-      if (ctx_.done() || fatal_) return nullptr;
-      auto at = std::max_element(untrue_.begin(), untrue_.end(), [](const Item* a, const Item* b) {
-        return a->truth_bytes < b->truth_bytes;
-      });
-      if (at != untrue_.end()) {
+      if (ctx_.done() || fatal_) return std::nullopt;
+      untrue_.sort([](const Item* a, const Item* b) { return a->truth_bytes > b->truth_bytes; });
+      for (auto at = untrue_.begin(); at != untrue_.end(); ++at) {
+        auto held = budget_.try_claim((*at)->truth_bytes);
+        if (!held) continue;
         Item* item = *at;
         untrue_.erase(at);
-        return item;
+        return Begun{item, std::move(*held)};
       }
-      if (describing_ == 0 && undescribed_.empty()) return nullptr;
+      if (untrue_.empty() && describing_ == 0 && undescribed_.empty()) return std::nullopt;
       wake_.wait_for(hold, kLook);
     }
-  }
-
-  Result<TruthMade> truth_of(const Item& item) {
-    CG_TRY(auto held, budget_.claim(ctx_, item.truth_bytes, true));
-    tell(item, "making the truth");
-    return parts_.truth(ctx_, gpu_, item.task);
   }
 
   // --- rows; all under the lock --------------------------------------------------------------

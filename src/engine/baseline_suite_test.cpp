@@ -45,6 +45,8 @@ class BaselineSuiteTest : public testing::Test {
     if (name.starts_with("bad")) return user_error("no class Model", file.string());
     OpenedTask toy = toy::relu_task();
     toy.task.id = name, toy.task.name = name;
+    if (name.starts_with("wide"))  // its truth takes more than there is
+      for (auto& [tensor, shape] : toy.task.shapes[0].tensors) shape = {1 << 17, 1 << 16};
     if (name.starts_with("large")) toy.task.shapes[0].least_bytes = Bytes{int64_t{60} << 30};
     return toy.task;
   }
@@ -114,6 +116,13 @@ TEST_F(BaselineSuiteTest, MeasuresEveryTaskAndKeepsIt) {
   ASSERT_TRUE(kept);
   EXPECT_EQ(best_baseline(kept->times, kept->math_mode)->kind, "compile");
   EXPECT_TRUE(cache_.controls("h200", "580"));
+}
+
+TEST_F(BaselineSuiteTest, TruthsOfAllSizesAndBuildsOfAllSizesComeToAnEnd) {
+  settings_.jobs = 4;
+  BaselineReport r = run({"wide1", "large1", "a", "wide2", "large2", "b", "c", "large3"});
+  for (const BaselineRow& row : r.rows) EXPECT_EQ(row.status, "measured") << row.task.name;
+  EXPECT_EQ(truths_.size(), 8U);
 }
 
 TEST_F(BaselineSuiteTest, WhatIsKnownIsNotMeasuredAgainUnlessAsked) {

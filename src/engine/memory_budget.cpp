@@ -25,6 +25,14 @@ Result<MemoryBudget::Claim> MemoryBudget::claim(const Context& ctx, int64_t byte
   return Claim(*this, bytes);
 }
 
+std::optional<MemoryBudget::Claim> MemoryBudget::try_claim(int64_t bytes) {
+  bytes = std::clamp<int64_t>(bytes, 0, total_);
+  std::lock_guard hold(lock_);
+  if (used_ + bytes > total_ || urgent_ > 0) return std::nullopt;
+  used_ += bytes;
+  return Claim(*this, bytes);
+}
+
 void MemoryBudget::give_back(int64_t bytes) {
   std::lock_guard hold(lock_);
   used_ -= bytes;

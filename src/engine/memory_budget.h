@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 
 #include "base/context.h"
 
@@ -33,6 +34,8 @@ class MemoryBudget {
   };
 
   [[nodiscard]] Result<Claim> claim(const Context& ctx, int64_t bytes, bool urgent = false);
+  // At once, or not at all.
+  [[nodiscard]] std::optional<Claim> try_claim(int64_t bytes);
   [[nodiscard]] int64_t total() const { return total_; }
 
  private:

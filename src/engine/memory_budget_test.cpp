@@ -32,6 +32,16 @@ TEST(MemoryBudget, MoreThanThereIsIsAll) {
   EXPECT_FALSE(budget.claim(soon(), 1));
 }
 
+TEST(MemoryBudget, IsTriedWithoutWaiting) {
+  MemoryBudget budget(100);
+  auto held = budget.try_claim(60);
+  ASSERT_TRUE(held);
+  EXPECT_FALSE(budget.try_claim(50));
+  EXPECT_FALSE(budget.try_claim(1000));
+  held.reset();
+  EXPECT_TRUE(budget.try_claim(1000));
+}
+
 TEST(MemoryBudget, NobodyPassesAnUrgentOne) {
   MemoryBudget budget(100);
   std::optional<MemoryBudget::Claim> held(std::move(*budget.claim({}, 60)));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The torch worker on a GPU; without one, what it says and how it locks itself.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 
 #include <gmock/gmock.h>
 
@@ -65,6 +67,23 @@ except PermissionError:
 TEST(GpuWorker, SaysWhyAFilterIsNotTaken) {
   std::string said = python("from cutegen_worker import gpu; print(gpu.lock(bytes(16)))");
   EXPECT_EQ(said, "Invalid argument\n");
+}
+
+// A worker that is ended while it times holds the lock no longer, though our copy of its file is
+// open.
+TEST(GpuWorker, LeavesTheSlotWhenItGoes) {
+  std::string name = "/tmp/cutegen_slot_XXXXXX";
+  UniqueFd ours(::mkstemp(name.data()));
+  UniqueFd others(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  ::unlink(name.c_str());
+  TorchWorkerOptions options = test_options();
+  options.slot = ours.get();
+  auto worker = TorchWorker::open(options);
+  ASSERT_TRUE(worker) << worker.error().text();
+  ASSERT_EQ(::flock(ours.get(), LOCK_EX | LOCK_NB), 0);  // as the worker would: it is the same lock
+  ASSERT_NE(::flock(others.get(), LOCK_EX | LOCK_NB), 0);
+  worker->reset();
+  EXPECT_EQ(::flock(others.get(), LOCK_EX | LOCK_NB), 0);
 }
 
 TEST(GpuWorker, ATorchWithoutCudaIsSaidSo) {

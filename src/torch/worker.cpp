@@ -2,6 +2,7 @@
 #include "torch/worker.h"
 
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,6 +80,7 @@ class Worker final : public TorchWorker {
   Worker(TorchWorkerOptions options, std::string python, fs::path script)
       : options_(std::move(options)), python_(std::move(python)), script_(std::move(script)) {}
 
+  ~Worker() override { stop(); }
   Result<void> start(const Context& ctx);
   Result<Task> describe(const Context& ctx, const fs::path& file,
                         const DescribeOptions& options) override;
@@ -142,6 +144,8 @@ class Worker final : public TorchWorker {
   void stop() {
     channel_.close();
     child_.kill();
+    // It may have held the lock, which lives as long as our copy of its file is open.
+    if (options_.slot >= 0) ::flock(options_.slot, LOCK_UN);
   }
 
   TorchWorkerOptions options_;
