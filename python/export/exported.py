@@ -58,6 +58,19 @@ def _rebuilt(like, leaves):
     return like
 
 
+def _equal(a, b):
+    """Whether two values are the same, of the same types all the way down."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, torch.Tensor):
+        return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a.cpu(), b.cpu())
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(_equal(a[key], b[key]) for key in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(_equal(x, y) for x, y in zip(a, b))
+    return a is b or (a == b) is True
+
+
 def _changes_with_mode(module):
     """Whether training mode changes what a module of PyTorch computes."""
     kind = type(module).__name__
@@ -224,19 +237,30 @@ class Exported:
 
     # --- the module
 
-    def adopt(self, module):
-        """When the kernels compute what a module does: its attributes must have the judged values."""
+    def adopt(self, module, args, kwargs):
+        """When the kernels compute what a module does that was just made with these arguments."""
         if self.current is not self:
-            return self.current.adopt(module)
-        if self.skeleton is None:
-            self.skeleton = self.without_values(module)
+            return self.current.adopt(module, args, kwargs)
+        if not _equal(self.arguments_of(args, kwargs), self.arguments_of(self.init_inputs(), {})):
+            return _NEVER
         for name, wanted in self.data["attributes"].items():
             if not self.same(module, name, wanted):
                 return _NEVER
+        if self.skeleton is None:
+            self.skeleton = self.without_values(module)
         if not self.single and self.like is None:
             self.like = self.results_alike()
         changes = self.data["mentions_training"] or any(map(_changes_with_mode, module.modules()))
         return _IN_ITS_MODE if changes else _ALWAYS
+
+    def init_inputs(self):
+        return list(getattr(self.reference, "get_init_inputs", list)())
+
+    def arguments_of(self, args, kwargs):
+        """The constructor's arguments by name, defaults filled in."""
+        bound = inspect.signature(self.reference.Model.__init__).bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        return dict(bound.arguments)
 
     @staticmethod
     def same(module, name, wanted):
@@ -317,8 +341,7 @@ class Exported:
     def call(self, tensors):
         """The reference's own result of the operator's tensors."""
         if self.skeleton is None:
-            make = getattr(self.reference, "get_init_inputs", list)
-            self.skeleton = self.without_values(self.reference.Model(*make()))
+            self.skeleton = self.without_values(self.reference.Model(*self.init_inputs()))
         module = self.spare.pop(0, None) or copy.deepcopy(self.skeleton)  # each thread has its own
         state = dict(zip(self.state, tensors[len(self.names) :]))
         registered = {name for name, _ in [*module.named_parameters(), *module.named_buffers()]}

@@ -18,7 +18,7 @@ class ModelNew(_reference.Model):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self._kernels = _exported.adopt(self)
+        self._kernels = _exported.adopt(self, args, kwargs)
 
     def forward(self, *args, **kwargs):
         found = _exported.accept(self, self._kernels, args, kwargs)

@@ -25,7 +25,7 @@ class Model(reference.Model):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self._kernels = exported.adopt(self)
+        self._kernels = exported.adopt(self, args, kwargs)
 
     def forward(self, *args, **kwargs):
         found = exported.accept(self, self._kernels, args, kwargs)

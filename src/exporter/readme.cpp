@@ -68,19 +68,14 @@ std::string limits_of(const ExportSource& source, ExportKind kind) {
       source.target.gpu, source.arch, source.target.facts.sms);
   for (const Expr& e : source.program.plan.requires_)
     out += "* The plan requires `" + line_of(e.text()) + "`; the shapes above meet it.\n";
-  if (!source.task.attributes.empty()) {
-    out += "* The module's attributes have the values of the task:";
-    for (size_t i = 0; i < source.task.attributes.size() && i < 12; ++i)
-      out += fmt::format("{} `{}`", i ? "," : "", line_of(source.task.attributes[i].name));
-    out += source.task.attributes.size() > 12 ? ", ...\n" : "\n";
-  }
   if (kind == ExportKind::cpp) return out;
   return out +
          "* Everything else is computed by the module of `reference.py`: another shape, dtype, "
-         "device or GPU,\n  memory that is not contiguous, autocast, other attributes or scalar "
-         "arguments (looked at when a\n  `Model` is made), training where it changes the result. "
-         "A GPU that is not served is said once, as a\n  warning. Results are contiguous; vmap is "
-         "not offered.\n";
+         "device or GPU,\n  memory that is not contiguous, autocast, other scalar arguments, a "
+         "`Model` "
+         "that was made with other\n  arguments than `get_init_inputs()` gives, training where it "
+         "changes the result. A GPU that is not served\n  is said once, as a warning. Results are "
+         "contiguous; hooks on the module's parts are not run; vmap is not\n  offered.\n";
 }
 
 std::string judged(const ExportSource& source) {

@@ -39,7 +39,10 @@ for a, b in zip(model.parameters(), plain.parameters()):
 compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
 assert torch.equal(compiled(x), plain(x))
 model.norm.eps = 0.5
-assert exported.adopt(model) == 0, "another attribute must not be served"
+assert exported.adopt(model, (520,), {}) == 0, "another attribute must not be served"
+for args, kwargs in (((520,), {}), ((), {"features": 520})):
+    assert Model(*args, **kwargs)._kernels > 0
+assert Model(77)._kernels == 0, "another argument must not be served"
 print("fine")
 '''
 
