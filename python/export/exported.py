@@ -193,7 +193,7 @@ class Exported:
         if case is None or device < 0 or self.program_of(device) is None:
             return False
         for t in tensors:
-            if t.data_ptr() % _ALIGNED or t.get_device() != device:
+            if t.get_device() != device:
                 return False
         return True
 
@@ -225,6 +225,7 @@ class Exported:
             with torch.cuda.device(device):
                 return self.launch(case, tensors)
         place = tensors[0].device
+        tensors = [t if t.data_ptr() % _ALIGNED == 0 else t.clone() for t in tensors]
         made = [torch.empty(size, dtype=dtype, device=place) for size, dtype in self.made[case]]
         pointers = [t.data_ptr() for t in tensors] + [t.data_ptr() for t in made]
         shape = self.data["shapes"][case]

@@ -58,6 +58,18 @@ images = [[(here / "images" / name).read_bytes() for name in names] for names in
 program = runtime.Program(runtime.Driver(sys.argv[1]), load.data, images, 0)
 x, out = torch.ones(32, 32, dtype=torch.float64), torch.zeros(32, 32, dtype=torch.float64)
 cleared = torch.ones(4, dtype=torch.int32)
+# A tensor at an odd address is copied before the kernels see it.
+given = []
+load.exported.programs[-1] = type("Told", (), {"run": lambda self, case, pointers, stream: given.append(pointers)})()
+torch.cuda.current_device, runtime._stream_of = lambda: -1, lambda device: 0
+memory = torch.zeros(3 * 1024 + 64, dtype=torch.float64)
+start = (-memory.data_ptr() // 8) % 32
+even, odd = memory[start : start + 1024].view(32, 32), memory[start + 1025 : start + 2049].view(32, 32)
+runtime._ALIGNED = 64  # of memory on a CPU
+for t in (even, odd):
+    made = load.exported.launch(0, [t])
+    assert made[0].shape == (32, 32) and len(given[-1]) == 3, given
+assert given[0][0] == even.data_ptr() and given[1][0] != odd.data_ptr() and given[1][0] % 64 == 0, given
 for _ in range(2):
     program.run(0, [x.data_ptr(), out.data_ptr(), cleared.data_ptr()], 0)
 print(json.dumps({"told": out.flatten()[:20].tolist(), "cleared": cleared.tolist()}))
