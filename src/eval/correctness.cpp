@@ -7,6 +7,7 @@
 
 #include "eval/arena.h"
 #include "eval/feedback.h"
+#include "eval/gpu_slot.h"
 #include "eval/official.h"
 
 namespace cutegen {
@@ -67,6 +68,10 @@ class Checker {
     request.settings.checks = fill == Arena::Fill::nan;
     request.settings.limit = kGpuLimit;
     request.limit = kRunLimit;
+    std::optional<GpuSlot> slot;
+    if (is_cuda(services_.device.name)) {
+      CG_TRY(slot, GpuSlot::share(ctx_, services_.identity.uuid));
+    }
     return services_.runner->run(ctx_, request);
   }
 

@@ -251,6 +251,10 @@ int64_t GpuJudge::total_bytes() const {
   return side_->session->gpu().identity.memory_bytes;
 }
 
+const std::string& GpuJudge::uuid() const {
+  return side_->session->gpu().identity.uuid;
+}
+
 void GpuJudge::trim() {
   std::lock_guard one_at_a_time(side_->lock);
   if (side_->session->enter()) side_->session->memory().drop_kept();

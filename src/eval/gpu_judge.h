@@ -92,6 +92,7 @@ class GpuJudge {
                                              const GpuBuffer& output, const Poison& poison);
   [[nodiscard]] Result<int64_t> free_bytes();
   [[nodiscard]] int64_t total_bytes() const;
+  [[nodiscard]] const std::string& uuid() const;
   // Frees what is kept for the next buffers.
   void trim();
 

@@ -39,14 +39,29 @@ Result<UniqueFd> GpuSlot::file(const std::string& uuid) {
 
 Result<GpuSlot> GpuSlot::acquire(const Context& ctx, const std::string& uuid,
                                  const std::function<void()>& waiting) {
-  CG_TRY(UniqueFd file, open_file(uuid));
-  for (bool told = false; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; told = true) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return errno_error("locking the GPU");
-    CG_CHECK(ctx.check("waiting for the GPU, which another cutegen measures on"));
-    if (!told && waiting) waiting();
-    std::this_thread::sleep_for(kAskAgain);
+  return take(ctx, uuid, LOCK_EX, waiting);
+}
+
+Result<GpuSlot> GpuSlot::share(const Context& ctx, const std::string& uuid) {
+  return take(ctx, uuid, LOCK_SH, {});
+}
+
+// Who waits holds the door to the lock, so that nobody passes who came later.
+Result<GpuSlot> GpuSlot::take(const Context& ctx, const std::string& uuid, int how,
+                              const std::function<void()>& waiting) {
+  CG_TRY(UniqueFd door, open_file(uuid + "-next"));
+  CG_TRY(UniqueFd lock, open_file(uuid));
+  bool told = false;
+  for (const auto& [file, kind] : {std::pair(&door, LOCK_EX), std::pair(&lock, how)}) {
+    while (::flock(file->get(), kind | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return errno_error("locking the GPU");
+      CG_CHECK(ctx.check("waiting for the GPU, which another cutegen measures on"));
+      if (!told && waiting) waiting();
+      told = true;
+      std::this_thread::sleep_for(kAskAgain);
+    }
   }
-  return GpuSlot(std::move(file));
+  return GpuSlot(std::move(lock));
 }
 
 }  // namespace cutegen

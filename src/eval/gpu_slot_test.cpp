@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -51,6 +52,36 @@ TEST_F(GpuSlotTest, IsHadByOneAtATimeAndFreedAtTheEnd) {
     first.reset();
   });
   EXPECT_TRUE(GpuSlot::acquire(Context().with_timeout(std::chrono::seconds(5)), "GPU-1"));
+}
+
+TEST_F(GpuSlotTest, WorkGoesOnBesideWorkButNotBesideAMeasurement) {
+  const Context soon = Context().with_timeout(milliseconds(30));
+  {
+    auto work = GpuSlot::share(soon, "GPU-1");
+    ASSERT_TRUE(work) << work.error().text();
+    EXPECT_TRUE(GpuSlot::share(soon, "GPU-1"));
+    EXPECT_FALSE(GpuSlot::acquire(soon, "GPU-1"));
+  }
+  auto measuring = GpuSlot::acquire(Context().with_timeout(milliseconds(30)), "GPU-1");
+  ASSERT_TRUE(measuring);
+  EXPECT_FALSE(GpuSlot::share(Context().with_timeout(milliseconds(30)), "GPU-1"));
+}
+
+TEST_F(GpuSlotTest, AMeasurementThatWaitsComesBeforeLaterWork) {
+  auto work = GpuSlot::share(Context(), "GPU-1");
+  ASSERT_TRUE(work);
+  std::optional<GpuSlot> first(std::move(*work));
+  std::atomic<bool> waits = false, measured = false;
+  std::jthread measuring([&] {
+    auto slot = GpuSlot::acquire(Context().with_timeout(std::chrono::seconds(5)), "GPU-1",
+                                 [&] { waits = true; });
+    measured = slot.has_value();
+    std::this_thread::sleep_for(milliseconds(30));
+  });
+  while (!waits) std::this_thread::sleep_for(milliseconds(1));
+  std::jthread later([&] { first.reset(); });
+  EXPECT_TRUE(GpuSlot::share(Context().with_timeout(std::chrono::seconds(5)), "GPU-1"));
+  EXPECT_TRUE(measured);
 }
 
 TEST_F(GpuSlotTest, ANameIsNoPathAndALinkIsNotFollowed) {

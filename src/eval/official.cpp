@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "eval/correctness.h"
+#include "eval/gpu_slot.h"
 
 namespace cutegen {
 namespace {
@@ -39,6 +40,7 @@ class Checker {
         record_(record) {}
 
   Result<RungEnd> run(const OfficialSetPtr& set, const OfficialRunOptions& options) {
+    CG_TRY(GpuSlot slot, GpuSlot::share(ctx_, services_.identity.uuid));
     OfficialRun memory;
     CG_TRY(RunnerOutcome outcome, run_in(memory, set, options));
     if (outcome.kind != RunnerOutcome::Kind::reported) {
@@ -93,6 +95,7 @@ OfficialJudge::OfficialJudge(Options options) : options_(std::move(options)) {
                                                 const ShapeCase& shape, const std::string& family,
                                                 uint64_t seed) -> Result<OfficialSetPtr> {
     if (!missing().empty()) return unsupported_error(missing_);
+    CG_TRY(GpuSlot slot, GpuSlot::share(ctx, gpu_->uuid()));
     const auto begin = Clock::now();
     auto set = make_official_set(ctx, *gpu_, *worker_, task, shape, family, seed);
     log_info("official set '{}' of {}: {} in {}", family, task.name,
