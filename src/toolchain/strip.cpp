@@ -73,6 +73,13 @@ std::vector<Variable> variables(std::string_view ptx) {
   return out;
 }
 
+// What a plan may ask for by its name, k(name) or a tensor map's spec: a C name with a value. Those
+// of the headers are C++ names.
+bool is_for_the_plan(const Variable& v) {
+  return v.name.starts_with("cg_") ||
+         (!v.name.starts_with('_') && v.rest.find('=') != std::string_view::npos);
+}
+
 void keep_used(std::string_view ptx, std::vector<Variable>& all) {
   std::unordered_map<std::string_view, size_t> index;
   for (size_t i = 0; i < all.size(); ++i) index.emplace(all[i].name, i);
@@ -87,7 +94,7 @@ void keep_used(std::string_view ptx, std::vector<Variable>& all) {
   for (const Variable& v : all) {
     for_each_name(ptx.substr(from, v.begin - from), use);
     from = v.end;
-    if (v.name.starts_with("cg_")) use(v.name);
+    if (is_for_the_plan(v)) use(v.name);
   }
   for_each_name(ptx.substr(from), use);
   while (!work.empty()) {

@@ -3,8 +3,9 @@
 // of the CuTe headers becomes one (about 1,100 of them, 98% of a small kernel's text).
 //
 // Contract: kept are variables that code or a kept initialiser names, those with visible, extern,
-// weak or common linkage, and names that start with cg_. All else is copied unchanged, but for the
-// folder of source names in .file lines. Example: std::string small = strip_ptx(ptx, "kernel.cu");
+// weak or common linkage, and names of C with a value or with cg_ in front, which a plan may ask
+// for. All else is copied unchanged, but for the folder of source names in .file lines. Example:
+// std::string small = strip_ptx(ptx, "kernel.cu");
 #pragma once
 
 #include <string>

@@ -43,8 +43,9 @@ TEST(Strip, KeepsWhatOthersMayAskFor) {
       ".visible .global .align 4 .u32 named = 5;\n"
       ".extern .shared .align 16 .b8 smem[];\n"
       ".weak .global .align 4 .u32 w;\n"
-      ".global .align 4 .u32 cg_smem = 1024;\n"
-      ".global .align 64 .b8 cg_tma_a[24] = {1, 0};\n";
+      ".global .align 4 .u32 cg_none;\n"
+      ".global .align 4 .u32 shared_bytes = 1024;\n"
+      ".global .align 64 .b8 spec_of_a[24] = {1, 0};\n";
   EXPECT_EQ(body(text), text);
 }
 
