@@ -72,9 +72,10 @@ std::optional<Uses> modelled_uses(const KernelProfile& k, const GpuSpec& gpu, do
     return ns ? std::optional(std::min(100.0, 100 * *ns / busy_ns)) : std::nullopt;
   };
   Uses out;
-  for (const char* term : {"issue", "fma", "half", "alu", "xu", "convert", "fp64", "tensor", "lsu"})
+  for (const char* term : {"issue", "fma", "half", "alu", "xu", "convert", "fp64", "tensor"})
     take_larger(out.compute, term, pct(term));
-  for (const char* term : {"l2", "l1", "shared"}) take_larger(out.memory, term, pct(term));
+  // Loads and stores are in both of ncu's sums, by a hair more in memory's.
+  for (const char* term : {"l2", "l1", "shared", "lsu"}) take_larger(out.memory, term, pct(term));
   auto read = find(c, "dram_read_bytes"), written = find(c, "dram_write_bytes");
   if (read && written && gpu.dram_bytes_per_s > 0)
     take_larger(out.memory, "dram",

@@ -36,16 +36,19 @@ std::vector<KernelProfile> profiles_of(const char* name) {
 
 TEST(NcuCounters, TheDetailsOfAnH200BecomeProfilesThatAgreeWithNcusRule) {
   const auto kernels = profiles_of("ncu_details.csv");
-  ASSERT_THAT(kernels, SizeIs(5));
+  ASSERT_THAT(kernels, SizeIs(8));
   struct Expected {
     const char *kernel, *bound, *unit, *rule;
   };
   const Expected expected[] = {
       {"copy", "memory", "dram", "analyzing DRAM"},
       {"strided", "latency", "dram", "latency issues"},
+      {"fma_loop", "compute", "", "analyzing workloads in the Compute"},
       {"one_thread", "latency", "", "too small to fill"},
       {"conflicts", "memory", "l1", "analyzing L1"},
       {"spills", "latency", "dram", "latency issues"},
+      {"exps", "compute", "", "analyzing workloads in the Compute"},
+      {"says", "latency", "", "too small to fill"},
   };
   for (size_t i = 0; i < kernels.size(); ++i) {
     const KernelProfile& k = kernels[i];
@@ -62,9 +65,9 @@ TEST(NcuCounters, TheDetailsOfAnH200BecomeProfilesThatAgreeWithNcusRule) {
   EXPECT_NEAR(copy.counters.at("dram_read_bytes"), 268.4e6, 0.1e6);
   EXPECT_NEAR(copy.counters.at("occupancy"), 1, 1e-9);
   EXPECT_THAT(kernels[1].remarks, Contains(Field(&ProfileRemark::kind, "uncoalesced")));
-  EXPECT_THAT(kernels[2].remarks, Contains(Field(&ProfileRemark::kind, "grid")));
-  EXPECT_THAT(kernels[3].remarks, Contains(Field(&ProfileRemark::kind, "bank_conflicts")));
-  EXPECT_THAT(kernels[4].remarks, Contains(Field(&ProfileRemark::kind, "local_memory")));
+  EXPECT_THAT(kernels[3].remarks, Contains(Field(&ProfileRemark::kind, "grid")));
+  EXPECT_THAT(kernels[4].remarks, Contains(Field(&ProfileRemark::kind, "bank_conflicts")));
+  EXPECT_THAT(kernels[5].remarks, Contains(Field(&ProfileRemark::kind, "local_memory")));
 }
 
 TEST(NcuCounters, TheRawPageIsReadToo) {
