@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "eval/ladder_world.h"
+#include "eval/prepare.h"
 
 namespace cutegen {
 namespace {
@@ -19,6 +20,19 @@ using testing_world::World;
 const char* const kTwice = "add.f32 %f2, %f1, %f1;";
 double twice(double x) {
   return 2 * x;
+}
+
+// Zeros are promised with their time: every run begins with writing them.
+TEST(PreparedShape, ZerosOfScratchAreSteps) {
+  PreparedShape shape;
+  shape.plan.scratch = {{"garbage", 64, false, false}, {"sem", 64, true, false}, {"none", 0, true}};
+  shape.plan.prepare = {Fill{"one", "w", 1, DType::f32}};
+  shape.plan.steps = {Launch{.step = "two"}};
+  PlanSteps steps = shape.all_steps();
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(std::get<Fill>(steps[0]).buffer, "sem");
+  EXPECT_EQ(std::get<Fill>(steps[1]).buffer, "w");
+  EXPECT_EQ(std::get<Launch>(steps[2]).step, "two");
 }
 
 TEST(Ladder, AnHonestProgramIsCorrectOnEverySet) {

@@ -57,7 +57,10 @@ bool is_test_shape(const ShapeCase& shape) {
 }
 
 PlanSteps PreparedShape::all_steps() const {
-  PlanSteps out = plan.prepare;
+  PlanSteps out;
+  for (const ScratchBuffer& s : plan.scratch)
+    if (s.zero && s.bytes > 0) out.emplace_back(Fill{"zero", s.name, 0, DType::u8});
+  out.insert(out.end(), plan.prepare.begin(), plan.prepare.end());
   out.insert(out.end(), plan.steps.begin(), plan.steps.end());
   return out;
 }

@@ -16,7 +16,7 @@ struct PreparedShape {
   const ShapeCase* shape = nullptr;
   std::vector<size_t> images;                 // of its module_builds, into Prepared::images
   ResolvedPlan plan;                          // Launch::module counts over all images
-  [[nodiscard]] PlanSteps all_steps() const;  // prepare, then steps
+  [[nodiscard]] PlanSteps all_steps() const;  // zeros of scratch, prepare, steps
 };
 
 class Prepared {
