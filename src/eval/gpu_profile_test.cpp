@@ -5,44 +5,20 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 
+#include "eval/fake_ncu.h"
 #include "eval/hardware_counters.h"
 #include "eval/ladder_world.h"
 
 namespace cutegen {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
-
-// In a process of its own: a driver is never unloaded.
-void with_fakes(const std::string& ncu, const std::function<void()>& body) {
-  pid_t pid = ::fork();
-  ASSERT_GE(pid, 0);
-  if (pid == 0) {
-    const fs::path tests = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests";
-    const fs::path link = tests / "fake_ncu" / ncu;
-    std::error_code error;
-    fs::create_directories(link.parent_path(), error);
-    fs::create_symlink(fs::path(CUTEGEN_SOURCE_DIR) / "tests/fake_ncu/fake_ncu.py", link, error);
-    ::setenv("CUTEGEN_CUDA_DRIVER", (tests / "libfake_cuda.so").c_str(), 1);
-    ::setenv("CUTEGEN_NCU", link.c_str(), 1);
-    body();
-    std::fflush(nullptr);
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see the failure above";
-}
 
 struct Stage {
   explicit Stage(const std::string& body)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: a body in a process of its own with a driver without a GPU and an ncu that does what
+// its name says.
+//
+// Contract: names are those of tests/fake_ncu/fake_ncu.py ("works", "refused", "hangs", ...).
+//
+// Example: with_fakes("refused", [] { EXPECT_FALSE(counters().probe(Context())); });
+#pragma once
+
+#include <filesystem>
+
+#include "device/cuda/driver_process.h"
+
+namespace cutegen {
+
+inline void with_fakes(const std::string& ncu, const std::function<void()>& body) {
+  cuda::with_driver("good", [&] {
+    namespace fs = std::filesystem;
+    const fs::path link = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/fake_ncu" / ncu;
+    std::error_code error;
+    fs::create_directories(link.parent_path(), error);
+    fs::create_symlink(fs::path(CUTEGEN_SOURCE_DIR) / "tests/fake_ncu/fake_ncu.py", link, error);
+    ::setenv("CUTEGEN_NCU", link.c_str(), 1);
+    body();
+  });
+}
+
+}  // namespace cutegen
