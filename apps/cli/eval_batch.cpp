@@ -48,10 +48,6 @@ Result<std::vector<EvaluatorOptions>> one_a_device(const EvaluatorOptions& optio
   }
   if (out.size() > kMostDevices)
     return user_error("more devices than are used at once", "--device", "name 16 at most");
-  for (const EvaluatorOptions& one : out)
-    if (one.device.substr(0, 5) != out.front().device.substr(0, 5))
-      return user_error("devices of different kinds give times that cannot be compared", "--device",
-                        "name GPUs of one kind, or one simulator");
   return out;
 }
 

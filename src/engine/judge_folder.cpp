@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "device/device.h"
+#include "device/cuda/gpu_info.h"
 
 namespace cutegen {
 namespace {
@@ -26,9 +26,22 @@ struct Entry {
   Json key;
 };
 
-// GPUs of one host are one kind.
-std::string same_device(const std::string& name) {
-  return is_cuda(name) ? "cuda" : name;
+// What times are of: a simulator's name, or the model that the named GPUs all are.
+Result<std::string> device_of(const std::vector<EvaluatorOptions>& evaluators) {
+  std::string out;
+  for (const EvaluatorOptions& one : evaluators) {
+    std::string name = one.device;
+    if (is_cuda(one.device)) {
+      CG_TRY(const cuda::Driver* driver, cuda::load_driver());
+      CG_TRY(cuda::Found found, cuda::find_device(*driver, one.device));
+      name = found.identity.gpu;
+    }
+    if (!out.empty() && name != out)
+      return user_error("times of " + out + " and of " + name + " cannot be compared", "--device",
+                        "name devices of one kind");
+    out = name;
+  }
+  return out;
 }
 
 Result<std::vector<std::string>> names_in(const fs::path& folder) {
@@ -53,7 +66,8 @@ Result<std::vector<std::string>> names_in(const fs::path& folder) {
   return out;
 }
 
-Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string& name) {
+Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string& device,
+                         const std::string& name) {
   Entry e;
   e.name = name;
   const fs::path folder = settings.in / name;
@@ -65,7 +79,7 @@ Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string&
   CG_TRY(e.program, load_program(folder));
   e.key = {{"program_id", program_id(e.program)},
            {"task_sha256", sha256(text)},
-           {"device", same_device(settings.evaluators.front().device)},
+           {"device", device},
            {"up_to", to_string(settings.up_to)}};
   return e;
 }
@@ -79,8 +93,12 @@ void put(FolderRow& row, const Verdict& verdict) {
 class Batch {
  public:
   Batch(const Parts& parts, const Context& ctx, const JudgeFolderSettings& settings,
-        FolderObserver& observer, std::vector<std::string> names)
-      : parts_(parts), ctx_(ctx), settings_(settings), observer_(observer) {
+        std::string device, FolderObserver& observer, std::vector<std::string> names)
+      : parts_(parts),
+        ctx_(ctx),
+        settings_(settings),
+        device_(std::move(device)),
+        observer_(observer) {
     for (std::string& name : names) rows_.push_back({.name = std::move(name)});
   }
 
@@ -113,7 +131,7 @@ class Batch {
       FolderRow* row = next();
       if (!row) return;
       const auto begin = Clock::now();
-      auto entry = read_entry(settings_, row->name);
+      auto entry = read_entry(settings_, device_, row->name);
       if (entry && !settings_.again && keep(*row, *entry)) {
         end(*row);
         continue;
@@ -183,6 +201,7 @@ class Batch {
   const Parts& parts_;
   const Context& ctx_;
   const JudgeFolderSettings& settings_;
+  const std::string device_;
   FolderObserver& observer_;
   std::mutex lock_;
   std::vector<FolderRow> rows_;
@@ -197,12 +216,13 @@ Result<std::vector<FolderRow>> judge_folder(const Parts& parts, const Context& c
                                             FolderObserver& observer) {
   CG_ASSERT(!settings.evaluators.empty());
   CG_TRY(auto names, names_in(settings.in));
+  CG_TRY(std::string device, device_of(settings.evaluators));
   std::error_code error;
   fs::create_directories(settings.out, error);
   if (error)
     return user_error("the folder cannot be made: " + error.message(), settings.out.string(),
                       "give a folder that can be written");
-  return Batch(parts, ctx, settings, observer, std::move(names)).run();
+  return Batch(parts, ctx, settings, std::move(device), observer, std::move(names)).run();
 }
 
 }  // namespace cutegen

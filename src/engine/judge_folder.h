@@ -4,9 +4,10 @@
 //
 // Contract: an entry is a folder with plan.json and its sources; its task is task.py in it, or the
 // one task given for all. Its verdict goes to OUT/NAME.json (schema cutegen.entry.v1) as soon as it
-// is known, whole or not at all. An entry that has a verdict for the same program, task, device and
-// last rung is kept. What is broken gets its error there, and the others go on. Each evaluator
-// takes the next entry; entries are taken by name.
+// is known, whole or not at all. An entry that has a verdict for the same program, task, model of
+// device and last rung is kept; devices of several models are refused. What is broken gets its
+// error there, and the others go on. Each evaluator takes the next entry; entries are taken by
+// name.
 //
 // Example: CG_TRY(auto rows, judge_folder(real_parts(), ctx, {"in", "out", {}, {options}}, seen));
 #pragma once

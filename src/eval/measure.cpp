@@ -19,7 +19,8 @@ constexpr int kMostAlone = 32;      // runs of a program that is compared with n
 constexpr double kLongBlock = 1e8;  // ns
 constexpr auto kEnoughAlone = std::chrono::milliseconds(60);  // of timed runs
 constexpr auto kEnoughPaired = std::chrono::seconds(2);
-constexpr int kMoreForTheClock = 3;                       // blocks, while the clocks disagree
+constexpr int kMoreForTheClock = 3;  // blocks at least, while the clocks disagree
+constexpr auto kForTheClock = std::chrono::seconds(2);    // and so long, since a busy machine calms
 constexpr double kClockSlack = 0.97;                      // of the floor: what an event may miss
 constexpr double kFullClock = 0.97;                       // of the GPU's: below it is told why
 constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // of a run: what the clocks may differ by
@@ -94,6 +95,7 @@ class Measurement {
 
   Result<End> take_blocks(int samples) {
     const auto start = Clock::now();
+    auto disagreeing = start;
     PairRule rule;
     rule.least = samples;
     for (int more = 0;;) {
@@ -109,7 +111,8 @@ class Measurement {
       }
       if (stopped_.empty()) continue;
       if (check_clock(blocks_).agrees) return End();
-      if (++more > kMoreForTheClock)
+      if (++more == 1) disagreeing = Clock::now();
+      if (more > kMoreForTheClock && Clock::now() - disagreeing > kForTheClock)
         return world_error("the runner's times disagree with this process's clock",
                            "end what else uses this machine, then try again");
       CG_TRY(end, runs_.control(ctx_, samples));  // it may have been the one that was disturbed

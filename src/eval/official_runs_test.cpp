@@ -7,10 +7,12 @@
 
 #include "device/cuda/driver_process.h"
 #include "eval/ladder_world.h"
+#include "eval/measure.h"
 
 namespace cutegen {
 namespace {
 
+using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -106,6 +108,18 @@ TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
     ASSERT_TRUE(*end);
     EXPECT_THAT((*end)->end.headline, HasSubstr("is not written"));
     EXPECT_FALSE(runs.paired());
+  });
+}
+
+TEST(OfficialRuns, AClockThatFellIsTold) {
+  cuda::with_driver("slow_clock", [] {
+    Stage stage;
+    auto out = measure_official(Context(), stage.world.services, stage.world.toy.task,
+                                *stage.prepared, {"p", stage.set()});
+    ASSERT_TRUE(out) << out.error().text();
+    ASSERT_TRUE(out->timing);
+    EXPECT_DOUBLE_EQ(out->timing->sm_clock_least_hz.value_or(0), 1e9);
+    EXPECT_THAT(out->marks, Contains(HasSubstr("the SM clock was 1000 MHz at least, of 1980 (")));
   });
 }
 

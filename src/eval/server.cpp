@@ -106,6 +106,11 @@ class Server {
     return protocol::message("hello", {{"pid", ::getpid()}});
   }
 
+  std::function<void(const std::string&)> progress() {
+    return
+        [this](const std::string& text) { reply(protocol::message("progress", {{"text", text}})); };
+  }
+
   Result<Json> open_task(const Json& body) {
     ObjectReader r(body, "open_task#");
     CG_TRY(std::string file, r.string("file"));
@@ -119,9 +124,7 @@ class Server {
     CG_TRY(Json json, r.object("request"));
     CG_TRY(EvaluateRequest request, protocol::request_from_json(json));
     request.task = task_id;
-    CG_TRY(Verdict verdict, evaluator_->evaluate(ctx_, request, [this](const std::string& text) {
-      reply(protocol::message("progress", {{"text", text}}));
-    }));
+    CG_TRY(Verdict verdict, evaluator_->evaluate(ctx_, request, progress()));
     return protocol::message("evaluate", {{"verdict", to_json(verdict)}});
   }
 
@@ -131,10 +134,7 @@ class Server {
     CG_TRY(Json json, r.object("request"));
     CG_TRY(CertifyRequest request, protocol::certify_request_from_json(json));
     request.task = task_id;
-    CG_TRY(Certificate certificate,
-           evaluator_->certify(ctx_, request, [this](const std::string& text) {
-             reply(protocol::message("progress", {{"text", text}}));
-           }));
+    CG_TRY(Certificate certificate, evaluator_->certify(ctx_, request, progress()));
     return protocol::message("certify", {{"certificate", to_json(certificate)}});
   }
 
@@ -144,9 +144,7 @@ class Server {
     CG_TRY(Json json, r.object("request"));
     CG_TRY(BaselinesRequest request, protocol::baselines_request_from_json(json));
     request.task = task_id;
-    CG_TRY(auto times, evaluator_->time_baselines(ctx_, request, [this](const std::string& text) {
-      reply(protocol::message("progress", {{"text", text}}));
-    }));
+    CG_TRY(auto times, evaluator_->time_baselines(ctx_, request, progress()));
     Json list = Json::array();
     for (const BaselineTime& time : times) list.push_back(to_json(time));
     return protocol::message("baselines", {{"times", std::move(list)}});

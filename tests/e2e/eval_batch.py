@@ -39,8 +39,11 @@ class EvalBatch(harness.Case):
 
     def test_errors(self):
         self.assert_error(self.cutegen("eval", "--batch", self.proposed), 2, "--out DIR")
-        mixed = self.cutegen("eval", "--batch", self.proposed, "--out", "x", "--device", "cuda:0,sim:h200")
-        self.assert_error(mixed, 2, "different kinds")
+        mixed = self.cutegen("eval", "--batch", self.proposed, "--out", "x", "--device", "sim:a100,sim:h200")
+        self.assert_error(mixed, 2, "cannot be compared")
+        nothing = {"CUTEGEN_CUDA_DRIVER": "/no/such/libcuda.so.1"}
+        gpu = self.cutegen("eval", "--batch", self.proposed, "--out", "x", "--device", "cuda:0", env=nothing)
+        self.assert_error(gpu, 6, "driver")
         self.assert_error(self.cutegen("eval", "--batch", "none", "--out", "x"), 2, "cannot be read")
         self.assert_error(self.cutegen("eval", self.proposed / "softmax/task.py"), 2, "folder of a program")
 

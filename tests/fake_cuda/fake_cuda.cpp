@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPU driver without a GPU, for tests: device memory is the machine's own, launches do what their
 // kernel's name says ("sevens" writes 7 to its first buffer, "outside" beyond it, "fault", "hang").
+// Its SM clock is not told, or 1 GHz (slow_clock.so).
 //
 // What fails is said by the name the library is opened under: no_device.so, old.so, memory.so, ...
 #include <dlfcn.h>
@@ -20,7 +21,8 @@ namespace {
 constexpr int kInvalidValue = 1, kOutOfMemory = 2, kBusy = 46, kNoDevice = 100, kInvalidPtx = 218,
               kUnsupportedPtx = 222, kNotReady = 600, kIllegalAddress = 700;
 constexpr size_t kPage = 65536;
-int sticky = 0;  // of the context, once a kernel has failed
+constexpr size_t kCooling = size_t{64} << 20;  // writes of so much cool an L2, which is not here
+int sticky = 0;                                // of the context, once a kernel has failed
 
 std::string mode() {
   Dl_info info{};
@@ -227,11 +229,12 @@ EXPORT cuMemcpyDtoH_v2(void* to, uint64_t from, size_t bytes) {
   return sticky;
 }
 EXPORT cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void*) {
-  std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  if (bytes < kCooling)
+    std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
   return sticky;
 }
 EXPORT cuMemsetD8Async(uint64_t at, unsigned char value, size_t count, void*) {
-  std::memset(reinterpret_cast<void*>(at), value, count);
+  if (count < kCooling) std::memset(reinterpret_cast<void*>(at), value, count);
   return sticky;
 }
 EXPORT cuMemsetD16Async(uint64_t at, unsigned short value, size_t count, void*) {
@@ -366,6 +369,10 @@ EXPORT cuLaunchKernelEx(const unsigned* settings, void* function, void** argumen
   if (kernel == "fault") sticky = kIllegalAddress;
   if (kernel == "hang") sticky = kNotReady;
   if (kernel == "tell") tell(settings, arguments);
+  if (kernel == "tick" && is("slow_clock")) {
+    auto* told = *static_cast<uint64_t**>(arguments[0]);
+    told[0] = told[1] = 15000;
+  }
   if (kernel != "sevens" && kernel != "outside") return 0;
   int* out = *static_cast<int**>(arguments[0]);
   for (unsigned i = 0; i < settings[0] * settings[3]; ++i) out[i] = 7;
