@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "base/text.h"
 
 namespace cutegen::toolchain {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr int kMostLines = 2000;  // it stands near the beginning
 
 fs::path on_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return fs::absolute(name).lexically_normal();
@@ -52,7 +55,22 @@ int version_beside(const fs::path& library) {
 void add_nvrtcs(std::vector<Nvrtc>& out, const fs::path& dir) {
   std::error_code error;
   for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12"})
-    if (fs::path at = dir / name; fs::exists(at, error)) out.push_back({at, version_beside(at)});
+    if (fs::path at = dir / name; fs::exists(at, error)) out.push_back(nvrtc_at(at));
+}
+
+// "#define CUDART_VERSION  12040" of cuda_runtime_api.h.
+int version_of_headers(const fs::path& folder) {
+  std::ifstream in(folder / "cuda_runtime_api.h");
+  int version = 0, lines = 0;
+  for (std::string line; lines < kMostLines && std::getline(in, line); ++lines)
+    if (std::sscanf(line.c_str(), "#define CUDART_VERSION %d", &version) == 1) return version;
+  return 0;
+}
+
+void add_headers(std::vector<CudaHeaders>& out, const fs::path& folder) {
+  std::error_code error;
+  if (fs::exists(folder / "cuda_fp16.h", error))
+    out.push_back({folder, version_of_headers(folder)});
 }
 
 }  // namespace
@@ -88,6 +106,10 @@ std::vector<fs::path> toolkits() {
   return out;
 }
 
+Nvrtc nvrtc_at(const fs::path& library) {
+  return {library, version_beside(library)};
+}
+
 std::vector<Nvrtc> nvrtcs(const std::vector<fs::path>& sites,
                           const std::vector<fs::path>& toolkits) {
   std::vector<Nvrtc> out;
@@ -95,6 +117,16 @@ std::vector<Nvrtc> nvrtcs(const std::vector<fs::path>& sites,
     for (const fs::path& package : sorted_entries(site / "nvidia"))
       add_nvrtcs(out, package / "lib");
   for (const fs::path& toolkit : toolkits) add_nvrtcs(out, toolkit / "lib64");
+  return out;
+}
+
+std::vector<CudaHeaders> cuda_headers(const std::vector<fs::path>& sites,
+                                      const std::vector<fs::path>& toolkits) {
+  std::vector<CudaHeaders> out;
+  for (const fs::path& site : sites)
+    for (const fs::path& package : sorted_entries(site / "nvidia"))
+      add_headers(out, package / "include");
+  for (const fs::path& toolkit : toolkits) add_headers(out, toolkit / "include");
   return out;
 }
 

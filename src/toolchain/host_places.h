@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a machine keeps CUDA's parts: the wheels of a Python environment, and toolkits.
 //
-// Contract: looks at paths only, runs nothing and never fails; what is not there is left out.
+// Contract: looks at paths and at what headers say of themselves, runs nothing and never fails;
+// what is not there is left out.
 //
 // Example: for (const Nvrtc& n : nvrtcs(python_sites("python3"), toolkits())) use(n.library);
 #pragma once
@@ -23,9 +24,19 @@ struct Nvrtc {
   std::filesystem::path library;
   int version = 0;  // 13000 for 13.0, from the name of its builtins; 0: unknown
 };
+[[nodiscard]] Nvrtc nvrtc_at(const std::filesystem::path& library);
 // In the order of the folders; of one folder the newest first.
 [[nodiscard]] std::vector<Nvrtc> nvrtcs(const std::vector<std::filesystem::path>& sites,
                                         const std::vector<std::filesystem::path>& toolkits);
+
+// A folder with cuda_fp16.h and what it includes, of a wheel or a toolkit.
+struct CudaHeaders {
+  std::filesystem::path folder;
+  int version = 0;  // 12040 for 12.4, as they say themselves; 0: unknown
+};
+[[nodiscard]] std::vector<CudaHeaders> cuda_headers(
+    const std::vector<std::filesystem::path>& sites,
+    const std::vector<std::filesystem::path>& toolkits);
 
 // The entries of a folder in the order of their names.
 [[nodiscard]] std::vector<std::filesystem::path> sorted_entries(const std::filesystem::path& dir);

@@ -25,6 +25,7 @@ class HostPlaces : public testing::Test {
     root_ = fs::temp_directory_path() / ("cutegen_host_" + random_id());
     fs::create_directories(root_ / "share/include/cutegen");
     file("share/headers/cutlass/cute/tensor.hpp");
+    file("share/headers/cuda/cuda_fp16.h");
     file("env/bin/python3");
     fs::permissions(root_ / "env/bin/python3", fs::perms::owner_all);
     ::setenv("CUTEGEN_SHARE", (root_ / "share").c_str(), 1);
@@ -36,9 +37,15 @@ class HostPlaces : public testing::Test {
     ::unsetenv("CUDA_HOME");
     fs::remove_all(root_);
   }
-  void file(const std::string& path) {
+  void file(const std::string& path, const std::string& text = "x") {
     fs::create_directories((root_ / path).parent_path());
-    std::ofstream(root_ / path) << "x";
+    std::ofstream(root_ / path) << text;
+  }
+  // The headers of a wheel, which say what release they are of.
+  fs::path headers(const std::string& folder, const std::string& version) {
+    file(folder + "/cuda_fp16.h");
+    file(folder + "/cuda_runtime_api.h", "#ifndef X\n#define CUDART_VERSION  " + version + "\n");
+    return root_ / folder;
   }
   // An NVRTC of a wheel in the interpreter's environment.
   fs::path wheel(const std::string& package, const std::string& version) {
@@ -87,17 +94,50 @@ TEST_F(HostPlaces, TheCompilerFitsTheDriver) {
   EXPECT_THAT(too_new.error().remedy, HasSubstr("CUTEGEN_NVRTC"));
 }
 
-TEST_F(HostPlaces, TheCompilerFitsTheHeaders) {
+TEST_F(HostPlaces, TheHeadersAreOfTheCompilersRelease) {
   if (!toolchain::nvrtcs({}, {"/usr/local/cuda"}).empty()) GTEST_SKIP() << "a toolkit is here";
-  wheel("cuda_nvrtc", "12.4");
-  auto too_old = find();
-  ASSERT_FALSE(too_old);
-  EXPECT_THAT(too_old.error().message, HasSubstr("13.0 or later, for the headers"));
-  EXPECT_THAT(too_old.error().message, HasSubstr("12.4 at"));
-  fs::path newer = wheel("cu13", "13.0");
+  fs::path old = wheel("cuda_nvrtc", "12.4");
+  auto none = find();
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind, ErrorKind::world);
+  EXPECT_THAT(none.error().message, HasSubstr("12.4 at"));
+  EXPECT_THAT(none.error().message, HasSubstr("without headers of its release"));
+  EXPECT_THAT(none.error().remedy, HasSubstr("nvidia-cuda-runtime"));
+  const std::string site = "env/lib/python3.12/site-packages/nvidia/";
+  headers(site + "cu13/include", "13000");
+  EXPECT_FALSE(find());
+  fs::path twelve = headers(site + "cuda_runtime/include", "12040");
   auto found = find();
   ASSERT_TRUE(found) << found.error().text();
+  EXPECT_EQ(found->nvrtc, old);
+  EXPECT_EQ(found->includes.back(), twelve);
+  EXPECT_EQ(found->includes[2], root_ / "share/headers/cutlass");
+
+  fs::path newer = wheel("cu13", "13.0");  // "cu13" stands before "cuda_nvrtc"
+  found = find();
+  ASSERT_TRUE(found) << found.error().text();
   EXPECT_EQ(found->nvrtc, newer);
+  EXPECT_EQ(found->includes.back(), root_ / "share/headers/cuda");
+  found = find(12040);
+  ASSERT_TRUE(found) << found.error().text();
+  EXPECT_EQ(found->nvrtc, old);
+  EXPECT_EQ(found->includes.back(), twelve);
+}
+
+TEST_F(HostPlaces, ACompilerThatIsNamedGetsItsHeadersToo) {
+  fs::path old = wheel("cuda_nvrtc", "12.4");
+  ::setenv("CUTEGEN_NVRTC", old.c_str(), 1);
+  ::setenv("CUDA_PATH", (root_ / "toolkit").c_str(), 1);
+  auto none = find();
+  fs::path twelve = headers("toolkit/include", "12080");
+  auto found = find();
+  ::unsetenv("CUTEGEN_NVRTC"), ::unsetenv("CUDA_PATH");
+  if (toolchain::cuda_headers({}, {"/usr/local/cuda"}).empty()) {
+    ASSERT_FALSE(none);
+    EXPECT_THAT(none.error().message, HasSubstr("no CUDA headers for NVRTC 12.4"));
+  }
+  ASSERT_TRUE(found) << found.error().text();
+  EXPECT_EQ(found->includes.back(), twelve);
 }
 
 }  // namespace

@@ -48,38 +48,63 @@ std::string version_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-// PTX of a newer compiler than the driver's own is refused by the driver; the headers of a bundle
-// are too new for NVRTC 12.
-Result<fs::path> find_nvrtc(const fs::path& share, const std::vector<fs::path>& sites,
-                            int most_cuda) {
-  constexpr int kOfPackedHeaders = 13000;
+struct Compiler {
+  fs::path nvrtc, headers;  // CUDA's own, of the same release; none where CUTEGEN_INCLUDE is set
+};
+
+// NVRTC 12 cannot read the headers of CUDA 13, which a bundle has; torch brings those of its own.
+fs::path headers_for(const fs::path& share, const std::vector<fs::path>& sites, int nvrtc) {
+  constexpr int kRelease = 1000, kPacked = 13;
   std::error_code error;
-  if (const char* set = std::getenv("CUTEGEN_NVRTC")) {
-    if (fs::is_regular_file(set, error)) return fs::path(set);
-    return user_error("CUTEGEN_NVRTC names '" + std::string(set) + "', which is no file", {},
+  const fs::path packed = share / "headers" / "cuda";
+  const bool any = nvrtc == 0;
+  if ((any || nvrtc / kRelease == kPacked) && fs::is_directory(packed, error)) return packed;
+  for (const auto& h : toolchain::cuda_headers(sites, toolchain::toolkits()))
+    if (any || h.version / kRelease == nvrtc / kRelease) return h.folder;
+  return {};
+}
+
+Result<Compiler> compiler_given(const char* library, const fs::path& share,
+                                const std::vector<fs::path>& sites) {
+  std::error_code error;
+  if (!fs::is_regular_file(library, error))
+    return user_error("CUTEGEN_NVRTC names '" + std::string(library) + "', which is no file", {},
                       "give the path of libnvrtc.so.13");
-  }
+  const int version = toolchain::nvrtc_at(library).version;
+  Compiler out{library, headers_for(share, sites, version)};
+  if (out.headers.empty() && !std::getenv("CUTEGEN_INCLUDE"))
+    return world_error("there are no CUDA headers for NVRTC " + version_text(version),
+                       std::string(kRemedy) +
+                           ", install the wheel nvidia-cuda-runtime of the same release, or set "
+                           "CUTEGEN_INCLUDE");
+  return out;
+}
+
+// PTX of a newer compiler than the driver's own is refused by the driver.
+Result<Compiler> find_compiler(const fs::path& share, const std::vector<fs::path>& sites,
+                               int most_cuda) {
+  if (const char* set = std::getenv("CUTEGEN_NVRTC")) return compiler_given(set, share, sites);
+  const bool headers_given = std::getenv("CUTEGEN_INCLUDE");
   std::string unfit;
-  const int least = fs::is_directory(share / "headers", error) ? kOfPackedHeaders : 0;
   for (const toolchain::Nvrtc& n : toolchain::nvrtcs(sites, toolchain::toolkits())) {
-    const bool old = n.version > 0 && n.version < least;
-    if (!old && (most_cuda == 0 || n.version <= most_cuda)) return n.library;
-    unfit += (unfit.empty() ? "" : ", ") + version_text(n.version) + " at " + n.library.string();
+    Compiler out{n.library, headers_for(share, sites, n.version)};
+    const bool too_new = most_cuda > 0 && n.version > most_cuda;
+    if (!too_new && (headers_given || !out.headers.empty())) return out;
+    unfit += fmt::format("{}{} at {}{}", unfit.empty() ? "" : ", ", version_text(n.version),
+                         n.library.string(), too_new ? "" : " (without headers of its release)");
   }
-  if (!unfit.empty()) {
-    std::string wanted = least > 0 ? version_text(least) + " or later, for the headers" : "";
-    if (most_cuda > 0)
-      wanted += (wanted.empty() ? "" : "; ") + std::string("at most ") + version_text(most_cuda) +
-                ", which the GPU's driver takes";
-    return world_error(
-        "no NVRTC that is here fits (" + wanted + "): " + unfit,
-        "install the wheel nvidia-cuda-nvrtc 13.0 with a driver from R580 on, or set "
-        "CUTEGEN_NVRTC and CUTEGEN_INCLUDE");
-  }
-  return world_error("there is no NVRTC (libnvrtc.so.13) in the Python environment or a toolkit",
-                     std::string(kRemedy) +
-                         ", install torch with CUDA or the wheel nvidia-cuda-nvrtc, or set "
-                         "CUTEGEN_NVRTC");
+  if (unfit.empty())
+    return world_error("there is no NVRTC (libnvrtc.so.13) in the Python environment or a toolkit",
+                       std::string(kRemedy) +
+                           ", install torch with CUDA or the wheel nvidia-cuda-nvrtc, or set "
+                           "CUTEGEN_NVRTC");
+  const std::string wanted =
+      most_cuda > 0 ? " (at most " + version_text(most_cuda) + ", which the GPU's driver takes)"
+                    : "";
+  return world_error("no NVRTC that is here fits" + wanted + ": " + unfit,
+                     "install the wheels nvidia-cuda-nvrtc and nvidia-cuda-runtime (before CUDA 13 "
+                     "their names end in -cu12) of one release that the driver takes, or set "
+                     "CUTEGEN_NVRTC and CUTEGEN_INCLUDE");
 }
 
 // A program of the audit: an empty path where there is none, or where the variable is empty.
@@ -100,8 +125,10 @@ Result<fs::path> find_program(const std::vector<fs::path>& sites, const char* va
   return fs::path();
 }
 
+// `cuda` last: a toolkit keeps older C++ headers beside its own.
 Result<std::vector<fs::path>> find_headers(const fs::path& share,
-                                           const std::vector<fs::path>& sites) {
+                                           const std::vector<fs::path>& sites,
+                                           const fs::path& cuda) {
   std::vector<fs::path> out;
   std::error_code error;
   if (const char* set = std::getenv("CUTEGEN_INCLUDE")) {
@@ -114,7 +141,7 @@ Result<std::vector<fs::path>> find_headers(const fs::path& share,
     return out;
   }
   if (fs::path packed = share / "headers"; fs::is_directory(packed / "cutlass", error))
-    return std::vector<fs::path>{packed / "cutlass", packed / "cuda", packed / "cuda" / "cccl"};
+    return std::vector<fs::path>{packed / "cutlass", packed / "cuda" / "cccl", cuda};
   for (const fs::path& site : sites) {
     fs::path cutlass = site / "cutlass_library" / "source" / "include";
     if (fs::exists(cutlass / "cute" / "tensor.hpp", error)) out.push_back(cutlass);
@@ -122,14 +149,11 @@ Result<std::vector<fs::path>> find_headers(const fs::path& share,
   std::string remedy = std::string(kRemedy) + ", or set CUTEGEN_INCLUDE";
   if (out.empty())
     return world_error("the CuTe headers (wheel nvidia-cutlass) are missing", remedy);
-  fs::path runtime = in_wheels(sites, "include/cuda_fp16.h");
-  if (runtime.empty())
-    return world_error("the CUDA headers (wheel nvidia-cuda-runtime) are missing", remedy);
-  out.push_back(runtime / "include");
   fs::path cccl = in_wheels(sites, "include/cccl/cuda/std/cstdint");
   if (cccl.empty())
     return world_error("the C++ headers (wheel nvidia-cuda-cccl) are missing", remedy);
   out.push_back(cccl / "include" / "cccl");
+  out.push_back(cuda);
   return out;
 }
 
@@ -150,7 +174,10 @@ std::string toolchain::tool_version(const fs::path& file, const std::string& nam
   fs::path real = fs::canonical(file, error);
   for (fs::path dir = real.parent_path(); dir.has_relative_path(); dir = dir.parent_path()) {
     if (dir.filename() != "site-packages") continue;
-    const std::string prefix = wheel + "-", suffix = ".dist-info";
+    // Before CUDA 13 the names of wheels end in its release, and each has a folder of its own.
+    const std::string suffix = ".dist-info";
+    const bool old = real.parent_path().parent_path().filename().string().starts_with("cuda_");
+    const std::string prefix = wheel + (old ? "_cu12-" : "-");
     for (const fs::path& e : sorted_entries(dir)) {
       std::string entry = e.filename().string();
       if (entry.starts_with(prefix) && entry.ends_with(suffix))
@@ -167,8 +194,9 @@ Result<ToolPaths> find_tools(const ToolSearch& search) {
   ToolPaths out;
   CG_TRY(fs::path share, share_dir());
   auto sites = site_packages(share, search.python);
-  CG_TRY(out.nvrtc, find_nvrtc(share, sites, search.most_cuda));
-  CG_TRY(out.includes, find_headers(share, sites));
+  CG_TRY(Compiler compiler, find_compiler(share, sites, search.most_cuda));
+  out.nvrtc = std::move(compiler.nvrtc);
+  CG_TRY(out.includes, find_headers(share, sites, compiler.headers));
   CG_TRY(out.ptxas, find_program(sites, "CUTEGEN_PTXAS", "ptxas"));
   CG_TRY(out.nvdisasm, find_program(sites, "CUTEGEN_NVDISASM", "nvdisasm"));
   out.includes.insert(out.includes.begin(),

@@ -34,26 +34,34 @@ class Bundle(harness.Case):
         made.rename(moved)
         return moved
 
-    def run_bundle(self, bundle, *arguments):
-        """An environment of two names: where programs are, and where files may be kept."""
-        return subprocess.run([bundle / "bin/cutegen", *arguments], cwd=self.folder, text=True,
-                              env={"PATH": "/usr/bin:/bin", "HOME": str(self.home)},
-                              capture_output=True, timeout=240, check=False)
+    def judge(self, bundle, **more):
+        """A verdict, in an environment of two names: where programs are, and where files may be kept."""
+        task = self.write("add.py", harness.ADD)
+        self.write("program/plan.json", json.dumps(PLAN))
+        self.write("program/kernel.cu", KERNEL)
+        result = subprocess.run([bundle / "bin/cutegen", "eval", task, self.folder / "program", "--device",
+                                 "sim:h200", "--python", PYTHON, "--json"], cwd=self.folder, text=True,
+                                env={"PATH": "/usr/bin:/bin", "HOME": str(self.home), **more},
+                                capture_output=True, timeout=240, check=False)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        return json.loads(result.stdout)["verdicts"][0]["verdict"], result.stderr
 
     def test_runs_from_another_folder_with_an_empty_environment(self):
         if not Path(PYTHON).exists():
             self.skipTest(f"no interpreter {PYTHON}")
         bundle = self.pack()
-        task = self.write("add.py", harness.ADD)
-        self.write("program/plan.json", json.dumps(PLAN))
-        self.write("program/kernel.cu", KERNEL)
-        result = self.run_bundle(bundle, "eval", task, self.folder / "program", "--device", "sim:h200",
-                                 "--python", PYTHON, "--json")
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        verdict = json.loads(result.stdout)["verdicts"][0]["verdict"]
+        verdict, _ = self.judge(bundle)
         self.assertEqual(verdict["status"], "correct")
         self.assertEqual(verdict["sandbox"]["held"].get("seccomp"), True)
         self.assertGreater(verdict["timing"]["time_ns"], 0)
+
+        old = next(Path(PYTHON).parent.parent.glob("lib/python3*/site-packages/nvidia/*/lib/libnvrtc.so.12"),
+                   None)
+        if old is None:
+            self.skipTest(f"the environment of {PYTHON} has no NVRTC 12")
+        verdict, told = self.judge(bundle, CUTEGEN_NVRTC=str(old))
+        self.assertEqual(verdict["status"], "correct")
+        self.assertIn("this NVRTC has no precompiled headers", told)  # it was the old one
 
     def test_doctor_says_what_the_machine_lacks(self):
         bundle = self.pack()
