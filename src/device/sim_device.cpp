@@ -151,7 +151,12 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
     params.push_back(arg.bytes);
     if (arg.buffer.empty()) continue;
     CG_TRY(const Bound* b, find(arg.buffer, step.step));
-    if (!arg.bytes.empty()) continue;  // a tensor map: its own bytes, over that buffer
+    if (!arg.bytes.empty()) {
+      report.status = RunReport::Status::unsupported;
+      report.message = sanitize(step.kernel, 80) + ": a simulator has no tensor maps (TMA)";
+      report.detail = "Give --device cuda:0, or pass the tensor itself.";
+      return {};
+    }
     params.back().resize(8);
     std::memcpy(params.back().data(), &b->address, 8);
   }

@@ -103,6 +103,17 @@ TEST_F(SimDeviceTest, AFaultIsAReportAndTheDeviceGoesOn) {
   EXPECT_EQ(good->status, RunReport::Status::ok);
 }
 
+TEST_F(SimDeviceTest, ATensorMapIsUnsupported) {
+  ASSERT_TRUE(device->load({golden("relu_cute.ptx")}).has_value());
+  Launch l = relu(4, 4096);
+  l.args[0].bytes.resize(160);  // a description, over the buffer
+  auto r = device->run({}, {l}, {});
+  ASSERT_TRUE(r.has_value()) << r.error().text();
+  EXPECT_EQ(r->status, RunReport::Status::unsupported);
+  EXPECT_NE(r->message.find("no tensor maps"), std::string::npos);
+  EXPECT_TRUE(r->kernels.empty());
+}
+
 TEST_F(SimDeviceTest, TheAssemblersRegistersSetTheOccupancy) {
   ASSERT_TRUE(device->load({golden("relu_cute.ptx")}).has_value());
   auto time = [&](int registers) {
