@@ -15,13 +15,27 @@ int lanes_of_group(uint64_t bytes) {
   return bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
 }
 
+uint32_t group_at(int first, int lanes) {
+  return lanes == 32 ? ~0u : ((1u << lanes) - 1) << first;
+}
+
 uint32_t groups_in(uint32_t mask, int lanes) {
   uint32_t groups = 0;
-  for (int first = 0; first < 32; first += lanes) {
-    const uint32_t group = lanes == 32 ? ~0u : ((1u << lanes) - 1) << first;
-    groups += (mask & group) != 0;
-  }
+  for (int first = 0; first < 32; first += lanes) groups += (mask & group_at(first, lanes)) != 0;
   return groups;
+}
+
+// Lanes n and n^1, or n and n^2, have the same address wherever both are active.
+bool paired(const uint64_t* at, uint32_t mask) {
+  for (int other : {1, 2}) {
+    bool same = true;
+    for (int lane = 0; lane < 32 && same; ++lane) {
+      const bool both = (mask >> lane & 1) && (mask >> (lane ^ other) & 1);
+      same = !both || at[lane] == at[lane ^ other];
+    }
+    if (same) return true;
+  }
+  return false;
 }
 
 // The most distinct words of a bank; every lane counts where it is an atomic.
@@ -60,8 +74,11 @@ uint32_t sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask, 
 }
 
 Wavefronts wavefronts_of(const AddressSummary& s, const uint64_t* at, uint32_t mask, uint64_t bytes,
-                         bool atomic) {
-  const int lanes = lanes_of_group(bytes);
+                         SharedUse use) {
+  const bool atomic = use == SharedUse::atomic;
+  int lanes = lanes_of_group(bytes);
+  if (use == SharedUse::load && lanes < 32 && !s.contiguous && (s.uniform || paired(at, mask)))
+    lanes *= 2;
   Wavefronts w;
   w.least = groups_in(mask, lanes);
   w.count = w.least;
@@ -70,7 +87,7 @@ Wavefronts wavefronts_of(const AddressSummary& s, const uint64_t* at, uint32_t m
   w.count = 0;
   const uint64_t words = std::max<uint64_t>(1, bytes / kWord);
   for (int first = 0; first < 32; first += lanes) {
-    const uint32_t group = lanes == 32 ? mask : mask & (((1u << lanes) - 1) << first);
+    const uint32_t group = mask & group_at(first, lanes);
     if (group) w.count += busiest_bank(at, group, words, atomic);
   }
   return w;

@@ -5,11 +5,12 @@
 // 32-byte sectors of the request. Shared: 32 banks of 4 bytes; accesses of up to 4 bytes are served
 // for the whole warp, of 8 bytes for each half, of 16 for each quarter; each of these groups takes
 // as many wavefronts as its busiest bank has distinct words, so words read by several lanes of a
-// group are broadcast. An atomic serves each lane alone. Local: the hardware puts word k of the 32
-// lanes side by side.
+// group are broadcast. A load whose lanes n and n^1, or n and n^2, have the same address throughout
+// returns half as much, and is served in groups of twice as many lanes (NVIDIA's developer forum,
+// thread 77228; docs/measurements/profiles.md). An atomic serves each lane alone. Local: the
+// hardware puts word k of the 32 lanes side by side.
 //
-// Example: Wavefronts w = wavefronts_of(summary, at, mask, 4, false); conflicts += w.count -
-// w.least;
+// Example: Wavefronts w = wavefronts_of(summary, at, mask, 4, SharedUse::load);
 #pragma once
 
 #include <vector>
@@ -18,6 +19,8 @@
 
 namespace cutegen::ptx {
 
+enum class SharedUse { load, store, atomic };
+
 struct Wavefronts {
   uint32_t count = 0, least = 0;  // taken; taken if no bank had two words
 };
@@ -25,7 +28,7 @@ struct Wavefronts {
 [[nodiscard]] uint32_t sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
                                   uint64_t bytes);
 [[nodiscard]] Wavefronts wavefronts_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
-                                       uint64_t bytes, bool atomic);
+                                       uint64_t bytes, SharedUse use);
 // at: offsets within each lane's own local memory.
 [[nodiscard]] uint32_t local_sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
                                         uint64_t bytes);

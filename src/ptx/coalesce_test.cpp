@@ -38,9 +38,9 @@ uint32_t sectors(const std::function<uint64_t(int)>& address, uint64_t bytes,
 }
 // "taken of least"
 std::string wavefronts(const std::function<uint64_t(int)>& address, uint64_t bytes,
-                       uint32_t mask = kAll, bool atomic = false) {
+                       uint32_t mask = kAll, SharedUse use = SharedUse::load) {
   const Access a = access(address, bytes, mask);
-  const Wavefronts w = wavefronts_of(a.s, a.at, mask, bytes, atomic);
+  const Wavefronts w = wavefronts_of(a.s, a.at, mask, bytes, use);
   return std::to_string(w.count) + " of " + std::to_string(w.least);
 }
 uint32_t local(const std::function<uint64_t(int)>& address, uint64_t bytes, uint32_t mask = kAll) {
@@ -81,14 +81,26 @@ TEST(Wavefronts, WideAccessesAreServedInHalvesAndQuarters) {
   EXPECT_EQ(wavefronts([](int i) { return i * 128; }, 16), "32 of 4");
   EXPECT_EQ(wavefronts([](int i) { return i * 16; }, 16, 0xff), "1 of 1");  // one quarter
   EXPECT_EQ(wavefronts([](int i) { return i * 8; }, 8, 0x0000ffff), "1 of 1");
-  // A broadcast is one within a group: each quarter reads its word once.
-  EXPECT_EQ(wavefronts([](int i) { return i / 16 * 16; }, 16), "4 of 4");
+  // A broadcast is one within a group: each quarter reads its words once.
+  EXPECT_EQ(wavefronts([](int i) { return i % 4 * 16; }, 16), "4 of 4");
+}
+
+TEST(Wavefronts, LoadsOfEqualPairsAreServedInLargerGroups) {
+  EXPECT_EQ(wavefronts([](int i) { return i / 16 * 16; }, 16), "2 of 2");
+  EXPECT_EQ(wavefronts([](int) { return 64; }, 16), "2 of 2");
+  EXPECT_EQ(wavefronts([](int) { return 64; }, 8), "1 of 1");
+  EXPECT_EQ(wavefronts([](int i) { return i / 2 * 16; }, 16), "2 of 2");              // n and n^1
+  EXPECT_EQ(wavefronts([](int i) { return (i / 4 * 2 + i % 2) * 8; }, 8), "1 of 1");  // n and n^2
+  EXPECT_EQ(wavefronts([](int i) { return i / 2 * 128; }, 16), "16 of 2");            // conflicts
+  EXPECT_EQ(wavefronts([](int i) { return i / 2 * 16; }, 16, 0x55555555), "2 of 2");  // no pairs
+  EXPECT_EQ(wavefronts([](int i) { return i / 3 * 16; }, 16), "4 of 4");              // not all
+  EXPECT_EQ(wavefronts([](int) { return 64; }, 16, kAll, SharedUse::store), "4 of 4");
 }
 
 TEST(Wavefronts, AtomicsServeEachLane) {
-  EXPECT_EQ(wavefronts([](int) { return 64; }, 4, kAll, true), "32 of 1");
-  EXPECT_EQ(wavefronts([](int i) { return i * 4; }, 4, kAll, true), "1 of 1");
-  EXPECT_EQ(wavefronts([](int i) { return i % 8 * 4; }, 4, kAll, true), "4 of 1");
+  EXPECT_EQ(wavefronts([](int) { return 64; }, 4, kAll, SharedUse::atomic), "32 of 1");
+  EXPECT_EQ(wavefronts([](int i) { return i * 4; }, 4, kAll, SharedUse::atomic), "1 of 1");
+  EXPECT_EQ(wavefronts([](int i) { return i % 8 * 4; }, 4, kAll, SharedUse::atomic), "4 of 1");
 }
 
 TEST(LocalSectors, WordsOfTheLanesLieSideBySide) {

@@ -148,10 +148,12 @@ void Counting::shared(int32_t place, const Inst& in, uint32_t mask, const Addres
   if (!wavefronts_on_) return;
   const size_t pc = size_t(place);
   const uint64_t bytes = uint64_t(in.size) * in.vec;
-  const bool atomic = in.op == Op::atomic;
+  const SharedUse use = in.op == Op::atomic ? SharedUse::atomic
+                        : in.op == Op::load ? SharedUse::load
+                                            : SharedUse::store;
   const bool plain = mask != ~0u || s.uniform || s.contiguous;
   const Wavefronts* known = plain ? nullptr : patterns_.find(pc, at, 4);
-  const Wavefronts w = known ? *known : wavefronts_of(s, at, mask, bytes, atomic);
+  const Wavefronts w = known ? *known : wavefronts_of(s, at, mask, bytes, use);
   if (!plain && !known) patterns_.keep(pc, at, 4, w);
   InstCounts& c = counts_[pc];
   ++c.shared_requests;

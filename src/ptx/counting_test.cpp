@@ -65,8 +65,8 @@ TEST(HandCounts, Softmax) {
 // - A into a[column][row]: the 16 lanes of a row of A are 64 words apart, all in one bank, and the
 //   two rows fall into two banks: 16 wavefronts, 15 of them conflicts. 4 stores.
 // - B into b[row][column]: 32 words side by side: 1 wavefront. 4 stores.
-// - 16 times two float4 loads: the quarter warps read one 16-byte word of a (4 wavefronts) and 128
-//   bytes side by side of b (4 wavefronts). No conflict.
+// - 16 times two float4 loads: the halves read one 16-byte word of a each (2 wavefronts), the quarter
+//   warps 128 bytes side by side of b (4 wavefronts). No conflict.
 // At the end 4 float4 stores a warp, each to two rows of 256 bytes: 16 sectors.
 TEST(HandCounts, SimtGemm) {
   const uint64_t s = 128, ctas = (s / 64) * (s / 64), warp_steps = ctas * 8 * (s / 16);
@@ -90,7 +90,7 @@ TEST(HandCounts, SimtGemm) {
   EXPECT_EQ(n.global_store_requests, ctas * 8 * 4);
   EXPECT_EQ(n.global_store_sectors, ctas * 8 * 4 * 16);
   EXPECT_EQ(n.shared_requests, warp_steps * (4 + 4 + 32));
-  EXPECT_EQ(n.shared_wavefronts, warp_steps * (4 * 16 + 4 + 32 * 4));
+  EXPECT_EQ(n.shared_wavefronts, warp_steps * (4 * 16 + 4 + 16 * 2 + 16 * 4));
   EXPECT_EQ(n.shared_conflicts, warp_steps * 4 * 15);
   EXPECT_EQ(n.by_pipe.at("fma"), s * s * s / 32);
   EXPECT_EQ(n.flops, 2 * s * s * s);
