@@ -10,6 +10,7 @@
 #include "cli/settings.h"
 #include "eval/baselines.h"
 #include "eval/client.h"
+#include "eval/foreign_file.h"
 
 namespace cutegen::cli {
 namespace {
@@ -54,6 +55,12 @@ Result<int> run(const Globals& g, const CertifyOptions& options, const Settings&
   if (!options.baselines.empty()) {
     CG_TRY(request.baselines, baselines_named(options.baselines));
   }
+  CG_TRY(auto foreign, find_foreign(options.folder));
+  if (foreign)
+    return user_error(
+        "a foreign answer is never certified: it runs host code in the process that "
+        "times it",
+        options.folder, "cutegen eval judges it beside eager, labelled foreign");
   CG_TRY(ProgramFolder read, ProgramFolder::read(options.folder));
   request.program = read.program();
   EvaluatorOptions evaluator;

@@ -5,6 +5,9 @@ import sys
 if not __package__:  # started by path: `python .../cutegen_worker`
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-from cutegen_worker.serve import main  # noqa: E402
+if sys.argv[1:] == ["foreign"]:
+    from cutegen_worker.foreign import main
+else:
+    from cutegen_worker.serve import main
 
 main()

@@ -7,7 +7,8 @@ import torch
 
 from .errors import WorkerError
 
-DESCRIPTOR, DEVICE, READ_AND_WRITE = 1, 1, 3
+DESCRIPTOR, DEVICE = 1, 1
+READ_ONLY, READ_AND_WRITE = 1, 3
 
 
 class Location(ctypes.Structure):
@@ -30,7 +31,7 @@ class Bytes:
 class Mapped:
     """One block of shared memory at an address of this process, until close()."""
 
-    def __init__(self, descriptor, count):
+    def __init__(self, descriptor, count, rights=READ_AND_WRITE):
         self.driver = ctypes.CDLL("libcuda.so.1")
         self.count, self.handle, self.address = count, None, None
         self.is_mapped = False
@@ -43,7 +44,7 @@ class Mapped:
         self.address = address
         self.call("cuMemMap", address, self.size(), ctypes.c_size_t(0), handle, ctypes.c_uint64(0))
         self.is_mapped = True
-        access = Access(Location(DEVICE, torch.cuda.current_device()), READ_AND_WRITE)
+        access = Access(Location(DEVICE, torch.cuda.current_device()), rights)
         self.call("cuMemSetAccess", address, self.size(), ctypes.byref(access), ctypes.c_size_t(1))
 
     def size(self):

@@ -10,6 +10,9 @@
 namespace cutegen {
 namespace {
 
+constexpr const char* kSchema = "cutegen.verdict.v1";
+constexpr const char* kForeign = "foreign:";  // ids of peers' answers: never certified
+
 constexpr codec::Names<Status, 5> kStatuses{{{Status::correct, "correct"},
                                              {Status::failed, "failed"},
                                              {Status::rejected, "rejected"},
@@ -277,7 +280,7 @@ Result<SandboxGrade> sandbox_grade_from_json(const Json& json) {
 }
 
 Json to_json(const Verdict& v) {
-  Json j{{"schema", "cutegen.verdict.v1"},
+  Json j{{"schema", kSchema},
          {"status", to_string(v.status)},
          {"program_id", v.program_id},
          {"task_id", v.task_id},
@@ -286,6 +289,7 @@ Json to_json(const Verdict& v) {
          {"policy_version", v.policy_version},
          {"rungs", codec::array_of(v.rungs, rung_report_json)},
          {"feedback", feedback_json(v.feedback)}};
+  if (v.program_id.starts_with(kForeign)) j["label"] = "foreign";
   if (!v.gpu.empty()) j["gpu"] = v.gpu;
   if (!v.driver.empty()) j["driver"] = v.driver;
   if (v.timing) j["timing"] = timing_json(*v.timing);
@@ -302,10 +306,13 @@ Json to_json(const Verdict& v) {
 
 Result<Verdict> verdict_from_json(const Json& json) {
   ObjectReader r(json, "verdict#");
-  CG_CHECK(codec::check_schema(r, "cutegen.verdict.v1"));
+  CG_CHECK(codec::check_schema(r, kSchema));
   Verdict v;
   CG_TRY(v.status, codec::enum_field(r, "status", kStatuses));
   CG_TRY(v.program_id, r.string("program_id"));
+  CG_TRY(std::string label, r.string_or("label", ""));
+  if (label != (v.program_id.starts_with(kForeign) ? "foreign" : ""))
+    return user_error("the label is not that of the program_id", r.place("label"));
   CG_TRY(v.task_id, r.string("task_id"));
   CG_TRY(v.device, r.string("device"));
   CG_TRY(v.gpu, r.string_or("gpu", ""));

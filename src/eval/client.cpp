@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "eval/foreign.h"
 #include "eval/protocol.h"
 #include "sandbox/sandbox.h"
 #include "wire/channel.h"
@@ -71,16 +72,15 @@ class Client : public EvaluatorClient {
 
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
-    auto verdict = repeat<Verdict>(ctx, [&] { return evaluate_once(ctx, request, progress); });
-    if (verdict || !wire::is_closed(verdict.error())) return verdict;
-    Verdict aborted;
-    aborted.status = Status::aborted;
-    aborted.program_id = program_id(request.program);
-    aborted.task_id = request.task.empty() ? last_ : request.task;
-    aborted.device = options_.device;
-    aborted.feedback.headline =
-        fmt::format("the evaluator died {} times during this evaluation", kMostRuns);
-    return aborted;
+    const Json body = protocol::to_json(request);
+    return repeat_verdict(ctx, "evaluate", request.task, program_id(request.program), body,
+                          progress);
+  }
+
+  Result<Verdict> judge_foreign(const Context& ctx, const ForeignRequest& request,
+                                const std::function<void(const std::string&)>& progress) override {
+    const Json body = protocol::to_json(request);
+    return repeat_verdict(ctx, "foreign", request.task, foreign_id(request.answer), body, progress);
   }
 
   Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
@@ -198,11 +198,28 @@ class Client : public EvaluatorClient {
     return id;
   }
 
-  Result<Verdict> evaluate_once(const Context& ctx, const EvaluateRequest& request,
-                                const std::function<void(const std::string&)>& progress) {
-    CG_TRY(std::string id, open_again(ctx, request.task));
-    Json body{{"task_id", id}, {"request", protocol::to_json(request)}};
-    CG_TRY(Json reply, ask(ctx, "evaluate", body, progress));
+  Result<Verdict> repeat_verdict(const Context& ctx, const std::string& type,
+                                 const std::string& task, const std::string& id,
+                                 const Json& request,
+                                 const std::function<void(const std::string&)>& progress) {
+    auto verdict =
+        repeat<Verdict>(ctx, [&] { return verdict_once(ctx, type, task, request, progress); });
+    if (verdict || !wire::is_closed(verdict.error())) return verdict;
+    Verdict aborted;
+    aborted.status = Status::aborted;
+    aborted.program_id = id;
+    aborted.task_id = task.empty() ? last_ : task;
+    aborted.device = options_.device;
+    aborted.feedback.headline =
+        fmt::format("the evaluator died {} times during this evaluation", kMostRuns);
+    return aborted;
+  }
+
+  Result<Verdict> verdict_once(const Context& ctx, const std::string& type, const std::string& task,
+                               const Json& request,
+                               const std::function<void(const std::string&)>& progress) {
+    CG_TRY(std::string id, open_again(ctx, task));
+    CG_TRY(Json reply, ask(ctx, type, {{"task_id", id}, {"request", request}}, progress));
     auto verdict = reply.find("verdict");
     if (verdict == reply.end()) return world_error("the evaluator's reply has no verdict");
     return verdict_from_json(*verdict);
@@ -222,6 +239,11 @@ class Client : public EvaluatorClient {
 Result<Certificate> EvaluatorClient::certify(const Context&, const CertifyRequest&,
                                              const std::function<void(const std::string&)>&) {
   return unsupported_error("this evaluator certifies nothing");
+}
+
+Result<Verdict> EvaluatorClient::judge_foreign(const Context&, const ForeignRequest&,
+                                               const std::function<void(const std::string&)>&) {
+  return unsupported_error("this evaluator judges no foreign answers");
 }
 
 Result<std::vector<BaselineTime>> EvaluatorClient::time_baselines(

@@ -24,7 +24,7 @@
 #include "core/certificate.h"
 #include "core/task.h"
 #include "core/verdict.h"
-#include "torch/worker.h"
+#include "torch/foreign_worker.h"
 
 namespace cutegen {
 
@@ -85,6 +85,14 @@ struct BaselinesRequest {
   std::string task = {};
 };
 
+// A peer's answer, `class ModelNew` of one Python file; see eval/foreign.h.
+struct ForeignRequest {
+  ForeignFile answer;
+  Rung up_to = Rung::timing;
+  double seconds = 300;  // for its import with all that it builds; one call gets at most 60
+  std::string task = {};
+};
+
 class EvaluatorClient {
  public:
   [[nodiscard]] static Result<std::unique_ptr<EvaluatorClient>> start(const Context& ctx,
@@ -98,6 +106,9 @@ class EvaluatorClient {
       const std::function<void(const std::string&)>& progress = {}) = 0;
   [[nodiscard]] virtual Result<Certificate> certify(
       const Context& ctx, const CertifyRequest& request,
+      const std::function<void(const std::string&)>& progress = {});
+  [[nodiscard]] virtual Result<Verdict> judge_foreign(
+      const Context& ctx, const ForeignRequest& request,
       const std::function<void(const std::string&)>& progress = {});
   [[nodiscard]] virtual Result<std::vector<BaselineTime>> time_baselines(
       const Context& ctx, const BaselinesRequest& request,

@@ -11,6 +11,7 @@
 #include "eval/admission.h"
 #include "eval/baselines.h"
 #include "eval/certify.h"
+#include "eval/foreign.h"
 #include "eval/gpu_slot.h"
 #include "eval/ladder.h"
 #include "eval/prepare.h"
@@ -259,10 +260,48 @@ Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& r
   runner_.release();
   for (auto& each : open_) each->pool->resume();
   if (official_) official_->resume();
-  if (!verdict) return verdict;
-  const Admission& admission = open->told.admission;
-  if (!admission.admitted) verdict->marks.push_back("task " + admission.remark);
-  for (const std::string& note : open->task.notes) verdict->marks.push_back(note);
+  if (verdict) mark(*open, *verdict);
+  return verdict;
+}
+
+// What limits every judgement of the task.
+void Evaluator::mark(const Open& open, Verdict& verdict) const {
+  const Admission& admission = open.told.admission;
+  if (!admission.admitted) verdict.marks.push_back("task " + admission.remark);
+  for (const std::string& note : open.task.notes) verdict.marks.push_back(note);
+}
+
+Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignRequest& request,
+                                         const Progress& progress) {
+  CG_TRY(Open * open, find(request.task));
+  use(*open);
+  const bool on_gpu = is_cuda(options_.device);
+  ForeignOpeners openers;
+  openers.answer = [&] {
+    ForeignOptions foreign;
+    foreign.python = options_.python;
+    if (on_gpu) foreign.device = options_.device, foreign.arch = services_.device.arch;
+    foreign.tf32 = open->task.math_mode == MathMode::tf32;
+    foreign.require_sandbox = options_.require_sandbox;
+    foreign.load_limit = Nanoseconds(static_cast<int64_t>(request.seconds * 1e9));
+    foreign.call_limit = std::min(foreign.call_limit, foreign.load_limit);
+    return ForeignWorker::open(ctx, std::move(foreign));
+  };
+  openers.baseline = [&]() -> Result<TorchWorker*> {
+    if (beside_) return beside_.get();
+    TorchWorkerOptions torch;
+    torch.python = options_.python, torch.device = options_.device;
+    torch.require_sandbox = options_.require_sandbox;
+    torch.call_timeout = kBaselineLimit, torch.memory_bytes = kBaselineMemory;
+    CG_TRY(beside_, TorchWorker::open(std::move(torch)));
+    return beside_.get();
+  };
+  if (on_gpu) runner_.release();
+  auto verdict = cutegen::judge_foreign(ctx, services_, open->task, request, openers, progress);
+  if (beside_ && !beside_->close_baselines(ctx)) beside_.reset();
+  for (auto& each : open_) each->pool->resume();
+  if (official_) official_->resume();
+  if (verdict) mark(*open, *verdict);
   return verdict;
 }
 

@@ -30,6 +30,8 @@ class Evaluator {
                                          const Progress& progress);
   [[nodiscard]] Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
                                             const Progress& progress);
+  [[nodiscard]] Result<Verdict> judge_foreign(const Context& ctx, const ForeignRequest& request,
+                                              const Progress& progress);
   [[nodiscard]] Result<std::vector<BaselineTime>> time_baselines(const Context& ctx,
                                                                  const BaselinesRequest& request,
                                                                  const Progress& progress);
@@ -50,6 +52,7 @@ class Evaluator {
   [[nodiscard]] Result<OpenedTask> open_new(const Context& ctx, Task task);
   void use(const Open& open);
   [[nodiscard]] Result<Open*> find(const std::string& id);
+  void mark(const Open& open, Verdict& verdict) const;
   void make_room();
   void close(std::unique_ptr<Open>& open);
   void warm_up(const Context& ctx);
@@ -64,6 +67,7 @@ class Evaluator {
   std::unique_ptr<HardwareCounters> counters_;  // of a GPU
   UniqueFd slot_;                            // the lock's file of the worker that times baselines
   std::unique_ptr<TorchWorker> baselines_;   // it; sees no program
+  std::unique_ptr<TorchWorker> beside_;      // times eager beside foreign answers; sees none
   std::mutex worker_lock_;                   // one call of the torch worker at a time
   std::vector<std::unique_ptr<Open>> open_;  // the one used last comes last
   std::stop_source warm_stop_;

@@ -92,6 +92,7 @@ Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task, const S
   set->shape = shape.name;
   set->family = tensors.family;
   set->notes = tensors.notes;
+  set->model_seed = tensors.model_seed;
   CG_TRY(set->memory, Mapping::map(tensors.memory.get(), tensors.bytes, false));
   for (const TensorSlot& slot : tensors.slots) CG_CHECK(check_slot(slot, tensors.bytes));
   for (const TensorInfo& info : task.tensors) {

@@ -22,6 +22,7 @@ struct InputSet {
   std::vector<TensorSlot> inputs;  // inputs, parameters and buffers: part "value"
   std::vector<Expected> outputs;
   std::vector<std::string> notes;
+  uint64_t model_seed = 0;  // what the reference was made with
   [[nodiscard]] std::span<const std::byte> bytes_of(const TensorSlot& slot) const {
     return {memory.data() + slot.offset, slot.bytes};
   }

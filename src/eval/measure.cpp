@@ -190,21 +190,6 @@ class Measurement {
     return out;
   }
 
-  static void hold_to_floor(const Roofline& floor, const Timing& t, TimingOutcome& out) {
-    if (t.time_ns < floor.memory_ns * kClockSlack) {
-      out.result = RungResult::failed;
-      out.end = rung_ended(Status::rejected,
-                           fmt::format("{} is below the {} that moving the least bytes takes: it "
-                                       "leaves work out",
-                                       human_ns(t.time_ns), human_ns(floor.memory_ns)),
-                           "Nothing runs faster than the floor.");
-    } else if (t.time_ns < floor.compute_ns * kClockSlack) {
-      out.marks.push_back(fmt::format(
-          "faster than the {} that the task's own operations take at the peak: fewer were done",
-          human_ns(floor.compute_ns)));
-    }
-  }
-
   const Context& ctx_;
   const Services& services_;
   const Task& task_;
@@ -218,6 +203,21 @@ class Measurement {
 };
 
 }  // namespace
+
+void hold_to_floor(const Roofline& floor, const Timing& t, TimingOutcome& out) {
+  if (t.time_ns < floor.memory_ns * kClockSlack) {
+    out.result = RungResult::failed;
+    out.end = rung_ended(Status::rejected,
+                         fmt::format("{} is below the {} that moving the least bytes takes: it "
+                                     "leaves work out",
+                                     human_ns(t.time_ns), human_ns(floor.memory_ns)),
+                         "Nothing runs faster than the floor.");
+  } else if (t.time_ns < floor.compute_ns * kClockSlack) {
+    out.marks.push_back(fmt::format(
+        "faster than the {} that the task's own operations take at the peak: fewer were done",
+        human_ns(floor.compute_ns)));
+  }
+}
 
 ClockCheck check_clock(const std::vector<TimedBlock>& blocks) {
   ClockCheck out;

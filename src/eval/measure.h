@@ -29,6 +29,9 @@ struct MeasureOptions {
                                                      const Task& task, const Prepared& prepared,
                                                      const MeasureOptions& options);
 
+// Below what moving the least bytes takes: rejected. Below what the task's operations take: a mark.
+void hold_to_floor(const Roofline& floor, const Timing& timing, TimingOutcome& outcome);
+
 // One block of timed runs, by both clocks.
 struct TimedBlock {
   double claimed_ns = 0, seen_ns = 0;  // of all its runs; what the control takes is off both

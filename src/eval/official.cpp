@@ -143,6 +143,11 @@ Result<OfficialSetPtr> OfficialJudge::draw(const Context& ctx, const Task& task,
   return pool_->draw(ctx, task, shape, family, program_id);
 }
 
+Result<OfficialSetPtr> OfficialJudge::fresh(const Context& ctx, const Task& task,
+                                            const ShapeCase& shape, const std::string& family) {
+  return pool_->fresh(ctx, task, shape, family);
+}
+
 void OfficialJudge::open_task(const Task& task, const std::vector<std::string>& families) {
   if (!is_test_shape(task.official()))
     pool_->want(task, task.official(), official_families(families));

@@ -78,6 +78,9 @@ class OfficialJudge {
   [[nodiscard]] Result<OfficialSetPtr> draw(const Context& ctx, const Task& task,
                                             const ShapeCase& shape, const std::string& family,
                                             const std::string& program_id);
+  // A set for a process that may keep what it was given: nobody else is judged on it.
+  [[nodiscard]] Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task,
+                                             const ShapeCase& shape, const std::string& family);
   // Sets of the task are made ahead from now on, until it is forgotten.
   void open_task(const Task& task, const std::vector<std::string>& families);
   void close_task(const std::string& task_id);

@@ -83,6 +83,12 @@ Result<OfficialSetPtr> OfficialPool::draw(const Context& ctx, const Task& task,
   return set;
 }
 
+Result<OfficialSetPtr> OfficialPool::fresh(const Context& ctx, const Task& task,
+                                           const ShapeCase& shape, const std::string& family) {
+  std::lock_guard one_at_a_time(source_lock_);
+  return make(ctx, task, shape, family);
+}
+
 int64_t OfficialPool::held() const {
   int64_t bytes = 0;
   for (const Stocked& s : stock_) bytes += s.set->bytes;

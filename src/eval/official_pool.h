@@ -34,6 +34,9 @@ class OfficialPool {
   [[nodiscard]] Result<OfficialSetPtr> draw(const Context& ctx, const Task& task,
                                             const ShapeCase& shape, const std::string& family,
                                             const std::string& program_id);
+  // A set that nobody else is judged on, and that is not kept.
+  [[nodiscard]] Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task,
+                                             const ShapeCase& shape, const std::string& family);
   void allow(int64_t bytes);  // nothing is kept or made ahead before
   void want(const Task& task, const ShapeCase& shape, const std::vector<std::string>& families);
   void forget(const std::string& task_id);

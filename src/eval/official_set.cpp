@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "eval/input_set.h"
+#include "torch/foreign_worker.h"
 
 namespace cutegen {
 namespace {
@@ -161,6 +162,7 @@ Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge, To
   set->task_id = task.id;
   set->shape = shape.name;
   set->family = family;
+  set->model_seed = model_seed_of(seed, family, shape.name);
   Maker maker(ctx, judge, task, shape);
   CG_CHECK(maker.lay_out(*set));
   CG_TRY(set->notes, worker.fill(ctx, task, shape, family, seed, maker.memory, maker.slots));

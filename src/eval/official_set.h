@@ -20,7 +20,8 @@ struct OfficialSet {
   std::vector<SharedBuffer> inputs;  // inputs, parameters and buffers, for a runner
   std::vector<GpuExpected> outputs;
   std::vector<std::string> notes;
-  int64_t bytes = 0;  // of GPU memory
+  int64_t bytes = 0;        // of GPU memory
+  uint64_t model_seed = 0;  // what the reference was made with
   std::vector<GpuBuffer> memory;
 };
 using OfficialSetPtr = std::shared_ptr<const OfficialSet>;

@@ -165,6 +165,27 @@ Json to_json(const CertifyRequest& q) {
           {"precise", q.precise}};
 }
 
+Json to_json(const ForeignRequest& q) {
+  return {{"name", q.answer.name},
+          {"source", q.answer.source},
+          {"up_to", to_string(q.up_to)},
+          {"seconds", q.seconds}};
+}
+
+Result<ForeignRequest> foreign_request_from_json(const Json& json) {
+  ObjectReader r(json, "foreign#");
+  ForeignRequest q;
+  CG_TRY(q.answer.name, r.string("name"));
+  CG_TRY(q.answer.source, r.string("source"));
+  CG_TRY(std::string up_to, r.string("up_to"));
+  CG_TRY(q.up_to, rung_from(up_to));
+  CG_TRY(q.seconds, r.number("seconds"));
+  if (!(q.seconds > 0 && q.seconds <= kMostBuildSeconds))
+    return user_error("seconds is no time of at most an hour", r.place("seconds"));
+  CG_CHECK(r.finish());
+  return q;
+}
+
 Json to_json(const BaselinesRequest& q) {
   return {{"baselines", wanted_json(q.baselines)}, {"build_seconds", q.build_seconds}};
 }

@@ -2,9 +2,9 @@
 // The protocol between engine and evaluator (schema cutegen.evaluator.v1): JSON forms.
 //
 // Requests: hello {options}, open_task {file}, evaluate {task_id, program, up_to, profile},
-// certify {task_id, program, baselines}, baselines {task_id, baselines}, close_task {task_id}. Each
-// is answered by one reply of the same type, or {"error": ...}; the long ones are preceded by any
-// number of
+// certify {task_id, program, baselines}, foreign {task_id, file}, baselines {task_id, baselines},
+// close_task {task_id}. Each is answered by one reply of the same type, or {"error": ...}; the long
+// ones are preceded by any number of
 // {"type": "progress", "text": ...}. The end of the channel cancels whatever runs.
 // docs/evaluation.md lists the fields.
 //
@@ -34,6 +34,8 @@ inline constexpr int kMostTasks = 64;
 [[nodiscard]] Result<EvaluateRequest> request_from_json(const Json& json);
 [[nodiscard]] Json to_json(const CertifyRequest& request);
 [[nodiscard]] Result<CertifyRequest> certify_request_from_json(const Json& json);
+[[nodiscard]] Json to_json(const ForeignRequest& request);
+[[nodiscard]] Result<ForeignRequest> foreign_request_from_json(const Json& json);
 [[nodiscard]] Json to_json(const BaselinesRequest& request);
 [[nodiscard]] Result<BaselinesRequest> baselines_request_from_json(const Json& json);
 // The times in the reply of `baselines`.

@@ -92,6 +92,7 @@ class Server {
     if (type == "open_task") return open_task(body);
     if (type == "evaluate") return evaluate(body);
     if (type == "certify") return certify(body);
+    if (type == "foreign") return foreign(body);
     if (type == "baselines") return baselines(body);
     if (type == "close_task") return close_task(body);
     return user_error("the evaluator does not know the request '" + type + "'");
@@ -126,6 +127,19 @@ class Server {
     request.task = task_id;
     CG_TRY(Verdict verdict, evaluator_->evaluate(ctx_, request, progress()));
     return protocol::message("evaluate", {{"verdict", to_json(verdict)}});
+  }
+
+  Result<Json> foreign(const Json& body) {
+    ObjectReader r(body, "foreign#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    CG_TRY(Json json, r.object("request"));
+    CG_TRY(ForeignRequest request, protocol::foreign_request_from_json(json));
+    request.task = task_id;
+    CG_TRY(Verdict verdict,
+           evaluator_->judge_foreign(ctx_, request, [this](const std::string& text) {
+             reply(protocol::message("progress", {{"text", text}}));
+           }));
+    return protocol::message("foreign", {{"verdict", to_json(verdict)}});
   }
 
   Result<Json> certify(const Json& body) {

@@ -2,6 +2,7 @@
 #include "eval/truth_pool.h"
 
 #include "base/hash.h"
+#include "torch/foreign_worker.h"
 
 namespace cutegen {
 namespace {
@@ -32,7 +33,9 @@ TruthPool::~TruthPool() {
 Result<SetPtr> TruthPool::make(const Context& ctx, const ShapeCase& shape,
                                const std::string& family) {
   std::lock_guard one_at_a_time(source_lock_);
-  CG_TRY(TensorSet tensors, source_(ctx, shape, family, secret_seed()));
+  const uint64_t seed = secret_seed();
+  CG_TRY(TensorSet tensors, source_(ctx, shape, family, seed));
+  tensors.model_seed = model_seed_of(seed, family, shape.name);
   return make_input_set(task_, shape, std::move(tensors));
 }
 

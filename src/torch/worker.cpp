@@ -6,12 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <span>
 
 #include "base/text.h"
 #include "sandbox/filter.h"
+#include "torch/interpreter.h"
 #include "torch/protocol.h"
 #include "wire/channel.h"
 
@@ -27,53 +27,6 @@ const sandbox::Isolation kIsolation{.namespaces = true, .no_network = true, .sec
 constexpr int64_t kMostCpuSeconds = 24 * 3600;
 constexpr size_t kQuoted = 400;
 constexpr int kSlot = 4;  // descriptor at which a worker finds the GPU's lock
-
-// The first of: the option, $CUTEGEN_PYTHON, the project's venv, python3.
-std::string choose_python(const std::string& asked) {
-  if (!asked.empty()) return asked;
-  if (const char* env = std::getenv("CUTEGEN_PYTHON"); env && *env) return env;
-  std::error_code error;
-  if (auto share = share_dir()) {
-    fs::path venv = *share / ".venv" / "bin" / "python";
-    if (fs::exists(venv, error)) return venv.string();
-  }
-  return "python3";
-}
-
-// An interpreter named without a slash is looked up in PATH.
-Result<std::string> find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) {
-    if (::access(name.c_str(), X_OK) == 0) return fs::absolute(name).string();
-  } else {
-    const char* path = std::getenv("PATH");
-    for (const std::string& dir : split(path ? path : "/usr/bin:/bin", ':')) {
-      std::string at = (dir.empty() ? "." : dir) + "/" + name;
-      if (::access(at.c_str(), X_OK) == 0) return fs::absolute(at).string();
-    }
-  }
-  return user_error("no Python interpreter '" + name + "'", {},
-                    "run make setup, or name one that has torch: --python PATH");
-}
-
-Result<fs::path> find_script(const fs::path& asked) {
-  if (!asked.empty()) return fs::absolute(asked);
-  CG_TRY(fs::path share, share_dir());
-  return share / "python" / "cutegen_worker";
-}
-
-std::string hex(const std::string& bytes) {
-  std::string out;
-  for (unsigned char c : bytes) out += fmt::format("{:02x}", c);
-  return out;
-}
-
-// The child's last words, for an error message.
-std::string last_line(const std::string& text) {
-  std::string last;
-  for (const std::string& line : split(text, '\n'))
-    if (!trim(line).empty()) last = std::string(trim(line));
-  return sanitize(last, kQuoted);
-}
 
 class Worker final : public TorchWorker {
  public:
@@ -347,8 +300,8 @@ Result<std::vector<std::string>> Worker::fill(const Context& ctx, const Task& ta
 }  // namespace
 
 Result<std::unique_ptr<TorchWorker>> TorchWorker::open(TorchWorkerOptions options) {
-  CG_TRY(std::string python, find_program(choose_python(options.python)));
-  CG_TRY(fs::path script, find_script(options.script));
+  CG_TRY(std::string python, find_interpreter(options.python));
+  CG_TRY(fs::path script, find_worker(options.script));
   auto worker = std::make_unique<Worker>(std::move(options), std::move(python), std::move(script));
   CG_CHECK(worker->start(Context()));
   return std::unique_ptr<TorchWorker>(std::move(worker));

@@ -69,6 +69,7 @@ struct TensorSet {
   size_t bytes = 0;
   std::vector<TensorSlot> slots;
   std::vector<std::string> notes;  // "float64 does not run: ..."
+  uint64_t model_seed = 0;         // what the module was made with, where that is known
 };
 
 // Memory of a GPU that the caller owns, and where in it the worker is to write each part: "value",

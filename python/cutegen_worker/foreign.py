@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A peer's answer to a task, `class ModelNew` of one file: made and called here, judged elsewhere.
+
+From the import of its file on this process is the answer's. It gets inputs and gives outputs; it
+never holds a truth, a tolerance or the seed of an input, and what it says is a claim.
+"""
+
+import contextlib
+import gc
+import importlib.util
+import os
+import re
+import sys
+import traceback
+import types
+
+import torch
+
+from . import draw  # noqa: F401 - nothing of ours is imported later
+from .errors import WorkerError, first_line, place
+from .foreign_device import Given, Gpu, Host
+from .names import DTYPES, Inputs, flatten, state_tensors
+from .source import Source
+from .values import move_state, seed_all
+from .wire import Channel, Closed
+
+SOCKET = 3
+MODULE = "cutegen_answer"
+NO_GPU = re.compile(r"cuda|triton|nvcc|nvidia|\bgpus?\b", re.IGNORECASE)
+NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.IGNORECASE)
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+REMEDY = "the file defines class ModelNew(torch.nn.Module), made with the task's get_init_inputs()"
+
+
+class Failed(Exception):
+    """What the answer did, for its verdict: `raised`, `rule` (broke one) or `needs_gpu`."""
+
+    def __init__(self, what, where="", kind="raised"):
+        super().__init__(what)
+        self.what, self.where, self.kind = what, where, kind
+
+    def json(self):
+        return {"kind": self.kind, "what": self.what[:1000], "where": self.where[:300]}
+
+
+class Task:
+    """The reference's file: what ModelNew is made with, and how its inputs are passed."""
+
+    def __init__(self, source, file):
+        self.source = Source(source, file)
+
+    def run(self, constants):
+        self.module = self.source.run(constants)
+
+    def arguments(self):
+        return getattr(self.module, "get_init_inputs", list)()
+
+    def inputs(self):
+        forward = types.MethodType(self.module.Model.forward, object())
+        return Inputs(self.module.get_inputs(), types.SimpleNamespace(forward=forward),
+                      self.source.file)  # fmt: skip
+
+
+class Answer:
+    def __init__(self):
+        self.device, self.given, self.model, self.last = Host(), Given(), None, None
+        self.own, self.folder = os.getpid(), os.environ["CUTEGEN_ANSWER"]
+        self.path = self.file = ""
+
+    # --- requests ---------------------------------------------------------------------------------
+
+    def hello(self, request):
+        missing = ""
+        if request["device"]:
+            from . import gpu
+
+            gpu.start(request["device"])
+            self.device = Gpu(request["device"], request["tf32"])
+            missing = gpu.lock(bytes.fromhex(request["filter"]))
+        torch.set_grad_enabled(False)
+        version = ".".join(map(str, sys.version_info[:3]))
+        return {"version": f"torch {torch.__version__}, Python {version}", "missing": missing}
+
+    def load(self, request):
+        self.file = request["file"]
+        self.task = Task(request["task_source"], request["task_file"])
+        os.makedirs(self.folder, 0o700, exist_ok=True)
+        self.path = os.path.join(self.folder, "answer.py")
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(request["source"])
+        os.chdir(self.folder)
+        spec = importlib.util.spec_from_file_location(MODULE, self.path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[MODULE] = module
+        with self.blame("its import"):
+            spec.loader.exec_module(module)
+        self.ModelNew = getattr(module, "ModelNew", None)
+        if self.ModelNew is None:
+            raise Failed("the file has no ModelNew: " + REMEDY, self.file)
+        if not (isinstance(self.ModelNew, type) and issubclass(self.ModelNew, torch.nn.Module)):
+            raise Failed("ModelNew is no torch.nn.Module: " + REMEDY, self.file)
+        return {}
+
+    def make_model(self, request):
+        """ModelNew as the reference was made, with the reference's values."""
+        self.model = self.last = None
+        gc.collect()
+        self.device.empty()
+        state, _ = self.given.tensors(request)
+        with self.blame("ModelNew()"):
+            torch.set_default_device(self.device.name if request["on_gpu"] else None)
+            try:
+                seed_all(request["seed"])
+                self.task.run(request["constants"])
+                made = self.task.arguments()
+                keyword = isinstance(made, dict)
+                self.model = self.ModelNew(**made) if keyword else self.ModelNew(*made)
+                inputs = self.task.inputs()
+            finally:
+                torch.set_default_device(None)
+            if not isinstance(self.model, torch.nn.Module):
+                raise Failed("ModelNew() makes no torch.nn.Module", self.file)
+            move_state(self.model, self.device.name)
+            self.model.train(request["train_mode"])
+            kept = copy_in(self.model, state)
+        del state
+        self.given.drop()
+        host = self.warm_up(inputs, request["warm_up"])
+        inputs.args, inputs.kwargs = inputs.map(lambda _, t: t.to("meta"))
+        inputs.leaves = [(n, t.to("meta") if isinstance(t, torch.Tensor) else t)
+                         for n, t in inputs.leaves]  # fmt: skip
+        self.inputs = inputs  # their structure
+        return {"kept": kept[:16], "host_ns": host}
+
+    def warm_up(self, inputs, times):
+        """Calls on inputs of its own; what the host takes for one."""
+        host = 0.0
+        if times:
+            args, kwargs = inputs.map(lambda _, t: t.to(self.device.name))
+        for _ in range(times):
+            with self.blame("forward()"):
+                self.last, _, host = self.device.timed(lambda: self.call(args, kwargs), 0)
+        return host
+
+    def run(self, request):
+        values, outputs = self.given.tensors(request)
+        given = {name: self.device.give(t) for name, t in values.items()}
+        if request["control"]:  # it comes without inputs
+            out, ns, _ = self.device.timed(lambda: self.last, request["sleep_ns"])
+        else:
+            args, kwargs = self.inputs.map(lambda name, _: given[name])
+            with self.blame("forward()"):
+                out, ns, _ = self.device.timed(lambda: self.call(args, kwargs), request["sleep_ns"])
+        with self.blame("its result"):
+            self.put(out, outputs)
+            for name, t in values.items():  # copies went to the GPU: what became of them
+                if given[name] is not t:
+                    t.copy_(given[name])
+            self.device.settle()
+        args = kwargs = None
+        del values, outputs, given, out
+        self.given.drop()
+        return {"ns": ns}
+
+    # --- the answer -------------------------------------------------------------------------------
+
+    def call(self, args, kwargs):
+        return self.model(*args, **kwargs)
+
+    def put(self, out, places):
+        """Copies what forward() returned to where the evaluator looks."""
+        found = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
+        if len(found) != len(places):
+            got = f"{len(found)} tensors" if found else type(out).__name__
+            many = "a tensor" if len(places) == 1 else f"{len(places)} tensors"
+            raise Failed(f"forward() returns {got}, not {many}", self.file)
+        for t, view in zip(found, places.values()):
+            wrong = self.wrong_form(t, view)
+            if wrong:
+                raise Failed(f"forward() returns {wrong}", self.file)
+            view.copy_(t)
+
+    def wrong_form(self, t, view):
+        if type(t) not in PLAIN:
+            raise Failed(f"forward() returns a {type(t).__name__}, a subclass of torch.Tensor: values "
+                         "have to be there when it ends", self.file, "rule")  # fmt: skip
+        if t.shape != view.shape:
+            return f"shape {list(t.shape)}, not {list(view.shape)}"
+        if t.dtype != view.dtype:
+            return f"dtype {DTYPES.get(t.dtype, t.dtype)}, not {DTYPES[view.dtype]}"
+        if t.device.type != torch.device(self.device.name).type:
+            return f"a tensor on {t.device}, not on {self.device.name}"
+        return ""
+
+    @contextlib.contextmanager
+    def blame(self, doing):
+        try:
+            yield
+        except Failed:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the answer may raise anything
+            traceback.print_exc(limit=-4)
+            raise self.failure(error, doing) from None
+
+    def failure(self, error, doing):
+        where = place(error, self.path).replace(self.path, self.file) if self.path else ""
+        name, text = type(error).__name__, first_line(error)
+        if isinstance(error, SystemExit):
+            return Failed(f"{doing} ends the program (sys.exit)", where)
+        if isinstance(error, MemoryError) or NO_MEMORY.search(text):
+            what = f"{doing} needs more memory than an answer may take: {text or name}"
+            return Failed(what, where)
+        if self.device.name == "cpu" and NO_GPU.search(f"{type(error).__module__} {text}"):
+            return Failed(f"{doing} needs a GPU: {name}: {text}", where, "needs_gpu")
+        return Failed(f"{doing} raises {name}" + (f": {text}" if text else ""), where)
+
+    def answer(self, request, descriptors):
+        try:
+            if request["type"] == "memory":
+                self.given.take(request, descriptors)
+                return {}
+            return HANDLERS[request["type"]](self, request)
+        except Failed as failed:
+            return {"failed": failed.json()}
+        except WorkerError as error:
+            return {"failed": Failed(error.message, error.where).json()}
+        except BaseException as error:  # noqa: BLE001 - the answer may have broken anything here
+            traceback.print_exc(limit=-4)
+            return {"failed": self.failure(error, "the answer's process").json()}
+
+
+HANDLERS = {"hello": Answer.hello, "load": Answer.load,
+            "make_model": Answer.make_model, "run": Answer.run}  # fmt: skip
+
+
+def copy_in(model, state):
+    """The reference's values for tensors of the same name and shape; what is then left on both sides
+    is matched in order, where all shapes agree. Names of those that keep what they were made with."""
+    own = [(name, t) for name, _, t in state_tensors(model)]
+    rest = {name.removeprefix("self."): t for name, t in state.items()}
+    left = []
+    for name, t in own:
+        if name in rest and rest[name].shape == t.shape:
+            t.data.copy_(rest.pop(name))
+        else:
+            left.append((name, t))
+    if [t.shape for _, t in left] == [t.shape for t in rest.values()]:
+        for (_, t), value in zip(left, rest.values()):
+            t.data.copy_(value)
+        return []
+    return [name[:100] for name, _ in left]
+
+
+def main():
+    fd = os.dup(SOCKET)  # not inherited by what the answer starts
+    os.close(SOCKET)
+    channel, answer = Channel(fd), Answer()
+    getpid, leave = os.getpid, os._exit
+    while True:
+        try:
+            request, descriptors = channel.receive_all()
+        except (Closed, OSError):
+            leave(0)
+        reply = answer.answer(request, descriptors)
+        for given in descriptors:
+            os.close(given)
+        if getpid() != answer.own:
+            leave(0)  # the answer forked: only the first process speaks
+        channel.send({**reply, "id": request["id"]})

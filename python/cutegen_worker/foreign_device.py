@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a foreign answer runs: the memory it is given, and the clock around its calls.
+
+All that is used after the answer's file was imported is taken from torch before, so that an answer
+which replaces names there replaces them for itself only.
+"""
+
+import mmap
+import os
+import time
+
+import torch
+
+from .memory import READ_AND_WRITE, READ_ONLY, Mapped
+from .names import TORCH
+
+LEAST_FLUSH = 128 << 20
+MOST_SLEEP_NS = 2e9
+IDLE_TRIES = 5
+
+
+class HostBlock:
+    """A memory file that the evaluator shares."""
+
+    def __init__(self, descriptor):
+        self.window = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
+
+    def tensor(self, offset, shape, dtype):
+        count = torch.Size(shape).numel()
+        if not count:
+            return torch.empty(shape, dtype=dtype, device="cpu")
+        flat = torch.frombuffer(self.window, dtype=dtype, count=count, offset=offset)
+        return flat.view(shape)
+
+    def close(self):
+        """It goes with the last tensor that lies in it."""
+
+
+class Given:
+    """The blocks of the next request."""
+
+    def __init__(self):
+        self.blocks = []
+
+    def take(self, request, descriptors):
+        if request["first"]:
+            self.drop()
+        for fd, block in zip(descriptors, request["blocks"]):
+            access = READ_ONLY if block["read_only"] else READ_AND_WRITE
+            host = block["host"]
+            self.blocks.append(HostBlock(fd) if host else Mapped(fd, block["bytes"], access))
+
+    def tensors(self, request):
+        """{name: tensor} for each part."""
+        parts = {"value": {}, "output": {}}
+        for t in request["tensors"]:
+            at = self.blocks[t["memory"]]
+            parts[t["part"]][t["name"]] = at.tensor(t["offset"], t["shape"], TORCH[t["dtype"]])
+        return parts["value"], parts["output"]
+
+    def drop(self):
+        while self.blocks:
+            self.blocks.pop().close()
+
+
+class Host:
+    """The processor: correctness only."""
+
+    name = "cpu"
+
+    def __init__(self):
+        self.clock = time.perf_counter_ns
+
+    def give(self, tensor):
+        return tensor
+
+    def settle(self):
+        pass
+
+    def empty(self):
+        pass
+
+    def timed(self, call, _):
+        start = self.clock()
+        out = call()
+        return out, float(self.clock() - start), 0.0
+
+
+class Gpu:
+    """A GPU: calls are queued behind a kernel that waits, with a cold L2, as baselines are."""
+
+    def __init__(self, name, tf32):
+        self.name = name
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        torch.backends.cudnn.allow_tf32 = tf32
+        self.clock, self.sleep = time.perf_counter_ns, torch.cuda._sleep
+        self.synchronize, self.empty_cache = torch._C._cuda_synchronize, torch.cuda.empty_cache
+        self.stream = torch.cuda.current_stream()
+        Event = torch.cuda.Event
+        self.begin, self.end = (Event(enable_timing=True) for _ in range(2))
+        self.record, self.wait, self.elapsed = Event.record, Event.synchronize, Event.elapsed_time
+        facts = torch.cuda.get_device_properties(self.stream.device)
+        self.hertz = facts.clock_rate * 1e3
+        size = max(LEAST_FLUSH, 3 * getattr(facts, "L2_cache_size", 0))
+        self.flush = torch.empty(size, dtype=torch.uint8, device=name)
+        self.halves = self.flush.chunk(2)
+        self.fill, self.copy = self.flush.fill_, self.halves[1].copy_
+        self.settle()
+        self.idle = min(self.joining() for _ in range(IDLE_TRIES))
+
+    def give(self, tensor):
+        """A fresh tensor on the GPU, unless it is there already."""
+        return tensor if tensor.is_cuda else tensor.to(self.name)
+
+    def settle(self):
+        self.synchronize()
+
+    def empty(self):
+        self.synchronize()
+        self.empty_cache()
+
+    def joining(self):
+        start = self.clock()
+        self.synchronize()
+        return self.clock() - start
+
+    def timed(self, call, sleep_ns):
+        """(result, ns, ns of the host in the call). What still runs on any stream after the event
+        of this one counts too."""
+        self.fill(1)
+        self.copy(self.halves[0])
+        self.sleep(int(min(sleep_ns, MOST_SLEEP_NS) * 1e-9 * self.hertz))
+        self.record(self.begin, self.stream)
+        start = self.clock()
+        out = call()
+        host = self.clock() - start
+        self.record(self.end, self.stream)
+        self.wait(self.end)
+        late = max(0.0, self.joining() - self.idle)
+        return out, self.elapsed(self.begin, self.end) * 1e6 + late, float(host)

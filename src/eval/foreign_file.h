@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a foreign answer lies: a Python file, or a folder that has one and no plan.
+//
+// Contract: bounded UTF-8 text. In a folder with plan.json there is none; task.py is never one. A
+// .py file that cannot be read, and a folder with several, are the user's error.
+//
+// Example: CG_TRY(auto answer, find_foreign("modelnew.py")); if (answer) judge(*answer);
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "torch/foreign_worker.h"
+
+namespace cutegen {
+
+[[nodiscard]] Result<std::optional<ForeignFile>> find_foreign(const std::filesystem::path& path);
+
+}  // namespace cutegen

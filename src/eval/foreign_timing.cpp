@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/foreign_timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/units.h"
+#include "eval/correctness.h"
+#include "eval/foreign.h"
+#include "eval/gpu_slot.h"
+#include "eval/measure.h"
+#include "eval/statistics.h"
+
+namespace cutegen {
+namespace {
+
+constexpr const char* kBaseline = "eager";
+constexpr int kWarmUp = 3, kBaselineRuns = 2;
+constexpr size_t kLeastRounds = 6, kMostRounds = 24;
+constexpr auto kEnoughTime = std::chrono::seconds(20);
+constexpr double kPrecise = 0.01;                         // half the interval of the ratio
+constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // what the clocks may differ by
+constexpr double kLeastSleepNs = 50e3, kMostSleepNs = 0.2e9, kSleepShare = 1.5;
+
+// What a foreign process was given is never used again: memory that it may still have mapped must
+// not become another set's truth.
+class LetGo {
+ public:
+  explicit LetGo(GpuJudge& judge) : judge_(judge) {}
+  ~LetGo() { judge_.trim(); }
+  LetGo(const LetGo&) = delete;
+
+ private:
+  GpuJudge& judge_;
+};
+
+double median(const std::vector<double>& samples) {
+  return samples.empty() ? 0 : median_of(samples).value;
+}
+
+class Timer {
+ public:
+  Timer(const Context& ctx, const Services& services, const Task& task, ForeignOfficial& official,
+        const Progress& progress)
+      : ctx_(ctx), services_(services), task_(task), progress_(progress), official_(official) {}
+
+  Result<TimingOutcome> run(const BesideSource& open_baseline) {
+    CG_CHECK(open(open_baseline));
+    const auto start = Clock::now();
+    while (!enough(Clock::now() - start)) {
+      progress_(fmt::format("timing: round {}", times_.own.size() + 1));
+      auto shown = official_.show(services_.families.front(), kWarmUp,
+                                  [this](const ForeignOfficial::Call& call,
+                                         const ForeignReply& model) { return round(call, model); });
+      if (!shown && shown.error().kind == ErrorKind::unsupported)
+        return skipped(shown.error().text());
+      if (!shown) return fail(shown.error());
+      if (!shown->end.passed) return failed(std::move(shown->end));
+    }
+    return judged();
+  }
+
+ private:
+  Result<void> open(const BesideSource& open_baseline) {
+    auto worker = open_baseline();
+    auto told = worker ? (*worker)->open_baselines(ctx_, task_, task_.official(), {{kBaseline, ""}})
+                       : fail(worker.error());
+    CG_CHECK(ctx_.check("opening the baseline"));
+    if (told && told->front().why.empty())
+      baseline_ = *worker;
+    else
+      marks_.push_back("no baseline beside it: " +
+                       (told ? told->front().why : told.error().text()));
+    return {};
+  }
+
+  // The GPU is ours alone; who goes first is drawn.
+  Result<ForeignReply> round(const ForeignOfficial::Call& call, const ForeignReply&) {
+    CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx_, services_.identity.uuid));
+    CG_TRY(ForeignReply control, call(true));
+    if (!control.ok()) return control;
+    const bool first = random_() % 2;
+    if (!first) CG_CHECK(time_baseline());
+    CG_TRY(ForeignReply own, call(false));
+    if (first && own.ok()) CG_CHECK(time_baseline());
+    if (!own.ok()) return own;
+    times_.control.push_back(static_cast<double>(control.seen.count()));
+    times_.seen.push_back(static_cast<double>(own.seen.count()));
+    times_.own.push_back(std::max(own.claimed_ns, 1.0));
+    return own;
+  }
+
+  Result<void> time_baseline() {
+    if (!baseline_) return {};
+    auto ns = baseline_->time_baseline(ctx_, kBaseline, "cold", kBaselineRuns);
+    CG_CHECK(ctx_.check("timing the baseline"));
+    if (ns) {
+      times_.eager.push_back(median_of(*ns).value);
+    } else {
+      marks_.push_back("no baseline beside it: " + ns.error().text());
+      baseline_ = nullptr, times_.eager.clear();
+    }
+    return {};
+  }
+
+  bool paired() const { return times_.eager.size() == times_.own.size() && !times_.own.empty(); }
+
+  bool enough(Nanoseconds spent) {
+    if (times_.own.size() < kLeastRounds) return false;
+    const Median m = paired() ? speedup_of(times_.own, times_.eager) : median_of(times_.own);
+    stopped_ = (m.high - m.low) / 2 <= kPrecise * m.value ? "precise" : "enough";
+    const bool last = times_.own.size() >= kMostRounds || spent > kEnoughTime;
+    return last || (stopped_ == "precise" && check_foreign_clock(times_).agrees);
+  }
+
+  TimingOutcome skipped(const std::string& why) const {
+    TimingOutcome out;
+    out.result = RungResult::skipped;
+    out.end = rung_passed(why);
+    out.marks = marks_;
+    return out;
+  }
+
+  TimingOutcome failed(RungEnd end) const {
+    TimingOutcome out;
+    out.end = std::move(end);
+    out.marks = marks_;
+    return out;
+  }
+
+  TimingOutcome judged() {
+    const Roofline floor = floor_of(services_.gpu, task_);
+    const Median m = median_of(times_.own);
+    TimingOutcome out;
+    Timing t;
+    t.origin = Origin::measured;
+    t.shape = task_.official().name;
+    t.time_ns = m.value, t.low_ns = m.low, t.high_ns = m.high;
+    t.floor_ns = floor.floor_ns, t.bound_by = floor.bound_by;
+    t.samples = static_cast<int>(times_.own.size());
+    t.clock = check_foreign_clock(times_);
+    std::string told = fmt::format(
+        "{} measured by its own process ({}-{}, {} calls, cold L2), "
+        "floor {} ({:.2f}x)",
+        human_ns(m.value), human_ns(m.low), human_ns(m.high), t.samples, human_ns(t.floor_ns),
+        m.value / std::max(t.floor_ns, 1e-9));
+    if (paired()) {
+      const Median r = speedup_of(times_.own, times_.eager);
+      t.paired.push_back(
+          {kBaseline, "", r.value, r.low, r.high, median(times_.eager), t.samples, stopped_});
+      told +=
+          fmt::format(", {:.3f}x as fast as {} ({:.3f}-{:.3f})", r.value, kBaseline, r.low, r.high);
+    }
+    out.end = rung_passed(std::move(told));
+    out.marks = marks_;
+    out.timing = t;
+    hold_to_floor(floor, t, out);
+    if (!t.clock->agrees) {
+      out.result = RungResult::failed;
+      out.end = rung_ended(
+          Status::rejected,
+          fmt::format("its process says that a call takes {}, and {} pass by the evaluator's clock",
+                      human_ns(t.clock->claimed_ns), human_ns(t.clock->seen_ns)),
+          "Work that its own events do not see counts too.");
+    }
+    return out;
+  }
+
+  const Context& ctx_;
+  const Services& services_;
+  const Task& task_;
+  const Progress& progress_;
+  ForeignOfficial& official_;
+  TorchWorker* baseline_ = nullptr;
+  ForeignTimes times_;
+  std::string stopped_;
+  std::vector<std::string> marks_;
+  std::mt19937_64 random_{std::random_device()()};
+};
+
+}  // namespace
+
+ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& buffers,
+                                        std::initializer_list<TensorRole> roles) const {
+  ForeignTensors out;
+  for (const TensorInfo& info : task_.tensors) {
+    if (std::find(roles.begin(), roles.end(), info.role) == roles.end()) continue;
+    for (const SharedBuffer& b : buffers) {
+      if (b.name != info.name) continue;
+      const bool output = info.role == TensorRole::output;
+      out.tensors.push_back({{info.name, output ? "output" : "value", info.dtype,
+                              task_.official().tensors.at(info.name), static_cast<size_t>(b.offset),
+                              static_cast<size_t>(b.bytes)},
+                             out.blocks.size()});
+      out.blocks.push_back({b.descriptor, static_cast<size_t>(b.mapped_bytes), false, b.read_only});
+    }
+  }
+  return out;
+}
+
+Result<ForeignOfficial::Shown> ForeignOfficial::show(const std::string& family, int warm_up,
+                                                     const Around& around) {
+  const ShapeCase& shape = task_.official();
+  LetGo let_go(place_.gpu);  // goes last
+  CG_TRY(OfficialSetPtr set, place_.fresh(family));
+  OfficialRunOptions options;
+  options.at_the_end = std::random_device()() % 2 != 0;
+  CG_TRY(OfficialRun memory, OfficialRun::make(ctx_, place_.gpu, set, PreparedShape{}, options));
+  Shown out;
+  out.notes = set->notes;
+  {
+    CG_TRY(GpuSlot slot, GpuSlot::share(ctx_, services_.identity.uuid));
+    ForeignModel model{set->model_seed, true, warm_up,
+                       tensors(memory.buffers(), {TensorRole::parameter, TensorRole::buffer})};
+    CG_TRY(out.model, worker_.make_model(ctx_, task_, shape, model));
+  }
+  out.end = end_of(out.model, shape.name);
+  if (!out.end.passed) return out;
+  const double sleep_ns =
+      std::clamp(kSleepShare * out.model.claimed_ns + kLeastSleepNs, kLeastSleepNs, kMostSleepNs);
+  const Call call = [&](bool control) {  // the inputs are not seen before their call
+    auto given = control ? tensors(memory.buffers(), {TensorRole::output})
+                         : tensors(memory.buffers(), {TensorRole::input, TensorRole::output});
+    return worker_.run(ctx_, {std::move(given), control, sleep_ns});
+  };
+  if (around) {
+    CG_TRY(out.run, around(call, out.model));
+  } else {
+    CG_TRY(GpuSlot slot, GpuSlot::share(ctx_, services_.identity.uuid));
+    CG_TRY(out.run, call(false));
+  }
+  out.end = end_of(out.run, shape.name);
+  if (!out.end.passed) return out;
+  CG_TRY(std::string damage, memory.damage());
+  if (!damage.empty()) {
+    out.end = rung_failed(fmt::format("{} (shape {})", damage, shape.name));
+    return out;
+  }
+  CG_TRY(out.found, memory.judge(ctx_));
+  out.judged = true;
+  if (!out.found.mismatches.empty()) out.end = end_of_mismatches(out.found.mismatches);
+  return out;
+}
+
+ClockCheck check_foreign_clock(const ForeignTimes& times) {
+  ClockCheck out;
+  out.claimed_ns = median(times.own);
+  out.seen_ns = std::max(0.0, median(times.seen) - median(times.control));
+  out.agrees = out.seen_ns - out.claimed_ns <= std::max(kUnseenShare * out.claimed_ns, kUnseenNs);
+  return out;
+}
+
+Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services, const Task& task,
+                                   ForeignOfficial& official, const BesideSource& open_baseline,
+                                   const Progress& progress) {
+  return Timer(ctx, services, task, official, progress).run(open_baseline);
+}
+
+}  // namespace cutegen

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A foreign answer at the official shape of a GPU: values compared, calls timed beside eager.
+//
+// Contract: every call has a set of its own that nobody met before and nobody meets again (the
+// answer's process may keep what it was given), inputs mapped read-only, outputs in our memory,
+// which are compared with the truth on the GPU after each call, timed or not. In a round the answer
+// and eager, in a process that we trust, take turns with the GPU to themselves, in random order,
+// with a cold L2. The answer's times are its own process's; the evaluator's clock, less a control
+// call, bounds them: a time that is shorter than that allows is `rejected`, and so is one below the
+// memory's floor.
+//
+// Example: ForeignOfficial official(ctx, services, task, worker, {judge.gpu(), source});
+//   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, official, open_baseline, progress));
+#pragma once
+
+#include "eval/official.h"
+#include "eval/timing.h"
+#include "torch/foreign_worker.h"
+
+namespace cutegen {
+
+// Where official sets come from: one that nobody met, of a family; and the memory they lie in.
+struct ForeignPlace {
+  GpuJudge& gpu;
+  std::function<Result<OfficialSetPtr>(const std::string& family)> fresh;
+};
+
+class ForeignOfficial {
+ public:
+  // One call of the answer, or all of it but the call (control).
+  using Call = std::function<Result<ForeignReply>(bool control)>;
+  // What happens around it; empty: the call alone.
+  using Around = std::function<Result<ForeignReply>(const Call& call, const ForeignReply& model)>;
+  struct Shown {
+    RungEnd end;
+    ForeignReply model, run;
+    bool judged = false;  // its outputs were compared
+    OfficialFindings found;
+    std::vector<std::string> notes;  // of the set
+  };
+
+  ForeignOfficial(const Context& ctx, const Services& services, const Task& task,
+                  ForeignWorker& worker, ForeignPlace place)
+      : ctx_(ctx), services_(services), task_(task), worker_(worker), place_(std::move(place)) {}
+  // `unsupported`: a set does not fit the GPU.
+  [[nodiscard]] Result<Shown> show(const std::string& family, int warm_up, const Around& around);
+
+ private:
+  [[nodiscard]] ForeignTensors tensors(const std::vector<SharedBuffer>& buffers,
+                                       std::initializer_list<TensorRole> roles) const;
+
+  const Context& ctx_;
+  const Services& services_;
+  const Task& task_;
+  ForeignWorker& worker_;
+  ForeignPlace place_;
+};
+
+// A worker on the GPU that sees no answer; it stays its owner's.
+using BesideSource = std::function<Result<TorchWorker*>()>;
+
+[[nodiscard]] Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services,
+                                                 const Task& task, ForeignOfficial& official,
+                                                 const BesideSource& open_baseline,
+                                                 const Progress& progress);
+
+// Times of one call each, by both clocks, and of control calls by ours.
+struct ForeignTimes {
+  std::vector<double> own, seen, control, eager;
+};
+// By the medians: what our clock saw, less the control, may be longer by 15% or 300 us.
+[[nodiscard]] ClockCheck check_foreign_clock(const ForeignTimes& times);
+
+}  // namespace cutegen
