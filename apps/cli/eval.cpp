@@ -163,6 +163,11 @@ void add_eval(CLI::App& app, Globals& g) {
                       "sources and its task.py, unless TASK is given for all");
   command->add_option("--out", options->batch.out, "of --batch: where verdicts go, one file each");
   command->add_flag("--again", options->batch.again, "of --batch: judge what has a verdict, too");
+  command
+      ->add_option("--evaluators", options->batch.evaluators,
+                   "of --batch: processes for each device (default: up to 3 on a GPU, 1 else);\n"
+                   "1 where a task fills the GPU's memory")
+      ->check(CLI::Range(1, 16));
   command->add_option("--up-to", options->up_to,
                       "last rung: lint, compile, audit, load, correctness, timing, profile");
   command->add_flag("--profile", options->profile,
@@ -174,7 +179,7 @@ void add_eval(CLI::App& app, Globals& g) {
   command->footer(
       "Example: cutegen eval relu.py out/ --profile\n"
       "A batch goes on where it was interrupted; a broken entry gets its error and the others\n"
-      "go on. Several GPUs: --device cuda:0,cuda:1, a process each.\n"
+      "go on. Several GPUs: --device cuda:0,cuda:1.\n"
       "Example: cutegen eval --batch proposed/ --out verdicts/ --device cuda:0\n"
       "Exit codes: 0 correct, 3 failed, 4 rejected, 5 unsupported, 6 aborted");
   command->callback([options, settings, &g] {

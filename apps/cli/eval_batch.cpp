@@ -3,15 +3,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <thread>
+
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/table_console.h"
+#include "device/device.h"
 #include "engine/judge_folder.h"
 
 namespace cutegen::cli {
 namespace {
 
-constexpr size_t kMostDevices = 16;
+constexpr size_t kMostEvaluators = 64;
+constexpr int kCoresOfOne = 4, kMostByDefault = 3;
 
 std::string header() {
   return fmt::format("{:<40} {:<12} {:>10} {:>8}", "entry", "verdict", "time", "took");
@@ -38,16 +43,26 @@ class ConsoleFolder final : public FolderObserver {
   TableConsole console_;
 };
 
-Result<std::vector<EvaluatorOptions>> one_a_device(const EvaluatorOptions& options) {
+// Compiling and checking go on while another evaluator of the same GPU measures; a simulator uses
+// all cores itself.
+int default_evaluators(const std::string& device) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return is_cuda(device) ? std::clamp(cores / kCoresOfOne, 1, kMostByDefault) : 1;
+}
+
+Result<std::vector<EvaluatorOptions>> for_devices(const EvaluatorOptions& options, int evaluators) {
   std::vector<EvaluatorOptions> out;
   for (size_t at = 0; at <= options.device.size();) {
     const size_t end = std::min(options.device.find(',', at), options.device.size());
-    out.push_back(options);
-    out.back().device = options.device.substr(at, end - at);
+    EvaluatorOptions one = options;
+    one.device = options.device.substr(at, end - at);
+    out.insert(out.end(),
+               static_cast<size_t>(evaluators ? evaluators : default_evaluators(one.device)), one);
     at = end + 1;
   }
-  if (out.size() > kMostDevices)
-    return user_error("more devices than are used at once", "--device", "name 16 at most");
+  if (out.size() > kMostEvaluators)
+    return user_error("more evaluators than are used at once", "--device and --evaluators",
+                      "64 at most");
   return out;
 }
 
@@ -66,7 +81,7 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
   if (batch.out.empty())
     return user_error("a batch needs a folder for its verdicts", "", "add --out DIR");
   JudgeFolderSettings settings{batch.in, batch.out, task, {}, up_to, batch.again};
-  CG_TRY(settings.evaluators, one_a_device(options));
+  CG_TRY(settings.evaluators, for_devices(options, batch.evaluators));
   const auto begin = Clock::now();
   std::vector<FolderRow> rows;
   {

@@ -2,6 +2,7 @@
 #include "engine/judge_folder.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -16,7 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "cutegen.entry.v1";
 constexpr size_t kMostEntries = 100'000;
-constexpr int kOpenTasks = 16;
 
 // What an entry is, apart from its name: a verdict belongs to one of these.
 struct Entry {
@@ -66,12 +66,18 @@ Result<std::vector<std::string>> names_in(const fs::path& folder) {
   return out;
 }
 
+fs::path task_of(const JudgeFolderSettings& settings, const std::string& name) {
+  std::error_code error;
+  const fs::path own = settings.in / name / "task.py";
+  return fs::exists(own, error) ? own : settings.task;
+}
+
 Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string& device,
                          const std::string& name) {
   Entry e;
   e.name = name;
   const fs::path folder = settings.in / name;
-  e.task = fs::exists(folder / "task.py") ? folder / "task.py" : settings.task;
+  e.task = task_of(settings, name);
   if (e.task.empty())
     return user_error("the entry has no task", folder.string(),
                       "put task.py into it, or name a task for all");
@@ -90,6 +96,14 @@ void put(FolderRow& row, const Verdict& verdict) {
   if (verdict.timing) row.time_ns = verdict.timing->time_ns;
 }
 
+// Entries of one task, in the order of their names.
+struct Group {
+  std::vector<FolderRow*> rows;
+  size_t next = 0;
+  bool taken = false;  // an evaluator has opened the task
+  size_t left() const { return rows.size() - next; }
+};
+
 class Batch {
  public:
   Batch(const Parts& parts, const Context& ctx, const JudgeFolderSettings& settings,
@@ -100,6 +114,13 @@ class Batch {
         device_(std::move(device)),
         observer_(observer) {
     for (std::string& name : names) rows_.push_back({.name = std::move(name)});
+    std::map<std::string, size_t> at;  // by the task's text
+    for (FolderRow& row : rows_) {
+      auto text = read_file(task_of(settings_, row.name));
+      auto [group, fresh] = at.try_emplace(text ? sha256(*text) : "", groups_.size());
+      if (fresh) groups_.emplace_back();
+      groups_[group->second].rows.push_back(&row);
+    }
   }
 
   Result<std::vector<FolderRow>> run() {
@@ -114,9 +135,20 @@ class Batch {
  private:
   fs::path verdict_of(const std::string& name) const { return settings_.out / (name + ".json"); }
 
-  FolderRow* next() {
+  // Of the task that this evaluator has open, else of one that none has, else of the one with most
+  // entries left.
+  FolderRow* next(Group*& mine) {
     std::lock_guard hold(lock_);
-    return next_ < rows_.size() ? &rows_[next_++] : nullptr;
+    if (!mine || !mine->left()) {
+      mine = nullptr;
+      for (Group& g : groups_) {
+        if (!g.left()) continue;
+        if (!mine || (mine->taken && (!g.taken || g.left() > mine->left()))) mine = &g;
+      }
+    }
+    if (!mine) return nullptr;
+    mine->taken = true;
+    return mine->rows[mine->next++];
   }
 
   void end(const FolderRow& row) {
@@ -124,11 +156,16 @@ class Batch {
     observer_.on_row(row, ++ended_, rows_.size());
   }
 
-  void work(EvaluatorOptions options) {
-    options.tasks = kOpenTasks;
+  struct Worker {
     std::unique_ptr<EvaluatorClient> evaluator;
+    Group *mine = nullptr, *opened = nullptr;
+    std::string task_id;  // of the opened one
+  };
+
+  void work(const EvaluatorOptions& options) {
+    Worker worker;
     while (!ctx_.done()) {
-      FolderRow* row = next();
+      FolderRow* row = next(worker.mine);
       if (!row) return;
       const auto begin = Clock::now();
       auto entry = read_entry(settings_, device_, row->name);
@@ -136,12 +173,12 @@ class Batch {
         end(*row);
         continue;
       }
-      if (entry && !evaluator) {
+      if (entry && !worker.evaluator) {
         auto started = parts_.start_evaluator(ctx_, options);
         if (!started) return give_up(*row, started.error());
-        evaluator = std::move(*started);
+        worker.evaluator = std::move(*started);
       }
-      auto verdict = entry ? judge(*evaluator, *entry) : fail(entry.error());
+      auto verdict = entry ? judge(worker, *entry) : fail(entry.error());
       if (!verdict && ctx_.done()) return;
       row->seconds = std::chrono::duration<double>(Clock::now() - begin).count();
       note(*row, entry ? entry->key : Json::object(), verdict);
@@ -156,10 +193,17 @@ class Batch {
     row.detail = error.text();
   }
 
-  Result<Verdict> judge(EvaluatorClient& evaluator, const Entry& entry) {
-    CG_TRY(OpenedTask opened, evaluator.open_task(ctx_, entry.task));
-    return evaluator.evaluate(
-        ctx_, {.program = entry.program, .up_to = settings_.up_to, .task = opened.task.id});
+  Result<Verdict> judge(Worker& worker, const Entry& entry) {
+    if (worker.mine != worker.opened) {
+      worker.opened = nullptr;
+      CG_TRY(OpenedTask opened, worker.evaluator->open_task(ctx_, entry.task));
+      worker.opened = worker.mine;
+      worker.task_id = opened.task.id;
+    }
+    auto verdict = worker.evaluator->evaluate(
+        ctx_, {.program = entry.program, .up_to = settings_.up_to, .task = worker.task_id});
+    if (!verdict) worker.opened = nullptr;  // the evaluator may have started again
+    return verdict;
   }
 
   bool keep(FolderRow& row, const Entry& entry) const {
@@ -205,7 +249,8 @@ class Batch {
   FolderObserver& observer_;
   std::mutex lock_;
   std::vector<FolderRow> rows_;
-  size_t next_ = 0, ended_ = 0;
+  std::vector<Group> groups_;
+  size_t ended_ = 0;
   std::optional<Error> trouble_;
 };
 

@@ -6,8 +6,8 @@
 // one task given for all. Its verdict goes to OUT/NAME.json (schema cutegen.entry.v1) as soon as it
 // is known, whole or not at all. An entry that has a verdict for the same program, task, model of
 // device and last rung is kept; devices of several models are refused. What is broken gets its
-// error there, and the others go on. Each evaluator takes the next entry; entries are taken by
-// name.
+// error there, and the others go on. Evaluators work side by side, each on the entries of one task
+// after the other, so that tasks are opened seldom.
 //
 // Example: CG_TRY(auto rows, judge_folder(real_parts(), ctx, {"in", "out", {}, {options}}, seen));
 #pragma once

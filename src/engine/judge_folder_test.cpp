@@ -77,15 +77,16 @@ TEST_F(JudgeFolder, AChangedProgramOrTaskIsJudgedAnew) {
   judge();
   put("p1", 5);
   ASSERT_TRUE(write_file(settings_.in / "p2" / "task.py", "class Model: other\n"));
-  EXPECT_THAT(judge(), ElementsAre("p1 correct", "p2 failed", "p3 correct kept"));
+  EXPECT_THAT(judge(), ElementsAre("p1 correct", "p3 correct kept", "p2 failed"));  // by task
+  EXPECT_EQ(rows_[1].name, "p2");
   settings_.up_to = Rung::correctness;
-  EXPECT_THAT(judge(), ElementsAre("p1 correct", "p2 failed", "p3 correct"));
+  EXPECT_THAT(judge(), ElementsAre("p1 correct", "p3 correct", "p2 failed"));
 }
 
 TEST_F(JudgeFolder, BrokenEntriesGetTheirErrorAndTheOthersGoOn) {
   ASSERT_TRUE(write_file(settings_.in / "p1" / "plan.json", "{"));
   fs::remove(settings_.in / "p2" / "task.py");
-  EXPECT_THAT(judge(), ElementsAre("p1 error", "p2 error", "p3 correct"));
+  EXPECT_THAT(judge(), ElementsAre("p1 error", "p3 correct", "p2 error"));
   EXPECT_EQ(rows_[0].code, kExitUser);
   EXPECT_THAT(rows_[1].detail, HasSubstr("has no task"));
   EXPECT_THAT(verdict_text("p2"), HasSubstr("\"error\""));
@@ -117,14 +118,17 @@ TEST_F(JudgeFolder, AnInterruptedBatchGoesOn) {
 // One call at a time: the toy world knows no threads.
 class LockedEvaluator final : public EvaluatorClient {
  public:
-  LockedEvaluator(ToyWorld& world, std::mutex& lock) : inner_(world), lock_(lock) {}
+  LockedEvaluator(ToyWorld& world, std::mutex& lock, int& opened, int dies_at = 0)
+      : inner_(world), lock_(lock), opened_(opened), dies_at_(dies_at) {}
   Result<OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
     std::lock_guard hold(lock_);
+    ++opened_;
     return inner_.open_task(ctx, file);
   }
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
     std::lock_guard hold(lock_);
+    if (++asked_ == dies_at_) return world_error("the evaluator died");
     return inner_.evaluate(ctx, request, progress);
   }
   int pid() const override { return 0; }
@@ -132,16 +136,23 @@ class LockedEvaluator final : public EvaluatorClient {
  private:
   ToyEvaluator inner_;
   std::mutex& lock_;
+  int& opened_;
+  int asked_ = 0, dies_at_;  // the call that fails; 0: none
 };
 
 TEST_F(JudgeFolder, SeveralEvaluatorsShareTheEntries) {
-  for (int n = 4; n <= 12; ++n) put("q" + std::to_string(n), n);
+  for (int n = 4; n <= 12; ++n) {
+    put("q" + std::to_string(n), n);
+    ASSERT_TRUE(write_file(settings_.in / ("q" + std::to_string(n)) / "task.py",
+                           "number = " + std::to_string(n % 3) + "\n"));
+  }
   std::mutex lock;
+  int opened = 0;
   Parts parts = world_.parts();
   parts.start_evaluator = [&](const Context&,
                               const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
     std::lock_guard hold(lock);
-    return std::make_unique<LockedEvaluator>(world_, lock);
+    return std::make_unique<LockedEvaluator>(world_, lock, opened);
   };
   settings_.evaluators = {{}, {}};
   Seen seen;
@@ -149,6 +160,22 @@ TEST_F(JudgeFolder, SeveralEvaluatorsShareTheEntries) {
   ASSERT_TRUE(rows);
   EXPECT_THAT(seen.names, testing::SizeIs(12));
   for (const FolderRow& row : *rows) EXPECT_NE(row.status, "pending") << row.name;
+  EXPECT_GE(opened, 4);  // the tasks, each once and once more where the other one helps at the end
+  EXPECT_LE(opened, 5);
+}
+
+TEST_F(JudgeFolder, AnErrorOfTheEvaluatorIsOfItsEntryAndTheTaskIsOpenedAgain) {
+  std::mutex lock;
+  int opened = 0;
+  Parts parts = world_.parts();
+  parts.start_evaluator = [&](const Context&, const EvaluatorOptions&) {
+    return Result<std::unique_ptr<EvaluatorClient>>(
+        std::make_unique<LockedEvaluator>(world_, lock, opened, 2));
+  };
+  Seen seen;
+  ASSERT_TRUE(judge_folder(parts, ctx_, settings_, seen));
+  EXPECT_THAT(seen.names, ElementsAre("p1 correct", "p2 error", "p3 correct"));
+  EXPECT_EQ(opened, 2);
 }
 
 TEST_F(JudgeFolder, WhatCannotBeReadOrStartedIsAnError) {

@@ -79,6 +79,22 @@ class WithoutAGpu(harness.Case):
         self.assertIn("fault: out_of_bounds", verdicts[1]["feedback"]["headline"])
         self.assertIn("does not end within its time", verdicts[3]["feedback"]["headline"])
 
+    def test_a_batch_of_two_evaluators(self):
+        for n in range(6):
+            folder = self.program("sevens" if n % 3 else "fault")
+            folder.rename(self.folder / f"in_{n}")
+            self.write(f"in_{n}/task.py", SEVENS)
+        (self.folder / "in").mkdir()
+        for n in range(6):
+            (self.folder / f"in_{n}").rename(self.folder / f"in/{n}")
+        result = self.cutegen("eval", "--batch", self.folder / "in", "--out", "verdicts", "--device", "cuda:0",
+                              "--evaluators", "2", "--json", env=self.driver("good"), timeout=240)
+        self.assert_code(result, 0)
+        entries = result.json()["entries"]
+        self.assertEqual([e["status"] for e in entries], ["failed", "correct", "correct"] * 2, entries)
+        key = json.loads((self.folder / "verdicts/1.json").read_text())["key"]
+        self.assertEqual(key["device"], "NVIDIA H200")
+
     def test_what_is_missing_is_said_with_code_6(self):
         task = self.write("sevens.py", SEVENS)
         folder = self.program("sevens")
