@@ -65,7 +65,8 @@ TEST(HandCounts, Softmax) {
 // - A into a[column][row]: the 16 lanes of a row of A are 64 words apart, all in one bank, and the
 //   two rows fall into two banks: 16 wavefronts, 15 of them conflicts. 4 stores.
 // - B into b[row][column]: 32 words side by side: 1 wavefront. 4 stores.
-// - 16 times two float4 loads: the halves read one 16-byte word of a each (2 wavefronts), the quarter
+// - 16 times two float4 loads: the halves read one 16-byte word of a each (2 wavefronts), the
+// quarter
 //   warps 128 bytes side by side of b (4 wavefronts). No conflict.
 // At the end 4 float4 stores a warp, each to two rows of 256 bytes: 16 sectors.
 TEST(HandCounts, SimtGemm) {
