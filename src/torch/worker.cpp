@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto kStartTimeout = std::chrono::seconds(60);  // a cold disk under load
 constexpr int64_t kMostProcesses = 256, kMostCudaProcesses = 1024;
 constexpr const char* kThreadNames = "cutegen-thread-names.so";
 const sandbox::Isolation kIsolation{.namespaces = true, .no_network = true, .seccomp = true};
@@ -181,7 +180,7 @@ Result<void> Worker::start(const Context& ctx) {
     hello["slot"] = options_.slot >= 0;
     hello["filter"] = options_.compiles ? std::string() : hex(filter);
   }
-  auto reply = channel_.call(ctx.with_timeout(kStartTimeout), hello);
+  auto reply = channel_.call(ctx.with_timeout(options_.start_timeout), hello);
   if (reply) {
     ObjectReader r(reply->body, "hello#");
     CG_TRY(version_, r.string("version"));
@@ -195,6 +194,10 @@ Result<void> Worker::start(const Context& ctx) {
   if (wire::is_closed(error)) {
     error.message = "the torch worker does not start with " + python_;
     if (!words.empty()) error.message += ": " + words;
+  } else if (error.kind == ErrorKind::timeout) {
+    error.message = "the torch worker has not started with " + python_ + " within " +
+                    human_ns(static_cast<double>(options_.start_timeout.count()));
+    error.remedy = "end what else uses this machine, or name another one: --python PATH";
   }
   if (error.remedy.empty()) error.remedy = "run make setup, or name another one: --python PATH";
   return fail(std::move(error));

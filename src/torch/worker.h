@@ -28,6 +28,7 @@ struct TorchWorkerOptions {
   std::string python;            // default: $CUTEGEN_PYTHON, the project's venv, python3
   std::filesystem::path script;  // default: the shipped python/ folder
   Nanoseconds call_timeout = std::chrono::seconds(60);
+  Nanoseconds start_timeout = std::chrono::seconds(60);  // a cold disk under load
   int64_t memory_bytes = int64_t{16} << 30;
   bool require_sandbox = false;  // an error where less than full protection holds
   std::string device;            // "cuda:0": it has that GPU; empty: none

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <set>
 
+#include "base/hash.h"
 #include "torch/test_worker.h"
 
 namespace cutegen {
@@ -332,6 +334,21 @@ sys.stdout = None
 TEST(TorchWorker, SaysItsVersionAndGrade) {
   EXPECT_THAT(test_worker().version(), HasSubstr("torch "));
   EXPECT_FALSE(test_worker().grade().label.empty());
+}
+
+TEST(TorchWorker, OneThatDoesNotStartInTimeSaysSo) {
+  const auto script = std::filesystem::temp_directory_path() / ("cutegen_slow_" + random_id());
+  std::ofstream(script) << "#!/bin/sh\nexec sleep 20\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  TorchWorkerOptions options;
+  options.python = script.string();
+  options.start_timeout = std::chrono::milliseconds(300);
+  auto worker = TorchWorker::open(options);
+  std::filesystem::remove(script);
+  ASSERT_FALSE(worker);
+  EXPECT_EQ(worker.error().kind, ErrorKind::timeout);
+  EXPECT_THAT(worker.error().message, HasSubstr("within 300 ms"));
+  EXPECT_THAT(worker.error().remedy, HasSubstr("end what else uses this machine"));
 }
 
 TEST(TorchWorker, OpenNamesAnInterpreterThatIsNotThere) {
