@@ -9,6 +9,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace cutegen::compiler {
@@ -20,7 +21,18 @@ bool is_below(const std::string& path, const std::string& folder) {
   return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
+std::optional<size_t> part_of(const std::string& name) {
+  const std::string first = kCandidateFile;
+  if (name == first) return 0;
+  if (!name.starts_with(first + ".")) return std::nullopt;
+  return std::strtoul(name.c_str() + first.size() + 1, nullptr, 10);
+}
+
 }  // namespace
+
+std::string part_file(size_t part) {
+  return part == 0 ? kCandidateFile : kCandidateFile + ("." + std::to_string(part));
+}
 
 void Files::begin(Rules rules) {
   rules_ = std::move(rules);
@@ -47,8 +59,9 @@ FILE* Files::open(const char* path, const char* mode) {
   }
   std::string real = resolved;
   if (is_below(real, rules_.work_dir)) {
-    bool candidate = real == rules_.work_dir + "/" + kCandidateFile;
-    return candidate && rules_.open_candidate ? rules_.open_candidate() : real_fopen(path, mode);
+    auto part =
+        rules_.open_candidate ? part_of(real.substr(rules_.work_dir.size() + 1)) : std::nullopt;
+    return part ? rules_.open_candidate(*part) : real_fopen(path, mode);
   }
   for (const std::string& dir : rules_.include_dirs)
     if (is_below(real, dir) && mode[0] == 'r') {

@@ -3,8 +3,8 @@
 // program exports decides and keeps the list.
 //
 // Contract: while active, a file is opened only below the include folders or the work folder; the
-// candidate's own file is answered by `open_candidate`; every header opened is in `opened`, every
-// refusal in `refused`. Single-threaded. Example: files().begin({dirs, work, [] { ... }});
+// candidate's own files are answered by `open_candidate`; every header opened is in `opened`, every
+// refusal in `refused`. Single-threaded. Example: files().begin({dirs, work, [](int) { ... }});
 #pragma once
 
 #include <cstdio>
@@ -14,14 +14,17 @@
 
 namespace cutegen::compiler {
 
+// The candidate, and its later parts where it is read in parts: "candidate.cuh.1", ...
 inline constexpr const char* kCandidateFile = "candidate.cuh";
+[[nodiscard]] std::string part_file(size_t part);
 
 class Files {
  public:
   struct Rules {
     std::vector<std::string> include_dirs;  // resolved
     std::string work_dir;                   // resolved
-    std::function<FILE*()> open_candidate;  // empty: the empty file in the work folder
+    // Of a part, from 0; empty: the empty file in the work folder.
+    std::function<FILE*(size_t)> open_candidate;
   };
   void begin(Rules rules);
   void end() { active_ = false; }

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <deque>
 #include <fstream>
 #include <optional>
@@ -70,15 +71,6 @@ Result<Request> read_request(wire::Frame frame) {
   return out;
 }
 
-// Address space in use; the limit counts from here, since a child inherits the parsed headers.
-int64_t mapped_bytes() {
-  char text[64]{};
-  UniqueFd statm(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
-  if (::read(statm.get(), text, sizeof text - 1) <= 0) return 0;
-  int64_t pages = std::strtoll(text, nullptr, 10);
-  return pages * ::sysconf(_SC_PAGESIZE);
-}
-
 // Makes the pages [begin, begin + bytes) that exist our own now, not one fault at a time later.
 // A kernel without MADV_POPULATE_WRITE (before 5.14) refuses, and the faults come as they may.
 void own_pages(char* begin, size_t bytes) {
@@ -119,6 +111,7 @@ void own_large_mappings() {
 
 void harden(Request& request) {
   sandbox::Limits limits;
+  // The limit counts from here, since a child inherits the parsed headers.
   limits.memory_bytes = mapped_bytes() + request.memory_bytes;
   limits.cpu_seconds = request.timeout_ms / 1000 + 1;
   limits.open_files = 256;
@@ -156,9 +149,9 @@ void stop_job(Job& job) {
 }
 
 // Waits for something to happen; true when a request is there to be read.
-bool wait_for_events(wire::Channel& control, const Spares& spares, std::vector<Job>& jobs) {
+bool wait_for_events(wire::Channel& control, bool ready, std::vector<Job>& jobs) {
   std::vector<pollfd> polled;
-  polled.push_back({spares.empty() ? -1 : control.fd(), POLLIN, 0});
+  polled.push_back({ready ? control.fd() : -1, POLLIN, 0});
   for (const Job& j : jobs) {
     polled.push_back({j.pidfd.get(), POLLIN, 0});
     polled.push_back({j.reply.fd(), 0, 0});  // only its end
@@ -229,9 +222,59 @@ bool hand_over(wire::Frame frame, Spares& spares, std::vector<Job>& jobs) {
   return true;
 }
 
+// The child of one request: its request comes back there. False, in the server: the client speaks
+// another protocol.
+bool fork_job(wire::Channel& control, wire::Frame frame, std::vector<Job>& jobs,
+              std::optional<Request>& own) {
+  auto request = read_request(std::move(frame));
+  if (!request) return false;
+  auto deadline = Clock::now() + std::chrono::milliseconds(request->timeout_ms);
+  std::fflush(nullptr);
+  pid_t pid = ::fork();
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    jobs.clear();
+    control.close();
+    harden(*request);
+    own = std::move(*request);
+    return true;
+  }
+  if (pid < 0) return true;  // the reply socket closes: the client's business
+  long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
+  jobs.push_back({pid, UniqueFd(static_cast<int>(pidfd)), std::move(request->reply), deadline});
+  return true;
+}
+
+Request serve_on_request(wire::Channel& control) {
+  std::vector<Job> jobs;
+  std::optional<Request> own;
+  for (;;) {
+    if (!wait_for_events(control, jobs.size() < kMostChildren, jobs)) continue;
+    auto frame = control.receive(short_while());
+    if (!frame && frame.error().kind == ErrorKind::timeout) continue;
+    if (!frame || !fork_job(control, std::move(*frame), jobs, own)) leave(jobs);
+    if (own) return std::move(*own);
+  }
+}
+
 }  // namespace
 
-Request next_request(wire::Channel& control) {
+int64_t mapped_bytes() {
+  char text[64]{};
+  UniqueFd statm(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+  if (::read(statm.get(), text, sizeof text - 1) <= 0) return 0;
+  int64_t pages = std::strtoll(text, nullptr, 10);
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+int64_t processor_ns() {
+  timespec t{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+Request next_request(wire::Channel& control, Fork when) {
+  if (when == Fork::on_request) return serve_on_request(control);
   std::vector<Job> jobs;
   Spares spares;
   for (;;) {
@@ -239,7 +282,7 @@ Request next_request(wire::Channel& control) {
       if (auto request = fork_spare(control, spares, jobs)) return std::move(*request);
       if (spares.size() == n) break;
     }
-    if (!wait_for_events(control, spares, jobs)) continue;
+    if (!wait_for_events(control, !spares.empty(), jobs)) continue;
     auto frame = control.receive(short_while());
     if (!frame && frame.error().kind == ErrorKind::timeout) continue;
     if (!frame || !hand_over(std::move(*frame), spares, jobs)) leave(jobs);

@@ -2,12 +2,13 @@
 // cutegen-compiler: parses a prefix of headers once, then forks a child per candidate at the point
 // where NVRTC asks for the candidate's file. Started by the toolchain module, never by hand.
 //
-//   cutegen-compiler --nvrtc LIB --include DIR... --header NAME... --option OPT... [--plain]
+//   cutegen-compiler --nvrtc LIB --include DIR... --header NAME... --option OPT... [--plain|--keep]
 //
 // Round 1 compiles the prefix with an empty candidate and writes the precompiled header; round 2
 // loads it and stops inside NVRTC, in our fopen, which serves requests (jobs.h): a child returns
 // from there with the candidate's text and goes on to PTX. If any of this is refused, every child
-// runs a whole compile instead ("plain").
+// runs a whole compile instead ("plain"). With --keep it reads one program instead and stops within
+// it, for programs that begin alike (chain.h).
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "compiler/chain.h"
 #include "compiler/files.h"
 #include "compiler/jobs.h"
 #include "compiler/nvrtc.h"
@@ -33,15 +35,15 @@ constexpr int kControl = 3, kCompilationError = 6;  // NVRTC_ERROR_COMPILATION
 struct Options {
   std::string nvrtc;
   std::vector<std::string> includes, headers, options;
-  bool plain = false;
+  bool plain = false, keep = false;
 };
 
 Result<Options> read_options(int argc, char** argv) {
   Options out;
   for (int i = 1; i < argc; ++i) {
     std::string flag = argv[i];
-    if (flag == "--plain") {
-      out.plain = true;
+    if (flag == "--plain" || flag == "--keep") {
+      (flag == "--plain" ? out.plain : out.keep) = true;
       continue;
     }
     if (i + 1 == argc) return user_error("'" + flag + "' needs a value");
@@ -74,6 +76,7 @@ class Server {
   }
 
   int run() {
+    if (options_.keep) return keep();
     auto start = Clock::now();
     std::string why = "asked for";
     if (!options_.plain && precompile(why)) serve_forked(start);
@@ -92,7 +95,7 @@ class Server {
     return out;
   }
 
-  Files::Rules rules(std::function<FILE*()> open_candidate) const {
+  Files::Rules rules(std::function<FILE*(size_t)> open_candidate) const {
     Files::Rules out{{}, work_, std::move(open_candidate)};
     for (const std::string& dir : options_.includes) {
       char resolved[PATH_MAX];
@@ -101,7 +104,7 @@ class Server {
     return out;
   }
 
-  NvrtcOutput compile(bool pch, std::function<FILE*()> open_candidate) {
+  NvrtcOutput compile(bool pch, std::function<FILE*(size_t)> open_candidate) {
     files().begin(rules(std::move(open_candidate)));
     NvrtcOutput out = nvrtc_.compile(source_, "candidate.cu", arguments(pch));
     files().end();
@@ -142,7 +145,7 @@ class Server {
   // Round 2. Returns only when NVRTC never asked for the candidate.
   void serve_forked(Clock::time_point start) {
     std::optional<Request> request;
-    NvrtcOutput out = compile(true, [&] {
+    NvrtcOutput out = compile(true, [&](size_t) {
       if (!request) {  // still the server
         send_ready("forked", "", start);
         request = next_request(control_);
@@ -156,8 +159,27 @@ class Server {
     prefix_headers_.clear();  // every child parses, and lists, them itself
     send_ready("plain", why, Clock::now());
     Request request = next_request(control_);
-    NvrtcOutput out = compile(false, [&] { return open_text(request.source); });
+    NvrtcOutput out = compile(false, [&](size_t) { return open_text(request.source); });
     finish(request, out, "plain");
+  }
+
+  // The head of a chain. Without a precompiled header: its heap would have to hold the program too.
+  // Returns only where the program does not compile.
+  int keep() {
+    auto chain = Chain::receive(std::move(control_));
+    if (!chain) {
+      std::fprintf(stderr, "cutegen-compiler: %s\n", chain.error().text().c_str());
+      return kExitInternal;
+    }
+    for (size_t part = 1; part < chain->parts(); ++part) {
+      const std::string name = part_file(part);
+      if (!write_file(fs::path(work_) / name, "")) return kExitInternal;
+      source_ += "#include \"" + name + "\"\n";
+    }
+    NvrtcOutput out = compile(false, [&](size_t part) { return chain->open(part); });
+    if (chain->request()) finish(*chain->request(), out, "warm");
+    std::fprintf(stderr, "%s\n", sanitize(out.log, 2000).c_str());
+    return kExitInternal;
   }
 
   [[noreturn]] void finish(Request& request, NvrtcOutput& out, const char* how) {

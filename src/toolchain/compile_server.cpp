@@ -7,97 +7,12 @@
 namespace cutegen::toolchain {
 namespace {
 
-constexpr const char* kSchema = "cutegen.compiler.v1";
 constexpr auto kStartTime = std::chrono::seconds(180);
 constexpr auto kReplyGrace = std::chrono::seconds(15);
 
-sandbox::SpawnSpec spawn_spec(const ServerSetup& setup, int socket) {
-  sandbox::SpawnSpec spec;
-  spec.argv = {setup.paths.compiler_program.string(), "--nvrtc", setup.paths.nvrtc.string()};
-  auto add = [&](const char* flag, const std::string& value) {
-    spec.argv.emplace_back(flag);
-    spec.argv.push_back(value);
-  };
-  for (const auto& dir : setup.paths.includes) {
-    add("--include", dir.string());
-    spec.readable.push_back(dir.string());
-  }
-  spec.readable.push_back(setup.paths.nvrtc.parent_path().string());
-  add("--header", setup.prefix);
-  for (const std::string& option : setup.options) add("--option", option);
-  if (setup.plain) spec.argv.emplace_back("--plain");
-  spec.env = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"};
-  spec.cwd = "/";  // source names in PTX are relative to it
-  spec.fds = {{socket, 3}};
-  spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true};
-  spec.required = setup.require_sandbox;
-  return spec;
-}
-
-}  // namespace
-
-Result<std::shared_ptr<CompileServer>> CompileServer::start(const Context& ctx,
-                                                            const ServerSetup& setup) {
-  CG_TRY(auto pair, wire::Channel::make_pair());
-  CG_TRY(auto child, sandbox::spawn(spawn_spec(setup, pair.second.fd())));
-  pair.second.close();
-  std::shared_ptr<CompileServer> server(new CompileServer(std::move(child), std::move(pair.first)));
-  CG_CHECK(server->wait_ready(ctx));
-  return server;
-}
-
-Result<void> CompileServer::wait_ready(const Context& ctx) {
-  auto frame = channel_.receive(ctx.with_timeout(kStartTime));
-  if (!frame) {
-    CG_CHECK(ctx.check("starting the compile server"));
-    child_.kill();
-    return world_error(
-        "the compile server did not start: " + sanitize(trim(child_.error_text()), 1000),
-        "see 'cutegen doctor'");
-  }
-  ObjectReader r(frame->body, "ready#");
-  CG_TRY(std::string schema, r.string("schema"));
-  if (schema != kSchema)
-    return world_error(
-        "the program cutegen-compiler speaks " + sanitize(schema, 80) + ", not " + kSchema,
-        "build all programs together");
-  CG_TRY(std::string how, r.string("how"));
-  CG_TRY(std::string why, r.string("why"));
-  CG_TRY(prefix_headers_, r.strings("headers"));
-  if (how == "plain" && why != "asked for")
-    log_warning("compiling without a precompiled header (slower): {}", sanitize(why, 500));
-  return {};
-}
-
-bool CompileServer::alive() {
-  std::lock_guard lock(mutex_);
-  return child_.running();
-}
-
-Result<ServerReply> CompileServer::compile(const Context& ctx, const std::string& source,
-                                           int64_t memory_bytes, Nanoseconds timeout) {
-  CG_TRY(auto pair, wire::Channel::make_pair());
-  auto timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
-  Json request{{"schema", kSchema},
-               {"type", "compile"},
-               {"source", source},
-               {"memory_bytes", memory_bytes},
-               {"timeout_ms", timeout_ms}};
-  {
-    std::lock_guard lock(mutex_);
-    int reply_end = pair.second.fd();
-    CG_CHECK(channel_.send(ctx, request, {&reply_end, 1}));
-  }
-  pair.second.close();
-  CG_TRY(auto frame, pair.first.receive(ctx.with_timeout(timeout + kReplyGrace)));
-  if (auto e = frame.body.find("error"); e != frame.body.end())
-    return fail(wire::error_from_json(*e));
-  return read_reply(frame.body);
-}
-
-Result<ServerReply> CompileServer::read_reply(const Json& body) const {
+Result<ServerReply> read_reply(const Json& body, const sandbox::Grade& grade_of_server) {
   ServerReply out;
-  out.grade = child_.grade();
+  out.grade = grade_of_server;
   ObjectReader r(body, "reply#");
   if (r.has("died")) {
     CG_TRY(out.died, r.string("died"));
@@ -123,10 +38,102 @@ Result<ServerReply> CompileServer::read_reply(const Json& body) const {
   // The child that wrote this held candidate code: what is not a reply is its failure, not ours.
   if (!done) {
     out = ServerReply{};
-    out.grade = child_.grade();
+    out.grade = grade_of_server;
     out.died = "a reply that makes no sense";
   }
   return out;
+}
+
+}  // namespace
+
+sandbox::SpawnSpec server_spec(const ServerSetup& setup, int socket) {
+  sandbox::SpawnSpec spec;
+  spec.argv = {setup.paths.compiler_program.string(), "--nvrtc", setup.paths.nvrtc.string()};
+  auto add = [&](const char* flag, const std::string& value) {
+    spec.argv.emplace_back(flag);
+    spec.argv.push_back(value);
+  };
+  for (const auto& dir : setup.paths.includes) {
+    add("--include", dir.string());
+    spec.readable.push_back(dir.string());
+  }
+  spec.readable.push_back(setup.paths.nvrtc.parent_path().string());
+  add("--header", setup.prefix);
+  for (const std::string& option : setup.options) add("--option", option);
+  if (setup.plain) spec.argv.emplace_back("--plain");
+  if (setup.keep) spec.argv.emplace_back("--keep");
+  spec.limits.resident_bytes = setup.resident_bytes;
+  spec.env = {"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"};
+  spec.cwd = "/";  // source names in PTX are relative to it
+  spec.fds = {{socket, 3}};
+  spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true};
+  spec.required = setup.require_sandbox;
+  return spec;
+}
+
+Result<std::shared_ptr<CompileServer>> CompileServer::start(const Context& ctx,
+                                                            const ServerSetup& setup) {
+  CG_TRY(auto pair, wire::Channel::make_pair());
+  CG_TRY(auto child, sandbox::spawn(server_spec(setup, pair.second.fd())));
+  pair.second.close();
+  std::shared_ptr<CompileServer> server(new CompileServer(std::move(child), std::move(pair.first)));
+  CG_CHECK(server->wait_ready(ctx));
+  return server;
+}
+
+Result<void> CompileServer::wait_ready(const Context& ctx) {
+  auto frame = channel_.receive(ctx.with_timeout(kStartTime));
+  if (!frame) {
+    CG_CHECK(ctx.check("starting the compile server"));
+    child_.kill();
+    return world_error(
+        "the compile server did not start: " + sanitize(trim(child_.error_text()), 1000),
+        "see 'cutegen doctor'");
+  }
+  ObjectReader r(frame->body, "ready#");
+  CG_TRY(std::string schema, r.string("schema"));
+  if (schema != kServerSchema)
+    return world_error(
+        "the program cutegen-compiler speaks " + sanitize(schema, 80) + ", not " + kServerSchema,
+        "build all programs together");
+  CG_TRY(std::string how, r.string("how"));
+  CG_TRY(std::string why, r.string("why"));
+  CG_TRY(prefix_headers_, r.strings("headers"));
+  if (how == "plain" && why != "asked for")
+    log_warning("compiling without a precompiled header (slower): {}", sanitize(why, 500));
+  return {};
+}
+
+bool CompileServer::alive() {
+  std::lock_guard lock(mutex_);
+  return child_.running();
+}
+
+Result<ServerReply> ask_server(const Context& ctx, wire::Channel& channel, std::mutex& sending,
+                               const sandbox::Grade& grade, const std::string& source,
+                               const CompileLimits& limits) {
+  CG_TRY(auto pair, wire::Channel::make_pair());
+  auto timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(limits.timeout).count();
+  Json request{{"schema", kServerSchema},
+               {"type", "compile"},
+               {"source", source},
+               {"memory_bytes", limits.memory_bytes},
+               {"timeout_ms", timeout_ms}};
+  {
+    std::lock_guard lock(sending);
+    int reply_end = pair.second.fd();
+    CG_CHECK(channel.send(ctx, request, {&reply_end, 1}));
+  }
+  pair.second.close();
+  CG_TRY(auto frame, pair.first.receive(ctx.with_timeout(limits.timeout + kReplyGrace)));
+  if (auto e = frame.body.find("error"); e != frame.body.end())
+    return fail(wire::error_from_json(*e));
+  return read_reply(frame.body, grade);
+}
+
+Result<ServerReply> CompileServer::compile(const Context& ctx, const std::string& source,
+                                           const CompileLimits& limits) {
+  return ask_server(ctx, channel_, mutex_, child_.grade(), source, limits);
 }
 
 }  // namespace cutegen::toolchain

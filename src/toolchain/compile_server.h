@@ -25,6 +25,8 @@ struct ServerSetup {
   std::vector<std::string> options;  // for NVRTC
   std::string prefix;                // header parsed before every candidate
   bool plain = false;                // without the precompiled header and the fork inside NVRTC
+  bool keep = false;                 // keeps one program for those that begin alike (warm_parent.h)
+  int64_t resident_bytes = 0;        // memory of all its processes, where that can be limited
   bool require_sandbox = false;
 };
 
@@ -37,12 +39,27 @@ struct ServerReply {
   sandbox::Grade grade;
 };
 
+inline constexpr const char* kServerSchema = "cutegen.compiler.v1";
+
+// What starts the program, with `socket` as its end of the channel.
+[[nodiscard]] sandbox::SpawnSpec server_spec(const ServerSetup& setup, int socket);
+
+struct CompileLimits {
+  int64_t memory_bytes = 0;
+  Nanoseconds timeout{0};
+};
+// One request over `channel`, which `sending` guards, to a server that was started with `grade`.
+[[nodiscard]] Result<ServerReply> ask_server(const Context& ctx, wire::Channel& channel,
+                                             std::mutex& sending, const sandbox::Grade& grade,
+                                             const std::string& source,
+                                             const CompileLimits& limits);
+
 class CompileServer {
  public:
   [[nodiscard]] static Result<std::shared_ptr<CompileServer>> start(const Context& ctx,
                                                                     const ServerSetup& setup);
   [[nodiscard]] Result<ServerReply> compile(const Context& ctx, const std::string& source,
-                                            int64_t memory_bytes, Nanoseconds timeout);
+                                            const CompileLimits& limits);
   [[nodiscard]] bool alive();
   // Headers of the prefix: part of every closure.
   [[nodiscard]] const std::vector<std::string>& prefix_headers() const { return prefix_headers_; }
@@ -52,7 +69,6 @@ class CompileServer {
   CompileServer(sandbox::Child child, wire::Channel channel)
       : child_(std::move(child)), channel_(std::move(channel)) {}
   [[nodiscard]] Result<void> wait_ready(const Context& ctx);
-  [[nodiscard]] Result<ServerReply> read_reply(const Json& body) const;
 
   sandbox::Child child_;
   std::mutex mutex_;  // of child_ and of sending on channel_

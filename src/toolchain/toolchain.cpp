@@ -16,6 +16,7 @@
 #include "toolchain/scan.h"
 #include "toolchain/strip.h"
 #include "toolchain/tools.h"
+#include "toolchain/warm_parents.h"
 
 namespace cutegen {
 namespace fs = std::filesystem;
@@ -40,14 +41,9 @@ std::vector<std::string> compiler_options(const std::string& arch) {
 }
 
 Json to_json(const CompileResult& r) {
-  return Json{{"ok", r.ok},
-              {"ptx", r.ptx},
-              {"log", r.log},
-              {"digest", r.digest},
-              {"how", r.how},
-              {"held", r.grade.held},
-              {"grade", r.grade.label},
-              {"missing", r.grade.missing}};
+  return Json{{"ok", r.ok},           {"ptx", r.ptx},           {"log", r.log},
+              {"digest", r.digest},   {"how", r.how},           {"cold_ns", r.cold.count()},
+              {"held", r.grade.held}, {"grade", r.grade.label}, {"missing", r.grade.missing}};
 }
 
 Result<CompileResult> from_json(const Json& json) {
@@ -63,6 +59,8 @@ Result<CompileResult> from_json(const Json& json) {
   CG_TRY(Json held, r.object_or_null("held"));
   for (const auto& [what, ok] : held.items())
     out.grade.held[what] = ok.is_boolean() && ok.get<bool>();
+  CG_TRY(int64_t cold_ns, r.integer_or("cold_ns", 0));
+  out.cold = Nanoseconds(cold_ns);
   out.cached = true;
   return out;
 }
@@ -72,10 +70,13 @@ class LocalToolchain final : public Toolchain {
   explicit LocalToolchain(ToolchainOptions options)
       : options_(std::move(options)),
         version_(toolchain::tool_version(options_.paths.nvrtc, "NVRTC", "nvidia_cuda_nvrtc")),
-        cache_(options_.paths.cache_dir, options_.cache_limit_bytes) {}
+        cache_(options_.paths.cache_dir, options_.cache_limit_bytes),
+        warm_(options_.warm_memory_bytes) {}
 
   Result<CompileResult> compile(const Context& ctx, const CompileRequest& request) override;
   Result<void> warm_up(const Context& ctx, const std::string& arch) override;
+  void expect_children(const CompileRequest& request, int children) override;
+  void hold_background(bool stop) override { warm_.hold(stop); }
   std::string version() const override { return version_; }
 
  private:
@@ -95,6 +96,13 @@ class LocalToolchain final : public Toolchain {
   std::shared_ptr<Slot> slot(const Key& key);
   Result<ServerReply> ask(const Context& ctx, const CompileRequest& request, Key key,
                           std::vector<std::string>& prefix_headers);
+  std::optional<ServerReply> ask_warm(const Context& ctx, const CompileRequest& request,
+                                      CuteUse cute, Nanoseconds& saved);
+  toolchain::CompileLimits limits() const {
+    return {options_.compile_memory_bytes, options_.compile_timeout};
+  }
+  ServerSetup setup_for(const Key& key) const;
+  void remember(const std::string& key, Nanoseconds cold);
   Result<CompileResult> judge(const CompileRequest& request, const ServerReply& reply) const;
   std::string request_key(const CompileRequest& request, CuteUse cute) const;
   std::vector<Header> closure(const std::vector<std::string>& prefix, const ServerReply& reply);
@@ -103,8 +111,10 @@ class LocalToolchain final : public Toolchain {
   ToolchainOptions options_;
   std::string version_;
   Cache cache_;
-  std::mutex mutex_;                        // of slots_
-  std::list<std::shared_ptr<Slot>> slots_;  // most recently used first
+  std::mutex mutex_;                                     // of slots_
+  std::list<std::shared_ptr<Slot>> slots_;               // most recently used first
+  std::list<std::pair<std::string, Nanoseconds>> cold_;  // compile times by request, latest first
+  toolchain::WarmParents warm_;
 };
 
 Result<void> check_arch(const std::string& arch) {
@@ -155,10 +165,18 @@ Result<std::shared_ptr<CompileServer>> LocalToolchain::server(const Context& ctx
   auto place = slot(key);
   std::lock_guard lock(place->mutex);
   if (place->server && place->server->alive()) return place->server;
-  ServerSetup setup{options_.paths, compiler_options(key.arch), prefix_header(key.cute), key.plain,
-                    options_.require_sandbox};
-  CG_TRY(place->server, CompileServer::start(ctx, setup));
+  CG_TRY(place->server, CompileServer::start(ctx, setup_for(key)));
   return place->server;
+}
+
+ServerSetup LocalToolchain::setup_for(const Key& key) const {
+  ServerSetup out;
+  out.paths = options_.paths;
+  out.options = compiler_options(key.arch);
+  out.prefix = prefix_header(key.cute);
+  out.plain = key.plain;
+  out.require_sandbox = options_.require_sandbox;
+  return out;
 }
 
 // Others that still compile in it keep it until they are done.
@@ -189,7 +207,7 @@ Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest
   for (int attempt = 0;; ++attempt) {
     CG_TRY(auto with, server(ctx, key));
     prefix_headers = with->prefix_headers();
-    auto reply = with->compile(ctx, text, options_.compile_memory_bytes, options_.compile_timeout);
+    auto reply = with->compile(ctx, text, limits());
     if (reply && options_.require_sandbox && reply->died.empty() && reply->grade.label != "full")
       return world_error("the compiler's sandbox does not hold in full: " + reply->grade.missing,
                          "allow seccomp, or run without --require-sandbox");
@@ -302,9 +320,16 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
         return timed(std::move(*result));
       }
   std::vector<std::string> prefix_headers;
-  CG_TRY(auto reply,
-         ask(ctx, request, {request.arch, scan.cute, !options_.allow_fork}, prefix_headers));
+  Nanoseconds saved{0};
+  auto reply_of = [&]() -> Result<ServerReply> {
+    if (auto warm = ask_warm(ctx, request, scan.cute, saved)) return std::move(*warm);
+    return ask(ctx, request, {request.arch, scan.cute, !options_.allow_fork}, prefix_headers);
+  };
+  CG_TRY(ServerReply reply, reply_of());
   CG_TRY(CompileResult out, judge(request, reply));
+  out.saved = saved;
+  out.cold = Clock::now() - start + saved;
+  remember(key, out.cold);
   auto headers = closure(prefix_headers, reply);
   out.build_id = build_id_of(request, scan.cute, version_, headers);
   // Deaths and timeouts may be this machine's doing, and so may a lack of memory.
@@ -313,6 +338,72 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
   if (options_.use_cache && certain && !no_memory)
     cache_.store(key, out.build_id, headers, to_json(out));
   return timed(std::move(out));
+}
+
+std::string warm_key(const std::string& arch, CuteUse cute) {
+  return arch + " " + prefix_header(cute);
+}
+
+// Nothing where no program that is kept read begins alike, and where that goes wrong in any way
+// that does not say something of the source: it is compiled from its beginning then.
+std::optional<ServerReply> LocalToolchain::ask_warm(const Context& ctx,
+                                                    const CompileRequest& request, CuteUse cute,
+                                                    Nanoseconds& saved) {
+  if (warm_.count() == 0) return std::nullopt;
+  const std::string text = toolchain::full_source(request);
+  const size_t body = text.size() - request.source.size() - 1;
+  if (!toolchain::find_cuts(text, body).plain) return std::nullopt;
+  auto found = warm_.find(warm_key(request.arch, cute), text);
+  if (!found) return std::nullopt;
+  auto reply = found->parent->compile(ctx, found->place, text, limits());
+  const bool sure = reply && reply->died.empty() &&
+                    (reply->ok || reply->status == "NVRTC_ERROR_COMPILATION") &&
+                    reply->log.find("out of memory") == std::string::npos;
+  const bool sealed = reply && (!options_.require_sandbox || reply->grade.label == "full");
+  if (!sure || !sealed) {
+    log_info("a program kept read was of no use: {}",
+             reply ? reply->died + reply->status : reply.error().message);
+    return std::nullopt;
+  }
+  saved = found->place.spent;
+  return std::move(*reply);
+}
+
+void LocalToolchain::remember(const std::string& key, Nanoseconds cold) {
+  constexpr size_t kMost = 64;
+  std::lock_guard lock(mutex_);
+  cold_.emplace_front(key, cold);
+  if (cold_.size() > kMost) cold_.pop_back();
+}
+
+void LocalToolchain::expect_children(const CompileRequest& request, int children) {
+  if (warm_.budget() == 0 || !options_.allow_fork || !check_arch(request.arch)) return;
+  auto scan = toolchain::scan_source(request, options_.paths.includes);
+  if (!scan.problem.empty()) return;
+  const std::string key = request_key(request, scan.cute);
+  Nanoseconds cold{0};
+  {
+    std::lock_guard lock(mutex_);
+    auto at = std::find_if(cold_.begin(), cold_.end(), [&](auto& c) { return c.first == key; });
+    if (at != cold_.end()) cold = at->second;
+  }
+  auto hit = cold.count() == 0 && options_.use_cache ? cache_.find(key) : std::nullopt;
+  if (auto known = hit ? from_json(hit->result) : CompileResult{})
+    cold = std::max(cold, known->cold);
+  const std::string text = toolchain::full_source(request);
+  const auto cuts = toolchain::find_cuts(text, text.size() - request.source.size() - 1);
+  const std::string place = warm_key(request.arch, scan.cute);
+  if (!toolchain::warm_pays(cold, children) || cuts.at.empty() || warm_.has(place, text)) return;
+  ServerSetup setup = setup_for({request.arch, scan.cute, true});
+  setup.keep = true;
+  setup.resident_bytes = warm_.budget();
+  auto parent = toolchain::WarmParent::start(setup, text, cuts, request.name, limits());
+  if (!parent) {
+    log_info("a program could not be read ahead for its children: {}", parent.error().text());
+    return;
+  }
+  log_debug("reading {} ahead for {} children", request.name, children);
+  warm_.keep(place, std::move(*parent));
 }
 
 }  // namespace

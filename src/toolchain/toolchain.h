@@ -53,16 +53,19 @@ struct CompileResult {
   std::string log;     // raw, sanitised, capped at 64 KiB
   std::string digest;  // first root error with its source lines, <= 1.5 KB; empty if ok
   std::string build_id;
-  std::string how;  // "forked" | "plain"
+  std::string how;  // "forked" | "plain" | "warm": from where it differs from a program kept read
   bool cached = false;
   Nanoseconds elapsed{0};
+  Nanoseconds saved{0};  // by a program kept read, as processor time
+  Nanoseconds cold{0};   // what it takes from the beginning; 0: not known
   sandbox::Grade grade;
 };
 
 struct ToolchainOptions {
   ToolPaths paths;
   int64_t cache_limit_bytes = int64_t{4} << 30;
-  int64_t compile_memory_bytes = int64_t{6} << 30;
+  int64_t compile_memory_bytes = int64_t{6} << 30;  // of one compile
+  int64_t warm_memory_bytes = 0;                    // of programs kept read; 0: none is kept
   Nanoseconds compile_timeout = std::chrono::seconds(120);
   bool use_cache = true, allow_fork = true;
   bool require_sandbox = false;  // an error where less than full protection holds
@@ -77,6 +80,12 @@ class Toolchain {
   // Starts the server of light sources (CuTe's tensors alone) for `arch`: its first candidate is
   // fast.
   [[nodiscard]] virtual Result<void> warm_up(const Context& ctx, const std::string& arch) = 0;
+  // About `children` programs like this one, which has compiled, are to come: where that repays,
+  // it is read in the background, and they are compiled from the place where they differ
+  // (docs/compiling.md). Returns at once.
+  virtual void expect_children(const CompileRequest& /*request*/, int /*children*/) {}
+  // Stops and lets go what is done in the background; calls nest.
+  virtual void hold_background(bool /*stop*/) {}
   [[nodiscard]] virtual std::string version() const = 0;  // "NVRTC 13.0.88"
 };
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/chain.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "compiler/files.h"
+
+namespace cutegen::compiler {
+namespace {
+
+// A server is left behind where this much was spent since the last one: at least so long, and so
+// large a share of all that was spent. It is lost to a program that differs just before the next.
+constexpr int64_t kLeastStep = 80'000'000;
+constexpr int64_t kShare = 6;
+constexpr size_t kMostParts = 512;
+
+int pause_fd = -1;
+
+// Runs in the head when something came on the pause socket: 'p' stops it until 'r', or the end.
+void on_pause(int) {
+  const int before = errno;
+  char c = 0;
+  for (pollfd ready{pause_fd, POLLIN, 0}; ::poll(&ready, 1, 0) == 1;) {
+    if (::read(pause_fd, &c, 1) != 1) break;
+    while (c == 'p') {
+      const ssize_t n = ::read(pause_fd, &c, 1);
+      if (n == 0 || (n < 0 && errno != EINTR)) break;
+    }
+    if (c == 'p') break;  // the client went away
+  }
+  errno = before;
+}
+
+void heed_pauses(UniqueFd socket) {
+  pause_fd = socket.release();
+  struct sigaction action{};
+  action.sa_handler = on_pause;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGIO, &action, nullptr);
+  ::fcntl(pause_fd, F_SETOWN, ::getpid());
+  ::fcntl(pause_fd, F_SETFL, O_ASYNC);
+  on_pause(SIGIO);  // what came before
+}
+
+void heed_no_pauses() {
+  ::signal(SIGIO, SIG_IGN);
+  ::close(pause_fd);
+}
+
+Context soon() {
+  return Context().with_timeout(std::chrono::seconds(10));
+}
+
+}  // namespace
+
+Result<Chain> Chain::receive(wire::Channel control) {
+  CG_TRY(wire::Frame frame, control.receive(Context().with_timeout(std::chrono::minutes(1))));
+  if (frame.fds.size() != 1) return world_error("a chain needs one descriptor, the pause socket");
+  ObjectReader r(frame.body, "keep#");
+  Chain out;
+  CG_TRY(std::string type, r.string("type"));
+  if (std::string_view(type) != "keep") return world_error("an unknown request: " + type);
+  CG_TRY(out.parts_, r.strings("parts"));
+  if (out.parts_.size() < 2 || out.parts_.size() > kMostParts)
+    return world_error("a chain has from 2 to " + std::to_string(kMostParts) + " parts");
+  CG_TRY(out.memory_bytes_, r.integer("memory_bytes"));
+  CG_TRY(out.timeout_ms_, r.integer("timeout_ms"));
+  out.control_ = std::move(control);
+  heed_pauses(std::move(frame.fds[0]));
+  return out;
+}
+
+// From here on this process reads the program: the limits of a candidate hold.
+void Chain::begin() {
+  sandbox::Limits limits;
+  limits.memory_bytes = mapped_bytes() + memory_bytes_;
+  limits.cpu_seconds = timeout_ms_ / 1000 + 1;
+  limits.open_files = 256;
+  (void)sandbox::harden_self(limits, {.no_network = true, .seccomp = true, .deny_open = true});
+  began_ns_ = parked_ns_ = processor_ns();
+}
+
+FILE* Chain::open(size_t part) {
+  if (part >= parts_.size()) return open_text("");
+  if (!request_ && part == 0 && next_ == 0) begin();
+  if (!request_ && part == next_ && part > 0) park(part);
+  if (!request_) next_ = std::max(next_, part + 1);
+  if (!request_ || part < at_) return open_text(parts_[part]);
+  return open_text(part == at_ ? request_->source : "");
+}
+
+// Leaves a server behind at `part`, if it is worth one.
+void Chain::park(size_t part) {
+  const int64_t now = processor_ns(), since = now - parked_ns_;
+  const bool last = part + 1 == parts_.size();
+  if (!last && since < std::max(kLeastStep, (now - began_ns_) / kShare)) return;
+  auto pair = wire::Channel::make_pair();
+  if (!pair) return;
+  const Json parked{
+      {"schema", kSchema}, {"type", "parked"}, {"part", part}, {"spent_ns", now - began_ns_}};
+  if (!tell(parked, &pair->first)) ::_exit(kExitOk);
+  pair->first.close();
+  parked_ns_ = now;
+  if (last && !tell({{"schema", kSchema}, {"type", "kept"}}, nullptr)) ::_exit(kExitOk);
+  if (last) return serve(std::move(pair->second), part);
+  std::fflush(nullptr);
+  if (::fork() != 0) return;  // where no process can be had, the client finds the socket closed
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  serve(std::move(pair->second), part);
+}
+
+// Returns in the child of a request.
+void Chain::serve(wire::Channel own, size_t part) {
+  heed_no_pauses();
+  const bool head = part + 1 == parts_.size();
+  if (!head) control_.close();  // the head's: its end is the client's sign that the chain broke
+  Request request = next_request(own, Fork::on_request);
+  control_.close();
+  request_ = std::move(request);
+  at_ = part;
+}
+
+bool Chain::tell(const Json& message, const wire::Channel* socket) {
+  const int fd = socket ? socket->fd() : -1;
+  return control_.send(soon(), message, {&fd, socket ? size_t{1} : size_t{0}}).has_value();
+}
+
+}  // namespace cutegen::compiler

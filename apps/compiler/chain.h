@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chain: a program compiled in parts, with a server left behind at the expensive ones, so that a
+// program with the same beginning is compiled from there on.
+//
+// Contract: NVRTC reads the parts one after the other, as one translation unit. Where enough was
+// spent since the last server, open() forks one and tells the client of it; it has read nothing but
+// the text before. The process at the last part becomes its server itself. open() returns in the
+// head, and in the child of a request, whose text takes the place of the rest. Until it serves, the
+// head is stopped and let go by bytes on `pause`. Single-threaded.
+//
+// Messages (schema cutegen.compiler.v1) on fd 3: the client sends, with the pause socket,
+//   {"type":"keep","parts":[text],"memory_bytes":n,"timeout_ms":n}
+// and is sent {"type":"parked","part":n,"spent_ns":n} with the control socket of that server, then
+// {"type":"kept"}.
+//
+// Example: CG_TRY(Chain chain, Chain::receive(control)); nvrtc.compile(...) with chain.open(part).
+#pragma once
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/jobs.h"
+
+namespace cutegen::compiler {
+
+class Chain {
+ public:
+  [[nodiscard]] static Result<Chain> receive(wire::Channel control);
+  [[nodiscard]] size_t parts() const { return parts_.size(); }
+  [[nodiscard]] FILE* open(size_t part);
+  // In the child of a request: that request.
+  [[nodiscard]] std::optional<Request>& request() { return request_; }
+
+ private:
+  void begin();
+  void park(size_t part);
+  void serve(wire::Channel own, size_t part);
+  [[nodiscard]] bool tell(const Json& message, const wire::Channel* socket);
+
+  wire::Channel control_;
+  std::vector<std::string> parts_;
+  int64_t memory_bytes_ = 0, timeout_ms_ = 0;
+  std::optional<Request> request_;
+  size_t at_ = 0;    // the part that the request's text took
+  size_t next_ = 0;  // the part to come
+  int64_t began_ns_ = 0, parked_ns_ = 0;
+};
+
+}  // namespace cutegen::compiler
