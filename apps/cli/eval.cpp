@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen eval TASK DIR`: the verdict of one program.
+// `cutegen eval TASK DIR`: the verdict of one program, or of a peer's answer.
 #include <fmt/format.h>
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include "cli/program_folder.h"
 #include "cli/settings.h"
 #include "eval/client.h"
+#include "eval/foreign_file.h"
 
 namespace cutegen::cli {
 namespace {
@@ -21,6 +22,13 @@ struct EvalOptions {
   std::string against;
   BatchOptions batch;
   bool profile = false, no_cache = false;
+  double seconds = ForeignRequest().seconds;
+};
+
+// What is judged: a kernel program, or a peer's Python file.
+struct Item {
+  KernelProgram program;
+  std::optional<ForeignFile> foreign;
 };
 
 Result<EvaluatorOptions> evaluator_options(const EvalOptions& options, const Settings& settings) {
@@ -98,11 +106,25 @@ Json document_of(const OpenedTask& opened) {
           {"torch", opened.torch}};
 }
 
-Result<Verdict> judge(const Globals& g, EvaluatorClient& client, const EvaluateRequest& request) {
+Result<Item> read_item(const std::string& path) {
+  Item out;
+  CG_TRY(out.foreign, find_foreign(path));
+  if (out.foreign) return out;
+  CG_TRY(ProgramFolder read, ProgramFolder::read(path));
+  out.program = read.program();
+  return out;
+}
+
+Result<Verdict> judge(const Globals& g, EvaluatorClient& client, EvaluateRequest request,
+                      const Item& item, double seconds) {
   bool live = !g.quiet && g.error_tty;
-  auto verdict = client.evaluate(g.ctx, request, [&](const std::string& text) {
+  const auto progress = [&](const std::string& text) {
     if (live) fmt::print(stderr, "\r\033[K{}", text);
-  });
+  };
+  request.program = item.program;
+  auto verdict =
+      item.foreign ? client.judge_foreign(g.ctx, {*item.foreign, request.up_to, seconds}, progress)
+                   : client.evaluate(g.ctx, request, progress);
   if (live) fmt::print(stderr, "\r\033[K");
   return verdict;
 }
@@ -116,16 +138,19 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
       return user_error("--batch takes its programs from its folder, without --profile, --against",
                         "", "write: cutegen eval [TASK] --batch DIR --out DIR");
     CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, settings));
-    return judge_batch(g, options.batch, options.task, request.up_to, evaluator);
+    return judge_batch(g, options.batch, options.task, request.up_to, options.seconds, evaluator);
   }
   if (options.task.empty() || options.folders.empty())
     return user_error("eval takes a task file and the folder of a program", "",
                       "write: cutegen eval TASK DIR, or cutegen eval --batch DIR --out DIR");
   request.profile = options.profile;
-  std::vector<KernelProgram> programs;
+  std::vector<Item> items;
   for (const std::string& folder : options.folders) {
-    CG_TRY(ProgramFolder read, ProgramFolder::read(folder));
-    programs.push_back(read.program());
+    CG_TRY(Item item, read_item(folder));
+    if (item.foreign && (options.profile || !options.against.empty()))
+      return user_error("--profile and --against are for kernel programs", folder,
+                        "a foreign answer is timed beside eager; leave them out");
+    items.push_back(std::move(item));
   }
   if (!options.against.empty()) {
     CG_TRY(ProgramFolder other, ProgramFolder::read(options.against));
@@ -137,10 +162,9 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
   Json document = document_of(opened), list = Json::array();
   std::string text;
   int code = kExitOk;
-  for (size_t i = 0; i < programs.size(); ++i) {
-    request.program = programs[i];
-    CG_TRY(Verdict verdict, judge(g, *client, request));
-    if (programs.size() > 1) text += (i ? "\n" : "") + options.folders[i] + "\n";
+  for (size_t i = 0; i < items.size(); ++i) {
+    CG_TRY(Verdict verdict, judge(g, *client, request, items[i], options.seconds));
+    if (items.size() > 1) text += (i ? "\n" : "") + options.folders[i] + "\n";
     text += verdict_text(verdict, opened);
     list.push_back({{"folder", options.folders[i]}, {"verdict", to_json(verdict)}});
     if (code == kExitOk) code = exit_code(verdict.status);
@@ -157,7 +181,9 @@ void add_eval(CLI::App& app, Globals& g) {
   auto options = std::make_shared<EvalOptions>();
   auto settings = std::make_shared<Settings>();
   command->add_option("task", options->task, "the task file (a PyTorch module)");
-  command->add_option("folder", options->folders, "the program: plan.json and sources; or several");
+  command->add_option("folder", options->folders,
+                      "the program: plan.json and sources; or a peer's answer,\n"
+                      "a .py with class ModelNew; or several");
   command->add_option("--batch", options->batch.in,
                       "judge every program in this folder: an entry is a folder with plan.json,\n"
                       "sources and its task.py, unless TASK is given for all");
@@ -174,10 +200,18 @@ void add_eval(CLI::App& app, Globals& g) {
                     "what binds each kernel, hot lines, what is wrong with them, counters");
   command->add_option("--against", options->against,
                       "on a GPU: time it in turn with this correct program");
+  command
+      ->add_option("--seconds", options->seconds,
+                   "of a .py answer: limit for its import with all that it builds; one call\n"
+                   "gets at most 60")
+      ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--no-cache", options->no_cache, "compile anew");
   settings->add(*command, {"device", "python", "require_sandbox"});
   command->footer(
       "Example: cutegen eval relu.py out/ --profile\n"
+      "A peer's Python answer is judged in a process of its own, labelled foreign, never "
+      "certified.\n"
+      "Example: cutegen eval relu.py modelnew.py --device cuda:0\n"
       "A batch goes on where it was interrupted; a broken entry gets its error and the others\n"
       "go on. Several GPUs: --device cuda:0,cuda:1.\n"
       "Example: cutegen eval --batch proposed/ --out verdicts/ --device cuda:0\n"

@@ -27,6 +27,7 @@ std::string line_of(const FolderRow& row) {
   std::string took = row.kept ? "kept" : fmt::format("{:.2f} s", row.seconds);
   std::string out =
       fmt::format("{:<40} {:<12} {:>10} {:>8}", sanitize(row.name, 40), row.status, time, took);
+  if (row.foreign) out += "  foreign";
   if (row.status != "correct")
     out += "  " + sanitize(row.detail.substr(0, row.detail.find('\n')), 100);
   return out;
@@ -69,6 +70,7 @@ Result<std::vector<EvaluatorOptions>> for_devices(const EvaluatorOptions& option
 Json json_of(const FolderRow& row) {
   Json out{{"name", row.name}, {"status", row.status}, {"kept", row.kept}};
   if (row.time_ns) out["time_ns"] = *row.time_ns;
+  if (row.foreign) out["label"] = "foreign";
   if (!row.detail.empty()) out["detail"] = row.detail;
   out["seconds"] = row.seconds;
   return out;
@@ -77,10 +79,10 @@ Json json_of(const FolderRow& row) {
 }  // namespace
 
 Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::string& task,
-                        Rung up_to, const EvaluatorOptions& options) {
+                        Rung up_to, double seconds, const EvaluatorOptions& options) {
   if (batch.out.empty())
     return user_error("a batch needs a folder for its verdicts", "", "add --out DIR");
-  JudgeFolderSettings settings{batch.in, batch.out, task, {}, up_to, batch.again};
+  JudgeFolderSettings settings{batch.in, batch.out, task, {}, up_to, batch.again, seconds};
   CG_TRY(settings.evaluators, for_devices(options, batch.evaluators));
   const auto begin = Clock::now();
   std::vector<FolderRow> rows;
@@ -88,7 +90,7 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
     ConsoleFolder observer(g);
     CG_TRY(rows, judge_folder(real_parts(), g.ctx, settings, observer));
   }
-  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double took = std::chrono::duration<double>(Clock::now() - begin).count();
   Json list = Json::array(), counts = Json::object();
   std::string text = header() + "\n";
   int code = kExitOk;
@@ -105,8 +107,8 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
   text += fmt::format("{} entries", rows.size());
   for (const auto& [status, count] : counts.items())
     text += fmt::format(", {} {}", count.get<int>(), status);
-  text += fmt::format("; {} judged in {:.1f} s: {:.2f} a second\n", judged, seconds,
-                      static_cast<double>(judged) / std::max(seconds, 1e-9));
+  text += fmt::format("; {} judged in {:.1f} s: {:.2f} a second\n", judged, took,
+                      static_cast<double>(judged) / std::max(took, 1e-9));
   if (code == kExitInterrupted) text += "Interrupted; the same command goes on.\n";
   print_result(g,
                {{"schema", "cutegen.eval_batch.v1"},
@@ -114,7 +116,7 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
                 {"out", batch.out},
                 {"counts", counts},
                 {"judged", judged},
-                {"seconds", seconds},
+                {"seconds", took},
                 {"entries", list}},
                text);
   return code;

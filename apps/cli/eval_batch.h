@@ -18,9 +18,9 @@ struct BatchOptions {
   int evaluators = 0;  // of each device; 0: up to three on a GPU, one on a simulator
 };
 
-// options.device may name several, with commas.
+// `seconds` is of peers' answers (ForeignRequest); options.device may name several, with commas.
 [[nodiscard]] Result<int> judge_batch(const Globals& g, const BatchOptions& batch,
-                                      const std::string& task, Rung up_to,
+                                      const std::string& task, Rung up_to, double seconds,
                                       const EvaluatorOptions& options);
 
 }  // namespace cutegen::cli

@@ -9,6 +9,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "device/cuda/gpu_info.h"
+#include "eval/foreign.h"
+#include "eval/foreign_file.h"
 
 namespace cutegen {
 namespace {
@@ -23,6 +25,7 @@ struct Entry {
   std::string name;
   fs::path task;
   KernelProgram program;
+  std::optional<ForeignFile> foreign;  // instead of a program
   Json key;
 };
 
@@ -82,8 +85,11 @@ Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string&
     return user_error("the entry has no task", folder.string(),
                       "put task.py into it, or name a task for all");
   CG_TRY(std::string text, read_file(e.task));
-  CG_TRY(e.program, load_program(folder));
-  e.key = {{"program_id", program_id(e.program)},
+  CG_TRY(e.foreign, find_foreign(folder));
+  if (!e.foreign) {
+    CG_TRY(e.program, load_program(folder));
+  }
+  e.key = {{"program_id", e.foreign ? foreign_id(*e.foreign) : program_id(e.program)},
            {"task_sha256", sha256(text)},
            {"device", device},
            {"up_to", to_string(settings.up_to)}};
@@ -93,6 +99,7 @@ Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string&
 void put(FolderRow& row, const Verdict& verdict) {
   row.status = to_string(verdict.status);
   row.detail = verdict.feedback.headline;
+  row.foreign = is_foreign(verdict);
   if (verdict.timing) row.time_ns = verdict.timing->time_ns;
 }
 
@@ -200,8 +207,13 @@ class Batch {
       worker.opened = worker.mine;
       worker.task_id = opened.task.id;
     }
-    auto verdict = worker.evaluator->evaluate(
-        ctx_, {.program = entry.program, .up_to = settings_.up_to, .task = worker.task_id});
+    auto verdict =
+        entry.foreign
+            ? worker.evaluator->judge_foreign(
+                  ctx_, {*entry.foreign, settings_.up_to, settings_.seconds, worker.task_id})
+            : worker.evaluator->evaluate(
+                  ctx_,
+                  {.program = entry.program, .up_to = settings_.up_to, .task = worker.task_id});
     if (!verdict) worker.opened = nullptr;  // the evaluator may have started again
     return verdict;
   }

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "engine/toy_world.h"
+#include "eval/foreign.h"
 
 namespace cutegen {
 namespace {
@@ -176,6 +177,58 @@ TEST_F(JudgeFolder, AnErrorOfTheEvaluatorIsOfItsEntryAndTheTaskIsOpenedAgain) {
   ASSERT_TRUE(judge_folder(parts, ctx_, settings_, seen));
   EXPECT_THAT(seen.names, ElementsAre("p1 correct", "p2 error", "p3 correct"));
   EXPECT_EQ(opened, 2);
+}
+
+// It judges peers' answers by their text.
+class ForeignEvaluator final : public EvaluatorClient {
+ public:
+  explicit ForeignEvaluator(ToyWorld& world) : inner_(world) {}
+  Result<OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
+    return inner_.open_task(ctx, file);
+  }
+  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+                           const std::function<void(const std::string&)>& progress) override {
+    return inner_.evaluate(ctx, request, progress);
+  }
+  Result<Verdict> judge_foreign(const Context&, const ForeignRequest& request,
+                                const std::function<void(const std::string&)>&) override {
+    EXPECT_EQ(request.seconds, 7);
+    Verdict out = request.answer.source == "good" ? timed(50) : untimed(Status::failed, "wrong");
+    out.program_id = foreign_id(request.answer);
+    return out;
+  }
+  int pid() const override { return 0; }
+
+ private:
+  ToyEvaluator inner_;
+};
+
+TEST_F(JudgeFolder, PeersAnswersAreJudgedBesideProgramsAndLabelled) {
+  for (const char* text : {"good", "bad"}) {
+    const fs::path folder = settings_.in / text;
+    fs::create_directories(folder);
+    ASSERT_TRUE(write_file(folder / "answer.py", text));
+    ASSERT_TRUE(write_file(folder / "task.py", "class Model: pass\n"));
+  }
+  ASSERT_TRUE(write_file(settings_.in / "p3" / "answer.py", "beside a plan"));
+  Parts parts = world_.parts();
+  parts.start_evaluator = [&](const Context&,
+                              const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
+    return std::make_unique<ForeignEvaluator>(world_);
+  };
+  settings_.seconds = 7;
+  for (const char* kept : {"", " kept"}) {
+    Seen seen;
+    auto rows = judge_folder(parts, ctx_, settings_, seen);
+    ASSERT_TRUE(rows);
+    const std::string k = kept;
+    EXPECT_THAT(seen.names, ElementsAre("bad failed" + k, "good correct" + k, "p1 correct" + k,
+                                        "p2 failed" + k, "p3 correct" + k));
+    EXPECT_TRUE((*rows)[1].foreign);
+    EXPECT_FALSE((*rows)[4].foreign);
+    EXPECT_EQ((*rows)[1].time_ns, 50);
+  }
+  EXPECT_THAT(verdict_text("good"), HasSubstr("\"label\": \"foreign\""));
 }
 
 TEST_F(JudgeFolder, WhatCannotBeReadOrStartedIsAnError) {

@@ -33,7 +33,7 @@ class ToyAnswer final : public ForeignWorker {
   std::function<double(double)> f = [](double x) { return 2 * x; };
   std::map<std::string, ForeignReply> at_shape;  // what running there gives
   ForeignReply loading;
-  double claimed_ns = 1e6, seen_ns = 1.2e6, control_ns = 2e5;
+  double claimed_ns = 1e6, open_ns = 1.1e6, seen_ns = 1.3e6, control_ns = 2e5;
   int loads = 0, runs = 0, fails_at = -1;
   bool touches_input = false, control_has_input = false;
 
@@ -68,7 +68,7 @@ class ToyAnswer final : public ForeignWorker {
   ForeignReply measured(const ForeignRun& run) {
     if (!run.control && runs++ == fails_at) return reply(Kind::raised, "forward() raises");
     ForeignReply out;
-    out.claimed_ns = claimed_ns;
+    out.claimed_ns = run.sleep_ns > 0 ? claimed_ns : open_ns;
     out.seen = Nanoseconds(static_cast<int64_t>(run.control ? control_ns : seen_ns));
     return out;
   }
@@ -281,7 +281,8 @@ TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
     EXPECT_NEAR(out.timing->paired[0].speedup, 2, 1e-9);
     EXPECT_EQ(out.timing->paired[0].stopped, "precise");
     EXPECT_TRUE(out.timing->clock->agrees);
-    EXPECT_EQ(s.sets, out.timing->samples);
+    EXPECT_EQ(out.timing->samples, 6);
+    EXPECT_EQ(s.sets, 9);  // every third call is an open one
     EXPECT_FALSE(s.answer->control_has_input);
   });
 }
@@ -289,11 +290,24 @@ TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
 TEST(ForeignTiming, AClockThatLiesIsRejected) {
   cuda::with_driver("good", [] {
     Stage s;
-    s.answer->claimed_ns = 5e3, s.answer->seen_ns = 3e6;
+    s.answer->claimed_ns = s.answer->open_ns = 5e3, s.answer->seen_ns = 3e6;
     TimingOutcome out = s.time();
     EXPECT_FALSE(out.end.passed);
     EXPECT_EQ(out.end.status, Status::rejected);
     EXPECT_THAT(out.end.headline, HasSubstr("by the evaluator's clock"));
+  });
+}
+
+TEST(ForeignTiming, WorkThatDoesNotWaitIsCountedByTheOpenCalls) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.answer->claimed_ns = 5e3, s.answer->open_ns = 3e6, s.answer->seen_ns = 3.3e6;
+    s.eager_ns = 6e6;
+    TimingOutcome out = s.time();
+    ASSERT_TRUE(out.end.passed) << out.end.headline;
+    EXPECT_DOUBLE_EQ(out.timing->time_ns, 3e6);
+    EXPECT_NEAR(out.timing->paired.at(0).speedup, 2, 1e-9);
+    EXPECT_THAT(out.marks, ElementsAre(HasSubstr("the open ones count")));
   });
 }
 
@@ -325,12 +339,15 @@ TEST(ForeignTiming, ACallThatFailsEndsItAndAMissingBaselineDoesNot) {
 }
 
 TEST(ForeignTiming, TheClocksMayDifferByALittle) {
-  ForeignTimes t{{1e6, 1e6, 1e6}, {1.25e6, 1.25e6, 9e6}, {1e4, 1e4, 1e4}, {}};
-  EXPECT_TRUE(check_foreign_clock(t).agrees);  // one call that was disturbed is none
+  ForeignTimes t;
+  t.queued.own = {1e6, 1e6, 1e6}, t.open.own = {1.2e6, 1.2e6};
+  t.seen = {1.25e6, 1.25e6, 9e6}, t.control = {1e4, 1e4, 1e4};
+  EXPECT_TRUE(check_foreign_clock(t, t.queued).agrees);  // one that was disturbed is none
   t.seen = {1.4e6, 1.4e6, 1.4e6};
-  EXPECT_FALSE(check_foreign_clock(t).agrees);
-  t.own = {1e7, 1e7, 1e7}, t.seen = {1.1e7, 1.1e7, 1.1e7};
-  EXPECT_TRUE(check_foreign_clock(t).agrees);
+  EXPECT_FALSE(check_foreign_clock(t, t.queued).agrees);
+  EXPECT_TRUE(check_foreign_clock(t, t.open).agrees);
+  t.queued.own = {1e7, 1e7, 1e7}, t.seen = {1.1e7, 1.1e7, 1.1e7};
+  EXPECT_TRUE(check_foreign_clock(t, t.queued).agrees);
 }
 
 TEST(ForeignFile, IsAFileOrTheOneInAFolder) {

@@ -5,9 +5,11 @@
 // answer's process may keep what it was given), inputs mapped read-only, outputs in our memory,
 // which are compared with the truth on the GPU after each call, timed or not. In a round the answer
 // and eager, in a process that we trust, take turns with the GPU to themselves, in random order,
-// with a cold L2. The answer's times are its own process's; the evaluator's clock, less a control
-// call, bounds them: a time that is shorter than that allows is `rejected`, and so is one below the
-// memory's floor.
+// with a cold L2. Most calls are queued behind a wait, which keeps the host's share out of the
+// time; but a stream of the answer's own does not wait. So every third call is an open one: the GPU
+// is idle, and the evaluator's clock, less a control call, sees all of it. Where the other times
+// are too short for that, the open ones count; where these are too short as well, the answer is
+// `rejected`, as below the memory's floor.
 //
 // Example: ForeignOfficial official(ctx, services, task, worker, {judge.gpu(), source});
 //   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, official, open_baseline, progress));
@@ -27,10 +29,10 @@ struct ForeignPlace {
 
 class ForeignOfficial {
  public:
-  // One call of the answer, or all of it but the call (control).
-  using Call = std::function<Result<ForeignReply>(bool control)>;
+  // One call of the answer, or all of it but the call (control); behind a wait, or open.
+  using Call = std::function<Result<ForeignReply>(bool control, bool open)>;
   // What happens around it; empty: the call alone.
-  using Around = std::function<Result<ForeignReply>(const Call& call, const ForeignReply& model)>;
+  using Around = std::function<Result<ForeignReply>(const Call& call)>;
   struct Shown {
     RungEnd end;
     ForeignReply model, run;
@@ -64,11 +66,17 @@ using BesideSource = std::function<Result<TorchWorker*>()>;
                                                  const BesideSource& open_baseline,
                                                  const Progress& progress);
 
-// Times of one call each, by both clocks, and of control calls by ours.
-struct ForeignTimes {
-  std::vector<double> own, seen, control, eager;
+// Times that the process tells of single calls, and eager's beside them (none, or as many).
+struct ForeignSeries {
+  std::vector<double> own, eager;
+  [[nodiscard]] bool paired() const { return !own.empty() && own.size() == eager.size(); }
 };
-// By the medians: what our clock saw, less the control, may be longer by 15% or 300 us.
-[[nodiscard]] ClockCheck check_foreign_clock(const ForeignTimes& times);
+// `seen` and `control`: the open calls and their control calls by our clock.
+struct ForeignTimes {
+  ForeignSeries queued, open;
+  std::vector<double> seen, control;
+};
+// By the medians: what our clock saw of open calls may be longer by 15% or 300 us than `told`.
+[[nodiscard]] ClockCheck check_foreign_clock(const ForeignTimes& times, const ForeignSeries& told);
 
 }  // namespace cutegen

@@ -72,6 +72,8 @@ TEST(Protocol, RoundTrips) {
   CertifyRequest certify{.program = request().program, .baselines = {{"callable", "m:f"}}};
   Json asked = to_json(certify);
   EXPECT_EQ(to_json(*certify_request_from_json(asked)), asked);
+  Json foreign = to_json(ForeignRequest{{"a.py", "text"}, Rung::load, 7});
+  EXPECT_EQ(to_json(*foreign_request_from_json(foreign)), foreign);
   BaselinesRequest baselines{.baselines = {{"eager", ""}, {"callable", "m:f"}}};
   Json wanted = to_json(baselines);
   EXPECT_EQ(to_json(*baselines_request_from_json(wanted)), wanted);
@@ -116,6 +118,8 @@ TEST(Protocol, MissingAndUnknownFieldsAreRefused) {
     EXPECT_FALSE(certify_request_from_json(j)) << key;
   }
   for (double seconds : {0.0, -1.0, 1e9}) {
+    Json f = to_json(ForeignRequest{.answer = {"a.py", "text"}, .seconds = seconds});
+    EXPECT_FALSE(foreign_request_from_json(f)) << seconds;
     Json j = to_json(BaselinesRequest{.build_seconds = seconds});
     EXPECT_FALSE(baselines_request_from_json(j)) << seconds;
   }
