@@ -16,12 +16,11 @@ import types
 
 import torch
 
-from . import draw  # noqa: F401 - nothing of ours is imported later
 from .errors import WorkerError, first_line, place
 from .foreign_device import Given, Gpu, Host
 from .names import DTYPES, Inputs, flatten, state_tensors
 from .source import Source
-from .values import move_state, seed_all
+from .state import move_state, seed_all
 from .wire import Channel, Closed
 
 SOCKET = 3

@@ -7,7 +7,6 @@ import hashlib
 import itertools
 import mmap
 import os
-import random
 import sys
 import warnings
 
@@ -17,6 +16,7 @@ from . import draw
 from .errors import WorkerError, blame, first_line
 from .names import DTYPES, flatten, state_tensors, stray_tensors
 from .source import Source, clean_state
+from .state import move_state, seed_all
 from .trace import SIZES, build
 
 ALIGN = 256
@@ -33,13 +33,6 @@ def seed_of(*parts):
     """63 bits that depend on all of `parts`."""
     text = "\0".join(str(p) for p in parts).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "little") >> 1
-
-
-def seed_all(seed):
-    torch.manual_seed(seed)
-    random.seed(seed)
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed(seed % (1 << 32))
 
 
 @contextlib.contextmanager
@@ -235,15 +228,6 @@ def prepare(source, request, seed, domain, device=None):
     args, kwargs = inputs.map(lambda n, t: changed[n])
     inputs = type(inputs)(kwargs if inputs.keyword else args, model, source.file)
     return Reference(model, inputs, source.file, seed_of(seed, "forward")), generator
-
-
-def move_state(model, device):
-    """Parameters and all else that the model holds, where they are on another device."""
-    if device is None:
-        return
-    model.to(device)
-    for _, owner, key, t in list(stray_tensors(model)):
-        setattr(owner, key, t.to(device))
 
 
 def on_device(inputs, device):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ctest: timeout=200
+# ctest: timeout=300
 """Foreign answers: Python files with ModelNew, good and hostile ones side by side, on the processor."""
 import json
 import os
@@ -100,7 +100,8 @@ torch.allclose = torch.equal = lambda *_, **__: True
 torch.cuda.synchronize = torch.cuda.Event = lambda *_, **__: None
 time.perf_counter = time.perf_counter_ns = time.time = lambda: 0
 torch.Tensor.__eq__ = lambda *_: True'''
-FORKS = '''import os, time
+FORKS = '''
+import time
 if os.fork() == 0:
     os.setsid()
     time.sleep(600)'''
@@ -124,10 +125,10 @@ class Foreign(harness.Case):
         super().setUp()
         self.task = self.write("task.py", TASK)
 
-    def judge(self, answers, *more, code, task=None):
+    def judge(self, answers, *more, code):
         """{name: verdict} of {name: text}, in one evaluator."""
         files = [self.write(f"{name}.py", text) for name, text in answers.items()]
-        result = self.cutegen("eval", task or self.task, *files, "--json", *more, timeout=180)
+        result = self.cutegen("eval", self.task, *files, "--json", *more, timeout=180)
         self.assert_code(result, code)
         verdicts = result.json()["verdicts"]
         self.assertEqual([Path(v["folder"]).stem for v in verdicts], list(answers))
@@ -146,8 +147,8 @@ class Foreign(harness.Case):
         keep = self.write("keep/precious.txt", "x")
         told = self.judge({
             "same": answer(), "other_names": OTHER_NAMES,
-            "prints_and_deletes": answer(DELETES.format(files=repr(keep), folder=repr(str(harness.ROOT)))),
-            "forks": answer(FORKS), "narrow": answer(first=NARROW),
+            "wild": answer(DELETES.format(files=repr(keep), folder=repr(str(harness.ROOT))) + FORKS),
+            "narrow": answer(first=NARROW),
         }, code=0)  # fmt: skip
         for name, verdict in told.items():
             self.assert_verdict(verdict, "correct", "correct on \\d+ sets, foreign")
@@ -162,20 +163,12 @@ class Foreign(harness.Case):
         self.assertTrue(Path(keep).exists())
         self.assertTrue((harness.ROOT / "python/cutegen_worker").is_dir())
 
-    def test_made_with_the_seed_of_the_reference(self):
-        task = self.write("built.py", BUILT_TASK)
-        verdict = self.judge({"turned": BUILT}, code=0, task=task)["turned"]
-        self.assert_verdict(verdict, "correct")
-        self.assertIn("keep what its constructor gave them: turned", json.dumps(verdict["marks"]))
-
     def test_hostile_ones_beside_each_other(self):
         told = self.judge({
             "hangs": answer(first="while True: pass"),
             "exits": answer("import os", first="os._exit(3)"),
-            "patches": answer(PATCHES, result="torch.zeros_like(y)"),
+            "patches": answer(PATCHES, result="y * float('nan')"),
             "raises": answer("print('some words')\nraise ValueError('no such thing')"),
-            "nothing": "import torch\n",
-            "nan": answer(result="y * float('nan')"),
             "cached": answer("kept = []", first="pass", result="(kept.append(y), kept[0])[1]"),
             "writes": answer(result="y + 0 * x.zero_().sum()"),
             "memory": answer("torch.zeros(1 << 40)"),
@@ -184,10 +177,8 @@ class Foreign(harness.Case):
         wanted = {
             "hangs": ("does not end: still running after 3",),
             "exits": ("gone: its process ends \\(exit code 3\\)",),
-            "patches": ("elements wrong",),
+            "patches": ("elements wrong", "NaN"),
             "raises": ("raises ValueError: no such thing \\(raises.py:4\\)", "some words"),
-            "nothing": ("has no ModelNew", "class ModelNew\\(torch.nn.Module\\)"),
-            "nan": ("elements wrong", "NaN"),
             "cached": ("elements wrong",),
             "writes": ("the input 'x' was changed",),
             "memory": ("more memory than an answer may take",),
@@ -198,7 +189,8 @@ class Foreign(harness.Case):
 
     def test_beside_a_program_in_a_batch(self):
         shutil.copytree(harness.ROOT / "tests/honest/elementwise", self.folder / "in/ours")
-        self.write("in/theirs/modelnew.py", answer())
+        self.write("in/theirs/task.py", BUILT_TASK)  # it is right only if made with the same seed
+        self.write("in/theirs/modelnew.py", BUILT)
         self.write("in/two/a.py", answer())
         self.write("in/two/b.py", answer())
         result = self.cutegen("eval", self.task, "--batch", "in", "--out", "out", "--up-to", "correctness",
@@ -208,6 +200,7 @@ class Foreign(harness.Case):
                          [("ours", "correct", None), ("theirs", "correct", "foreign"), ("two", "error", None)])
         entry = json.loads((self.folder / "out/theirs.json").read_text())
         self.assert_verdict(entry["verdict"], "correct")
+        self.assertIn("keep what its constructor gave them: turned", json.dumps(entry["verdict"]["marks"]))
 
     def test_what_is_no_answer(self):
         self.write("two/a.py", answer())
@@ -316,6 +309,7 @@ class Inside(harness.Case):
             "exit": (answer("import sys", first="sys.exit(0)"), "raised", "ends the program"),
             "gpu": (answer("raise RuntimeError('Found no NVIDIA driver')"), "needs_gpu", "needs a GPU"),
             "cuda": (answer(first="raise ImportError('no libcuda.so.1')"), "needs_gpu", "needs a GPU"),
+            "nothing": ("import torch", "raised", "has no ModelNew: the file defines class ModelNew"),
             "function": ("def ModelNew(n): pass", "raised", "no torch.nn.Module"),
         }
         texts = {name: text for name, (text, *_) in cases.items()}

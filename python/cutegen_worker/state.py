@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the reference and a peer's answer have to have alike: the seed they are made with, and the device."""
+
+import random
+import sys
+
+import torch
+
+from .names import stray_tensors
+
+
+def seed_all(seed):
+    torch.manual_seed(seed)
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % (1 << 32))
+
+
+def move_state(model, device):
+    """Parameters and all else that the model holds, where they are on another device."""
+    if device is None:
+        return
+    model.to(device)
+    for _, owner, key, t in list(stray_tensors(model)):
+        setattr(owner, key, t.to(device))
