@@ -15,6 +15,7 @@ SIGNED, HEAVY, OUTLIERS, SPECIAL = "signed", "heavy", "outliers", "special"
 FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL)
 ANY, POSITIVE, RANGE = "any", "positive", "range"
 DOMAINS = (ANY, POSITIVE, RANGE)
+FAR_AMONG = 8  # rows at least, for one of them to be far below zero
 BLOCK = 64  # one outlier in each row, or in each such stretch where rows are shorter
 
 
@@ -29,6 +30,8 @@ def input_values(made, family, generator, domain=ANY, nan=True):
         return special(made, generator, domain, nan)
     draw = {SIGNED: signed, HEAVY: heavy}.get(family)
     new = outliers(made, generator) if draw is None else draw(made.shape, generator)
+    if family == SIGNED and not (made.dim() and are_probabilities(made)):
+        new = with_far_rows(new, generator)
     return keep_promises(made, within(made, new.to(made.dtype), domain))
 
 
@@ -81,6 +84,17 @@ def with_signs(values, sign, generator):
         count = max(1, values.shape[axis] // 8)
         some = shuffled(values.shape[axis], generator)[:count]
         values.index_copy_(axis, some, sign * values.index_select(axis, some).abs())
+    return values
+
+
+def with_far_rows(values, generator):
+    """One leading row and one innermost column go so far below zero that every exponential is zero:
+    a softmax whose maximum starts at zero divides by zero there."""
+    for axis in {0, values.dim() - 1} if values.dim() else ():
+        if values.shape[axis] >= FAR_AMONG:
+            at = below(values.shape[axis], (1,), generator)
+            far = -150 - 100 * uniform((), generator)
+            values.index_copy_(axis, at, values.index_select(axis, at) + far)
     return values
 
 
