@@ -4,10 +4,11 @@
 
 #include <memory>
 
-#include "base/units.h"
 #include "cli/command.h"
 #include "cli/program_folder.h"
 #include "cli/settings.h"
+#include "engine/certificate_text.h"
+#include "engine/fail_under.h"
 #include "eval/baselines.h"
 #include "eval/client.h"
 #include "eval/foreign_file.h"
@@ -22,30 +23,9 @@ struct CertifyOptions {
   double fail_under = 0;
 };
 
-std::string certificate_text(const Certificate& c, const std::string& task) {
-  std::string out = fmt::format("{} on {} (driver {}), {}, {} processes\n", task, c.gpu, c.driver,
-                                c.torch, c.processes);
-  for (const CertifiedMode& m : c.modes) {
-    out += fmt::format("  {:<6} {:>10} ({}-{})\n", m.mode, human_ns(m.time_ns), human_ns(m.low_ns),
-                       human_ns(m.high_ns));
-    for (const PairedRatio& p : m.against)
-      out += fmt::format("         {:>10}  {:<12} {:.3f}x ({:.3f}-{:.3f}, {} rounds, {})\n",
-                         human_ns(p.other_ns), p.against, p.speedup, p.low, p.high, p.pairs,
-                         p.stopped);
-  }
-  out += fmt::format("floor {}, bound by {}; cold, the processes' ratios differ by up to {:.2f}%\n",
-                     human_ns(c.floor_ns), c.bound_by, 100 * c.apart);
-  for (const std::string& m : c.missing) out += "missing: " + m + "\n";
-  out += fmt::format("sandbox {}, {}\n", c.sandbox.label,
-                     human_ns(static_cast<double>(c.elapsed.count())));
-  return out;
-}
-
-// Below --fail-under against the fastest baseline, cold: exit code 7.
-int code_of(const Certificate& c, double fail_under) {
-  if (fail_under <= 0 || c.modes.empty()) return kExitOk;
-  const PairedRatio* p = hardest(c.modes.front());
-  return p && p->speedup >= fail_under ? kExitOk : kExitBelow;
+std::string page(const Certificate& c, const std::string& task) {
+  return fmt::format("{} on {}\n{}  sandbox {}\n", task, certificate_head(c), certificate_text(c),
+                     c.sandbox.label);
 }
 
 Result<int> run(const Globals& g, const CertifyOptions& options, const Settings& settings) {
@@ -75,8 +55,17 @@ Result<int> run(const Globals& g, const CertifyOptions& options, const Settings&
   });
   if (live) fmt::print(stderr, "\r\033[K");
   if (!certificate) return fail(certificate.error());
-  print_result(g, to_json(*certificate), certificate_text(*certificate, opened.task.name));
-  return code_of(*certificate, options.fail_under);
+  std::string text = page(*certificate, opened.task.name);
+  if (options.fail_under <= 0) {
+    print_result(g, to_json(*certificate), text);
+    return kExitOk;
+  }
+  const auto gain = certified_gain(*certificate, opened.task.math_mode);
+  const bool reached = reaches(gain, options.fail_under);
+  text += fmt::format("{} --fail-under {}: {}\n", reached ? "reached" : "below", options.fail_under,
+                      to_text(gain));
+  print_result(g, to_json(*certificate), text);
+  return reached ? kExitOk : kExitBelow;
 }
 
 }  // namespace
@@ -93,8 +82,7 @@ void add_certify(CLI::App& app, Globals& g) {
   command->add_option("--processes", options->processes, "fresh processes")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
-  command->add_option("--fail-under", options->fail_under,
-                      "exit code 7 below this ratio against the fastest baseline, cold");
+  add_fail_under(*command, options->fail_under);
   settings->add(*command, {"device", "python", "require_sandbox"});
   command->footer(
       "Program and baselines take turns in short blocks, in an order drawn anew: with a cold\n"

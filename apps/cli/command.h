@@ -57,6 +57,8 @@ void add_resume(CLI::App& app, Globals& g);
 void add_runs(CLI::App& app, Globals& g);
 void add_show(CLI::App& app, Globals& g);
 void add_report(CLI::App& app, Globals& g);
+void add_handout(CLI::App& app, Globals& g);
+void add_import(CLI::App& app, Globals& g);
 void add_export(CLI::App& app, Globals& g);
 void add_docs(CLI::App& app, Globals& g);
 void add_doctor(CLI::App& app, Globals& g);

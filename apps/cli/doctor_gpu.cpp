@@ -3,15 +3,13 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <fstream>
 
 #include "base/text.h"
 #include "base/units.h"
 #include "device/cuda/gpu_info.h"
 #include "eval/gpu_slot.h"
 #include "eval/hardware_counters.h"
+#include "sandbox/remedies.h"
 #include "sandbox/sandbox.h"
 #include "toolchain/ncu.h"
 
@@ -41,25 +39,6 @@ struct Library {
 
 std::string cuda_text(int version) {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-}
-
-// A number in a file of /proc; -1 where it is not.
-int64_t setting(const char* path) {
-  std::ifstream in(path);
-  int64_t value = -1;
-  return in >> value ? value : -1;
-}
-
-// Why the kernel refuses user namespaces, as the command that allows them.
-std::string allow_namespaces() {
-  if (setting("/proc/sys/user/max_user_namespaces") == 0)
-    return "sudo sysctl -w user.max_user_namespaces=10000";
-  if (setting("/proc/sys/kernel/unprivileged_userns_clone") == 0)
-    return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
-  if (setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == 1)
-    return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0";
-  return "sudo apt-get install bubblewrap; in a container: docker run --security-opt "
-         "seccomp=unconfined --security-opt systempaths=unconfined";
 }
 
 }  // namespace
@@ -117,10 +96,10 @@ void check_sandbox(std::vector<Finding>& out) {
   out.push_back({"sandbox", full ? State::ok : State::warning, detail,
                  full       ? ""
                  : separate ? "candidates still run apart; --require-sandbox would refuse"
-                            : allow_namespaces()});
+                            : sandbox::allow_user_namespaces()});
   out.push_back({"user namespaces", separate ? State::ok : State::warning,
                  separate ? "can be made" : "are refused: candidates see this machine's processes",
-                 separate ? "" : allow_namespaces()});
+                 separate ? "" : sandbox::allow_user_namespaces()});
 }
 
 Finding check_counters(const Context& ctx, const GpusSeen& gpus) {

@@ -116,6 +116,7 @@ Result<ExportInputs> from_run(const ExportWords& words, const Config& config) {
   in.verdict = best->verdict;
   in.task = run.view.task->task;
   in.origin = "run " + run.info.id + ", candidate " + best->candidate.id;
+  if (const Certificate* c = run.view.best_certificate()) in.certificate = *c;
   if (!words.certificate.empty()) CG_CHECK(add_certificate(words.certificate, true, in));
   const bool chosen = config.setting("device").source.starts_with("flag");
   CG_CHECK(set_target(chosen ? config.text("device") : best->verdict->device, in));

@@ -30,8 +30,8 @@ void declare(CLI::App& app, Globals& g) {
   app.add_flag("-q,--quiet", g.quiet, "no progress on stderr");
   app.require_subcommand(1);
   for (auto* add : {add_describe, add_optimize, add_bench, add_baselines, add_compare, add_resume,
-                    add_runs, add_show, add_report, add_export, add_eval, add_certify, add_check,
-                    add_new, add_docs, add_doctor})
+                    add_runs, add_show, add_report, add_handout, add_import, add_export, add_eval,
+                    add_certify, add_check, add_new, add_docs, add_doctor})
     add(app, g);
   // The common flags are accepted after the command as well, where people write them.
   for (CLI::App* command : app.get_subcommands({})) {

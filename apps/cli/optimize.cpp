@@ -5,11 +5,11 @@
 #include "cli/command.h"
 #include "cli/model_options.h"
 #include "cli/run_observer.h"
-#include "cli/run_text.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
 #include "engine/command_proposer.h"
 #include "engine/replay_run.h"
+#include "engine/run_text.h"
 
 namespace cutegen::cli {
 namespace {
@@ -18,11 +18,11 @@ struct Options {
   Settings settings;
   ModelOptions model;
   std::string file, out = "out", replay, proposer;
-  double minutes = 0, fail_under = 0;
-  bool re_evaluate = false;
+  double minutes = 0, certify_minutes = 3, fail_under = 0;
+  bool re_evaluate = false, no_profile = false;
   std::string baseline = "auto";
   double tolerance = 5;  // percent
-  CLI::Option* tolerance_given = nullptr;
+  CLI::Option *tolerance_given = nullptr, *certify_given = nullptr;
 };
 
 Result<int> replay(const Globals& g, Store& store, const Options& options) {
@@ -89,6 +89,22 @@ Result<std::string> model_of(const Options& options, const Config& config) {
   return kCommandModel + options.proposer;
 }
 
+// On a GPU the run's minutes are for search and certificate: the search leaves the certificate its
+// own, but no more than half.
+void share_minutes(const Options& options, OptimizeSettings& s) {
+  s.profile_best = !options.no_profile;
+  s.search.budget.minutes = options.minutes;
+  if (!s.evaluator.device.starts_with("cuda:")) return;
+  s.certify_minutes = options.certify_minutes;
+  if (options.minutes <= 0) return;
+  s.certify_minutes = std::min(options.certify_minutes, options.minutes / 2);
+  s.search.budget.minutes = options.minutes - s.certify_minutes;
+}
+
+Json flag_json(double value, const char* flag, bool given) {
+  return {{"value", value}, {"source", given ? std::string("flag ") + flag : "default"}};
+}
+
 Result<int> optimize_file(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
@@ -106,14 +122,16 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.evaluator.python = config.text("python");
   s.evaluator.require_sandbox = config.boolean("require_sandbox");
   s.search.budget.evaluations = config.integer("budget_evaluations");
-  s.search.budget.minutes = options.minutes;
+  share_minutes(options, s);
   s.baselines = options.baseline == "auto";
   CG_CHECK(options.model.apply(s));
   s.resolved_config = config.json();
   if (!options.proposer.empty())
     s.resolved_config["model"] = {{"value", s.model}, {"source", "flag --proposer"}};
-  s.resolved_config["minutes"] = {{"value", options.minutes},
-                                  {"source", options.minutes > 0 ? "flag --minutes" : "default"}};
+  s.resolved_config["minutes"] = flag_json(options.minutes, "--minutes", options.minutes > 0);
+  if (s.certify_minutes > 0)
+    s.resolved_config["certify_minutes"] =
+        flag_json(options.certify_minutes, "--certify-minutes", options.certify_given->count() > 0);
   ConsoleObserver observer(g);
   CG_TRY(RunResult outcome, optimize(g.ctx, *store, s, observer));
   return observer.finish(outcome, options.fail_under);
@@ -128,7 +146,9 @@ void add_optimize(CLI::App& app, Globals& g) {
                       "a PyTorch file with Model, get_inputs, get_init_inputs");
   options->settings.add(*command, {"device", "model", "strategy", "budget_evaluations", "python",
                                    "runs_dir", "require_sandbox"});
-  command->add_option("--minutes", options->minutes, "time the run may spend (default: no limit)")
+  command
+      ->add_option("--minutes", options->minutes,
+                   "time the run may spend, its certificate with it (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--proposer", options->proposer,
                       "command that proposes the programs, in JSON lines (docs/proposer.md)");
@@ -137,10 +157,14 @@ void add_optimize(CLI::App& app, Globals& g) {
                    "on a GPU: auto (kept ones, else eager is timed) or none (default auto)")
       ->check(CLI::IsMember({"auto", "none"}));
   command->add_option("--out", options->out, "folder for the best program (default out)");
-  command
-      ->add_option("--fail-under", options->fail_under,
-                   "exit 7 unless the best is this many times faster than the first correct")
-      ->check(CLI::NonNegativeNumber);
+  options->certify_given =
+      command
+          ->add_option("--certify-minutes", options->certify_minutes,
+                       "on a GPU: time to certify the best program at the end (default 3; 0: none)")
+          ->check(CLI::NonNegativeNumber);
+  command->add_flag("--no-profile", options->no_profile,
+                    "do not profile the best program at the end");
+  add_fail_under(*command, options->fail_under);
   command->add_option("--replay", options->replay,
                       "check that the recorded run RUN gives the same actions and answers again");
   command->add_flag("--re-evaluate", options->re_evaluate,
@@ -154,11 +178,14 @@ void add_optimize(CLI::App& app, Globals& g) {
   command->footer(
       "What it does: describes the task and says what there is to win; proposes a first program;\n"
       "changes one thing at a time; keeps what is correct and faster; stops at the floor, on a\n"
-      "plateau or at the end of the budget. Every step is in a journal, so that a run that was\n"
+      "plateau or at the end of the budget. On a GPU the best program is then certified: timed in\n"
+      "turn with the baselines in fresh processes. Every step is in a journal, so that a run that "
+      "was\n"
       "stopped goes on with `cutegen resume`.\n"
       "Examples:\n"
       "  cutegen optimize tasks/softmax.py                     on the simulator, with no model\n"
       "  cutegen optimize tasks/softmax.py --evaluations 10 --out best --fail-under 1.5\n"
+      "  cutegen optimize tasks/softmax.py --device cuda:0     measured, certified at the end\n"
       "  cutegen optimize tasks/softmax.py --model relay:q     you answer the questions in folder "
       "q\n"
       "  cutegen optimize tasks/softmax.py --model anthropic:NAME --budget-usd 2\n"

@@ -4,9 +4,9 @@
 
 #include "cli/command.h"
 #include "cli/run_observer.h"
-#include "cli/run_text.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
+#include "engine/run_text.h"
 
 namespace cutegen::cli {
 namespace {
@@ -14,6 +14,7 @@ namespace {
 struct Options {
   Settings settings;
   std::string run = "last";
+  double fail_under = 0;
 };
 
 Result<int> resume(const Globals& g, const Options& options) {
@@ -27,7 +28,7 @@ Result<int> resume(const Globals& g, const Options& options) {
                            found.view.steps.size(),
                            found.view.best.empty() ? "" : ", best is " + found.view.best));
   CG_TRY(RunResult outcome, resume_run(g.ctx, *store, found.info.id, observer));
-  return observer.finish(outcome, 0);
+  return observer.finish(outcome, options.fail_under);
 }
 
 }  // namespace
@@ -36,6 +37,7 @@ void add_resume(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("resume", "go on with an interrupted run");
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
+  add_fail_under(*command, options->fail_under);
   options->settings.add(*command, {"runs_dir"});
   command->footer(
       "Finished evaluations are kept; the step under way is done again, with the settings that "

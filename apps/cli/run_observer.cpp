@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_observer.h"
+#include "engine/fail_under.h"
+#include "engine/run_text.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -9,7 +11,6 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/run_text.h"
 
 namespace cutegen::cli {
 namespace {
@@ -22,13 +23,10 @@ size_t terminal_width() {
 
 }  // namespace
 
-int run_exit_code(const RunResult& outcome, double fail_under) {
+int run_exit_code(const RunResult& outcome) {
   if (outcome.interrupted) return kExitInterrupted;
   if (!outcome.best) return outcome.all_verdicts ? exit_code(*outcome.all_verdicts) : kExitFailed;
-  if (fail_under <= 0) return kExitOk;
-  bool known = outcome.first_ns && outcome.best_verdict && outcome.best_verdict->timing;
-  bool reached = known && *outcome.first_ns >= fail_under * outcome.best_verdict->timing->time_ns;
-  return reached ? kExitOk : kExitBelow;
+  return kExitOk;
 }
 
 Result<void> ConsoleObserver::seed(const std::vector<Event>& events) {
@@ -59,7 +57,7 @@ void ConsoleObserver::on_event(const Event& event) {
 }
 
 void ConsoleObserver::say_step(const RunStep& step) {
-  if (!header_) say(step_header());
+  if (!header_) say(step_header(view_));
   header_ = true;
   say(step_line(view_, step));
 }
@@ -86,13 +84,18 @@ void ConsoleObserver::on_progress(const std::string& line) {
 }
 
 int ConsoleObserver::finish(const RunResult& outcome, double fail_under) {
-  int code = run_exit_code(outcome, fail_under);
+  int code = run_exit_code(outcome);
   clear_status();
+  const auto gain = best_gain(view_);
+  const bool asked = fail_under > 0 && code == kExitOk, reached = reaches(gain, fail_under);
+  if (asked && !reached) code = kExitBelow;
   Json document = g_.json ? run_json(view_, outcome.run_id) : Json();
   if (g_.json) document["exit_code"] = code;
+  if (g_.json && asked) document["fail_under"] = {{"wanted", fail_under}, {"reached", reached}};
   std::string text = end_text(view_, outcome.run_id);
-  if (code == kExitBelow)
-    text += fmt::format("below      --fail-under {}: exit code {}\n", fail_under, code);
+  if (asked)
+    text += fmt::format("{:<11}--fail-under {}: {}{}\n", reached ? "reached" : "below", fail_under,
+                        to_text(gain), reached ? "" : fmt::format("; exit code {}", code));
   print_result(g_, document, text);
   return code;
 }

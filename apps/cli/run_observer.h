@@ -20,7 +20,8 @@ class ConsoleObserver final : public RunObserver {
   [[nodiscard]] Result<void> seed(const std::vector<Event>& events);
   void on_event(const Event& event) override;
   void on_progress(const std::string& line) override;
-  // Prints the end (or the document) and gives the exit code; below fail_under it is 7.
+  // Prints the end (or the document) and gives the exit code; below fail_under
+  // (engine/fail_under.h; 0: nothing is asked) it is 7.
   [[nodiscard]] int finish(const RunResult& outcome, double fail_under);
   [[nodiscard]] const RunView& view() const { return view_; }
 

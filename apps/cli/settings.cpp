@@ -50,4 +50,14 @@ Result<Config> Settings::resolve() const {
   return Config::load(sources);
 }
 
+void add_fail_under(CLI::App& command, double& wanted) {
+  command
+      .add_option(
+          "--fail-under", wanted,
+          "exit 7 unless the best is surely this many times faster than the fastest\n"
+          "baseline in the task's math mode, cold (the lower end of the interval counts; on a\n"
+          "simulator: than the first correct program)")
+      ->check(CLI::NonNegativeNumber);
+}
+
 }  // namespace cutegen::cli

@@ -33,4 +33,7 @@ class Settings {
   std::map<std::string, Flag> flags_;  // by key; nodes stay where CLI11 writes to them
 };
 
+// --fail-under, of commands that end a run or a certificate.
+void add_fail_under(CLI::App& command, double& wanted);
+
 }  // namespace cutegen::cli

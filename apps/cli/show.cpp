@@ -5,10 +5,10 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/command.h"
-#include "cli/run_text.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
 #include "engine/program_diff.h"
+#include "engine/run_text.h"
 
 namespace cutegen::cli {
 namespace {
@@ -25,7 +25,7 @@ std::string run_page(const FoundRun& run) {
   std::string text = fmt::format("run        {} ({}), {} of {}\n", run.info.id, run.info.state,
                                  run.info.strategy, run.info.created);
   text += task_text(run.view);
-  if (!run.view.steps.empty()) text += step_header();
+  if (!run.view.steps.empty()) text += step_header(run.view);
   for (const RunStep& step : run.view.steps) text += step_line(run.view, step);
   return text + end_text(run.view, run.info.id);
 }
@@ -44,7 +44,7 @@ std::string verdict_page(const Verdict& v) {
 }
 
 std::string candidate_page(const FoundRun& run, const RunStep& step) {
-  std::string text = step_header().substr(1) + step_line(run.view, step);
+  std::string text = step_header(run.view).substr(1) + step_line(run.view, step);
   text += fmt::format("parent     {}\n", step.candidate.parent.value_or("none"));
   text += fmt::format("from       {} {}\n", sanitize(step.candidate.edit.origin, 100),
                       dump_json(step.candidate.edit.params));

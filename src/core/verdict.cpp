@@ -188,10 +188,34 @@ Result<Compat> compat_from(const Json& json, const std::string& where) {
   return c;
 }
 
+Json accuracy_json(const Accuracy& a) {
+  return {{"elements", a.elements},
+          {"error", a.error},
+          {"native_error", a.native_error},
+          {"largest", a.largest},
+          {"share", a.share}};
+}
+
+Result<Accuracy> accuracy_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  Accuracy a;
+  CG_TRY(a.elements, r.integer("elements"));
+  CG_TRY(a.error, r.number("error"));
+  CG_TRY(a.native_error, r.number("native_error"));
+  CG_TRY(a.largest, r.number("largest"));
+  CG_TRY(a.share, r.number("share"));
+  CG_CHECK(r.finish());
+  return a;
+}
+
 Result<void> read_measurements(ObjectReader& r, Verdict& v) {
   if (r.has("compat")) {
     CG_TRY(Json compat, r.object("compat"));
     CG_TRY(v.compat, compat_from(compat, r.place("compat")));
+  }
+  if (r.has("accuracy")) {
+    CG_TRY(Json accuracy, r.object("accuracy"));
+    CG_TRY(v.accuracy, accuracy_from(accuracy, r.place("accuracy")));
   }
   if (r.has("marks")) {
     CG_TRY(v.marks, r.strings("marks"));
@@ -299,6 +323,7 @@ Json to_json(const Verdict& v) {
   j["skipped"] = v.skipped;
   j["sets_judged"] = v.sets_judged;
   if (v.compat) j["compat"] = compat_json(*v.compat);
+  if (v.accuracy) j["accuracy"] = accuracy_json(*v.accuracy);
   if (!v.marks.empty()) j["marks"] = v.marks;
   j["elapsed_ns"] = v.elapsed.count();
   return j;

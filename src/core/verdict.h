@@ -93,6 +93,15 @@ struct Compat {
   int64_t elements = 0, wrong = 0;
 };
 
+// How far outputs are from the truth beside the native reference: floating elements of the test
+// shapes, over the sets of the task's own inputs.
+struct Accuracy {
+  int64_t elements = 0;
+  double error = 0, native_error = 0;  // the largest |value - truth| of each
+  double largest = 0;                  // the largest |truth|
+  double share = 0;                    // the largest share of the accepted error that is used
+};
+
 struct Verdict {
   Status status = Status::aborted;
   std::string program_id, task_id, device;
@@ -108,6 +117,7 @@ struct Verdict {
   std::vector<std::string> skipped;  // checks that were not made, with the reason
   int sets_judged = 0;               // shape x family sets that were compared
   std::optional<Compat> compat;
+  std::optional<Accuracy> accuracy;
   std::vector<std::string> marks;  // what limits this judgement: a task not admitted, no float64
   Nanoseconds elapsed{0};
 };

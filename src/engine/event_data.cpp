@@ -101,6 +101,8 @@ Json opened_data(const OptimizeSettings& s) {
            {"search", to_json(s.search)},
            {"config", s.resolved_config}};
   if (!s.baselines) out["baselines"] = false;
+  if (s.profile_best) out["profile_best"] = true;
+  if (s.certify_minutes > 0) out["certify_minutes"] = s.certify_minutes;
   if (s.search.agents) out["model_settings"] = model_json(s.model_settings);
   return out;
 }
@@ -117,6 +119,8 @@ Result<OptimizeSettings> settings_from(const Json& data) {
   CG_TRY(Json evaluator, r.object("evaluator"));
   CG_TRY(s.evaluator, evaluator_from(evaluator));
   CG_TRY(s.baselines, r.boolean_or("baselines", true));
+  CG_TRY(s.profile_best, r.boolean_or("profile_best", false));
+  CG_TRY(s.certify_minutes, r.number_or("certify_minutes", 0));
   CG_TRY(Json search, r.object("search"));
   CG_TRY(s.search, strategy_settings_from_json(search));
   CG_TRY(s.resolved_config, r.object("config"));
@@ -133,6 +137,8 @@ Json task_data(const OpenedTask& o) {
            {"toolchain", o.toolchain}, {"torch", o.torch},
            {"device", o.device},       {"sandbox", to_json(o.sandbox)}};
   if (!o.driver.empty()) out["gpu"] = o.gpu, out["driver"] = o.driver;  // a real one
+  if (!o.product.empty()) out["product"] = o.product;
+  if (!o.counters.empty()) out["counters"] = o.counters;
   return out;
 }
 
@@ -150,6 +156,8 @@ Result<OpenedTask> task_from(const Json& data) {
   CG_TRY(o.device, r.string("device"));
   CG_TRY(o.gpu, r.string_or("gpu", ""));
   CG_TRY(o.driver, r.string_or("driver", ""));
+  CG_TRY(o.product, r.string_or("product", ""));
+  CG_TRY(o.counters, r.string_or("counters", ""));
   CG_TRY(Json sandbox, r.object("sandbox"));
   CG_TRY(o.sandbox, sandbox_grade_from_json(sandbox));
   return o;

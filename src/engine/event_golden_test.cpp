@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/file.h"
-#include "engine/loop.h"
+#include "engine/import_verdicts.h"
 #include "engine/toy_world.h"
 #include "store/events.h"
 
@@ -74,6 +74,54 @@ TEST(EventGolden, EveryTypeKeepsItsForm) {
   EXPECT_EQ(types, (std::set<std::string>{"opened", "task", "asked", "answered",
                                           "evaluation_started", "evaluated", "accepted", "rejected",
                                           "interrupted", "resumed", "finished"}));
+}
+
+// The end of a run on a GPU, and what is imported after it.
+std::vector<Event> ended_run(const fs::path& dir) {
+  fs::create_directories(dir);
+  auto store = std::move(*Store::open(dir / "runs"));
+  ToyWorld world{.judge =
+                     [](int, int attempt) {
+                       Verdict v = timed(97);
+                       v.build_ids = {"build"};
+                       if (attempt == 1) v.profile = Profile{{}, "official", "simulator", "no ncu"};
+                       return v;
+                     },
+                 .programs = 1};
+  OptimizeSettings settings;
+  settings.file = "/tasks/relu.py";
+  settings.evaluator.device = "cuda:0";
+  settings.profile_best = true, settings.certify_minutes = 3;
+  Recorder recorder;
+  EXPECT_TRUE(optimize_with(world.parts(), {}, *store, settings, recorder));
+  Verdict there = timed(50);
+  there.program_id = program_id(numbered_program(1)), there.task_id = sha256("relu");
+  there.build_ids = {"build"}, there.gpu = "NVIDIA H200", there.driver = "580.1";
+  EXPECT_TRUE(save_program(numbered_program(1), dir / "in" / "c1"));
+  fs::create_directories(dir / "out");
+  EXPECT_TRUE(write_file(
+      dir / "out" / "c1.json",
+      dump_json({{"schema", "cutegen.entry.v1"}, {"name", "c1"}, {"verdict", to_json(there)}})));
+  EXPECT_TRUE(
+      import_verdicts(world.parts(), {}, *store, "last", {dir / "in", dir / "out"}, recorder));
+  return *store->read("last");
+}
+
+TEST(EventGolden, TheEndOfARunKeepsItsForm) {
+  const fs::path dir = scratch_path("golden-end");
+  Json events = Json::array();
+  for (const Event& event : ended_run(dir))
+    if (event.type == "profiled" || event.type == "certifying" || event.type == "certified" ||
+        event.type == "imported")
+      events.push_back(to_json(event));
+  fs::remove_all(dir);
+  EXPECT_EQ(events.size(), 4U);
+  const fs::path file = golden_file().parent_path() / "journal_end.v1.json";
+  const std::string now = dump_json(events, 1) + "\n";
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(file, now));
+  }
+  EXPECT_EQ(read_file(file).value_or("no file"), now);
 }
 
 // The strategy may change its mind in a later version; what was recorded must still be readable.

@@ -3,6 +3,8 @@
 
 #include "base/log.h"
 #include "engine/agent_proposer.h"
+#include "engine/complete_best.h"
+#include "engine/end_data.h"
 #include "engine/event_data.h"
 #include "engine/look_up_baselines.h"
 #include "engine/out_folder.h"
@@ -41,7 +43,7 @@ class RunLoop : private llm::CallSink {
   // Commits an event, then lets the strategy and the observer know.
   Result<void> record(const std::string& type, const Json& given) override {
     Json data = given;
-    data["clock_ms"] = clock_base_ms_ + parts_.now_ms() - started_ms_;
+    data["clock_ms"] = clock_ms();
     CG_TRY(Event event, journal_->append(type, data));
     CG_CHECK(fold(event));
     observer_.on_event(event);
@@ -79,6 +81,8 @@ class RunLoop : private llm::CallSink {
   [[nodiscard]] const RunView& view() const { return walk_.view(); }
 
  private:
+  [[nodiscard]] int64_t clock_ms() const { return clock_base_ms_ + parts_.now_ms() - started_ms_; }
+
   Result<void> fold(const Event& event) {
     CG_CHECK(model_.fold(event.type, event.data));
     CG_CHECK(tools_.fold(event.type, event.data));
@@ -96,12 +100,35 @@ class RunLoop : private llm::CallSink {
 
   // True when the context ended during the action, which then stays open.
   Result<bool> perform(const Action& action) {
-    if (std::holds_alternative<Finish>(action)) CG_CHECK(compare_with_baselines());
+    if (std::holds_alternative<Finish>(action)) {
+      CG_TRY(bool stopped, complete_best());
+      if (stopped) return true;
+      CG_CHECK(compare_with_baselines());
+    }
     CG_CHECK(record(event_type(action), event_data(action)));
     if (const Ask* ask = std::get_if<Ask>(&action)) return perform_ask(*ask);
     if (const Evaluate* evaluate = std::get_if<Evaluate>(&action))
       return perform_evaluate(*evaluate);
     if (std::holds_alternative<Accept>(action)) CG_CHECK(save_best());
+    return false;
+  }
+
+  // What the end owes the best program. True when the context ended meanwhile.
+  Result<bool> complete_best() {
+    if (wants_profile(view())) {
+      EvaluateRequest request{view().incumbent()->candidate.program, Rung::profile, true};
+      auto judged = judge(ctx_, request, view().best + " profile: ");
+      if (!judged) return true;
+      CG_CHECK(record("profiled", to_json(profile_of(view().best, std::move(judged->verdict)))));
+    }
+    if (!wants_certificate(view())) return false;
+    const Nanoseconds limit = certify_limit(view(), clock_ms());
+    CG_CHECK(record("certifying",
+                    {{"candidate", view().best}, {"limit_ms", limit.count() / 1'000'000}}));
+    const BestCertificate made = certificate_of(ctx_, view(), *evaluator_, limit, observer_);
+    if (!made.certificate && ctx_.done()) return true;
+    CG_CHECK(record("certified", to_json(made)));
+    CG_CHECK(save_best());
     return false;
   }
 
@@ -178,7 +205,8 @@ class RunLoop : private llm::CallSink {
   Result<void> save_best() {
     const RunStep* best = view().incumbent();
     if (!best || !best->verdict || view().settings.out.empty()) return {};
-    return save_out_folder(view().settings.out, best->candidate, *best->verdict);
+    return save_out_folder(view().settings.out, best->candidate, *best->verdict,
+                           view().best_certificate());
   }
 
   const Parts& parts_;

@@ -26,11 +26,13 @@ Result<void> put_in_place(const fs::path& fresh, const fs::path& out) {
   return {};
 }
 
-Result<void> write_program(const fs::path& dir, const Candidate& candidate,
-                           const Verdict& verdict) {
+Result<void> write_program(const fs::path& dir, const Candidate& candidate, const Verdict& verdict,
+                           const Certificate* certificate) {
   CG_CHECK(private_dir(dir));
   CG_CHECK(save_program(candidate.program, dir));
-  return write_file(dir / "verdict.json", dump_json(to_json(verdict), 2) + "\n");
+  CG_CHECK(write_file(dir / "verdict.json", dump_json(to_json(verdict), 2) + "\n"));
+  if (!certificate) return {};
+  return write_file(dir / "certificate.json", dump_json(to_json(*certificate), 2) + "\n");
 }
 
 }  // namespace
@@ -43,7 +45,7 @@ Result<void> check_out_folder(const fs::path& out) {
   };
   if (fs::is_symlink(fs::symlink_status(out, error))) return refuse("is a symbolic link");
   if (!fs::is_directory(out, error)) return refuse("is no folder");
-  std::set<std::string> known{"plan.json", "verdict.json"};
+  std::set<std::string> known{"plan.json", "verdict.json", "certificate.json"};
   if (auto program = load_program(out))
     for (const auto& [name, text] : program->sources) known.insert(name);
   for (const auto& entry : fs::directory_iterator(out, error))
@@ -53,11 +55,11 @@ Result<void> check_out_folder(const fs::path& out) {
 }
 
 Result<void> save_out_folder(const fs::path& out, const Candidate& candidate,
-                             const Verdict& verdict) {
+                             const Verdict& verdict, const Certificate* certificate) {
   fs::path fresh = sibling(out);
   std::error_code error;
   fs::remove_all(fresh, error);
-  CG_CHECK(write_program(fresh, candidate, verdict));
+  CG_CHECK(write_program(fresh, candidate, verdict, certificate));
   CG_CHECK(put_in_place(fresh, out));
   fs::remove_all(fresh, error);
   return {};

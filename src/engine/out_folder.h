@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder with the best program so far: plan.json, its sources and verdict.json.
+// The folder with the best program so far: plan.json, its sources, verdict.json and, where it was
+// certified, certificate.json.
 //
 // Contract: replaced whole, in one step, so that a reader (or a crash) sees the old program or the
 // new one, never a mixture. A folder that holds anything else is refused before the run starts.
@@ -10,12 +11,13 @@
 #include <filesystem>
 
 #include "core/candidate.h"
-#include "core/verdict.h"
+#include "core/certificate.h"
 
 namespace cutegen {
 
 [[nodiscard]] Result<void> check_out_folder(const std::filesystem::path& out);
 [[nodiscard]] Result<void> save_out_folder(const std::filesystem::path& out,
-                                           const Candidate& candidate, const Verdict& verdict);
+                                           const Candidate& candidate, const Verdict& verdict,
+                                           const Certificate* certificate = nullptr);
 
 }  // namespace cutegen

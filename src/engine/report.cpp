@@ -3,13 +3,15 @@
 // template; only the chart, which holds numbers, goes in as it is.
 #include <fmt/format.h>
 
-#include <kainjow/mustache.hpp>
-
 #include "base/text.h"
 #include "base/units.h"
 #include "engine/cost_text.h"
 #include "engine/program_diff.h"
 #include "engine/report_chart.h"
+#include "engine/report_gain.h"
+#include "engine/report_parts.h"
+#include "engine/roofline_chart.h"
+#include "engine/row_text.h"
 
 namespace cutegen {
 
@@ -17,35 +19,8 @@ const std::map<std::string, std::string>& report_templates();  // embedded
 
 namespace {
 
-using kainjow::mustache::data;
-using Kind = data::type;
-
-constexpr size_t kLine = 400, kText = size_t{256} << 10;
+constexpr size_t kText = size_t{256} << 10;
 constexpr size_t kDiffLines = 2000, kKernels = 16, kRemarks = 3;
-
-data text(const std::string& value, size_t limit = kLine) {
-  return data(sanitize(value, limit));
-}
-
-data entry(const std::string& name, const std::string& value) {
-  data out(Kind::object);
-  out.set("name", text(name));
-  out.set("value", text(value, 4000));
-  return out;
-}
-
-// A list of name and value pairs that leaves out empty values.
-class Entries {
- public:
-  Entries& add(const std::string& name, const std::string& value) {
-    if (!value.empty()) list_.push_back(entry(name, value));
-    return *this;
-  }
-  [[nodiscard]] const data& list() const { return list_; }
-
- private:
-  data list_{Kind::list};
-};
 
 std::string ratio(double a, double b) {
   return b > 0 ? fmt::format("{:.2f}x", a / b) : "-";
@@ -68,16 +43,17 @@ std::string verdict_line(const RunView& view) {
     line += fmt::format(" on {} sets of inputs", best->verdict->sets_judged);
   if (const Timing* t = best_timing(view)) {
     line += fmt::format(", {} ({})", human_ns(t->time_ns), to_string(t->origin));
-    if (view.first_ns)
-      line += ", " + ratio(*view.first_ns, t->time_ns) + " the first correct program";
+    if (best->imported) line += " on " + sanitize(best->imported->device, 120);
+    if (auto over = view.over_first(*best))
+      line += ", " + ratio_text(over) + " the first correct program";
   }
   return line + ".";
 }
 
-data cards(const RunView& view) {
-  data out(Kind::list);
+ReportData cards(const RunView& view) {
+  ReportData out(Kind::list);
   auto card = [&](const std::string& label, const std::string& value) {
-    data c(Kind::object);
+    ReportData c(Kind::object);
     c.set("label", label);
     c.set("value", value);
     out.push_back(c);
@@ -87,8 +63,9 @@ data cards(const RunView& view) {
     card(std::string("best, ") + to_string(t->origin), human_ns(t->time_ns));
     if (auto gain = view.gain())
       card("faster than " + sanitize(gain->kind, 60), fmt::format("{:.2f}x", gain->speedup));
-    if (view.first_ns) card("faster than the first correct", ratio(*view.first_ns, t->time_ns));
-    if (floor > 0) card("of the floor's time", ratio(t->time_ns, floor));
+    const RunStep& best = *view.incumbent();
+    if (auto over = view.over_first(best)) card("faster than the first correct", ratio_text(over));
+    if (auto over = view.over_floor(best)) card("of the floor's time", ratio_text(over));
   }
   if (floor > 0) card("floor", human_ns(floor));
   card("evaluations", std::to_string(view.evaluations));
@@ -109,7 +86,7 @@ void add_baselines(Entries& e, const RunView& view) {
   const Timing* t = best_timing(view);
   for (const BaselineTime& b : view.baselines->times) {
     std::string value = b.known() ? human_ns(b.time_ns) + " (" + to_string(b.origin) + ")" : b.why;
-    if (b.known() && t)
+    if (b.known() && t && !view.incumbent()->imported)
       value += ", the best program is " + ratio(b.time_ns, t->time_ns) + " as fast";
     e.add("baseline " + b.kind, value);
   }
@@ -121,7 +98,7 @@ void add_baselines(Entries& e, const RunView& view) {
                         ", " + best->kind + ", and the floor");
 }
 
-data what_to_win(const RunView& view) {
+ReportData what_to_win(const RunView& view) {
   Entries e;
   if (!view.task) return e.list();
   const OpenedTask& o = *view.task;
@@ -134,7 +111,9 @@ data what_to_win(const RunView& view) {
   if (view.first_ns && o.floor_ns > 0)
     e.add("headroom", ratio(*view.first_ns, o.floor_ns) +
                           " between the first program and the floor" +
-                          (t ? ", " + ratio(t->time_ns, o.floor_ns) + " left at the end" : ""));
+                          (t && !view.incumbent()->imported
+                               ? ", " + ratio(t->time_ns, o.floor_ns) + " left at the end"
+                               : ""));
   if (simulated) e.add("baseline", "none measured: the device is a simulator");
   add_baselines(e, view);
   e.add("admission", o.admission.admitted ? fmt::format("{} lazy answers were tried and fail",
@@ -145,10 +124,10 @@ data what_to_win(const RunView& view) {
 }
 
 // Of the best program: what binds each kernel, with the figures, and what costs most.
-data what_holds_back(const RunView& view) {
-  const RunStep* best = view.incumbent();
-  if (!best || !best->verdict || !best->verdict->profile) return Entries().list();
-  const Profile& profile = *best->verdict->profile;
+ReportData what_holds_back(const RunView& view) {
+  const Profile* known = view.best_profile();
+  if (!known) return Entries().list();
+  const Profile& profile = *known;
   Entries e;
   if (!profile.source.empty())
     e.add("counters of", profile.source + (profile.note.empty() ? "" : "; " + profile.note));
@@ -164,20 +143,20 @@ data what_holds_back(const RunView& view) {
   return e.list();
 }
 
-data diff_of(const RunView& view, const RunStep& step) {
-  data files(Kind::list);
+ReportData diff_of(const RunView& view, const RunStep& step) {
+  ReportData files(Kind::list);
   const RunStep* parent = step.candidate.parent ? view.find(*step.candidate.parent) : nullptr;
   if (!parent) return files;
   for (const FileDiff& diff : program_diffs(parent->candidate.program, step.candidate.program)) {
-    data lines(Kind::list);
+    ReportData lines(Kind::list);
     for (size_t i = 0; i < std::min(diff.lines.size(), kDiffLines); ++i) {
       const DiffLine& line = diff.lines[i];
-      data l(Kind::object);
+      ReportData l(Kind::object);
       l.set("kind", std::string(line.mark == '+' ? "a" : line.mark == '-' ? "d" : "s"));
       l.set("text", text(std::string(1, line.mark == '@' ? ' ' : line.mark) + " " + line.text));
       lines.push_back(l);
     }
-    data file(Kind::object);
+    ReportData file(Kind::object);
     file.set("name", text(diff.name));
     file.set("lines", lines);
     files.push_back(file);
@@ -185,15 +164,16 @@ data diff_of(const RunView& view, const RunStep& step) {
   return files;
 }
 
-void add_times(data& row, const RunView& view, const RunStep& step) {
-  auto ns = step.time_ns();
-  row.set("time", ns ? human_ns(*ns) : std::string("-"));
-  row.set("first", ns && view.first_ns ? ratio(*view.first_ns, *ns) : std::string("-"));
-  row.set("floor", ns && view.task ? ratio(*ns, view.task->floor_ns) : std::string("-"));
+void add_times(ReportData& row, const RunView& view, const RunStep& step) {
+  row.set("time", time_text(step.time_ns()));
+  row.set("first", ratio_text(view.over_first(step)));
+  row.set("floor", ratio_text(view.over_floor(step)));
+  row.set("turn", in_turn_text(step));
+  row.set("took", seconds(step.elapsed_ms));
 }
 
-data step_row(const RunView& view, const RunStep& step) {
-  data row(Kind::object);
+ReportData step_row(const RunView& view, const RunStep& step) {
+  ReportData row(Kind::object);
   bool kept = step.decision == Decision::accepted;
   bool correct = step.verdict && step.verdict->status == Status::correct;
   bool draft = step.drafted && step.decision == Decision::open;
@@ -212,30 +192,30 @@ data step_row(const RunView& view, const RunStep& step) {
   if (!why.empty()) row.set("why", text(why, 1000));
   if (step.verdict && !step.verdict->feedback.detail.empty())
     row.set("detail", text(step.verdict->feedback.detail, 8000));
-  data files = diff_of(view, step);
-  row.set("has_diff", data(files.is_non_empty_list()));
+  ReportData files = diff_of(view, step);
+  row.set("has_diff", ReportData(files.is_non_empty_list()));
   row.set("files", files);
   return row;
 }
 
-data best_program(const RunStep& best) {
-  data files(Kind::list);
+ReportData best_program(const RunStep& best) {
+  ReportData files(Kind::list);
   auto add = [&](const std::string& name, const std::string& content) {
-    data file(Kind::object);
+    ReportData file(Kind::object);
     file.set("name", text(name));
     file.set("text", text(content, kText));
     files.push_back(file);
   };
   add("plan.json", dump_json(to_json(best.candidate.program.plan), 2));
   for (const auto& [name, source] : best.candidate.program.sources) add(name, source);
-  data out(Kind::object);
+  ReportData out(Kind::object);
   out.set("id", text(best.candidate.id));
   out.set("files", files);
   return out;
 }
 
-data limits(const RunView& view) {
-  data out(Kind::list);
+ReportData limits(const RunView& view) {
+  ReportData out(Kind::list);
   auto add = [&](const std::string& line) { out.push_back(text(line, 1000)); };
   if (const RunStep* best = view.incumbent()) {
     const Plan& plan = best->candidate.program.plan;
@@ -243,7 +223,12 @@ data limits(const RunView& view) {
     for (const Expr& e : plan.requires_) add("Requires " + e.text() + ".");
     if (best->verdict)
       for (const std::string& skipped : best->verdict->skipped) add("Skipped: " + skipped);
+    if (best->verdict)
+      for (const std::string& mark : best->verdict->marks) add("Mark: " + mark);
+    add("Other shapes, dtypes and GPUs: an export runs the module itself.");
   }
+  if (const RunStep* best = view.incumbent(); best && best->imported)
+    add("The best program's figures are imported: they are of " + best->imported->device + ".");
   if (const Timing* t = best_timing(view); t && t->origin == Origin::modelled)
     add("Times are modelled from counts of the simulated kernel; nothing was measured on a GPU.");
   if (!view.task) return out;
@@ -261,7 +246,7 @@ data limits(const RunView& view) {
   return out;
 }
 
-data cost(const RunView& view) {
+ReportData cost(const RunView& view) {
   int64_t evaluating = 0, attempts = 0;
   for (const RunStep& step : view.steps) evaluating += step.elapsed_ms, attempts += step.attempts;
   Entries e;
@@ -279,7 +264,7 @@ data cost(const RunView& view) {
   return e.list();
 }
 
-data settings_list(const RunView& view) {
+ReportData settings_list(const RunView& view) {
   Entries e;
   if (view.task)
     e.add("toolchain", view.task->toolchain)
@@ -321,7 +306,7 @@ std::string commands(const RunInfo& info, const RunView& view) {
 
 Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& events) {
   CG_TRY(RunView view, view_run(events));
-  data page(Kind::object);
+  ReportData page(Kind::object);
   page.set("task", text(view.task ? view.task->task.name : info.task_name));
   page.set("workload", text(view.task ? view.task->task.workload : ""));
   page.set("math_mode", std::string(view.task ? to_string(view.task->task.math_mode) : ""));
@@ -335,17 +320,19 @@ Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& e
                                          : "The run is not finished; the page shows it so far."));
   page.set("win", what_to_win(view));
   if (std::string svg = chart_svg(view); !svg.empty()) {
-    data chart(Kind::object);
+    ReportData chart(Kind::object);
     chart.set("svg", svg);
     const Timing* t = best_timing(view);
     chart.set("origin", std::string(t ? to_string(t->origin) : "modelled"));
     page.set("chart", chart);
   }
-  data steps(Kind::list);
-  for (const RunStep& step : view.steps) steps.push_back(step_row(view, step));
+  ReportData steps(Kind::list);
+  for (const RunStep& step : view.steps)
+    if (!step.imported) steps.push_back(step_row(view, step));
   page.set("steps", steps);
-  if (data held = what_holds_back(view); held.is_non_empty_list()) {
-    data box(Kind::object);
+  add_gain(page, view);
+  if (ReportData held = what_holds_back(view); held.is_non_empty_list()) {
+    ReportData box(Kind::object);
     box.set("kernels", held);
     page.set("held", box);
   }

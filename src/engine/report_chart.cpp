@@ -69,6 +69,7 @@ std::string marks(const RunView& view, const Scale& scale) {
   size_t every = 1 + view.steps.size() / 20;  // labels that do not overlap
   for (size_t i = 0; i < view.steps.size(); ++i) {
     const RunStep& step = view.steps[i];
+    if (step.imported) continue;  // of another device
     double x = scale.x(i);
     std::string id = html_escape(step.candidate.id);
     if (i % every == 0)
@@ -95,7 +96,7 @@ std::string staircase(const RunView& view, const Scale& scale) {
   std::string path;
   for (size_t i = 0; i < view.steps.size(); ++i) {
     auto ns = view.steps[i].time_ns();
-    if (!ns || view.steps[i].decision != Decision::accepted) continue;
+    if (!ns || view.steps[i].imported || view.steps[i].decision != Decision::accepted) continue;
     if (path.empty())
       path = fmt::format("M{:.1f} {:.1f}", scale.x(i), scale.y(*ns));
     else
@@ -137,7 +138,7 @@ std::string html_escape(const std::string& text) {
 std::string chart_svg(const RunView& view) {
   std::vector<double> times;
   for (const RunStep& step : view.steps)
-    if (auto ns = step.time_ns(); ns && *ns > 0) times.push_back(*ns);
+    if (auto ns = step.time_ns(); ns && *ns > 0 && !step.imported) times.push_back(*ns);
   if (times.empty()) return {};
   Scale scale = scale_of(view, times);
   std::string out = fmt::format(

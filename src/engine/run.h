@@ -41,6 +41,10 @@ struct OptimizeSettings {
   ModelSettings model_settings;
   std::filesystem::path out;  // folder for the best program so far; empty: none is written
   bool baselines = true;      // on a GPU: said before the first step, and what is gained at the end
+  bool profile_best = false;  // at the end, where the best program has no profile
+  // On a GPU: how long the best program's certificate may take at the end (and what the search left
+  // of its minutes); 0: none is made.
+  double certify_minutes = 0;
   Json resolved_config = Json::object();  // every setting with its source
 };
 

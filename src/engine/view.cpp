@@ -2,7 +2,9 @@
 #include "engine/view.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "engine/end_data.h"
 #include "engine/event_data.h"
 
 namespace cutegen {
@@ -67,6 +69,7 @@ Result<void> RunView::add_step(ObjectReader& r, std::optional<int64_t> drafted) 
   step.candidate = std::move(candidate);
   step.clock_ms = clock_ms;
   step.drafted = drafted;
+  step.usd = models.usd - std::exchange(told_usd_, models.usd);
   steps.push_back(std::move(step));
   return {};
 }
@@ -129,24 +132,83 @@ Result<void> RunView::apply(const Event& event) {
   } else if (type == "call_ended") {
     on_call_ended(event.data);
   } else if (type == "accepted" || type == "rejected") {
-    CG_TRY(RunStep * step, step_of(event));
-    step->decision = type == "accepted" ? Decision::accepted : Decision::rejected;
-    CG_TRY(step->reason, r.string("reason"));
-    if (type == "rejected") return {};
-    best = step->candidate.id;
-    if (!first_ns) first_ns = step->time_ns();
+    return on_decided(event, r);
   } else if (type == "resumed") {
     ++resumes;
+  } else {
+    return apply_end(event, r);
+  }
+  return {};
+}
+
+// What stands at the end of a run, and after it.
+Result<void> RunView::apply_end(const Event& event, ObjectReader& r) {
+  const std::string& type = event.type;
+  if (type == "profiled") {
+    CG_TRY(profiled, best_profile_from(event.data));
+  } else if (type == "certifying") {
+    CG_TRY(certifying, r.string("candidate"));
+  } else if (type == "certified") {
+    CG_TRY(certified, best_certificate_from(event.data));
+    certifying.clear();
   } else if (type == "finished") {
     CG_TRY(finished, r.string("reason"));
+  } else if (type == "imported") {
+    return on_imported(r);
   }
+  return {};
+}
+
+Result<void> RunView::on_decided(const Event& event, ObjectReader& r) {
+  CG_TRY(RunStep * step, step_of(event));
+  const bool accepted = event.type == "accepted";
+  step->decision = accepted ? Decision::accepted : Decision::rejected;
+  CG_TRY(step->reason, r.string("reason"));
+  if (!accepted) return {};
+  best = step->candidate.id;
+  if (!first_ns) first_ns = step->time_ns();
+  return {};
+}
+
+Result<void> RunView::on_imported(ObjectReader& r) {
+  CG_TRY(RunStep step, imported_step_from(r));
+  step.clock_ms = clock_ms;
+  if (step.decision == Decision::accepted) best = step.candidate.id;
+  steps.push_back(std::move(step));
   return {};
 }
 
 std::optional<BaselineGain> RunView::gain() const {
   const RunStep* step = incumbent();
-  if (!step || !step->time_ns() || !task || !baselines) return std::nullopt;
+  if (!step || step->imported || !step->time_ns() || !task || !baselines) return std::nullopt;
   return hardest_gain(*baselines, task->task.math_mode, *step->time_ns());
+}
+
+std::optional<double> RunView::over_first(const RunStep& step) const {
+  auto ns = step.time_ns();
+  if (!ns || step.imported || !first_ns || *ns <= 0) return std::nullopt;
+  return *first_ns / *ns;
+}
+
+std::optional<double> RunView::over_floor(const RunStep& step) const {
+  auto ns = step.time_ns();
+  const double floor = step.imported && ns ? step.verdict->timing->floor_ns
+                       : task              ? task->floor_ns
+                                           : 0;
+  if (!ns || floor <= 0) return std::nullopt;
+  return *ns / floor;
+}
+
+const Profile* RunView::best_profile() const {
+  const RunStep* step = incumbent();
+  if (!step) return nullptr;
+  if (profiled && profiled->candidate == best && profiled->profile) return &*profiled->profile;
+  return step->verdict && step->verdict->profile ? &*step->verdict->profile : nullptr;
+}
+
+const Certificate* RunView::best_certificate() const {
+  const bool known = certified && certified->candidate == best && certified->certificate;
+  return known ? &*certified->certificate : nullptr;
 }
 
 Result<RunView> view_run(const std::vector<Event>& events) {

@@ -56,6 +56,8 @@ struct OpenedTask {
   std::string floor_bound_by;
   std::string toolchain, torch, device;
   std::string gpu, driver;  // "h200" (a file of gpus/); the driver of a real one, else empty
+  std::string product;      // what the driver calls the GPU: "NVIDIA H200"
+  std::string counters;     // of a GPU: who reads its counters, or why nobody does
   SandboxGrade sandbox;
 };
 

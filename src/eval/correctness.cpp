@@ -80,7 +80,7 @@ class Checker {
     for (const Expected& e : set.outputs) {
       auto bytes = arena.bytes_of(e.spec.name);
       Judgement j = judge(e, bytes, &arena.poison());
-      if (set.family == "made") count_compat(e, bytes);
+      if (set.family == "made") count_compat(e, bytes), note_errors(e, bytes);
       if (j.wrong)
         mismatches.push_back(describe_mismatch(j, e.spec, shape.shape->name, set.family));
     }
@@ -95,6 +95,18 @@ class Checker {
     if (!record_.compat) record_.compat = Compat{fmt::format("allclose {:.0e}", tolerance), 0, 0};
     record_.compat->elements += static_cast<int64_t>(e.truth.size());
     record_.compat->wrong += count_not_close(e, bytes, tolerance);
+  }
+
+  void note_errors(const Expected& e, std::span<const std::byte> bytes) {
+    if (!is_floating(e.spec.dtype)) return;
+    const Errors found = largest_errors(e, bytes);
+    if (!record_.accuracy) record_.accuracy.emplace();
+    Accuracy& a = *record_.accuracy;
+    a.elements += static_cast<int64_t>(e.truth.size());
+    a.error = std::max(a.error, found.own);
+    a.native_error = std::max(a.native_error, found.native);
+    a.largest = std::max(a.largest, found.largest);
+    a.share = std::max(a.share, found.share);
   }
 
   const Context& ctx_;

@@ -17,6 +17,7 @@ namespace cutegen {
 struct CorrectnessRecord {
   int sets_judged = 0;
   std::optional<Compat> compat;
+  std::optional<Accuracy> accuracy;
   std::vector<std::string> marks;
   OfficialSetPtr official;  // of a GPU: what the official shape was judged on first
 };

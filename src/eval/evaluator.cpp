@@ -11,6 +11,7 @@
 #include "eval/admission.h"
 #include "eval/baselines.h"
 #include "eval/certify.h"
+#include "eval/counters_outlook.h"
 #include "eval/foreign.h"
 #include "eval/gpu_slot.h"
 #include "eval/ladder.h"
@@ -40,6 +41,7 @@ Evaluator::Evaluator(EvaluatorOptions options)
 Evaluator::~Evaluator() {
   warm_stop_.request_stop();
   if (warm_.valid()) warm_.wait();
+  if (outlook_.valid()) outlook_.wait();
 }
 
 Result<std::unique_ptr<Evaluator>> Evaluator::open(const Context& ctx, EvaluatorOptions options) {
@@ -73,6 +75,9 @@ Result<void> Evaluator::prepare(const Context& ctx) {
       options_.device, options_.python, options_.require_sandbox, toolchain_.get()});
   services_.official = official_.get();
   counters_ = std::make_unique<HardwareCounters>(options_.device, options_.require_sandbox);
+  outlook_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
+    return counters_outlook(ctx, options_.require_sandbox);
+  });
   services_.counters = counters_.get();
   return {};
 }
@@ -167,6 +172,8 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   out.device = services_.device.name;
   out.gpu = services_.gpu.id;
   out.driver = services_.identity.driver;
+  out.product = services_.identity.gpu;
+  if (outlook_.valid()) out.counters = outlook_.get();
   out.sandbox = weakest({runner_.grade(), worker_->grade()});
   open_.push_back(std::move(open));
   return open_.back()->told;

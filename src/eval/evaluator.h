@@ -72,6 +72,7 @@ class Evaluator {
   std::vector<std::unique_ptr<Open>> open_;  // the one used last comes last
   std::stop_source warm_stop_;
   std::future<void> warm_;  // the compile server and the runner, while the task is described
+  std::shared_future<std::string> outlook_;  // of a GPU: who reads its counters
 };
 
 }  // namespace cutegen

@@ -126,6 +126,7 @@ class Climber {
         official_ = record.official;
         verdict_.sets_judged = record.sets_judged;
         verdict_.compat = record.compat;
+        if (end && end->passed) verdict_.accuracy = record.accuracy;
         verdict_.marks.insert(verdict_.marks.end(), record.marks.begin(), record.marks.end());
         return end;
       }

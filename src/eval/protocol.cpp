@@ -84,6 +84,8 @@ Json to_json(const OpenedTask& t) {
            {"device", t.device}};
   if (!t.gpu.empty()) out["gpu"] = t.gpu;
   if (!t.driver.empty()) out["driver"] = t.driver;  // a real GPU's
+  if (!t.product.empty()) out["product"] = t.product;
+  if (!t.counters.empty()) out["counters"] = t.counters;
   out["sandbox"] = cutegen::to_json(t.sandbox);
   return out;
 }
@@ -102,6 +104,8 @@ Result<OpenedTask> opened_task_from_json(const Json& json) {
   CG_TRY(t.device, r.string("device"));
   CG_TRY(t.gpu, r.string_or("gpu", ""));
   CG_TRY(t.driver, r.string_or("driver", ""));
+  CG_TRY(t.product, r.string_or("product", ""));
+  CG_TRY(t.counters, r.string_or("counters", ""));
   CG_TRY(Json sandbox, r.object("sandbox"));
   CG_TRY(t.sandbox, sandbox_grade_from_json(sandbox));
   CG_CHECK(r.finish());

@@ -9,7 +9,8 @@ std::optional<int> event_version(const std::string& type) {
       {"accepted", 1},   {"rejected", 1},     {"resumed", 1},     {"evaluation_started", 1},
       {"finished", 1},   {"evaluated", 1},    {"interrupted", 1}, {"call_started", 1},
       {"call_ended", 1}, {"call_refused", 1}, {"drafted", 1},     {"tool_called", 1},
-      {"baselines", 1},  {"compared", 1}};
+      {"baselines", 1},  {"compared", 1},     {"profiled", 1},    {"certifying", 1},
+      {"certified", 1},  {"imported", 1}};
   auto it = versions.find(type);
   if (it == versions.end()) return std::nullopt;
   return it->second;

@@ -52,6 +52,10 @@ void fold_run_info(RunInfo& info, const Event& event) {
   } else if (event.type == "accepted") {
     info.best_ns = info.times_ns[text_at(data, "candidate")];
   }
+  if (event.type == "imported") {  // after the end, which stays
+    if (text_at(data, "decision") == "accepted") info.best_ns = verdict_time(data);
+    return;
+  }
   if (event.type == "finished")
     info.state = "finished";
   else if (event.type == "interrupted")

@@ -151,4 +151,20 @@ int64_t count_not_close(const Expected& e, std::span<const std::byte> output, do
   return bad;
 }
 
+Errors largest_errors(const Expected& e, std::span<const std::byte> output) {
+  const size_t step = size_of(e.spec.dtype), n = e.truth.size();
+  CG_ASSERT(output.size() == n * step && e.tolerance.size() == n);
+  Errors out;
+  for (size_t i = 0; i < n; ++i) {
+    const double own = std::abs(load_double(e.spec.dtype, output.data() + i * step) - e.truth[i]);
+    const double native = std::abs(e.native[i] - e.truth[i]);
+    if (!std::isfinite(own) || !std::isfinite(native)) continue;
+    out.own = std::max(out.own, own);
+    out.native = std::max(out.native, native);
+    out.largest = std::max(out.largest, std::abs(e.truth[i]));
+    if (e.tolerance[i] > 0) out.share = std::max(out.share, own / e.tolerance[i]);
+  }
+  return out;
+}
+
 }  // namespace cutegen

@@ -62,6 +62,14 @@ struct Judgement {
 [[nodiscard]] int64_t count_not_close(const Expected& expected, std::span<const std::byte> output,
                                       double tolerance);
 
+// The largest errors of a floating output and of the native reference, over finite elements.
+struct Errors {
+  double own = 0, native = 0;
+  double largest = 0;  // |truth|
+  double share = 0;    // of the accepted error
+};
+[[nodiscard]] Errors largest_errors(const Expected& expected, std::span<const std::byte> output);
+
 // Largest of values[] within `reach` ranks to either side, ranks by |key|. NaN keys are left alone.
 [[nodiscard]] std::vector<double> smooth_by_magnitude(std::span<const double> key,
                                                       std::span<const double> values, size_t reach);

@@ -47,6 +47,19 @@ TEST(Compare, NativeReferencePasses) {
     EXPECT_EQ(World({64, 100}, d).judged().wrong, 0) << to_string(d);
 }
 
+TEST(Compare, LargestErrorsStandBesideThoseOfTheNativeReference) {
+  World w({64, 100});
+  w.expected.truth[5] = 2, w.expected.native[5] = 2.5;
+  w.expected.tolerance[5] = 4;
+  w.set(5, 3);
+  w.set(6, kNan);  // no error in numbers: judge() is for that
+  const Errors found = largest_errors(w.expected, w.native);
+  EXPECT_EQ(found.own, 1);
+  EXPECT_EQ(found.native, 0.5);
+  EXPECT_EQ(found.share, 0.25);
+  EXPECT_GE(found.largest, 2);
+}
+
 TEST(Compare, AFewUlpsPassAndLowPrecisionFails) {
   World w({64, 100});
   auto apply = [&](auto f) {

@@ -6,6 +6,7 @@ that fail. With one: a program on it.
 import json
 import os
 import subprocess
+import sys
 import unittest
 
 import harness
@@ -34,6 +35,20 @@ RELU = '''extern "C" __global__ void f(const float* x, float* out, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = fmaxf(x[i], 0.0f) + 1.0f;
 }
+'''
+
+
+PROPOSER = '''import json, sys
+program = {program!r}
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["type"] == "task":
+        answer = {{"type": "ready"}}
+    elif message["evaluations"]:
+        answer = {{"type": "nothing", "reason": "that is all"}}
+    else:
+        answer = {{"type": "candidate", "program": program, "summary": "sevens"}}
+    print(json.dumps(answer), flush=True)
 '''
 
 
@@ -110,6 +125,31 @@ class WithoutAGpu(harness.Case):
         if subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True,
                           check=False).returncode:
             self.assert_error(result, 6, "torch")
+
+    def test_a_run_says_its_machine_and_why_nothing_is_certified(self):
+        """The fake driver runs no torch, so eager and the certificate have their reason instead."""
+        task = self.write("sevens.py", SEVENS)
+        program = {"plan": plan("sevens"), "sources": {"kernel.cu": SOURCE.format("sevens")}}
+        self.write("propose.py", PROPOSER.format(program=program))
+        command = ("optimize", task, "--device", "cuda:0", "--proposer", f"{sys.executable} propose.py",
+                   "--out", "best", "--runs", "runs", "--no-profile")  # fmt: skip
+        environment = {**self.driver("good"), "CUTEGEN_NCU": "/no/such/ncu"}
+        result = self.cutegen(*command, env=environment, timeout=240)
+        self.assert_code(result, 0)
+        for part in (r"device +NVIDIA H200 \(cuda:0, driver of CUDA 13.0\)",
+                     r"counters +none: CUTEGEN_NCU is no program: /no/such/ncu; profiles take",
+                     r"vs best so far", r"c1 +500 us +- +1\.00x .*better +\d+\.\d s +0:\d\d",
+                     r"stopped +that is all", r"best +c1, 500 us measured", r"saved +launches \d+ -> 1",
+                     r"certified +no: \S", r"shapes official", r"fall-back: an export",
+                     r"written .*best: plan.json, kernel.cu, verdict.json\n"):  # fmt: skip
+            self.assertRegex(result.out, part)
+        below = self.cutegen(*command, "--fail-under", "1.05", "--certify-minutes", "0", "--json",
+                             env=environment, timeout=240)  # fmt: skip
+        self.assert_code(below, 7)
+        document = below.json()
+        self.assertEqual(document["fail_under"], {"wanted": 1.05, "reached": False})
+        self.assertIn("--certify-minutes 0", document["certified"]["why"])
+        self.assertEqual(document["gpu"]["name"], "NVIDIA H200")
 
     def test_doctor_shows_the_gpu(self):
         result = self.cutegen("doctor", "--json", env=self.driver("good"))

@@ -10,16 +10,19 @@
 
 #include "engine/view.h"
 
-namespace cutegen::cli {
+namespace cutegen {
 
-// Task, class, floor, device, toolchain, sandbox, admission: what there is to win.
+// Task, class, machine, floor, baselines, toolchain, sandbox, admission: what there is to win.
 [[nodiscard]] std::string task_text(const RunView& view);
 // What the user has today; empty while that is not known.
 [[nodiscard]] std::string baselines_text(const RunView& view);
-[[nodiscard]] std::string step_header();
-// Id, time, against the first and the floor, decision, change and, if rejected, why.
+// On a GPU with a column for the runs in turn with the best one of that time.
+[[nodiscard]] std::string step_header(const RunView& view);
+// Id, time, ratios, decision, what its evaluation cost, the run's clock, the change, what was
+// wrong.
 [[nodiscard]] std::string step_line(const RunView& view, const RunStep& step);
-// Why it stopped, best against first and floor, cost, limits.
+// Why it stopped, best against first, floor and baselines, what is saved, the certified table,
+// cost, limits, what was written where.
 [[nodiscard]] std::string end_text(const RunView& view, const std::string& run_id);
 [[nodiscard]] Json step_json(const RunStep& step);
 // schema cutegen.run.v1: what `optimize --json`, `resume --json` and `show --json` print.
@@ -27,4 +30,4 @@ namespace cutegen::cli {
 // "interrupted" while no event says that it finished.
 [[nodiscard]] const char* state_of(const RunView& view);
 
-}  // namespace cutegen::cli
+}  // namespace cutegen

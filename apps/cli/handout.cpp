@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutegen handout RUN DIR`: correct programs of a run as a folder that another machine judges.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/export_inputs.h"
+#include "cli/runs_folder.h"
+#include "cli/settings.h"
+#include "engine/hand_out.h"
+
+namespace cutegen::cli {
+namespace {
+
+struct Options {
+  Settings settings;
+  std::string run, folder;
+  size_t most = 8;
+};
+
+std::string told(const HandedOut& out, const Options& options) {
+  return fmt::format(
+      "written {}/: {} and {} program{} ({})\n"
+      "there: cutegen eval {} --batch {} --out verdicts --device cuda:0\n"
+      "then:  cutegen import {} {} verdicts\n",
+      options.folder, out.task.filename().string(), out.candidates.size(),
+      out.candidates.size() == 1 ? "" : "s", join(out.candidates, ", "), out.task.string(),
+      options.folder, options.run, options.folder);
+}
+
+Result<void> run(const Globals& g, const Options& options) {
+  CG_TRY(Config config, options.settings.resolve());
+  CG_TRY(auto store, open_runs(config));
+  CG_TRY(FoundRun found, find_run(*store, options.run));
+  if (found.view.task) CG_CHECK(check_stands_alone(found.view.task->task));
+  CG_TRY(HandedOut out, hand_out(found.view, options.folder, options.most));
+  print_result(g,
+               {{"schema", "cutegen.handout.v1"},
+                {"run", found.info.id},
+                {"folder", options.folder},
+                {"task", out.task.string()},
+                {"candidates", out.candidates}},
+               sanitize(told(out, options), 8000));
+  return {};
+}
+
+}  // namespace
+
+void add_handout(CLI::App& app, Globals& g) {
+  CLI::App* command =
+      app.add_subcommand("handout", "write a run's programs for another machine to judge");
+  auto options = std::make_shared<Options>();
+  command->add_option("RUN", options->run, "id, its beginning, or last")->required();
+  command->add_option("DIR", options->folder, "a new folder")->required();
+  command->add_option("--most", options->most, "programs at most: the best one, then the fastest")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  options->settings.add(*command, {"runs_dir"});
+  command->footer(
+      "Proposing and measuring can live on different machines: carry the folder to one with a "
+      "GPU,\n"
+      "judge it there, and bring the verdicts back with `cutegen import`.\n"
+      "Example: cutegen handout last proposed");
+  command->callback([&g, options] {
+    auto done = run(g, *options);
+    g.exit = done ? static_cast<int>(kExitOk) : report(g, done.error());
+  });
+}
+
+}  // namespace cutegen::cli

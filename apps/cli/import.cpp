@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cutegen import RUN DIR OUT`: verdicts that another machine gave become candidates of a run.
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/run_observer.h"
+#include "cli/runs_folder.h"
+#include "cli/settings.h"
+#include "engine/import_verdicts.h"
+
+namespace cutegen::cli {
+namespace {
+
+struct Options {
+  Settings settings;
+  std::string run, programs, verdicts;
+};
+
+// Progress only: what was imported is told at the end.
+class Quiet final : public RunObserver {
+ public:
+  explicit Quiet(const Globals& g) : console_(g) {}
+  void on_event(const Event&) override {}
+  void on_progress(const std::string& line) override { console_.on_progress(line); }
+
+ private:
+  ConsoleObserver console_;
+};
+
+Result<int> run(const Globals& g, const Options& options) {
+  CG_TRY(Config config, options.settings.resolve());
+  CG_TRY(auto store, open_runs(config));
+  Imported done;
+  {
+    Quiet observer(g);
+    CG_TRY(done, import_verdicts(real_parts(), g.ctx, *store, options.run,
+                                 {options.programs, options.verdicts}, observer));
+  }
+  print_result(g, to_json(done), sanitize(to_text(done), size_t{16} << 20));
+  return done.refused() > 0 ? kExitUser : kExitOk;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Globals& g) {
+  CLI::App* command =
+      app.add_subcommand("import", "take verdicts of another machine into a finished run");
+  auto options = std::make_shared<Options>();
+  command->add_option("RUN", options->run, "id, its beginning, or last")->required();
+  command->add_option("DIR", options->programs, "the folder of programs that was judged")
+      ->required();
+  command->add_option("OUT", options->verdicts, "the folder of verdicts: --out of eval --batch")
+      ->required();
+  options->settings.add(*command, {"runs_dir"});
+  command->footer(
+      "Each verdict becomes a candidate whose figures are `imported` and name their device. They "
+      "are\n"
+      "never compared with figures of another device: a program becomes the best one over figures\n"
+      "of the same GPU and driver, which the best program gets by being imported itself. What is\n"
+      "broken is named, the others go in; importing twice adds nothing.\n"
+      "Example: cutegen import last proposed verdicts\n"
+      "Exit codes: 0 all in, 2 some entries were refused (or a user error), 6 environment");
+  command->callback([&g, options] {
+    auto code = run(g, *options);
+    g.exit = code ? *code : report(g, code.error());
+  });
+}
+
+}  // namespace cutegen::cli

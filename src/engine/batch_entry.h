@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// An entry of a judged batch: the verdict of OUT/NAME.json with the program of IN/NAME.
+//
+// Contract: everything is checked: sizes, schema, that the name is the file's, that the program's
+// text is there and is the one that was judged. Errors say which file.
+//
+// Example: CG_TRY(BatchEntry e, read_batch_entry("in", "out", "c3"));
+#pragma once
+
+#include <filesystem>
+
+#include "core/candidate.h"
+#include "core/verdict.h"
+
+namespace cutegen {
+
+inline constexpr const char* kEntrySchema = "cutegen.entry.v1";
+
+struct BatchEntry {
+  std::string name, sha256;  // of program and verdict together
+  KernelProgram program;
+  Verdict verdict;
+};
+[[nodiscard]] Result<BatchEntry> read_batch_entry(const std::filesystem::path& programs,
+                                                  const std::filesystem::path& verdicts,
+                                                  const std::string& name);
+// Names of the entries in OUT, sorted.
+[[nodiscard]] Result<std::vector<std::string>> batch_entries(const std::filesystem::path& verdicts);
+
+}  // namespace cutegen

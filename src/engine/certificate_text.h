@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A certificate as a table of cells and as text: each baseline in each mode, and the floor.
+//
+// Contract: times and ratios have their 95% intervals; a ratio that is missing is "-". Rows: the
+// program itself, the baselines (the fastest one, cold, first), the floor. Foreign text is
+// sanitized.
+//
+// Example: print_text(certificate_text(certificate));
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/certificate.h"
+
+namespace cutegen {
+
+struct CertificateTable {
+  std::vector<std::string> modes;              // "cold", "warm", "graph", "call"
+  std::vector<std::vector<std::string>> rows;  // a name, then a cell for each mode
+};
+[[nodiscard]] CertificateTable certificate_table(const Certificate& certificate);
+// "NVIDIA H200 (driver 580.159.04), torch 2.11.0, 2 fresh processes, 50.6 s"
+[[nodiscard]] std::string certificate_head(const Certificate& certificate);
+// Lines that end with a newline: the table, how far the processes are apart, what is missing.
+[[nodiscard]] std::string certificate_text(const Certificate& certificate);
+// "1.220x [1.219,1.222]"
+[[nodiscard]] std::string interval_text(double ratio, double low, double high);
+
+}  // namespace cutegen

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run prints, by golden files: one on a GPU with its certified table, one on a simulator.
+// After a deliberate change: CUTEGEN_UPDATE_GOLDEN=1 engine_test --gtest_filter='RunText*'
+#include "engine/run_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/file.h"
+#include "engine/certificate_text.h"
+#include "engine/toy_world.h"
+
+namespace cutegen {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using namespace toy;
+
+RunStep step_of(int n, const Verdict& verdict, Decision decision) {
+  RunStep step;
+  step.candidate.id = "c" + std::to_string(n);
+  if (n > 1) step.candidate.parent = "c1";
+  step.candidate.edit = {"change " + std::to_string(n), "", "toy", Json::object()};
+  step.candidate.program = numbered_program(n);
+  step.candidate.program.plan.arch = {"sm_80+"};
+  step.verdict = verdict;
+  step.decision = decision;
+  step.elapsed_ms = 800 * n;
+  step.clock_ms = 31'000 * n;
+  return step;
+}
+
+RunView gpu_run() {
+  RunView view;
+  view.settings.evaluator.device = "cuda:0";
+  view.settings.out = "/best";
+  view.settings.certify_minutes = 3;
+  view.task = relu_task();
+  view.task->gpu = "h200", view.task->product = "NVIDIA H200", view.task->driver = "580.159.04";
+  view.task->counters = "ncu 2025.3.1.0";
+  view.baselines = TaskBaselines{{{"eager", 200, 199, 201, 8, Origin::cached, 0, 1, ""},
+                                  {"compile", 0, 0, 0, 0, Origin::skipped, 0, 0, "it raises"}},
+                                 "kept of yesterday"};
+  Verdict first = timed(100), second = timed(50);
+  for (Verdict* v : {&first, &second}) v->timing->origin = Origin::measured;
+  second.timing->paired = {{"incumbent", "p", 2, 1.98, 2.03, 100, 16, "precise"}};
+  second.marks = {"the SM clock was at 80% of the GPU's"};
+  view.steps.push_back(step_of(1, first, Decision::accepted));
+  view.steps.push_back(step_of(2, second, Decision::accepted));
+  view.steps.push_back(
+      step_of(3, untimed(Status::failed, "2 of 64 values are wrong"), Decision::rejected));
+  view.first_ns = 100;
+  view.best = "c2";
+  view.evaluations = 3;
+  view.clock_ms = 95'000;
+  view.finished = "plateau";
+  view.certified = BestCertificate{"c2", {}, toy_certificate(numbered_program(2))};
+  return view;
+}
+
+std::string page(const RunView& view) {
+  std::string text = task_text(view) + step_header(view);
+  for (const RunStep& step : view.steps) text += step_line(view, step);
+  return text + end_text(view, "20260101-abcdef");
+}
+
+void expect_golden(const std::string& file, const std::string& text) {
+  const auto golden = std::filesystem::path(CUTEGEN_SOURCE_DIR) / "tests/golden/engine" / file;
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(golden, text));
+  }
+  EXPECT_EQ(read_file(golden).value_or("no file"), text) << file;
+}
+
+TEST(RunText, OnAGpuIsTheGoldenFile) {
+  expect_golden("run_gpu.txt", page(gpu_run()));
+}
+
+TEST(RunText, OnASimulatorIsTheGoldenFile) {
+  RunView view = gpu_run();
+  view.settings.evaluator.device = "sim:h200";
+  view.task->driver.clear(), view.baselines.reset(), view.certified.reset();
+  for (RunStep& step : view.steps)
+    if (step.verdict->timing) step.verdict->timing->origin = Origin::modelled;
+  expect_golden("run_sim.txt", page(view));
+}
+
+TEST(RunText, TheDocumentIsTheGoldenFile) {
+  expect_golden("run_gpu.json", dump_json(run_json(gpu_run(), "20260101-abcdef"), 1) + "\n");
+}
+
+TEST(RunText, AnUnfinishedCertificateIsSaid) {
+  RunView view = gpu_run();
+  view.certified.reset(), view.finished.reset();
+  view.certifying = "c2";
+  const std::string text = end_text(view, "r");
+  EXPECT_THAT(text, HasSubstr("interrupted while c2 was certified, which is not finished"));
+  EXPECT_THAT(text, HasSubstr("cutegen resume r"));
+  EXPECT_THAT(text, HasSubstr("certified  no: not finished"));
+}
+
+TEST(RunText, ACertificateOfAnotherProgramIsNotTheBestOnes) {
+  RunView view = gpu_run();
+  view.certified->candidate = "c1";
+  EXPECT_THAT(end_text(view, "r"), HasSubstr("no: that is c1, another program"));
+  view.certified = BestCertificate{"c2", "torch has no CUDA\n\x1b[31m", {}};
+  const std::string text = end_text(view, "r");
+  EXPECT_THAT(text, HasSubstr("no: torch has no CUDA"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(CertificateText, WhatAModeLacksIsADash) {
+  const CertificateTable table = certificate_table(toy_certificate(numbered_program(1)));
+  ASSERT_EQ(table.rows.size(), 5U);
+  EXPECT_EQ(table.rows[1].front(), "over eager-tf32") << "the fastest baseline comes first";
+  EXPECT_EQ(table.rows[1].back(), "-");
+  EXPECT_EQ(table.rows[1][1], "1.500x [1.490,1.510]");
+  EXPECT_EQ(table.rows[4][1], "5.00x above");
+  EXPECT_THAT(certificate_text(Certificate()), HasSubstr("this program"));
+}
+
+}  // namespace
+}  // namespace cutegen

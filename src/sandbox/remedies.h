@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lets the sandbox hold more on this machine, as the command that does it.
+//
+// Contract: looks at the kernel's own settings and changes nothing. Example:
+// allow_user_namespaces()  // "sudo sysctl -w user.max_user_namespaces=10000 (...)"
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace cutegen::sandbox {
+
+[[nodiscard]] std::string allow_user_namespaces(
+    const std::filesystem::path& settings = "/proc/sys");
+
+}  // namespace cutegen::sandbox
