@@ -62,8 +62,10 @@ Finding check_audit(const ToolPaths& paths) {
       "binary audit", State::ok, "ptxas and nvdisasm at " + paths.ptxas.parent_path().string(), {}};
 }
 
+// Where no NVRTC fits the driver, simulators have the newest one.
 void check_toolchain(std::vector<Finding>& out, int cuda_version) {
   auto paths = find_tools({.most_cuda = cuda_version});
+  if (!paths && cuda_version > 0) paths = find_tools({});
   if (!paths) {
     const Error& e = paths.error();
     out.push_back({"toolchain", State::missing, e.message, e.remedy.empty() ? kSetup : e.remedy});
@@ -79,10 +81,18 @@ void check_toolchain(std::vector<Finding>& out, int cuda_version) {
                  writable ? "" : "chmod u+rwx " + paths->cache_dir.string()});
 }
 
-Finding check_torch(const Context& ctx) {
+// Baselines, certificates and values at large shapes are torch's work on the GPU.
+Finding check_torch(const Context& ctx, bool gpu) {
   if (auto over = ctx.check("looking for PyTorch"); !over)
     return {"Python and PyTorch", State::missing, over.error().message, {}};
   auto worker = TorchWorker::open({});
+  if (worker && gpu && (*worker)->version().find("+cpu") != std::string::npos)
+    return {"Python and PyTorch", State::warning,
+            (*worker)->version() +
+                " has no CUDA: on cuda: devices there are no baselines, no "
+                "certificates and no values at large shapes",
+            "pip install a torch with CUDA, and name its interpreter: --python PATH, or export "
+            "CUTEGEN_PYTHON=PATH"};
   if (worker) return {"Python and PyTorch", State::ok, (*worker)->version(), {}};
   const Error& e = worker.error();
   return {"Python and PyTorch", State::missing, e.message,
@@ -162,7 +172,7 @@ void doctor(Globals& g) {
   GpusSeen gpus;
   Finding driver = check_driver(gpus);
   check_toolchain(findings, gpus.cuda_version);
-  findings.push_back(check_torch(g.ctx));
+  findings.push_back(check_torch(g.ctx, !gpus.uuids.empty()));
   findings.push_back(driver);
   findings.push_back(check_counters(g.ctx, gpus));
   findings.push_back(check_models());

@@ -76,11 +76,13 @@ Finding check_nvrtc(const ToolPaths& paths, int cuda_version) {
   const std::string driver = "the driver's CUDA " + cuda_text(cuda_version);
   if (major * 1000 + minor * 10 <= cuda_version)
     return {"NVRTC", State::ok, detail + ", not newer than " + driver, {}};
-  return {
-      "NVRTC", State::missing, detail + " is newer than " + driver,
-      fmt::format("update the driver, or: pip install 'nvidia-cuda-nvrtc-cu{0}<={1}.99' and set "
-                  "CUTEGEN_NVRTC to its libnvrtc.so.{0}",
-                  cuda_version / 1000, cuda_text(cuda_version))};
+  const int release = cuda_version / 1000;
+  const std::string wheel = release < 13 ? fmt::format("-cu{}", release) : "";
+  return {"NVRTC", State::warning,
+          detail + " is newer than " + driver + ": cuda: devices cannot use it",
+          fmt::format("update the driver (R580 or later), or: pip install "
+                      "'nvidia-cuda-nvrtc{0}<={1}.999' 'nvidia-cuda-runtime{0}<={1}.999'",
+                      wheel, cuda_text(cuda_version))};
 }
 
 void check_sandbox(std::vector<Finding>& out) {

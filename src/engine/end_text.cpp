@@ -64,6 +64,14 @@ std::string saved_text(const RunView& view) {
   return saved ? line("saved", to_text(*saved)) : std::string();
 }
 
+std::string error_text(const RunStep& best) {
+  if (!best.verdict->accuracy) return {};
+  const Accuracy& a = *best.verdict->accuracy;
+  return line("error", fmt::format("at most {:.3g}, the native reference's {:.3g}; {:.1f}% of what "
+                                   "is accepted",
+                                   a.error, a.native_error, 100 * a.share));
+}
+
 std::string certified_text(const RunView& view) {
   if (const Certificate* c = view.best_certificate())
     return line("certified", certificate_head(*c)) + certificate_text(*c);
@@ -108,7 +116,8 @@ std::string end_text(const RunView& view, const std::string& run_id) {
         text += ", " + ratio_text(ratio) + " the first correct program";
       if (auto ratio = view.over_floor(*best)) text += ", " + ratio_text(ratio) + " the floor";
     }
-    out += line("best", text) + gains_text(view, *best) + saved_text(view) + certified_text(view);
+    out += line("best", text) + gains_text(view, *best) + saved_text(view) + error_text(*best) +
+           certified_text(view);
   } else if (view.finished) {
     out += line("best", "none: nothing correct was found");
   }

@@ -41,14 +41,13 @@ std::optional<BestGain> over_first(const RunView& view, const RunStep& best) {
 }  // namespace
 
 std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode) {
-  const PairedRatio* hardest = nullptr;
-  for (const CertifiedMode& m : certificate.modes)
-    if (m.mode == "cold")
-      for (const PairedRatio& p : m.against)
-        if (in_math_mode(p.against, mode) && (!hardest || p.other_ns < hardest->other_ns))
-          hardest = &p;
-  if (!hardest) return std::nullopt;
-  return BestGain{hardest->speedup, hardest->low, hardest->against, "certificate"};
+  for (CertifiedMode cold : certificate.modes) {
+    if (cold.mode != "cold") continue;
+    std::erase_if(cold.against, [&](auto& p) { return !in_math_mode(p.against, mode); });
+    if (const PairedRatio* p = hardest(cold))
+      return BestGain{p->speedup, p->low, p->against, "certificate"};
+  }
+  return std::nullopt;
 }
 
 std::optional<BestGain> best_gain(const RunView& view) {

@@ -158,6 +158,25 @@ class WithoutAGpu(harness.Case):
         self.assertIn("cuda:0 NVIDIA H200 (sm_90a", driver["detail"])
 
 
+    def test_doctor_prints_the_commands_that_mend_a_gpu_machine(self):
+        """A driver older than every NVRTC here, a torch without CUDA, no ncu: simulators work all the same."""
+        result = self.cutegen("doctor", "--json", env={**self.driver("cuda12"), "CUTEGEN_NCU": "/no/ncu"})
+        checks = {check["name"]: check for check in result.json()["checks"]}
+        nvrtc = checks["NVRTC"]
+        self.assertEqual(nvrtc["state"], "warning")
+        self.assertIn("newer than the driver's CUDA 12.2: cuda: devices cannot use it", nvrtc["detail"])
+        self.assertIn("pip install 'nvidia-cuda-nvrtc-cu12<=12.2.999'", nvrtc["mend"])
+        if "+cpu" in checks["Python and PyTorch"]["detail"]:
+            self.assertEqual(checks["Python and PyTorch"]["state"], "warning")
+            self.assertIn("torch with CUDA", checks["Python and PyTorch"]["mend"])
+        self.assertIn("CUTEGEN_NCU", checks["hardware counters"]["detail"])
+        self.assertTrue(checks["hardware counters"]["mend"])
+        self.assert_code(result, 0)
+        text = self.cutegen("doctor", env=self.driver("cuda12"))
+        self.assertRegex(text.out, r"(?m)^warning +NVRTC .*\n +-> update the driver")
+        self.assertIn("Ready", text.out)
+
+
 class OnAGpu(harness.Case):
     def test_a_program_is_judged(self):
         doctor = self.cutegen("doctor", "--json").json()

@@ -44,7 +44,7 @@ EXPORT cuInit(unsigned) {
   return is("no_device") ? kNoDevice : 0;
 }
 EXPORT cuDriverGetVersion(int* version) {
-  *version = is("old") ? 11040 : 13000;
+  *version = is("old") ? 11040 : is("cuda12") ? 12020 : 13000;
   return 0;
 }
 EXPORT cuDeviceGetCount(int* count) {
