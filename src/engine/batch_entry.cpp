@@ -11,7 +11,8 @@ namespace cutegen {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kMostEntries = 100'000, kMostText = size_t{64} << 20;
+constexpr size_t kMostEntries = 10'000, kMostText = size_t{8} << 20;
+constexpr uintmax_t kMostBytes = uintmax_t{1} << 30;  // of all entries
 
 Result<Verdict> verdict_of(const Json& json, const fs::path& file, const std::string& name) {
   ObjectReader r(json, file.string() + "#");
@@ -38,11 +39,14 @@ Result<Verdict> verdict_of(const Json& json, const fs::path& file, const std::st
 Result<std::vector<std::string>> batch_entries(const fs::path& verdicts) {
   std::error_code error;
   std::vector<std::string> out;
+  uintmax_t bytes = 0;
   for (fs::directory_iterator at(verdicts, error), end; !error && at != end; at.increment(error)) {
     const fs::path path = at->path();
     if (path.extension() != ".json" || path.filename().string().starts_with(".")) continue;
     out.push_back(path.stem().string());
-    if (out.size() > kMostEntries)
+    std::error_code ignored;  // what is no file is told when it is read
+    if (const uintmax_t size = fs::file_size(path, ignored); !ignored) bytes += size;
+    if (out.size() > kMostEntries || bytes > kMostBytes)
       return user_error("more entries than are read at once", verdicts.string(),
                         "split the folder");
   }

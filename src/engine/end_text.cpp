@@ -85,6 +85,20 @@ std::string certified_text(const RunView& view) {
   return line("certified", "no: " + clean(why, 600));
 }
 
+// What speaks against the best program since it was chosen.
+std::string doubts_text(const RunView& view, const RunStep& best) {
+  std::string out;
+  if (view.profiled && view.profiled->candidate == view.best && !view.profiled->why.empty())
+    out += line("profile", "none: " + clean(view.profiled->why, 600));
+  for (const RunStep& step : view.steps)
+    if (step.imported && step.verdict->status != Status::correct &&
+        step.candidate.parent == best.candidate.id)
+      out += line("elsewhere", fmt::format("{} on {}: {}", to_string(step.verdict->status),
+                                           clean(step.imported->device),
+                                           clean(step.verdict->feedback.headline, 300)));
+  return out;
+}
+
 std::string files_text(const RunView& view, const RunStep& best) {
   std::vector<std::string> names{"plan.json"};
   for (const auto& [name, text] : best.candidate.program.sources) names.push_back(clean(name, 60));
@@ -117,7 +131,7 @@ std::string end_text(const RunView& view, const std::string& run_id) {
       if (auto ratio = view.over_floor(*best)) text += ", " + ratio_text(ratio) + " the floor";
     }
     out += line("best", text) + gains_text(view, *best) + saved_text(view) + error_text(*best) +
-           certified_text(view);
+           certified_text(view) + doubts_text(view, *best);
   } else if (view.finished) {
     out += line("best", "none: nothing correct was found");
   }

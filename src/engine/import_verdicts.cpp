@@ -11,6 +11,7 @@
 #include "engine/end_data.h"
 #include "engine/out_folder.h"
 #include "engine/row_text.h"
+#include "gpu/spec.h"
 #include "search/machine.h"
 
 namespace cutegen {
@@ -19,6 +20,13 @@ namespace {
 // Figures can be compared where this is the same.
 std::string device_key(const Verdict& v) {
   return one_line(v.gpu.empty() ? v.device : fmt::format("{} (driver {})", v.gpu, v.driver), 120);
+}
+
+// "h200" of sim:h200 and of an NVIDIA H200; of a GPU that no file describes its name.
+std::string gpu_model(const std::string& device, const std::string& product) {
+  if (product.empty()) return device.substr(device.find(':') + 1);
+  auto gpu = gpu_of_product(product);
+  return gpu ? gpu->id : product;
 }
 
 Origin origin_of(const Verdict& v) {
@@ -138,6 +146,10 @@ class Importer {
     const Verdict& v = *step.verdict;
     if (v.status != Status::correct) return std::optional(fault_text(v));
     if (!v.timing) return std::optional<std::string>("no time is known");
+    const std::string model = gpu_model(view_.settings.evaluator.device, view_.task->product);
+    if (gpu_model(v.device, v.gpu) != model)
+      return std::optional(
+          fmt::format("its figures are of {}, and this run is for {}", device_key(v), model));
     if (v.policy_version != Verdict().policy_version)
       return std::optional(fmt::format("judged by rules of version {}; those of here are {}",
                                        v.policy_version, Verdict().policy_version));

@@ -6,9 +6,10 @@
 // name, while the others go in: a file that cannot be read, an error instead of a verdict, a
 // program whose text is not in IN or is another one, a verdict for another task. What the run has
 // already is known, so that importing twice adds nothing. An imported program becomes the best one
-// only where policy and build ids agree with those of here, and it gains over figures of the same
-// model of device and driver: of the best program, which comes to such figures by being imported
-// itself. The journal, the out folder and the report have it then.
+// only where its figures are of the GPU model that the run is for, policy and build ids agree with
+// those of here, and it gains over figures of the same GPU model and driver: of the best program,
+// which comes to such figures by being imported itself. The journal, the out folder and the report
+// have it then.
 //
 // Example: CG_TRY(auto done, import_verdicts(real_parts(), ctx, *store, "last", {"in", "out"}, o));
 #pragma once

@@ -139,6 +139,18 @@ TEST_F(Import, FiguresOfAnotherDeviceAreNotComparedWithThoseOfHere) {
   EXPECT_EQ(all_of(import()), "c3:correct:c5* c1:known:c4 ");
 }
 
+TEST_F(Import, FiguresOfAnotherGpuModelDecideNothing) {
+  Verdict v = there(3, 5);
+  v.gpu = "NVIDIA H100 80GB HBM3";
+  entry("c3", 3, v);
+  const Imported done = import();
+  EXPECT_EQ(all_of(done), "c3:correct:c4 ");
+  EXPECT_THAT(done.rows[0].detail,
+              HasSubstr("of NVIDIA H100 80GB HBM3 (driver 580.1), and this run "
+                        "is for h200"));
+  EXPECT_EQ(view().best, "c3");
+}
+
 TEST_F(Import, PolicyAndBuildHaveToAgree) {
   Verdict old = there(3, 5);
   old.policy_version = 7;

@@ -35,6 +35,13 @@ const Timing* best_timing(const RunView& view) {
   return best && best->verdict && best->verdict->timing ? &*best->verdict->timing : nullptr;
 }
 
+// Of the times of this run's own steps, which one device gave.
+Origin origin_of_steps(const RunView& view) {
+  for (const RunStep& step : view.steps)
+    if (step.time_ns() && !step.imported) return step.verdict->timing->origin;
+  return Origin::modelled;
+}
+
 std::string verdict_line(const RunView& view) {
   const RunStep* best = view.incumbent();
   if (!best) return "No correct program was found.";
@@ -322,8 +329,7 @@ Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& e
   if (std::string svg = chart_svg(view); !svg.empty()) {
     ReportData chart(Kind::object);
     chart.set("svg", svg);
-    const Timing* t = best_timing(view);
-    chart.set("origin", std::string(t ? to_string(t->origin) : "modelled"));
+    chart.set("origin", std::string(to_string(origin_of_steps(view))));
     page.set("chart", chart);
   }
   ReportData steps(Kind::list);

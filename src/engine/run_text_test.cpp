@@ -113,6 +113,20 @@ TEST(RunText, ACertificateOfAnotherProgramIsNotTheBestOnes) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST(RunText, WhatSpeaksAgainstTheBestProgramIsSaid) {
+  RunView view = gpu_run();
+  EXPECT_THAT(end_text(view, "r"), Not(HasSubstr("elsewhere")));
+  view.profiled = BestProfile{"c2", "judged once more it was failed: 3 values", {}};
+  RunStep there =
+      step_of(4, untimed(Status::failed, "2 values are wrong there"), Decision::rejected);
+  there.candidate.parent = "c2";
+  there.imported = ImportedFrom{"c2", "", "NVIDIA H200 (driver 570)", Origin::skipped};
+  view.steps.push_back(there);
+  const std::string text = end_text(view, "r");
+  EXPECT_THAT(text, HasSubstr("profile    none: judged once more it was failed: 3 values"));
+  EXPECT_THAT(text, HasSubstr("elsewhere  failed on NVIDIA H200 (driver 570): 2 values are wrong"));
+}
+
 TEST(CertificateText, WhatAModeLacksIsADash) {
   const CertificateTable table = certificate_table(toy_certificate(numbered_program(1)));
   ASSERT_EQ(table.rows.size(), 5U);

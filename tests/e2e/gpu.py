@@ -58,7 +58,7 @@ def plan(kernel):
                        "args": [{"tensor": "out"}]}]}
 
 
-class WithoutAGpu(harness.Case):
+class FakeGpu(harness.Case):
     def driver(self, how):
         """The fake driver under the name that says how it fails."""
         link = FAKE.parent / "fake_cuda" / f"{how}.so"
@@ -69,6 +69,8 @@ class WithoutAGpu(harness.Case):
             pass
         return {"CUTEGEN_CUDA_DRIVER": str(link)}
 
+
+class WithoutAGpu(FakeGpu):
     def program(self, kernel):
         self.write(f"{kernel}/plan.json", json.dumps(plan(kernel)))
         self.write(f"{kernel}/kernel.cu", SOURCE.format(kernel))

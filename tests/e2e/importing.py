@@ -1,60 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout=600 serial
-"""A run hands out its programs, another device judges them, and the run takes the verdicts in."""
+"""A run on a simulator hands out its programs, another machine judges them on a GPU (the fake driver of
+tests/fake_cuda), and the run takes the verdicts in."""
 import json
+import os
 import shutil
+import sys
+import unittest
 
+import gpu
 import harness
 
-TASK = harness.ROOT / "tasks" / "relu.py"
 
+class Importing(gpu.FakeGpu):
+    def setUp(self):
+        super().setUp()
+        self.task = self.write("sevens.py", gpu.SEVENS)
+        program = {"plan": gpu.plan("sevens"), "sources": {"kernel.cu": gpu.SOURCE.format("sevens")}}
+        self.write("propose.py", gpu.PROPOSER.format(program=program))
 
-class Importing(harness.Case):
-    def cutegen_ok(self, *arguments, code=0):
-        result = self.cutegen(*arguments, "--runs", self.folder / "runs", timeout=300)
+    def ok(self, *arguments, code=0, runs=True, **settings):
+        where = ("--runs", self.folder / "runs") if runs else ()
+        result = self.cutegen(*arguments, *where, timeout=300, **settings)
         self.assert_code(result, code)
         return result
 
-    def test_there_and_back(self):
-        shutil.copy(TASK, self.folder / "mine.py")
-        self.cutegen_ok("optimize", "mine.py", "--evaluations", 2, "--out", "best", "--no-profile")
-        told = self.cutegen_ok("handout", "last", "proposed").out
+    def there_and_back(self):
+        self.ok("optimize", self.task, "--proposer", f"{sys.executable} propose.py", "--out", "best")
+        told = self.ok("handout", "last", "proposed").out
         self.assertIn("cutegen import last proposed verdicts", told)
-        best = json.loads((self.folder / "best/verdict.json").read_text())
-        self.assert_error(self.cutegen("handout", "last", "proposed", "--runs", "runs"), 2, "no empty folder")
+        self.ok("eval", "proposed/sevens.py", "--batch", "proposed", "--out", "verdicts", "--device", "cuda:0",
+                runs=False, env=self.driver("good"))  # fmt: skip
 
-        # The other machine: another GPU of the same architecture, so that builds are the same.
-        judged = self.cutegen("eval", "proposed/mine.py", "--batch", "proposed", "--out", "verdicts",
-                              "--device", "sim:h100", timeout=300)  # fmt: skip
-        self.assert_code(judged, 0)
+    def test_there_and_back(self):
+        self.there_and_back()
+        before = json.loads((self.folder / "best/verdict.json").read_text())
+        self.assertEqual((before["device"], before["timing"]["origin"]), ("sim:h200", "modelled"))
+        self.assert_error(self.cutegen("handout", "last", "proposed", "--runs", "runs"), 2, "no empty folder")
         shutil.copy(self.folder / "verdicts/c1.json", self.folder / "verdicts/stranger.json")
 
-        result = self.cutegen_ok("import", "last", "proposed", "verdicts", "--json", code=2)
-        document = result.json()
+        document = self.ok("import", "last", "proposed", "verdicts", "--json", code=2).json()
         self.assertEqual(document["schema"], "cutegen.import.v1")
         rows = {row["entry"]: row for row in document["entries"]}
         self.assertEqual(rows["stranger"]["status"], "refused")
         self.assertIn("another name", rows["stranger"]["detail"])
-        imported = [row for row in document["entries"] if row["candidate"]]
-        self.assertIn("the best program itself", imported[0]["detail"])
-        self.assertTrue(imported[0]["best"])
+        self.assertIn("the best program itself", rows["c1"]["detail"])
+        self.assertEqual((rows["c1"]["candidate"], rows["c1"]["best"]), ("c2", True))
+        self.assertEqual(rows["c1"]["device"], "NVIDIA H200 (driver of CUDA 13.0)")
 
         verdict = json.loads((self.folder / "best/verdict.json").read_text())
-        self.assertEqual((verdict["device"], verdict["timing"]["origin"]), ("sim:h100", "imported"))
-        self.assertEqual(best["timing"]["origin"], "modelled")
-        shown = self.cutegen_ok("show", "last", "--json").json()
-        self.assertEqual(shown["best"]["imported"]["device"], "sim:h100")
+        self.assertEqual((verdict["gpu"], verdict["timing"]["origin"]), ("NVIDIA H200", "imported"))
+        shown = self.ok("show", "last", "--json").json()
+        self.assertEqual(shown["best"]["imported"]["origin"], "measured")
         self.assertEqual(shown["state"], "finished")
         self.assertNotIn("best_gain", shown, "figures of two devices are not compared")
-        self.assertIn("its figures are imported: modelled on sim:h100", self.cutegen_ok("show", "last").out)
-        self.cutegen_ok("report", "last", "-o", "page.html")
+        self.assertIn("its figures are imported: measured on NVIDIA H200", self.ok("show", "last").out)
+        self.ok("report", "last", "-o", "page.html")
         self.assertIn("<h2>Imported</h2>", (self.folder / "page.html").read_text())
 
         (self.folder / "verdicts/stranger.json").unlink()
-        again = self.cutegen_ok("import", "last", "proposed", "verdicts").out
-        self.assertIn(f"0 of {len(imported)} entries imported", again)
-        self.assertEqual(len(self.cutegen_ok("show", "last", "--json").json()["steps"]), len(shown["steps"]))
-        self.cutegen_ok("optimize", "--replay", "last")
+        self.assertIn("0 of 1 entries imported", self.ok("import", "last", "proposed", "verdicts").out)
+        self.assertEqual(len(self.ok("show", "last", "--json").json()["steps"]), len(shown["steps"]))
+        self.ok("optimize", "--replay", "last")
 
     def test_bad_words(self):
         for arguments in (("import", "last", "a", "b"), ("handout", "last", "a")):
@@ -62,4 +69,6 @@ class Importing(harness.Case):
 
 
 if __name__ == "__main__":
+    if not gpu.FAKE.exists() and "CUTEGEN_BIN" not in os.environ:
+        raise unittest.SkipTest(f"no {gpu.FAKE}: build the tests first")
     harness.main()
