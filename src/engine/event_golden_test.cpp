@@ -88,6 +88,7 @@ std::vector<Event> ended_run(const fs::path& dir) {
                        return v;
                      },
                  .programs = 1};
+  world.opened.gpu = "h200", world.opened.driver = "580.1";
   OptimizeSettings settings;
   settings.file = "/tasks/relu.py";
   settings.evaluator.device = "cuda:0";

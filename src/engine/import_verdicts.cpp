@@ -146,7 +146,9 @@ class Importer {
     const Verdict& v = *step.verdict;
     if (v.status != Status::correct) return std::optional(fault_text(v));
     if (!v.timing) return std::optional<std::string>("no time is known");
-    const std::string model = gpu_model(view_.settings.evaluator.device, view_.task->product);
+    const std::string& known = view_.task->gpu;
+    const std::string model =
+        known.empty() ? gpu_model(view_.settings.evaluator.device, "") : known;
     if (gpu_model(v.device, v.gpu) != model)
       return std::optional(
           fmt::format("its figures are of {}, and this run is for {}", device_key(v), model));
