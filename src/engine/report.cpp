@@ -296,14 +296,22 @@ std::string quoted(const std::string& word) {
   return "'" + replace_all(word, "'", "'\\''") + "'";
 }
 
+// A run's minutes are those of its search and of its certificate.
+std::string minutes_flags(const OptimizeSettings& s) {
+  std::string out;
+  if (s.search.budget.minutes > 0)
+    out += fmt::format(" --minutes {}", s.search.budget.minutes + s.certify_minutes);
+  if (s.evaluator.device.starts_with("cuda:"))
+    out += fmt::format(" --certify-minutes {}", s.certify_minutes);
+  return out;
+}
+
 std::string commands(const RunInfo& info, const RunView& view) {
   const OptimizeSettings& s = view.settings;
   std::string file = quoted(s.file.string());
   return "# the same search\ncutegen optimize " + file + " --device " + quoted(s.evaluator.device) +
          " --model " + quoted(s.model) + " --strategy " + quoted(s.strategy) + " --evaluations " +
-         std::to_string(s.search.budget.evaluations) +
-         (s.search.budget.minutes > 0 ? fmt::format(" --minutes {}", s.search.budget.minutes)
-                                      : "") +
+         std::to_string(s.search.budget.evaluations) + minutes_flags(s) +
          "\n# judge the best program again\ncutegen eval " + file + " " + quoted(s.out.string()) +
          "\n# check that the journal leads to the same actions\ncutegen optimize --replay " +
          info.id + "\n";

@@ -91,7 +91,7 @@ TEST(ReportGain, BeforeAndAfterWithEveryOrigin) {
         "at most 3e-07, the native reference&apos;s 2.5e-07, on 1024 values of up to 4.5",
         "12.5% of what is accepted", "allclose 1e-04: 0 of 1024 values differ",
         "at least 3.980x over eager (measured, not in turn; median 4.000x)", "2.000x [1.980,2.030]",
-        "Mark: plain", "an export runs the module itself"})
+        "Mark: plain", "--certify-minutes 3", "an export runs the module itself"})
     EXPECT_THAT(page, HasSubstr(part));
 }
 

@@ -39,6 +39,12 @@ Json step_json(const RunStep& step) {
            {"status", step.verdict ? Json(to_string(step.verdict->status)) : Json(nullptr)},
            {"time_ns", optional_json(step.time_ns())}};
   if (step.time_ns()) out["time_origin"] = to_string(step.verdict->timing->origin);
+  if (step.time_ns()) {
+    const Timing& t = *step.verdict->timing;
+    if (t.sm_clock_hz) out["sm_clock_hz"] = *t.sm_clock_hz;
+    for (const PairedRatio& p : t.paired)
+      if (p.against == "incumbent") out["over_best_so_far"] = to_json(p);
+  }
   out["attempts"] = step.attempts;
   out["elapsed_ms"] = step.elapsed_ms;
   out["clock_ms"] = step.clock_ms;

@@ -84,6 +84,11 @@ std::string cost_text(const RunStep& step) {
   return out;
 }
 
+std::string sm_clock_text(const RunStep& step) {
+  if (!step.time_ns() || !step.verdict->timing->sm_clock_hz) return "-";
+  return fmt::format("{:.2f} GHz", *step.verdict->timing->sm_clock_hz / 1e9);
+}
+
 std::string clock_text(int64_t ms) {
   return fmt::format("{}:{:02}", ms / 60'000, ms / 1000 % 60);
 }
@@ -134,16 +139,18 @@ std::string task_text(const RunView& view) {
 }
 
 std::string step_header(const RunView& view) {
-  const std::string best = on_gpu(view) ? fmt::format(" {:>20}", "vs best so far") : "";
+  const std::string best =
+      on_gpu(view) ? fmt::format(" {:>20} {:>9}", "vs best so far", "SM clock") : "";
   return fmt::format("\n{:<5} {:>10}{} {:>9} {:>9}  {:<11} {:>6} {:>6}  {}\n", "step", "time", best,
-                     "vs first", "vs floor", "result", "took", "clock", "change");
+                     "vs first", "vs floor", "result", "took", "at", "change");
 }
 
 std::string step_line(const RunView& view, const RunStep& step) {
   std::string turn;
   if (on_gpu(view)) {
     const PairedRatio* p = in_turn(step);
-    turn = fmt::format(" {:>20}", p ? interval_text(p->speedup, p->low, p->high) : "-");
+    turn = fmt::format(" {:>20} {:>9}", p ? interval_text(p->speedup, p->low, p->high) : "-",
+                       sm_clock_text(step));
   }
   std::string change = clean(step.candidate.edit.summary, 160);
   if (step.imported) change += " (on " + clean(step.imported->device, 80) + ")";

@@ -16,7 +16,7 @@ namespace cutegen {
 [[nodiscard]] std::string task_text(const RunView& view);
 // What the user has today; empty while that is not known.
 [[nodiscard]] std::string baselines_text(const RunView& view);
-// On a GPU with a column for the runs in turn with the best one of that time.
+// On a GPU with columns for the runs in turn with the best one of that time, and the SMs' clock.
 [[nodiscard]] std::string step_header(const RunView& view);
 // Id, time, ratios, decision, what its evaluation cost, the run's clock, the change, what was
 // wrong.

@@ -47,6 +47,7 @@ RunView gpu_run() {
   Verdict first = timed(100), second = timed(50);
   for (Verdict* v : {&first, &second}) v->timing->origin = Origin::measured;
   second.timing->paired = {{"incumbent", "p", 2, 1.98, 2.03, 100, 16, "precise"}};
+  first.timing->sm_clock_hz = 1.98e9;
   second.accuracy = Accuracy{1024, 3e-7, 2.5e-7, 4.5, 0.125};
   second.marks = {"the SM clock was at 80% of the GPU's"};
   view.steps.push_back(step_of(1, first, Decision::accepted));

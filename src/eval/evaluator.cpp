@@ -211,6 +211,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
                              " does not give: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
   use(*open);
+  baselines_.reset();  // of a search: its memory on the GPU is the certificate's now
   TorchWorkerOptions torch;
   torch.python = options_.python;
   torch.device = options_.device;
