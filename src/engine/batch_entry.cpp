@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "eval/foreign.h"
 
 namespace cutegen {
 namespace fs = std::filesystem;
@@ -67,6 +68,9 @@ Result<BatchEntry> read_batch_entry(const fs::path& programs, const fs::path& ve
   CG_TRY(std::string text, read_file(file, kMostText));
   CG_TRY(Json json, parse_json(text, file.string(), kMostText));
   CG_TRY(out.verdict, verdict_of(json, file, name));
+  if (is_foreign(out.verdict))
+    return user_error("a foreign answer is no kernel program", file.string(),
+                      "a run takes kernel programs only");
   auto program = load_program(programs / name);
   if (!program)
     return user_error("the program's text is not there: " + program.error().text(),

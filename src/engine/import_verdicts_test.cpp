@@ -207,10 +207,13 @@ TEST_F(Import, BrokenEntriesAreNamedAndTheOthersGoIn) {
   Verdict aborted = there(2, 5);
   aborted.status = Status::aborted;
   entry("aborted", 2, aborted);
+  Verdict foreign = there(2, 5);
+  foreign.program_id = "foreign:" + foreign.program_id;
+  entry("foreign", 2, foreign);
   Verdict negative = there(2, -5);
   entry("negative", 2, negative);
   const Imported done = import();
-  EXPECT_EQ(done.refused(), 9U);
+  EXPECT_EQ(done.refused(), 10U);
   std::map<std::string, std::string> why;
   for (const ImportRow& r : done.rows) why[r.entry] = r.detail;
   EXPECT_THAT(why["other_text"], HasSubstr("another program than the one that was judged"));
@@ -219,10 +222,11 @@ TEST_F(Import, BrokenEntriesAreNamedAndTheOthersGoIn) {
   EXPECT_THAT(why["error"], HasSubstr("plan.json is broken"));
   EXPECT_THAT(why["schema"], HasSubstr("no entry of a batch"));
   EXPECT_THAT(why["task"], HasSubstr("another task"));
+  EXPECT_THAT(why["foreign"], HasSubstr("no kernel program"));
   EXPECT_THAT(why["aborted"], HasSubstr("says nothing of it"));
-  EXPECT_THAT(to_text(done), HasSubstr("1 of 10 entries imported"));
+  EXPECT_THAT(to_text(done), HasSubstr("1 of 11 entries imported"));
   EXPECT_EQ(view().steps.size(), 4U);
-  EXPECT_EQ(to_json(done)["refused"], 9);
+  EXPECT_EQ(to_json(done)["refused"], 10);
 }
 
 TEST_F(Import, ARunThatIsNotFinishedTakesNothing) {
