@@ -136,7 +136,9 @@ class Client : public EvaluatorClient {
       CG_TRY(wire::Frame frame, channel_.receive(ctx));
       if (auto e = frame.body.find("error"); e != frame.body.end())
         return fail(wire::error_from_json(*e));
-      CG_TRY(std::string got, protocol::type_of(frame.body));
+      auto named = protocol::type_of(frame.body);
+      if (!named) return fail(named.error());
+      const std::string& got = *named;
       if (got == "progress") {
         auto text = frame.body.find("text");
         if (progress && text != frame.body.end() && text->is_string())
