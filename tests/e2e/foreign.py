@@ -238,8 +238,8 @@ print("\\n" + json.dumps(told))
 '''
 # The clock around calls on a GPU, over a torch.cuda of our own: a stream that still works when the event
 # has come, then an answer that replaces every name.
-CLOCK = '''
-import json, time, types
+FAKE_CUDA = '''
+import json, sys, time, types
 import torch
 class Event:
     def __init__(self, enable_timing):
@@ -255,8 +255,11 @@ torch.cuda.Event, torch.cuda._sleep = Event, lambda cycles: sleeps.append(cycles
 torch._C._cuda_synchronize = lambda: time.sleep(late[0])
 torch.cuda.current_stream = lambda: types.SimpleNamespace(device=0)
 torch.cuda.get_device_properties = lambda _: types.SimpleNamespace(clock_rate=2e6, L2_cache_size=1 << 20)
+from cutegen_worker import foreign_device
 from cutegen_worker.foreign_device import Gpu
 sleeps, gpu = [], Gpu("cpu", False)
+'''
+CLOCK = FAKE_CUDA + '''
 def call():
     real(0.02)
     late[0] = 0.03
@@ -272,6 +275,50 @@ time.perf_counter_ns = lambda: 0
 torch.Tensor.fill_ = lambda *_: None
 told.append(gpu.timed(call, 1e6))
 print(json.dumps([*told, sleeps]))
+'''
+# The requests of one round at the official shape, with blocks of this process for shared GPU memory.
+ROUND = FAKE_CUDA + '''
+from cutegen_worker.foreign import Answer
+blocks, closed = {fd: torch.zeros(1 << 16, dtype=torch.uint8) for fd in range(4)}, []
+class Block:
+    def __init__(self, fd, count, rights):
+        self.fd = fd
+        assert rights == (1 if fd < 3 else 3), "outputs alone are written"
+    def tensor(self, offset, shape, dtype):
+        count = torch.Size(shape).numel() * dtype.itemsize
+        return blocks[self.fd][offset:offset + count].view(dtype).view(shape)
+    def close(self):
+        closed.append(self.fd)
+foreign_device.Mapped = Block
+def slot(name, part, shape, memory):
+    return {"name": name, "part": part, "dtype": "f32", "shape": shape, "offset": 256, "memory": memory}
+def hand_over(*fds):
+    answer.given.take({"first": True, "blocks": [{"bytes": 1 << 16, "host": False, "read_only": fd < 3}
+                                                 for fd in fds]}, fds)
+weight, bias, x, out = (Block(fd, 0, 1 if fd < 3 else 3).tensor(256, shape, torch.float32)
+                        for fd, shape in enumerate(([24, 32], [24], [48, 32], [48, 24])))
+for t in (weight, bias, x):
+    t.normal_()
+task, text = json.load(sys.stdin)
+answer = Answer()
+answer.device = gpu
+torch.set_grad_enabled(False)
+replies = [answer.answer({"type": "load", "file": "a.py", "source": text, "task_source": task,
+                          "task_file": "task.py"}, [])]
+hand_over(0, 1)
+replies.append(answer.answer({"type": "make_model", "seed": 1, "constants": {}, "on_gpu": True, "warm_up": 3,
+    "train_mode": False, "tensors": [slot("linear.weight", "value", [24, 32], 0),
+                                     slot("linear.bias", "value", [24], 1)]}, []))
+hand_over(3)
+replies.append(answer.answer({"type": "run", "control": True, "sleep_ns": 0,
+                              "tensors": [slot("out", "output", [48, 24], 0)]}, []))
+warm = out.clone()
+hand_over(2, 3)
+replies.append(answer.answer({"type": "run", "control": False, "sleep_ns": 1e5,
+    "tensors": [slot("x", "value", [48, 32], 0), slot("out", "output", [48, 24], 1)]}, []))
+right = torch.relu(x @ weight.T + bias)
+print(json.dumps([replies, torch.allclose(out, right, atol=1e-5), torch.allclose(warm, right, atol=1e-5),
+                  closed]))
 '''
 SUBCLASS = '''
 class Lazy(torch.Tensor):
@@ -296,6 +343,14 @@ class Inside(harness.Case):
             self.assertGreater(ns, 49e6)
             self.assertLess(ns, 1e9)
             self.assertGreater(host, 19e6)
+
+    def test_a_round_on_a_gpu(self):
+        replies, right, early, closed = self.run_inside(ROUND, json.dumps([TASK, answer()]))
+        self.assertFalse([r for r in replies if "failed" in r], replies)
+        self.assertEqual(replies[1]["kept"], [])
+        self.assertTrue(right)
+        self.assertFalse(early, "the control call has no inputs")
+        self.assertEqual(sorted(closed), [0, 1, 2, 3, 3])
 
     def test_what_it_returns(self):
         cases = {
