@@ -26,13 +26,15 @@ from .wire import Channel, Closed
 SOCKET = 3
 MODULE = "cutegen_answer"
 NO_GPU = re.compile(r"cuda|triton|nvcc|nvidia|\bgpus?\b", re.IGNORECASE)
+LACKS = re.compile(r"CUDA_HOME environment variable is not set|Ninja is required", re.IGNORECASE)
 NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.IGNORECASE)
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 REMEDY = "the file defines class ModelNew(torch.nn.Module), made with the task's get_init_inputs()"
 
 
 class Failed(Exception):
-    """What the answer did, for its verdict: `raised`, `rule` (broke one) or `needs_gpu`."""
+    """What the answer did, for its verdict: `raised`, `rule` (broke one), `needs_gpu`, or `lacks`
+    (what it needs is not installed here)."""
 
     def __init__(self, what, where="", kind="raised"):
         super().__init__(what)
@@ -210,7 +212,11 @@ class Answer:
             what = f"{doing} needs more memory than an answer may take: {text or name}"
             return Failed(what, where)
         if self.device.name == "cpu" and NO_GPU.search(f"{type(error).__module__} {text}"):
-            return Failed(f"{doing} needs a GPU: {name}: {text}", where, "needs_gpu")
+            what = f"{doing} needs a GPU (--device cuda:0): {name}: {text}"
+            return Failed(what, where, "needs_gpu")
+        if isinstance(error, ModuleNotFoundError) or LACKS.search(text):
+            what = f"{doing} needs what is not installed here: {name}: {text}"
+            return Failed(what, where, "lacks")
         return Failed(f"{doing} raises {name}" + (f": {text}" if text else ""), where)
 
     def answer(self, request, descriptors):

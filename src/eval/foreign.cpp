@@ -334,7 +334,7 @@ RungEnd end_of(const ForeignReply& reply, const std::string& shape) {
     case ForeignReply::Kind::rule:
       return rung_ended(Status::rejected, what, said);
     case ForeignReply::Kind::needs_gpu:
-      return rung_ended(Status::unsupported, what, "Use --device cuda:0.\n" + said);
+      return rung_ended(Status::unsupported, what, said);
     default:
       return rung_failed(what, said);
   }

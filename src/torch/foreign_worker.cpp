@@ -220,9 +220,10 @@ class Worker final : public ForeignWorker {
       CG_TRY(std::string kind, f.string("kind"));
       CG_TRY(out.what, f.string("what"));
       CG_TRY(out.where, f.string_or("where", ""));
-      out.kind = kind == "rule"        ? ForeignReply::Kind::rule
-                 : kind == "needs_gpu" ? ForeignReply::Kind::needs_gpu
-                                       : ForeignReply::Kind::raised;
+      const bool missing = kind == "needs_gpu" || kind == "lacks";
+      out.kind = kind == "rule" ? ForeignReply::Kind::rule
+                 : missing      ? ForeignReply::Kind::needs_gpu
+                                : ForeignReply::Kind::raised;
       out.what = sanitize(out.what, kQuoted), out.where = sanitize(out.where, kQuoted);
       return out;
     }
