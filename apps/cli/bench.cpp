@@ -92,7 +92,7 @@ void add_bench(CLI::App& app, Globals& g) {
   command->add_option("--levels", options->levels, "such as 1 or 1,2 (default 1)");
   command->add_option("--tasks", options->tasks, "numbers, such as 19-32,36 (default: all)");
   options->settings.add(*command, {"device", "model", "strategy", "budget_evaluations", "python",
-                                   "runs_dir", "require_sandbox"});
+                                   "runs_dir", "compile_memory", "require_sandbox"});
   command->add_option("--jobs", options->jobs, "tasks at a time (default 1)")
       ->check(CLI::Range(1, 64));
   command

@@ -76,8 +76,8 @@ void add_flags(CLI::App& command, Options& o) {
   command.add_option("TASK", o.files, "PyTorch files, as for `cutegen optimize`")->required();
   command.add_option("--strategies", o.strategies,
                      "some of cutegen, cudaforge, best-of-n, climb (default: the first three)");
-  o.settings.add(
-      command, {"device", "model", "budget_evaluations", "python", "runs_dir", "require_sandbox"});
+  o.settings.add(command, {"device", "model", "budget_evaluations", "python", "runs_dir",
+                           "compile_memory", "require_sandbox"});
   command.add_option("--minutes", o.minutes, "time for each run (default: no limit)")
       ->check(CLI::Range(0.0, 100000.0));
   command.add_option("--repeats", o.repeats, "runs of each strategy on each task (default 1)")

@@ -6,6 +6,7 @@
 
 #include "engine/agent_proposer.h"
 #include "engine/proposer.h"
+#include "toolchain/compile_memory.h"
 
 namespace cutegen::cli {
 
@@ -78,6 +79,7 @@ Result<void> ModelOptions::apply_to_many(const Config& config, int evaluators,
   o.evaluator.device = config.text("device");
   o.evaluator.python = config.text("python");
   o.evaluator.require_sandbox = config.boolean("require_sandbox");
+  CG_CHECK(grant_compile_memory(config.text("compile_memory"), evaluators));
   const int cores = int(std::max(1U, std::thread::hardware_concurrency()));
   if (evaluators > 1) o.evaluator.runner_threads = std::max(1, cores / evaluators);
   o.search.budget.evaluations = config.integer("budget_evaluations");

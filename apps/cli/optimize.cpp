@@ -10,6 +10,7 @@
 #include "engine/command_proposer.h"
 #include "engine/replay_run.h"
 #include "engine/run_text.h"
+#include "toolchain/compile_memory.h"
 
 namespace cutegen::cli {
 namespace {
@@ -121,6 +122,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.evaluator.device = config.text("device");
   s.evaluator.python = config.text("python");
   s.evaluator.require_sandbox = config.boolean("require_sandbox");
+  CG_CHECK(grant_compile_memory(config.text("compile_memory"), 1));
   s.search.budget.evaluations = config.integer("budget_evaluations");
   share_minutes(options, s);
   s.baselines = options.baseline == "auto";
@@ -145,7 +147,7 @@ void add_optimize(CLI::App& app, Globals& g) {
   command->add_option("FILE", options->file,
                       "a PyTorch file with Model, get_inputs, get_init_inputs");
   options->settings.add(*command, {"device", "model", "strategy", "budget_evaluations", "python",
-                                   "runs_dir", "require_sandbox"});
+                                   "runs_dir", "compile_memory", "require_sandbox"});
   command
       ->add_option("--minutes", options->minutes,
                    "time the run may spend, its certificate with it (default: no limit)")

@@ -7,6 +7,7 @@
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
 #include "engine/run_text.h"
+#include "toolchain/compile_memory.h"
 
 namespace cutegen::cli {
 namespace {
@@ -21,6 +22,7 @@ Result<int> resume(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
   CG_TRY(FoundRun found, find_run(*store, options.run));
+  CG_CHECK(grant_compile_memory(config.text("compile_memory"), 1));
   ConsoleObserver observer(g);
   CG_CHECK(observer.seed(found.events));
   if (!g.json)
@@ -38,7 +40,7 @@ void add_resume(CLI::App& app, Globals& g) {
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
   add_fail_under(*command, options->fail_under);
-  options->settings.add(*command, {"runs_dir"});
+  options->settings.add(*command, {"runs_dir", "compile_memory"});
   command->footer(
       "Finished evaluations are kept; the step under way is done again, with the settings that "
       "the\n"

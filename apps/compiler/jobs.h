@@ -10,7 +10,7 @@
 //
 // Messages (schema cutegen.compiler.v1), each on fd 3 with the reply socket as its one descriptor:
 //   {"type":"compile","source":text,"memory_bytes":n,"timeout_ms":n}
-//   reply {"ok":bool,"ptx","log","headers":[],"refused":[],"status"} or
+//   reply {"ok":bool,"ptx","log","headers":[],"refused":[],"status","spent_ns":n} or
 //   {"died":text,"timed_out":bool}
 #pragma once
 

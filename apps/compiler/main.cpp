@@ -197,7 +197,8 @@ class Server {
                {"headers", files().take_opened()},
                {"refused", files().take_refused()},
                {"grade", request.grade.label},
-               {"missing", request.grade.missing}};
+               {"missing", request.grade.missing},
+               {"spent_ns", processor_ns()}};
     auto sent = request.reply.send(Context().with_timeout(std::chrono::seconds(60)), reply);
     ::_exit(sent ? kExitOk : kExitInternal);
   }

@@ -35,6 +35,8 @@ constexpr Declared kDeclared[] = {
     {"cache_dir", Type::text, "", "compiled kernels; empty: ~/.cache/cutegen"},
     {"runs_dir", Type::text, "", "journals of runs; empty: ~/.local/share/cutegen/runs"},
     {"cache_limit_bytes", Type::integer, "4294967296", "size limit of cache_dir"},
+    {"compile_memory", Type::text, "",
+     "for programs kept read for their children: 4G, 0 for none; empty: a quarter of the memory"},
     {"require_sandbox", Type::boolean, "false", "refuse to run with less than full protection"},
 };
 

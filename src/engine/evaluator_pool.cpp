@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 
+#include "eval/expect_children.h"
 #include "eval/protocol.h"
 
 namespace cutegen {
@@ -107,7 +108,7 @@ class EvaluatorPool::Seat {
 };
 
 // The part of a seat that a run sees.
-class EvaluatorPool::Lease final : public EvaluatorClient {
+class EvaluatorPool::Lease final : public EvaluatorClient, public TakesChildrenToCome {
  public:
   Lease(EvaluatorPool& pool, Seat& seat, EvaluatorOptions options)
       : pool_(pool), seat_(seat), options_(std::move(options)) {}
@@ -137,6 +138,7 @@ class EvaluatorPool::Lease final : public EvaluatorClient {
     CG_CHECK(open_again(ctx, *client));
     EvaluateRequest request = given;
     request.task = task_;
+    tell_children(ctx, *client);
     auto span = seat_.span("evaluate");
     return seat_.noted(client->evaluate(ctx, request, [&](const std::string& line) {
       span.next(line.substr(0, line.find(' ')));
@@ -156,9 +158,26 @@ class EvaluatorPool::Lease final : public EvaluatorClient {
     return seat_.noted(client->time_baselines(ctx, request, progress));
   }
 
+  // Said at once where nobody else has the evaluator, else before the next evaluation.
+  void expect_children(const Context& ctx, const ChildrenToCome& children) override {
+    constexpr auto kShort = std::chrono::milliseconds(100);
+    children_ = children;
+    const Context soon = ctx.with_timeout(kShort);
+    Seat::Turn turn(seat_, soon);
+    auto client = seat_.client(soon, options_);
+    if (client) tell_children(ctx, **client);
+  }
+
   int pid() const override { return seat_.pid(); }
 
  private:
+  void tell_children(const Context& ctx, EvaluatorClient& client) {
+    if (!children_ || generation_ != seat_.generation()) return;
+    children_->task = task_;
+    cutegen::expect_children(client, ctx, *children_);
+    children_.reset();
+  }
+
   // A fresh evaluator knows no task.
   Result<void> open_again(const Context& ctx, EvaluatorClient& client) {
     if (generation_ == seat_.generation()) return {};
@@ -189,6 +208,7 @@ class EvaluatorPool::Lease final : public EvaluatorClient {
   std::string task_;
   fs::path file_;
   int64_t generation_ = 0;
+  std::optional<ChildrenToCome> children_;  // not said yet
 };
 
 EvaluatorPool::EvaluatorPool(const Parts& parts, PoolSettings settings)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/evaluator_pool.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@
 
 #include "base/file.h"
 #include "engine/toy_world.h"
+#include "eval/expect_children.h"
 
 namespace cutegen {
 namespace {
@@ -33,7 +35,7 @@ struct Script {
   }
 };
 
-class FakeEvaluator final : public EvaluatorClient {
+class FakeEvaluator final : public EvaluatorClient, public TakesChildrenToCome {
  public:
   explicit FakeEvaluator(Script& script) : script_(script), number_(++script.started) {}
   ~FakeEvaluator() override { script_.open_tasks -= int(open_.size()); }
@@ -59,6 +61,9 @@ class FakeEvaluator final : public EvaluatorClient {
   void close_task(const Context&, const std::string& id) override {
     script_.note(std::to_string(number_) + " close " + id);
     if (open_.erase(id) > 0) --script_.open_tasks;
+  }
+  void expect_children(const Context&, const ChildrenToCome& children) override {
+    script_.note(fmt::format("{} expect {} of {}", number_, children.count, children.task));
   }
   int pid() const override { return number_; }
 
@@ -101,6 +106,28 @@ TEST_F(PoolTest, RunsShareAnEvaluatorAndEachHasItsTask) {
               ElementsAre("1 open a", "1 open b", "1 evaluate a", "1 evaluate b", "1 evaluate a"));
   EXPECT_EQ(script_.started, 1);
   EXPECT_EQ(tasks_, 2);
+}
+
+TEST_F(PoolTest, ChildrenAreExpectedOfTheRunsOwnTaskAtTheLatestBeforeItsNextEvaluation) {
+  auto p = pool(1, 2);
+  auto a = take(*p, "a"), b = take(*p, "b");
+  expect_children(*a, {}, {{}, 3, ""});
+  std::latch inside(1), go(1);
+  script_.evaluate = [&](const EvaluateRequest&) {
+    inside.count_down();
+    go.wait();
+    return toy::timed(50);
+  };
+  std::thread other([&] { EXPECT_TRUE(a->evaluate({}, {})); });
+  inside.wait();
+  expect_children(*b, {}, {{}, 4, ""});  // does not wait for the other's evaluation
+  go.count_down();
+  other.join();
+  script_.evaluate = [](const EvaluateRequest&) { return toy::timed(50); };
+  EXPECT_TRUE(b->evaluate({}, {}));
+  EXPECT_TRUE(b->evaluate({}, {}));
+  EXPECT_THAT(script_.asked, ElementsAre("1 open a", "1 open b", "1 expect 3 of a", "1 evaluate a",
+                                         "1 expect 4 of b", "1 evaluate b", "1 evaluate b"));
 }
 
 TEST_F(PoolTest, LeasesAreSpreadOverTheEvaluators) {

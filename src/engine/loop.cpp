@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/loop.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "engine/agent_proposer.h"
 #include "engine/complete_best.h"
@@ -9,6 +11,7 @@
 #include "engine/look_up_baselines.h"
 #include "engine/out_folder.h"
 #include "engine/run_tools.h"
+#include "eval/expect_children.h"
 #include "llm/run_model.h"
 
 namespace cutegen {
@@ -62,6 +65,7 @@ class RunLoop : private llm::CallSink {
     evaluator_ = std::move(evaluator);
     CG_CHECK(open_proposer());
     CG_CHECK(save_best());  // a crash may have come between an acceptance and its saving
+    expect_children();
     while (!view().finished) {
       if (ctx_.done()) return interrupted();
       const Action* open = walk_.next();
@@ -109,7 +113,10 @@ class RunLoop : private llm::CallSink {
     if (const Ask* ask = std::get_if<Ask>(&action)) return perform_ask(*ask);
     if (const Evaluate* evaluate = std::get_if<Evaluate>(&action))
       return perform_evaluate(*evaluate);
-    if (std::holds_alternative<Accept>(action)) CG_CHECK(save_best());
+    if (std::holds_alternative<Accept>(action)) {
+      CG_CHECK(save_best());
+      expect_children();
+    }
     return false;
   }
 
@@ -200,6 +207,20 @@ class RunLoop : private llm::CallSink {
     v.feedback.headline = error.message;
     v.feedback.detail = error.text();
     return v;
+  }
+
+  // What comes next begins like the best program, up to an edit, where a model or a command writes
+  // it; a recipe's children differ in their first lines. At most a plateau of them come before
+  // another is the best or the run ends.
+  void expect_children() {
+    const RunStep* best = view().incumbent();
+    if (!best || view().finished || view().settings.model == "builtin") return;
+    const StrategySettings& search = view().settings.search;
+    const int64_t left = search.budget.evaluations - view().evaluations;
+    const auto count = static_cast<int>(std::min<int64_t>(left, search.plateau));
+    if (count > 0)
+      cutegen::expect_children(*evaluator_, ctx_,
+                               {best->candidate.program, count, view().task->task.id});
   }
 
   Result<void> save_best() {

@@ -9,6 +9,7 @@
 #include "engine/out_folder.h"
 #include "engine/replay_run.h"
 #include "engine/toy_world.h"
+#include "eval/expect_children.h"
 
 namespace cutegen {
 namespace {
@@ -66,6 +67,50 @@ TEST_F(LoopTest, ARunIsJournalledAndItsBestProgramIsSaved) {
   EXPECT_EQ(program_id(*saved), program_id(numbered_program(6)));
   auto verdict = parse_json(*read_file(dir_ / "out" / "verdict.json"), "verdict.json");
   EXPECT_EQ((*verdict)["timing"]["time_ns"], 94);
+}
+
+// An evaluator that notes what children it is told of.
+class ToldEvaluator final : public EvaluatorClient, public TakesChildrenToCome {
+ public:
+  ToldEvaluator(ToyWorld& world, std::vector<std::pair<int, int>>& told)
+      : toy_(world), told_(told) {}
+  Result<OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
+    return toy_.open_task(ctx, file);
+  }
+  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+                           const std::function<void(const std::string&)>& progress) override {
+    return toy_.evaluate(ctx, request, progress);
+  }
+  void expect_children(const Context&, const ChildrenToCome& children) override {
+    EXPECT_EQ(children.task, relu_task().task.id);
+    told_.emplace_back(number_of(children.parent), children.count);
+  }
+  int pid() const override { return 0; }
+
+ private:
+  ToyEvaluator toy_;
+  std::vector<std::pair<int, int>>& told_;
+};
+
+TEST_F(LoopTest, TheEvaluatorIsToldOfTheChildrenToCome) {
+  ToyWorld world;
+  world.judge = [](int n, int) { return timed(n == 2 ? 50 : 100 - n); };
+  std::vector<std::pair<int, int>> told;
+  Parts parts = world.parts();
+  parts.start_evaluator = [&](const Context&,
+                              const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
+    return std::make_unique<ToldEvaluator>(world, told);
+  };
+  auto s = store();
+  OptimizeSettings given = settings();
+  given.search.budget.evaluations = 6;
+  given.search.plateau = 5;
+  ASSERT_TRUE(optimize_with(parts, {}, *s, given, recorder_));
+  EXPECT_TRUE(told.empty()) << "a recipe's children begin otherwise";
+  given.model = "command:toy";
+  ASSERT_TRUE(optimize_with(parts, {}, *s, given, recorder_));
+  // The best of its time, and what the budget or a plateau leaves.
+  EXPECT_EQ(told, (std::vector<std::pair<int, int>>{{1, 5}, {2, 4}}));
 }
 
 TEST_F(LoopTest, EventsAreCommittedBeforeTheActionRuns) {

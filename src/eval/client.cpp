@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "eval/expect_children.h"
 #include "eval/foreign.h"
 #include "eval/protocol.h"
 #include "sandbox/sandbox.h"
@@ -39,7 +40,7 @@ std::vector<std::string> evaluator_environment() {
   return out;
 }
 
-class Client : public EvaluatorClient {
+class Client : public EvaluatorClient, public TakesChildrenToCome {
  public:
   explicit Client(EvaluatorOptions options) : options_(std::move(options)) {}
 
@@ -114,6 +115,17 @@ class Client : public EvaluatorClient {
     if (open_.erase(id) == 0 || !channel_) return;
     auto closed = ask(ctx, "close_task", {{"task_id", id}}, {});
     if (!closed) log_debug("a task was not closed: {}", closed.error().message);
+  }
+
+  void expect_children(const Context& ctx, const ChildrenToCome& children) override {
+    if (!open_.contains(children.task) || !channel_) return;
+    EvaluateRequest request;
+    request.program = children.parent;
+    const Json body{{"task_id", children.task},
+                    {"request", protocol::to_json(request)},
+                    {"count", children.count}};
+    auto told = ask(ctx, "expect_children", body, {});
+    if (!told) log_debug("the evaluator expects no children: {}", told.error().message);
   }
 
   int pid() const override { return pid_; }

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "eval/expect_children.h"
 #include "eval/protocol.h"
 
 namespace cutegen {
@@ -63,8 +64,8 @@ while True:
         if "changes" in mode and start > 1:
             opened["task"]["id"] = "another"
         reply("open_task", **({} if "no_task" in mode else {"opened": opened}))
-    elif kind == "close_task":
-        reply("close_task")
+    elif kind in ("close_task", "expect_children"):
+        reply(kind)
     elif f"dies{start}" in mode or "dies" in mode:
         os._exit(9)
     elif "slow" in mode:
@@ -248,11 +249,15 @@ TEST_F(Client, ATaskIsNamedAndClosed) {
   auto other = client->evaluate(Context(), {.program = program, .task = "4567"});
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("no task is open"));
+  expect_children(*client, Context(), {program, 3, "4567"});
+  expect_children(*client, Context(), {program, 3, "0123"});
   client->close_task(Context(), "4567");
   client->close_task(Context(), "0123");
   EXPECT_FALSE(client->evaluate(Context(), {.program = program, .task = "0123"}));
-  EXPECT_THAT(requests(), ElementsAre("hello", "open_task", "evaluate", "close_task"));
-  EXPECT_EQ(noted("requests").at(3).at("task_id"), "0123");
+  EXPECT_THAT(requests(),
+              ElementsAre("hello", "open_task", "evaluate", "expect_children", "close_task"));
+  EXPECT_EQ(noted("requests").at(3).at("count"), 3);
+  EXPECT_EQ(noted("requests").at(4).at("task_id"), "0123");
   ASSERT_TRUE(client->open_task(Context(), "relu.py"));
   EXPECT_TRUE(client->evaluate(Context(), {program}));
 }

@@ -12,11 +12,13 @@
 #include "eval/baselines.h"
 #include "eval/certify.h"
 #include "eval/counters_outlook.h"
+#include "eval/expect_children.h"
 #include "eval/foreign.h"
 #include "eval/gpu_slot.h"
 #include "eval/ladder.h"
 #include "eval/prepare.h"
 #include "eval/timing.h"
+#include "toolchain/compile_memory.h"
 
 namespace cutegen {
 namespace {
@@ -28,6 +30,18 @@ constexpr int64_t kBaselineMemory = int64_t{64} << 30;
 std::string warm_arch(const DeviceFacts& device) {
   return device.arch;
 }
+
+// While it lives, the compiler does nothing in the background.
+class Quiet {
+ public:
+  explicit Quiet(Toolchain& toolchain) : toolchain_(toolchain) { toolchain_.hold_background(true); }
+  ~Quiet() { toolchain_.hold_background(false); }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  Toolchain& toolchain_;
+};
 
 }  // namespace
 
@@ -57,6 +71,7 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   ToolchainOptions tools{paths};
   tools.use_cache = options_.use_cache;
   tools.require_sandbox = options_.require_sandbox;
+  tools.warm_memory_bytes = granted_compile_memory();
   AssemblerOptions assembler{std::move(paths)};
   assembler.use_cache = options_.use_cache;
   CG_TRY(assembler_, Assembler::open(std::move(assembler)));
@@ -109,6 +124,7 @@ void Evaluator::warm_up(const Context&) {
 
 Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& file) {
   warm_up(ctx);
+  Quiet quiet(*toolchain_);
   for (auto& open : open_) open->pool->pause();
   auto opened = open_file(ctx, file);
   for (auto& open : open_) open->pool->resume();
@@ -195,6 +211,14 @@ void Evaluator::close_task(const std::string& id) {
   std::erase_if(open_, [&](const auto& open) { return open->task.id == id; });
 }
 
+void Evaluator::expect_children(const KernelProgram& program, int children,
+                                const std::string& task) {
+  auto open = find(task);
+  if (!open) return;
+  for (const CompileRequest& request : compile_requests(program, (*open)->task, services_.device))
+    toolchain_->expect_children(request, children);
+}
+
 // What the rungs ask is of this task; the other tasks restock no more.
 void Evaluator::use(const Open& open) {
   services_.pool = open.pool.get();
@@ -210,6 +234,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
     return unsupported_error("certificates hold measured times, which " + options_.device +
                              " does not give: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
+  Quiet quiet(*toolchain_);
   use(*open);
   baselines_.reset();  // of a search: its memory on the GPU is the certificate's now
   TorchWorkerOptions torch;
@@ -237,6 +262,7 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
     return unsupported_error("baselines are timed on a GPU, which " + options_.device +
                              " is not: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
+  Quiet quiet(*toolchain_);
   use(*open);
   if (!baselines_) {
     CG_TRY(slot_, GpuSlot::file(services_.identity.uuid));
@@ -263,6 +289,7 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
 Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& request,
                                     const Progress& progress) {
   CG_TRY(Open * open, find(request.task));
+  Quiet quiet(*toolchain_);
   use(*open);
   auto verdict = climb(ctx, services_, open->task, request, progress);
   runner_.release();
@@ -282,6 +309,7 @@ void Evaluator::mark(const Open& open, Verdict& verdict) const {
 Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignRequest& request,
                                          const Progress& progress) {
   CG_TRY(Open * open, find(request.task));
+  Quiet quiet(*toolchain_);
   use(*open);
   const bool on_gpu = is_cuda(options_.device);
   ForeignOpeners openers;

@@ -36,6 +36,8 @@ class Evaluator {
                                                                  const BaselinesRequest& request,
                                                                  const Progress& progress);
   void close_task(const std::string& id);
+  // See EvaluatorClient.
+  void expect_children(const KernelProgram& program, int children, const std::string& task);
 
  private:
   struct Open {

@@ -156,6 +156,7 @@ Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) 
   std::optional<RungEnd> failure;
   std::optional<Error> trouble;
   size_t cached = 0;
+  Nanoseconds saved{0};
   for (size_t i = 0; i < images_.size(); ++i) {
     auto result = running[i].get();
     if (!result) {
@@ -170,13 +171,18 @@ Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) 
     image.cached = result->cached;
     image.how = result->how;
     cached += result->cached;
+    saved += result->saved;
     grade_ = result->grade;
     has_globals_ = has_globals_ || declares_globals(image.ptx);
   }
   if (trouble) return fail(*trouble);
   if (failure) return *failure;
-  return rung_passed(fmt::format("{} module{}, {} from the cache", images_.size(),
-                                 images_.size() == 1 ? "" : "s", cached));
+  std::string detail = fmt::format("{} module{}, {} from the cache", images_.size(),
+                                   images_.size() == 1 ? "" : "s", cached);
+  if (saved.count() > 0)
+    detail += fmt::format("; {:.1f} s saved by what the parent left",
+                          std::chrono::duration<double>(saved).count());
+  return rung_passed(std::move(detail));
 }
 
 Result<LoadOutcome> Prepared::load_modules(const Context& ctx, const Services& services) const {

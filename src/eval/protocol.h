@@ -3,8 +3,8 @@
 //
 // Requests: hello {options}, open_task {file}, evaluate {task_id, program, up_to, profile},
 // certify {task_id, program, baselines}, foreign {task_id, file}, baselines {task_id, baselines},
-// close_task {task_id}. Each is answered by one reply of the same type, or {"error": ...}; the long
-// ones are preceded by any number of
+// close_task {task_id}, expect_children {task_id, request, count}. Each is answered by one reply of
+// the same type, or {"error": ...}; the long ones are preceded by any number of
 // {"type": "progress", "text": ...}. The end of the channel cancels whatever runs.
 // docs/evaluation.md lists the fields.
 //

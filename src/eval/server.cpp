@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -95,6 +96,7 @@ class Server {
     if (type == "foreign") return foreign(body);
     if (type == "baselines") return baselines(body);
     if (type == "close_task") return close_task(body);
+    if (type == "expect_children") return expect_children(body);
     return user_error("the evaluator does not know the request '" + type + "'");
   }
 
@@ -162,6 +164,18 @@ class Server {
     Json list = Json::array();
     for (const BaselineTime& time : times) list.push_back(to_json(time));
     return protocol::message("baselines", {{"times", std::move(list)}});
+  }
+
+  Result<Json> expect_children(const Json& body) {
+    constexpr int64_t kMost = 1000;
+    ObjectReader r(body, "expect_children#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    CG_TRY(Json json, r.object("request"));
+    CG_TRY(int64_t count, r.integer("count"));
+    CG_TRY(EvaluateRequest request, protocol::request_from_json(json));
+    const int children = static_cast<int>(std::clamp<int64_t>(count, 0, kMost));
+    evaluator_->expect_children(request.program, children, task_id);
+    return protocol::message("expect_children", Json::object());
   }
 
   Result<Json> close_task(const Json& body) {

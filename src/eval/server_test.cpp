@@ -120,6 +120,11 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(s.ask("sing", {}).error().message, HasSubstr("does not know the request 'sing'"));
   const Json eager{{"task_id", ""}, {"request", protocol::to_json(BaselinesRequest{})}};
   EXPECT_THAT(s.ask("baselines", eager).error().message, HasSubstr("timed on a GPU"));
+  EXPECT_FALSE(s.ask("expect_children", {{"task_id", "x"}}));
+  EXPECT_TRUE(s.ask(
+      "expect_children",
+      {{"task_id", ""}, {"request", protocol::to_json(EvaluateRequest{program()})}, {"count", 3}}))
+      << "advice, which may come too late";
   EXPECT_FALSE(s.ask("open_task", {}));
   EXPECT_FALSE(s.ask("evaluate", {{"task_id", "x"}}));
   auto early = s.ask("evaluate",

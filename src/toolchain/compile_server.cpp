@@ -27,6 +27,8 @@ Result<ServerReply> read_reply(const Json& body, const sandbox::Grade& grade_of_
     CG_TRY(out.headers, r.strings("headers"));
     CG_TRY(out.refused, r.strings("refused"));
     CG_TRY(out.ok, r.boolean_or("ok", false));
+    CG_TRY(int64_t spent_ns, r.integer_or("spent_ns", 0));
+    out.spent = Nanoseconds(spent_ns);
     CG_TRY(std::string grade, r.string("grade"));
     CG_TRY(std::string missing, r.string("missing"));
     if (grade == "full") return {};

@@ -36,6 +36,7 @@ struct ServerReply {
   std::vector<std::string> headers, refused;  // opened by this compile alone; asked for in vain
   std::string died;                           // how the child ended, if not well
   bool timed_out = false;
+  Nanoseconds spent{0};  // processor time of the child
   sandbox::Grade grade;
 };
 

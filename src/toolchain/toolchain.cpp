@@ -328,7 +328,7 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
   CG_TRY(ServerReply reply, reply_of());
   CG_TRY(CompileResult out, judge(request, reply));
   out.saved = saved;
-  out.cold = Clock::now() - start + saved;
+  out.cold = reply.spent + saved;
   remember(key, out.cold);
   auto headers = closure(prefix_headers, reply);
   out.build_id = build_id_of(request, scan.cute, version_, headers);

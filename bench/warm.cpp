@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edited kernels of tensor cores, compiled from the beginning and from where they differ from a
+// parent that is kept read: seconds, memory, and whether the PTX is the same. One line of JSON a
+// kernel and edit: docs/measurements/warm.md.
+//   warm_bench [ROUNDS] [KERNEL]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "toolchain/scan.h"
+#include "toolchain/strip.h"
+#include "toolchain/warm_parent.h"
+
+namespace {
+
+using namespace cutegen;
+using namespace cutegen::toolchain;
+
+using Edit = std::pair<std::string, std::string>;
+struct Kernel {
+  std::string name, source;
+  std::vector<std::pair<std::string, Edit>> edits;
+};
+
+constexpr const char* kArch = "sm_90a";
+const CompileLimits kLimits{int64_t{8} << 30, std::chrono::seconds(600)};
+
+double seconds(Nanoseconds t) {
+  return std::chrono::duration<double>(t).count();
+}
+
+CompileRequest request_for(const std::string& source) {
+  return {"kernel.cu", source, {}, kArch};
+}
+
+// The kernel of a page of docs/components.
+std::string fenced(const std::string& page) {
+  const std::string open = "```cuda\n";
+  const size_t begin = page.find(open) + open.size();
+  return page.substr(begin, page.find("```", begin) - begin);
+}
+
+Result<std::vector<Kernel>> kernels() {
+  const std::filesystem::path root = CUTEGEN_SOURCE_DIR;
+  CG_TRY(std::string f16, read_file(root / "tests/golden/ptx/gemm_f16.cu"));
+  CG_TRY(std::string page, read_file(root / "docs/components/tiled_mma.md"));
+  std::string tf32 = replace_all(f16, "half_t", "tfloat32_t");
+  tf32 = replace_all(tf32, "SM80_16x8x16_F32F16F16F32_TN", "SM80_16x8x8_F32TF32TF32F32_TN");
+  tf32 = replace_all(tf32, "Tile<_32, _32, _16>", "Tile<_32, _32, _8>");
+  tf32 = replace_all(tf32, "Layout<Shape<_32, _4>, Stride<_4, _1>>{}, Layout<Shape<_1, _8>>",
+                     "Layout<Shape<_16, _8>, Stride<_8, _1>>{}, Layout<Shape<_1, _4>>");
+  tf32 = replace_all(tf32, "kStages * 2;", "kStages * 4;");
+  const std::vector<std::pair<std::string, Edit>> pipelined{
+      {"epilogue",
+       {"  cute::copy(acc, out);",
+        "  for (int i = 0; i < size(acc); ++i)\n    acc(i) = "
+        "acc(i) > 0.f ? acc(i) : 0.01f * acc(i);\n"
+        "  cute::copy(acc, out);"}},
+      {"main loop", {"cp_async_wait<kStages - 2>();", "cp_async_wait<0>();"}},
+      {"set-up", {"  clear(acc);", "  fill(acc, 1.f);"}},
+      {"stages", {"kStages = 3", "kStages = 4"}}};
+  const std::vector<std::pair<std::string, Edit>> simple{
+      {"epilogue", {"half_t(sums(i))", "half_t(sums(i) > 0.f ? sums(i) : 0.f)"}},
+      {"main loop",
+       {"    copy(shared_a, part_a);\n    copy(shared_b, part_b);",
+        "    copy(shared_b, part_b);\n    copy(shared_a, part_a);"}},
+      {"set-up", {"  clear(sums);", "  fill(sums, 1.f);"}},
+      {"tile", {"kTile = 64", "kTile = 32"}}};
+  return std::vector<Kernel>{{"f16 128x128x32, cp.async, ldmatrix", f16, pipelined},
+                             {"tf32 128x128x32, cp.async, ldmatrix", tf32, pipelined},
+                             {"f16 64x64x32, page tiled_mma", fenced(page), simple}};
+}
+
+ServerSetup setup_with(const ToolPaths& paths) {
+  ServerSetup out;
+  out.paths = paths;
+  out.options = {"--gpu-architecture=compute_90a", "--std=c++17", "-default-device", "-lineinfo",
+                 "-DNDEBUG"};
+  out.prefix = prefix_header(CuteUse::all);
+  out.keep = true;
+  return out;
+}
+
+double median(std::vector<double> of) {
+  std::sort(of.begin(), of.end());
+  return of[of.size() / 2];
+}
+
+struct Timed {
+  std::vector<double> wall, processor;
+  std::string ptx;
+  void tell(Json& out, const std::string& name) const {
+    out[name + "_s"] = median(wall);
+    out[name + "_processor_s"] = median(processor);
+    out[name + "_least_processor_s"] = *std::min_element(processor.begin(), processor.end());
+  }
+};
+
+Result<void> cold(Toolchain& toolchain, const std::string& source, Timed& out) {
+  CG_TRY(auto r, toolchain.compile(Context(), request_for(source)));
+  if (!r.ok) return world_error(r.digest);
+  out.wall.push_back(seconds(r.elapsed));
+  out.processor.push_back(seconds(r.cold));
+  out.ptx = r.ptx;
+  return {};
+}
+
+// Nothing where the parent has no part in it.
+Result<void> warm(WarmParent& parent, const WarmParent::Place& place, const std::string& text,
+                  Timed& out) {
+  auto start = Clock::now();
+  CG_TRY(auto reply, parent.compile(Context(), place, text, kLimits));
+  if (!reply.ok) return world_error("the child does not compile: " + reply.died + reply.log);
+  out.ptx = strip_ptx(reply.ptx, "kernel.cu");
+  out.wall.push_back(seconds(Clock::now() - start));
+  out.processor.push_back(seconds(reply.spent));
+  return {};
+}
+
+Result<void> measure(Toolchain& toolchain, const ToolPaths& paths, const Kernel& kernel,
+                     int rounds) {
+  const std::string text = full_source(request_for(kernel.source));
+  const auto cuts = find_cuts(text, text.size() - kernel.source.size() - 1);
+  auto start = Clock::now();
+  CG_TRY(auto parent, WarmParent::start(setup_with(paths), text, cuts, "kernel.cu", kLimits));
+  while (parent->look() && !parent->complete())
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  if (!parent->complete()) return world_error("the parent broke: " + parent->error_text());
+  const double built = seconds(Clock::now() - start);
+  const int64_t bytes = parent->memory();
+  for (const auto& [name, edit] : kernel.edits) {
+    const std::string child = replace_all(kernel.source, edit.first, edit.second);
+    if (child == kernel.source) return world_error("the edit is of no effect: " + name);
+    const std::string child_text = full_source(request_for(child));
+    auto place = parent->best(child_text);
+    Timed from_beginning, from_parent;
+    for (int i = 0; i < rounds; ++i) {  // in turn: the machine has other work
+      CG_CHECK(cold(toolchain, child, from_beginning));
+      if (place) CG_CHECK(warm(*parent, *place, child_text, from_parent));
+    }
+    Json out{{"kernel", kernel.name}, {"edit", name}, {"read_s", built}, {"memory_bytes", bytes}};
+    from_beginning.tell(out, "cold");
+    if (place) {
+      out["spent_before_s"] = seconds(place->spent);
+      from_parent.tell(out, "warm");
+      out["same_ptx"] = from_parent.ptx == from_beginning.ptx;
+    }
+    double load = 0;
+    out["load"] = ::getloadavg(&load, 1) == 1 ? load : -1;
+    fmt::print("{}\n", dump_json(out));
+    std::fflush(stdout);
+  }
+  return {};
+}
+
+Result<void> measure_all(int rounds, size_t only) {
+  CG_TRY(ToolPaths paths, find_tools());
+  CG_TRY(auto toolchain,
+         Toolchain::open({.paths = paths, .compile_timeout = kLimits.timeout, .use_cache = false}));
+  CG_CHECK(toolchain->compile(Context(), request_for("#include <cute/tensor.hpp>\n")));
+  CG_TRY(auto all, kernels());
+  for (size_t i = 0; i < all.size(); ++i)
+    if (only == 0 || only == i + 1) CG_CHECK(measure(*toolchain, paths, all[i], rounds));
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto done = measure_all(argc > 1 ? std::atoi(argv[1]) : 3,
+                          argc > 2 ? static_cast<size_t>(std::atoi(argv[2])) : 0);
+  if (done) return kExitOk;
+  fmt::print(stderr, "warm_bench: {}\n", done.error().text());
+  return exit_code(done.error());
+}

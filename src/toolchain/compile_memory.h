@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The setting --compile-memory: how much memory the programs take that are kept read for their
+// children (warm_parents.h).
+//
+// Contract: "6G", "512M" or a number of bytes; "0" keeps none; empty is a quarter of the machine's
+// memory, at most 8 GiB. Less than 512 MiB, which holds no program, is none. A command grants it to
+// the evaluators that it starts, in equal shares, by their environment; without a grant there is
+// none.
+//
+// Example: CG_TRY(int64_t bytes, compile_memory("4G"));
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace cutegen {
+
+[[nodiscard]] Result<int64_t> compile_memory(const std::string& text);
+[[nodiscard]] Result<void> grant_compile_memory(const std::string& text, int evaluators);
+[[nodiscard]] int64_t granted_compile_memory();
+
+}  // namespace cutegen
