@@ -4,6 +4,9 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 
+#include <thread>
+
+#include "base/context.h"
 #include "base/file.h"
 #include "store/local_disk.h"
 
@@ -13,6 +16,7 @@ namespace {
 constexpr int kApplicationId = 0x43474A31;  // "CGJ1", in the file's header
 constexpr int kFormat = 1;
 constexpr int kBusyMs = 20000;
+constexpr auto kAgain = std::chrono::milliseconds(5);
 
 int pragma_int(SQLite::Database& sql, const char* name) {
   return sql.execAndGet(std::string("PRAGMA ") + name).getInt();
@@ -108,9 +112,18 @@ Result<std::shared_ptr<Database>> Database::open(const std::filesystem::path& di
   CG_CHECK(require_local_disk(dir));
   CG_CHECK(make_private_file(dir / "cutegen.db"));
   return guarded(dir / "cutegen.db", [&]() -> Result<std::shared_ptr<Database>> {
-    auto database = std::make_shared<Database>(dir);
-    CG_CHECK(database->prepare());
-    return database;
+    for (const auto start = Clock::now();;) {
+      try {
+        auto database = std::make_shared<Database>(dir);
+        CG_CHECK(database->prepare());
+        return database;
+      } catch (const SQLite::Exception& e) {
+        // Where others make the log or, as the last one, take it away, SQLite does not wait itself.
+        const bool busy = (e.getErrorCode() & 0xFF) == SQLITE_BUSY;
+        if (!busy || Clock::now() - start > std::chrono::milliseconds(kBusyMs)) throw;
+      }
+      std::this_thread::sleep_for(kAgain);
+    }
   });
 }
 
