@@ -137,10 +137,7 @@ class Server {
     CG_TRY(Json json, r.object("request"));
     CG_TRY(ForeignRequest request, protocol::foreign_request_from_json(json));
     request.task = task_id;
-    CG_TRY(Verdict verdict,
-           evaluator_->judge_foreign(ctx_, request, [this](const std::string& text) {
-             reply(protocol::message("progress", {{"text", text}}));
-           }));
+    CG_TRY(Verdict verdict, evaluator_->judge_foreign(ctx_, request, progress()));
     return protocol::message("foreign", {{"verdict", to_json(verdict)}});
   }
 
