@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json.h"
+#include "base/utf8.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -107,6 +108,13 @@ TEST(Nearest, OnlyTypingErrors) {
   EXPECT_EQ(nearest("i31", options), "i32");
   EXPECT_EQ(nearest("completely", options), std::nullopt);
   EXPECT_EQ(nearest("x", {}), std::nullopt);
+}
+
+TEST(Utf8, IsWhatJsonCanCarry) {
+  EXPECT_TRUE(is_utf8_text(""));
+  EXPECT_TRUE(is_utf8_text("caf\xc3\xa9\n"));
+  EXPECT_FALSE(is_utf8_text("caf\xe9"));
+  EXPECT_FALSE(is_utf8_text(std::string("a\0b", 3)));
 }
 
 }  // namespace

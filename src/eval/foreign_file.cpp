@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 namespace cutegen {
 namespace {
@@ -13,21 +14,10 @@ constexpr size_t kMostSource = size_t{4} << 20;
 constexpr size_t kMostFiles = 1000;
 constexpr const char* kRemedy = "a foreign answer is one Python file with class ModelNew";
 
-// The answer is sent as JSON, which holds UTF-8 only.
-bool is_text(const std::string& bytes) {
-  if (bytes.find('\0') != std::string::npos) return false;
-  try {
-    (void)Json(bytes).dump();
-  } catch (const Json::exception&) {
-    return false;
-  }
-  return true;
-}
-
 Result<ForeignFile> read_answer(const fs::path& path) {
   auto text = read_file(path, kMostSource);
   if (!text) return user_error(text.error().message, path.string(), kRemedy);
-  if (!is_text(*text)) return user_error("the file is not UTF-8 text", path.string(), kRemedy);
+  if (!is_utf8_text(*text)) return user_error("the file is not UTF-8 text", path.string(), kRemedy);
   return ForeignFile{path.filename().string(), std::move(*text)};
 }
 

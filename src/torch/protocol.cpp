@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace cutegen {
 namespace {
@@ -20,17 +21,6 @@ constexpr size_t kMostSource = size_t{4} << 20;
 constexpr size_t kMostSide = size_t{1} << 20;
 constexpr const char* kRemedy = "a task is a Python file with Model, get_inputs, get_init_inputs";
 
-// Python source is UTF-8 text; anything else would reach the worker mangled.
-bool is_text(const std::string& bytes) {
-  if (bytes.find('\0') != std::string::npos) return false;
-  try {
-    (void)Json(bytes).dump();
-  } catch (const Json::exception&) {
-    return false;
-  }
-  return true;
-}
-
 Result<std::string> read_text(const fs::path& path, size_t limit) {
   auto text = read_file(path, limit);
   if (!text) {
@@ -40,7 +30,7 @@ Result<std::string> read_text(const fs::path& path, size_t limit) {
     if (e.remedy.empty()) e.remedy = kRemedy;
     return fail(std::move(e));
   }
-  if (!is_text(*text)) return user_error("the file is not UTF-8 text", path.string(), kRemedy);
+  if (!is_utf8_text(*text)) return user_error("the file is not UTF-8 text", path.string(), kRemedy);
   return text;
 }
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether bytes are text that JSON can carry.
+//
+// Contract: true for valid UTF-8 without NUL; the empty text is one.
+//
+// Example: if (!is_utf8_text(bytes)) return user_error("the file is not UTF-8 text", path);
+#pragma once
+
+#include <string>
+
+namespace cutegen {
+
+[[nodiscard]] bool is_utf8_text(const std::string& bytes);
+
+}  // namespace cutegen
