@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our diagnosis of programs on a GPU beside the word of ncu's own rule.
 
-Usage: gpu_profiles.py BIN OUT.jsonl [--device cuda:0] [--recipes DIR] [--jobs N] [--limit-s N] [--more TASK.py...]
+Usage: gpu_profiles.py BIN OUT.jsonl [--device cuda:0] [--recipes DIR] [--jobs N] [--limit-s N]
+                       [--without FILE.jsonl] [--more TASK.py...]
 
 Programs: for each shipped task a recipe's, a plain one and, for some, one that is slow on purpose; the
 recipes of more task files; the correct ones of tests/honest, which are small. Each is judged and
@@ -64,6 +65,12 @@ def line_of(entry, verdict, seconds):
             "modelled": kernel.get("modelled", {})}
 
 
+def known(path):
+    """Names of an earlier run's programs that have ncu's word."""
+    lines = path.read_text().splitlines() if path else []
+    return {line["name"] for line in map(json.loads, lines) if line.get("ncu")}
+
+
 def honest(folder):
     for path in sorted((folder / "tests/honest").iterdir()):
         plan = json.loads((path / "plan.json").read_text())
@@ -117,7 +124,7 @@ class Bench:
         evaluator.close()
 
     def run(self):
-        entries = entries_of(HERE.parent, self.options)
+        entries = [e for e in entries_of(HERE.parent, self.options) if e["name"] not in known(self.options.without)]
         jobs = self.options.jobs
         shares = [[] for _ in range(jobs)]
         tasks = list(dict.fromkeys(str(e["task"]) for e in entries))
@@ -158,6 +165,7 @@ def main():
     parser.add_argument("--recipes", type=Path, default=Path("profile_recipes"))
     parser.add_argument("--jobs", type=int, default=2, help="evaluators side by side; they take turns on the GPU")
     parser.add_argument("--limit-s", type=float, default=1e9)
+    parser.add_argument("--without", type=Path, help="data of an earlier run: what it has is left out")
     parser.add_argument("--more", type=Path, nargs="*", default=[], help="task files whose recipes are judged too")
     options = parser.parse_args()
     sys.path.insert(0, str(HERE))

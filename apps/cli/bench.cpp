@@ -20,7 +20,7 @@ struct Options {
   double minutes = 0;
   int jobs = 1, evaluators = 0;
   std::string trace;
-  bool resume = false;
+  bool resume = false, no_profile = false;
   std::string baseline = "auto";
 };
 
@@ -48,6 +48,7 @@ Result<BenchSettings> bench_settings(const Options& options, const Config& confi
   OptimizeSettings& o = s.optimize;
   o.strategy = config.text("strategy");
   o.baselines = options.baseline == "auto";
+  o.profile_slower = o.baselines && !options.no_profile;
   CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));
   CG_CHECK(make_strategy(o.strategy, o.search));
   return s;
@@ -110,6 +111,8 @@ void add_bench(CLI::App& app, Globals& g) {
       ->add_option("--baseline", options->baseline,
                    "on a GPU: auto (kept ones, else eager is timed) or none (default auto)")
       ->check(CLI::IsMember({"auto", "none"}));
+  command->add_flag("--no-profile", options->no_profile,
+                    "no diagnosis of programs that are slower than their best baseline");
   command->add_flag("--resume", options->resume,
                     "go on with the bench in --out: what has ended is kept");
   options->model.add(*command);

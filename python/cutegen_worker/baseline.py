@@ -221,6 +221,7 @@ def open_baselines(request):
     except torch.OutOfMemoryError as error:
         raise no_memory("the module on the GPU", error) from None
     told = [add_way(wanted) for wanted in request["kinds"]]
+    slot.opened()
     return {"opened": told, "torch": torch.__version__}, None
 
 

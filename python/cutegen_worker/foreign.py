@@ -28,6 +28,7 @@ MODULE = "cutegen_answer"
 NO_GPU = re.compile(r"cuda|triton|nvcc|nvidia|\bgpus?\b", re.IGNORECASE)
 LACKS = re.compile(r"CUDA_HOME environment variable is not set|Ninja is required", re.IGNORECASE)
 NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.IGNORECASE)
+COMPILER = re.compile(r"^.*\berror: .*$", re.MULTILINE)
 PLAIN = (torch.Tensor, torch.nn.Parameter)
 REMEDY = "the file defines class ModelNew(torch.nn.Module), made with the task's get_init_inputs()"
 
@@ -206,6 +207,8 @@ class Answer:
     def failure(self, error, doing):
         where = place(error, self.path).replace(self.path, self.file) if self.path else ""
         name, text = type(error).__name__, first_line(error)
+        if compiler := COMPILER.search(str(error)):  # of a build, which is not the first line
+            text = f"{text[:120]}: {compiler.group().strip()[:300]}"
         if isinstance(error, SystemExit):
             return Failed(f"{doing} ends the program (sys.exit)", where)
         if isinstance(error, MemoryError) or NO_MEMORY.search(text):

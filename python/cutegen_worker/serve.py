@@ -30,6 +30,7 @@ def hello(request):
             from .slot import SIDE_BY_SIDE, SLOT, slot
 
             slot.take_over(SLOT)
+            slot.for_opening = request["slot"] == "opening"
             torch.set_num_threads(SIDE_BY_SIDE)
         reply["missing"] = "this worker starts compilers"
         if request["filter"]:

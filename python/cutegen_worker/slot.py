@@ -23,10 +23,17 @@ class Slot:
     def __init__(self):
         self.file, self.depth, self.turn = None, 0, threading.RLock()
         self.guarded = False
+        self.for_opening = False  # the caller measures from then on, and holds the lock itself
 
     def take_over(self, descriptor):
         self.file = os.dup(descriptor)  # not inherited by what a task file starts
         os.close(descriptor)
+
+    def opened(self):
+        """Baselines are open."""
+        if self.for_opening and self.file is not None:
+            os.close(self.file)
+            self.file = None
 
     def __enter__(self):
         self.turn.acquire()

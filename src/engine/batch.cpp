@@ -63,6 +63,16 @@ void add_headline(RunRow& row, const RunView& view) {
     row.reason += ": " + headline;
 }
 
+std::string diagnosis_of(const RunView& view) {
+  const Profile* profile = view.best_profile();
+  if (!profile || profile->kernels.empty())
+    return view.profiled && !view.profiled->why.empty() ? "no profile: " + view.profiled->why : "";
+  const auto& kernels = profile->kernels;
+  auto slowest = std::max_element(kernels.begin(), kernels.end(),
+                                  [](auto& a, auto& b) { return a.time_ns < b.time_ns; });
+  return slowest->diagnosis.summary;
+}
+
 RunRow row_of(const RunView& view, const RunResult& outcome, bool stopped, double minutes) {
   RunRow row;
   row.run = outcome.run_id;
@@ -74,6 +84,7 @@ RunRow row_of(const RunView& view, const RunResult& outcome, bool stopped, doubl
   if (view.task) row.workload = view.task->task.workload, row.floor_ns = view.task->floor_ns;
   if (view.task && view.baselines) row.math_mode = to_string(view.task->task.math_mode);
   row.baselines = view.baselines;
+  row.diagnosis = diagnosis_of(view);
   if (outcome.best_verdict && outcome.best_verdict->timing) {
     row.best_ns = outcome.best_verdict->timing->time_ns;
     row.time_origin = to_string(outcome.best_verdict->timing->origin);

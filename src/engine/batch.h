@@ -29,7 +29,8 @@ struct RunRow {
   int error_code = 0;  // exit code of the error
   ModelCost models;
   std::string math_mode;
-  std::optional<TaskBaselines> baselines;    // on a GPU
+  std::optional<TaskBaselines> baselines;  // on a GPU
+  std::string diagnosis;  // of the best program's slowest kernel, where it has a profile
   std::vector<std::optional<double>> curve;  // the best time after 1, 2, ... evaluations
   [[nodiscard]] bool ended() const { return status != "pending" && status != "interrupted"; }
   [[nodiscard]] std::optional<double> floor_ratio() const;  // best time / floor

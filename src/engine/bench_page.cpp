@@ -131,7 +131,8 @@ data task_row(const BenchRow& r, const std::vector<std::string>& kinds) {
   row.set("best", best ? text(best->kind + " " + time_text(best->time_ns)) : text("-"));
   row.set("gain", ratio_text(gain ? std::optional(gain->speedup) : std::nullopt));
   add_bar(row, speedup_against(r, kBest));
-  if (r.status != "correct" && !r.reason.empty()) row.set("reason", text(one_line(r.reason, 300)));
+  const std::string& why = r.status == "correct" ? r.diagnosis : r.reason;
+  if (!why.empty()) row.set("reason", text(one_line(why, 300)));
   return row;
 }
 

@@ -14,7 +14,6 @@ namespace cutegen {
 namespace {
 
 constexpr double kNear = 1.1, kTwice = 2;
-constexpr size_t kMostNamed = 12;
 
 std::optional<double> mean_of(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
@@ -96,6 +95,16 @@ std::string speed_header(const char* first) {
   return fmt::format("\n{:<24} {:>5} {:>8} {:>9} {:>7} {:>7} {:>8} {:>8} {:>8} {:>9}\n", first,
                      "tasks", "correct", "compared", "fast_1", "fast_2", "mean", "geomean",
                      "median", "without");
+}
+
+std::string slower_text(const std::vector<BenchRow>& rows) {
+  const auto slower = slower_rows(rows);
+  if (slower.empty()) return {};
+  std::string out = fmt::format("\n{} slower than the best baseline:\n", slower.size());
+  for (const BenchRow* row : slower)
+    out += fmt::format("  {:<44} {:>7}  {}\n", one_line(row->task.name, 44).substr(0, 44),
+                       ratio_text(speedup_against(*row, kBest)), one_line(row->diagnosis, 160));
+  return out;
 }
 
 Json speed_json(const SpeedSummary& s) {
@@ -187,16 +196,7 @@ std::string summary_text(const std::vector<BenchRow>& rows) {
       "roofline: {} timed, geometric mean {} the floor, {} within {:g}x, {} within "
       "{:g}x\n",
       f.timed, ratio_text(f.geomean), f.near, kNear, f.half, kTwice);
-  const auto slower = slower_rows(rows);
-  std::vector<std::string> named;
-  for (const BenchRow* row : slower)
-    if (named.size() < kMostNamed)
-      named.push_back(fmt::format("{} {}", one_line(row->task.name, 50),
-                                  ratio_text(speedup_against(*row, kBest))));
-  if (slower.size() > named.size())
-    named.push_back(fmt::format("{} more", slower.size() - named.size()));
-  if (!named.empty()) out += "slower than the best baseline: " + join(named, ", ") + "\n";
-  return out;
+  return out + slower_text(rows);
 }
 
 std::string summary_csv(const std::vector<BenchRow>& rows) {

@@ -49,6 +49,7 @@ BenchReport report() {
       row(4, "Conv", "conv", 0, {took("eager", 500), took("compile", 400)}),
       row(5, "Evil<b>", "elementwise", 200, {took("eager", 400), took("compile", 500)}),
   };
+  out.rows[2].diagnosis = "compute bound: fma 80% of its peak";
   return out;
 }
 
@@ -109,6 +110,7 @@ TEST(BenchSummary, RowsAreReadBackWithTheirBaselines) {
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(summary_csv(*back), summary_csv(report().rows));
   EXPECT_EQ((*back)[2].baselines->times[2].why, "it raises");
+  EXPECT_EQ((*back)[2].diagnosis, report().rows[2].diagnosis);
 }
 
 TEST(BenchSummary, EachFormIsThatOfItsGoldenFile) {

@@ -56,7 +56,8 @@ std::string baselines_csv(const BenchRow& r, const std::vector<std::string>& kin
   auto mode = math_mode_from(r.math_mode);
   const BaselineTime* best = mode ? best_baseline(times, *mode) : nullptr;
   return out + "," + (best ? csv_text(best->kind) : "") + "," +
-         csv_number(speedup_against(r, kBest));
+         csv_number(speedup_against(r, kBest)) + "," +
+         (r.diagnosis.empty() ? "" : csv_text(r.diagnosis));
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ std::string bench_csv(const std::vector<BenchRow>& rows) {
       "evaluations,seconds,run,reason";
   for (const std::string& kind : kinds)
     out += "," + csv_text(kind + "_ns") + "," + csv_text("vs_" + kind);
-  out += kinds.empty() ? "\n" : ",best_baseline,vs_best\n";
+  out += kinds.empty() ? "\n" : ",best_baseline,vs_best,diagnosis\n";
   for (const BenchRow& r : rows) {
     out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", r.task.level, r.task.number,
                        csv_text(r.task.name), csv_text(r.workload), r.status,

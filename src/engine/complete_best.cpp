@@ -22,7 +22,9 @@ const RunStep* own_best(const RunView& view) {
 
 bool wants_profile(const RunView& view) {
   const RunStep* best = own_best(view);
-  if (!best || !view.settings.profile_best || best->verdict->profile) return false;
+  const auto gain = view.gain();
+  const bool slower = view.settings.profile_slower && gain && gain->speedup < 1;
+  if (!best || best->verdict->profile || !(view.settings.profile_best || slower)) return false;
   return !view.profiled || view.profiled->candidate != view.best;
 }
 

@@ -190,5 +190,22 @@ TEST_F(EndOfRun, TheBestProgramGetsAProfileOnce) {
   EXPECT_THAT(view.profiled->why, HasSubstr("judged once more it was failed: 2 of 64"));
 }
 
+TEST_F(EndOfRun, OnlyAProgramThatIsSlowerMayGetOne) {
+  RunView view = run();
+  ASSERT_TRUE(view.incumbent());
+  view.settings.profile_slower = true;
+  EXPECT_FALSE(wants_profile(view)) << "no baseline is known";
+  const double own = *view.incumbent()->time_ns();
+  auto eager = [](double ns) {
+    return BaselineTime{"eager", ns, ns, ns, 8, Origin::cached, 0, 1, ""};
+  };
+  view.baselines = TaskBaselines{{eager(own * 1.5)}, "kept"};
+  EXPECT_FALSE(wants_profile(view));
+  view.baselines = TaskBaselines{{eager(own * 0.5)}, "kept"};
+  EXPECT_TRUE(wants_profile(view));
+  view.settings.profile_slower = false;
+  EXPECT_FALSE(wants_profile(view));
+}
+
 }  // namespace
 }  // namespace cutegen

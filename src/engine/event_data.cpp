@@ -102,6 +102,7 @@ Json opened_data(const OptimizeSettings& s) {
            {"config", s.resolved_config}};
   if (!s.baselines) out["baselines"] = false;
   if (s.profile_best) out["profile_best"] = true;
+  if (s.profile_slower) out["profile_slower"] = true;
   if (s.certify_minutes > 0) out["certify_minutes"] = s.certify_minutes;
   if (s.search.agents) out["model_settings"] = model_json(s.model_settings);
   return out;
@@ -120,6 +121,7 @@ Result<OptimizeSettings> settings_from(const Json& data) {
   CG_TRY(s.evaluator, evaluator_from(evaluator));
   CG_TRY(s.baselines, r.boolean_or("baselines", true));
   CG_TRY(s.profile_best, r.boolean_or("profile_best", false));
+  CG_TRY(s.profile_slower, r.boolean_or("profile_slower", false));
   CG_TRY(s.certify_minutes, r.number_or("certify_minutes", 0));
   CG_TRY(Json search, r.object("search"));
   CG_TRY(s.search, strategy_settings_from_json(search));

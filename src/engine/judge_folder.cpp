@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 
 #include "base/file.h"
@@ -167,10 +168,15 @@ class Batch {
     std::unique_ptr<EvaluatorClient> evaluator;
     Group *mine = nullptr, *opened = nullptr;
     std::string task_id;  // of the opened one
+    std::shared_mutex* gpu = nullptr;
   };
 
   void work(const EvaluatorOptions& options) {
     Worker worker;
+    {
+      std::lock_guard hold(lock_);
+      worker.gpu = &gpus_[options.device];
+    }
     while (!ctx_.done()) {
       FolderRow* row = next(worker.mine);
       if (!row) return;
@@ -207,15 +213,23 @@ class Batch {
       worker.opened = worker.mine;
       worker.task_id = opened.task.id;
     }
-    auto verdict =
-        entry.foreign
-            ? worker.evaluator->judge_foreign(
-                  ctx_, {*entry.foreign, settings_.up_to, settings_.seconds, worker.task_id})
-            : worker.evaluator->evaluate(
-                  ctx_,
-                  {.program = entry.program, .up_to = settings_.up_to, .task = worker.task_id});
+    auto verdict = entry.foreign ? judge_foreign(worker, entry) : judge_program(worker, entry);
     if (!verdict) worker.opened = nullptr;  // the evaluator may have started again
     return verdict;
+  }
+
+  Result<Verdict> judge_program(Worker& worker, const Entry& entry) {
+    std::shared_lock beside(*worker.gpu);
+    return worker.evaluator->evaluate(
+        ctx_, {.program = entry.program, .up_to = settings_.up_to, .task = worker.task_id});
+  }
+
+  // Nothing else of the batch runs on its GPU: what it builds and warms up is behind no slot, and
+  // answers side by side have been seen to fault that are right alone.
+  Result<Verdict> judge_foreign(Worker& worker, const Entry& entry) {
+    std::unique_lock alone(*worker.gpu);
+    return worker.evaluator->judge_foreign(
+        ctx_, {*entry.foreign, settings_.up_to, settings_.seconds, worker.task_id});
   }
 
   bool keep(FolderRow& row, const Entry& entry) const {
@@ -262,6 +276,7 @@ class Batch {
   std::mutex lock_;
   std::vector<FolderRow> rows_;
   std::vector<Group> groups_;
+  std::map<std::string, std::shared_mutex> gpus_;  // held alone for a foreign answer
   size_t ended_ = 0;
   std::optional<Error> trouble_;
 };

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "base/file.h"
 #include "engine/toy_world.h"
 #include "eval/foreign.h"
@@ -188,18 +191,28 @@ class ForeignEvaluator final : public EvaluatorClient {
   }
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
-    return inner_.evaluate(ctx, request, progress);
+    ++running_;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::lock_guard hold(lock);
+    auto out = inner_.evaluate(ctx, request, progress);
+    --running_;
+    return out;
   }
   Result<Verdict> judge_foreign(const Context&, const ForeignRequest& request,
                                 const std::function<void(const std::string&)>&) override {
     EXPECT_EQ(request.seconds, 7);
+    EXPECT_EQ(running_++, 0) << "something runs beside it";
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(--running_, 0) << "something runs beside it";
     Verdict out = request.answer.source == "good" ? timed(50) : untimed(Status::failed, "wrong");
     out.program_id = foreign_id(request.answer);
     return out;
   }
   int pid() const override { return 0; }
+  static inline std::mutex lock;  // of the toy world
 
  private:
+  static inline std::atomic<int> running_{0};
   ToyEvaluator inner_;
 };
 
@@ -214,16 +227,19 @@ TEST_F(JudgeFolder, PeersAnswersAreJudgedBesideProgramsAndLabelled) {
   Parts parts = world_.parts();
   parts.start_evaluator = [&](const Context&,
                               const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
+    std::lock_guard hold(ForeignEvaluator::lock);
     return std::make_unique<ForeignEvaluator>(world_);
   };
   settings_.seconds = 7;
+  settings_.evaluators = {{}, {}, {}};
   for (const char* kept : {"", " kept"}) {
     Seen seen;
     auto rows = judge_folder(parts, ctx_, settings_, seen);
     ASSERT_TRUE(rows);
     const std::string k = kept;
-    EXPECT_THAT(seen.names, ElementsAre("bad failed" + k, "good correct" + k, "p1 correct" + k,
-                                        "p2 failed" + k, "p3 correct" + k));
+    EXPECT_THAT(seen.names,
+                testing::UnorderedElementsAre("bad failed" + k, "good correct" + k,
+                                              "p1 correct" + k, "p2 failed" + k, "p3 correct" + k));
     EXPECT_TRUE((*rows)[1].foreign);
     EXPECT_FALSE((*rows)[4].foreign);
     EXPECT_EQ((*rows)[1].time_ns, 50);

@@ -69,6 +69,7 @@ Json run_row_json(const RunRow& r) {
   out["baselines"] = to_json(*r.baselines);
   auto gain = r.hardest_gain();
   out["gain"] = gain ? to_json(*gain) : Json(nullptr);
+  if (!r.diagnosis.empty()) out["diagnosis"] = r.diagnosis;
   return out;
 }
 
@@ -89,6 +90,7 @@ Result<void> read_run_row(ObjectReader& r, RunRow& row) {
   CG_TRY(row.math_mode, r.string("math_mode"));
   CG_TRY(Json baselines, r.object("baselines"));
   CG_TRY(row.baselines, task_baselines_from_json(baselines));
+  CG_TRY(row.diagnosis, r.string_or("diagnosis", ""));
   return {};
 }
 

@@ -42,6 +42,7 @@ struct OptimizeSettings {
   std::filesystem::path out;  // folder for the best program so far; empty: none is written
   bool baselines = true;      // on a GPU: said before the first step, and what is gained at the end
   bool profile_best = false;  // at the end, where the best program has no profile
+  bool profile_slower = false;  // the same, where it is slower than the fastest known baseline
   // On a GPU: how long the best program's certificate may take at the end (and what the search left
   // of its minutes); 0: none is made.
   double certify_minutes = 0;

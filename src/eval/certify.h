@@ -17,6 +17,7 @@
 
 namespace cutegen {
 
+// Called by several threads at once.
 using WorkerSource = std::function<Result<std::unique_ptr<TorchWorker>>()>;
 
 [[nodiscard]] Result<Certificate> certify(const Context& ctx, const Services& services,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <random>
 
 #include "base/log.h"
@@ -246,8 +247,19 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   torch.require_sandbox = options_.require_sandbox;
   torch.call_timeout = kBaselineLimit;
   torch.memory_bytes = kBaselineMemory;
-  auto certificate = cutegen::certify(
-      ctx, services_, open->task, request, [&] { return TorchWorker::open(torch); }, progress);
+  std::mutex mutex;
+  std::vector<UniqueFd> slots;  // each worker's own: they take turns while they open
+  auto open_worker = [&]() -> Result<std::unique_ptr<TorchWorker>> {
+    CG_TRY(UniqueFd slot, GpuSlot::file(services_.identity.uuid));
+    TorchWorkerOptions own = torch;
+    own.slot = slot.get(), own.slot_for_opening = true;
+    {
+      std::scoped_lock lock(mutex);
+      slots.push_back(std::move(slot));
+    }
+    return TorchWorker::open(std::move(own));
+  };
+  auto certificate = cutegen::certify(ctx, services_, open->task, request, open_worker, progress);
   runner_.release();
   for (auto& each : open_) each->pool->resume();
   if (official_) official_->resume();

@@ -310,6 +310,12 @@ class Judge {
   bool gone_ = false;  // its process, at the last request
 };
 
+// By its own words, which cost it nothing but time.
+bool faulted(const Verdict& v) {
+  return v.status == Status::failed &&
+         v.feedback.headline.find("illegal memory access") != std::string::npos;
+}
+
 }  // namespace
 
 bool is_foreign(const Verdict& verdict) {
@@ -343,7 +349,14 @@ RungEnd end_of(const ForeignReply& reply, const std::string& shape) {
 Result<Verdict> judge_foreign(const Context& ctx, const Services& services, const Task& task,
                               const ForeignRequest& request, const ForeignOpeners& openers,
                               const Progress& progress) {
-  return Judge(ctx, services, task, request, openers, progress).run();
+  CG_TRY(Verdict verdict, Judge(ctx, services, task, request, openers, progress).run());
+  if (!is_cuda(services.device.name) || !faulted(verdict)) return verdict;
+  // Another process may be to blame, as long as it happened once.
+  progress("it faulted: once more");
+  CG_TRY(Verdict again, Judge(ctx, services, task, request, openers, progress).run());
+  add_once(again.marks, "judged twice: the first time a fault of the GPU ended it (" +
+                            verdict.feedback.headline + ")");
+  return again;
 }
 
 }  // namespace cutegen

@@ -92,7 +92,9 @@ struct World {
     ForeignOpeners openers;
     openers.answer = [this]() -> Result<std::unique_ptr<ForeignWorker>> {
       if (!answer) return world_error("no process");
-      return std::move(answer);
+      std::unique_ptr<ToyAnswer> out = std::move(answer);
+      answer = std::move(next);
+      return out;
     };
     auto verdict =
         judge_foreign(Context(), services, toy.task, request, openers, [](const std::string&) {});
@@ -103,7 +105,7 @@ struct World {
   testing_world::ToyTask toy{[](double x) { return 2 * x; }};
   Services services;
   ForeignRequest request;
-  std::unique_ptr<ToyAnswer> answer = std::make_unique<ToyAnswer>();
+  std::unique_ptr<ToyAnswer> answer = std::make_unique<ToyAnswer>(), next;
 };
 
 RungResult result_of(const Verdict& v, Rung rung) {
@@ -195,6 +197,23 @@ TEST(Foreign, EachWayToEndHasItsStatus) {
   World none;
   none.answer.reset();
   EXPECT_EQ(none.judge().status, Status::aborted);
+}
+
+TEST(Foreign, AFaultOfTheGpuIsBelievedWhenItHappensTwice) {
+  const auto fault = reply(Kind::raised, "CUDA error: an illegal memory access was encountered");
+  for (bool again : {false, true}) {
+    World w;
+    w.services.device.name = "cuda:0", w.services.identity.uuid = "GPU-foreign";
+    w.next = std::make_unique<ToyAnswer>();
+    w.answer->at_shape["official"] = fault;
+    if (again) w.next->at_shape["official"] = fault;
+    Verdict v = w.judge();
+    EXPECT_EQ(v.status, again ? Status::failed : Status::correct);
+    EXPECT_THAT(v.marks, testing::Contains(HasSubstr("judged twice")));
+  }
+  World simulated;  // where nobody else's fault can be met
+  simulated.answer->at_shape["official"] = fault;
+  EXPECT_THAT(simulated.judge().marks, testing::Not(testing::Contains(HasSubstr("twice"))));
 }
 
 TEST(Foreign, GoesAsFarAsItIsAsked) {

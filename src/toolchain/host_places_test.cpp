@@ -124,6 +124,21 @@ TEST_F(HostPlaces, TheHeadersAreOfTheCompilersRelease) {
   EXPECT_EQ(found->includes.back(), twelve);
 }
 
+TEST_F(HostPlaces, HeadersLieBesideACompilerThatIsNamed) {
+  for (const char* place : {"else/nvidia/cuda_nvrtc/lib/", "cuda-12.4/lib64/"}) {
+    file(std::string(place) + "libnvrtc-builtins.so.12.4");
+    file(std::string(place) + "libnvrtc.so.12");
+    ::setenv("CUTEGEN_NVRTC", (root_ / place / "libnvrtc.so.12").c_str(), 1);
+    const bool wheel = place[0] == 'e';
+    fs::path beside =
+        headers(wheel ? "else/nvidia/cuda_runtime/include" : "cuda-12.4/include", "12040");
+    auto found = find();
+    ::unsetenv("CUTEGEN_NVRTC");
+    ASSERT_TRUE(found) << found.error().text();
+    EXPECT_EQ(found->includes.back(), beside);
+  }
+}
+
 TEST_F(HostPlaces, ACompilerThatIsNamedGetsItsHeadersToo) {
   fs::path old = wheel("cuda_nvrtc", "12.4");
   ::setenv("CUTEGEN_NVRTC", old.c_str(), 1);

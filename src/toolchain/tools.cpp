@@ -53,13 +53,14 @@ struct Compiler {
 };
 
 // NVRTC 12 cannot read the headers of CUDA 13, which a bundle has; torch brings those of its own.
-fs::path headers_for(const fs::path& share, const std::vector<fs::path>& sites, int nvrtc) {
+fs::path headers_for(const fs::path& share, const std::vector<fs::path>& sites,
+                     const std::vector<fs::path>& toolkits, int nvrtc) {
   constexpr int kRelease = 1000, kPacked = 13;
   std::error_code error;
   const fs::path packed = share / "headers" / "cuda";
   const bool any = nvrtc == 0;
   if ((any || nvrtc / kRelease == kPacked) && fs::is_directory(packed, error)) return packed;
-  for (const auto& h : toolchain::cuda_headers(sites, toolchain::toolkits()))
+  for (const auto& h : toolchain::cuda_headers(sites, toolkits))
     if (any || h.version / kRelease == nvrtc / kRelease) return h.folder;
   return {};
 }
@@ -71,7 +72,13 @@ Result<Compiler> compiler_given(const char* library, const fs::path& share,
     return user_error("CUTEGEN_NVRTC names '" + std::string(library) + "', which is no file", {},
                       "give the path of libnvrtc.so.13");
   const int version = toolchain::nvrtc_at(library).version;
-  Compiler out{library, headers_for(share, sites, version)};
+  // Where it was installed to: SITE/nvidia/PACKAGE/lib, or a toolkit's lib64.
+  const fs::path package = fs::absolute(library).parent_path().parent_path();
+  std::vector<fs::path> places{package.parent_path().parent_path()};
+  places.insert(places.end(), sites.begin(), sites.end());
+  std::vector<fs::path> kits = toolchain::toolkits();
+  kits.insert(kits.begin(), package);
+  Compiler out{library, headers_for(share, places, kits, version)};
   if (out.headers.empty() && !std::getenv("CUTEGEN_INCLUDE"))
     return world_error("there are no CUDA headers for NVRTC " + version_text(version),
                        std::string(kRemedy) +
@@ -86,8 +93,9 @@ Result<Compiler> find_compiler(const fs::path& share, const std::vector<fs::path
   if (const char* set = std::getenv("CUTEGEN_NVRTC")) return compiler_given(set, share, sites);
   const bool headers_given = std::getenv("CUTEGEN_INCLUDE");
   std::string unfit;
-  for (const toolchain::Nvrtc& n : toolchain::nvrtcs(sites, toolchain::toolkits())) {
-    Compiler out{n.library, headers_for(share, sites, n.version)};
+  const std::vector<fs::path> kits = toolchain::toolkits();
+  for (const toolchain::Nvrtc& n : toolchain::nvrtcs(sites, kits)) {
+    Compiler out{n.library, headers_for(share, sites, kits, n.version)};
     const bool too_new = most_cuda > 0 && n.version > most_cuda;
     if (!too_new && (headers_given || !out.headers.empty())) return out;
     unfit += fmt::format("{}{} at {}{}", unfit.empty() ? "" : ", ", version_text(n.version),

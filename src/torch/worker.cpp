@@ -177,7 +177,7 @@ Result<void> Worker::start(const Context& ctx) {
   if (!options_.device.empty()) {
     CG_TRY(std::string filter, sandbox::filter_bytes(kIsolation));
     hello["device"] = options_.device;
-    hello["slot"] = options_.slot >= 0;
+    if (options_.slot >= 0) hello["slot"] = options_.slot_for_opening ? "opening" : "all";
     hello["filter"] = options_.compiles ? std::string() : hex(filter);
   }
   auto reply = channel_.call(ctx.with_timeout(options_.start_timeout), hello);

@@ -30,11 +30,12 @@ struct TorchWorkerOptions {
   Nanoseconds call_timeout = std::chrono::seconds(60);
   Nanoseconds start_timeout = std::chrono::seconds(60);  // a cold disk under load
   int64_t memory_bytes = int64_t{16} << 30;
-  bool require_sandbox = false;  // an error where less than full protection holds
-  std::string device;            // "cuda:0": it has that GPU; empty: none
-  bool compiles = false;         // it may start compilers: the filter is left off
-  int compile_threads = 8;       // of torch.compile
-  int slot = -1;                 // open lock file of the GPU: what it times, it times behind it
+  bool require_sandbox = false;   // an error where less than full protection holds
+  std::string device;             // "cuda:0": it has that GPU; empty: none
+  bool compiles = false;          // it may start compilers: the filter is left off
+  int compile_threads = 8;        // of torch.compile
+  int slot = -1;                  // open lock file of the GPU: what it times, it times behind it
+  bool slot_for_opening = false;  // until its baselines are open: then the caller has the lock
 };
 
 // A way to run the task's module on a GPU: "eager" (as PyTorch is set by default), "eager-tf32",

@@ -113,7 +113,7 @@ def wait_for_none(seconds=5.0):
 
 def plain_environment(home):
     """What the programs need and nothing else."""
-    env = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON")
+    env = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON", "CUDA_VISIBLE_DEVICES")
            if name in os.environ}
     env.update(HOME=str(home), XDG_CACHE_HOME=str(BIN.parent / "e2e-cache"))
     if not (BIN.parent / "libexec").exists():

@@ -4,7 +4,10 @@ import torch
 import torch.nn as nn
 from torch.utils.cpp_extension import load_inline
 
-CPP = "torch::Tensor biased_relu(torch::Tensor x, torch::Tensor bias);"
+CPP = """
+#include <torch/extension.h>
+torch::Tensor biased_relu(torch::Tensor x, torch::Tensor bias);
+"""
 CUDA = """
 #include <ATen/cuda/CUDAContext.h>
 #include <torch/types.h>
