@@ -129,7 +129,7 @@ Result<ControlTime> control_time_from_json(const Json& json) {
 }
 
 Json to_json(const BaselineRecord& b) {
-  return {
+  Json out{
       {"schema", kSchema},
       {"task_id", b.task_id},
       {"name", b.name},
@@ -147,6 +147,8 @@ Json to_json(const BaselineRecord& b) {
       {"truth", truth_json(b.truth)},
       {"controls", codec::array_of(b.controls, static_cast<Json (*)(const ControlTime&)>(to_json))},
       {"baselines", codec::array_of(b.times, static_cast<Json (*)(const BaselineTime&)>(to_json))}};
+  if (b.cut) out["cut"] = true;
+  return out;
 }
 
 Result<BaselineRecord> baseline_record_from_json(const Json& json) {
@@ -177,6 +179,7 @@ Result<BaselineRecord> baseline_record_from_json(const Json& json) {
                                             [](const Json& j, const std::string&) {
                                               return baseline_time_from_json(j);
                                             }));
+  CG_TRY(b.cut, r.boolean_or("cut", false));
   CG_CHECK(r.finish());
   return b;
 }

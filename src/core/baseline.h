@@ -57,6 +57,7 @@ struct BaselineRecord {
   TruthMade truth;
   std::vector<ControlTime> controls;
   std::vector<BaselineTime> times;
+  bool cut = false;  // a build was given less than its time, since that of the whole was nearly up
 };
 
 // Whether a way to run the module keeps to the math mode: float32 as PyTorch is set by default

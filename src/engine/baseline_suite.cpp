@@ -184,7 +184,7 @@ class Suite {
 
   bool known(const Task& task, const std::string& torch, BaselineRecord& record) const {
     auto found = cache_.find(task.id, gpu_.spec.id, gpu_.driver, torch);
-    if (!found) return false;
+    if (!found || found->cut) return false;
     for (const BaselineWanted& w : settings_.baselines)
       if (std::none_of(found->times.begin(), found->times.end(), [&](const BaselineTime& t) {
             return t.kind == (w.target.empty() ? w.kind : w.target);
@@ -204,6 +204,7 @@ class Suite {
       alone_.push_back(&item);
     } else if (timed) {
       item.row->record.times = std::move(timed->times);
+      item.row->record.cut = timed->cut;
       part_done(item);
     } else if (!ctx_.done()) {
       end(item, "error", timed.error().text());

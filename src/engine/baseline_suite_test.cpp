@@ -139,6 +139,19 @@ TEST_F(BaselineSuiteTest, WhatIsKnownIsNotMeasuredAgainUnlessAsked) {
   EXPECT_EQ(run({"a"}).rows[0].status, "measured");
 }
 
+TEST_F(BaselineSuiteTest, WhatWasCutShortIsMeasuredAgain) {
+  ways_["compile"].hangs = true;
+  BaselineReport r = run({"a"}, Context().with_timeout(std::chrono::milliseconds(600)));
+  ASSERT_EQ(r.rows[0].status, "measured");
+  EXPECT_TRUE(r.rows[0].record.cut);
+  EXPECT_TRUE(cache_.find("a", "h200", "580", r.torch)) << "it is of use meanwhile";
+  ways_["compile"].hangs = false;
+  r = run({"a"});
+  EXPECT_EQ(r.rows[0].status, "measured");
+  EXPECT_FALSE(r.rows[0].record.cut);
+  EXPECT_EQ(run({"a"}).rows[0].status, "cached");
+}
+
 TEST_F(BaselineSuiteTest, TroubleIsARowNotTheEnd) {
   ways_["compile"].why = "it raises";
   BaselineReport r = run({"bad", "a", "huge"});
@@ -183,7 +196,7 @@ TEST_F(BaselineSuiteTest, AnInterruptedOneGoesOn) {
 }
 
 TEST_F(BaselineSuiteTest, TimeThatIsUpLeavesRowsUnfinished) {
-  ways_["eager"].hangs = true;
+  ways_["eager"].never_ends = true;
   settings_.minutes = 0.001;
   BaselineReport r = run({"a"});
   EXPECT_EQ(r.rows[0].status, "unfinished");

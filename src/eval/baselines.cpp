@@ -62,6 +62,7 @@ class Timer {
   std::string reason(const Error& error) {
     if (error.kind == ErrorKind::timeout) {
       open_ = false;
+      out_.cut = out_.cut || early_;
       return fmt::format("{} after {}, and was ended", doing_,
                          human_ns(static_cast<double>(limit_.count())));
     }
@@ -69,8 +70,12 @@ class Timer {
     return sanitize(error.message, 400);
   }
 
+  // Half of the time that is left, so that what follows gets some, too.
+  [[nodiscard]] Nanoseconds build_limit() const { return ctx_.remaining(2 * limits_.build) / 2; }
+
   Context limited(const char* doing, Nanoseconds limit) {
     doing_ = doing, limit_ = limit;
+    early_ = false;
     return ctx_.with_timeout(limit);
   }
 
@@ -83,8 +88,9 @@ class Timer {
     }
     tell("opening " + time.kind);
     const auto start = Clock::now();
-    CG_TRY(BaselineOpened added,
-           worker_.add_baseline(limited("it was still being built", limits_.build), wanted));
+    const Context building = limited("it was still being built", build_limit());
+    early_ = limit_ < limits_.build;
+    CG_TRY(BaselineOpened added, worker_.add_baseline(building, wanted));
     time.build_s = std::chrono::duration<double>(Clock::now() - start).count();
     time.why = added.why, time.far = added.far;
     if (!time.why.empty()) return {};
@@ -129,6 +135,7 @@ class Timer {
   bool open_ = false;
   std::string doing_;
   Nanoseconds limit_{0};
+  bool early_ = false;  // the limit is less than what was asked for
 };
 
 }  // namespace

@@ -76,6 +76,21 @@ TEST(Baselines, AHungBuildIsEndedAndTheModuleOpenedAgain) {
   EXPECT_EQ(worker.opened, 2);
 }
 
+TEST(Baselines, ABuildLeavesHalfOfWhatIsLeftToOthers) {
+  ToyWorker worker;
+  worker.ways["compile-max"].hangs = true;
+  auto wanted = baselines_named({"eager", "compile-max"});
+  auto out = time_baselines(Context().with_timeout(std::chrono::milliseconds(400)), worker,
+                            toy_task(), *wanted, {});
+  ASSERT_TRUE(out) << out.error().text();
+  EXPECT_TRUE(out->times[0].known());
+  EXPECT_THAT(out->times[1].why, HasSubstr("it was still being built after"));
+  EXPECT_TRUE(out->cut);
+  BaselineLimits limits;
+  limits.build = std::chrono::milliseconds(5);
+  EXPECT_FALSE(timed(worker, {"compile-max"}, limits).cut) << "it had all of its time";
+}
+
 TEST(Baselines, ADeadWorkerIsAReason) {
   ToyWorker worker;
   worker.ways["compile"].dies = true;
@@ -102,7 +117,7 @@ TEST(Baselines, AWorkerWhoseCudaIsBrokenIsTold) {
 
 TEST(Baselines, TheEndOfTheContextIsAnError) {
   ToyWorker worker;
-  worker.ways["eager"].hangs = true;
+  worker.ways["eager"].never_ends = true;
   const Context ctx = Context().with_timeout(std::chrono::milliseconds(10));
   auto t = time_baselines(ctx, worker, toy_task(), {{"eager", ""}}, {});
   ASSERT_FALSE(t);

@@ -15,6 +15,7 @@ struct ToyWay {
   std::string why;     // the worker's answer
   bool hangs = false;  // never opened: the caller's time runs out
   bool dies = false;
+  bool never_ends = false;              // its runs
   std::vector<double> samples = {100};  // again and again
 };
 
@@ -68,9 +69,12 @@ class ToyWorker final : public TorchWorker {
     if (close_fails) return world_error("CUDA error");
     return {};
   }
-  Result<std::vector<double>> time_baseline(const Context&, const std::string& kind,
+  Result<std::vector<double>> time_baseline(const Context& ctx, const std::string& kind,
                                             const std::string&, int samples) override {
     std::vector<double> out;
+    while (ways[kind].never_ends && !ctx.done()) {
+    }
+    if (ways[kind].never_ends) CG_CHECK(ctx.check("timing"));
     const auto& from = ways[kind].samples;
     for (int i = 0; i < samples; ++i) out.push_back(from[at_++ % from.size()]);
     return out;
