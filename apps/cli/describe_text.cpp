@@ -37,7 +37,11 @@ std::string argument_text(const Json& arg) {
 // "relu = aten.relu.default(x) -> f32 [4, 8]"
 std::string node_text(const Node& node) {
   std::string args, outs;
-  for (const Json& arg : node.args) args += (args.empty() ? "" : ", ") + argument_text(arg);
+  for (size_t i = 0; i < node.args.size(); ++i) {
+    args += (args.empty() ? "" : ", ") + argument_text(node.args[i]);
+    for (const SizeArgument& s : node.sizes)
+      if (s.index == i) args += " = " + s.text();
+  }
   for (const auto& [key, arg] : node.kwargs.items())
     if (!arg.is_null()) args += (args.empty() ? "" : ", ") + key + "=" + argument_text(arg);
   for (const Value& v : node.outputs)

@@ -18,7 +18,7 @@ constexpr int kItems = {{items}};
 {{compute}}
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-{{name}}({{params}}, int64_t n) {
+{{name}}({{params}}, {{sizes}}) {
   const int64_t vectors = n / kVector;
   auto flat = make_layout(make_shape(Int<kVector>{}, vectors), make_stride(Int<1>{}, Int<kVector>{}));
 {{tensors}}

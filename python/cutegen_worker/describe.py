@@ -16,16 +16,18 @@ def describe(request):
     source = Source(request["source"], file)
     official = Trace(source, {}, side.train)
     cases = [official.case("official", "official", {})]
-    notes, varying = official.remarks(), set()
+    notes, varying, others = official.remarks(), set(), []
     if request.get("shrink", True):
         made, traces, note = shrink.shapes(source, official, side.train, request["small_elements"])
         cases += made
         varying = differing(official, traces)
+        others += traces
         if note:
             notes.append(note)
     for case, trace in asked(request, source, side):
         cases.append(case)
         varying |= differing(official, [trace])
+        others.append(trace)
     tensors = official.tensor_list()
     declare_mutated(side, official, notes)
     task = {
@@ -40,7 +42,7 @@ def describe(request):
         "math_mode": side.math_mode,
         "train_mode": side.train,
         "shapes": cases,
-        "graph": official.graph(),
+        "graph": official.graph(others),
         "workload": official.workload(),
         "notes": notes,
     }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorded calls as the graph of src/core/graph.h: live calls only, defaults filled in."""
 
+import math
+
 import torch
 
 from . import flops
@@ -8,6 +10,7 @@ from .names import DTYPES
 from .record import Ref
 
 IGNORED = {"device", "layout", "pin_memory", "memory_format", "generator"}
+NUMBERS = {"Tensor", "number"}  # of a schema's types: where arithmetic takes a Python number
 PARTIAL = {"slice", "select", "embedding", "index_select", "gather", "narrow", "index"}
 
 
@@ -97,6 +100,37 @@ def node(call):
         "outputs": outs,
         "flops": float(count(call)),
     }
+
+
+def sizes(official, others, tensors):
+    """{node id: [{index, tensor, dim}]}: the whole numbers among the arguments of arithmetic that change
+    with the shapes as a size of a tensor of the task does (`x.size(0)` in forward()). `official` and each of
+    `others` are (calls, {name: shape}); one whose calls are others says nothing."""
+    calls, shapes = official
+    alike = [(c, s) for c, s in others
+             if len(c) == len(calls) and all(a.func == b.func for a, b in zip(c, calls))]  # fmt: skip
+    found = {}
+    for i, call in enumerate(calls):
+        for j, a in enumerate(call.func._schema.arguments[:len(call.args)]):
+            values = [c[i].args[j] for c in (calls, *(c for c, _ in alike))]
+            if str(a.type) not in NUMBERS or any(type(v) is not int for v in values) or len(set(values)) == 1:
+                continue
+            known = [shapes, *(s for _, s in alike)]
+            where = next(places(values, known, tensors), None)
+            if where:
+                found.setdefault(call.id, []).append({"index": j, "tensor": where[0], "dim": where[1]})
+    return found
+
+
+def places(values, shapes, tensors):
+    """The sizes of tensors that have these values, shape by shape."""
+    for name in tensors:
+        for dim in range(len(shapes[0][name])):
+            if all(s[name][dim] == v for v, s in zip(values, shapes)):
+                yield name, dim
+    for name in tensors:
+        if all(math.prod(s[name]) == v for v, s in zip(values, shapes)):
+            yield name, -1
 
 
 def size(shape, dtype):

@@ -192,7 +192,8 @@ class Trace:
         found = [item(n, role, t) for n, (role, t) in self.tensors.items()]
         return found + [item(n, "output", t) for n, t in self.outputs]
 
-    def graph(self):
+    def graph(self, others=()):
+        """`others`: the same module's traces at other shapes, which tell the sizes from the constants."""
         used = {r.name for c in self.calls for r in graph.call_refs(c)} | set(self.output_values)
         holders = [graph.value(n, t.shape, t.dtype) for n, (_, t) in self.tensors.items()
                    if n in used]  # fmt: skip
@@ -202,10 +203,16 @@ class Trace:
                 self.warnings.append(f"'{name}' is a tensor that is neither input nor parameter")
         return {
             "placeholders": holders,
-            "nodes": [graph.node(c) for c in self.calls],
+            "nodes": self.nodes(holders, others),
             "outputs": self.output_values,
             "warnings": self.warnings,
         }
+
+    def nodes(self, holders, others):
+        names = [h["name"] for h in holders if h["name"] in self.tensors]
+        sizes = graph.sizes((self.calls, self.shapes()), [(t.calls, t.shapes()) for t in others], names)
+        made = [graph.node(c) for c in self.calls]
+        return [{**n, "sizes": sizes[n["id"]]} if n["id"] in sizes else n for n in made]
 
     def workload(self):
         floating = sum(r == "input" for r, t in self.tensors.values())

@@ -60,6 +60,8 @@ std::string argument_text(const Json& arg) {
 std::string node_text(const Node& node) {
   std::vector<std::string> args, outs;
   for (const Json& arg : node.args) args.push_back(argument_text(arg));
+  for (const SizeArgument& s : node.sizes)
+    if (s.index < args.size()) args[s.index] += " = " + one_line(s.text(), 60);
   for (const auto& [name, value] : node.kwargs.items())
     args.push_back(name + "=" + argument_text(value));
   for (const Value& v : node.outputs)

@@ -15,15 +15,32 @@ Json value_json(const Value& v) {
   return {{"name", v.name}, {"dtype", to_string(v.dtype)}, {"shape", v.shape}};
 }
 
+Json size_json(const SizeArgument& s) {
+  return {{"index", s.index}, {"tensor", s.tensor}, {"dim", s.dim}};
+}
+
 Json node_json(const Node& n) {
   Json args = Json::array();
   for (const Json& a : n.args) args.push_back(a);
-  return {{"id", n.id},
-          {"op", n.op},
-          {"args", args},
-          {"kwargs", n.kwargs},
-          {"outputs", codec::array_of(n.outputs, value_json)},
-          {"flops", n.flops}};
+  Json out{{"id", n.id},
+           {"op", n.op},
+           {"args", args},
+           {"kwargs", n.kwargs},
+           {"outputs", codec::array_of(n.outputs, value_json)},
+           {"flops", n.flops}};
+  if (!n.sizes.empty()) out["sizes"] = codec::array_of(n.sizes, size_json);
+  return out;
+}
+
+Result<SizeArgument> size_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  CG_TRY(int64_t index, r.integer("index"));
+  CG_TRY(std::string tensor, r.string("tensor"));
+  CG_TRY(int64_t dim, r.integer("dim"));
+  CG_CHECK(r.finish());
+  if (index < 0 || dim < -1 || dim >= static_cast<int64_t>(kMaxDims))
+    return user_error("no argument or axis has this number", where);
+  return SizeArgument{static_cast<size_t>(index), std::move(tensor), static_cast<int>(dim)};
 }
 
 Result<Value> value_from(const Json& json, const std::string& where) {
@@ -51,6 +68,9 @@ Result<Node> node_from(const Json& json, const std::string& where) {
   CG_TRY(n.outputs, codec::list<Value>(r, "outputs", 4096, value_from));
   CG_TRY(n.flops, r.number_or("flops", 0));
   if (!(n.flops >= 0)) return user_error("flops must not be negative", r.place("flops"));
+  if (r.has("sizes")) {
+    CG_TRY(n.sizes, codec::list<SizeArgument>(r, "sizes", kMaxDims, size_from));
+  }
   CG_CHECK(r.finish());
   return n;
 }
@@ -86,6 +106,13 @@ Result<void> check_graph(const Graph& g) {
     for (size_t a = 0; a < g.nodes[i].args.size(); ++a)
       CG_CHECK(check_refs(g.nodes[i].args[a], known, fmt::format("{}/args/{}", where, a)));
     CG_CHECK(check_refs(g.nodes[i].kwargs, known, where + "/kwargs"));
+    for (const SizeArgument& s : g.nodes[i].sizes) {
+      const Value* of = g.find(s.tensor);
+      if (!of || s.index >= g.nodes[i].args.size() ||
+          !g.nodes[i].args[s.index].is_number_integer() ||
+          s.dim >= static_cast<int>(of->shape.size()))
+        return user_error("a size of no tensor, or no number", where + "/sizes");
+    }
     for (const Value& v : g.nodes[i].outputs) CG_CHECK(add(v, where + "/outputs"));
   }
   for (const std::string& name : g.outputs)
@@ -94,6 +121,10 @@ Result<void> check_graph(const Graph& g) {
 }
 
 }  // namespace
+
+std::string SizeArgument::text() const {
+  return dim < 0 ? fmt::format("size({})", tensor) : fmt::format("dim({},{})", tensor, dim);
+}
 
 const Node* Graph::producer(const std::string& value) const {
   for (const Node& n : nodes)

@@ -23,6 +23,15 @@ struct Value {
   Shape shape;
 };
 
+// A number among the arguments that is a size of a tensor of the task: the official shape's stands
+// there, another shape has its own.
+struct SizeArgument {
+  size_t index = 0;                        // among Node::args
+  std::string tensor;                      // of the task
+  int dim = -1;                            // -1: the number of its elements
+  [[nodiscard]] std::string text() const;  // "dim(x,0)", "size(x)"
+};
+
 struct Node {
   std::string id;
   std::string op;          // "aten.add.Tensor"
@@ -30,6 +39,7 @@ struct Node {
   Json kwargs = Json::object();
   std::vector<Value> outputs;
   double flops = 0;  // floating-point operations of this node
+  std::vector<SizeArgument> sizes = {};
 };
 
 struct Graph {

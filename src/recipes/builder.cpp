@@ -165,6 +165,7 @@ Result<int> Builder::value(const std::string& name, const View& seen) {
 }
 
 Result<int> Builder::build(const std::string& name, const Node* node, const View& view) {
+  if (name.starts_with(kSize)) return size(name.substr(kSize.size()));
   if (!node || region_.kept.count(name)) return leaf(name, view);
   if (node->op.find("getitem") != std::string::npos) {
     auto from = reference(argument(*node, 0, ""));
@@ -182,6 +183,19 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
   CG_TRY(auto p, lower_pointwise(*node));
   if (!p) return unsupported_error("no recipe covers " + node->op, node->id);
   return pointwise(*node, *p, view);
+}
+
+// "0 fc.weight", "-1 x": a parameter of the kernel, which the plan computes.
+Result<int> Builder::size(const std::string& text) {
+  const size_t space = text.find(' ');
+  SizeArgument of{0, text.substr(space + 1), std::stoi(text.substr(0, space))};
+  auto known = fused_.names.find(of.tensor);
+  if (known == fused_.names.end())
+    return unsupported_error("a size of " + of.tensor + ", which is no tensor of the task");
+  of.tensor = known->second;
+  const std::string word = fmt::format("size{}_of_{}", fused_.sizes.size(), of.tensor);
+  fused_.sizes.emplace_back(word, of.text());
+  return constant(fmt::format("float({})", word));
 }
 
 Result<int> Builder::leaf(const std::string& name, const View& view) {

@@ -68,6 +68,7 @@ std::string compute_function(Kernel& k) {
   std::vector<std::string> params;
   for (const Access& input : k.inputs)
     params.push_back(fmt::format("{} {}", input.type, k.code.id(input.inst)));
+  for (const auto& [word, expression] : k.fused.sizes) params.push_back("int64_t " + word);
   std::vector<int> results;
   for (const Access& output : k.outputs) results.push_back(output.inst);
   bool one = results.size() == 1;
@@ -92,6 +93,7 @@ std::string compute_function(Kernel& k) {
 std::string call(const Kernel& k, const std::function<std::string(const Access&, bool)>& at) {
   std::vector<std::string> values;
   for (const Access& input : k.inputs) values.push_back(at(input, false));
+  for (const auto& [word, expression] : k.fused.sizes) values.push_back(word);
   bool one = k.outputs.size() == 1;
   if (!one)
     for (const Access& output : k.outputs) values.push_back(at(output, true));
@@ -173,6 +175,7 @@ std::string flat_source(const Task& task, Kernel& k, const Json& params) {
             fmt::format("Tensor {} = make_tensor(make_gmem_ptr({}), flat);\n", a.tensor, a.name);
   t["tensors"] = indent(tensors + single_values(k), 2);
   t["tail"] = params.at("vector").get<int64_t>() > 1 ? tail(k) : "";
+  t["sizes"] = "int64_t n" + size_declarations(k.fused);
   return fill("kernels/elementwise/flat.cu", t);
 }
 
@@ -218,7 +221,7 @@ std::string strided_source(const Task& task, Kernel& k, const Json& params, bool
   for (size_t i = 0; i < k.nest.kept.size(); ++i) sizes.push_back(fmt::format("int64_t n{}", i));
   for (const auto& [name, expression] : k.strides) sizes.push_back("int64_t " + name);
   t["shape"] = tuple_of("make_shape", shape);
-  t["sizes"] = join(sizes, ", ");
+  t["sizes"] = join(sizes, ", ") + size_declarations(k.fused);
   return fill("kernels/elementwise/strided.cu", t);
 }
 
@@ -242,6 +245,7 @@ void plan_flat(const Kernel& k, const Json& params, ProgramPart& part) {
   part.symbols[tiles] = fmt::format("max(1,ceil_div({}/{},{}))", n, vector, threads * items);
   Json args = tensor_arguments(k.fused);
   args.push_back({{"i64", n}});
+  add_sizes(args, k.fused);
   std::string grid = waves == 0 ? tiles : fmt::format("min({},gpu.sms*{})", tiles, waves);
   part.steps.push_back(launch(k, grid, threads, std::move(args)));
 }
@@ -263,6 +267,7 @@ void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& p
   part.symbols[width] =
       vector == 1 ? Json("1") : Json(fmt::format("{} % {} == 0 ? {} : 1", last, vector, vector));
   for (const auto& [name, expression] : k.strides) args.push_back({{"i64", expression}});
+  add_sizes(args, k.fused);
   part.defines[k.label("VECTOR")] = width;
   if (!wide) part.requirements.push_back(n + " <= 2000000000");
   std::string grid = fmt::format("ceil_div({}/{},{})", n, width, threads * items);

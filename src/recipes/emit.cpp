@@ -46,6 +46,7 @@ std::string tuple_of(const std::string& maker, const std::vector<std::string>& i
 
 Code::Code(const Fused& fused) : fused_(fused) {
   for (const auto& [tensor, name] : fused.names) (void)names_.unique(name);
+  for (const auto& [word, expression] : fused.sizes) (void)names_.unique(word);
   for (const Inst& inst : fused.insts) {
     if (inst.kind == InstKind::constant)
       ids_.push_back(inst.code);
@@ -124,6 +125,16 @@ std::vector<Parameter> parameters(const Fused& fused) {
   for (const Operand& operand : fused.inputs) add(operand, false);
   for (const FusedOutput& output : fused.outputs) add(output.operand, true);
   return list;
+}
+
+std::string size_declarations(const Fused& fused) {
+  std::string out;
+  for (const auto& [word, expression] : fused.sizes) out += ", int64_t " + word;
+  return out;
+}
+
+void add_sizes(Json& args, const Fused& fused) {
+  for (const auto& [word, expression] : fused.sizes) args.push_back({{"i64", expression}});
 }
 
 std::string title(const Task& task, const Fused& fused) {

@@ -58,6 +58,9 @@ struct Parameter {
   std::string tensor, name, declaration;
 };
 [[nodiscard]] std::vector<Parameter> parameters(const Fused& fused);
+// ", int64_t NAME" for each size that the kernel computes with, and their arguments.
+[[nodiscard]] std::string size_declarations(const Fused& fused);
+void add_sizes(Json& args, const Fused& fused);
 // "int64_t" or "float": what a value is while it is worked on.
 [[nodiscard]] const char* value_type(const Inst& inst);
 // Whether an operand has an axis that is reduced.

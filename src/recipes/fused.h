@@ -58,8 +58,12 @@ struct FusedOutput {
   int inst = -1;
 };
 
+// A size that a kernel computes with: its parameter's name, and what the plan passes.
+using SizeParameter = std::pair<std::string, std::string>;
+
 struct Fused {
   std::map<std::string, std::string> names;  // tensor -> identifier, in plans and kernels
+  std::vector<SizeParameter> sizes;
   std::vector<Axis> axes;
   std::vector<Inst> insts;
   std::vector<Operand> inputs;

@@ -58,13 +58,14 @@ int64_t element_bytes(const Contraction& c) {
   return c.math_mode == MathMode::fp16 || c.math_mode == MathMode::bf16 ? 2 : 4;
 }
 
-Json plan_steps(const MatmulKernel& k, const Json& params, int64_t shared) {
-  auto arguments = [](const std::vector<std::string>& tensors, const auto& numbers) {
+Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params, int64_t shared) {
+  auto arguments = [&c](const std::vector<std::string>& tensors, const auto& numbers) {
     Json args = Json::array();
     for (const std::string& tensor : tensors) args.push_back({{"tensor", tensor}});
     for (const char* size : {"m_size", "n_size", "k_size", "batches"})
       args.push_back({{"i32", size}});
     for (const auto& [name, expression] : numbers) args.push_back({{"i64", expression}});
+    add_sizes(args, c.finish);
     return args;
   };
   Json product{{"id", "matmul"},
@@ -114,7 +115,7 @@ Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
     shared = (get(params, "tile_m") + get(params, "tile_n")) * get(params, "tile_k") *
              element_bytes(c) * get(params, "stages");
   }
-  plan["steps"] = plan_steps(k, params, shared);
+  plan["steps"] = plan_steps(c, k, params, shared);
   return plan;
 }
 

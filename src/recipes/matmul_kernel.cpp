@@ -160,6 +160,7 @@ class Writer {
     std::vector<std::string> params{"float " + code_.id(c_.product)};
     for (const auto& [inst, mask] : c_.masks) params.push_back("bool " + code_.id(inst));
     for (const Access& a : inputs_) params.push_back("float " + code_.id(a.inst));
+    for (const auto& [word, expression] : c_.finish.sizes) params.push_back("int64_t " + word);
     std::vector<int> results;
     std::string body, ends;
     for (const Access& a : outputs_) {
@@ -188,6 +189,7 @@ class Writer {
                           a.registers, a.tensor, a.registers);
       values.push_back(a.registers + "[v]");
     }
+    for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
     for (const Access& a : outputs_) {
       text += fmt::format("float {}[kVector];\n", a.registers);
       values.push_back(a.registers + "[v]");
@@ -287,7 +289,7 @@ class Writer {
       t["finish"] = indent(finish(), 4);
     }
     t["params"] = join(declarations, ", ");
-    t["sizes"] = sizes(k.numbers);
+    t["sizes"] = sizes(k.numbers) + size_declarations(c_.finish);
     t["combine"] = "";
     return t;
   }
@@ -303,7 +305,7 @@ class Writer {
     t["tensors"] = indent(tensors(), 2);
     t["finish"] = indent(finish(), 2);
     t["params"] = join(declarations, ", ");
-    t["sizes"] = sizes(k.numbers_combine);
+    t["sizes"] = sizes(k.numbers_combine) + size_declarations(c_.finish);
     return fill("kernels/matmul/combine.cu", t);
   }
 

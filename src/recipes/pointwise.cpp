@@ -52,6 +52,9 @@ class Filler {
     std::string head = spec.substr(0, colon);
     size_t index = std::stoul(head);
     std::string keyword = slash == std::string::npos ? "" : head.substr(slash + 1);
+    for (const SizeArgument& s : node_.sizes)
+      if (s.index == index)
+        return text({{"ref", fmt::format("{}{} {}", kSize, s.dim, s.tensor)}}, keyword);
     Json value = argument(node_, index, keyword);
     if (value.is_null() && colon != std::string::npos)
       return literal(std::stod(spec.substr(colon + 1)));
@@ -74,7 +77,7 @@ Result<Pointwise> lower_power(const Node& node) {
                                             {-0.5, "cutegen::rsqrt({0})"},
                                             {-1, "cutegen::reciprocal({0})"},
                                             {-2, "cutegen::reciprocal(cutegen::square({0}))"}};
-  if (e && exact.count(*e) && reference(argument(node, 0, "self")))
+  if (e && node.sizes.empty() && exact.count(*e) && reference(argument(node, 0, "self")))
     return Filler(node).fill(exact.at(*e));
   return Filler(node).fill("powf({0/self}, {1/exponent})");
 }

@@ -16,9 +16,13 @@
 
 namespace cutegen::recipes {
 
+// Begins an operand that is a size, with the axis and the tensor: "size of 0 x", "size of -1 x"
+// (the number of its elements). It is another number for each shape.
+inline const std::string kSize = "size of ";
+
 struct Pointwise {
   std::string code;                   // "{0} + 2.0f * {1}"
-  std::vector<std::string> operands;  // value names
+  std::vector<std::string> operands;  // value names, or sizes
   bool boolean = false;               // the result is a truth value
 };
 

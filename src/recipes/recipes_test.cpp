@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
                     "two_axes", "merged_views", "mm_plain", "mm_turned", "mm_bias_residual",
                     "mm_batched", "mm_scores", "mm_einsum", "mm_heads", "mm_upper",
                     "mm_transposed_out", "mm_baddbmm", "mm_large_k", "mm_diagonal", "mm_vector",
-                    "mm_row", "mm_linear_3d", "no_matmul"));
+                    "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized"));
 
 // Programs whose whole text is known: a split row, columns, positions, two stages, groups.
 class Golden : public testing::TestWithParam<const char*> {};
@@ -71,6 +71,23 @@ TEST_P(Golden, SafeProgramIsAsRecorded) {
 INSTANTIATE_TEST_SUITE_P(Recipes, Golden,
                          testing::Values("frobenius_large", "sum_columns_large", "argmin_last",
                                          "cross_entropy", "group_norm"));
+
+TEST(Match, SizesThatAModuleComputesWithComeFromThePlan) {
+  for (const char* name : {"sized", "sized_rows", "mm_sized"}) {
+    Task task = golden_task(name);
+    RecipeMatch match = match_recipe(task);
+    auto program = instantiate(task, match, match.safe);
+    ASSERT_TRUE(program) << program.error().text();
+    const std::string plan = to_json(program->plan).dump(),
+                      source = program->sources.begin()->second;
+    for (const char* size : {"dim(x,0)", "dim(x,1)"})
+      EXPECT_THAT(plan, HasSubstr(std::string("{\"i64\":\"") + size + "\"}")) << name;
+    EXPECT_THAT(source, HasSubstr("int64_t size0_of_x, int64_t size1_of_x")) << name;
+    EXPECT_THAT(source, HasSubstr("float(size1_of_x)")) << name;
+    const int64_t rows = task.official().tensors.at("x")[0];
+    EXPECT_THAT(source, Not(HasSubstr(std::to_string(rows) + ".0f"))) << name;
+  }
+}
 
 TEST(Match, SplitsLongRowsOnly) {
   RecipeMatch large = match_recipe(golden_task("frobenius_large"));

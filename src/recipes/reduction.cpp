@@ -86,6 +86,7 @@ class Planner {
     for (const Json& size : sizes_) args.push_back(size);
     for (const auto& [name, expression] : kernel_.strides()) args.push_back({{"i64", expression}});
     if (kernel_.split()) args.push_back({{"i64", label_("parts")}});
+    add_sizes(args, fused_);
     std::string rows = label_("rows");
     std::string grid =
         kernel_.row() ? fmt::format("ceil_div({},{})", rows, get("threads") / side())

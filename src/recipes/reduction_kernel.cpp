@@ -156,7 +156,7 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   std::map<std::string, std::string> t;
   t["name"] = name;
   t["params"] = join(declarations, ", ");
-  t["sizes"] = join(sizes, ", ");
+  t["sizes"] = join(sizes, ", ") + size_declarations(fused_);
   t["along"] = shape_text(nest_.reduced, 'r', row());
   t["across"] = shape_text(nest_.kept, 'k', !row());
   t["words"] = std::to_string(passes_.words());

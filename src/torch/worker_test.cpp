@@ -54,6 +54,37 @@ TEST(TorchWorker, DescribesTensorsAttributesAndGraph) {
   EXPECT_EQ(task->id.size(), 64u);
 }
 
+TEST(TorchWorker, TellsSizesFromConstants) {
+  const auto file = std::filesystem::temp_directory_path() / ("cutegen_sizes_" + random_id());
+  ASSERT_TRUE(write_file(file,
+                         "import torch\n"
+                         "rows, columns, step = 4096, 512, 4096\n"
+                         "class Model(torch.nn.Module):\n"
+                         "    def forward(self, x):\n"
+                         "        y = x / x.size(0) + 4096\n"
+                         "        return y * x.shape[1] - x.numel()\n"
+                         "def get_inputs(): return [torch.randn(rows, columns)]\n"));
+  auto task = test_worker().describe(Context(), file, {});
+  std::filesystem::remove(file);
+  ASSERT_TRUE(task) << task.error().text();
+  std::vector<std::string> told;
+  for (const Node& node : task->graph.nodes) {
+    std::string line = node.op;
+    for (const SizeArgument& s : node.sizes) line += " " + std::to_string(s.index) + " " + s.text();
+    told.push_back(line);
+  }
+  EXPECT_THAT(told, ElementsAre("aten.div.Tensor 1 dim(x,0)", "aten.add.Tensor",
+                                "aten.mul.Tensor 1 dim(x,1)", "aten.sub.Tensor 1 size(x)"));
+  auto back = graph_from_json(to_json(task->graph));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(to_json(*back), to_json(task->graph));
+  Json wrong = to_json(task->graph);
+  wrong["nodes"][0]["sizes"][0]["dim"] = 2;
+  EXPECT_FALSE(graph_from_json(wrong));
+  wrong["nodes"][0]["sizes"][0] = {{"index", 0}, {"tensor", "x"}, {"dim", 0}};  // no number
+  EXPECT_FALSE(graph_from_json(wrong));
+}
+
 TEST(TorchWorker, GivesSmallAndOddShapesOfTheSameProgram) {
   auto task = describe("softmax.py");
   ASSERT_TRUE(task) << task.error().text();
