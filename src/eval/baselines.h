@@ -28,7 +28,7 @@ struct BaselinesTimed {
   std::vector<BaselineTime> times;  // one for each that was wanted
   bool out_of_memory = false;       // somewhere: with more memory free it may go better
   bool broken = false;              // the worker cannot be used any more
-  bool cut = false;                 // a build was ended early: little was left of the Context's time
+  bool cut = false;  // a build was ended early: little was left of the Context's time
 };
 
 inline const std::vector<std::string> kBaselineKinds{"eager", "eager-tf32", "compile",
