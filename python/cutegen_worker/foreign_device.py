@@ -48,7 +48,8 @@ class Given:
         for fd, block in zip(descriptors, request["blocks"]):
             access = READ_ONLY if block["read_only"] else READ_AND_WRITE
             host = block["host"]
-            self.blocks.append(HostBlock(fd) if host else Mapped(fd, block["bytes"], access))
+            own = HostBlock(fd) if host else Mapped(fd, block["bytes"], access, again=False)
+            self.blocks.append(own)
 
     def tensors(self, request):
         """{name: tensor} for each part."""

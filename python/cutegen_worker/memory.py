@@ -29,9 +29,11 @@ class Bytes:
 
 
 class Mapped:
-    """One block of shared memory at an address of this process, until close()."""
+    """One block of shared memory at an address of this process, until close(). With `again` False the
+    address is not given back: no later block gets it, and who kept it reads nothing."""
 
-    def __init__(self, descriptor, count, rights=READ_AND_WRITE):
+    def __init__(self, descriptor, count, rights=READ_AND_WRITE, again=True):
+        self.again = again
         self.driver = ctypes.CDLL("libcuda.so.1")
         self.count, self.handle, self.address = count, None, None
         self.is_mapped = False
@@ -69,6 +71,6 @@ class Mapped:
             self.driver.cuMemUnmap(self.address, self.size())
         if self.handle is not None:
             self.driver.cuMemRelease(self.handle)
-        if self.address is not None:
+        if self.address is not None and self.again:
             self.driver.cuMemAddressFree(self.address, self.size())
         self.is_mapped, self.handle, self.address = False, None, None
