@@ -19,8 +19,10 @@ Result<ProgramFolder> ProgramFolder::read(const std::filesystem::path& folder) {
   out.folder_ = folder;
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored))
-    return user_error("there is no such folder", folder.string(),
-                      "give a folder with plan.json and its sources");
+    return user_error(std::filesystem::exists(folder, ignored)
+                          ? "a program is a folder, and this is a file"
+                          : "there is no such folder",
+                      folder.string(), "give a folder with plan.json and its sources");
   CG_TRY(out.plan_text_, read_file(folder / "plan.json", size_t{4} << 20));
   auto program = load_program(folder);
   if (!program) return fail(out.placed(program.error()));

@@ -221,6 +221,9 @@ class Programs(harness.Case):
     def test_no_folder(self):
         self.assert_error(self.cutegen("check", self.folder / "nothing"), 2, "nothing")
 
+    def test_a_file(self):
+        self.assert_error(self.cutegen("eval", self.task, self.write("kernel.cu", "x")), 2, "is a folder, and this is a file")
+
     def test_an_empty_folder(self):
         (self.folder / "hollow").mkdir()
         self.assert_error(self.cutegen("check", self.folder / "hollow"), 2, r"plan\.json")
