@@ -68,6 +68,13 @@ std::string certificate_head(const Certificate& c) {
                      human_ns(static_cast<double>(c.elapsed.count())));
 }
 
+std::string call_note(const CertificateTable& table) {
+  const bool there = std::find(table.modes.begin(), table.modes.end(), "call") != table.modes.end();
+  return there ? "call: this program is called from C++, a baseline from Python; an export's "
+                 "operator adds PyTorch's own call (its bench.py has that)"
+               : "";
+}
+
 std::string certificate_text(const Certificate& c) {
   const CertificateTable table = certificate_table(c);
   size_t name = 12;
@@ -82,6 +89,7 @@ std::string certificate_text(const Certificate& c) {
   }
   out += fmt::format("  bound by {}; cold, the processes' ratios are up to {:.2f}% apart\n",
                      one_line(c.bound_by, 40), 100 * c.apart);
+  if (const std::string note = call_note(table); !note.empty()) out += "  " + note + "\n";
   for (const std::string& m : c.missing) out += "  missing: " + one_line(m, 400) + "\n";
   return out;
 }

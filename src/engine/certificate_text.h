@@ -22,6 +22,8 @@ struct CertificateTable {
 [[nodiscard]] CertificateTable certificate_table(const Certificate& certificate);
 // "NVIDIA H200 (driver 580.159.04), torch 2.11.0, 2 fresh processes, 50.6 s"
 [[nodiscard]] std::string certificate_head(const Certificate& certificate);
+// What the mode `call` compares; empty without it.
+[[nodiscard]] std::string call_note(const CertificateTable& table);
 // Lines that end with a newline: the table, how far the processes are apart, what is missing.
 [[nodiscard]] std::string certificate_text(const Certificate& certificate);
 // "1.220x [1.219,1.222]"

@@ -80,6 +80,7 @@ ReportData certificate_box(const Certificate& c) {
     rows.push_back(row);
   }
   out.set("rows", rows);
+  if (const std::string note = call_note(table); !note.empty()) out.set("note", text(note));
   out.set("missing", list_of(c.missing));
   return out;
 }

@@ -160,6 +160,9 @@ class Exports(harness.Case):
         self.assertIn("__init__.py", result.json()["exports"][0]["files"])
         self.assertIn("ok", self.python("as_torch", "test_task.py"))
         self.assertIn("fine", self.python("as_torch", "-c", IN_PYTHON))
+        apart = "import bench; print([bench.apart(m, w, 15, t) for m, w, t in (('cold', 'exported', 10), " \
+                "('call', 'eager', 20), ('call', 'exported', 10), ('cold', 'eager', None))])"
+        self.assertIn("[0.5, -0.25, None, None]", self.python("as_torch", "-c", apart))
         imported = "import sys; from as_torch import Model, op; print(op, [n for n in sys.modules if 'cutegen' in n])"
         self.assertRegex(self.python(".", "-c", imported), r"exported_task_\w+.run.* \[\]")
         for name in ("README.md", "runtime.py", "launches.json"):
