@@ -74,6 +74,7 @@ std::string counted_operators(const Graph& graph) {
   std::map<std::string, int> counts;
   for (const Node& node : graph.nodes) ++counts[node.op];
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [op, count] : counts)
     parts.push_back(fmt::format("{} x {}", count, one_line(op, 60)));
   return "Operators: " + join(parts, ", ") + "\n";

@@ -81,6 +81,7 @@ class Suite {
     {
       std::jthread truths([this] { make_truths(); });
       std::vector<std::jthread> workers;
+      workers.reserve(static_cast<size_t>(settings_.jobs));
       for (int i = 0; i < settings_.jobs; ++i) workers.emplace_back([this] { work(); });
     }
     if (fatal_) return fail(*fatal_);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/judge_folder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -41,8 +43,8 @@ Result<std::string> device_of(const std::vector<EvaluatorOptions>& evaluators) {
       name = found.identity.gpu;
     }
     if (!out.empty() && name != out)
-      return user_error("times of " + out + " and of " + name + " cannot be compared", "--device",
-                        "name devices of one kind");
+      return user_error(fmt::format("times of {} and of {} cannot be compared", out, name),
+                        "--device", "name devices of one kind");
     out = name;
   }
   return out;
@@ -133,6 +135,7 @@ class Batch {
 
   Result<std::vector<FolderRow>> run() {
     std::vector<std::thread> threads;
+    threads.reserve(settings_.evaluators.size());
     for (const EvaluatorOptions& options : settings_.evaluators)
       threads.emplace_back([this, options] { work(options); });
     for (std::thread& t : threads) t.join();

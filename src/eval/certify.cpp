@@ -138,6 +138,7 @@ class Certification {
                                         request_.processes));
       ready_.resize(static_cast<size_t>(count));
       std::vector<std::jthread> threads;
+      threads.reserve(ready_.size());
       for (auto& fresh : ready_) threads.emplace_back([&] { fresh.emplace(open_fresh()); });
     }
     auto next = std::move(ready_.back());

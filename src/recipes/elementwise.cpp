@@ -34,6 +34,7 @@ struct Kernel {
 
   Kernel(const Fused& f, const Label& l) : fused(f), label(l), nest(make_nest(f)), code(f) {
     std::vector<int> results;
+    results.reserve(f.outputs.size());
     for (const FusedOutput& output : f.outputs) results.push_back(output.inst);
     auto used = code.needed(results, [](const Inst&) { return true; });
     for (int inst : used) {
@@ -66,10 +67,12 @@ bool is_flat(const Fused& fused) {
 // The device function for one element: values in, result returned or written by reference.
 std::string compute_function(Kernel& k) {
   std::vector<std::string> params;
+  params.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());
   for (const Access& input : k.inputs)
     params.push_back(fmt::format("{} {}", input.type, k.code.id(input.inst)));
   for (const auto& [word, expression] : k.fused.sizes) params.push_back("int64_t " + word);
   std::vector<int> results;
+  results.reserve(k.outputs.size());
   for (const Access& output : k.outputs) results.push_back(output.inst);
   bool one = results.size() == 1;
   std::vector<std::string> words;
@@ -92,6 +95,7 @@ std::string compute_function(Kernel& k) {
 // `at` writes an access as the kernel reads it there.
 std::string call(const Kernel& k, const std::function<std::string(const Access&, bool)>& at) {
   std::vector<std::string> values;
+  values.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());
   for (const Access& input : k.inputs) values.push_back(at(input, false));
   for (const auto& [word, expression] : k.fused.sizes) values.push_back(word);
   bool one = k.outputs.size() == 1;
@@ -192,9 +196,7 @@ std::string strided_tensor(Kernel& k, const Access& a) {
       k.strides.emplace_back(text, s.expression);
     }
     if (last) inner = text;
-    if (!last)
-      outer.push_back(text);
-    else if (s.move == Move::none)
+    if (!last || s.move == Move::none)
       outer.push_back(text);
     else
       outer.push_back(s.move == Move::next ? "Int<kVector>{}" : text + " * kVector");

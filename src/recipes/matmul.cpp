@@ -11,9 +11,10 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kSms = 132;               // of the GPUs that tiles are chosen for
-constexpr int64_t kStaticShared = 49152;    // bytes that a kernel may declare
-constexpr int64_t kMostShared = 99 * 1024;  // bytes that every GPU since sm_80 gives on request
+constexpr int64_t kSms = 132;             // of the GPUs that tiles are chosen for
+constexpr int64_t kStaticShared = 49152;  // bytes that a kernel may declare
+constexpr int64_t kMostShared =
+    int64_t{99} * 1024;  // bytes that every GPU since sm_80 gives on request
 constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a split product
 
 int64_t get(const Json& params, const char* name) {
@@ -92,7 +93,7 @@ Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
   if (!bind.empty()) plan["bind"] = bind;
   std::string batches = "1";
   for (int axis : c.batch_axes)
-    batches = batches == "1" ? c.extent(axis) : batches + "*" + c.extent(axis);
+    batches = batches == "1" ? c.extent(axis) : fmt::format("{}*{}", batches, c.extent(axis));
   plan["symbols"] = {{"m_size", c.extent(c.m)},
                      {"n_size", c.extent(c.n)},
                      {"k_size", c.extent(c.k)},

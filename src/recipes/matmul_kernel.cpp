@@ -24,6 +24,7 @@ class Writer {
   Writer(const Task& task, const Contraction& c, const Json& params)
       : task_(task), c_(c), params_(params), code_(c.finish) {
     std::vector<int> results;
+    results.reserve(c.finish.outputs.size());
     for (const FusedOutput& output : c.finish.outputs) results.push_back(output.inst);
     for (int inst : code_.needed(results, [](const Inst&) { return true; })) {
       const Inst& i = c.finish.insts[static_cast<size_t>(inst)];
@@ -298,6 +299,7 @@ class Writer {
     numbers_ = &k.numbers_combine;
     std::map<std::string, std::string> t;
     std::vector<const Operand*> operands;
+    operands.reserve(inputs_.size());
     for (const Access& a : inputs_) operands.push_back(a.operand);
     auto declarations = declare(operands, true, k.tensors_combine);
     k.tensors_combine.insert(k.tensors_combine.begin(), "partial");

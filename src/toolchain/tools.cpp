@@ -57,7 +57,7 @@ fs::path headers_for(const fs::path& share, const std::vector<fs::path>& sites,
                      const std::vector<fs::path>& toolkits, int nvrtc) {
   constexpr int kRelease = 1000, kPacked = 13;
   std::error_code error;
-  const fs::path packed = share / "headers" / "cuda";
+  fs::path packed = share / "headers" / "cuda";
   const bool any = nvrtc == 0;
   if ((any || nvrtc / kRelease == kPacked) && fs::is_directory(packed, error)) return packed;
   for (const auto& h : toolchain::cuda_headers(sites, toolkits))

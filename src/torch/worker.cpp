@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr int64_t kMostProcesses = 256, kMostCudaProcesses = 1024;
 constexpr const char* kThreadNames = "cutegen-thread-names.so";
 const sandbox::Isolation kIsolation{.namespaces = true, .no_network = true, .seccomp = true};
-constexpr int64_t kMostCpuSeconds = 24 * 3600;
+constexpr int64_t kMostCpuSeconds = int64_t{24} * 3600;
 constexpr size_t kQuoted = 400;
 constexpr int kSlot = 4;  // descriptor at which a worker finds the GPU's lock
 
