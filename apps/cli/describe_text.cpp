@@ -74,6 +74,7 @@ std::vector<std::string> tensor_lines(const Task& task, TensorRole role) {
 
 std::vector<std::string> scalar_lines(const std::vector<ScalarInfo>& scalars) {
   std::vector<std::string> lines;
+  lines.reserve(scalars.size());
   for (const ScalarInfo& s : scalars) lines.push_back(s.name + " = " + scalar_text(s.value));
   return shortened(std::move(lines), kShortList, " (--json shows all)");
 }
@@ -89,6 +90,7 @@ std::string shape_text(const ShapeCase& shape) {
 
 std::vector<std::string> graph_lines(const Task& task, bool whole) {
   std::vector<std::string> lines;
+  lines.reserve(task.graph.nodes.size());
   for (const Node& node : task.graph.nodes) lines.push_back(node_text(node));
   std::string results;
   for (const std::string& name : task.graph.outputs)
@@ -122,6 +124,7 @@ std::string task_page(const Task& task, const GpuSpec& gpu, PageOptions options)
         {fmt::format("{} on {} (roofline, {}), modelled", human_ns(floor.floor_ns), gpu.name,
                      floor.bound_by)});
   std::vector<std::string> shapes;
+  shapes.reserve(task.shapes.size());
   for (const ShapeCase& s : task.shapes) shapes.push_back(shape_text(s));
   block(out, "shapes", shapes);
   block(out, "notes", task.notes);

@@ -128,7 +128,7 @@ data task_row(const BenchRow& r, const std::vector<std::string>& kinds) {
   const BaselineTime* best = nullptr;
   if (auto mode = math_mode_from(r.math_mode); mode && r.baselines)
     best = best_baseline(r.baselines->times, *mode);
-  row.set("best", best ? text(best->kind + " " + time_text(best->time_ns)) : text("-"));
+  row.set("best", text(best ? best->kind + " " + time_text(best->time_ns) : "-"));
   row.set("gain", ratio_text(gain ? std::optional(gain->speedup) : std::nullopt));
   add_bar(row, speedup_against(r, kBest));
   const std::string& why = r.status == "correct" ? r.diagnosis : r.reason;

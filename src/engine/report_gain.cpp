@@ -89,7 +89,7 @@ std::string why_none(const RunView& view) {
   if (view.certified && view.certified->candidate != view.best)
     return "that of " + view.certified->candidate + " is of another program";
   if (view.certified) return view.certified->why;
-  const std::string why = no_certificate(view.settings);
+  std::string why = no_certificate(view.settings);
   if (!why.empty()) return why;
   return view.certifying.empty() ? "this run made none" : "it was begun and is not finished";
 }

@@ -147,6 +147,7 @@ std::string title(const Task& task, const Fused& fused) {
     words.push_back(base_name(node.op));
   }
   std::vector<std::string> outs;
+  outs.reserve(fused.outputs.size());
   for (const FusedOutput& output : fused.outputs) outs.push_back(output.operand.tensor);
   return sanitize(fmt::format("{}: {}", join(outs, ", "), join(words, ", ")), 90);
 }
