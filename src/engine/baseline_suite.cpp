@@ -48,9 +48,8 @@ int64_t budget_of(const BaselineGpu& gpu, int jobs) {
   return std::max(kGiB, usable - kContext * (jobs + 3));
 }
 
-// Inputs and outputs, a second result beside eager's, and what an operator needs besides.
 int64_t build_bytes(const Task& task) {
-  return task.official().least_bytes.value / 2 * 5 + kGiB;
+  return open_bytes(task) + kGiB;
 }
 
 int64_t truth_bytes(const Task& task) {

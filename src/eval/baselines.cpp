@@ -157,6 +157,10 @@ Result<std::vector<BaselineWanted>> baselines_named(const std::vector<std::strin
   return out;
 }
 
+int64_t open_bytes(const Task& task) {
+  return task.official().least_bytes.value / 2 * 5;
+}
+
 Result<BaselinesTimed> time_baselines(const Context& ctx, TorchWorker& worker, const Task& task,
                                       const std::vector<BaselineWanted>& wanted,
                                       const BaselineLimits& limits,

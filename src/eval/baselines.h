@@ -38,6 +38,10 @@ inline const std::vector<std::string> kBaselineKinds{"eager", "eager-tf32", "com
 [[nodiscard]] Result<std::vector<BaselineWanted>> baselines_named(
     const std::vector<std::string>& names);
 
+// What a module that is open on a GPU takes about: inputs and outputs, a second result beside
+// eager's, and what an operator needs besides.
+[[nodiscard]] int64_t open_bytes(const Task& task);
+
 [[nodiscard]] Result<BaselinesTimed> time_baselines(const Context& ctx, TorchWorker& worker,
                                                     const Task& task,
                                                     const std::vector<BaselineWanted>& wanted,

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "eval/audit.h"
+#include "eval/baselines.h"
 #include "eval/ladder.h"
 #include "eval/official.h"
 #include "eval/official_runs.h"
@@ -162,10 +163,9 @@ class Certification {
     return out;
   }
 
-  // Inputs and outputs, a second result beside eager's, and what an operator needs besides.
   [[nodiscard]] bool fit_together(int processes) const {
-    const double bytes = 2.5 * static_cast<double>(task_.official().least_bytes.value);
-    return processes * bytes <= kTogether * static_cast<double>(services_.identity.memory_bytes);
+    return processes * static_cast<double>(open_bytes(task_)) <=
+           kTogether * static_cast<double>(services_.identity.memory_bytes);
   }
 
   void note(std::string what) {
