@@ -49,6 +49,9 @@ class Job:
     def level(self):
         return self.name[-1]
 
+    def numbers(self, name):
+        return [n for n in [self.name.removeprefix(name)] if n]
+
     def task(self, stem):
         return self.kernelbench / "KernelBench" / f"{stem}.py"
 
@@ -72,7 +75,7 @@ class Job:
 
     def honest(self):
         return self.bench("gpu_drill.py", "honest", self.data(".jsonl"), "--times", "1000", "--limit-s", self.seconds - 25,
-                          "--seed", self.name.removeprefix("honest") or "1")
+                          "--seed", *(self.numbers("honest") or ["1"]))
 
     def faults(self):
         return self.bench("gpu_drill.py", "faults", self.data(".jsonl"), "--limit-s", self.seconds - 15)
@@ -113,10 +116,10 @@ class Job:
 
     def warm(self):
         library = self.bin.parent / "lib"
-        return [library / "ld-linux-x86-64.so.2", "--library-path", library, self.warm_bench, "3"]
+        return [library / "ld-linux-x86-64.so.2", "--library-path", library, self.warm_bench, "3", *self.numbers("warm")]
 
 
-# Of a job that is named so, or so with a number (a level, a seed) behind it.
+# Of a job that is named so, or so with a number (a level, a seed, a kernel) behind it.
 JOBS = {"smoke": Job.smoke, "suite": Job.suite, "search": Job.search, "honest": Job.honest, "faults": Job.faults, "attacks": Job.attacks,
         "foreign": Job.foreign, "batch": Job.batch, "exports": Job.exports, "profiles": Job.profiles,
         "turnaround": Job.turnaround, "optimize": Job.optimize, "older": Job.older, "warm": Job.warm}

@@ -17,6 +17,7 @@ import time
 
 import torch
 
+from . import tuned
 from .errors import WorkerError, blame, first_line
 from .names import flatten
 from .slot import slot
@@ -26,6 +27,7 @@ from .trace import SIZES, build
 LEAST_FLUSH = 128 << 20
 WARM_UP = 3
 MOST_SLEEP_NS = 2e9
+LATE = 4  # calls in a row that the GPU reached before the host had left them, with ever longer waits
 FAR = 0.02  # of the largest value: further from eager than this is another function
 COMPILED = {"compile": None, "compile-max": "max-autotune-no-cudagraphs"}
 
@@ -44,6 +46,25 @@ class Flags:
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = self.before
 
 
+class Pace:
+    """How long the GPU waits before the calls of one way, so that the host has queued all of a call by then.
+
+    A call that itself waits for the GPU (it reads a value back, or copies from ordinary memory) cannot be
+    queued: each wait would be in the time that the next one is made from. The GPU does not wait for it.
+    """
+
+    def __init__(self):
+        self.host_ns, self.late = 2e5, 0
+
+    def wait_ns(self):
+        return 0.0 if self.late >= LATE else min(1.5 * self.host_ns + 5e4, MOST_SLEEP_NS)
+
+    def saw(self, host_ns, begun):
+        """One call: the host's time, and whether the GPU had begun with it when the host left it."""
+        if self.late < LATE:
+            self.host_ns, self.late = host_ns, self.late + 1 if begun else 0
+
+
 class Opened:
     """The module and its inputs on the GPU, and the ways to run it that were asked for."""
 
@@ -60,7 +81,7 @@ class Opened:
         self.model.train(request["train_mode"])
         for p in self.model.parameters():
             p.requires_grad_(False)
-        self.ways, self.graphs, self.host_ns = {}, {}, {}
+        self.ways, self.graphs, self.paces = {}, {}, {}
         self.started = set()
         self.flush = torch.empty(max(LEAST_FLUSH, 3 * l2_bytes(self.device)), dtype=torch.uint8,
                                  device=self.device)  # fmt: skip
@@ -128,12 +149,13 @@ class Opened:
             self.run(kind)
         else:
             self.cool()
-        wait = min(1.5 * self.host_ns.get((kind, mode), 2e5) + 5e4, MOST_SLEEP_NS)
-        torch.cuda._sleep(int(wait * 1e-9 * self.hertz))
+        pace = self.paces.setdefault((kind, mode), Pace())
+        if wait := pace.wait_ns():
+            torch.cuda._sleep(int(wait * 1e-9 * self.hertz))
         begin.record()
         start = time.perf_counter_ns()
         call()
-        self.host_ns[kind, mode] = time.perf_counter_ns() - start
+        pace.saw(time.perf_counter_ns() - start, begin.query())
         end.record()
         end.synchronize()
         return begin.elapsed_time(end) * 1e6
@@ -249,10 +271,14 @@ def no_memory(doing, error):
 
 
 def add_baseline(request):
-    """One more way to run the module that is open: {kind, far} or {kind, why}."""
+    """One more way to run the module that is open: {kind, far} or {kind, why}. With what others `tuned`, what is
+    known of that afterwards."""
     if opened is None:
         raise WorkerError("no module is open", "", "", "internal")
-    return {"opened": [add_way(request)]}, None
+    if "tuned" not in request:
+        return {"opened": [add_way(request)]}, None
+    tuned.put(request["tuned"])
+    return {"opened": [add_way(request)], "tuned": tuned.found()}, None
 
 
 def close_baselines(_):

@@ -69,14 +69,15 @@ Result<BaselineGpu> look_at(const Context& ctx, const std::string& device) {
   return BaselineGpu{std::move(spec), id.uuid, id.driver, id.memory_bytes};
 }
 
-// A worker, and the lock's file that it was given.
-struct Slots {
+// What the workers of a suite share: the lock's files that they were given, and what was tuned.
+struct Shared {
   std::mutex lock;
   std::vector<UniqueFd> files;
+  std::shared_ptr<TunedTimes> tuned = std::make_shared<TunedTimes>();
 };
 
 Result<std::unique_ptr<TorchWorker>> open_worker(const BaselineSuiteSettings& settings,
-                                                 const BaselineGpu& gpu, Slots& slots) {
+                                                 const BaselineGpu& gpu, Shared& shared) {
   CG_TRY(UniqueFd file, GpuSlot::file(gpu.uuid));
   TorchWorkerOptions torch;
   torch.python = settings.python, torch.device = settings.device;
@@ -87,8 +88,9 @@ Result<std::unique_ptr<TorchWorker>> open_worker(const BaselineSuiteSettings& se
   torch.memory_bytes = kWorkerMemory;
   torch.call_timeout = std::chrono::hours(1);  // every call has its own limit
   torch.slot = file.get();
-  std::unique_lock hold(slots.lock);
-  slots.files.push_back(std::move(file));
+  torch.tuned = shared.tuned;
+  std::unique_lock hold(shared.lock);
+  shared.files.push_back(std::move(file));
   hold.unlock();
   return TorchWorker::open(std::move(torch));
 }
@@ -96,20 +98,21 @@ Result<std::unique_ptr<TorchWorker>> open_worker(const BaselineSuiteSettings& se
 }  // namespace
 
 BaselineParts real_baseline_parts(const BaselineSuiteSettings& settings) {
-  auto slots = std::make_shared<Slots>();
+  auto shared = std::make_shared<Shared>();
   auto truths = std::make_shared<Truths>(settings);
-  return {[settings](const Context& ctx) { return look_at(ctx, settings.device); },
-          [settings, slots](const BaselineGpu& gpu) { return open_worker(settings, gpu, *slots); },
-          [settings](const Context& ctx) -> Result<std::vector<ControlTime>> {
-            EvaluatorOptions options;
-            options.device = settings.device, options.python = settings.python;
-            options.require_sandbox = settings.require_sandbox;
-            CG_TRY(auto evaluator, EvaluatorClient::start(ctx, options));
-            return time_controls(ctx, *evaluator);
-          },
-          [truths](const Context& ctx, const BaselineGpu& gpu, const Task& task) {
-            return truths->make(ctx, gpu, task);
-          }};
+  return {
+      [settings](const Context& ctx) { return look_at(ctx, settings.device); },
+      [settings, shared](const BaselineGpu& gpu) { return open_worker(settings, gpu, *shared); },
+      [settings](const Context& ctx) -> Result<std::vector<ControlTime>> {
+        EvaluatorOptions options;
+        options.device = settings.device, options.python = settings.python;
+        options.require_sandbox = settings.require_sandbox;
+        CG_TRY(auto evaluator, EvaluatorClient::start(ctx, options));
+        return time_controls(ctx, *evaluator);
+      },
+      [truths](const Context& ctx, const BaselineGpu& gpu, const Task& task) {
+        return truths->make(ctx, gpu, task);
+      }};
 }
 
 }  // namespace cutegen

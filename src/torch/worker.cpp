@@ -56,7 +56,11 @@ class Worker final : public TorchWorker {
                  {"type", "add_baseline"},
                  {"kind", wanted.kind},
                  {"target", wanted.target}};
+    const bool tunes = options_.tuned && wanted.kind == "compile-max";
+    if (tunes) request["tuned"] = options_.tuned->all();
     CG_TRY(wire::Frame reply, call(ctx, request, "the task file", 1));
+    if (auto found = reply.body.find("tuned"); tunes && found != reply.body.end())
+      options_.tuned->add(*found);
     CG_TRY(auto opened, baselines_from_json(reply.body, 1));
     return std::move(opened.front());
   }

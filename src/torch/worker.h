@@ -21,6 +21,7 @@
 #include "base/file.h"
 #include "core/task.h"
 #include "sandbox/sandbox.h"
+#include "torch/tuned.h"
 
 namespace cutegen {
 
@@ -36,6 +37,7 @@ struct TorchWorkerOptions {
   int compile_threads = 8;        // of torch.compile
   int slot = -1;                  // open lock file of the GPU: what it times, it times behind it
   bool slot_for_opening = false;  // until its baselines are open: then the caller has the lock
+  std::shared_ptr<TunedTimes> tuned;  // what compile-max measured is shared with other workers
 };
 
 // A way to run the task's module on a GPU: "eager" (as PyTorch is set by default), "eager-tf32",

@@ -51,6 +51,60 @@ for opening in (False, True):
     told[-1].append(benchmarking.benchmarker.benchmark_gpu(None)[2])
 print(json.dumps(told))
 """
+# The clock around calls, over a GPU that only keeps the time: a call that is queued at once, a call that waits
+# for the GPU, a call whose host takes ever longer, then not. For each, the waits that the GPU was given, in us.
+WAITS = """import json, time, types
+import torch
+from cutegen_worker.baseline import Opened
+free, waits = [0], []
+class Event:
+    def __init__(self, enable_timing):
+        pass
+    def record(self):
+        self.at = max(time.monotonic(), free[0])
+    def query(self):
+        return time.monotonic() >= self.at
+    def synchronize(self):
+        time.sleep(max(0, free[0] - time.monotonic()))
+    def elapsed_time(self, other):
+        return (other.at - self.at) * 1e3
+def sleep(cycles):
+    waits[-1].append(cycles)
+    free[0] = max(time.monotonic(), free[0]) + cycles * 1e-6
+torch.cuda.Event, torch.cuda._sleep = Event, sleep
+slower = iter([1, 4, 8, 4, 4, 4, 4, 4])
+for call in (lambda: None, lambda: Event.synchronize(None), lambda: time.sleep(next(slower) * 1e-3)):
+    waits.append([])
+    opened = Opened.__new__(Opened)
+    opened.paces, opened.hertz, opened.cool = {}, 1e6, lambda: None
+    for _ in range(8):
+        opened.by_events("eager", call, "cold")
+print(json.dumps(waits))
+"""
+# PyTorch's own cache of what max-autotune measured, filled by what another worker told, asked as PyTorch asks.
+TUNED = """import json, math, os, sys, tempfile
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp()
+from cutegen_worker import tuned
+from torch._inductor.codecache import PersistentCache
+class Choice:
+    def __init__(self, name):
+        self.name = name
+    def hash_key(self):
+        return self.name
+choices = [Choice("extern"), Choice("triton")]
+cache = PersistentCache()
+told = [tuned.found()]
+times = {choices[0]: 1.5, choices[1]: math.inf}
+cache.lookup(choices, "mm", "sizes", lambda _: times)
+told.append(tuned.found())
+told.append(cache.lookup(choices, "addmm", "sizes", None) == {})
+tuned.put({"addmm": {"sizes": {"highest": {"extern": 2.5, "triton": 0.5}}}})
+told.append(sorted(cache.lookup(choices, "addmm", "sizes", None).values()))
+told.append(sorted(cache.lookup(choices, "mm", "sizes", None).values())[0])
+cache.update_local_cache({"a": {"b": "text", "c": True}, "mm": {"s": {"p": {"h": 1.0}}}})
+told.append(tuned.found())
+print(json.dumps(told))
+"""
 
 
 @unittest.skipUnless(Path(PYTHON).exists(), f"no interpreter {PYTHON}")
@@ -64,6 +118,22 @@ class Baseline(unittest.TestCase):
         suite, certificate = self.run_inside(SLOT)
         self.assertEqual(suite, [[2, 10, False], True, False])  # briefly; and the lock stays its own
         self.assertEqual(certificate, [[5, 25, False], True, True])  # as PyTorch does; no lock once all are open
+
+    def test_the_gpu_does_not_wait_for_a_call_that_waits_for_it(self):
+        queued, waiting, slower = self.run_inside(WAITS)
+        self.assertEqual(len(queued), 8)
+        self.assertEqual(len(waiting), 4)  # and each would be half as long again as the one before
+        self.assertEqual(len(slower), 8)
+        self.assertGreater(min(slower[4:]), 4000)
+
+    def test_what_was_tuned_is_handed_on(self):
+        nothing, found, unknown, given, kept, other = self.run_inside(TUNED)
+        self.assertEqual(nothing, {})
+        self.assertEqual(found, {"mm": {"sizes": {"highest": {"extern": 1.5, "triton": 1e30}}}})
+        self.assertTrue(unknown)
+        self.assertEqual(given, [0.5, 2.5])
+        self.assertEqual(kept, 1.5)
+        self.assertEqual(other, {"a": {}, "mm": {"s": {"p": {"h": 1.0}}}})
 
     def test_distance(self):
         pairs = ", ".join(f"({wanted}, {got})" for wanted, got, _ in CASES)
