@@ -30,7 +30,7 @@ OPTIMIZED = ("softmax", "linear_gelu", "rmsnorm", "gelu_bias")
 OPTIMIZED_OF_KB = ("level1/88_MinGPTNewGelu", "level1/40_LayerNorm", "level1/1_Square_matrix_multiplication_")
 EXPORTED = ("level1/12_Matmul_with_diagonal_matrices_", "level1/40_LayerNorm")
 
-AGAIN = ("attention", "loss", "recipe_linear_gelu", "softmax", "tensor_map", "matmul")  # of exports2
+AGAIN = ("matmul",)  # of exports2
 
 
 class Job:

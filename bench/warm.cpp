@@ -46,6 +46,32 @@ std::string fenced(const std::string& page) {
   return page.substr(begin, page.find("```", begin) - begin);
 }
 
+// A product through the component of docs/components/gemm.md.
+constexpr const char* kComponent = R"cuda(#include <cute/tensor.hpp>
+#include <cutegen/gemm_mma.cuh>
+
+using namespace cute;
+
+constexpr int kTile = 128, kDepth = 32, kThreads = 128, kStages = 3;
+using Gemm = cutegen::MmaGemm<half_t, half_t, half_t, kTile, kTile, kDepth, kThreads, kStages, 8, 8, true, true>;
+
+extern "C" __global__ void __launch_bounds__(kThreads)
+product(const half_t* a, const half_t* b, half_t* out, int m_size, int n_size, int k_size) {
+  extern __shared__ __align__(16) char memory[];
+  auto& storage = *reinterpret_cast<typename Gemm::Storage*>(memory);
+  const auto tile = cutegen::tile_index(blockIdx.x, ceil_div(m_size, kTile), ceil_div(n_size, kTile));
+  auto by_row = make_stride(k_size, _1{});
+  Tensor rows = make_tensor(make_gmem_ptr(a), make_layout(make_shape(m_size, k_size), by_row));
+  Tensor columns = make_tensor(make_gmem_ptr(b), make_layout(make_shape(n_size, k_size), by_row));
+  Gemm gemm;
+  gemm.run(rows, columns, tile, 0, ceil_div(k_size, kDepth), storage);
+  gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) {
+    for (int i = 0; i < 2; ++i)
+      if (m < m_size && n + i < n_size) out[size_t(m) * n_size + n + i] = half_t(c[i]);
+  });
+}
+)cuda";
+
 Result<std::vector<Kernel>> kernels() {
   const std::filesystem::path root = CUTEGEN_SOURCE_DIR;
   CG_TRY(std::string f16, read_file(root / "tests/golden/ptx/gemm_f16.cu"));
@@ -68,13 +94,17 @@ Result<std::vector<Kernel>> kernels() {
   const std::vector<std::pair<std::string, Edit>> simple{
       {"epilogue", {"half_t(sums(i))", "half_t(sums(i) > 0.f ? sums(i) : 0.f)"}},
       {"main loop",
-       {"    copy(shared_a, part_a);\n    copy(shared_b, part_b);",
-        "    copy(shared_b, part_b);\n    copy(shared_a, part_a);"}},
+       {"    gemm(mma, part_a, part_b, sums);\n    __syncthreads();",
+        "    __syncthreads();\n    gemm(mma, part_a, part_b, sums);"}},
       {"set-up", {"  clear(sums);", "  fill(sums, 1.f);"}},
       {"tile", {"kTile = 64", "kTile = 32"}}};
+  const std::vector<std::pair<std::string, Edit>> component{
+      {"epilogue", {"half_t(c[i])", "half_t(c[i] > 0.f ? c[i] : 0.f)"}},
+      {"stages", {"kStages = 3", "kStages = 4"}}};
   return std::vector<Kernel>{{"f16 128x128x32, cp.async, ldmatrix", f16, pipelined},
                              {"tf32 128x128x32, cp.async, ldmatrix", tf32, pipelined},
-                             {"f16 64x64x32, page tiled_mma", fenced(page), simple}};
+                             {"f16 64x64x32, page tiled_mma", fenced(page), simple},
+                             {"f16 128x128x32, cutegen::MmaGemm", kComponent, component}};
 }
 
 ServerSetup setup_with(const ToolPaths& paths) {
