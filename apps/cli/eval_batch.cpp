@@ -19,7 +19,7 @@ constexpr size_t kMostEvaluators = 64;
 constexpr int kCoresOfOne = 4, kMostByDefault = 3;
 
 std::string header() {
-  return fmt::format("{:<40} {:<12} {:>10} {:>8}", "entry", "verdict", "time", "took");
+  return fmt::format("{:<40} {:<12} {:>10} {:>8}", "entry", "verdict", "time", "took") + "\n";
 }
 
 std::string line_of(const FolderRow& row) {
@@ -30,7 +30,7 @@ std::string line_of(const FolderRow& row) {
   if (row.foreign) out += "  foreign";
   if (row.status != "correct")
     out += "  " + sanitize(row.detail.substr(0, row.detail.find('\n')), 100);
-  return out;
+  return out + "\n";
 }
 
 class ConsoleFolder final : public FolderObserver {
@@ -92,13 +92,13 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
   }
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
   Json list = Json::array(), counts = Json::object();
-  std::string text = header() + "\n";
+  std::string text = header();
   int code = kExitOk;
   size_t judged = 0;
   for (const FolderRow& row : rows) {
     list.push_back(json_of(row));
     counts[row.status] = counts.value(row.status, 0) + 1;
-    text += line_of(row) + "\n";
+    text += line_of(row);
     judged += !row.kept && row.status != "pending" && row.status != "error";
     if (code == kExitOk) code = row.code;
     if (code == kExitOk && row.status == "aborted") code = kExitEnvironment;

@@ -37,6 +37,12 @@ class EvalBatch(harness.Case):
         self.assert_code(again, 0)
         self.assertTrue(all(entry["kept"] for entry in again.json()["entries"]))
 
+        told = self.cutegen("eval", "--batch", self.proposed, "--out", "verdicts", "--up-to", "correctness")
+        lines = told.err.splitlines()  # a header, and a line an entry as it comes
+        self.assertEqual(len(lines), 3, told.err)
+        self.assertRegex(lines[0], r"^ +entry +verdict +time +took$")
+        self.assertRegex(lines[2], r"^2/2 +\w+ +correct .*kept$")
+
     def test_errors(self):
         self.assert_error(self.cutegen("eval", "--batch", self.proposed), 2, "--out DIR")
         mixed = self.cutegen("eval", "--batch", self.proposed, "--out", "x", "--device", "sim:a100,sim:h200")
