@@ -300,6 +300,15 @@ Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View&
   return make(node.id, p.code, std::move(inputs), p.boolean);
 }
 
+// torch.tensor() of a Python number.
+Result<int> Builder::lifted(const Node& node) {
+  for (const SizeArgument& of : node.sizes)
+    if (of.index == 0) return size(fmt::format("{} {}", of.dim, of.tensor));
+  auto made = number(argument(node, 0, "self"));
+  if (!made) return unsupported_error(node.op + ": its value is no number", node.id);
+  return constant(literal(*made));
+}
+
 // Views change where a value is read, not what it is.
 Result<std::optional<int>> Builder::through_view(const Node& node, const View& view) {
   std::optional<int> none;
@@ -317,6 +326,10 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
   if (!is_view(node)) return none;
   bool keeps = contains(kSameOrder, base);
   auto from = reference(argument(node, 0, "self"));
+  if (!from && base.starts_with("lift_fresh")) {
+    CG_TRY(int inst, lifted(node));
+    return std::optional<int>(inst);
+  }
   if (!from) return unsupported_error(node.op + ": its input is no tensor", node.id);
   Shape shape = shape_of(graph_, *from);
   if (shape == to && (keeps || permutation(node, base, to.size()).empty())) {

@@ -39,6 +39,7 @@ class Builder {
  private:
   [[nodiscard]] Result<int> build(const std::string& name, const Node* node, const View& view);
   [[nodiscard]] Result<int> size(const std::string& text);
+  [[nodiscard]] Result<int> lifted(const Node& node);
   [[nodiscard]] Result<int> leaf(const std::string& name, const View& view);
   [[nodiscard]] Result<int> pointwise(const Node& node, const Pointwise& p, const View& view);
   [[nodiscard]] Result<std::optional<int>> through_view(const Node& node, const View& view);

@@ -51,7 +51,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "two_axes", "merged_views", "mm_plain", "mm_turned", "mm_bias_residual",
                     "mm_batched", "mm_scores", "mm_einsum", "mm_heads", "mm_upper",
                     "mm_transposed_out", "mm_baddbmm", "mm_large_k", "mm_diagonal", "mm_vector",
-                    "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized"));
+                    "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized",
+                    "lifted"));
 
 // Programs whose whole text is known: a split row, columns, positions, two stages, groups.
 class Golden : public testing::TestWithParam<const char*> {};
@@ -73,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Recipes, Golden,
                                          "cross_entropy", "group_norm"));
 
 TEST(Match, SizesThatAModuleComputesWithComeFromThePlan) {
-  for (const char* name : {"sized", "sized_rows", "mm_sized"}) {
+  for (const char* name : {"sized", "sized_rows", "mm_sized", "lifted"}) {
     Task task = golden_task(name);
     RecipeMatch match = match_recipe(task);
     auto program = instantiate(task, match, match.safe);
