@@ -57,8 +57,8 @@ Result<std::vector<EvaluatorOptions>> for_devices(const EvaluatorOptions& option
     const size_t end = std::min(options.device.find(',', at), options.device.size());
     EvaluatorOptions one = options;
     one.device = options.device.substr(at, end - at);
-    out.insert(out.end(),
-               static_cast<size_t>(evaluators ? evaluators : default_evaluators(one.device)), one);
+    one.sharing = evaluators ? evaluators : default_evaluators(one.device);
+    out.insert(out.end(), static_cast<size_t>(one.sharing), one);
     at = end + 1;
   }
   if (out.size() > kMostEvaluators)

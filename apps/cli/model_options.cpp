@@ -82,6 +82,7 @@ Result<void> ModelOptions::apply_to_many(const Config& config, int evaluators,
   CG_CHECK(grant_compile_memory(config.text("compile_memory"), evaluators));
   const int cores = int(std::max(1U, std::thread::hardware_concurrency()));
   if (evaluators > 1) o.evaluator.runner_threads = std::max(1, cores / evaluators);
+  o.evaluator.sharing = std::max(1, evaluators);
   o.search.budget.evaluations = config.integer("budget_evaluations");
   o.resolved_config = config.json();
   return {};

@@ -35,6 +35,7 @@ struct EvaluatorOptions {
   bool use_cache = true;
   int runner_threads = 0;  // 0: all cores
   int tasks = 1;           // kept open at once; beyond them the one used least recently is closed
+  int sharing = 1;         // evaluators that share the device: its memory is divided
   std::string log_level;
 };
 

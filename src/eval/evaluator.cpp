@@ -87,8 +87,9 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   services_.threads = options_.runner_threads;
   services_.families = input_families();
   if (!is_cuda(options_.device)) return {};
-  official_ = std::make_unique<OfficialJudge>(OfficialJudge::Options{
-      options_.device, options_.python, options_.require_sandbox, toolchain_.get()});
+  official_ = std::make_unique<OfficialJudge>(
+      OfficialJudge::Options{options_.device, options_.python, options_.require_sandbox,
+                             toolchain_.get(), options_.sharing});
   services_.official = official_.get();
   counters_ = std::make_unique<HardwareCounters>(options_.device, options_.require_sandbox);
   outlook_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {

@@ -18,7 +18,7 @@ constexpr auto kWorkerLimit = std::chrono::seconds(120);  // one set of the larg
 constexpr auto kGpuLimit = std::chrono::seconds(10);      // of one launch
 constexpr auto kRunLimit = std::chrono::seconds(120);
 constexpr int64_t kRunSpare = int64_t{4} << 30;  // of a run, beside a task's tensors
-constexpr double kShare = 0.6;                   // of the GPU's memory, for sets that are kept
+constexpr double kShare = 0.6;  // of the GPU's memory, for the sets that all evaluators keep
 
 void add_once(std::vector<std::string>& marks, const std::string& mark) {
   if (std::find(marks.begin(), marks.end(), mark) == marks.end()) marks.push_back(mark);
@@ -127,7 +127,8 @@ Result<void> OfficialJudge::start() {
   torch.call_timeout = kWorkerLimit;
   CG_CHECK(ctx.check("starting the torch worker"));
   CG_TRY(worker_, TorchWorker::open(std::move(torch)));
-  pool_->allow(static_cast<int64_t>(kShare * static_cast<double>(gpu_->total_bytes())));
+  const double all = kShare * static_cast<double>(gpu_->total_bytes());
+  pool_->allow(static_cast<int64_t>(all / options_.sharing));
   return {};
 }
 

@@ -69,6 +69,7 @@ class OfficialJudge {
     std::string device, python;
     bool require_sandbox = false;
     Toolchain* toolchain = nullptr;
+    int sharing = 1;  // evaluators that keep sets on this GPU
   };
   explicit OfficialJudge(Options options);
   ~OfficialJudge();

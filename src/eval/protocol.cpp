@@ -32,6 +32,7 @@ Json to_json(const EvaluatorOptions& o) {
           {"use_cache", o.use_cache},
           {"runner_threads", o.runner_threads},
           {"tasks", o.tasks},
+          {"sharing", o.sharing},
           {"log_level", o.log_level}};
 }
 
@@ -48,6 +49,11 @@ Result<EvaluatorOptions> options_from_json(const Json& json) {
   if (tasks < 1 || tasks > kMostTasks)
     return user_error("tasks is not from 1 to " + std::to_string(kMostTasks), r.place("tasks"));
   o.tasks = static_cast<int>(tasks);
+  CG_TRY(int64_t sharing, r.integer_or("sharing", 1));
+  if (sharing < 1 || sharing > kMostSharing)
+    return user_error("sharing is not from 1 to " + std::to_string(kMostSharing),
+                      r.place("sharing"));
+  o.sharing = static_cast<int>(sharing);
   CG_TRY(o.log_level, r.string("log_level"));
   CG_CHECK(r.finish());
   return o;

@@ -17,7 +17,7 @@
 namespace cutegen::evaluator_protocol {
 
 inline constexpr const char* kSchema = "cutegen.evaluator.v1";
-inline constexpr int kMostTasks = 64;
+inline constexpr int kMostTasks = 64, kMostSharing = 64;
 
 // `body` with schema and type in front.
 [[nodiscard]] Json message(const std::string& type, const Json& body);

@@ -42,11 +42,23 @@ EvaluateRequest request() {
 }
 
 Json all_messages() {
-  EvaluatorOptions options{.device = "sim:a100", .runner_threads = 2, .log_level = "info"};
+  EvaluatorOptions options{
+      .device = "sim:a100", .runner_threads = 2, .sharing = 3, .log_level = "info"};
   return Json::array({message("hello", {{"options", to_json(options)}}),
                       message("open_task", {{"opened", to_json(opened())}}),
                       message("evaluate", {{"request", to_json(request())}}),
                       message("progress", {{"text", "correctness 3/9"}})});
+}
+
+TEST(Protocol, CountsOfOptionsAreBounded) {
+  for (const char* count : {"tasks", "sharing"})
+    for (int bad : {0, -1, 65}) {
+      Json options = to_json(EvaluatorOptions{});
+      options[count] = bad;
+      auto read = options_from_json(options);
+      ASSERT_FALSE(read) << count << " " << bad;
+      EXPECT_NE(read.error().message.find(count), std::string::npos);
+    }
 }
 
 // CUTEGEN_UPDATE_GOLDEN=1 rewrites the file.
