@@ -30,7 +30,7 @@ cmake --build "$build" -j "$(nproc)" --target "${wanted[@]/%/_test}"
 runner=()
 if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then runner=(setarch -R); fi
 export CUTEGEN_BIN=$PWD/build/release/bin
-export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:${ASAN_OPTIONS:-}
+export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:allocator_may_return_null=1:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
 export TSAN_OPTIONS=halt_on_error=1:suppressions=$PWD/tools/tsan_suppressions.txt:${TSAN_OPTIONS:-}
 pattern=$(IFS='|'; echo "${wanted[*]}")

@@ -23,7 +23,7 @@ int type_of(int64_t bits) {
 
 Result<MapFields> map_fields(std::span<const std::byte> description, const std::string& where) {
   std::vector<int64_t> words(description.size() / sizeof(int64_t));
-  std::memcpy(words.data(), description.data(), words.size() * sizeof(int64_t));
+  if (!words.empty()) std::memcpy(words.data(), description.data(), words.size() * sizeof(int64_t));
   const size_t given = words.empty() ? 0 : static_cast<size_t>(words[0]);
   if (given < 1 || given > kMostMapRank || words.size() != 1 + 2 * given + kSpecWords)
     return world_error("a tensor map's description is damaged");

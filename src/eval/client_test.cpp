@@ -107,10 +107,14 @@ class Client : public testing::Test {
     write("cutegen-evaluator", kFake);
     ::chmod((folder / "cutegen-evaluator").c_str(), 0700);
     write("mode", "");
+    if (const char* set = std::getenv("CUTEGEN_BIN")) before = set;
     ::setenv("CUTEGEN_BIN", folder.c_str(), 1);
   }
   ~Client() override {
-    ::unsetenv("CUTEGEN_BIN");
+    if (before.empty())
+      ::unsetenv("CUTEGEN_BIN");
+    else
+      ::setenv("CUTEGEN_BIN", before.c_str(), 1);
     std::error_code error;
     fs::remove_all(folder, error);
   }
@@ -144,6 +148,7 @@ class Client : public testing::Test {
   }
 
   fs::path folder;
+  std::string before;  // CUTEGEN_BIN
   KernelProgram program;
 };
 

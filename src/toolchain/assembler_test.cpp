@@ -59,7 +59,7 @@ std::string tf32() {
 class AssemblerTest : public testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 1);
+    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 0);
     ::setenv("CUTEGEN_SHARE", CUTEGEN_SOURCE_DIR, 1);
     dir_ = fs::temp_directory_path() / ("cutegen_assembler_test_" + random_id());
     fs::create_directories(dir_ / "tools");
@@ -340,7 +340,7 @@ TEST_F(AssemblerTest, AStoppedContextIsNoVerdict) {
 }
 
 TEST(FindTools, AnEmptyVariableMeansWithout) {
-  ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 1);
+  ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 0);
   ::setenv("CUTEGEN_SHARE", CUTEGEN_SOURCE_DIR, 1);
   ::setenv("CUTEGEN_PTXAS", "", 1);
   auto without = find_tools();

@@ -29,7 +29,7 @@ class HostPlaces : public testing::Test {
     file("env/bin/python3");
     fs::permissions(root_ / "env/bin/python3", fs::perms::owner_all);
     ::setenv("CUTEGEN_SHARE", (root_ / "share").c_str(), 1);
-    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 1);
+    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 0);
     ::setenv("CUDA_HOME", (root_ / "toolkit").c_str(), 1);
   }
   void TearDown() override {

@@ -21,7 +21,7 @@ using testing::HasSubstr;
 class ToolSparesTest : public testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 1);
+    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 0);
     dir_ = fs::temp_directory_path() / ("cutegen_spares_test_" + random_id());
     fs::create_directories(dir_);
   }

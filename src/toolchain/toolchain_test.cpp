@@ -30,7 +30,7 @@ extern "C" __global__ void scale(const float* x, float* y, int n) {
 class ToolchainTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 1);
+    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 0);
     ::setenv("CUTEGEN_SHARE", CUTEGEN_SOURCE_DIR, 1);
     if (auto found = find_tools()) {
       found->cache_dir = fs::temp_directory_path() / ("cutegen_toolchain_test_" + random_id());

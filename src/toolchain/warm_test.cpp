@@ -49,7 +49,7 @@ std::string edited(const std::string& from, const std::string& to) {
 class WarmTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 1);
+    ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 0);
     ::setenv("CUTEGEN_SHARE", CUTEGEN_SOURCE_DIR, 1);
     auto found = find_tools();
     if (found) paths_ = *found;
