@@ -2,8 +2,8 @@
 // Matrix product in float32 on the ordinary cores: C(m, n) = sum over k of A(m, k) * B(n, k).
 //
 // Contract: one CTA computes a tile of TileM x TileN over the tiles [first, last) of the depth.
-// Any sizes; elements of A and B are converted to float when they enter shared memory. A thread
-// holds blocks of 4 x 4 results.
+// Any sizes. Operands of float go straight to shared memory, Stages - 1 tiles ahead; others are
+// converted in registers, one tile ahead. A thread holds blocks of 4 x 4 results.
 //
 // Example: Gemm gemm; gemm.run(A, B, tile, 0, tiles, storage);
 //          gemm.each<4>(tile, [&](float const (&c)[4], int m, int n) { ... });
@@ -48,6 +48,12 @@ struct SimtGemm {
   struct alignas(16) Storage {
     float a[SharedA::kElements], b[SharedB::kElements];
   };
+  // A copy that passes no registers leaves a vector's elements neighbours: where the tile is
+  // turned, elements go one by one.
+  static constexpr bool kAsync =
+      Stages > 1 && cute::is_same_v<TA, float> && cute::is_same_v<TB, float>;
+  static constexpr int kVectorA = kAsync && DepthA ? 1 : VectorA;
+  static constexpr int kVectorB = kAsync && DepthB ? 1 : VectorB;
 
   Results results;
 
@@ -56,9 +62,13 @@ struct SimtGemm {
   template <class A, class B>
   CUTE_DEVICE void run(A const& a, B const& b, TileIndex tile, int first, int last,
                        Storage& storage) {
-    auto load_a = loader<TA, float, SharedA, Threads, VectorA, DepthA>(a, tile.m, storage.a);
-    auto load_b = loader<TB, float, SharedB, Threads, VectorB, DepthB>(b, tile.n, storage.b);
-    by_registers<Stages>(load_a, load_b, first, last, [&](int stage) { multiply(storage, stage); });
+    auto load_a = loader<TA, float, SharedA, Threads, kVectorA, DepthA>(a, tile.m, storage.a);
+    auto load_b = loader<TB, float, SharedB, Threads, kVectorB, DepthB>(b, tile.n, storage.b);
+    auto multiply_stage = [&](int stage) { multiply(storage, stage); };
+    if constexpr (kAsync)
+      by_async_copies<Stages>(load_a, load_b, first, last, multiply_stage);
+    else
+      by_registers<Stages>(load_a, load_b, first, last, multiply_stage);
   }
 
   // Calls f(results, m, n) for every run of V neighbours along n; V divides 4.

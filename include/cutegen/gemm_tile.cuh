@@ -32,11 +32,13 @@ CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   return {first + within % height, within / height};
 }
 
-// How threads lie over a tile: neighbours hold neighbouring vectors.
+// How threads lie over a tile: neighbours hold neighbouring vectors. Of single elements along the
+// depth 16 at most, two whole sectors of float: written to a turned tile, more meet in its banks.
 template <int Rows, int Depth, int Threads, int Vector, bool AlongDepth>
 struct TileThreads {
   static constexpr int kLine = (AlongDepth ? Depth : Rows) / Vector;  // vectors in a line
-  static constexpr int kAlong = kLine < Threads ? kLine : Threads, kAcross = Threads / kAlong;
+  static constexpr int kMost = AlongDepth && Vector == 1 ? 16 : Threads;
+  static constexpr int kAlong = kLine < kMost ? kLine : kMost, kAcross = Threads / kAlong;
   static constexpr int kRowStep = AlongDepth ? kAcross : kAlong * Vector;
   static constexpr int kDepthStep = AlongDepth ? kAlong * Vector : kAcross;
   static constexpr int kRowSteps = Rows / kRowStep, kDepthSteps = Depth / kDepthStep;

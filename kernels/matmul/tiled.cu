@@ -28,7 +28,8 @@ using Gemm = {{gemm}};
 extern "C" __global__ void __launch_bounds__(kThreads, kResident)
 matmul({{params}},
        {{sizes}}) {
-{{storage}}
+  extern __shared__ uint4 shared[];
+  auto& storage = *reinterpret_cast<typename Gemm::Storage*>(shared);
   const int tiles_m = ceil_div(m_size, kTileM), tiles_n = ceil_div(n_size, kTileN);
   const auto tile = cutegen::tile_index(blockIdx.x, tiles_m, tiles_n);
   const int batch = blockIdx.z;

@@ -11,8 +11,7 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kSms = 132;             // of the GPUs that tiles are chosen for
-constexpr int64_t kStaticShared = 49152;  // bytes that a kernel may declare
+constexpr int64_t kSms = 132;  // of the GPUs that tiles are chosen for
 constexpr int64_t kMostShared =
     int64_t{99} * 1024;  // bytes that every GPU since sm_80 gives on request
 constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a split product
@@ -25,25 +24,56 @@ bool on_cores(const Json& params) {
   return params.contains("tensor_cores") && get(params, "tensor_cores") == 1;
 }
 
-int64_t tiles(const Contraction& c, int64_t tile) {
-  auto ceil = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
-  return ceil(c.size(c.m), tile) * ceil(c.size(c.n), tile) * c.batches();
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
 }
 
-// How many parts of the depth give every multiprocessor two tiles of 64, with 512 of it left.
-int64_t needed_split(const Contraction& c) {
+int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n) {
+  return ceil_div(c.size(c.m), tile_m) * ceil_div(c.size(c.n), tile_n) * c.batches();
+}
+
+// Tiles of a product on the ordinary cores. `resident` CTAs of it an SM holds; `speed` of its inner
+// loop against that of the first, and `start`, the steps of the depth that begin and end of a CTA
+// cost, were measured on an H200 (docs/measurements/simt_products.md).
+struct Tiling {
+  int64_t tile_m, tile_n, threads, resident;
+  double speed, start;
   int64_t split = 1;
-  while (split < 128 && tiles(c, 64) * split < 2 * kSms && c.size(c.k) / (2 * split) >= 512)
-    split *= 2;
-  return split;
+};
+
+// Multiplications that the busiest SM has time for until the product is there. A split writes and
+// reads its parts: 8 bytes an element, each in the time of seven.
+double cost(const Contraction& c, const Tiling& t) {
+  const int64_t ctas = tiles(c, t.tile_m, t.tile_n) * t.split;
+  const int64_t rounds = ceil_div(ctas, kSms * t.resident) * t.resident;
+  const double depth = static_cast<double>(ceil_div(c.size(c.k), t.split)) + t.start;
+  const double elements = static_cast<double>(c.size(c.m) * c.size(c.n) * c.batches());
+  return static_cast<double>(rounds * t.tile_m * t.tile_n) * depth / t.speed +
+         (t.split > 1 ? static_cast<double>(t.split) * elements * 8 * 7 / kSms : 0);
+}
+
+bool may_split(const Contraction& c, int64_t split) {
+  return split == 1 || (c.size(c.k) / split >= 256 &&
+                        c.size(c.m) * c.size(c.n) * c.batches() * split <= kMostParts);
+}
+
+Tiling best_tiling(const Contraction& c) {
+  Tiling best{64, 64, 256, 2, 0.7, 64};
+  std::vector<Tiling> all{best, {64, 64, 128, 4, 0.85, 64}, {128, 128, 128, 2, 0.97, 64}};
+  // Of a triangle, larger tiles compute more that is zero.
+  if (!c.zero_outside) all.push_back({256, 128, 256, 1, 1, 128});
+  for (Tiling t : all)
+    for (t.split = 1; t.split <= 128 && may_split(c, t.split); t.split *= 2)
+      if (cost(c, t) < cost(c, best)) best = t;
+  return best;
 }
 
 // A square of threads, each with blocks of 4 x 4 results.
 bool simt_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stages) {
   int64_t across = std::min<int64_t>(16, n / 4), down = threads / across;
-  if (stages > 2 || down % 8 || across % 4 || m % (4 * down) || n % (4 * across)) return false;
-  if (m * n / threads > 64) return false;  // results of a thread, in registers
-  return ((m + 4) * k + (n + 4) * k) * 4 * stages <= kStaticShared;
+  if (down % 8 || across % 4 || m % (4 * down) || n % (4 * across)) return false;
+  if (m * n / threads > 128) return false;  // results of a thread, in registers
+  return (m + 4 + n + 4) * k * 4 * stages <= kMostShared;
 }
 
 // Warps 2 down, the rest across, each with blocks of 16 x 16 results; rows of shared memory are 64
@@ -74,8 +104,8 @@ Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params,
                {"when", "elements > 0"},
                {"grid", {"tiles", params.at("split"), "batches"}},
                {"block", {params.at("threads"), 1, 1}},
-               {"args", arguments(k.tensors, k.numbers)}};
-  if (shared > 0) product["shared_bytes"] = shared;
+               {"args", arguments(k.tensors, k.numbers)},
+               {"shared_bytes", shared}};
   Json steps = Json::array({product});
   if (get(params, "split") > 1)
     steps.push_back({{"id", "combine"},
@@ -115,6 +145,12 @@ Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
   if (on_cores(params)) {
     shared = (get(params, "tile_m") + get(params, "tile_n")) * get(params, "tile_k") *
              element_bytes(c) * get(params, "stages");
+  } else {
+    auto line = [&](const char* rows, const Factor& of) {
+      return get(params, rows) + (of.depth.move == Move::next ? 4 : 0);  // a turned tile is padded
+    };
+    shared = (line("tile_m", c.a) + line("tile_n", c.b)) * get(params, "tile_k") * 4 *
+             get(params, "stages");
   }
   plan["steps"] = plan_steps(c, k, params, shared);
   return plan;
@@ -123,52 +159,62 @@ Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
 }  // namespace
 
 std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
+  const int64_t wanted = best_tiling(c).split;
   std::vector<int64_t> splits;
   for (int64_t split : {1, 2, 4, 8, 16, 32, 64, 128})
-    if (split == 1 || (c.size(c.k) / split >= 256 && tiles(c, 128) * split <= 8 * kSms &&
-                       c.size(c.m) * c.size(c.n) * c.batches() * split <= kMostParts))
+    if (split == wanted || (may_split(c, split) && tiles(c, 128, 128) * split <= 8 * kSms))
       splits.push_back(split);
   std::stable_sort(splits.begin(), splits.end(), [&](int64_t a, int64_t b) {
-    auto far = [&](int64_t s) {
-      return std::max(s, needed_split(c)) / std::min(s, needed_split(c));
-    };
+    auto far = [&](int64_t s) { return std::max(s, wanted) / std::min(s, wanted); };
     return far(a) < far(b);
   });
-  std::vector<RecipeParameter> list;
-  if (c.math_mode != MathMode::fp32)
-    list.push_back(
-        {"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}});
   std::vector<int64_t> vectors{4, 1};
   if (size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2)
     vectors.insert(vectors.begin(), 8);  // 16 bytes
-  list.push_back({"vector", "neighbouring elements that a thread moves in one access", vectors});
-  list.push_back({"tile_m", "rows of the result that a CTA computes", {128, 64}});
-  list.push_back({"tile_n", "columns of the result that a CTA computes", {128, 64, 32}});
-  const bool cores = c.math_mode != MathMode::fp32;  // what is best there comes first
+  RecipeParameter vector{"vector", "neighbouring elements that a thread moves in one access",
+                         vectors};
+  RecipeParameter split{"split", "CTAs that share the depth of one tile", splits};
   using Values = std::vector<int64_t>;
-  list.push_back({"stages", "tiles of the depth in shared memory at once",
-                  cores ? Values{3, 4, 2, 1} : Values{2, 3, 4, 1}});
-  list.push_back({"tile_k", "depth of the tiles in shared memory",
-                  cores ? Values{32, 64, 16, 8} : Values{16, 32, 8, 64}});
-  list.push_back({"threads", "threads of a CTA", cores ? Values{128, 256} : Values{256, 128}});
-  list.push_back({"split", "CTAs that share the depth of one tile", splits});
+  auto tile = [](const char* name, const char* of, Values values) {
+    return RecipeParameter{name, std::string(of) + " of the result that a CTA computes",
+                           std::move(values)};
+  };
+  auto of_cta = [](Values stages, Values depths, Values threads) {
+    return std::vector<RecipeParameter>{
+        {"stages", "tiles of the depth in shared memory at once", std::move(stages)},
+        {"tile_k", "depth of the tiles in shared memory", std::move(depths)},
+        {"threads", "threads of a CTA", std::move(threads)}};
+  };
+  std::vector<RecipeParameter> list;
+  if (c.math_mode == MathMode::fp32) {  // what changes most comes first
+    auto more = of_cta({3, 2, 4, 1}, {16, 32, 8, 64}, {256, 128});
+    list = {tile("tile_m", "rows", {256, 128, 64}), more[2], more[1], split, more[0]};
+    list.push_back(tile("tile_n", "columns", {128, 64, 32}));
+    list.push_back(vector);
+    return list;
+  }
+  list = {{"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}},
+          vector,
+          tile("tile_m", "rows", {128, 64}),
+          tile("tile_n", "columns", {128, 64, 32})};
+  auto more = of_cta({3, 4, 2, 1}, {32, 64, 16, 8}, {128, 256});
+  list.insert(list.end(), {more[0], more[1], more[2], split});
   return list;
 }
 
-// Large tiles where they fill the GPU, else small ones. A vector falls back to one element by
-// itself.
+// A vector falls back to one element by itself. In other modes than fp32 tiles are such that the
+// tensor cores, which are tried next, can have them.
 Json matmul_safe(const Contraction& c) {
-  const bool large = tiles(c, 128) >= kSms, cores = c.math_mode != MathMode::fp32;
-  Json params{{"vector", 4},    {"tile_m", 64}, {"tile_n", 64}, {"tile_k", 16},
-              {"threads", 256}, {"stages", 1},  {"split", 1}};
-  if (large) params.update({{"tile_m", 128}, {"tile_n", 128}, {"stages", 2}});
-  if (cores) {  // deep enough for the tensor cores, which are tried next
-    params["tensor_cores"] = 0;
-    params["tile_k"] = 32;
-    params["stages"] = 1;
-  }
-  int64_t split = needed_split(c);
-  if (c.size(c.m) * c.size(c.n) * c.batches() * split <= kMostParts) params["split"] = split;
+  const Tiling best = best_tiling(c);
+  Json params{{"vector", 4},        {"tile_m", best.tile_m},   {"tile_n", best.tile_n},
+              {"tile_k", 16},       {"threads", best.threads}, {"stages", 3},
+              {"split", best.split}};
+  if (c.math_mode != MathMode::fp32)
+    params.update({{"tensor_cores", 0},
+                   {"tile_m", std::min<int64_t>(best.tile_m, 128)},
+                   {"threads", 256},
+                   {"tile_k", 32},
+                   {"stages", 1}});
   return params;
 }
 

@@ -269,7 +269,6 @@ class Writer {
     t["b_stride"] = fmt::format("make_stride({}, {})", b_row, b_depth);
     t["a_batch"] = batch_offset(c_.a, "a");
     t["b_batch"] = batch_offset(c_.b, "b");
-    t["storage"] = indent(storage(), 2);
     t["steps"] = indent(steps(split), 2);
     std::vector<const Operand*> operands{&c_.a.operand, &c_.b.operand};
     if (!split)
@@ -309,12 +308,6 @@ class Writer {
     t["params"] = join(declarations, ", ");
     t["sizes"] = sizes(k.numbers_combine) + size_declarations(c_.finish);
     return fill("kernels/matmul/combine.cu", t);
-  }
-
-  std::string storage() const {
-    if (!cores()) return "__shared__ typename Gemm::Storage storage;\n";
-    return "extern __shared__ uint4 shared[];\n"
-           "auto& storage = *reinterpret_cast<typename Gemm::Storage*>(shared);\n";
   }
 
   static std::string sizes(const std::vector<std::pair<std::string, std::string>>& numbers) {

@@ -31,9 +31,15 @@ struct Case {
   }
 };
 
-// The whole text of one program: what people see in out/.
+// The whole text of one program: what people see in out/. After a deliberate change:
+// CUTEGEN_UPDATE_GOLDEN=1 recipes_test, then read the difference.
 TEST(Matmul, WritesTheGoldenProgram) {
   KernelProgram program = Case("mm_bias_residual").program({{"vector", 4}});
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(golden_folder() / "mm_bias_residual.cu", program.sources["kernel.cu"]));
+    ASSERT_TRUE(write_file(golden_folder() / "mm_bias_residual.plan.json",
+                           dump_json(to_json(program.plan), 2) + "\n"));
+  }
   auto kernel = read_file(golden_folder() / "mm_bias_residual.cu");
   auto plan = read_file(golden_folder() / "mm_bias_residual.plan.json");
   ASSERT_TRUE(kernel && plan);
@@ -99,8 +105,12 @@ TEST(Matmul, SafeTilesFillTheGpu) {
   Contraction c;
   c.loads.axes = {{2048, false, "M"}, {2048, false, "N"}, {64, false, "K"}};
   c.m = 0, c.n = 1, c.k = 2;
-  EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);  // little depth: two CTAs of an SM hide its ends
   EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
+  c.loads.axes = {{4096, false, "M"}, {4096, false, "N"}, {4096, false, "K"}};
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 256);
+  EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
+  c.loads.axes = {{2048, false, "M"}, {2048, false, "N"}, {64, false, "K"}};
   c.math_mode = MathMode::bf16;
   Json safe = matmul_safe(c);
   EXPECT_EQ(safe.at("tile_n"), 128);
@@ -111,6 +121,19 @@ TEST(Matmul, SafeTilesFillTheGpu) {
   EXPECT_EQ(matmul_safe(c).at("tile_m"), 64);
 }
 
+// A depth that is shared may have large tiles, and is shared where tiles leave multiprocessors
+// idle.
+TEST(Matmul, SafeSplitsFillTheGpu) {
+  Contraction c;
+  c.loads.axes = {{256, false, "M"}, {256, false, "N"}, {524288, false, "K"}};
+  c.m = 0, c.n = 1, c.k = 2;
+  EXPECT_GE(matmul_safe(c).at("tile_m"), 128);
+  EXPECT_GE(matmul_safe(c).at("split"), 32);
+  c.loads.axes = {{128, false, "M"}, {16384, false, "N"}, {16384, false, "K"}};
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);
+  EXPECT_EQ(matmul_safe(c).at("split"), 2);
+}
+
 TEST(Matmul, RefusesTilesThatDoNotFit) {
   Case c("mm_plain"), cores("mm_plain", MathMode::fp16);
   auto legal = [](const Case& of, const Json& changes) {
@@ -119,8 +142,8 @@ TEST(Matmul, RefusesTilesThatDoNotFit) {
     return instantiate(of.task, of.match, params).has_value();
   };
   EXPECT_TRUE(legal(c, {{"tile_m", 128}, {"tile_n", 128}, {"stages", 2}}));
-  EXPECT_FALSE(legal(c, {{"stages", 3}}));                                       // cores only
-  EXPECT_FALSE(legal(c, {{"tile_m", 128}, {"tile_n", 128}, {"threads", 128}}));  // registers
+  EXPECT_FALSE(legal(c, {{"tile_m", 256}, {"tile_n", 128}, {"threads", 128}}));  // registers
+  EXPECT_FALSE(legal(c, {{"tile_m", 256}, {"tile_n", 128}, {"tile_k", 32}}));    // shared memory
   EXPECT_FALSE(legal(c, {{"tile_k", 8}, {"vector", 4}}));  // too few vectors for the threads
   EXPECT_TRUE(legal(cores, {{"tensor_cores", 1}, {"stages", 4}}));
   EXPECT_FALSE(legal(cores, {{"tensor_cores", 1}, {"tile_k", 16}}));  // rows of 32 bytes

@@ -16,7 +16,7 @@ constexpr int kTileM = 64;
 constexpr int kTileN = 64;
 constexpr int kTileK = 16;
 constexpr int kThreads = 256;
-constexpr int kStages = 1;
+constexpr int kStages = 3;
 // CTAs an SM should hold: 128 registers a thread, twice as many where it has over 64 results.
 constexpr int kResident = (kTileM * kTileN > 64 * kThreads ? 256 : 512) / kThreads;
 constexpr int kVector = VECTOR_OUT;
@@ -36,7 +36,8 @@ __device__ __forceinline__ void compute(float product_value, float fc_bias_value
 extern "C" __global__ void __launch_bounds__(kThreads, kResident)
 matmul(float const* __restrict__ x, float const* __restrict__ fc_weight, float const* __restrict__ fc_bias, float const* __restrict__ r, float* __restrict__ out,
        int m_size, int n_size, int k_size, int batches, int64_t a_row, int64_t b_row, int64_t r_m0, int64_t out_m0) {
-  __shared__ typename Gemm::Storage storage;
+  extern __shared__ uint4 shared[];
+  auto& storage = *reinterpret_cast<typename Gemm::Storage*>(shared);
   const int tiles_m = ceil_div(m_size, kTileM), tiles_n = ceil_div(n_size, kTileN);
   const auto tile = cutegen::tile_index(blockIdx.x, tiles_m, tiles_n);
   const int batch = blockIdx.z;
