@@ -106,6 +106,32 @@ struct MaxSumExp {
   }
 };
 
+// sum(x) and sum((x - mean(x))^2) in one pass, from x less a shift that is the same for the whole
+// row. The shift is one of its elements; however far off that one is, squares about it are summed
+// to twice float's precision, so that what is left when most of it cancels is right.
+struct Moments {
+  Sum sum, squares;
+  CUTEGEN_FN void add(float shifted) {
+    sum.add(shifted);
+    float square = shifted * shifted;
+    squares.add(square);
+    squares.error += fmaf(shifted, shifted, -square);
+  }
+  CUTEGEN_FN void merge(Moments const& other) {
+    sum.merge(other.sum);
+    squares.merge(other.squares);
+  }
+  static CUTEGEN_FN double exact(Sum const& s) { return double(s.total) + double(s.error); }
+  // Of `count` elements: sum(x), and the sum of squares about the mean.
+  CUTEGEN_FN float total(double count, float shift) const {
+    return float(exact(sum) + count * double(shift));
+  }
+  CUTEGEN_FN float about_mean(double count) const {
+    double left = exact(squares) - exact(sum) * exact(sum) / count;
+    return left < 0.0 ? 0.0f : float(left);
+  }
+};
+
 // The accumulator of the lane `mask` away. Accumulators are structs of 32-bit words.
 template <class Acc>
 CUTEGEN_FN Acc shuffle_xor(Acc const& mine, int mask) {

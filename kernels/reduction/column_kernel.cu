@@ -2,12 +2,12 @@
 extern "C" __global__ void __launch_bounds__(kThreads)
 {{name}}({{params}},
           {{sizes}}) {
-  auto along = {{along}};    // the reduced axis
+{{turn}}  auto along = {{along}};    // the reduced axis
   auto across = {{across}};  // vectors of columns
   __shared__ float shared[kThreads * {{words}}];
 
   const int team = threadIdx.x / kColumns;
-  int64_t column = int64_t(blockIdx.x) * kColumns + threadIdx.x % kColumns;
+  int64_t column = int64_t({{block}}) * kColumns + threadIdx.x % kColumns;
   const bool live = column < size(across);
   if (!live) column = 0;  // read something valid, write nothing
 {{tensors}}

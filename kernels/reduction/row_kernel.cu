@@ -2,12 +2,12 @@
 extern "C" __global__ void __launch_bounds__(kThreads)
 {{name}}({{params}},
           {{sizes}}) {
-  auto along = {{along}};    // vectors of a row
+{{turn}}  auto along = {{along}};    // vectors of a row
   auto across = {{across}};  // rows
   __shared__ float shared[kThreads / 32 * {{words}}];
 
   const int lane = threadIdx.x % kWidth;
-  int64_t row = int64_t(blockIdx.x) * kRows + threadIdx.x / kWidth;
+  int64_t row = int64_t({{block}}) * kRows + threadIdx.x / kWidth;
   const bool live = row < size(across);
   if (!live) row = 0;  // read something valid, write nothing
 {{tensors}}

@@ -58,13 +58,22 @@ TEST(Fuse, SoftmaxIsTwoReductionsDeep) {
   EXPECT_EQ(f.max_depth(), 2);
   EXPECT_TRUE(f.axes[2].reduced);
   EXPECT_TRUE(make_nest(f).reduced_inside);
-  EXPECT_TRUE(find_max_and_sum(f));
+  EXPECT_TRUE(find_joint(f));
   EXPECT_FALSE(make_nest(fused("softmax_first")).reduced_inside);
 }
 
 TEST(Fuse, SoftmaxByHandIsRecognised) {
-  EXPECT_TRUE(find_max_and_sum(fused("softmax_by_hand")));
-  EXPECT_FALSE(find_max_and_sum(fused("rms_middle")));
+  EXPECT_TRUE(find_joint(fused("softmax_by_hand")));
+  EXPECT_FALSE(find_joint(fused("rms_middle")));
+}
+
+TEST(Fuse, MeanAndSquaresAboutItAreJoint) {
+  for (const char* name : {"layer_norm", "group_norm", "instance_norm", "var"}) {
+    auto joint = find_joint(fused(name));
+    ASSERT_TRUE(joint) << name;
+    EXPECT_TRUE(joint->moments) << name;
+  }
+  EXPECT_FALSE(find_joint(fused("softmax_last"))->moments);
 }
 
 TEST(Fuse, MiddleAxisKeepsAnOuterAndAnInnerLoop) {

@@ -37,7 +37,7 @@ const std::set<std::string>& reserved() {
       "batches",  "m",        "m_size",     "n_size",   "k_size",    "tile",        "tiles_m",
       "tiles_n",  "tiles_k",  "share",      "last",     "storage",   "shared",      "gemm",
       "Gemm",     "partial",  "s",          "elements", "vector_a",  "vector_b",    "vector_out",
-      "position", "chunk",    "Sum",        "p"};
+      "position", "apart",    "Sum",        "p"};
   return words;
 }
 

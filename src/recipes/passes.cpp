@@ -32,36 +32,72 @@ Accumulator accumulator(ReduceKind kind) {
   return {"", "", 1};
 }
 
-// exp(x - m) written as one or two instructions: x and m.
+// x - m: x and m.
+std::optional<std::pair<int, int>> difference(const Fused& fused, int inst) {
+  const Inst& i = fused.insts[static_cast<size_t>(inst)];
+  if (i.kind != InstKind::pointwise || i.code != "{0} - {1}" || i.inputs.size() != 2)
+    return std::nullopt;
+  return std::pair{i.inputs[0], i.inputs[1]};
+}
+
+// exp(x - m): x and m.
 std::optional<std::pair<int, int>> exponent_of_difference(const Fused& fused, int inst) {
   const Inst& exp = fused.insts[static_cast<size_t>(inst)];
   if (exp.kind != InstKind::pointwise || exp.code != "expf({0})") return std::nullopt;
-  const Inst& difference = fused.insts[static_cast<size_t>(exp.inputs[0])];
-  if (difference.kind != InstKind::pointwise || difference.code != "{0} - {1}" ||
-      difference.inputs.size() != 2)
+  return difference(fused, exp.inputs[0]);
+}
+
+// sum(x) / count: the sum.
+std::optional<int> sum_of_mean(const Fused& fused, int inst) {
+  const Inst& mean = fused.insts[static_cast<size_t>(inst)];
+  if (mean.kind != InstKind::pointwise || mean.code != "{0} / {1}") return std::nullopt;
+  const Inst& sum = fused.insts[static_cast<size_t>(mean.inputs[0])];
+  const Inst& count = fused.insts[static_cast<size_t>(mean.inputs[1])];
+  if (sum.kind != InstKind::reduction || sum.reduce != ReduceKind::sum ||
+      count.kind != InstKind::constant || count.code != "count")
     return std::nullopt;
-  return std::pair{difference.inputs[0], difference.inputs[1]};
+  return mean.inputs[0];
+}
+
+// (x - m)^2: x and m.
+std::optional<std::pair<int, int>> square_of_difference(const Fused& fused, int inst) {
+  const Inst& square = fused.insts[static_cast<size_t>(inst)];
+  if (square.kind != InstKind::pointwise || square.code != "cutegen::square({0})")
+    return std::nullopt;
+  return difference(fused, square.inputs[0]);
+}
+
+// What reductions of sum `inst` may be accumulated with another one.
+std::optional<Joint> joint_with(const Fused& fused, int inst) {
+  const Inst& sum = fused.insts[static_cast<size_t>(inst)];
+  auto over = [&](int first) { return fused.insts[static_cast<size_t>(first)].inputs[0]; };
+  if (auto d = exponent_of_difference(fused, sum.inputs[0])) {
+    const Inst& max = fused.insts[static_cast<size_t>(d->second)];
+    if (max.kind == InstKind::reduction && max.reduce == ReduceKind::max &&
+        over(d->second) == d->first)
+      return Joint{d->second, inst, false};
+  }
+  if (auto d = square_of_difference(fused, sum.inputs[0])) {
+    auto first = sum_of_mean(fused, d->second);
+    if (first && over(*first) == d->first) return Joint{*first, inst, true};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<MaxAndSum> find_max_and_sum(const Fused& fused) {
+std::optional<Joint> find_joint(const Fused& fused) {
   for (size_t i = 0; i < fused.insts.size(); ++i) {
     const Inst& sum = fused.insts[i];
     if (sum.kind != InstKind::reduction || sum.reduce != ReduceKind::sum) continue;
-    auto difference = exponent_of_difference(fused, sum.inputs[0]);
-    if (!difference) continue;
-    const Inst& max = fused.insts[static_cast<size_t>(difference->second)];
-    if (max.kind == InstKind::reduction && max.reduce == ReduceKind::max &&
-        max.inputs[0] == difference->first)
-      return MaxAndSum{difference->second, static_cast<int>(i)};
+    if (auto joint = joint_with(fused, static_cast<int>(i))) return joint;
   }
   return std::nullopt;
 }
 
 Passes::Passes(const Fused& fused, Code& code, PassOptions options)
     : fused_(fused), code_(code), options_(options) {
-  if (options.online) pair_ = find_max_and_sum(fused);
+  if (options.online) joint_ = find_joint(fused);
   code_.index_rows(options.column);
   std::vector<int> results;
   for (const FusedOutput& output : fused.outputs) results.push_back(output.inst);
@@ -77,6 +113,10 @@ Passes::Passes(const Fused& fused, Code& code, PassOptions options)
       accumulators_[inst] = code_.word(code_.id(inst) + "_part");
       kept_[inst] = code_.word(code_.id(inst) + "_parts");
     }
+  if (moments()) {
+    shift_ = code_.word("shift");
+    exact_count_ = code_.word("exact_count");
+  }
 }
 
 std::vector<int> Passes::leaves(Level level) const {
@@ -87,7 +127,8 @@ std::vector<int> Passes::leaves(Level level) const {
 }
 
 int Passes::words(int inst) const {
-  return is_pair(inst) ? 3 : accumulator(at(inst).reduce).words;
+  if (is_joint(inst)) return joint_->moments ? 4 : 3;
+  return accumulator(at(inst).reduce).words;
 }
 
 int Passes::words() const {
@@ -98,15 +139,16 @@ int Passes::words() const {
 }
 
 std::string Passes::type(int inst) const {
-  return is_pair(inst) ? "MaxSumExp" : accumulator(at(inst).reduce).type;
+  if (is_joint(inst)) return joint_->moments ? "Moments" : "MaxSumExp";
+  return accumulator(at(inst).reduce).type;
 }
 
-// Reductions that are accumulated in pass `depth`; the sum of a pair goes with its maximum.
+// Reductions that are accumulated in pass `depth`; the second of a joint goes with the first.
 std::vector<int> Passes::reductions(int depth) const {
   std::vector<int> list;
   for (int inst : used_)
     if (at(inst).kind == InstKind::reduction && depth_of(inst) == depth &&
-        !(pair_ && inst == pair_->sum))
+        !(joint_ && inst == joint_->second))
       list.push_back(inst);
   return list;
 }
@@ -125,9 +167,9 @@ std::vector<Parts> Passes::parts() const {
   return list;
 }
 
-// With a pair, the sum is known after the pass that finds the maximum, and so is what follows it.
+// Of a joint, the second is known after the pass of the first, and so is what follows it.
 int Passes::depth_of(int inst) const {
-  if (pair_ && inst == pair_->sum) return at(pair_->max).depth;
+  if (joint_ && inst == joint_->second) return at(joint_->first).depth;
   if (at(inst).kind == InstKind::reduction) {
     int depth = 0;
     std::vector<int> work = at(inst).inputs;
@@ -160,10 +202,9 @@ std::string Passes::loop(const std::string& body) const {
         start, step, indent(body, 4));
   return fmt::format(
       "#pragma unroll kUnroll\n"
-      "for (Index j = {}{}; j < {}; j += {}) {{\n"
+      "for (Index j = {}; j < steps; j += {}) {{\n"
       "  const Elements e = read(j);\n{}\n}}\n",
-      options_.split ? "first + " : "", start, options_.split ? "last" : "steps", step,
-      indent(body, 2));
+      options_.split ? "first" : start, options_.split ? "apart" : step, indent(body, 2));
 }
 
 // Where element v of step j stands along the reduced axis.
@@ -206,9 +247,13 @@ std::string Passes::row_values(int depth) {
 // The threads of a row (or column) combine their accumulators; all of them get the result.
 std::string Passes::result(int inst) {
   const std::string& from = accumulators_.at(inst);
-  bool pair = is_pair(inst);
-  std::vector<std::pair<int, std::string>> values{{inst, pair ? ".max.value()" : ".value()"}};
-  if (pair) values.emplace_back(pair_->sum, ".sum.value()");
+  std::vector<std::pair<int, std::string>> values{{inst, ".value()"}};
+  if (is_joint(inst) && moments())
+    values = {
+        {inst, fmt::format(".total({}, {}{})", exact_count_, shift_, options_.column ? "[v]" : "")},
+        {joint_->second, fmt::format(".about_mean({})", exact_count_)}};
+  else if (is_joint(inst))
+    values = {{inst, ".max.value()"}, {joint_->second, ".sum.value()"}};
   std::string arrays, ends;
   for (const auto& [value, call] : values) {
     const char* type = value_type(at(value));
@@ -233,13 +278,13 @@ std::string Passes::keep(int inst) {
   if (!options_.column)
     return fmt::format(
         "cutegen::combine_row<kWidth>({0}, shared);\n"
-        "if (live && lane == 0) {1}[blockIdx.y * size(across) + row] = {0};\n",
+        "if (live && lane == 0) {1}[part * size(across) + row] = {0};\n",
         from, kept_.at(inst));
   return fmt::format(
       "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {{\n"
       "  cutegen::combine_column<kColumns, kRows>({0}[v], shared);\n"
       "  if (live && team == 0)\n"
-      "    {1}[(blockIdx.y * size(across) + column) * kVector + v] = {0}[v];\n}}\n",
+      "    {1}[(part * size(across) + column) * kVector + v] = {0}[v];\n}}\n",
       from, kept_.at(inst));
 }
 
@@ -251,13 +296,19 @@ std::string Passes::pass(int depth) {
     targets.push_back(i.inputs[0]);
     comment += fmt::format("{}{} {}", comment.empty() ? "" : ", ", accumulator(i.reduce).verb,
                            code_.id(i.inputs[0]));
-    if (is_pair(inst)) comment += ", and of its exponentials below that";
+    std::string less;
+    if (is_joint(inst) && moments()) {
+      comment += ", and of its squares about the mean";
+      less = " - " + shift_ + (options_.column ? "[v]" : "");
+    } else if (is_joint(inst)) {
+      comment += ", and of its exponentials below that";
+    }
     const std::string& name = accumulators_.at(inst);
     declarations +=
         fmt::format("cutegen::{} {}{};\n", type(inst), name, options_.column ? "[kVector]" : "");
-    adds +=
-        fmt::format("{}{}.add({}{});\n", name, options_.column ? "[v]" : "", code_.use(i.inputs[0]),
-                    i.integer ? ", static_cast<unsigned>(" + place() + ")" : "");
+    adds += fmt::format("{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "",
+                        code_.use(i.inputs[0]), less,
+                        i.integer ? ", static_cast<unsigned>(" + place() + ")" : "");
   }
   if (targets.empty()) return "";
   std::string body = "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
@@ -319,7 +370,7 @@ std::string Passes::outputs() {
   std::string text;
   if (!rows.empty())
     text += fmt::format("\nif (live && {} == 0{}) {{\n{}}}\n", options_.column ? "team" : "lane",
-                        options_.split ? " && blockIdx.y == 0" : "", rows);
+                        options_.split ? " && part == 0" : "", rows);
   if (targets.empty()) return text;
   std::string body = results + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets) + loops, 2) + "\n}\n" + stores;
@@ -339,7 +390,27 @@ std::string Passes::rows() {
       text += fmt::format("const {2} {0} = cutegen::convert<{2}>({1}(0, 0));\n", code_.id(inst),
                           tensor, value_type(i));
   }
-  return text + row_values(0);
+  return text + row_values(0) + (moments() ? shift() : "");
+}
+
+// What moments are taken about: the row's first element. An infinite one would spoil all others.
+std::string Passes::shift() {
+  const int x = at(joint_->first).inputs[0];
+  const bool column = options_.column;
+  return fmt::format(
+      "const double {0} = double(int64_t(steps){1});\n"
+      "float {2}{3};\n"
+      "if (steps > 0) {{\n"
+      "  const Index j = 0;\n"
+      "  const Elements e = read(j);\n"
+      "{4}{5}"
+      "}}\n",
+      exact_count_, column ? "" : " * kVector", shift_, column ? "[kVector] = {}" : " = 0.0f",
+      column ? "  CUTE_UNROLL\n  for (int v = 0; v < kVector; ++v) {\n" : "  const int v = 0;\n",
+      indent(elements({x}) + fmt::format("{0}{1} = cutegen::is_finite({2}) ? {2} : 0.0f;\n", shift_,
+                                         column ? "[v]" : "", code_.use(x)),
+             column ? 4 : 2) +
+          (column ? "\n  }\n" : "\n"));
 }
 
 std::string Passes::text() {

@@ -2,8 +2,8 @@
 // Passes: the bodies of reduction kernels, pass by pass over the reduced axis.
 //
 // Contract: reductions of one depth share a pass; results follow in a last pass if they vary along
-// the reduced axis, else the first thread of each row writes them. With `online`, the maximum and
-// the sum of exponentials that depends on it are accumulated together. One kernel makes all passes
+// the reduced axis, else the first thread of each row writes them. With `online`, two reductions
+// that depend on each other are accumulated together (Joint). One kernel makes all passes
 // (text), or, with `split`, several CTAs share a row: partial(d) is the kernel of pass d, where
 // each CTA leaves its accumulators in scratch; later kernels and finish() merge them in a fixed
 // order.
@@ -25,11 +25,13 @@ struct PassOptions {
   bool column = false, cached = false, online = false, split = false;
 };
 
-// A maximum and the sum of exp(x - maximum) over the same x: instructions of a Fused.
-struct MaxAndSum {
-  int max = -1, sum = -1;
+// Two reductions over the same x that one pass can accumulate, though the second depends on the
+// first: max(x) and sum(exp(x - max)), or sum(x) and sum((x - mean)^2). Instructions of a Fused.
+struct Joint {
+  int first = -1, second = -1;
+  bool moments = false;
 };
-[[nodiscard]] std::optional<MaxAndSum> find_max_and_sum(const Fused& fused);
+[[nodiscard]] std::optional<Joint> find_joint(const Fused& fused);
 
 // Accumulators that a pass leaves in scratch: the tensor's name, their type, floats of each.
 struct Parts {
@@ -66,7 +68,9 @@ class Passes {
   [[nodiscard]] std::string elements(const std::vector<int>& targets);
   [[nodiscard]] std::string place() const;
   [[nodiscard]] const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
-  [[nodiscard]] bool is_pair(int inst) const { return pair_ && pair_->max == inst; }
+  [[nodiscard]] bool is_joint(int inst) const { return joint_ && joint_->first == inst; }
+  [[nodiscard]] bool moments() const { return joint_ && joint_->moments; }
+  [[nodiscard]] std::string shift();
   [[nodiscard]] int depth_of(int inst) const;
   [[nodiscard]] std::vector<int> reductions(int depth) const;
   [[nodiscard]] std::string type(int inst) const;  // of the accumulator
@@ -75,9 +79,10 @@ class Passes {
   const Fused& fused_;
   Code& code_;
   PassOptions options_;
-  std::optional<MaxAndSum> pair_;
+  std::optional<Joint> joint_;
   std::vector<int> used_;
   std::vector<std::string> inputs_, outputs_, registers_;
+  std::string shift_, exact_count_;                 // of moments
   std::map<int, std::string> accumulators_, kept_;  // of reductions: in registers, in scratch
 };
 

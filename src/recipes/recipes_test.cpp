@@ -54,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized",
                     "lifted"));
 
-// Programs whose whole text is known: a split row, columns, positions, two stages, groups.
+// Programs whose whole text is known: a split row, columns, positions, two stages, groups. After a
+// deliberate change: CUTEGEN_UPDATE_GOLDEN=1 recipes_test, then read the difference.
 class Golden : public testing::TestWithParam<const char*> {};
 
 TEST_P(Golden, SafeProgramIsAsRecorded) {
@@ -64,7 +65,11 @@ TEST_P(Golden, SafeProgramIsAsRecorded) {
   ASSERT_TRUE(program) << program.error().text();
   std::string text = to_json(program->plan).dump(1) + "\n";
   for (const auto& [file, source] : program->sources) text += "==> " + file + "\n" + source;
-  auto recorded = read_file(recipes::golden_folder() / (std::string(GetParam()) + ".txt"));
+  const auto path = recipes::golden_folder() / (std::string(GetParam()) + ".txt");
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(path, text));
+  }
+  auto recorded = read_file(path);
   ASSERT_TRUE(recorded) << recorded.error().text();
   EXPECT_EQ(text, *recorded);
 }

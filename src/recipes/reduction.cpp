@@ -91,9 +91,9 @@ class Planner {
     std::string grid =
         kernel_.row() ? fmt::format("ceil_div({},{})", rows, get("threads") / side())
                       : fmt::format("ceil_div({}/{},{})", rows, label_("vector"), get("columns"));
-    Json parts = kernel_.split() && launch.whole_grid ? Json(label_("parts")) : Json(1);
+    if (kernel_.split() && launch.whole_grid) grid += "*" + label_("parts");
     Json json{{"id", launch.name}, {"kernel", launch.name}, {"when", rows + " > 0"}};
-    json["grid"] = Json::array({grid, parts, 1});
+    json["grid"] = Json::array({grid, 1, 1});
     json["block"] = Json::array({get("threads"), 1, 1});
     json["args"] = args;
     part_.steps.push_back(json);

@@ -161,10 +161,18 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   t["across"] = shape_text(nest_.kept, 'k', !row());
   t["words"] = std::to_string(passes_.words());
   t["tensors"] = indent(inputs_ + (last ? outputs_ : ""), 2);
-  t["range"] = split() ? "  // This CTA's part of the row.\n"
-                         "  const int64_t chunk = ceil_div(int64_t(steps), parts);\n"
-                         "  const Index first = min(int64_t(steps), blockIdx.y * chunk);\n"
-                         "  const Index last = min(int64_t(steps), first + chunk);"
+  // CTAs of a row stand side by side, and so do their steps: those that run at the same time read
+  // neighbouring lines, which DRAM gives a tenth faster than lines far apart.
+  const bool shared = split() && launch.whole_grid;
+  t["block"] = shared ? "blockIdx.x / parts" : "blockIdx.x";
+  t["turn"] = !split() ? ""
+              : shared ? "  const int64_t part = blockIdx.x % parts;\n"
+                       : "  const int64_t part = 0;\n";
+  t["range"] = split() ? fmt::format(
+                             "  // The steps of a row's CTAs lie side by side.\n"
+                             "  const Index first = Index(part) * {0} + {1}, apart = "
+                             "Index(parts) * {0};",
+                             row() ? "kWidth" : "kRows", row() ? "lane" : "team")
                        : "";
   t["loads"] = indent(loads_, 4);
   t["body"] = indent(body, 2);

@@ -56,8 +56,11 @@ std::vector<RecipeParameter> reduction_parameters(const Fused& fused) {
   bool several_passes = fused.max_depth() > 1 || has_element_output(fused);
   if (several_passes)
     list.push_back({"cached", "1: keep what was read in registers between the passes", {1, 0}});
-  if (find_max_and_sum(fused))
-    list.push_back({"online", "1: maximum and sum of exponentials in one pass", {1, 0}});
+  if (auto joint = find_joint(fused))
+    list.push_back({"online",
+                    joint->moments ? "1: mean and sum of squares about it in one pass"
+                                   : "1: maximum and sum of exponentials in one pass",
+                    {1, 0}});
   if (nest.reduced_inside) {
     std::vector<int64_t> widths{256, 32, 512, 128, 64, 1024};
     if (nest.length() <= 1024) widths = {32, 64, 128, 256};
@@ -89,6 +92,9 @@ Json reduction_safe(const Fused& fused) {
   // On an H200 rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
   // under way, and more of them are still in L2 for the second pass.
   bool long_row = nest.length() > kLongRow && nest.length() <= 65536;
+  // Rows that no registers can keep: moments together save one of three reads.
+  auto joint = find_joint(fused);
+  if (joint && joint->moments && nest.length() > kLongRow) params["online"] = 1;
   if (nest.reduced_inside && long_row && params["parts"] == 1)
     params["width"] = params["threads"] = 1024;
   return params;
@@ -99,7 +105,7 @@ bool reduction_legal(const Fused& fused, const Json& params) {
   auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
   int64_t threads = get("threads"), side = get(nest.reduced_inside ? "width" : "columns");
   if (side > threads || threads % side != 0) return false;
-  if (get("online") != 0 && !find_max_and_sum(fused)) return false;
+  if (get("online") != 0 && !find_joint(fused)) return false;
   if (get("cached") == 0) return true;
   if (get("parts") > 1) return false;  // registers do not outlive a kernel
   int64_t operands = std::max<int64_t>(1, static_cast<int64_t>(fused.inputs.size()));
