@@ -155,10 +155,11 @@ def clear(margins):
 def moved(reference, truth, mode, generator, margins):
     """The sensitivity of every output, into its margin."""
     clear(margins)
-    for change in values.moves(mode, generator, itertools.count()):
+    for change, roundings in values.moves(mode, generator, itertools.count()):
         for k, t in enumerate(in_one_or_more(reference, change, torch.float64, truth)):
             if margins[k] is not None and values.floating(t):
-                values.keep_larger(margins[k].view(-1), t.detach().reshape(-1), truth[k].view(-1))
+                values.keep_larger(margins[k].view(-1), t.detach().reshape(-1), truth[k].view(-1),
+                                   roundings)  # fmt: skip
             del t
 
 

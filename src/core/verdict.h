@@ -107,7 +107,7 @@ struct Verdict {
   std::string program_id, task_id, device;
   std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty for a simulated device
   std::vector<std::string> build_ids;
-  int policy_version = 1;
+  int policy_version = 2;  // 2: sensitivity looks beyond kinks
   std::vector<RungReport> rungs;
   Feedback feedback;
   std::optional<Timing> timing;

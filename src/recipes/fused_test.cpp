@@ -76,6 +76,15 @@ TEST(Fuse, MeanAndSquaresAboutItAreJoint) {
   EXPECT_FALSE(find_joint(fused("softmax_last"))->moments);
 }
 
+// The first element is read before any pass: it may not depend on one.
+TEST(Fuse, MomentsOfWhatAPassComputesAreNotJoint) {
+  Fused f = fused("var");
+  auto joint = find_joint(f);
+  ASSERT_TRUE(joint);
+  f.insts[static_cast<size_t>(f.insts[static_cast<size_t>(joint->first)].inputs[0])].depth = 1;
+  EXPECT_FALSE(find_joint(f));
+}
+
 TEST(Fuse, MiddleAxisKeepsAnOuterAndAnInnerLoop) {
   Nest nest = make_nest(fused("rms_middle"));
   EXPECT_EQ(nest.kept.size(), 2u);

@@ -79,7 +79,9 @@ std::optional<Joint> joint_with(const Fused& fused, int inst) {
   }
   if (auto d = square_of_difference(fused, sum.inputs[0])) {
     auto first = sum_of_mean(fused, d->second);
-    if (first && over(*first) == d->first) return Joint{*first, inst, true};
+    // The first element, which is subtracted from all, has to be known before any pass.
+    const bool known = fused.insts[static_cast<size_t>(d->first)].depth == 0;
+    if (first && known && over(*first) == d->first) return Joint{*first, inst, true};
   }
   return std::nullopt;
 }

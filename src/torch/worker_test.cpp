@@ -337,6 +337,46 @@ class Model(nn.Module):
     EXPECT_GT(moved[i], 0x1p-23 * 0.99 * (std::abs(x[i]) + 0.75 * std::abs(w[i % 32]))) << i;
 }
 
+// Eight roundings below a kink no change by one rounding shows, and the native result may be exact:
+// sums that honestly round up to above it would be wrong. (An H200 rejected one of 67 million.)
+TEST(TorchWorker, SensitivityBesideAKinkIsSeen) {
+  TaskFile file("kink", R"(
+import torch
+from torch import nn
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return torch.relu(x - y)
+
+def get_inputs():
+    x = torch.rand(64, 32) + 1
+    return [x, x * (1 + 2.0**-20)]
+
+def get_init_inputs():
+    return []
+)");
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  auto set = test_worker().make_set(Context(), *task, shape_named(*task, "official"), "made", 5);
+  ASSERT_TRUE(set) << set.error().text();
+  auto map = Mapping::map(set->memory.get(), set->bytes, false);
+  ASSERT_TRUE(map);
+  const double *truth = nullptr, *moved = nullptr;
+  for (const TensorSlot& s : set->slots) {
+    const std::byte* at = map->data() + s.offset;
+    if (s.part == "truth") truth = reinterpret_cast<const double*>(at);
+    if (s.part == "sensitivity") moved = reinterpret_cast<const double*>(at);
+  }
+  ASSERT_TRUE(truth && moved);
+  int seen = 0;
+  for (int i = 0; i < 64 * 32; ++i) {
+    EXPECT_EQ(truth[i], 0) << i;
+    EXPECT_LT(moved[i], 4 * 0x1p-23) << i;  // of one rounding still, not of many
+    seen += moved[i] > 0;
+  }
+  EXPECT_GT(seen, 64 * 32 / 3);  // where the tensors' signs differ: half
+}
+
 TEST(TorchWorker, RefusesUnknownFamilies) {
   auto task = describe("relu.py");
   ASSERT_TRUE(task);
