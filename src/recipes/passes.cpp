@@ -102,6 +102,7 @@ Passes::Passes(const Fused& fused, Code& code, PassOptions options)
   if (options.online) joint_ = find_joint(fused);
   code_.index_rows(options.column);
   std::vector<int> results;
+  results.reserve(fused.outputs.size());
   for (const FusedOutput& output : fused.outputs) results.push_back(output.inst);
   used_ = code_.needed(results, [](const Inst&) { return true; });
   for (const Operand& operand : fused.inputs)
