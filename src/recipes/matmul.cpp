@@ -32,9 +32,10 @@ int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n) {
   return ceil_div(c.size(c.m), tile_m) * ceil_div(c.size(c.n), tile_n) * c.batches();
 }
 
-// Tiles of a product on the ordinary cores. `resident` CTAs of it an SM holds; `speed` of its inner
-// loop against that of the first, and `start`, the steps of the depth that begin and end of a CTA
-// cost, were measured on an H200 (docs/measurements/simt_products.md).
+// Tiles of a product on the ordinary cores. `resident` CTAs of it an SM holds; `speed` is of its
+// inner loop against that of the largest, from products on an H200
+// (docs/measurements/simt_products.md); `start`, what the ends of a CTA cost in steps of the depth,
+// is a guess: more where no other CTA of the SM hides them.
 struct Tiling {
   int64_t tile_m, tile_n, threads, resident;
   double speed, start;
@@ -58,7 +59,8 @@ bool may_split(const Contraction& c, int64_t split) {
 }
 
 Tiling best_tiling(const Contraction& c) {
-  // Operands that are both turned on their way in leave no time for results of fewer threads.
+  // Where both operands are turned on their way in, 256 threads are faster than half as many with
+  // twice the results, elsewhere slower.
   const bool turned = c.a.depth.move == Move::next && c.b.depth.move == Move::next;
   Tiling best{64, 64, 256, 2, 0.7, 64};
   std::vector<Tiling> all{best, {64, 64, 128, 4, 0.85, 64}};
@@ -174,35 +176,29 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
   std::vector<int64_t> vectors{4, 1};
   if (size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2)
     vectors.insert(vectors.begin(), 8);  // 16 bytes
-  RecipeParameter vector{"vector", "neighbouring elements that a thread moves in one access",
-                         vectors};
-  RecipeParameter split{"split", "CTAs that share the depth of one tile", splits};
+  const bool cores = c.math_mode != MathMode::fp32;
   using Values = std::vector<int64_t>;
-  auto tile = [](const char* name, const char* of, Values values) {
-    return RecipeParameter{name, std::string(of) + " of the result that a CTA computes",
-                           std::move(values)};
-  };
-  auto of_cta = [](Values stages, Values depths, Values threads) {
-    return std::vector<RecipeParameter>{
-        {"stages", "tiles of the depth in shared memory at once", std::move(stages)},
-        {"tile_k", "depth of the tiles in shared memory", std::move(depths)},
-        {"threads", "threads of a CTA", std::move(threads)}};
-  };
-  std::vector<RecipeParameter> list;
-  if (c.math_mode == MathMode::fp32) {  // what changes most comes first
-    auto more = of_cta({3, 2, 4, 1}, {16, 32, 8, 64}, {256, 128});
-    list = {tile("tile_m", "rows", {256, 128, 64}), more[2], more[1], split, more[0]};
-    list.push_back(tile("tile_n", "columns", {128, 64, 32}));
-    list.push_back(vector);
-    return list;
-  }
-  list = {{"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}},
+  const RecipeParameter vector{"vector", "neighbouring elements that a thread moves in one access",
+                               vectors},
+      tile_m{"tile_m", "rows of the result that a CTA computes",
+             cores ? Values{128, 64} : Values{256, 128, 64}},
+      tile_n{"tile_n", "columns of the result that a CTA computes", {128, 64, 32}},
+      stages{"stages", "tiles of the depth in shared memory at once",
+             cores ? Values{3, 4, 2, 1} : Values{3, 2, 4, 1}},
+      tile_k{"tile_k", "depth of the tiles in shared memory",
+             cores ? Values{32, 64, 16, 8} : Values{16, 32, 8, 64}},
+      threads{"threads", "threads of a CTA", cores ? Values{128, 256} : Values{256, 128}},
+      split{"split", "CTAs that share the depth of one tile", splits};
+  // What changes most comes first.
+  if (!cores) return {tile_m, threads, tile_k, split, stages, tile_n, vector};
+  return {{"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}},
           vector,
-          tile("tile_m", "rows", {128, 64}),
-          tile("tile_n", "columns", {128, 64, 32})};
-  auto more = of_cta({3, 4, 2, 1}, {32, 64, 16, 8}, {128, 256});
-  list.insert(list.end(), {more[0], more[1], more[2], split});
-  return list;
+          tile_m,
+          tile_n,
+          stages,
+          tile_k,
+          threads,
+          split};
 }
 
 // A vector falls back to one element by itself. In other modes than fp32 tiles are such that the
