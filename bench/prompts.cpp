@@ -35,7 +35,7 @@ T value_of(Result<T> result) {
 
 struct Described {
   Task task;
-  double floor_ns = 0;
+  double floor_ns = 0, reachable_ns = 0, roofline_ns = 0;
   std::string bound_by;
   std::optional<KernelProgram> recipe;
 };
@@ -46,6 +46,8 @@ std::vector<Described> described_in(const std::string& file) {
   for (Json& json : document["tasks"]) {
     Described d;
     d.floor_ns = json["roofline"]["floor_ns"].get<double>();
+    d.reachable_ns = json["roofline"]["reachable_ns"].get<double>();
+    d.roofline_ns = json["roofline"]["roofline_ns"].get<double>();
     d.bound_by = json["roofline"]["bound_by"].get<std::string>();
     json.erase("roofline");
     json.erase("describe_ns");
@@ -119,6 +121,7 @@ void print(const Described& d, const std::string& kind, const TaskBrief& brief,
 
 void questions_of(const Described& d, const KernelProgram& longest, const Verdict& correct) {
   TaskBrief brief{d.task, value_of(find_gpu("h200")), "sim:h200", d.floor_ns, d.bound_by};
+  brief.reachable_ns = d.reachable_ns, brief.roofline_ns = d.roofline_ns;
   Candidate candidate;
   candidate.id = "c14";
   candidate.program = d.recipe ? *d.recipe : longest;

@@ -5,7 +5,8 @@
     nice tools/mutants.py --work build/mutants                 judge; goes on where it stopped
     tools/mutants.py --work build/mutants --report             the page, from what was judged
 
-For each task of tests/mutants/tasks a search gives correct programs: the first one, the best, and one
+With --honest the programs are those of tests/honest, one task each. Otherwise,
+for each task of tests/mutants/tasks, a search gives correct programs: the first one, the best, and one
 between them; where the best is for the tensor cores, it is taken with asynchronous copies, too. tools/mutation.py lists the mutants of a program in a random order that takes turns among
 the operators; they are judged until --each of them count. One evaluator judges them all. A mutant is
 
@@ -37,6 +38,7 @@ import mutation  # noqa: E402
 from evaluator_client import Closed, Evaluator, load_program  # noqa: E402
 
 TASKS = ROOT / "tests/mutants/tasks"
+HONEST = ROOT / "tests/honest"
 EQUIVALENT = ROOT / "tests/mutants/equivalent.json"
 HASH_BYTES = 64  # an entry of the compile cache starts with the hash of the rest
 COUNTED = ("caught", "missed")
@@ -50,10 +52,11 @@ class Work:
         self.folder = folder.resolve()
         self.results = self.folder / "results.jsonl"
         self.folder.mkdir(parents=True, exist_ok=True)
-        kept = {n: os.environ[n] for n in ("PATH", "LANG", "TMPDIR") if n in os.environ}
+        kept = {n: os.environ[n] for n in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON") if n in os.environ}
         self.env = dict(kept, HOME=str(self.folder), XDG_CACHE_HOME=str(self.folder / "cache"),
-                        CUTEGEN_SHARE=str(harness.ROOT), CUTEGEN_BIN=str(harness.BIN),
                         CUTEGEN_PTXAS="", CUTEGEN_NVDISASM="")  # the audit tells nothing here
+        if not (harness.BIN.parent / "libexec").exists():  # a bundle knows its own places
+            self.env.update(CUTEGEN_SHARE=str(harness.ROOT), CUTEGEN_BIN=str(harness.BIN))
 
     def rows(self):
         if not self.results.exists():
@@ -140,8 +143,8 @@ def digest_of(task, program):
 class Judge:
     """One evaluator for all programs; a fresh one where it died."""
 
-    def __init__(self, work):
-        self.work, self.evaluator, self.open = work, None, None
+    def __init__(self, work, device):
+        self.work, self.device, self.evaluator, self.open = work, device, None, None
 
     def verdict(self, task, program):
         folder = self.work.folder / "program"
@@ -150,7 +153,9 @@ class Judge:
         for attempt in range(3):
             try:
                 if not self.evaluator:
-                    self.evaluator, self.open = Evaluator(self.work.env), None
+                    python = os.environ.get("CUTEGEN_PYTHON", "")
+                    self.evaluator = Evaluator(self.work.env, device=self.device, python=python)
+                    self.open = None
                 if self.open != task:
                     self.evaluator.open_task(task)
                     self.open = task
@@ -183,11 +188,11 @@ def cause_of(verdict):
 def judge_program(judge, task, name, params, folder, options):
     """The original and its mutants."""
     work, program = judge.work, mutation.load(folder, ROOT / "include")
-    mutants = mutation.drawn_mutants(program, f"{options.seed}/{task.stem}/{name}")
+    mutants = mutation.drawn_mutants(program, f"{options.seed}/{base_of(task)}/{name}")
     if options.operators:
         mutants = [m for m in mutants if m.operator in options.operators]
     known = {r["digest"]: r for r in settled(work.rows())}
-    base = {"task": task.stem, "program": name, "params": params}
+    base = {"task": base_of(task), "program": name, "params": params}
     first, counted = None, 0
     for mutant in [None, *mutants[:MOST * options.each]]:
         text = mutant.apply(program) if mutant else program
@@ -215,7 +220,7 @@ def judge_program(judge, task, name, params, folder, options):
         counted += row["kind"] in COUNTED
         if row["kind"] == "failed":
             raise SystemExit(f"{task.stem} {name}: the original fails: {row['headline']}")
-        print(f"{task.stem} {name} {row['operator'] or 'original'}: {row['kind']} "
+        print(f"{base_of(task)} {name} {row['operator'] or 'original'}: {row['kind']} "
               f"({row['headline'][:100]})", flush=True)
 
 
@@ -237,6 +242,8 @@ def settled(rows):
 
 
 def family(row):
+    if row["program"] == "honest":
+        return "tests/honest"
     if row["task"].startswith("matmul"):
         engine = "tensor cores" if row["params"].get("tensor_cores") else "SIMT"
         return f"matmul, {engine}" + (", split" if row["params"].get("split", 1) > 1 else "")
@@ -294,8 +301,26 @@ def report(rows):
     return "\n".join(out) + "\n"
 
 
+def base_of(task):
+    """What a task is called: each honest program's file is task.py."""
+    return task.parent.name if task.stem == "task" else task.stem
+
+
+def judge_honest(judge, options):
+    """The part of the programs of tests/honest that this process is to judge."""
+    part, parts = map(int, options.part.split("/"))
+    for folder in sorted(HONEST.iterdir())[part - 1::parts]:
+        if not options.only or folder.name in options.only:
+            judge_program(judge, folder / "task.py", "honest", {}, folder, options)
+
+
 def judge_all(work, options):
-    judge = Judge(work)
+    judge = Judge(work, options.device)
+    if options.honest:
+        judge_honest(judge, options)
+        if judge.evaluator:
+            judge.evaluator.close()
+        return
     tasks = sorted(TASKS.glob("*.py"), key=lambda p: (p.stem.startswith("matmul"), p.stem))
     for task in tasks:
         if options.only and task.stem not in options.only:
@@ -310,6 +335,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", required=True, type=Path)
     parser.add_argument("--report", action="store_true", help="judge nothing, print the page's text")
+    parser.add_argument("--honest", action="store_true", help="mutate the programs of tests/honest")
+    parser.add_argument("--device", default="sim:h200")
+    parser.add_argument("--part", default="1/1", metavar="I/N", help="of --honest: every N-th program")
     parser.add_argument("--again", action="store_true", help="judge anew what was missed")
     parser.add_argument("--only", nargs="*", help="tasks by name; all if none is given")
     parser.add_argument("--operators", nargs="*", choices=list(mutation.OPERATORS),

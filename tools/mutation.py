@@ -186,6 +186,32 @@ OPERATORS["wrong step"] = rewrites(
     lambda m: f"{m.group()} + 1" if m["s"] else None, lambda m: None if m["s"] else m.group() + " / 2")
 
 
+FLOAT = r"(?<![\w.])\d+\.\d*(?:e-?\d+)?f\b"
+
+
+def scaled(match):
+    """A float constant times 1.005; zero stays out, since nothing changes."""
+    value = float(match.group()[:-1])
+    return f"{value * 1.005!r}f" if value else None
+
+
+OPERATORS["scale a constant"] = rewrites(FLOAT, scaled)
+OPERATORS["scale a result"] = rewrites(
+    r"(?<=\bout\[)(?P<i>[^\[\]]*)\] = (?P<v>[^;=]*)(?=;)", r"\g<i>] = decltype(+out[0])(1.005f * float(\g<v>))")
+OPERATORS["lower one operand"] = rewrites(
+    r"(?<=fmaf\()(?P<a>\w[^,()]*(?:\([^()]*(?:\[[^\]]*\])?[^()]*\))?)(?=, )|(?P<b>\b[a-z]\w*\[[^\[\]]+\])(?= \* )",
+    lambda m: f"__uint_as_float(__float_as_uint(float({m['a'] or m['b']})) & 0xffff0000u)")
+OPERATORS["drop a carry"] = rewrites(
+    r"\b(?:before|carry|start|total|lost|most|mean|left|sum|squares|own)\b [-+*]?= (?!0|-INF|1\.0f;)[^;{}]*;", ";")
+OPERATORS["wrong tie"] = rewrites(
+    r"\bp < at\b|\bv > best\b|(?<=v )== best|\bi < at\b|(?<=x )> best",
+    lambda m: {"p < at": "p > at", "v > best": "v >= best", "== best": "!= best", "i < at": "i > at",
+               "> best": ">= best"}[m.group()])
+OPERATORS["boundary off by one"] = rewrites(
+    r"(?<=[\w)]) (?P<o><|<=|>|>=) (?P<n>n|k|m|rows|columns|length|width|h|wide|count|depth|end)\b(?! [-+])",
+    r" \g<o> \g<n> - 1", r" \g<o> \g<n> + 1")
+
+
 @operator("wrong grid")
 def wrong_grid(name, text, code):
     for match in re.finditer(r"ceil_div\(([^(),]+),([^(),]+)\)", text):

@@ -70,6 +70,7 @@ Result<int> run(const Globals& g, const Options& options) {
   BaselineSuiteSettings s;
   s.device = config.text("device");
   s.python = config.text("python");
+  CG_TRY(s.asked, asked_accuracy(config));
   s.require_sandbox = config.boolean("require_sandbox");
   const auto& kinds = options.baselines.empty() ? kBaselineKinds : options.baselines;
   CG_TRY(s.baselines, baselines_named(kinds));
@@ -103,10 +104,13 @@ void add_baselines(CLI::App& app, Globals& g) {
   command->add_option("--levels", options->levels, "such as 1 or 1,2 (default 1)");
   command->add_option("--tasks", options->tasks, "numbers, such as 19-32,36 (default: all)");
   command
-      ->add_option("--baseline", options->baselines,
-                   "eager, eager-tf32, compile, compile-max or MODULE:CALLABLE (default: the four)")
+      ->add_option(
+          "--baseline", options->baselines,
+          "eager, eager-fp32, eager-tf32, compile, compile-max or MODULE:CALLABLE (default: the "
+          "five)")
       ->delimiter(',');
   options->settings.add(*command, {"device", "python", "require_sandbox"});
+  add_accuracy(options->settings, *command);
   command->add_option("--jobs", options->jobs, "torch workers (default: the cores less two, to 14)")
       ->check(CLI::Range(1, 64));
   command
@@ -121,7 +125,10 @@ void add_baselines(CLI::App& app, Globals& g) {
   command->footer(
       "Each task is described and admitted, its float64 truth is made at the official shape, and\n"
       "its baselines are timed: one call, cold L2, the median. torch.compile's builds go on side\n"
-      "by side; what is timed has the GPU alone. Results are kept for `optimize` and `bench` with\n"
+      "by side; what is timed has the GPU alone. eager-fp32 is eager without TF32 in cuDNN; it is\n"
+      "timed only if the task has a float32 convolution. The eager ones are judged on the truth\n"
+      "as programs are: one that rounds too coarsely for the task is not the best. Results are\n"
+      "kept for `optimize` and `bench` with\n"
       "the times of two control kernels, by which they are carried over to another day.\n"
       "A task that raises, does not fit or takes too long is a row with its reason. After Ctrl-C\n"
       "the same command goes on.\n"

@@ -46,6 +46,7 @@ Result<BenchSettings> bench_settings(const Options& options, const Config& confi
   s.evaluators = evaluators_of(options.jobs, options.evaluators);
   s.resume = options.resume;
   OptimizeSettings& o = s.optimize;
+  CG_TRY(o.asked, asked_accuracy(config));
   o.strategy = config.text("strategy");
   o.baselines = options.baseline == "auto";
   o.profile_slower = o.baselines && !options.no_profile;
@@ -94,6 +95,7 @@ void add_bench(CLI::App& app, Globals& g) {
   command->add_option("--tasks", options->tasks, "numbers, such as 19-32,36 (default: all)");
   options->settings.add(*command, {"device", "model", "strategy", "budget_evaluations", "python",
                                    "runs_dir", "compile_memory", "require_sandbox"});
+  add_accuracy(options->settings, *command);
   command->add_option("--jobs", options->jobs, "tasks at a time (default 1)")
       ->check(CLI::Range(1, 64));
   command
@@ -118,8 +120,9 @@ void add_bench(CLI::App& app, Globals& g) {
   options->model.add(*command);
   command->footer(
       "Each task is a run in the store (`cutegen runs`, `show`, `report`). Columns: time of the\n"
-      "first correct program and of the best, roofline floor, best / floor. The table ends with a\n"
-      "line for each class of tasks and the counts. After Ctrl-C, --resume goes on.\n"
+      "first correct program and of the best, the floor (the least traffic, or a launch), best /\n"
+      "floor. The table ends with a line for each class of tasks and the counts. After Ctrl-C, "
+      "--resume goes on.\n"
       "Example:\n"
       "  cutegen bench --kernelbench ../KernelBench --levels 1 --tasks 19-32,36 --out level1\n"
       "Exit codes: 0 something was correct, 2 user error, 3 nothing correct, 5 unsupported,\n"

@@ -30,6 +30,7 @@ std::string page(const Certificate& c, const std::string& task) {
 
 Result<int> run(const Globals& g, const CertifyOptions& options, const Settings& settings) {
   CG_TRY(Config config, settings.resolve());
+  CG_TRY(AskedAccuracy asked, asked_accuracy(config));
   CertifyRequest request;
   request.processes = options.processes;
   if (!options.baselines.empty()) {
@@ -48,7 +49,7 @@ Result<int> run(const Globals& g, const CertifyOptions& options, const Settings&
   evaluator.python = config.text("python");
   evaluator.require_sandbox = config.boolean("require_sandbox");
   CG_TRY(auto client, EvaluatorClient::start(g.ctx, evaluator));
-  CG_TRY(OpenedTask opened, client->open_task(g.ctx, options.task));
+  CG_TRY(OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
   const bool live = !g.quiet && g.error_tty;
   auto certificate = client->certify(g.ctx, request, [&](const std::string& text) {
     if (live) fmt::print(stderr, "\r\033[K{}", text);
@@ -78,17 +79,19 @@ void add_certify(CLI::App& app, Globals& g) {
   command->add_option("task", options->task, "the task file (a PyTorch module)")->required();
   command->add_option("folder", options->folder, "the program: plan.json and sources")->required();
   command->add_option("--baseline", options->baselines,
-                      "what it is compared with; may be repeated (default: the first four)");
+                      "what it is compared with; may be repeated (default: the first five)");
   command->add_option("--processes", options->processes, "fresh processes")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
   add_fail_under(*command, options->fail_under);
   settings->add(*command, {"device", "python", "require_sandbox"});
+  add_accuracy(*settings, *command);
   command->footer(
       "Program and baselines take turns in short blocks, in an order drawn anew: with a cold\n"
       "and a warm L2, in a CUDA graph, and by the host's clock for the whole call.\n"
-      "Baselines: eager, eager-tf32, compile, compile-max (torch.compile), or MODULE:CALLABLE of\n"
-      "yours beside the task file.\n"
+      "Baselines: eager, eager-fp32 (no TF32 in cuDNN), eager-tf32, compile, compile-max\n"
+      "(torch.compile), or MODULE:CALLABLE of yours beside the task file. Each is judged by the\n"
+      "program's own gate. Every shape with a weight is certified.\n"
       "Example: cutegen certify softmax.py out/ --device cuda:0 --baseline eager compile");
   command->callback([options, settings, &g] {
     auto result = run(g, *options, *settings);

@@ -47,6 +47,7 @@ Result<CompareSettings> compare_settings(const Options& options, const Config& c
   s.evaluators = evaluators_of(options.jobs, options.evaluators);
   s.out = options.out;
   OptimizeSettings& o = s.optimize;
+  CG_TRY(o.asked, asked_accuracy(config));
   CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));
   return s;
 }
@@ -78,6 +79,7 @@ void add_flags(CLI::App& command, Options& o) {
                      "some of cutegen, cudaforge, best-of-n, climb (default: the first three)");
   o.settings.add(command, {"device", "model", "budget_evaluations", "python", "runs_dir",
                            "compile_memory", "require_sandbox"});
+  add_accuracy(o.settings, command);
   command.add_option("--minutes", o.minutes, "time for each run (default: no limit)")
       ->check(CLI::Range(0.0, 100000.0));
   command.add_option("--repeats", o.repeats, "runs of each strategy on each task (default 1)")

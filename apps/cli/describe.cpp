@@ -65,8 +65,9 @@ void fail_file(const Globals& g, Summary& sum, const std::string& file, const Er
 }
 
 Result<void> describe_files(const Globals& g, const DescribeFlags& flags, const GpuSpec& gpu,
-                            TorchWorker& worker, Summary& sum) {
+                            const AskedAccuracy& asked, TorchWorker& worker, Summary& sum) {
   DescribeOptions options;
+  options.asked = asked;
   options.shrink = !flags.no_shrink;
   for (const std::string& text : flags.shapes) {
     CG_TRY(auto shape, parse_shape(text));
@@ -99,13 +100,14 @@ Result<void> describe_files(const Globals& g, const DescribeFlags& flags, const 
 Result<int> run(const Globals& g, const DescribeFlags& flags, const Settings& settings) {
   auto start = Clock::now();
   CG_TRY(Config config, settings.resolve());
+  CG_TRY(AskedAccuracy asked, asked_accuracy(config));
   CG_TRY(GpuSpec gpu, find_gpu(flags.gpu));
   TorchWorkerOptions options;
   options.python = config.text("python");
   CG_TRY(auto worker, TorchWorker::open(options));
   double ready = seconds_since(start);
   Summary sum;
-  CG_CHECK(describe_files(g, flags, gpu, *worker, sum));
+  CG_CHECK(describe_files(g, flags, gpu, asked, *worker, sum));
   if (g.json) {
     Json document{{"schema", "cutegen.describe.v1"},
                   {"torch", worker->version()},
@@ -132,16 +134,18 @@ void add_describe(CLI::App& app, Globals& g) {
   auto flags = std::make_shared<DescribeFlags>();
   auto settings = std::make_shared<Settings>();
   command->add_option("file", flags->files, "task files (PyTorch modules)")->required();
-  command->add_option("--gpu", flags->gpu, "GPU of the roofline floor, or its TOML file")
+  command->add_option("--gpu", flags->gpu, "GPU of the floor and the roofline, or its TOML file")
       ->capture_default_str();
   command->add_option("--shape", flags->shapes, "one more shape: NAME=SIZE,... (repeatable)");
   command->add_flag("--graph", flags->graph, "the whole operator graph");
   command->add_flag("--no-shrink", flags->no_shrink, "no small and odd shapes");
   settings->add(*command, {"python"});
+  add_accuracy(*settings, *command);
   command->footer(
-      "Inputs, parameters, attributes, outputs, operators, work, floor and test shapes. Nothing "
-      "of\n"
-      "the official size is allocated. Several files give a table.\n"
+      "Inputs, parameters, attributes, outputs, operators, work, floor, roofline and test shapes.\n"
+      "The floor is a bound that no kernel beats; the roofline is an estimate of the operations "
+      "as\n"
+      "written. Nothing of the official size is allocated. Several files give a table.\n"
       "Example: cutegen describe tasks/softmax.py --gpu h100");
   command->callback([flags, settings, &g] {
     auto code = run(g, *flags, *settings);

@@ -4,17 +4,13 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "core/floor.h"
 
 namespace cutegen::cli {
 namespace {
 
 constexpr size_t kShortGraph = 32;
 constexpr size_t kShortList = 24;
-
-Roofline floor_of(const Task& task, const GpuSpec& gpu) {
-  const ShapeCase& s = task.official();
-  return roofline(gpu, s.flops, s.least_bytes, to_string(task.math_mode));
-}
 
 std::string scalar_text(const Scalar& scalar) {
   if (auto* b = std::get_if<bool>(&scalar)) return *b ? "true" : "false";
@@ -68,7 +64,7 @@ std::vector<std::string> tensor_lines(const Task& task, TensorRole role) {
   std::vector<std::string> lines;
   for (const TensorInfo* t : task.with_role(role))
     lines.push_back(fmt::format("{} {} {}{}", t->name, to_string(t->dtype), to_string(t->shape),
-                                t->mutated ? " (written in place)" : ""));
+                                t->mutated ? " (mutated)" : ""));
   return shortened(std::move(lines), kShortList, " (--json shows all)");
 }
 
@@ -101,28 +97,34 @@ std::vector<std::string> graph_lines(const Task& task, bool whole) {
   return lines;
 }
 
+std::string bound_text(const Task& task) {
+  return fmt::format("|y - truth| <= {:g} + {:g} |truth|, beside cutegen's own rule",
+                     task.atol.value_or(0), task.rtol.value_or(0));
+}
+
 }  // namespace
 
 std::string task_page(const Task& task, const GpuSpec& gpu, PageOptions options) {
-  Roofline floor = floor_of(task, gpu);
+  const Roofline bounds = floor_of(gpu, task);
   std::string out = fmt::format("{}  ({})\n", task.name, task.file);
   block(out, "class", {task.workload});
   block(out, "mode",
-        {fmt::format("{}, {}", to_string(task.math_mode),
-                     task.train_mode ? "train mode" : "eval mode")});
+        {fmt::format("{}; {}", mode_text(task), task.train_mode ? "train mode" : "eval mode")});
+  if (task.rtol || task.atol) block(out, "bound", {bound_text(task)});
   block(out, "inputs", tensor_lines(task, TensorRole::input));
   block(out, "arguments", scalar_lines(task.arguments));
   block(out, "parameters", tensor_lines(task, TensorRole::parameter));
   block(out, "buffers", tensor_lines(task, TensorRole::buffer));
   block(out, "attributes", scalar_lines(task.attributes));
   block(out, "outputs", tensor_lines(task, TensorRole::output));
+  block(out, "returns", task.returns);
   block(out, "graph", graph_lines(task, options.whole_graph));
   block(out, "work",
         {fmt::format("{}, at least {} of memory traffic", human(task.official().flops),
                      human(task.official().least_bytes))});
   block(out, "floor",
-        {fmt::format("{} on {} (roofline, {}), modelled", human_ns(floor.floor_ns), gpu.name,
-                     floor.bound_by)});
+        {floor_text(bounds.floor_ns, bounds.reachable_ns, bounds.bound_by), "on " + gpu.name});
+  block(out, "roofline", {roofline_text(bounds.roofline_ns, bounds.bound_by)});
   std::vector<std::string> shapes;
   shapes.reserve(task.shapes.size());
   for (const ShapeCase& s : task.shapes) shapes.push_back(shape_text(s));
@@ -141,20 +143,22 @@ std::string table_row(const Task& task, const GpuSpec& gpu, double seconds) {
   return sanitize(
       fmt::format("{:<40} {:<28} {:>6} {:>12} {:>10} {:>10} {:>6} {:>7}\n", task.name.substr(0, 40),
                   task.workload, task.graph.nodes.size(), human(s.flops), human(s.least_bytes),
-                  human_ns(floor_of(task, gpu).floor_ns), task.shapes.size(),
+                  human_ns(floor_of(gpu, task).floor_ns), task.shapes.size(),
                   human_ns(seconds * 1e9)),
       4096);
 }
 
 Json task_document(const Task& task, const GpuSpec& gpu, double seconds) {
-  Roofline floor = floor_of(task, gpu);
+  const Roofline bounds = floor_of(gpu, task);
   Json j = to_json(task);
   j["roofline"] = {{"gpu", gpu.id},
                    {"origin", "modelled"},
-                   {"compute_ns", floor.compute_ns},
-                   {"memory_ns", floor.memory_ns},
-                   {"floor_ns", floor.floor_ns},
-                   {"bound_by", floor.bound_by}};
+                   {"compute_ns", bounds.compute_ns},
+                   {"memory_ns", bounds.memory_ns},
+                   {"floor_ns", bounds.floor_ns},
+                   {"reachable_ns", bounds.reachable_ns},
+                   {"roofline_ns", bounds.roofline_ns},
+                   {"bound_by", bounds.bound_by}};
   j["describe_ns"] = seconds * 1e9;
   return j;
 }

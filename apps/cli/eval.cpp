@@ -31,8 +31,7 @@ struct Item {
   std::optional<ForeignFile> foreign;
 };
 
-Result<EvaluatorOptions> evaluator_options(const EvalOptions& options, const Settings& settings) {
-  CG_TRY(Config config, settings.resolve());
+Result<EvaluatorOptions> evaluator_options(const EvalOptions& options, const Config& config) {
   EvaluatorOptions out;
   out.device = config.text("device");
   out.python = config.text("python");
@@ -63,10 +62,27 @@ std::string indented(const std::string& text) {
   return out;
 }
 
+// Verdicts of older versions know the floor alone.
+std::string time_text(const Timing& t) {
+  std::string out =
+      fmt::format("time {} ({}), floor {}: {:.2f}x", human_ns(t.time_ns), to_string(t.origin),
+                  human_ns(t.floor_ns), t.time_ns / std::max(t.floor_ns, 1e-9));
+  if (t.reachable_ns > 0)
+    out += fmt::format("; reachable {}: {:.2f}x", human_ns(t.reachable_ns),
+                       t.time_ns / t.reachable_ns);
+  if (t.roofline_ns > 0) out += fmt::format("; roofline {} (an estimate)", human_ns(t.roofline_ns));
+  return out + "\n";
+}
+
 std::string verdict_text(const Verdict& v, const OpenedTask& opened) {
   std::string real = v.gpu.empty() ? "" : fmt::format(" ({}, driver {})", v.gpu, v.driver);
   std::string out =
-      fmt::format("{} on {}{}: {}\n", opened.task.name, v.device, real, to_string(v.status));
+      fmt::format("{} on {}{}: {}", opened.task.name, v.device, real, to_string(v.status));
+  if (v.status == Status::correct && !v.official_not_compared.empty())
+    out +=
+        fmt::format("; no value of the official shape was compared ({})", v.official_not_compared);
+  out += "\n";
+  if (!v.math_mode.empty()) out += fmt::format("  {:<12} {}\n", "math mode", v.math_mode);
   for (const RungReport& r : v.rungs)
     out += fmt::format("  {:<12} {:<8} {:>10}  {}\n", to_string(r.rung), mark(r.result),
                        r.elapsed.count() ? human_ns(static_cast<double>(r.elapsed.count())) : "-",
@@ -75,10 +91,7 @@ std::string verdict_text(const Verdict& v, const OpenedTask& opened) {
     out += v.feedback.headline + "\n";
     if (v.feedback.detail != v.feedback.headline) out += indented(v.feedback.detail);
   }
-  if (v.timing)
-    out += fmt::format("time {} ({}), floor {}: {:.2f}x\n", human_ns(v.timing->time_ns),
-                       to_string(v.timing->origin), human_ns(v.timing->floor_ns),
-                       v.timing->time_ns / std::max(v.timing->floor_ns, 1e-9));
+  if (v.timing) out += time_text(*v.timing);
   if (!v.feedback.bottleneck.empty()) out += v.feedback.bottleneck + "\n";
   if (!v.feedback.resources.empty()) out += v.feedback.resources + "\n";
   if (v.compat)
@@ -131,14 +144,18 @@ Result<Verdict> judge(const Globals& g, EvaluatorClient& client, EvaluateRequest
 
 // The exit code is that of the first program that is not correct.
 Result<int> run(const Globals& g, const EvalOptions& options, const Settings& settings) {
+  CG_TRY(Config config, settings.resolve());
+  CG_TRY(AskedAccuracy asked, asked_accuracy(config));
   EvaluateRequest request;
   CG_TRY(request.up_to, rung_from(options.up_to));
   if (!options.batch.in.empty()) {
     if (!options.folders.empty() || options.profile || !options.against.empty())
       return user_error("--batch takes its programs from its folder, without --profile, --against",
                         "", "write: cutegen eval [TASK] --batch DIR --out DIR");
-    CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, settings));
-    return judge_batch(g, options.batch, options.task, request.up_to, options.seconds, evaluator);
+    CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, config));
+    BatchOptions batch = options.batch;
+    batch.asked = asked;
+    return judge_batch(g, batch, options.task, request.up_to, options.seconds, evaluator);
   }
   if (options.task.empty() || options.folders.empty())
     return user_error("eval takes a task file and the folder of a program", "",
@@ -156,9 +173,9 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
     CG_TRY(ProgramFolder other, ProgramFolder::read(options.against));
     request.against = other.program();
   }
-  CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, settings));
+  CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, config));
   CG_TRY(auto client, EvaluatorClient::start(g.ctx, evaluator));
-  CG_TRY(OpenedTask opened, client->open_task(g.ctx, options.task));
+  CG_TRY(OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
   Json document = document_of(opened), list = Json::array();
   std::string text;
   int code = kExitOk;
@@ -207,6 +224,7 @@ void add_eval(CLI::App& app, Globals& g) {
       ->check(CLI::Range(0.1, 3600.0));
   command->add_flag("--no-cache", options->no_cache, "compile anew");
   settings->add(*command, {"device", "python", "require_sandbox"});
+  add_accuracy(*settings, *command);
   command->footer(
       "Example: cutegen eval relu.py out/ --profile\n"
       "A peer's Python answer is judged in a process of its own, labelled foreign, never "

@@ -83,6 +83,7 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
   if (batch.out.empty())
     return user_error("a batch needs a folder for its verdicts", "", "add --out DIR");
   JudgeFolderSettings settings{batch.in, batch.out, task, {}, up_to, batch.again, seconds};
+  settings.asked = batch.asked;
   CG_TRY(settings.evaluators, for_devices(options, batch.evaluators));
   const auto begin = Clock::now();
   std::vector<FolderRow> rows;

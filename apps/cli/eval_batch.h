@@ -15,6 +15,7 @@ namespace cutegen::cli {
 struct BatchOptions {
   std::string in, out;
   bool again = false;
+  AskedAccuracy asked = {};
   int evaluators = 0;  // of each device; 0: up to three on a GPU, one on a simulator
 };
 

@@ -119,6 +119,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.out = options.out;
   s.strategy = config.text("strategy");
   CG_TRY(s.model, model_of(options, config));
+  CG_TRY(s.asked, asked_accuracy(config));
   s.evaluator.device = config.text("device");
   s.evaluator.python = config.text("python");
   s.evaluator.require_sandbox = config.boolean("require_sandbox");
@@ -148,6 +149,7 @@ void add_optimize(CLI::App& app, Globals& g) {
                       "a PyTorch file with Model, get_inputs, get_init_inputs");
   options->settings.add(*command, {"device", "model", "strategy", "budget_evaluations", "python",
                                    "runs_dir", "compile_memory", "require_sandbox"});
+  add_accuracy(options->settings, *command);
   command
       ->add_option("--minutes", options->minutes,
                    "time the run may spend, its certificate with it (default: no limit)")
@@ -179,8 +181,9 @@ void add_optimize(CLI::App& app, Globals& g) {
   options->model.add(*command);
   command->footer(
       "What it does: describes the task and says what there is to win; proposes a first program;\n"
-      "changes one thing at a time; keeps what is correct and faster; stops at the floor, on a\n"
-      "plateau or at the end of the budget. On a GPU the best program is then certified: timed in\n"
+      "changes one thing at a time; keeps what is correct and faster; stops within 3% of the\n"
+      "reachable bound (tasks bound by memory), at the floor, on a plateau or at the end of the\n"
+      "budget. On a GPU the best program is then certified: timed in\n"
       "turn with the baselines in fresh processes. Every step is in a journal, so that a run that "
       "was\n"
       "stopped goes on with `cutegen resume`.\n"

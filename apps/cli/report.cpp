@@ -39,7 +39,7 @@ void add_report(CLI::App& app, Globals& g) {
                       "the file; - for stdout (default cutegen-RUN.html)");
   options->settings.add(*command, {"runs_dir"});
   command->footer(
-      "The page has the verdict, every step with its diff, the time per step against the floor, "
+      "The page has the verdict, every step with its diff, the time per step against its bounds, "
       "the\n"
       "cost, the limits, and how to reproduce the run. It loads nothing from the network.\n"
       "Example:\n"

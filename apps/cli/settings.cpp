@@ -50,6 +50,21 @@ Result<Config> Settings::resolve() const {
   return Config::load(sources);
 }
 
+void add_accuracy(Settings& settings, CLI::App& command) {
+  settings.add(command, {"math_mode", "rtol", "atol"});
+}
+
+Result<AskedAccuracy> asked_accuracy(const Config& config) {
+  AskedAccuracy asked;
+  if (!config.text("math_mode").empty()) {
+    CG_TRY(asked.math_mode, math_mode_from(config.text("math_mode")));
+  }
+  asked.rtol = config.number("rtol"), asked.atol = config.number("atol");
+  for (const char* key : {"math_mode", "rtol", "atol"})
+    if (!config.text(key).empty()) asked.sources[key] = config.setting(key).source;
+  return asked;
+}
+
 void add_fail_under(CLI::App& command, double& wanted) {
   command
       .add_option(

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "base/config.h"
+#include "core/asked_accuracy.h"
 
 namespace cutegen::cli {
 
@@ -32,6 +33,10 @@ class Settings {
   };
   std::map<std::string, Flag> flags_;  // by key; nodes stay where CLI11 writes to them
 };
+
+// --math-mode, --rtol, --atol, of commands that judge. resolve() and asked_accuracy() belong to it.
+void add_accuracy(Settings& settings, CLI::App& command);
+[[nodiscard]] Result<AskedAccuracy> asked_accuracy(const Config& config);
 
 // --fail-under, of commands that end a run or a certificate.
 void add_fail_under(CLI::App& command, double& wanted);

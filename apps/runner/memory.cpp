@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -12,6 +13,7 @@ namespace cutegen::runner {
 namespace {
 
 constexpr int64_t kMostCopies = 64;
+constexpr size_t kMostWindows = 16384;  // mappings of one buffer; a process has 65,530
 
 Result<size_t> size_of_file(int fd) {
   struct stat info{};
@@ -38,11 +40,34 @@ Result<std::byte*> RunMemory::map_large(size_t bytes, bool read_only, int ring) 
   if (ring < 0) return world_error("a large buffer came without a ring");
   CG_TRY(size_t window, size_of_file(ring));
   if (window == 0) return world_error("the ring is empty");
+  CG_CHECK(repeat(at, bytes, false, ring, window, 0));
+  return at;
+}
+
+Result<void> RunMemory::repeat(std::byte* at, size_t bytes, bool read_only, int file, size_t window,
+                               size_t offset) {
+  const int access = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
   for (size_t done = 0; done < bytes; done += window) {
     size_t step = std::min(window, bytes - done);
-    void* part = ::mmap(at + done, step, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, ring, 0);
+    void* part =
+        ::mmap(at + done, step, access, MAP_SHARED | MAP_FIXED, file, static_cast<off_t>(offset));
     if (part == MAP_FAILED) return errno_error("cannot map a large buffer");
   }
+  return {};
+}
+
+Result<std::byte*> RunMemory::map_repeated(size_t bytes, bool read_only, int file, int64_t offset,
+                                           int64_t period) {
+  const auto page = static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
+  if (period < page || period % page != 0 || offset % page != 0)
+    return world_error("the period of a buffer is no multiple of a page");
+  CG_TRY(auto window, part(offset, period));
+  (void)window;
+  if (bytes / static_cast<size_t>(period) > kMostWindows)
+    return world_error("a buffer repeats a part too often");
+  CG_TRY(std::byte * at, reserve(std::max<size_t>(bytes, 1)));
+  CG_CHECK(
+      repeat(at, bytes, read_only, file, static_cast<size_t>(period), static_cast<size_t>(offset)));
   return at;
 }
 
@@ -66,6 +91,7 @@ Result<std::vector<HandedOver>> handed_over(const Json& buffers, std::vector<Uni
     CG_TRY(int64_t mapped_bytes, r.integer("mapped_bytes"));
     CG_TRY(int64_t offset, r.integer("offset"));
     CG_TRY(int64_t copies, r.integer("copies"));
+    CG_TRY(one.binding.initial, r.string_or("initial", ""));
     CG_CHECK(r.finish());
     if (copies < 1 || copies > kMostCopies) return world_error("a buffer has too many copies");
     one.binding.copies = static_cast<int>(copies);
@@ -104,14 +130,18 @@ Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd
     CG_TRY(int64_t offset, r.integer_or("offset", -1));
     CG_TRY(int64_t pattern_bytes, r.integer_or("pattern_bytes", 0));
     CG_TRY(int64_t copies, r.integer_or("copies", 1));
+    CG_TRY(int64_t period, r.integer_or("period_bytes", 0));
     if (copies < 1 || copies > kMostCopies) return world_error("a buffer has too many copies");
     CG_CHECK(r.finish());
     if (bytes < 0) return world_error("a buffer has a negative size");
     auto size = static_cast<size_t>(bytes);
-    BufferBinding binding{std::move(name), {}, read_only, content, {}, int(copies), {}};
+    BufferBinding binding{std::move(name), {}, read_only, content, {}, int(copies), {}, {}};
     if (pattern_bytes != 0) {
       CG_TRY(binding.pattern, out.part(offset, pattern_bytes));
       CG_TRY(std::byte * at, out.reserve(std::max<size_t>(size, 1)));
+      binding.bytes = {at, size};
+    } else if (period != 0) {
+      CG_TRY(std::byte * at, out.map_repeated(size, read_only, fds[0].get(), offset, period));
       binding.bytes = {at, size};
     } else if (offset >= 0) {
       CG_TRY(binding.bytes, out.part(offset, bytes));

@@ -4,7 +4,8 @@
 //
 // Contract: a large read-only buffer reads as zeros and costs no memory. A large writable one is
 // the evaluator's small ring mapped again and again, so that a program cannot fill the machine's
-// memory however much it writes; its values mean nothing. All mappings end with the object.
+// memory however much it writes; its values mean nothing. A buffer with a period is a part of the
+// shared memory mapped again and again: its values repeat. All mappings end with the object.
 // A buffer with a pattern (of a GPU) is addresses too; the pattern lies in the shared memory.
 // Shared buffers (of a GPU) are the evaluator's, handed over before the run by their descriptors.
 //
@@ -49,6 +50,11 @@ class RunMemory {
   };
   [[nodiscard]] Result<std::byte*> reserve(size_t bytes);
   [[nodiscard]] Result<std::byte*> map_large(size_t bytes, bool read_only, int ring);
+  [[nodiscard]] Result<std::byte*> map_repeated(size_t bytes, bool read_only, int file,
+                                                int64_t offset, int64_t period);
+  // So much of a file, again and again.
+  [[nodiscard]] static Result<void> repeat(std::byte* at, size_t bytes, bool read_only, int file,
+                                           size_t window, size_t offset);
   Mapping shared_;
   std::vector<Region> regions_;
   std::vector<BufferBinding> bindings_;

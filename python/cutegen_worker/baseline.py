@@ -19,7 +19,8 @@ import torch
 
 from . import tuned
 from .errors import WorkerError, blame, first_line
-from .names import flatten
+from .mutated import results, state_of
+from .official import Places, drop_memory
 from .slot import slot
 from .source import Source
 from .trace import SIZES, build
@@ -33,10 +34,12 @@ COMPILED = {"compile": None, "compile-max": "max-autotune-no-cudagraphs"}
 
 
 class Flags:
-    """PyTorch's own settings for float32 products, or TF32 everywhere."""
+    """Who may use TF32: products, and what cuDNN computes. PyTorch ships with (False, True)."""
 
-    def __init__(self, tf32):
-        self.wanted = (tf32, True)  # of a fresh PyTorch: convolutions may, products may not
+    OF = {"eager-fp32": (False, False), "eager-tf32": (True, True)}
+
+    def __init__(self, kind="eager"):
+        self.wanted = self.OF.get(kind, (False, True))
 
     def __enter__(self):
         self.before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
@@ -68,24 +71,49 @@ class Pace:
 class Opened:
     """The module and its inputs on the GPU, and the ways to run it that were asked for."""
 
+    initial = {}  # of what forward() mutates
+    returns = ()  # as core/task.h has it
+
     def __init__(self, request):
         self.device = torch.device(request["device"])
         self.file = request["file"]
         source = Source(request["source"], self.file)
         torch.manual_seed(request["seed"])
         with slot, torch.device(self.device):
-            model, inputs = build(source.run(request["constants"]), self.file)
-            self.model = model.to(self.device)
-            self.args, self.kwargs = inputs.map(lambda _, t: t.to(self.device))
+            self.take(*build(source.run(request["constants"]), self.file))
             torch.cuda.synchronize(self.device)
         self.model.train(request["train_mode"])
         for p in self.model.parameters():
             p.requires_grad_(False)
+        names, self.returns = request.get("mutated", ()), request.get("returns", ())
+        self.initial = {n: t.clone() for n, t in self.tensors(names)}
         self.ways, self.graphs, self.paces = {}, {}, {}
         self.started = set()
         self.flush = torch.empty(max(LEAST_FLUSH, 3 * l2_bytes(self.device)), dtype=torch.uint8,
                                  device=self.device)  # fmt: skip
         self.hertz = torch.cuda.get_device_properties(self.device).clock_rate * 1e3
+
+    def take(self, model, inputs):
+        """The module and its inputs on the device, and all their tensors by the names of the task."""
+        self.model, self.given = model.to(self.device), {}
+        self.args, self.kwargs = inputs.map(
+            lambda name, t: self.given.setdefault(name, t.to(self.device)))
+
+    @property
+    def named(self):
+        """All tensors by the names of the task, as they are now: forward() may replace some."""
+        return {**state_of(self.model, self.given), **self.given}
+
+    def tensors(self, names):
+        """(name, tensor) of inputs, parameters and buffers, as they are now."""
+        found = self.named if names else {}
+        return [(n, found[n]) for n in names]
+
+    def restore(self):
+        """What forward() mutates has its initial values again."""
+        with torch.no_grad():
+            for name, tensor in self.tensors(self.initial):
+                tensor.copy_(self.initial[name])
 
     def add(self, kind, target):
         """Opens one way to run the module; how far its result is from eager's."""
@@ -95,7 +123,7 @@ class Opened:
             call = load(target, os.path.dirname(os.path.abspath(self.file)))
         else:
             call = self.model
-        flags = Flags(kind == "eager-tf32")
+        flags = Flags(kind)
         self.ways[kind] = (call, flags)
         with blame(self.file, f"the baseline {kind}", SIZES):
             if kind in COMPILED:  # built outside the slot; what it times, it times behind it
@@ -105,7 +133,7 @@ class Opened:
                 return self.difference(kind, call, flags)
 
     def difference(self, kind, call, flags):
-        wanted, got = self.results(self.model, Flags(False)), None
+        wanted, got = self.results(self.model, Flags()), None
         for _ in range(WARM_UP):
             del got
             got = self.results(call, flags)
@@ -116,14 +144,37 @@ class Opened:
         return max([distance(w, g) for w, g in zip(wanted, got)], default=0.0)
 
     def results(self, call, flags):
+        self.restore()
         with torch.no_grad(), flags:
             out = call(*self.args, **self.kwargs)
-        return [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
+        found = results(out, {"returns": self.returns}, dict(self.tensors(self.initial)))
+        return [t.clone() for t in found] if self.initial else found  # the next call writes them
 
     def run(self, kind):
         call, flags = self.ways[kind]
         with flags:
             return call(*self.args, **self.kwargs)
+
+    def run_on(self, kind, places, outputs):
+        """Runs a way on the values in `places`, which the module keeps, and puts its results there."""
+        if kind not in self.ways:
+            raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
+        with slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
+            for name, t in self.named.items():
+                if (value := places.view(name, "value")) is not None:
+                    t.data.copy_(value)
+            self.initial = {n: t.clone() for n, t in self.tensors(self.initial)}
+            found = self.results(*self.ways[kind])
+        if len(found) != len(outputs):
+            raise WorkerError(f"the baseline {kind} returns {len(found)} tensors, not {len(outputs)}",
+                              self.file, "return what forward() returns")  # fmt: skip
+        for name, t in zip(outputs, found):
+            part = "value" if name in self.initial else "output"
+            view = places.view(name, part)
+            if view is None or view.dtype != t.dtype:
+                raise WorkerError(f"the baseline {kind} returns {t.dtype} for '{name}', not the "
+                                  "described dtype", self.file, "return what forward() returns")  # fmt: skip
+            places.put(name, part, t.detach())
 
     def time(self, kind, mode, samples):
         if kind not in self.ways:
@@ -138,6 +189,7 @@ class Opened:
             return [self.by_events(kind, call, mode) for _ in range(samples)]
 
     def cool(self):
+        self.restore()
         half = self.flush.numel() // 2
         self.flush[:half].fill_(len(self.ways))
         self.flush[half:].copy_(self.flush[:half])
@@ -147,6 +199,7 @@ class Opened:
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         if mode == "warm":
             self.run(kind)
+            self.restore()
         else:
             self.cool()
         pace = self.paces.setdefault((kind, mode), Pace())
@@ -291,6 +344,26 @@ def close_baselines(_):
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     return {}, None
+
+
+def run_baseline(request):
+    """One run on values in memory that came before; its outputs go there."""
+    if opened is None:
+        raise WorkerError("no baselines are open", "", "", "internal")
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            opened.run_on(request["kind"], Places(request["slots"]), request["outputs"])
+        settle(opened.device)
+    except torch.OutOfMemoryError as error:
+        raise no_memory(f"the baseline {request['kind']}", error) from None
+    finally:
+        drop_memory()
+    return {}, None
+
+
+def settle(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def time_baseline(request):

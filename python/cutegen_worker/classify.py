@@ -4,7 +4,7 @@
 from math import prod
 
 from . import flops
-from .graph import call_refs, normal
+from .graph import normal
 
 ORDER = ["attention", "recurrent", "transposed conv", "depthwise", "conv", "matmul", "gemv", "loss",
          "scan", "softmax", "norm", "pooling", "reduction", "elementwise"]  # fmt: skip
@@ -24,7 +24,7 @@ RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu", "mkldnn_rnn_layer", "_thnn_f
 
 def kind(call):
     name = call.func.overloadpacket.__name__.rstrip("_")
-    refs = call_refs(call)
+    refs = call.refs
     if name in ("max", "min", "median", "mode", "sort", "topk"):
         return "reduction" if len(refs) == 1 else "elementwise"
     if name in ("convolution", "_convolution"):
@@ -54,7 +54,7 @@ def users_after(calls, start):
     """Names that depend on call `start`, with the calls that read them."""
     names, out = set(calls[start].out_names), []
     for call in calls[start + 1 :]:
-        if any(r.name in names for r in call_refs(call)):
+        if any(r.name in names for r in call.refs):
             names.update(call.out_names)
             out.append(call)
     return out
@@ -66,7 +66,7 @@ def hand_written(calls, kinds):
     for i, call in enumerate(calls):
         if kinds[i] != "reduction":
             continue
-        shape = call_refs(call)[0].shape
+        shape = call.refs[0].shape
         for user in users_after(calls, i)[:12]:
             name = user.func.overloadpacket.__name__.rstrip("_")
             if name in ("div", "mul", "sub") and user.outs[0][0] == shape:

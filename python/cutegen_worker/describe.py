@@ -3,7 +3,8 @@
 
 import os
 
-from . import shrink
+from . import randomness, shrink
+from .asked import Asked
 from .errors import WorkerError
 from .side import Side
 from .source import Source
@@ -13,9 +14,11 @@ from .trace import Trace
 def describe(request):
     file = request["file"]
     side = Side(request.get("side") or "", request.get("side_file") or file)
+    wishes = Asked(request.get("asked", {}), side)
     source = Source(request["source"], file)
     official = Trace(source, {}, side.train)
-    cases = [official.case("official", "official", {})]
+    randomness.refuse(official, side.train)
+    cases = [official.case("official", "official", {}, side.official_weight)]
     notes, varying, others = official.remarks(), set(), []
     if request.get("shrink", True):
         made, traces, note = shrink.shapes(source, official, side.train, request["small_elements"])
@@ -39,18 +42,49 @@ def describe(request):
         "tensors": tensors,
         "attributes": official.attributes(varying),
         "arguments": [{"name": n, "value": v} for n, v in official.arguments],
-        "math_mode": side.math_mode,
         "train_mode": side.train,
         "shapes": cases,
         "graph": official.graph(others),
         "workload": official.workload(),
         "notes": notes,
     }
+    if official.returns != [n for n, _ in official.outputs]:
+        task["returns"] = official.returns
+    wishes.put(task, official)
     if side.tolerance is not None:
         task["tolerance"] = side.tolerance
     if side.baseline is not None:
         task["baseline"] = side.baseline
     return task
+
+
+class Last:
+    """The task that was asked for last: its text and its trace at the official shape."""
+
+    key = source = official = None
+
+
+def describe_shapes(request):
+    """The task at each of the wanted sizes, or null where it is another program there."""
+    file, train = request["file"], request["train_mode"]
+    if Last.key != (request["task_id"], file, train):
+        Last.source = Source(request["source"], file)
+        Last.official = Trace(Last.source, {}, train)
+        Last.key = request["task_id"], file, train
+    sizes = shrink.varying(Last.source)
+    found = [case_at(Last.source, Last.official, train, wanted) for wanted in request["shapes"]]
+    return {"sizes": sizes, "shapes": found}
+
+
+def case_at(source, official, train, constants):
+    try:
+        trace = Trace(source, constants, train)
+    except WorkerError:
+        return None
+    if not shrink.same_program(official, trace):
+        return None
+    name = "derived " + ", ".join(f"{k}={v}" for k, v in constants.items())
+    return trace.case(name, "derived", constants)
 
 
 def differing(official, traces):
@@ -62,7 +96,7 @@ def asked(request, source, side):
     """The user's own shapes, from the side file and from the request."""
     wanted = list(side.shapes)
     for i, constants in enumerate(request.get("user_shapes", [])):
-        wanted.append((f"given{i + 1}", 1.0, constants))
+        wanted.append((f"given{i + 1}", 0.0, constants))  # tested, not timed
     names = {"official", "small", "odd1", "odd2"}
     for name, weight, constants in wanted:
         if name in names:

@@ -3,31 +3,51 @@
 
 What an input plainly promises is kept: zeros of a triangular matrix, symmetry, rows that are
 probabilities, values from a set of two. The rest of the made values is replaced (signed, heavy), or
-changed at secret places (outliers, special). Where the module cannot work on any number, the values
+changed at secret places (outliers, special); extremes are drawn by extremes.py. Where the module cannot work on any number, the values
 are drawn again in a narrower domain (values.py): without signs, then inside the made range.
 """
 
+import itertools
 import math
 
 import torch
 
-SIGNED, HEAVY, OUTLIERS, SPECIAL = "signed", "heavy", "outliers", "special"
-FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL)
+from . import extremes, float8
+
+SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES = "signed", "heavy", "outliers", "special", "extremes"
+FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES)
 ANY, POSITIVE, RANGE = "any", "positive", "range"
 DOMAINS = (ANY, POSITIVE, RANGE)
 FAR_AMONG = 8  # rows at least, for one of them to be far below zero
 BLOCK = 64  # one outlier in each row, or in each such stretch where rows are shorter
 
 
-def input_values(made, family, generator, domain=ANY, nan=True):
-    """`made` with the values of `family`; integers and booleans as they are."""
+def domains(family, facts, request):
+    """In the order in which they are tried, until the module works on the values."""
+    if family == "made":
+        return (RANGE,)
+    if family == EXTREMES:
+        low = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(request["math_mode"])
+        return itertools.chain(extremes.extents(facts, request, low), (RANGE,))
+    return DOMAINS
+
+
+def input_values(made, family, generator, domain=ANY, nan=True, dtype=None):
+    """`made` with the values of `family`; integers and booleans as they are. `dtype`: of the input, where
+    `made` has its values in another."""
     if family == "made" or not made.is_floating_point() or made.numel() == 0:
         return made
+    if float8.is_float8(made):
+        new = input_values(made.float(), family, generator, domain, nan, made.dtype)
+        return float8.rounded(new, made.dtype, nan)
+    dtype = dtype or made.dtype
     if made.numel() > 16 and made.reshape(-1)[:4096].unique().numel() <= 2:
         if made.unique().numel() <= 2:  # a sort of everything: only where the beginning asks for it
             return made
     if family == SPECIAL:
-        return special(made, generator, domain, nan)
+        return special(made, generator, domain, nan, dtype)
+    if family == EXTREMES:
+        return extreme(made, generator, domain, dtype)
     draw = {SIGNED: signed, HEAVY: heavy}.get(family)
     new = outliers(made, generator) if draw is None else draw(made.shape, generator)
     if family == SIGNED and not (made.dim() and are_probabilities(made)):
@@ -133,14 +153,22 @@ def places(width, count, generator):
     return chosen[shuffled(count, generator)]
 
 
-def special(made, generator, domain, nan):
+def extreme(made, generator, domain, dtype):
+    probable = made.dim() > 0 and are_probabilities(made)
+    if domain == RANGE:
+        return made
+    new = domain.draw(made, probable, generator, dtype).to(made.dtype)
+    return new if probable or new is made else keep_promises(made, new)
+
+
+def special(made, generator, domain, nan, dtype):
     """The task's own values, with zeros of both signs, subnormal and infinite ones, and NaN."""
     if domain == RANGE or made.dim() and are_probabilities(made):
         return made
     values = made.detach().clone().contiguous()
     flat = values.view(-1)
     many, few = max(1, flat.numel() // 64), max(1, min(16, flat.numel() // 2048))
-    tiny = torch.finfo(made.dtype).tiny / 4
+    tiny = torch.finfo(dtype).tiny / 4
     planted = [(0.0, many), (-0.0, many), (tiny, many), (-tiny, many)]
     endless = [math.inf, -math.inf] + ([math.nan] if nan else [])
     if flat.numel() < 1024:  # all of them would leave nothing of so small a tensor
@@ -184,8 +212,15 @@ def keep_promises(made, new):
     return new
 
 
-def redraw(model, generator):
-    """Constant parameters and running statistics get values of their own."""
+def initial(tensor, generator):
+    """Values that a mutated tensor holds before a call; a constant would not show whether it is read."""
+    tensor = tensor.detach().clone()
+    vary(tensor, generator)
+    return tensor
+
+
+def redraw(model, generator, mutated=()):
+    """Constant parameters, running statistics and `mutated` tensors get values of their own."""
     with torch.no_grad():
         for parameter in model.parameters():
             vary(parameter, generator)
@@ -194,6 +229,12 @@ def redraw(model, generator):
                 buffer = getattr(module, name, None)
                 if isinstance(buffer, torch.Tensor):
                     vary(buffer, generator)
+        for tensor in mutated:
+            vary(tensor, generator)
+        for module in model.modules():
+            count = getattr(module, "num_batches_tracked", None)
+            if any(count is t for t in mutated):
+                count.copy_(below(1000, (), generator))
 
 
 def vary(tensor, generator):
@@ -202,5 +243,6 @@ def vary(tensor, generator):
     first = tensor.flatten()[0]
     if not torch.all(tensor == first):
         return  # the constructor drew it from a law, with this run's seed
-    noise = normal(tensor.shape, generator).to(tensor.dtype)
-    tensor.copy_(0.1 * noise if first == 0 else tensor * torch.exp(0.2 * noise))
+    noise, now = normal(tensor.shape, generator), float8.widened(tensor)
+    noise = noise.to(now.dtype)
+    tensor.copy_(0.1 * noise if first == 0 else now * torch.exp(0.2 * noise))

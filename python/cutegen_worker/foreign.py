@@ -77,7 +77,8 @@ class Answer:
             from . import gpu
 
             gpu.start(request["device"])
-            self.device = Gpu(request["device"], request["tf32"])
+            self.device = Gpu(request["device"], request["tf32"],
+                              request.get("tf32_convolutions", False))  # fmt: skip
             missing = gpu.lock(bytes.fromhex(request["filter"]))
         torch.set_grad_enabled(False)
         version = ".".join(map(str, sys.version_info[:3]))
@@ -108,7 +109,8 @@ class Answer:
         self.model = self.last = None
         gc.collect()
         self.device.empty()
-        state, _ = self.given.tensors(request)
+        state, _, _ = self.given.tensors(request)
+        self.returns = request.get("returns", [])
         with self.blame("ModelNew()"):
             torch.set_default_device(self.device.name if request["on_gpu"] else None)
             try:
@@ -124,15 +126,26 @@ class Answer:
                 raise Failed("ModelNew() makes no torch.nn.Module", self.file)
             move_state(self.model, self.device.name)
             self.model.train(request["train_mode"])
-            kept = copy_in(self.model, state)
+            kept, self.counterparts = copy_in(self.model, state)
         del state
         self.given.drop()
+        before = {n: t.detach().clone() for n, t in self.mutated_state(request.get("mutated", []))}
         host = self.warm_up(inputs, request["warm_up"])
+        for name, t in self.mutated_state(before):
+            t.data.copy_(before[name])
         inputs.args, inputs.kwargs = inputs.map(lambda _, t: t.to("meta"))
         inputs.leaves = [(n, t.to("meta") if isinstance(t, torch.Tensor) else t)
                          for n, t in inputs.leaves]  # fmt: skip
         self.inputs = inputs  # their structure
         return {"kept": kept[:16], "host_ns": host}
+
+    def mutated_state(self, names):
+        """(name, tensor) of ModelNew's own parameters and buffers that stand for these of the reference."""
+        own = {n: t for n, _, t in state_tensors(self.model)}
+        for name in names:
+            tensor = own.get(self.counterparts.get(name))
+            if tensor is not None:
+                yield name, tensor
 
     def warm_up(self, inputs, times):
         """Calls on inputs of its own; what the host takes for one."""
@@ -145,7 +158,7 @@ class Answer:
         return host
 
     def run(self, request):
-        values, outputs = self.given.tensors(request)
+        values, outputs, final = self.given.tensors(request)
         given = {name: self.device.give(t) for name, t in values.items()}
         if request["control"]:  # it comes without inputs
             out, ns, _ = self.device.timed(lambda: self.last, request["sleep_ns"])
@@ -158,9 +171,10 @@ class Answer:
             for name, t in values.items():  # copies went to the GPU: what became of them
                 if given[name] is not t:
                     t.copy_(given[name])
+            self.put_state(final)
             self.device.settle()
         args = kwargs = None
-        del values, outputs, given, out
+        del values, outputs, given, out, final
         self.given.drop()
         return {"ns": ns}
 
@@ -169,9 +183,24 @@ class Answer:
     def call(self, args, kwargs):
         return self.model(*args, **kwargs)
 
+    def put_state(self, places):
+        """Copies the final values of mutated parameters and buffers to where the evaluator looks."""
+        own = dict(self.mutated_state(places))
+        for name, view in places.items():
+            if name not in own:
+                raise Failed(f"ModelNew has no counterpart of '{name}', which the reference mutates", self.file)
+            wrong = self.wrong_form(own[name], view)
+            if wrong:
+                raise Failed(f"the mutated '{name}' has become {wrong}", self.file)
+            view.copy_(own[name])
+
     def put(self, out, places):
-        """Copies what forward() returned to where the evaluator looks."""
+        """Copies what forward() returned to where the evaluator looks; mutated tensors lie there already."""
         found = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
+        if len(found) == len(self.returns):
+            found = [t for name, t in zip(self.returns, found) if name in places]
+        if not places:
+            return
         if len(found) != len(places):
             got = f"{len(found)} tensors" if found else type(out).__name__
             many = "a tensor" if len(places) == 1 else f"{len(places)} tensors"
@@ -243,20 +272,24 @@ HANDLERS = {"hello": Answer.hello, "load": Answer.load,
 
 def copy_in(model, state):
     """The reference's values for tensors of the same name and shape; what is then left on both sides
-    is matched in order, where all shapes agree. Names of those that keep what they were made with."""
+    is matched in order, where all shapes agree. Names of those that keep what they were made with, and
+    {reference's name: own name} of the others."""
     own = [(name, t) for name, _, t in state_tensors(model)]
     rest = {name.removeprefix("self."): t for name, t in state.items()}
-    left = []
+    full = {name.removeprefix("self."): name for name in state}
+    left, matched = [], {}
     for name, t in own:
         if name in rest and rest[name].shape == t.shape:
             t.data.copy_(rest.pop(name))
+            matched[full[name]] = name
         else:
             left.append((name, t))
     if [t.shape for _, t in left] == [t.shape for t in rest.values()]:
-        for (_, t), value in zip(left, rest.values()):
+        for (name, t), (other, value) in zip(left, rest.items()):
             t.data.copy_(value)
-        return []
-    return [name[:100] for name, _ in left]
+            matched[full[other]] = name
+        return [], matched
+    return [name[:100] for name, _ in left], matched
 
 
 def main():

@@ -53,11 +53,11 @@ class Given:
 
     def tensors(self, request):
         """{name: tensor} for each part."""
-        parts = {"value": {}, "output": {}}
+        parts = {"value": {}, "output": {}, "final": {}}
         for t in request["tensors"]:
             at = self.blocks[t["memory"]]
             parts[t["part"]][t["name"]] = at.tensor(t["offset"], t["shape"], TORCH[t["dtype"]])
-        return parts["value"], parts["output"]
+        return parts["value"], parts["output"], parts["final"]
 
     def drop(self):
         while self.blocks:
@@ -90,10 +90,10 @@ class Host:
 class Gpu:
     """A GPU: calls are queued behind a kernel that waits, with a cold L2, as baselines are."""
 
-    def __init__(self, name, tf32):
+    def __init__(self, name, tf32, tf32_convolutions=False):
         self.name = name
         torch.backends.cuda.matmul.allow_tf32 = tf32
-        torch.backends.cudnn.allow_tf32 = tf32
+        torch.backends.cudnn.allow_tf32 = tf32 or tf32_convolutions
         self.clock, self.sleep = time.perf_counter_ns, torch.cuda._sleep
         self.synchronize, self.empty_cache = torch._C._cuda_synchronize, torch.cuda.empty_cache
         self.stream = torch.cuda.current_stream()

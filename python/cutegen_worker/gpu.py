@@ -34,6 +34,14 @@ def start(device):
                           "see `cutegen doctor`", "world") from None  # fmt: skip
 
 
+def cudnn_version():
+    """ "9.10.2", or an empty text without cuDNN."""
+    number = torch.backends.cudnn.version() or 0
+    if number >= 90000:  # from 9 on: major * 10000 + minor * 100 + patch
+        return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+    return f"{number // 1000}.{number // 100 % 10}.{number % 100}" if number else ""
+
+
 def lock(program):
     """Installs the filter on every thread; why it could not, or an empty text."""
     libc = ctypes.CDLL(None, use_errno=True)

@@ -11,20 +11,6 @@ from .record import Ref
 
 IGNORED = {"device", "layout", "pin_memory", "memory_format", "generator"}
 NUMBERS = {"Tensor", "number"}  # of a schema's types: where arithmetic takes a Python number
-PARTIAL = {"slice", "select", "embedding", "index_select", "gather", "narrow", "index"}
-
-
-def refs_of(values, out):
-    for v in values:
-        if isinstance(v, Ref):
-            out.append(v)
-        elif isinstance(v, list):
-            refs_of(v, out)
-    return out
-
-
-def call_refs(call):
-    return refs_of(call.kwargs.values(), refs_of(call.args, []))
 
 
 def alive(calls, outputs):
@@ -34,7 +20,7 @@ def alive(calls, outputs):
         made = call.out_names + [w[0] for w in call.writes]
         if wanted.intersection(made):
             kept.append(call)
-            wanted.update(r.name for r in call_refs(call))
+            wanted.update(r.name for r in call.refs)
     return kept[::-1]
 
 
@@ -85,7 +71,7 @@ def value(name, shape, dtype):
 
 def count(call):
     args, _ = normal(call)
-    return flops.of(call.func.overloadpacket.__name__, call_refs(call), args, call.outs)
+    return flops.of(call.func.overloadpacket.__name__, call.refs, args, call.outs)
 
 
 def node(call):
@@ -138,21 +124,6 @@ def size(shape, dtype):
     for d in shape:
         n *= d
     return n
-
-
-def read_bytes(calls, names, outputs):
-    """Bytes of each of `names` (name -> tensor) that the calls read, each once."""
-    read = dict.fromkeys((n for n in outputs if n in names), float("inf"))
-    for call in calls:
-        bare = call.func.overloadpacket.__name__
-        for r in call_refs(call):
-            if r.name not in names:
-                continue
-            part = float("inf")
-            if bare in PARTIAL and call.outs and r is call_refs(call)[0]:
-                part = size(*call.outs[0])
-            read[r.name] = read.get(r.name, 0) + part
-    return {n: min(b, size(names[n].shape, names[n].dtype)) for n, b in read.items()}
 
 
 def signature(calls):

@@ -12,8 +12,9 @@ import warnings
 
 import torch
 
-from . import draw, values
+from . import draw, extremes, values
 from .errors import WorkerError, first_line
+from .facts import facts_of
 from .memory import Mapped
 from .names import DTYPES, state_tensors
 from .source import Source, clean_state
@@ -45,6 +46,7 @@ def fill(request):
     device = torch.device("cuda", torch.cuda.current_device())
     torch.cuda.reset_peak_memory_stats()
     failed, notes = None, []
+    facts_of(request)  # before the default device is set: a trace puts it back
     try:
         with clean_state(request["file"]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -76,7 +78,7 @@ def make(request, device):
     seed = values.seed_of(request["seed"], request["family"], request["shape"])
     source = Source(request["source"], request["file"])
     family = request["family"]
-    for domain in draw.DOMAINS if family != "made" else (draw.RANGE,):
+    for domain in draw.domains(family, facts_of(request), request):
         reference, generator = values.prepare(source, request, seed, domain, device)
         plain = values.in_domain(reference, family, domain)
         if plain is not None:
@@ -109,37 +111,51 @@ class Places:
 
 
 def write(places, reference, generator, request, plain):
-    mode, names, notes = request["math_mode"], request["outputs"], []
+    permitted, names, notes = values.Permitted(request), request["outputs"], []
     taken = {name for name, _ in reference.inputs.tensors()}
     for name, t in reference.inputs.tensors():
         places.put(name, "value", t.detach())
     for name, _, t in state_tensors(reference.model):
         places.put("self." + name if name in taken else name, "value", t.detach())
     if len(names) != len(plain):
-        raise WorkerError(f"forward() returned {len(plain)} tensors; {len(names)} were described",
+        raise WorkerError(f"forward() gave {len(plain)} results; {len(names)} were described",
                           request["file"], "make the number of outputs constant")  # fmt: skip
-    if mode != "fp32":
-        plain = values.native(reference, mode)
+    if not permitted.as_shipped():
+        plain = values.native(reference, permitted)
     native = [places.put(name, "native", t.detach()) for name, t in zip(names, plain)]
     del plain
     margins = [places.view(name, "margin") for name in names]
     try:
         truth = truths(places, reference, names, native, notes)
-        moved(reference, truth, mode, generator, margins)
+        with values.truthfully():
+            moved(reference, truth, permitted, generator, margins)
     except WorkerError as error:
         notes.append("float64 does not run: " + first_line(error.message))
         found = reference.run(lambda _, t: t)
         truth = [places.put(name, "truth", t.detach().double()) for name, t in zip(names, found)]
         clear(margins)
     for margin, own, t in zip(margins, native, truth):
+        if margin is not None and request["family"] == draw.EXTREMES:
+            extremes.settle(own, t)
         if margin is not None:
             widen(margin.view(-1), own.view(-1), t.view(-1))
+    if values.order_matters(request) or not all(map(values.finite, native)):
+        mark(reference, permitted, native, margins)
     return notes
+
+
+def mark(reference, permitted, native, margins):
+    """Where the order of evaluation decides the class of a value; without memory for that, nowhere."""
+    try:
+        values.put_marks(margins, values.order_marks(reference, permitted, native))
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
 
 
 def truths(places, reference, names, native, notes):
     """The float64 results, in their places."""
-    found = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, native)
+    with values.truthfully():
+        found = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, native)
     for name, t in zip(names, found):
         if values.floating(t) and t.dtype != torch.float64:
             notes.append(f"output '{name}' is {t.dtype} even for float64 inputs")
@@ -152,15 +168,23 @@ def clear(margins):
             margin.zero_()
 
 
-def moved(reference, truth, mode, generator, margins):
+def moved(reference, truth, permitted, generator, margins):
     """The sensitivity of every output, into its margin."""
     clear(margins)
-    for change, roundings in values.moves(mode, generator, itertools.count()):
-        for k, t in enumerate(in_one_or_more(reference, change, torch.float64, truth)):
-            if margins[k] is not None and values.floating(t):
-                values.keep_larger(margins[k].view(-1), t.detach().reshape(-1), truth[k].view(-1),
-                                   roundings)  # fmt: skip
-            del t
+    of = [permitted.of(k) for k in range(len(truth))]
+    for mode in dict.fromkeys(of):
+        for change, roundings in values.moves(mode, generator, itertools.count()):
+            for k, t in enumerate(in_one_or_more(reference, change, torch.float64, truth)):
+                if margins[k] is not None and values.floating(t) and of[k] == mode:
+                    values.keep_larger(margins[k].view(-1), t.detach().reshape(-1),
+                                       truth[k].view(-1), roundings)  # fmt: skip
+                del t
+    with values.orders.RoundedAnew(generator):
+        again = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, truth)
+    for k, t in enumerate(again):
+        if margins[k] is not None and values.floating(t):
+            values.keep_larger(margins[k].view(-1), t.detach().reshape(-1), truth[k].view(-1),
+                               1 / values.UNSURE)  # fmt: skip
 
 
 def in_one_or_more(reference, change, dtype, like):

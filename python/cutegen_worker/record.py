@@ -8,32 +8,85 @@ tensor that they write.
 """
 
 import contextlib
+import sys
+from typing import NamedTuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .promises import Promises
+
 META = torch.device("meta")
+SEEDED = torch.Tag.nondeterministic_seeded
 ABOUT = {}  # operator -> what Recorder.facts says of it
 MOST_CALLS = 150_000
 MOST_REAL = 1 << 16
+SIZES = {"full": 1, "scalar_tensor": 0}  # of a factory's arguments, those before its value
+NORMS = {"native_batch_norm", "_native_batch_norm_legit"}
 REAL_FACTORIES = {"arange", "linspace", "logspace", "zeros", "ones", "full", "eye",
                   "scalar_tensor", "tril_indices", "triu_indices"}  # fmt: skip
 
 
+class Place(NamedTuple):
+    """Where a tensor lies: which elements of which storage, and how many that storage has."""
+
+    storage: int
+    offset: int
+    shape: tuple
+    strides: tuple
+    total: int
+
+
+def place_of(tensor):
+    storage = tensor.untyped_storage()
+    return Place(storage._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(),
+                 storage.nbytes() // tensor.dtype.itemsize)  # fmt: skip
+
+
 class Call:
-    __slots__ = ("func", "args", "kwargs", "outs", "out_names", "id", "writes")
+    __slots__ = ("func", "args", "kwargs", "outs", "out_names", "id", "writes", "places", "written",
+                 "site")  # fmt: skip
 
     def __init__(self, func, args, kwargs):
         self.func, self.args, self.kwargs = func, args, kwargs
+        self.site = None
+
+    @property
+    def refs(self):
+        return refs_of(self.kwargs.values(), refs_of(self.args, []))
 
 
 class Ref:
-    """A tensor argument: the name its value had when the call was made."""
+    """A tensor argument: the name its value had when the call was made, and its place; of a constant
+    the values."""
 
-    __slots__ = ("name", "shape", "dtype")
+    __slots__ = ("name", "shape", "dtype", "place", "known")
 
     def __init__(self, name, tensor):
         self.name, self.shape, self.dtype = name, tuple(tensor.shape), tensor.dtype
+        self.place, self.known = place_of(tensor), None if tensor.is_meta else tensor
+
+
+def refs_of(values, out):
+    for v in values:
+        if isinstance(v, Ref):
+            out.append(v)
+        elif isinstance(v, list):
+            refs_of(v, out)
+    return out
+
+
+def site(file):
+    """(FILE:LINE, innermost torch.nn.Module) of the Python call that is being recorded."""
+    line, module, frame = 0, None, sys._getframe(1)
+    while frame is not None:
+        if not line and frame.f_code.co_filename == file:
+            line = frame.f_lineno
+        owner = frame.f_locals.get("self")
+        if module is None and isinstance(owner, torch.nn.Module):
+            module = owner
+        frame = frame.f_back
+    return (f"{file}:{line}" if line else file), module
 
 
 def to_meta(tensor):
@@ -56,8 +109,11 @@ def real_constants():
 
 
 class Recorder(TorchDispatchMode):
-    def __init__(self):
+    """`file`: the task's; the place of calls that may draw random numbers is looked up in it."""
+
+    def __init__(self, file=""):
         super().__init__()
+        self.file = file
         self.recording = False
         self.calls, self.names, self.used = [], {}, set()
         self.keep = []  # names are by id(): the tensors must live as long as this
@@ -66,6 +122,8 @@ class Recorder(TorchDispatchMode):
         self.hidden_write = False  # a view of a written tensor was read later
         self.constants = []  # (name, tensor) of tensors that came from nowhere
         self.twins = {}
+        self.fused = {}  # id of a call -> dtype of the function that it is a part of (fused.py)
+        self.promises = Promises()
 
     def unique(self, base):
         name, n = base, 0
@@ -126,13 +184,16 @@ class Recorder(TorchDispatchMode):
         out = func(*args, **kwargs)
         if call is not None:
             self.finish(call, name, written, original, out)
+        elif not self.recording:
+            targets = [t for i, a in written for t in [args[i] if i < len(args) else kwargs.get(a)]]
+            self.promises.note(func, args, kwargs, tensors, as_tensors(out), as_tensors(targets))
         return out
 
     def stays_real(self, name, func, args, kwargs):
         if name not in REAL_FACTORIES:
             return False
         count = 1
-        for a in args:
+        for a in args[:SIZES.get(name, len(args))]:
             for n in a if isinstance(a, (list, tuple)) else (a,):
                 if isinstance(n, (int, float)) and abs(n) > 1:
                     count *= abs(n)
@@ -144,8 +205,11 @@ class Recorder(TorchDispatchMode):
         for t in tensors:
             if id(t) in self.stale:
                 self.hidden_write = True
-        return Call(func, tuple(self.ref(a) for a in args),
+        call = Call(func, tuple(self.ref(a) for a in args),
                     {k: self.ref(v) for k, v in kwargs.items()})  # fmt: skip
+        if SEEDED in func.tags:
+            call.site = site(self.file)
+        return call
 
     def ref(self, value):
         if isinstance(value, torch.Tensor):
@@ -169,17 +233,21 @@ class Recorder(TorchDispatchMode):
         call.outs = [(t.shape, t.dtype) for t in outs]
         many = isinstance(out, (list, tuple))
         call.out_names = [f"{call.id}.{i}" if many else call.id for i in range(len(outs))]
-        call.writes = []
+        call.places = [place_of(t) for t in outs]
+        call.writes, call.written = [], []
         self.calls.append(call)
         for i, arg in written:
             target = args[i] if i < len(args) else kwargs.get(arg)
             for t in target if isinstance(target, (list, tuple)) else (target,):
                 if isinstance(t, torch.Tensor):
                     self.written(call, t, outs)
+        for t in statistics_written(call.func, args):
+            self.written(call, t, outs)
         for t, n in zip(outs, call.out_names):
             self.bind(t, n)
 
     def written(self, call, tensor, outs):
+        call.written.append(place_of(tensor))
         if not any(t is tensor for t in outs):
             n = f"{call.id}.w{len(call.writes)}"
             call.writes.append((n, tensor.shape, tensor.dtype))
@@ -187,6 +255,20 @@ class Recorder(TorchDispatchMode):
         for other in self.storages.get(tensor.untyped_storage()._cdata, ()):
             if other != id(tensor):
                 self.stale.add(other)
+
+
+def statistics_written(func, args):
+    """The running statistics that a batch norm writes in train mode; its schema may not say so."""
+    if func.overloadpacket.__name__ not in NORMS or len(args) < 6 or args[5] is not True:
+        return []
+    return [t for t in args[3:5] if isinstance(t, torch.Tensor)]
+
+
+def as_tensors(value):
+    """The tensors of what an operator gave or took."""
+    found = []
+    gather(value if isinstance(value, (list, tuple)) else [value], found)
+    return found
 
 
 def gather(values, out):

@@ -26,6 +26,7 @@ def hello(request):
         from . import gpu
 
         gpu.start(request["device"])
+        reply["cudnn"] = gpu.cudnn_version()
         if request.get("slot"):
             from .slot import SIDE_BY_SIDE, SLOT, slot
 
@@ -44,10 +45,28 @@ def describe(request):
     return {"task": run(request)}, None
 
 
+def shapes(request):
+    from .describe import describe_shapes
+
+    return describe_shapes(request), None
+
+
 def make_set(request):
     from .values import make_set as run
 
     return run(request)
+
+
+def plan_excerpt(request):
+    from . import excerpt
+
+    return excerpt.plan(request), None
+
+
+def make_excerpt(request):
+    from . import excerpt
+
+    return excerpt.make(request)
 
 
 def take_memory(request, descriptors):
@@ -64,6 +83,12 @@ def open_baselines(request):
 
 def add_baseline(request):
     from .baseline import add_baseline as run
+
+    return run(request)
+
+
+def run_baseline(request):
+    from .baseline import run_baseline as run
 
     return run(request)
 
@@ -86,9 +111,11 @@ def fill(request):
     return official.fill(request), None
 
 
-HANDLERS = {"hello": hello, "describe": describe, "make_set": make_set, "fill": fill,
+HANDLERS = {"hello": hello, "describe": describe, "shapes": shapes, "make_set": make_set, "fill": fill,
+            "plan_excerpt": plan_excerpt, "make_excerpt": make_excerpt,
             "open_baselines": open_baselines, "add_baseline": add_baseline,
-            "time_baseline": time_baseline, "close_baselines": close_baselines}  # fmt: skip
+            "run_baseline": run_baseline, "time_baseline": time_baseline,
+            "close_baselines": close_baselines}  # fmt: skip
 
 
 def answer(request, descriptors):

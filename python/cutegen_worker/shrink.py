@@ -5,18 +5,22 @@ Constants are scaled down together: every one above a cap becomes the cap. The c
 the official shapes and lowered until the work fits. A shape counts only if the module still builds
 and runs, and its calls are the same but for sizes (graph.signature). Odd shapes replace constants
 by primes, all at once, else one after the other. Where sizes depend on one another, all are scaled in
-proportion. Few runs: each costs milliseconds.
+proportion. Where the module fixes sizes, only the others become small, and the work limit is wider.
+Few runs: each costs milliseconds.
 """
 
 import re
 import time
 from math import gcd, prod
 
+from . import lengths
 from .errors import WorkerError
 from .trace import Trace
 
 CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8, 6, 4]
 MOST_FLOPS = 5e7
+FROZEN_ELEMENTS = 1 << 19  # where some size must stay
+FIXED_FLOPS, FIXED_ELEMENTS = 2e8, 1 << 24  # where the module fixes sizes, as nn.Linear(4096, 1024)
 MOST_RUNS = 40
 MOST_SECONDS = 3.0
 LEAST = 8  # smaller constants are axes, kernel sizes, group counts
@@ -26,20 +30,42 @@ FIXED = re.compile(r"kernel|strid|pad|dilat|axis|(?<![a-z])eps|seed|num_layers",
 PRIMES = [3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 61, 67, 71, 79, 89, 97, 101, 113,
           127, 131, 149, 167, 191, 211, 251, 257, 293, 331, 383, 449, 509, 521]  # fmt: skip
 MULTIPLES = [6, 12, 24, 48]
+LOW_FIXED = [2, 8, 12, 32]
+
+
+def is_batch(name):
+    return ".lead" in name or BATCH.search(name.split(".")[0]) is not None
+
+
+def goes_first(name):
+    return is_batch(name) or "head" in name
 
 
 def eligible(name, value):
     if FIXED.search(name):
         return False
-    return value >= LEAST or (value >= 2 and BATCH.search(name.split(".")[0]) is not None)
+    return value >= LEAST or (value >= 2 and is_batch(name))
+
+
+def varying(source):
+    """The sizes that may vary, with their official values; those that begin a literal shape if nothing
+    else does."""
+    sizes = {n: v for n, v in source.constants.items() if eligible(n, v)}
+    return {n: v for n, v in sizes.items() if ".lead" not in n} or sizes
+
+
+def same_program(official, trace):
+    return trace.signature() == official.signature() and (official.hollow() or not trace.hollow())
 
 
 class Shrinker:
     def __init__(self, source, official, train, most_elements):
         self.source, self.official, self.train = source, official, train
-        self.most_elements = most_elements
-        self.sizes = {n: v for n, v in source.constants.items() if eligible(n, v)}
-        self.runs, self.start, self.cache = 0, time.monotonic(), {}
+        self.most_elements, self.most_flops = most_elements, MOST_FLOPS
+        self.sizes = varying(source)
+        self.leads = {n: v for n, v in source.constants.items() if ".lead" in n}
+        self.cache = {}
+        self.renew()
         self.reason = "no module-level integer constant decides a size"
 
     def attempt(self, constants):
@@ -50,7 +76,7 @@ class Shrinker:
         return self.cache[key]
 
     def run(self, constants):
-        if self.runs >= MOST_RUNS or time.monotonic() - self.start > MOST_SECONDS:
+        if self.runs >= self.most_runs or time.process_time() - self.start > MOST_SECONDS:
             self.reason = "no time left to look for smaller sizes"
             return None
         self.runs += 1
@@ -67,8 +93,12 @@ class Shrinker:
             return None
         return trace
 
+    def renew(self, runs=MOST_RUNS):
+        """Runs and seconds for another search."""
+        self.runs, self.most_runs, self.start = 0, runs, time.process_time()
+
     def fits(self, trace):
-        return trace.elements() <= self.most_elements and trace.flops <= MOST_FLOPS
+        return trace.elements() <= self.most_elements and trace.flops <= self.most_flops
 
     def guess(self, constants):
         """Elements over all tensors with these constants, if each size follows its constant."""
@@ -88,7 +118,7 @@ class Shrinker:
         """Every constant above the cap becomes the cap; batches become smaller still."""
         wanted = {}
         for name, value in self.sizes.items():
-            most = max(2, cap // 4) if BATCH.search(name) and cap <= 16 else cap
+            most = max(2, cap // 4) if is_batch(name) and cap <= 16 else cap
             if value > most:
                 wanted[name] = most
         return wanted
@@ -112,7 +142,29 @@ class Shrinker:
             if failed >= 2:
                 break
         self.reason = "the module does not get small enough" if failed < 2 else self.reason
-        return self.in_proportion(reversed(range(1, 9))) or self.one_by_one()
+        return self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
+
+    def where_fixed(self):
+        """For modules that fix sizes: what else varies gets small, under a wider limit.
+
+        From here on only those sizes vary.
+        """
+        self.renew()
+        self.most_elements, self.most_flops = FIXED_ELEMENTS, FIXED_FLOPS
+        constants = {}
+        for sizes in (self.sizes, {n: v for n, v in self.leads.items() if n not in self.sizes}):
+            for name, value in sizes.items():
+                for low in (LOW_FIXED if is_batch(name) or value < LEAST else LOW_FIXED[1:]):
+                    if low < value and self.attempt({**constants, name: low}) is not None:
+                        constants[name] = low
+                        break
+            if constants:
+                break
+        if not constants:
+            return None
+        self.sizes = {n: self.source.constants[n] for n in constants}
+        trace = self.attempt(constants)
+        return (constants, trace) if self.fits(trace) else None
 
     def in_proportion(self, parts):
         """All constants divided by what divides them all, times one of `parts`: for modules where one
@@ -128,36 +180,60 @@ class Shrinker:
         return None
 
     def one_by_one(self):
-        """Halves one constant after the other, the largest first, as long as anything helps."""
-        constants, best = {}, self.official
-        frozen = set()
-        while not self.fits(best):
-            now = {n: constants.get(n, v) for n, v in self.sizes.items() if n not in frozen}
-            now = {n: v for n, v in now.items() if v >= LEAST or (v >= 2 and BATCH.search(n))}
-            if not now:
-                return None
-            name = max(now, key=now.get)
-            trace = None
-            for part in (16, 4, 2):
-                value = now[name] // part
-                if value >= (1 if BATCH.search(name) else 2) and now[name] % part == 0:
-                    trace = self.attempt({**constants, name: value})
-                    if trace is not None:
-                        break
-            if trace is None or trace.elements() >= best.elements():
-                frozen.add(name)
-                if trace is None and self.runs >= MOST_RUNS:
+        """Divides one constant after the other, batches and heads first, then the largest, as long as
+        anything helps. Where one is fixed, more elements are allowed: the others stay sizes."""
+        constants, best, frozen = {}, self.official, set()
+        usual = self.most_elements
+        try:
+            while not self.fits(best):
+                now = {n: constants.get(n, v) for n, v in self.sizes.items() if n not in frozen}
+                now = {n: v for n, v in now.items() if v >= LEAST or (v > 2 and goes_first(n))}
+                if not now:
                     return None
-                continue
-            constants, best = {**constants, name: value}, trace
-        return constants, best
+                name = max(now, key=lambda n: (goes_first(n), now[n]))
+                found = self.divided(constants, name) or self.divided_together(constants, name)
+                if found is None or found[1].elements() >= best.elements():
+                    frozen.add(name)
+                    self.most_elements = max(usual, FROZEN_ELEMENTS)
+                    if found is None and self.runs >= self.most_runs:
+                        return None
+                    continue
+                constants, best = found
+            return constants, best
+        finally:
+            self.most_elements = usual if not frozen else max(usual, FROZEN_ELEMENTS)
+
+    def divided(self, constants, name):
+        """(constants, trace) with this one divided by the largest part that works, or None."""
+        value = constants.get(name, self.sizes[name])
+        for part in (64, 16, 4, 2) if goes_first(name) else (16, 4, 2):
+            if value // part >= (1 if is_batch(name) else 2) and value % part == 0:
+                trial = {**constants, name: value // part}
+                trace = self.attempt(trial)
+                if trace is not None:
+                    return trial, trace
+        return None
+
+    def divided_together(self, constants, name):
+        """The same with another one: as the width of all heads and their number."""
+        value = constants.get(name, self.sizes[name])
+        for other in self.sizes:
+            with_it = constants.get(other, self.sizes[other])
+            for part in (16, 8, 4, 2):
+                if other == name or value % part or with_it % part or value // part < 2:
+                    continue
+                trial = {**constants, name: value // part, other: with_it // part}
+                trace = self.attempt(trial)
+                if trace is not None:
+                    return trial, trace
+        return None
 
     def odd(self, small):
         """Shapes whose sizes are primes: one balanced, one with a long innermost dimension."""
-        found = []
+        found, known = [], (small, self.attempt(small) or self.official)
 
         def keep(got):
-            if got is not None and all(got[1].shapes() != t.shapes() for _, t in found):
+            if got is not None and all(got[1].shapes() != t.shapes() for _, t in found + [known]):
                 found.append(got)
 
         keep(self.nearest(small, self.primes(small)))
@@ -195,7 +271,7 @@ class Shrinker:
             return None
         for most in (11, 7, 5, 3):
             others = {n: most if v > most else v for n, v in self.now(small).items()}
-            others = {n: 3 if BATCH.search(n) and v > 3 else v for n, v in others.items()}
+            others = {n: 3 if is_batch(n) and v > 3 else v for n, v in others.items()}
             wanted = {**others, inner: INNER}
             if self.guess(wanted) <= self.most_elements:
                 trace = self.attempt(wanted)
@@ -234,17 +310,25 @@ class Shrinker:
 
 
 def shapes(source, official, train, most_elements):
-    """(cases, traces, note): small and odd shapes, and why some are missing."""
+    """(cases, traces, note): small, odd and long shapes, and why some are missing."""
     shrinker = Shrinker(source, official, train, most_elements)
     small = shrinker.small()
     if small is None:
         return [], [], f"no small shape for the simulator: {shrinker.reason}"
     cases = [small[1].case("small", "small", small[0])]
     traces, note = [small[1]], None
+    shrinker.renew()
     odd = shrinker.odd(small[0]) if shrinker.sizes else []
+    if not odd and shrinker.leads:
+        shrinker.sizes = shrinker.leads
+        odd = shrinker.odd(small[0])
     for i, (constants, trace) in enumerate(odd):
         cases.append(trace.case(f"odd{i + 1}", "odd", constants))
         traces.append(trace)
     if len(odd) < 2:
         note = f"only {len(odd)} odd shapes: {shrinker.reason}"
+    known = [small, *odd]
+    for i, (constants, trace) in enumerate(lengths.long_shapes(shrinker, official.workload(), known)):
+        cases.append(trace.case(f"long{i + 1}", "derived", constants))
+        traces.append(trace)
     return cases, traces, note

@@ -11,11 +11,22 @@ KEYS = {
     "math_mode": str,
     "mode": str,
     "tolerance": (int, float),
+    "rtol": (int, float),
+    "atol": (int, float),
     "baseline": str,
     "mutated": list,
     "shapes": list,
 }
 SHAPE_KEYS = {"name": str, "weight": (int, float), "constants": dict}
+BOUNDS = ("rtol", "atol")
+MOST_BOUND = 1e300
+OFFICIAL = "official"
+MOST_WEIGHT = 1e6
+MOST_TIMED = 16  # every one is timed for each candidate
+
+
+def short(number):
+    return f"{number:g}" if isinstance(number, float) else str(number)[:40]
 
 
 class Side:
@@ -26,14 +37,20 @@ class Side:
             self.wrong("'strides' is reserved: only contiguous tensors so far", "strides",
                        "remove it and pass contiguous tensors")  # fmt: skip
         self.check(self.values, KEYS)
-        self.math_mode = self.choice("math_mode", MODES, "fp32")
+        self.math_mode = self.choice("math_mode", MODES, None)
         self.train = self.choice("mode", ("eval", "train"), "eval") == "train"
         self.tolerance = self.values.get("tolerance")
         if self.tolerance is not None and not 0 < self.tolerance <= 1e6:
-            self.wrong("tolerance must be positive", "tolerance", "1 is the default rule")
+            self.wrong(f"tolerance is {short(self.tolerance)}: it scales the accepted error",
+                       "tolerance", "give a number over 0, at most 1e6 (1 is the default)")  # fmt: skip
+        self.bounds = {k: self.bound(k) for k in BOUNDS if k in self.values}
         self.baseline = self.values.get("baseline")
         self.mutated = self.values.get("mutated", [])
         self.shapes = [self.shape(i, s) for i, s in enumerate(self.values.get("shapes", []))]
+        self.official_weight = self.take_official()
+        if sum(weight > 0 for _, weight, _ in self.shapes) > MOST_TIMED:
+            self.wrong(f"more than {MOST_TIMED} shapes have a weight", "shapes",
+                       "weight = 0: the shape is tested, and not timed")  # fmt: skip
 
     def parse(self, text):
         try:
@@ -43,16 +60,19 @@ class Side:
                               "name another interpreter with --python") from None  # fmt: skip
         try:
             return tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # ValueError: also of an endless number
             line = re.search(r"line (\d+)", str(error))
             where = f"{self.file}:{line.group(1)}" if line else self.file
             raise WorkerError(f"the side file does not parse: {error}", where,
                               "mend the TOML syntax") from None  # fmt: skip
 
-    def wrong(self, message, key, remedy):
+    def place(self, key):
         line = next((i for i, text in enumerate(self.lines, 1)
                      if re.match(rf"\s*\[*\s*\"?{re.escape(key)}\b", text)), 1)  # fmt: skip
-        raise WorkerError(message, f"{self.file}:{line}", remedy)
+        return f"{self.file}:{line}"
+
+    def wrong(self, message, key, remedy):
+        raise WorkerError(message, self.place(key), remedy)
 
     def check(self, table, keys):
         for key, value in table.items():
@@ -63,9 +83,16 @@ class Side:
             if not isinstance(value, keys[key]) or isinstance(value, bool):
                 self.wrong(f"'{key}' has the wrong type", key, "see docs/tasks.md")
 
+    def bound(self, key):
+        value = self.values[key]
+        if not 0 <= value <= MOST_BOUND:
+            self.wrong(f"{key} is {short(value)}: it bounds the error", key,
+                       "give a finite number, not negative")  # fmt: skip
+        return float(value)
+
     def choice(self, key, values, default):
         value = self.values.get(key, default)
-        if value not in values:
+        if value is not None and value not in values:
             self.wrong(f"{key} '{value}' is not known", key, "one of " + ", ".join(values))
         return value
 
@@ -78,6 +105,24 @@ class Side:
             if type(value) is not int or not 0 < value < 1 << 62:
                 self.wrong(f"constant '{key}' must be a positive integer", key, "give a size")
         weight = table.get("weight", 1)
-        if not 0 <= weight < float("inf"):
-            self.wrong("weight must not be negative", "weight", "1 is the default")
+        if not 0 <= weight <= MOST_WEIGHT:
+            self.wrong(f"weight must be from 0 to {MOST_WEIGHT:.0f}", "weight",
+                       "1 is the default; 0: the shape is tested, and not timed")  # fmt: skip
         return table.get("name", f"user{index + 1}"), float(weight), constants
+
+    def take_official(self):
+        """The weight of the official shape: 1, or what the entry of that name gives it."""
+        weight = 1.0
+        for name, given, constants in [s for s in self.shapes if s[0] == OFFICIAL]:
+            if constants:
+                self.wrong("the shape 'official' has the constants of the task file", "shapes",
+                           "give it a weight only, or another name")  # fmt: skip
+            if not given:
+                self.wrong("the official shape needs a weight over 0", "weight",
+                           "the floor, the profile and the headline are of it: put the sizes that "
+                           "matter into the task file")  # fmt: skip
+            weight = given
+        if sum(name == OFFICIAL for name, _, _ in self.shapes) > 1:
+            self.wrong("two shapes are called 'official'", "shapes", "remove one")
+        self.shapes = [s for s in self.shapes if s[0] != OFFICIAL]
+        return weight

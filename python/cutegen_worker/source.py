@@ -16,6 +16,9 @@ MODULE = "cutegen_task"
 NAMES = ("Model", "get_inputs", "get_init_inputs")
 REMEDY = "a task file defines Model, get_inputs() and get_init_inputs(); see docs/tasks.md"
 
+LEAST_LITERAL = 8  # smaller ones are axes, counts, kernel sizes
+MAKERS = {"randn", "rand", "randint", "zeros", "ones", "empty", "full"}
+
 REMEDY_RUN = "mend the file so that `python FILE` runs"
 
 
@@ -46,11 +49,14 @@ def fold(node):
 def places(tree):
     """(name, value, setter) of every module-level integer; items of tuples and lists as NAME.0.
 
-    Literals of at least 8 inside get_inputs and get_init_inputs count too, as get_inputs.0.
+    Literals of at least 8 inside get_inputs and get_init_inputs count too, as get_inputs.0, and smaller
+    ones that begin a tensor's shape in get_inputs, as get_inputs.lead0.
     """
     for statement in tree.body:
         if isinstance(statement, ast.FunctionDef) and statement.name in NAMES[1:]:
             yield from literals(statement)
+        if isinstance(statement, ast.FunctionDef) and statement.name == NAMES[1]:
+            yield from leading(statement)
         if isinstance(statement, ast.Assign):
             target = statement.targets[0]  # of `height = width = 128` the first names both
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
@@ -74,15 +80,37 @@ def literals(function):
     """The sizes written into a function's body, in the order of the text."""
     found = []
     for node in ast.walk(function):
+        if isinstance(node, ast.UnaryOp):  # -100 marks labels that a loss ignores, and is no size
+            continue
         for field, value in ast.iter_fields(node):
             if isinstance(value, list):
                 found += [(v, value, i) for i, v in enumerate(value) if isinstance(v, ast.Constant)]
             elif isinstance(value, ast.Constant):
                 found.append((value, node, field))
-    found = [f for f in found if type(f[0].value) is int and f[0].value >= 8]
+    found = [f for f in found if type(f[0].value) is int and f[0].value >= LEAST_LITERAL]
     found.sort(key=lambda f: (f[0].lineno, f[0].col_offset))
     for i, (node, owner, key) in enumerate(found):
         yield from one(f"{function.name}.{i}", owner, key, node)
+
+
+def leading(function):
+    """Literals from 2 to 7 that begin the shape of a tensor, such as the 4 of torch.randn(4, 4096)."""
+    found = []
+    for call in ast.walk(function):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        if call.func.attr not in MAKERS:
+            continue
+        shapes = [a.elts for a in call.args if isinstance(a, (ast.Tuple, ast.List)) and a.elts]
+        shapes += [k.value.elts for k in call.keywords
+                   if k.arg == "size" and isinstance(k.value, (ast.Tuple, ast.List)) and k.value.elts]  # fmt: skip
+        if not shapes and len(call.args) > 1 and call.func.attr != "randint":
+            shapes = [call.args]
+        found += [(dims[0], dims) for dims in shapes if isinstance(dims[0], ast.Constant)]
+    found = [f for f in found if type(f[0].value) is int and 2 <= f[0].value < LEAST_LITERAL]
+    found.sort(key=lambda f: (f[0].lineno, f[0].col_offset))
+    for i, (node, owner) in enumerate(found):
+        yield from one(f"{function.name}.lead{i}", owner, 0, node)
 
 
 def one(name, owner, key, node):

@@ -6,18 +6,17 @@ import warnings
 import torch
 import torch.fx.experimental.symbolic_shapes  # meta kernels need it; a task may break sys.path
 
-from . import graph, lazy
+from . import fused, graph, lazy, mutated, reads
 from .classify import workload
 from .errors import WorkerError, blame
 from .names import Inputs, dtype_name, flatten, scalar_json, scalars, state_tensors
-from .record import Recorder, real_constants, to_meta
+from .record import Recorder, place_of, real_constants, to_meta
 from .recurrent import as_single_calls
 from .source import clean_state
 
 lazy.install()
+REDRAWN = ("running_mean", "running_var")  # of buffers: draw.redraw() gives them values of their own
 SIZES = "check the sizes in get_inputs() and get_init_inputs()"
-RANDOM = {"bernoulli", "native_dropout", "dropout", "rand", "randn", "normal", "uniform", "randint",
-          "rand_like", "randn_like", "rrelu_with_noise", "multinomial", "randperm"}  # fmt: skip
 VALUES = ("cannot be called on meta tensors", "Cannot copy out of meta tensor",
           "Tensor.item()", "data-dependent", "on meta tensors")  # fmt: skip
 
@@ -38,12 +37,6 @@ def build(module, file):
     return model, Inputs(inputs, model, file)
 
 
-def running_statistics(calls):
-    """What batch norm writes in train mode; its schema does not say so."""
-    norms = [c for c in calls if c.func.overloadpacket.__name__ == "native_batch_norm"]
-    return {r.name for c in norms if c.args[5] for r in c.args[3:5] if r is not None}
-
-
 class Trace:
     """Everything one run on meta tensors tells."""
 
@@ -51,25 +44,26 @@ class Trace:
         self.file, self.notes, self.warnings = source.file, [], []
         with clean_state(source.file), warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
-            self.recorder = Recorder()
+            self.recorder = Recorder(source.file)
             with self.recorder, real_constants():
                 self.run(source, constants, train)
             if self.recorder.hidden_write:
                 self.run_functional(source, constants, train)
+            self.measure()
 
     def run(self, source, constants, train, functional=False):
-        model, inputs = build(source.run(constants), source.file)
+        module = source.run(constants)
+        model, inputs = build(module, source.file)
         model.train(train)
         self.prepare(model, inputs)
         args, kwargs = inputs.map(lambda name, t: self.tensors[name][1])
         call = model
         if functional:
-            call = torch.func.functionalize(lambda a, k: model(*a, **k))
-            args, kwargs = (args, kwargs), {}
-        versions = {n: t._version for n, (_, t) in self.tensors.items()}
+            call, args, kwargs = self.functional(model), (self.written_state(), args, kwargs), {}
         self.recorder.recording = True
         try:
-            with blame(source.file, "forward()", SIZES), as_single_calls(self.recorder):
+            with (blame(source.file, "forward()", SIZES), as_single_calls(self.recorder),
+                  fused.noted(self.recorder, module)):  # fmt: skip
                 out = call(*args, **kwargs)
         except WorkerError as error:
             if any(v in error.message for v in VALUES):
@@ -78,17 +72,49 @@ class Trace:
             raise
         finally:
             self.recorder.recording = False
-        self.mutated = {n for n, (_, t) in self.tensors.items() if t._version != versions[n]}
+        if not functional:
+            self.note_mutated(model, inputs, out)
+        self.model = model
         self.collect(model, inputs, out)
+        if not functional:
+            self.as_written = self.recorder, self.tensors, self.final, self.outputs
+
+    def note_mutated(self, model, inputs, out):
+        """Which tensors forward() writes or replaces, and which of its results are such a tensor."""
+        names = {n for n, _ in inputs.tensors()}
+        new, changed = mutated.replaced(self.recorder, model, self.tensors, names)
+        self.mutated = mutated.find(self.recorder, self.tensors, new)
+        self.final = {n: new.get(n, self.tensors[n][1]) for n in self.mutated}
+        for name in changed:
+            self.notes.append(f"forward() replaces '{name}' by a tensor of another shape or dtype; what it "
+                              "holds afterwards is not judged")  # fmt: skip
+        leaves = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
+        self.aliases = [next((n for n in sorted(self.final) if mutated.same_memory(t, self.final[n])), None)
+                        for t in leaves]  # fmt: skip
+        stale = self.recorder.stale
+        if any(id(t) in stale for t in [*self.final.values(), *leaves]):
+            self.recorder.hidden_write = True
+
+    def written_state(self):
+        """Parameters and buffers that forward() writes, by name."""
+        return {n: t for n, (role, t) in self.tensors.items() if n in self.mutated and role != "input"}
+
+    @staticmethod
+    def functional(model):
+        def call(state, args, kwargs):
+            if state:
+                return torch.func.functional_call(model, state, tuple(args), kwargs)
+            return model(*args, **kwargs)
+
+        return torch.func.functionalize(call)
 
     def run_functional(self, source, constants, train):
         """Writes through views are only seen after functionalization."""
-        first, self.recorder = self.recorder, Recorder()
+        first, self.recorder = self.recorder, Recorder(source.file)
         kept = dict(self.__dict__)
         try:
             with self.recorder, real_constants():
                 self.run(source, constants, train, functional=True)
-            self.mutated = kept["mutated"]
         except WorkerError:
             self.__dict__.update(kept)
             self.recorder = first
@@ -97,7 +123,7 @@ class Trace:
     def prepare(self, model, inputs):
         """Puts every tensor of the task on meta and names it."""
         model.to("meta")
-        self.tensors = {}
+        self.tensors, self.promised = {}, {}
         for name, tensor in inputs.tensors():
             self.add(name, "input", tensor if tensor.is_meta else to_meta(tensor))
         for name, role, tensor in state_tensors(model):
@@ -111,27 +137,37 @@ class Trace:
         self.tensors[name] = role, tensor
         self.recorder.used.add(name)
         self.recorder.bind(tensor, name)
+        self.promised[name] = self.recorder.promises.elements(tensor)
 
     def collect(self, model, inputs, out):
         leaves = list(flatten("out", out))
-        self.outputs = [(n, t) for n, t in leaves if isinstance(t, torch.Tensor)]
-        if not self.outputs:
+        found = [(n, t) for n, t in leaves if isinstance(t, torch.Tensor)]
+        if not found and not self.mutated:
             raise WorkerError("forward() returns no tensor", self.file, "return a tensor")
         if len(leaves) > 1:
-            self.outputs = [(f"out.{i}", t) for i, (_, t) in enumerate(self.outputs)]
-        if len(leaves) != len(self.outputs):
+            found = [(f"out.{i}", t) for i, (_, t) in enumerate(found)]
+        if len(leaves) != len(found) and out is not None:
             self.notes.append("forward() also returns values that are no tensors; they are ignored")
+        self.returns = [alias or name for alias, (name, _) in zip(self.aliases, found)]
+        self.outputs = [leaf for alias, leaf in zip(self.aliases, found) if alias is None]
         for name, tensor in self.outputs:
             dtype_name(tensor, f"output '{name}'", self.file)
         names = self.recorder.names
         self.output_values = [self.value_of(t) for _, t in self.outputs]
-        roots = self.output_values + [names[id(self.tensors[n][1])] for n in self.mutated]
-        self.calls = graph.alive(self.recorder.calls, roots)
-        self.mutated |= running_statistics(self.calls) & set(self.tensors)
+        final = [(n, self.final[n] if id(self.final[n]) in names else self.tensors[n][1]) for n in sorted(self.mutated)]
+        self.final_values = [(names[id(t)], n, t) for n, t in final]
+        self.calls = graph.alive(self.recorder.calls, [v for v, _, _ in self.results()])
         self.scalars = scalars(model)
         self.arguments = [(n, v) for n, v in inputs.leaves
                           if isinstance(v, (bool, int, float, str))]  # fmt: skip
         self.types = {type(m).__name__ for m in model.modules()}
+
+    def results(self):
+        """(value, name, tensor) of outputs and then of what forward() mutates, as it is afterwards."""
+        outputs = [(v, n, t) for v, (n, t) in zip(self.output_values, self.outputs)]
+        return outputs + self.final_values
+
+    def measure(self):
         self.least_bytes = int(self.count_bytes())
         self.flops = float(sum(graph.count(c) for c in self.calls))
 
@@ -144,9 +180,25 @@ class Trace:
         return name
 
     def count_bytes(self):
-        tensors = {n: t for n, (_, t) in self.tensors.items()}
-        read = graph.read_bytes(self.calls, tensors, self.output_values)
-        return sum(read.values()) + sum(graph.size(t.shape, t.dtype) for _, t in self.outputs)
+        """Bytes that every correct program moves: what it must read, and what it must write."""
+        written = [graph.size(t.shape, t.dtype) for _, t in self.outputs]
+        if self.mutated:
+            changes = mutated.Changes(*self.as_written)
+            needed = changes.reads()
+            written += changes.writes().values()
+        else:
+            needed = reads.elements(self.calls, {n: place_of(t) for n, (_, t) in self.tensors.items()},
+                                    [place_of(t) for _, t in self.outputs])  # fmt: skip
+        read = sum(min(count, self.unknown(n)) * self.tensors[n][1].dtype.itemsize
+                   for n, count in needed.items())  # fmt: skip
+        return read + sum(written)
+
+    def unknown(self, name):
+        """Elements of a tensor that the task does not promise; see promises.py and draw.redraw()."""
+        role, tensor = self.tensors[name]
+        count = self.promised[name]
+        redrawn = role == "parameter" or name in self.mutated or name.endswith(REDRAWN)
+        return tensor.numel() if redrawn and not count else count
 
     def shapes(self):
         shapes = {n: list(t.shape) for n, (_, t) in self.tensors.items()}
@@ -165,7 +217,8 @@ class Trace:
     def signature(self):
         if not hasattr(self, "signature_"):
             floats = {k: v for k, v in self.scalars.items() if isinstance(v, (float, str, bool))}
-            self.signature_ = graph.signature(self.calls), floats, self.arguments
+            written = sorted(self.mutated), self.returns
+            self.signature_ = graph.signature(self.calls), floats, self.arguments, written
         return self.signature_
 
     def case(self, name, kind, constants, weight=1):
@@ -194,7 +247,7 @@ class Trace:
 
     def graph(self, others=()):
         """`others`: the same module's traces at other shapes, which tell the sizes from the constants."""
-        used = {r.name for c in self.calls for r in graph.call_refs(c)} | set(self.output_values)
+        used = {r.name for c in self.calls for r in c.refs} | set(self.output_values)
         holders = [graph.value(n, t.shape, t.dtype) for n, (_, t) in self.tensors.items()
                    if n in used]  # fmt: skip
         for name, t in self.recorder.constants:
@@ -221,14 +274,10 @@ class Trace:
 
     def remarks(self):
         notes = list(self.notes)
-        if any(c.func.overloadpacket.__name__.rstrip("_") in RANDOM for c in self.calls):
-            notes.append("the module draws random numbers in forward(): two runs differ")
         moody = sorted(t for t in self.types if t.startswith(("BatchNorm", "Dropout")))
         if moody:
             notes.append(f"{', '.join(moody)}: eval and train mode differ; "
                          "the side file's `mode` decides")  # fmt: skip
-        if self.mutated:
-            notes.append("forward() writes " + ", ".join(sorted(self.mutated)) + " in place")
         return notes
 
     def attributes(self, drop=()):

@@ -5,6 +5,7 @@ import contextlib
 import copy
 import hashlib
 import itertools
+import math
 import mmap
 import os
 import sys
@@ -12,15 +13,20 @@ import warnings
 
 import torch
 
-from . import draw
+from . import draw, extremes, float8, orders
 from .errors import WorkerError, blame, first_line
-from .names import DTYPES, flatten, state_tensors, stray_tensors
+from .facts import facts_of
+from .keep_double import keeping_double
+from .mutated import results, state_of
+from .names import DTYPES, state_tensors, stray_tensors
+from .orders import to_tf32
 from .source import Source, clean_state
 from .state import move_state, seed_all
 from .trace import SIZES, build
 
 ALIGN = 256
 DRAWS = 3
+UNSURE = 4  # times what another rounding of float64 changes: so far the truth is not known
 FAR = 32  # roundings at once, in both directions: what lies beyond a kink is seen
 MOST_PAIRINGS = 4  # tells 16 tensors apart
 MANY = 1 << 22
@@ -51,23 +57,38 @@ def floating(tensor):
 
 
 class Reference:
-    """The model and inputs of one set, run in one precision after another."""
+    """The model and inputs of one set, run in one precision after another.
 
-    def __init__(self, model, inputs, file, seed):
+    `request` says which tensors forward() mutates (`mutated`), and `returns` as core/task.h has it.
+    """
+
+    def __init__(self, model, inputs, file, seed, request=None, casts=False):
         self.model, self.inputs, self.file, self.seed = model, inputs, file, seed
+        self.request = request or {}
+        self.casts = casts  # it names floating dtypes: keep_double.py
 
     def run(self, change, default=torch.float32):
-        """Output tensors of a copy whose floating tensors went through change(name, tensor)."""
-        model = copy.deepcopy(self.model)
+        """Results of a copy whose floating tensors went through change(name, tensor): the outputs, then
+        the final values of mutated tensors by name."""
+        model, double, given = copy.deepcopy(self.model), default == torch.float64, {}
+
+        def changed(name, t):  # in a half mode, float8 stays: a module asks for it by name
+            return t if float8.is_float8(t) and not double else change(name, t)
+
+        def fresh(name, t):
+            given[name] = changed(name, t.clone()) if floating(t) else t.clone()
+            return given[name]
+
         with torch.no_grad():
-            replace_state(model, change)
-            args, kwargs = self.inputs.map(
-                lambda n, t: change(n, t.clone()) if floating(t) else t.clone()
-            )
+            replace_state(model, changed)
+            args, kwargs = self.inputs.map(fresh)
             seed_all(self.seed)
-            with default_dtype(default), blame(self.file, "forward()", SIZES):
+            with default_dtype(default), keeping_double(double and self.casts) as kept, \
+                    blame(self.file, "forward()", SIZES):  # fmt: skip
                 out = model(*args, **kwargs)
-        return [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
+            names = self.request.get("mutated", ())
+            final = {**state_of(model, given), **given} if names else {}
+        return [kept.unrounded(t) for t in results(out, self.request, {n: final[n] for n in names})]
 
     def rows(self, some, count):
         """The same with these leading rows of the inputs that have `count`."""
@@ -75,7 +96,7 @@ class Reference:
             lambda _, t: t[some] if t.dim() and t.shape[0] == count else t
         )
         inputs = type(self.inputs)(kwargs if self.inputs.keyword else args, self.model, self.file)
-        return Reference(self.model, inputs, self.file, self.seed)
+        return Reference(self.model, inputs, self.file, self.seed, self.request, self.casts)
 
 
 def replace_state(model, change):
@@ -89,22 +110,45 @@ def replace_state(model, change):
             setattr(owner, key, change("", t))
 
 
-def to_tf32(t):
-    """Rounded to the 10 mantissa bits that tensor cores read."""
-    if t.dtype != torch.float32:
-        return t
-    bits = t.contiguous().view(torch.int32)
-    rounded = ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
-    return torch.where(torch.isfinite(t), rounded, t)
+class Permitted:
+    """What rounding a request permits: the modes of outputs, and how the native result is made."""
+
+    def __init__(self, request):
+        self.mode = request["math_mode"]
+        self.modes = request.get("modes") or [self.mode] * len(request["outputs"])
+        self.tf32 = request.get("tf32_convolutions", False)
+        # A mode that the user asked for is emulated; else the module runs in its own dtypes.
+        self.emulated = self.mode if request.get("math_mode_asked", True) else "fp32"
+
+    def of(self, k):
+        """The mode that an output is as accurate as."""
+        return "tf32" if self.tf32 and self.modes[k] == "fp32" else self.modes[k]
+
+    def as_shipped(self):
+        """Whether a plain run of the module on this machine is the native result."""
+        return self.emulated == "fp32" and not self.tf32
+
+    def change(self):
+        """(change of tensors, default dtype) of a native run."""
+        if self.emulated == "tf32":
+            return lambda _, t: to_tf32(t), torch.float32
+        low = LOW.get(self.emulated)
+        if low is None:
+            return lambda _, t: t, torch.float32
+        return lambda _, t: t.to(low), low
 
 
-def native(reference, mode):
-    if mode == "tf32":
-        return reference.run(lambda _, t: to_tf32(t))
-    if mode in LOW:
-        low = LOW[mode]
-        return reference.run(lambda _, t: t.to(low), low)
-    return reference.run(lambda _, t: t)
+def native(reference, permitted):
+    """The outputs as PyTorch computes them on a GPU, up to the order of sums."""
+    with orders.TF32Convolutions() if permitted.tf32 else contextlib.nullcontext():
+        return reference.run(*permitted.change())
+
+
+def in_order(reference, permitted):
+    """The outputs by sequential sums in the mode's arithmetic; None where that takes too much work."""
+    with orders.Sequential(permitted.tf32) as summed:
+        outputs = reference.run(*permitted.change())
+    return outputs if summed.whole else None
 
 
 def one_sign(pattern, bit, eps):
@@ -163,13 +207,65 @@ def moves(mode, generator, tensors):
         yield one_sign(0, bit, eps), 1
 
 
-def sensitivity(reference, truth, mode, generator, worst):
+def sensitivity(reference, truth, permitted, generator, worst):
     """Largest change of each output for one rounding of its inputs, into `worst` (zeros, or None
     for outputs that are no numbers)."""
-    for change, roundings in moves(mode, generator, itertools.count()):
-        for k, moved in enumerate(reference.run(change, torch.float64)):
-            if worst[k] is not None:
-                keep_larger(worst[k].view(-1), moved.reshape(-1), truth[k].reshape(-1), roundings)
+    of = [permitted.of(k) for k in range(len(truth))]
+    for mode in dict.fromkeys(of):
+        for change, roundings in moves(mode, generator, itertools.count()):
+            for k, moved in enumerate(reference.run(change, torch.float64)):
+                if worst[k] is not None and of[k] == mode:
+                    keep_larger(worst[k].view(-1), moved.reshape(-1), truth[k].reshape(-1),
+                                roundings)  # fmt: skip
+    with orders.RoundedAnew(generator):
+        again = reference.run(lambda _, t: t.double(), torch.float64)
+    for k, t in enumerate(again):
+        if worst[k] is not None:
+            keep_larger(worst[k].view(-1), t.reshape(-1), truth[k].reshape(-1), 1 / UNSURE)
+
+
+def order_matters(request):
+    """Whether the class of a value may depend on the order of evaluation: infinite inputs, products."""
+    return request["family"] == draw.SPECIAL or "prod" in request["source"]
+
+
+def finite(t):
+    return not floating(t) or all(
+        bool(torch.isfinite(float8.widened(t.reshape(-1)[part])).all()) for part in pieces(t.numel()))
+
+
+def order_marks(reference, permitted, outputs):
+    """For each output: where NaN is right too, and where any value is; None where there are none.
+
+    Whether an infinite term makes a sum infinite or NaN, and what a product is whose parts leave the
+    range, depends on the order of evaluation.
+    """
+    with orders.ProductRange() as products:
+        ranged = reference.run(*permitted.change())
+    inputs = [t for _, t in reference.inputs.tensors()]
+    endless = not all(map(finite, [*outputs, *inputs]))
+    summed = outputs
+    if endless:
+        with by_definition(), orders.EndlessSums():
+            summed = reference.run(*permitted.change())
+    for own, with_nan, undefined in zip(outputs, summed, ranged):
+        if not floating(own):
+            yield None, None
+            continue
+        known = ~torch.isnan(own)
+        yield (torch.isnan(with_nan) & known if endless else None,
+               torch.isnan(undefined) & known if products.seen else None)  # fmt: skip
+
+
+def put_marks(worst, marks):
+    """Into sensitivities, as src/tensor/compare.h reads them: the sign bit, and infinity."""
+    for s, (nan_too, any_value) in zip(worst, marks):
+        if s is None:
+            continue
+        if nan_too is not None:
+            s.copy_(torch.where(nan_too, -s.abs(), s))
+        if any_value is not None:
+            s.masked_fill_(any_value, math.inf)
 
 
 def keep_larger(worst, moved, truth, roundings):
@@ -230,7 +326,9 @@ def prepare(source, request, seed, domain, device=None):
     move_state(model, device)
     for p in model.parameters():
         p.requires_grad_(False)
-    draw.redraw(model, generator)
+    written = set(request.get("mutated", ()))
+    state = state_of(model, {n for n, _ in inputs.tensors()})
+    draw.redraw(model, generator, [t for n, t in state.items() if n in written])
     seed_all(seed_of(seed, "inputs"))
     family = request["family"]
     if family == "made":  # drawn again: what Model() consumed of the seed must not matter
@@ -238,11 +336,18 @@ def prepare(source, request, seed, domain, device=None):
         with blame(source.file, "get_inputs()", SIZES):
             inputs = type(inputs)(module.get_inputs(), model, source.file)
     nan = all(d.startswith(("f", "bf")) for d in request["dtypes"])  # an index of NaN is no answer
-    changed = {n: draw.input_values(t.detach(), family, generator, domain, nan)
-               for n, t in on_device(inputs, device)}  # fmt: skip
+    made = {n: draw.initial(t, generator) if n in written else t.detach()
+            for n, t in on_device(inputs, device)}  # fmt: skip
+    changed = {n: draw.input_values(t, family, generator, domain, nan) for n, t in made.items()}
+    as_made = family != "made" and all(changed[n] is t for n, t in made.items())
+    for name, limit in facts_of(request).limits.items():
+        changed[name] = limit.keep(changed[name])
     args, kwargs = inputs.map(lambda n, t: changed[n])
     inputs = type(inputs)(kwargs if inputs.keyword else args, model, source.file)
-    return Reference(model, inputs, source.file, seed_of(seed, "forward")), generator
+    forward = seed_of(seed, "forward")
+    reference = Reference(model, inputs, source.file, forward, request, facts_of(request).casts)
+    reference.as_made = as_made
+    return reference, generator
 
 
 def on_device(inputs, device):
@@ -259,17 +364,18 @@ def make_set(request):
     source = Source(request["source"], request["file"])
     with clean_state(source.file), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for domain in draw.DOMAINS if request["family"] != "made" else (draw.RANGE,):
+        for domain in draw.domains(request["family"], facts_of(request), request):
             reference, generator = prepare(source, request, seed, domain)
             with threads_for(reference):
                 plain = in_domain(reference, request["family"], domain)
                 if plain is not None:
-                    return pack(reference, generator, request, plain)
+                    reply, fd = pack(reference, generator, request, plain)
+                    return reply | ({"as_made": True} if reference.as_made else {}), fd
 
 
 def in_domain(reference, family, domain):
     """The native outputs, or None where the module does not work on these numbers."""
-    last = domain == draw.DOMAINS[-1]
+    last = domain == draw.RANGE
     try:
         outputs = reference.run(lambda _, t: t)
     except WorkerError:
@@ -279,13 +385,15 @@ def in_domain(reference, family, domain):
     if last or family == draw.SPECIAL:
         return outputs
     for t in outputs:
-        if floating(t) and t.numel() and (~torch.isfinite(t)).double().mean() > MOST_ENDLESS:
+        if not floating(t) or t.numel() == 0:
+            continue
+        if (~torch.isfinite(float8.widened(t))).double().mean() > MOST_ENDLESS:
             return None
     return outputs
 
 
 def pack(reference, generator, request, plain):
-    packer, notes, mode = Packer(), [], request["math_mode"]
+    packer, notes, permitted = Packer(), [], Permitted(request)
     for name, t in reference.inputs.tensors():
         packer.add(name, "value", t)
     taken = {name for name, _ in reference.inputs.tensors()}
@@ -293,23 +401,44 @@ def pack(reference, generator, request, plain):
         packer.add("self." + name if name in taken else name, "value", t)
     names, dtypes = request["outputs"], request["dtypes"]
     if len(names) != len(plain):
-        raise WorkerError(f"forward() returned {len(plain)} tensors; {len(names)} were described",
+        raise WorkerError(f"forward() gave {len(plain)} results; {len(names)} were described",
                           request["file"], "make the number of outputs constant")  # fmt: skip
-    own = plain if mode == "fp32" else native(reference, mode)
+    own = plain if permitted.as_shipped() else native(reference, permitted)
     for name, dtype, t in zip(names, dtypes, own):
         wanted = next(d for d, n in DTYPES.items() if n == dtype)
         packer.add(name, "native", t, wanted)
-    truths(packer, notes, reference, generator, names, mode)
+    summed = in_order(reference, permitted)
+    for name, t in zip(names, summed or []):
+        if floating(t):
+            packer.add(name, "sequential", t, torch.float64)
+    truths(packer, notes, reference, generator, request, permitted, own)
+    if request["family"] == draw.EXTREMES:
+        extremes.settle_packed(packer.slots, packer.tensors)
     fd, size = packer.memory()
     return {"slots": packer.slots, "bytes": size, "notes": notes}, fd
 
 
-def truths(packer, notes, reference, generator, names, mode):
+def by_definition():
+    """Attention as products and a softmax: fast kernels differ where all scores of a row are -infinity."""
+    return torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
+
+
+@contextlib.contextmanager
+def truthfully():
+    with by_definition(), orders.Accurate():
+        yield
+
+
+def truths(packer, notes, reference, generator, request, permitted, own):
+    names = request["outputs"]
     try:
-        truth = reference.run(lambda _, t: t.double(), torch.float64)
-        moved = [torch.zeros_like(t, dtype=torch.float64, memory_format=torch.contiguous_format)
-                 if floating(t) else None for t in truth]  # fmt: skip
-        sensitivity(reference, truth, mode, generator, moved)
+        with truthfully():
+            truth = reference.run(lambda _, t: t.double(), torch.float64)
+            moved = [torch.zeros_like(t, dtype=torch.float64, memory_format=torch.contiguous_format)
+                     if floating(t) else None for t in truth]  # fmt: skip
+            sensitivity(reference, truth, permitted, generator, moved)
+        if order_matters(request) or not all(map(finite, own)):
+            put_marks(moved, order_marks(reference, permitted, own))
     except WorkerError as error:
         notes.append("float64 does not run: " + first_line(error.message))
         truth = reference.run(lambda _, t: t)

@@ -113,12 +113,15 @@ class Exported:
         self.state = [name for name, _ in data["state"]]
         self.paths = [name.split(".") for name in self.state]
         self.given = data["inputs"] + data["state"]
+        self.written = [name for name, _ in self.given if name in data.get("mutated", [])]
         self.cases = [[(torch.Size(shape["tensors"][name]), _dtype(dtype)) for name, dtype in self.given]
                       for shape in data["shapes"]]  # fmt: skip
         self.made = [[(torch.Size(shape["tensors"][name]), _dtype(dtype)) for name, dtype in data["outputs"]]
                      for shape in data["shapes"]]  # fmt: skip
         self.arguments = data["arguments"]
-        self.single = [name for name, _ in data["outputs"]] == ["out"]
+        self.outputs = [name for name, _ in data["outputs"]]
+        self.returns = data.get("returns", self.outputs)  # with mutated tensors that are returned
+        self.single = self.returns == ["out"]
         self.parameters = list(inspect.signature(reference.Model.forward).parameters.values())[1:]
         self.plain = [p.name for p in self.parameters[: len(self.names)]] == self.names and not self.arguments
         self.anywhere = False  # whether tensors that are on no GPU go through the operator too
@@ -133,21 +136,26 @@ class Exported:
         self.current = _LOADED.setdefault(space, self)
         if self.current is not self:
             return self.current.op
-        arguments = ", ".join(f"Tensor t{i}" for i in range(len(self.given)))
-        results = ", ".join("Tensor" for _ in self.data["outputs"])
+        arguments = ", ".join(f"Tensor(a{i}!) t{i}" if name in self.written else f"Tensor t{i}"
+                              for i, (name, _) in enumerate(self.given))  # fmt: skip
+        results = ", ".join("Tensor" for _ in self.outputs)
         self.library = torch.library.Library(space, "FRAGMENT")
         tags = [torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order]
-        self.library.define(f"run({arguments}) -> " + (results if self.single else f"({results})"), tags=tags)
+        self.library.define(f"run({arguments}) -> " + (results if len(self.outputs) == 1 else f"({results})"), tags=tags)
         self.library.impl("run", self.compute, "CompositeExplicitAutograd")
         torch.library.register_fake(f"{space}::run", self.imagine, lib=self.library)
-        torch.library.register_autograd(f"{space}::run", self.backward, setup_context=self.keep, lib=self.library)
+        if not self.written:  # gradients of others are left to the reference
+            torch.library.register_autograd(f"{space}::run", self.backward, setup_context=self.keep, lib=self.library)
         return getattr(torch.ops, space).run.default
 
     def compute(self, *tensors):
         """What the operator does. Its results are new and contiguous, whoever made them."""
         fits = all(t.is_cuda and t.is_contiguous() for t in tensors)
-        made = self.serve(self.case_of(tensors) if fits else None, tensors)
-        return made[0] if self.single else tuple(made)
+        return self.packed(self.serve(self.case_of(tensors) if fits else None, tensors))
+
+    def packed(self, made):
+        """Outputs as the operator returns them."""
+        return made[0] if len(made) == 1 else tuple(made) if made else None
 
     def imagine(self, *tensors):
         case = self.case_of(tensors)
@@ -155,8 +163,7 @@ class Exported:
             shapes = [(t.shape, t.dtype) for t in self.call_reference(tensors)]
         else:
             shapes = self.made[case]
-        made = [torch.empty(shape, dtype=dtype, device=tensors[0].device) for shape, dtype in shapes]
-        return made[0] if self.single else tuple(made)
+        return self.packed([torch.empty(shape, dtype=dtype, device=tensors[0].device) for shape, dtype in shapes])
 
     @staticmethod
     def keep(ctx, inputs, output):
@@ -224,7 +231,7 @@ class Exported:
         if device != torch.cuda.current_device():
             with torch.cuda.device(device):
                 return self.launch(case, tensors)
-        place = tensors[0].device
+        place, own = tensors[0].device, tensors
         tensors = [t if t.data_ptr() % _ALIGNED == 0 else t.clone() for t in tensors]
         made = [torch.empty(size, dtype=dtype, device=place) for size, dtype in self.made[case]]
         pointers = [t.data_ptr() for t in tensors] + [t.data_ptr() for t in made]
@@ -234,6 +241,9 @@ class Exported:
             start = scratch.data_ptr()
             pointers += [start + offset for offset in shape["scratch"]]
         self.programs[device].run(case, pointers, _stream_of(device))
+        for (name, _), t, used in zip(self.given, own, tensors):
+            if used is not t and name in self.written:
+                t.copy_(used)
         return made
 
     # --- the module
@@ -288,6 +298,8 @@ class Exported:
         for t in tensors:
             if not isinstance(t, torch.Tensor) or not (t.is_cuda or self.anywhere) or not t.is_contiguous():
                 return None
+        if self.written and self.differentiated(tensors):
+            return None
         case = self.case_of(tensors)
         return None if case is None else (case, tensors)
 
@@ -312,9 +324,19 @@ class Exported:
         if torch.compiler.is_compiling() or _watched() or self.differentiated(tensors):
             made = self.op(*tensors)
         else:
-            made = self.current.serve(case, tensors)
-            made = made[0] if self.single else tuple(made)
-        return made if self.single else _rebuilt(self.current.like, iter(made))
+            made = self.packed(self.current.serve(case, tensors))
+            self.note_written(tensors)
+        if self.single:
+            return made
+        made = [made] if len(self.outputs) == 1 else made or ()
+        found = {**dict(zip((name for name, _ in self.given), tensors)), **dict(zip(self.outputs, made))}
+        return _rebuilt(self.current.like, iter([found[name] for name in self.returns]))
+
+    def note_written(self, tensors):
+        """Tells autograd of tensors that the kernels wrote, as PyTorch's own operators do."""
+        for (name, _), t in zip(self.given, tensors):
+            if name in self.written and not t.is_inference():
+                torch.autograd.graph.increment_version(t)
 
     @staticmethod
     def differentiated(tensors):
@@ -345,6 +367,7 @@ class Exported:
             self.skeleton = self.without_values(self.reference.Model(*self.init_inputs()))
         module = self.spare.pop(0, None) or copy.deepcopy(self.skeleton)  # each thread has its own
         state = dict(zip(self.state, tensors[len(self.names) :]))
+        given = dict(state)
         registered = {name for name, _ in [*module.named_parameters(), *module.named_buffers()]}
         for name in [n for n in state if n not in registered]:
             owner, last = _owner(module, name)
@@ -359,11 +382,19 @@ class Exported:
             else:
                 break
         made = torch.func.functional_call(module, state, tuple(args), tree)
+        for name in self.written:  # where forward() put another tensor in the place of one
+            if name in given:
+                owner, last = _owner(module, name)
+                now = state.get(name, None) if name in state else getattr(owner, last)
+                if now is not given[name]:
+                    given[name].copy_(now)
         self.spare[0] = module
         return made
 
     def call_reference(self, tensors):
-        return [leaf for _, leaf in _leaves("out", self.call(tensors)) if isinstance(leaf, torch.Tensor)]
+        """Its outputs; mutated tensors are written."""
+        found = [leaf for _, leaf in _leaves("out", self.call(tensors)) if isinstance(leaf, torch.Tensor)]
+        return [leaf for name, leaf in zip(self.returns, found) if name not in self.written]
 
     def results_alike(self):
         """The structure of what forward() returns, with tensors that have no values."""

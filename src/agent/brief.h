@@ -24,6 +24,7 @@ struct TaskBrief {
   double floor_ns = 0;
   std::string bound_by;
   std::string dialect = "cute";
+  double reachable_ns = 0, roofline_ns = 0;  // 0: not known
 };
 
 // One earlier candidate, for the history.

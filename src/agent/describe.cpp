@@ -7,6 +7,7 @@
 
 #include "agent/plan_edit.h"
 #include "base/text.h"
+#include "core/floor.h"
 
 namespace cutegen {
 namespace {
@@ -49,6 +50,23 @@ std::string scalars_line(const char* what, const std::vector<ScalarInfo>& all) {
     parts.push_back(one_line(all[i].name, 80) + " = " + scalar_text(all[i].value));
   if (all.size() > parts.size()) parts.emplace_back("...");
   return fmt::format("{}: {}\n", what, join(parts, ", "));
+}
+
+// What a model has to know of tensors that forward() writes.
+std::string mutated_lines(const Task& task) {
+  const bool any =
+      std::any_of(task.tensors.begin(), task.tensors.end(), [](auto& t) { return t.mutated; });
+  if (!any) return {};
+  std::string out =
+      "forward() mutates the tensors marked so. Pass each one as {\"tensor\": NAME}: its memory "
+      "holds "
+      "the initial values, and the kernels must leave the final values there, once per call. They "
+      "are "
+      "checked like outputs. All other inputs are read-only.\n";
+  if (!task.returns.empty())
+    out += "forward() returns " + one_line(join(task.returns, ", ")) +
+           ": a returned mutated tensor is no output of its own.\n";
+  return out;
 }
 
 std::string argument_text(const Json& arg) {
@@ -124,7 +142,7 @@ std::string attempt_line(const Attempt& a) {
 
 }  // namespace
 
-std::string describe_device(const GpuSpec& g, const std::string& device, MathMode mode) {
+std::string describe_device(const GpuSpec& g, const std::string& device, const Task& task) {
   std::string out = fmt::format("{} ({}), architecture {}.", g.name, one_line(device, 60), g.arch);
   if (device.starts_with("sim:"))
     out += " Programs run in a simulator of it; times are modelled from counted work.";
@@ -138,12 +156,24 @@ std::string describe_device(const GpuSpec& g, const std::string& device, MathMod
       kib(g.l2_bytes));
   out += fmt::format("Memory: {:.2f} TB/s.", g.dram_bytes_per_s / 1e12);
   for (const auto& [name, flops] : g.flops_per_s)
-    if (name == "fp32" || name == to_string(mode))
+    if (name == "fp32" || name == to_string(task.math_mode) ||
+        (name == "tf32" && task.tf32_convolutions))
       out += fmt::format(" {}: {:.0f} TFLOP/s.", name, flops / 1e12);
   out += fmt::format(" A launch costs about {}.", human_ns(g.launch_ns));
   if (g.arch.starts_with("sm_9"))
     out += " It has TMA, wgmma and clusters (arch \"sm_90a\"); mma.sync and cp.async work too.";
   return out;
+}
+
+std::string describe_mode(const Task& task) {
+  std::string out = fmt::format("Math mode: {}. ", one_line(mode_text(task), 400));
+  if (task.tf32_convolutions)
+    return out +
+           "Convolutions may multiply in tf32 with float32 sums; compute all else in float32.";
+  if (task.math_mode == MathMode::fp32)
+    return out + "Compute in float32: a single product in tf32, fp16 or bf16 is too coarse.";
+  return out + fmt::format("Products may multiply in {}; keep their sums in float32.",
+                           to_string(task.math_mode));
 }
 
 std::string describe_tensors(const Task& task) {
@@ -154,9 +184,11 @@ std::string describe_tensors(const Task& task) {
       out += fmt::format("- and {} more\n", task.tensors.size() - 40);
       break;
     }
-    out += fmt::format("- {} {}: {} {}\n", to_string(t.role), one_line(t.name, 120),
-                       to_string(t.dtype), to_string(t.shape));
+    out += fmt::format("- {} {}: {} {}{}\n", to_string(t.role), one_line(t.name, 120),
+                       to_string(t.dtype), to_string(t.shape),
+                       t.mutated ? " (mutated: read and written)" : "");
   }
+  out += mutated_lines(task);
   out += scalars_line("Attributes (attr)", task.attributes);
   out += scalars_line("Scalars of the call (arg)", task.arguments);
   std::vector<std::string> shapes;
@@ -193,8 +225,11 @@ std::string describe_floor(const TaskBrief& brief) {
   std::string work =
       fmt::format("{} and at least {} through memory", human(s.flops), human(s.least_bytes));
   if (brief.floor_ns <= 0) return work + "; no floor is known.";
-  return fmt::format("{}: no kernel is faster than {} on this device (bound by {}).", work,
-                     human_ns(brief.floor_ns), one_line(brief.bound_by, 40));
+  const std::string bound_by = one_line(brief.bound_by, 40);
+  std::string out = fmt::format("{}.\nFloor: {}.", work,
+                                floor_text(brief.floor_ns, brief.reachable_ns, bound_by));
+  const std::string roofline = roofline_text(brief.roofline_ns, bound_by);
+  return roofline.empty() ? out : out + "\nRoofline: " + roofline + ".";
 }
 
 std::string describe_program(const KernelProgram& program) {

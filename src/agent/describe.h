@@ -13,7 +13,9 @@
 namespace cutegen {
 
 [[nodiscard]] std::string describe_device(const GpuSpec& gpu, const std::string& device,
-                                          MathMode mode);
+                                          const Task& task);
+// The math mode and what it permits.
+[[nodiscard]] std::string describe_mode(const Task& task);
 [[nodiscard]] std::string describe_tensors(const Task& task);
 // detail 2: all nodes; 1: the first and last of them; 0: operators with their counts.
 [[nodiscard]] std::string describe_graph(const Graph& graph, int detail);

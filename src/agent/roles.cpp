@@ -57,8 +57,8 @@ Data system_data(const TaskBrief& brief, const Detail& detail) {
 
 Data task_data(const TaskBrief& brief, const Detail& detail) {
   Data data;
-  data.set("device", describe_device(brief.gpu, brief.device, brief.task.math_mode));
-  data.set("mode", std::string(to_string(brief.task.math_mode)));
+  data.set("device", describe_device(brief.gpu, brief.device, brief.task));
+  data.set("mode", describe_mode(brief.task));
   data.set("source", describe_source(brief.task.source, detail.source_lines));
   data.set("tensors", describe_tensors(brief.task));
   data.set("graph", describe_graph(brief.task.graph, detail.graph));

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace cutegen {
 namespace fs = std::filesystem;
@@ -17,13 +19,14 @@ namespace {
 
 constexpr size_t kMaxFile = size_t{64} << 10;
 
-enum class Type { text, integer, boolean };
+enum class Type { text, integer, boolean, number, choice };  // the last two may be unset: ""
 
 struct Declared {
   const char* key;
   Type type;
   const char* fallback;
   const char* meaning;
+  const char* choices = "";  // "fp32 tf32"
 };
 
 constexpr Declared kDeclared[] = {
@@ -37,6 +40,11 @@ constexpr Declared kDeclared[] = {
     {"cache_limit_bytes", Type::integer, "4294967296", "size limit of cache_dir"},
     {"compile_memory", Type::text, "",
      "for programs kept read for their children: 4G, 0 for none; empty: a quarter of the memory"},
+    {"math_mode", Type::choice, "", "rounding that the task permits (default: from its dtypes)",
+     "fp32 tf32 fp16 bf16"},
+    {"rtol", Type::number, "",
+     "bound of the error beside cutegen's own: |y - truth| <= ATOL + RTOL |truth|"},
+    {"atol", Type::number, "", "the same, absolute"},
     {"require_sandbox", Type::boolean, "false", "refuse to run with less than full protection"},
 };
 
@@ -69,6 +77,24 @@ std::optional<bool> as_boolean(const std::string& text) {
   return std::nullopt;
 }
 
+std::optional<double> as_number(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+Result<std::string> checked_choice(const Declared& d, const std::string& value,
+                                   const std::string& where) {
+  const std::vector<std::string> known = split(d.choices, ' ');
+  if (value.empty() || std::find(known.begin(), known.end(), value) != known.end()) return value;
+  auto near = nearest(value, known);
+  return user_error(
+      fmt::format("{} '{}' is not known", d.key, value.substr(0, 64)), where,
+      near ? "did you mean '" + *near + "'?" : fmt::format("one of {}", fmt::join(known, ", ")));
+}
+
 // The value in its one written form, or why it is none.
 Result<std::string> checked(const Declared& d, const std::string& value, const std::string& where) {
   if (d.type == Type::integer) {
@@ -86,6 +112,14 @@ Result<std::string> checked(const Declared& d, const std::string& value, const s
           "give true or false");
     return std::string(*b ? "true" : "false");
   }
+  if (d.type == Type::number && !value.empty()) {
+    auto n = as_number(value);
+    if (!n || !std::isfinite(*n) || *n < 0)
+      return user_error(fmt::format("{} = '{}' bounds no error", d.key, value.substr(0, 64)), where,
+                        "give a finite number, zero or more");
+    return fmt::format("{}", *n);
+  }
+  if (d.type == Type::choice) return checked_choice(d, value, where);
   if (value.size() > 4096 || value.find('\0') != std::string::npos)
     return user_error(std::string(d.key) + " is too long or no text", where);
   return value;
@@ -115,11 +149,15 @@ fs::path default_user_file() {
 Result<std::string> toml_value(const Declared& d, const toml::node& node,
                                const std::string& where) {
   const char* wanted = "a string";
-  if (d.type == Type::text) {
+  if (d.type == Type::text || d.type == Type::choice) {
     if (auto s = node.value_exact<std::string>()) return checked(d, *s, where);
   } else if (d.type == Type::integer) {
     wanted = "an integer";
     if (auto i = node.value_exact<int64_t>()) return checked(d, std::to_string(*i), where);
+  } else if (d.type == Type::number) {
+    wanted = "a number";
+    if (auto n = node.value<double>(); n && node.is_number())
+      return checked(d, fmt::format("{}", *n), where);
   } else {
     wanted = "true or false";
     if (auto b = node.value_exact<bool>()) return std::string(*b ? "true" : "false");
@@ -209,6 +247,10 @@ int64_t Config::integer(const std::string& key) const {
   auto value = as_integer(text(key));
   CG_ASSERT(value.has_value());
   return *value;
+}
+
+std::optional<double> Config::number(const std::string& key) const {
+  return as_number(text(key));
 }
 
 bool Config::boolean(const std::string& key) const {

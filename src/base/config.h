@@ -42,6 +42,8 @@ class Config {
   [[nodiscard]] const std::string& text(const std::string& key) const { return setting(key).value; }
   [[nodiscard]] int64_t integer(const std::string& key) const;
   [[nodiscard]] bool boolean(const std::string& key) const;
+  // Nothing where no place sets it.
+  [[nodiscard]] std::optional<double> number(const std::string& key) const;
   [[nodiscard]] const std::vector<Setting>& settings() const { return settings_; }
   // {"device": {"value": ..., "source": ...}, ...}: what opens the journal.
   [[nodiscard]] Json json() const;

@@ -75,6 +75,32 @@ TEST_F(ConfigTest, RefusesUnknownKeysWithTheirPlace) {
   EXPECT_THAT(error(), HasSubstr("--budgit-evaluations: error: unknown setting"));
 }
 
+TEST_F(ConfigTest, AccuracyIsUnsetOrChecked) {
+  Config c = Config::load(sources_).value();
+  EXPECT_EQ(c.text("math_mode"), "");
+  EXPECT_FALSE(c.number("rtol"));
+  project("math_mode = \"bf16\"\nrtol = 1e-3\natol = 0\n");
+  c = Config::load(sources_).value();
+  EXPECT_EQ(c.text("math_mode"), "bf16");
+  EXPECT_EQ(c.number("rtol"), 1e-3);
+  EXPECT_EQ(c.number("atol"), 0.0);
+  project("rtol = \"much\"\n");
+  EXPECT_THAT(error(), HasSubstr("rtol must be a number"));
+  project("math_mode = \"pf16\"\n");
+  EXPECT_THAT(error(), testing::AllOf(HasSubstr("math_mode 'pf16' is not known"),
+                                      HasSubstr("did you mean")));
+  project("rtol = nan\n");
+  EXPECT_THAT(error(), HasSubstr("cutegen.toml:1:1: error: rtol = 'nan' bounds no error"));
+  project("");
+  for (const char* value : {"nan", "inf", "-1e-3", "1e999", "0.1x", "one"}) {
+    sources_.flags["rtol"] = value;
+    EXPECT_THAT(error(), testing::AllOf(HasSubstr("--rtol: error"), HasSubstr("finite number")))
+        << value;
+  }
+  sources_.flags["rtol"] = "1e-3";
+  EXPECT_EQ(Config::load(sources_).value().number("rtol"), 1e-3);
+}
+
 TEST_F(ConfigTest, RefusesWrongTypes) {
   project("budget_evaluations = \"many\"\n");
   EXPECT_THAT(error(), HasSubstr("budget_evaluations must be an integer"));

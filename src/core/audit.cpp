@@ -175,13 +175,15 @@ std::string summary_of(const BinaryAudit& audit) {
 }
 
 Json to_json(const BinaryAudit& a) {
-  return {{"schema", "cutegen.audit.v1"},
-          {"assembler", a.assembler},
-          {"disassembler", a.disassembler},
-          {"kernels", codec::array_of(a.kernels, kernel_json)},
-          {"globals", codec::array_of(a.globals, global_json)},
-          {"device_calls", a.device_calls},
-          {"skipped", a.skipped}};
+  Json out{{"schema", "cutegen.audit.v1"},
+           {"assembler", a.assembler},
+           {"disassembler", a.disassembler},
+           {"kernels", codec::array_of(a.kernels, kernel_json)},
+           {"globals", codec::array_of(a.globals, global_json)},
+           {"device_calls", a.device_calls},
+           {"skipped", a.skipped}};
+  if (!a.unusual_reads.empty()) out["unusual_reads"] = a.unusual_reads;
+  return out;
 }
 
 Result<BinaryAudit> binary_audit_from_json(const Json& json) {
@@ -194,6 +196,9 @@ Result<BinaryAudit> binary_audit_from_json(const Json& json) {
   CG_TRY(a.globals, codec::list<GlobalAudit>(r, "globals", kMostGlobals, global_from));
   CG_TRY(a.device_calls, r.strings("device_calls"));
   CG_TRY(a.skipped, r.strings("skipped"));
+  if (r.has("unusual_reads")) {
+    CG_TRY(a.unusual_reads, r.strings("unusual_reads"));
+  }
   CG_CHECK(r.finish());
   return a;
 }

@@ -44,12 +44,18 @@ struct GlobalAudit {
   bool written = false;  // some kernel may write it
 };
 
+// Constant memory at an address that no declared variable has.
+inline constexpr const char* kConstantByAddress = "constant memory by address";
+
 struct BinaryAudit {
   std::string assembler, disassembler;    // "ptxas 13.0.88"; empty where there is none
   std::vector<KernelAudit> kernels;       // by module and name
   std::vector<GlobalAudit> globals;       // that code refers to
   std::vector<std::string> device_calls;  // functions of the CUDA runtime: "malloc", "vprintf"
   std::vector<std::string> skipped;       // parts not looked at, with the reason
+  // What code reads beside its arguments and variables: special registers that tell launches or
+  // multiprocessors apart ("%gridid", "%smid"), and kConstantByAddress.
+  std::vector<std::string> unusual_reads;
 };
 
 // Bits of significand of the numbers that a matrix instruction multiplies: 52, 10 (tf32, f16), 7

@@ -64,6 +64,15 @@ TEST(Audit, SummaryIsBounded) {
   EXPECT_LT(summary_of(a).size(), 700u);
 }
 
+TEST(Audit, UnusualReadsAreWrittenWhereThereAreAny) {
+  BinaryAudit a;
+  EXPECT_FALSE(to_json(a).contains("unusual_reads"));
+  a.unusual_reads = {"%gridid", kConstantByAddress};
+  auto back = binary_audit_from_json(to_json(a));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->unusual_reads, a.unusual_reads);
+}
+
 TEST(Audit, RefusesStrangeNumbers) {
   BinaryAudit a;
   a.kernels = {kernel("k.cu", 40, 0)};

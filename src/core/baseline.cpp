@@ -32,6 +32,14 @@ Result<TruthMade> truth_from(const Json& json) {
   return t;
 }
 
+// What cuDNN computes in float32 with operands rounded to TF32, unless it is told not to.
+constexpr const char* kCudnn[] = {"conv", "lstm", "gru", "rnn_tanh", "rnn_relu"};
+
+bool has_f32(const Task& task) {
+  return std::any_of(task.tensors.begin(), task.tensors.end(),
+                     [](const TensorInfo& t) { return t.dtype == DType::f32; });
+}
+
 const ControlTime* find(const std::vector<ControlTime>& controls, const ControlTime& like) {
   for (const ControlTime& c : controls)
     if (c.name == like.name && c.program_id == like.program_id && c.time_ns > 0) return &c;
@@ -40,14 +48,58 @@ const ControlTime* find(const std::vector<ControlTime>& controls, const ControlT
 
 }  // namespace
 
-bool in_math_mode(const std::string& kind, MathMode mode) {
-  return mode != MathMode::fp32 || kind != "eager-tf32";
+bool has_cudnn_tf32(const Task& task) {
+  return std::any_of(task.graph.nodes.begin(), task.graph.nodes.end(), [](const Node& node) {
+    if (node.outputs.empty() || node.outputs.front().dtype != DType::f32) return false;
+    return std::any_of(std::begin(kCudnn), std::end(kCudnn),
+                       [&](const char* name) { return node.op.find(name) != std::string::npos; });
+  });
+}
+
+BaselineAccuracy class_of(const std::string& kind, const Task& task) {
+  BaselineAccuracy out;
+  if (kind.find(':') != std::string::npos || kind == "callable") return out;
+  const bool f32 = has_f32(task);
+  if (kind == "eager-tf32")
+    out.precision = "tf32";
+  else if (kind != "eager-fp32" && has_cudnn_tf32(task))
+    out.precision = "tf32 convolutions";
+  else
+    out.precision = f32 ? "fp32" : to_string(task.math_mode);
+  if (task.math_mode != MathMode::fp32 || !f32) return out;
+  out.coarser =
+      out.precision == "tf32" || (out.precision == "tf32 convolutions" && !task.tf32_convolutions);
+  return out;
+}
+
+bool in_math_mode(const std::string& kind, const BaselineAccuracy& accuracy, MathMode mode) {
+  if (accuracy.passes.value_or(false)) return true;
+  if (accuracy.precision.empty()) return mode != MathMode::fp32 || kind != "eager-tf32";
+  return !accuracy.coarser;
+}
+
+bool in_math_mode(const BaselineTime& time, MathMode mode) {
+  return in_math_mode(time.kind, time.accuracy, mode);
+}
+
+void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from) {
+  auto rank = [](const BaselineAccuracy& a) { return !a.passes ? 1 : *a.passes ? 2 : 0; };
+  if (from.share) to.share = std::max(to.share.value_or(0), *from.share);
+  if (rank(from) < rank(to)) to.passes = from.passes, to.why = from.why;
+}
+
+std::string accuracy_text(const BaselineAccuracy& a) {
+  std::string out = a.precision.empty() ? "own precision" : a.precision;
+  if (a.passes && !*a.passes) return out + ": fails this task's gate";
+  if (a.passes && a.share) return fmt::format("{}, {:.2f} of the accepted error", out, *a.share);
+  if (a.passes) return out + ", passes this task's gate";
+  return out + (a.coarser ? ": coarser than the math mode" : "");
 }
 
 const BaselineTime* best_baseline(const std::vector<BaselineTime>& times, MathMode mode) {
   const BaselineTime* best = nullptr;
   for (const BaselineTime& t : times)
-    if (t.known() && in_math_mode(t.kind, mode) && (!best || t.time_ns < best->time_ns)) best = &t;
+    if (t.known() && in_math_mode(t, mode) && (!best || t.time_ns < best->time_ns)) best = &t;
   return best;
 }
 
@@ -81,6 +133,32 @@ CarriedOver carried_over(const BaselineRecord& record, const std::vector<Control
   return out;
 }
 
+Json to_json(const BaselineAccuracy& a) {
+  Json out = Json::object();
+  if (!a.precision.empty()) out["precision"] = a.precision;
+  if (a.coarser) out["coarser"] = true;
+  if (a.share) out["share"] = *a.share;
+  if (a.passes) out["passes"] = *a.passes;
+  if (!a.why.empty()) out["why"] = a.why;
+  return out;
+}
+
+Result<BaselineAccuracy> baseline_accuracy_from_json(const Json& json) {
+  ObjectReader r(json, "accuracy#");
+  BaselineAccuracy a;
+  CG_TRY(a.precision, r.string_or("precision", ""));
+  CG_TRY(a.coarser, r.boolean_or("coarser", false));
+  if (r.has("share")) {
+    CG_TRY(a.share, r.number("share"));
+  }
+  if (r.has("passes")) {
+    CG_TRY(a.passes, r.boolean("passes"));
+  }
+  CG_TRY(a.why, r.string_or("why", ""));
+  CG_CHECK(r.finish());
+  return a;
+}
+
 Json to_json(const BaselineTime& t) {
   Json out{{"kind", t.kind}};
   if (t.why.empty()) {
@@ -91,6 +169,7 @@ Json to_json(const BaselineTime& t) {
     out["why"] = t.why;
   }
   out["build_s"] = t.build_s;
+  if (Json accuracy = to_json(t.accuracy); !accuracy.empty()) out["accuracy"] = accuracy;
   return out;
 }
 
@@ -109,6 +188,10 @@ Result<BaselineTime> baseline_time_from_json(const Json& json) {
     CG_TRY(t.origin, codec::enum_field(r, "origin", kOrigins));
     CG_TRY(t.far, r.number("far"));
     if (!(t.time_ns > 0)) return user_error("a baseline that takes no time", r.place("time_ns"));
+  }
+  if (r.has("accuracy")) {
+    CG_TRY(Json accuracy, r.object("accuracy"));
+    CG_TRY(t.accuracy, baseline_accuracy_from_json(accuracy));
   }
   CG_CHECK(r.finish());
   return t;

@@ -37,6 +37,87 @@ TEST(Baseline, TheFastestInTheMathModeCounts) {
   EXPECT_EQ(best_baseline({missing("eager", "no")}, MathMode::fp32), nullptr);
 }
 
+Task task_with(const std::string& op, MathMode mode = MathMode::fp32, DType dtype = DType::f32) {
+  Task task;
+  task.math_mode = mode;
+  task.tensors = {{"x", TensorRole::input, dtype}};
+  Node node;
+  node.op = op, node.outputs = {{"y", dtype, {4}}};
+  task.graph.nodes.push_back(node);
+  return task;
+}
+
+TEST(BaselineClass, IsWhatPyTorchRoundsOperandsTo) {
+  Task conv = task_with("aten.convolution.default");
+  EXPECT_TRUE(has_cudnn_tf32(conv));
+  EXPECT_EQ(class_of("eager", conv).precision, "tf32 convolutions");
+  EXPECT_TRUE(class_of("eager", conv).coarser) << "the task is held to fp32";
+  EXPECT_TRUE(class_of("compile-max", conv).coarser);
+  EXPECT_EQ(class_of("eager-fp32", conv).precision, "fp32");
+  EXPECT_FALSE(class_of("eager-fp32", conv).coarser);
+  EXPECT_EQ(class_of("eager-tf32", conv).precision, "tf32");
+  EXPECT_TRUE(class_of("eager-tf32", conv).coarser);
+  EXPECT_EQ(class_of("mine:fast", conv).precision, "");
+  conv.tf32_convolutions = true;
+  EXPECT_FALSE(class_of("eager", conv).coarser) << "as PyTorch ships";
+  EXPECT_TRUE(class_of("eager-tf32", conv).coarser);
+  const Task product = task_with("aten.mm.default");
+  EXPECT_FALSE(has_cudnn_tf32(product));
+  EXPECT_EQ(class_of("eager", product).precision, "fp32");
+  EXPECT_EQ(class_of("eager", task_with("aten.lstm.input")).precision, "tf32 convolutions");
+  const Task half = task_with("aten.convolution.default", MathMode::bf16, DType::bf16);
+  EXPECT_FALSE(has_cudnn_tf32(half));
+  EXPECT_EQ(class_of("eager", half).precision, "bf16");
+  EXPECT_FALSE(class_of("eager-tf32", half).coarser);
+  EXPECT_FALSE(class_of("eager-tf32", task_with("aten.mm.default", MathMode::tf32)).coarser);
+}
+
+// The strict row counts where candidates are held to fp32; what passes their gate counts anyway.
+TEST(BaselineClass, CoarserOnesCountOnlyIfTheyPassTheGate) {
+  const Task conv = task_with("aten.convolution.default");
+  std::vector<BaselineTime> times{took("eager", 10), took("eager-fp32", 40), took("compile", 20)};
+  for (BaselineTime& t : times) t.accuracy = class_of(t.kind, conv);
+  EXPECT_EQ(best_baseline(times, MathMode::fp32)->kind, "eager-fp32");
+  times[2].accuracy.passes = true;
+  EXPECT_EQ(best_baseline(times, MathMode::fp32)->kind, "compile");
+  times[0].accuracy.passes = false;
+  EXPECT_EQ(best_baseline(times, MathMode::fp32)->kind, "compile");
+  times[1].accuracy.passes = false;
+  times[2].accuracy.passes.reset();
+  EXPECT_EQ(best_baseline(times, MathMode::fp32)->kind, "eager-fp32")
+      << "what its user runs, whatever our gate says";
+  EXPECT_EQ(best_baseline({times[0]}, MathMode::fp32), nullptr);
+}
+
+TEST(BaselineClass, IsToldInATable) {
+  BaselineAccuracy a;
+  EXPECT_EQ(accuracy_text(a), "own precision");
+  a.precision = "tf32 convolutions", a.coarser = true;
+  EXPECT_EQ(accuracy_text(a), "tf32 convolutions: coarser than the math mode");
+  a.passes = false, a.share = 40;
+  EXPECT_EQ(accuracy_text(a), "tf32 convolutions: fails this task's gate");
+  a = {"fp32", false, 0.3125, true, ""};
+  EXPECT_EQ(accuracy_text(a), "fp32, 0.31 of the accepted error");
+  a.share.reset();
+  EXPECT_EQ(accuracy_text(a), "fp32, passes this task's gate");
+}
+
+TEST(BaselineClass, AnotherShapeKeepsTheWorse) {
+  BaselineAccuracy a{"fp32", false, 0.5, true, ""};
+  keep_worse(a, {"fp32", false, 0.2, true, ""});
+  EXPECT_EQ(a.share, 0.5);
+  EXPECT_EQ(a.passes, true);
+  keep_worse(a, {"fp32", false, std::nullopt, std::nullopt, "no memory"});
+  EXPECT_FALSE(a.passes);
+  EXPECT_EQ(a.why, "no memory");
+  keep_worse(a, {"fp32", false, 3, false, "wrong"});
+  EXPECT_EQ(a.passes, false);
+  EXPECT_EQ(a.share, 3);
+  keep_worse(a, {"fp32", false, 0.1, true, ""});
+  EXPECT_EQ(a.passes, false);
+  EXPECT_EQ(a.why, "wrong");
+}
+
 TEST(Baseline, TimesAreCarriedOverByTheControls) {
   CarriedOver c = carried_over(record(), {{"stream", "p1", 102}, {"multiply", "p2", 204}});
   EXPECT_EQ(c.why, "");
@@ -65,6 +146,13 @@ TEST(Baseline, ARecordHoldsItsFormThroughJson) {
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), json);
   EXPECT_EQ(back->times[2].why, "it raises");
+  EXPECT_FALSE(json["baselines"][0].contains("accuracy")) << "nothing is known of it";
+  BaselineRecord judged = record();
+  judged.times[0].accuracy = {"tf32 convolutions", true, 12.5, false, "every element"};
+  auto again = baseline_record_from_json(to_json(judged));
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ(to_json(*again), to_json(judged));
+  EXPECT_EQ(again->times[0].accuracy.passes, false);
   Json bad = json;
   bad["schema"] = "cutegen.baselines.v9";
   EXPECT_FALSE(baseline_record_from_json(bad));

@@ -2,6 +2,7 @@
 #include "core/certificate.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/codec.h"
 
@@ -36,7 +37,53 @@ Result<CertifiedMode> mode_from(const Json& json, const std::string& where) {
   return m;
 }
 
+// The clocks by their names in JSON.
+template <typename C>
+auto clocks_of(C& c) {
+  return std::array{std::pair{"sm_clock_hz", &c.sm_clock_hz},
+                    std::pair{"sm_clock_least_hz", &c.sm_clock_least_hz},
+                    std::pair{"memory_clock_hz", &c.memory_clock_hz}};
+}
+
+Json shape_json(const CertifiedShape& s) {
+  return {{"shape", s.shape},
+          {"weight", s.weight},
+          {"floor_ns", s.floor_ns},
+          {"modes", codec::array_of(s.modes, mode_json)}};
+}
+
+Result<CertifiedShape> shape_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  CertifiedShape s;
+  CG_TRY(s.shape, r.string("shape"));
+  CG_TRY(s.weight, r.number("weight"));
+  CG_TRY(s.floor_ns, r.number("floor_ns"));
+  CG_TRY(s.modes, codec::list<CertifiedMode>(r, "modes", 16, mode_from));
+  CG_CHECK(r.finish());
+  return s;
+}
+
+Json baseline_json(const CertifiedBaseline& b) {
+  return {{"kind", b.kind}, {"accuracy", to_json(b.accuracy)}};
+}
+
+Result<CertifiedBaseline> baseline_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  CertifiedBaseline b;
+  CG_TRY(b.kind, r.string("kind"));
+  CG_TRY(Json accuracy, r.object("accuracy"));
+  CG_TRY(b.accuracy, baseline_accuracy_from_json(accuracy));
+  CG_CHECK(r.finish());
+  return b;
+}
+
 }  // namespace
+
+const BaselineAccuracy* accuracy_of(const Certificate& c, const std::string& kind) {
+  for (const CertifiedBaseline& b : c.baselines)
+    if (b.kind == kind) return &b.accuracy;
+  return nullptr;
+}
 
 const PairedRatio* hardest(const CertifiedMode& mode) {
   auto at = std::min_element(mode.against.begin(), mode.against.end(),
@@ -47,22 +94,28 @@ const PairedRatio* hardest(const CertifiedMode& mode) {
 Json to_json(const Certificate& c) {
   Json modes = Json::array();
   for (const CertifiedMode& m : c.modes) modes.push_back(mode_json(m));
-  return {{"schema", kSchema},
-          {"program_id", c.program_id},
-          {"task_id", c.task_id},
-          {"shape", c.shape},
-          {"gpu", c.gpu},
-          {"uuid", c.uuid},
-          {"driver", c.driver},
-          {"torch", c.torch},
-          {"floor_ns", c.floor_ns},
-          {"bound_by", c.bound_by},
-          {"processes", c.processes},
-          {"apart", c.apart},
-          {"modes", std::move(modes)},
-          {"missing", c.missing},
-          {"sandbox", to_json(c.sandbox)},
-          {"elapsed_ns", c.elapsed.count()}};
+  Json out{{"schema", kSchema},
+           {"program_id", c.program_id},
+           {"task_id", c.task_id},
+           {"shape", c.shape},
+           {"gpu", c.gpu},
+           {"uuid", c.uuid},
+           {"driver", c.driver},
+           {"torch", c.torch},
+           {"floor_ns", c.floor_ns},
+           {"bound_by", c.bound_by},
+           {"processes", c.processes},
+           {"apart", c.apart},
+           {"modes", std::move(modes)},
+           {"missing", c.missing},
+           {"sandbox", to_json(c.sandbox)},
+           {"elapsed_ns", c.elapsed.count()}};
+  if (!c.shapes.empty()) out["shapes"] = codec::array_of(c.shapes, shape_json);
+  if (!c.baselines.empty()) out["baselines"] = codec::array_of(c.baselines, baseline_json);
+  if (!c.cudnn.empty()) out["cudnn"] = c.cudnn;
+  for (const auto& [key, hz] : clocks_of(c))
+    if (*hz) out[key] = **hz;
+  return out;
 }
 
 Result<Certificate> certificate_from_json(const Json& json) {
@@ -89,6 +142,13 @@ Result<Certificate> certificate_from_json(const Json& json) {
   CG_TRY(c.sandbox, sandbox_grade_from_json(sandbox));
   CG_TRY(int64_t elapsed, r.integer("elapsed_ns"));
   c.elapsed = Nanoseconds(elapsed);
+  CG_TRY(c.shapes, codec::list<CertifiedShape>(r, "shapes", 256, shape_from));
+  CG_TRY(c.baselines, codec::list<CertifiedBaseline>(r, "baselines", 64, baseline_from));
+  CG_TRY(c.cudnn, r.string_or("cudnn", ""));
+  for (const auto& [key, hz] : clocks_of(c))
+    if (r.has(key)) {
+      CG_TRY(*hz, r.number(key));
+    }
   CG_CHECK(r.finish());
   return c;
 }

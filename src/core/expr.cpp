@@ -249,6 +249,10 @@ Result<Number> Expr::evaluate(const Scope& scope) const {
   return Evaluator(scope, text_).run(*root_);
 }
 
+Result<Number> evaluate_node(const Expr::Node& node, const Expr& whole, const Scope& scope) {
+  return Evaluator(scope, whole.text()).run(node);
+}
+
 Result<int64_t> Expr::integer(const Scope& scope) const {
   CG_TRY(Number value, evaluate(scope));
   if (const int64_t* i = std::get_if<int64_t>(&value)) return *i;

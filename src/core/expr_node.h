@@ -56,6 +56,10 @@ inline void visit(const Expr::Node& node, const std::function<void(const Expr::N
   for (const auto& child : node.children) visit(*child, f);
 }
 
+// The value of a part of `whole`.
+[[nodiscard]] Result<Number> evaluate_node(const Expr::Node& node, const Expr& whole,
+                                           const Scope& scope);
+
 [[nodiscard]] Result<std::shared_ptr<const Expr::Node>> parse_expression(const std::string& text);
 
 }  // namespace cutegen

@@ -255,11 +255,11 @@ class Checker {
   void check_fill(const Step& s, const std::string& list, const std::string& place) {
     check_buffer(s.fill_tensor, place + "/fill");
     const TensorInfo* t = task_.find(target(s.fill_tensor));
-    if (t && t->role != TensorRole::output)
+    if (t && !is_result(*t))
       report(place + "/fill",
              fmt::format("'{}' is the task's {} and must not be written", s.fill_tensor,
                          to_string(t->role)),
-             "fill an output or a scratch");
+             "fill an output, a mutated tensor or a scratch");
     if (list == "prepare") check_prepared(s.fill_tensor, place + "/fill");
     used_.insert(target(s.fill_tensor));
   }
@@ -335,14 +335,16 @@ class Checker {
     const ScratchSpec* s = scratch(name);
     if ((t && !lasting) || (s && !s->weights_life))
       report(place, "'" + name + "' does not outlive a call",
-             "prepare uses parameters and scratch of \"life\": \"weights\"");
+             "prepare uses parameters that no call mutates and scratch of \"life\": \"weights\"");
   }
 
   void check_outputs() {
-    for (const TensorInfo& t : task_.tensors)
-      if (t.role == TensorRole::output && !used_.contains(t.name))
-        report("/steps", "no step is given the output '" + t.name + "'",
-               "pass {\"tensor\": \"" + t.name + "\"} to the kernel that writes it");
+    for (const TensorInfo* t : results_of(task_))
+      if (!used_.contains(t->name))
+        report("/steps",
+               fmt::format("no step is given the {} '{}'", t->mutated ? "mutated tensor" : "output",
+                           t->name),
+               "pass {\"tensor\": \"" + t->name + "\"} to the kernel that writes it");
   }
 
   // The value of an expression without names.

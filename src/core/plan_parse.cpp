@@ -30,6 +30,14 @@ Result<void> refuse_reserved(const Json& json, std::initializer_list<const char*
   return {};
 }
 
+// Once reserved. A mutated tensor needs no field of its own.
+Result<void> refuse_states(const Json& json, const std::string& where) {
+  if (!json.is_object() || !json.contains("states")) return {};
+  return user_error("'states' is no field of a plan", where + "/states",
+                    "pass a mutated tensor by its name, {\"tensor\": \"x\"}: it holds its initial "
+                    "values, and the kernel writes the final ones there");
+}
+
 bool is_identifier(const std::string& s) {
   auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   auto digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -296,7 +304,8 @@ Result<Plan> parse_plan(const std::string& text, const std::string& name) {
 Result<Plan> plan_from_json(const Json& json, const std::string& name) {
   ObjectReader r(json, name + "#");
   CG_CHECK(read_version(r));
-  CG_CHECK(refuse_reserved(json, {"states", "layouts", "rng", "for", "after"}, r.where()));
+  CG_CHECK(refuse_states(json, r.where()));
+  CG_CHECK(refuse_reserved(json, {"layouts", "rng", "for", "after"}, r.where()));
   Plan p;
   CG_TRY(p.dialect, read_dialect(r));
   CG_TRY(p.arch, read_arch(r));

@@ -49,13 +49,16 @@ TEST(PlanParse, CanonicalFormIsAFixedPoint) {
 }
 
 TEST(PlanParse, RefusesReservedFieldsByName) {
-  for (const char* name : {"states", "layouts", "rng"})
+  for (const char* name : {"layouts", "rng"})
     EXPECT_THAT(error([&](Json& j) { j[name] = Json::object(); }),
                 HasSubstr(std::string("'") + name + "' is reserved, not built yet"));
   for (const char* name : {"for", "after", "reference"})
     EXPECT_THAT(error([&](Json& j) { j["steps"][0][name] = 1; }),
                 HasSubstr("plan.json#/steps/0/" + std::string(name) + ": error: '" + name +
                           "' is reserved, not built yet"));
+  EXPECT_THAT(
+      error([](Json& j) { j["states"] = Json::array(); }),
+      AllOf(HasSubstr("plan.json#/states"), HasSubstr("pass a mutated tensor by its name")));
   EXPECT_THAT(error([](Json& j) { j["symbols"]["s"] = "rng.seed"; }), HasSubstr("reserved"));
   EXPECT_THAT(error([](Json& j) { j["steps"][0]["args"][0] = {{"state", "h"}}; }),
               HasSubstr("reserved"));
@@ -192,6 +195,28 @@ TEST(PlanCheck, WhatAStepMayTouch) {
               testing::ElementsAre(HasSubstr("'x' does not outlive a call")));
   EXPECT_THAT(problems([&](Json& j) { j["prepare"] = prepare("sums"); }),
               testing::ElementsAre(HasSubstr("'sums' does not outlive a call")));
+}
+
+TEST(PlanCheck, AMutatedTensorIsAResultOfTheSteps) {
+  Task task = test_task();
+  task.tensors[1].mutated = true;  // fc.weight
+  auto problems_of = [&](const std::function<void(Json&)>& change) {
+    Json json = good();
+    change(json);
+    std::string out;
+    for (const Error& e : check_plan(plan_from_json(json).value(), task)) out += e.text() + "\n";
+    return out;
+  };
+  EXPECT_EQ(problems_of([](Json&) {}), "");
+  EXPECT_EQ(problems_of([](Json& j) { j["steps"][1]["fill"] = "w"; }), "");
+  EXPECT_THAT(problems_of([](Json& j) { j["steps"][0]["args"][1]["tensor"] = "x"; }),
+              HasSubstr("no step is given the mutated tensor 'fc.weight'"));
+  EXPECT_THAT(problems_of([](Json& j) {
+                Json step{{"kernel", "pack"}, {"grid", {1}}, {"block", {1}}};
+                step["args"] = Json::array({{{"tensor", "w"}}});
+                j["prepare"] = Json::array({step});
+              }),
+              HasSubstr("'w' does not outlive a call"));
 }
 
 TEST(PlanCheck, WhatDependsOnModulesComesLate) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/task.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 
 #include "core/codec.h"
+#include "core/shape_case.h"
 
 namespace cutegen {
 namespace {
@@ -21,10 +23,11 @@ constexpr codec::Names<TensorRole, 4> kRoles{{{TensorRole::input, "input"},
                                               {TensorRole::parameter, "parameter"},
                                               {TensorRole::buffer, "buffer"},
                                               {TensorRole::output, "output"}}};
-constexpr codec::Names<ShapeKind, 4> kKinds{{{ShapeKind::official, "official"},
+constexpr codec::Names<ShapeKind, 5> kKinds{{{ShapeKind::official, "official"},
                                              {ShapeKind::small, "small"},
                                              {ShapeKind::odd, "odd"},
-                                             {ShapeKind::user, "user"}}};
+                                             {ShapeKind::user, "user"},
+                                             {ShapeKind::derived, "derived"}}};
 
 // JSON has no infinities: {"float": "inf" | "-inf" | "nan"}, as in graphs.
 Json scalar_json(const Scalar& scalar) {
@@ -65,11 +68,13 @@ Result<ScalarInfo> scalar_info_from(const Json& json, const std::string& where) 
 }
 
 Json tensor_json(const TensorInfo& t) {
-  return {{"name", t.name},
-          {"role", to_string(t.role)},
-          {"dtype", to_string(t.dtype)},
-          {"shape", t.shape},
-          {"mutated", t.mutated}};
+  Json j{{"name", t.name},
+         {"role", to_string(t.role)},
+         {"dtype", to_string(t.dtype)},
+         {"shape", t.shape},
+         {"mutated", t.mutated}};
+  if (t.math_mode) j["math_mode"] = to_string(*t.math_mode);
+  return j;
 }
 
 // A shape whose element count fits.
@@ -90,6 +95,9 @@ Result<TensorInfo> tensor_from(const Json& json, const std::string& where) {
   CG_TRY(Json shape, r.array("shape"));
   CG_TRY(t.shape, shape_from(shape, r.place("shape")));
   CG_TRY(t.mutated, r.boolean_or("mutated", false));
+  if (r.has("math_mode")) {
+    CG_TRY(t.math_mode, codec::enum_field(r, "math_mode", kModes));
+  }
   CG_CHECK(r.finish());
   return t;
 }
@@ -142,6 +150,16 @@ Result<void> check_names(const Task& t) {
   return {};
 }
 
+// Each result is an output, or a tensor that forward() mutates.
+Result<void> check_returns(const Task& t) {
+  for (const std::string& name : t.returns) {
+    const TensorInfo* tensor = t.find(name);
+    if (!tensor || !is_result(*tensor))
+      return user_error("'" + name + "' is neither an output nor mutated", "task#/returns");
+  }
+  return {};
+}
+
 Result<void> check_shapes(const Task& t) {
   if (t.shapes.empty())
     return user_error("no shapes", "task#/shapes", "the first one is the official shape");
@@ -168,11 +186,19 @@ Result<void> read_lists(ObjectReader& r, Task& t) {
   if (!graph.is_null()) {
     CG_TRY(t.graph, graph_from_json(graph));
   }
+  if (r.has("returns")) {
+    CG_TRY(t.returns, r.strings("returns"));
+  }
   CG_CHECK(check_names(t));
+  CG_CHECK(check_returns(t));
   return check_shapes(t);
 }
 
 }  // namespace
+
+Result<ShapeCase> shape_case_from_json(const Json& json, const std::string& where) {
+  return shape_case_from(json, where);
+}
 
 const TensorInfo* Task::find(const std::string& tensor) const {
   for (const TensorInfo& t : tensors)
@@ -185,6 +211,28 @@ std::vector<const TensorInfo*> Task::with_role(TensorRole role) const {
   for (const TensorInfo& t : tensors)
     if (t.role == role) out.push_back(&t);
   return out;
+}
+
+std::vector<const TensorInfo*> results_of(const Task& task) {
+  std::vector<const TensorInfo*> out = task.with_role(TensorRole::output);
+  const auto outputs = static_cast<std::ptrdiff_t>(out.size());
+  for (const TensorInfo& t : task.tensors)
+    if (t.mutated && t.role != TensorRole::output) out.push_back(&t);
+  std::sort(out.begin() + outputs, out.end(), [](auto* a, auto* b) { return a->name < b->name; });
+  return out;
+}
+
+MathMode mode_of(const Task& task, const TensorInfo& output) {
+  return output.math_mode.value_or(task.math_mode);
+}
+
+std::string mode_text(const Task& task) {
+  std::string text = to_string(task.math_mode);
+  if (task.tf32_convolutions) text += ", convolutions in tf32 (as PyTorch ships)";
+  for (const TensorInfo* out : results_of(task))
+    if (out->math_mode && *out->math_mode != task.math_mode)
+      text += ", " + out->name + " in " + to_string(*out->math_mode);
+  return task.math_mode_asked ? text + " (asked for)" : text;
 }
 
 const char* to_string(MathMode mode) {
@@ -211,12 +259,17 @@ Json to_json(const Task& t) {
          {"arguments", codec::array_of(t.arguments, scalar_info_json)},
          {"math_mode", to_string(t.math_mode)},
          {"train_mode", t.train_mode}};
+  if (t.math_mode_asked) j["math_mode_asked"] = true;
+  if (t.tf32_convolutions) j["tf32_convolutions"] = true;
   if (t.tolerance) j["tolerance"] = *t.tolerance;
+  if (t.rtol) j["rtol"] = *t.rtol;
+  if (t.atol) j["atol"] = *t.atol;
   if (t.baseline) j["baseline"] = *t.baseline;
   j["shapes"] = codec::array_of(t.shapes, shape_case_json);
   j["graph"] = to_json(t.graph);
   j["workload"] = t.workload;
   j["notes"] = t.notes;
+  if (!t.returns.empty()) j["returns"] = t.returns;
   return j;
 }
 
@@ -234,6 +287,15 @@ Result<Task> task_from_json(const Json& json) {
     CG_TRY(t.tolerance, r.number("tolerance"));
     if (!(*t.tolerance > 0)) return user_error("tolerance must be positive", r.place("tolerance"));
   }
+  CG_TRY(t.math_mode_asked, r.boolean_or("math_mode_asked", false));
+  CG_TRY(t.tf32_convolutions, r.boolean_or("tf32_convolutions", false));
+  for (auto [key, bound] : {std::pair{"rtol", &t.rtol}, std::pair{"atol", &t.atol}})
+    if (r.has(key)) {
+      CG_TRY(*bound, r.number(key));
+      if (!(**bound >= 0) || !std::isfinite(**bound))
+        return user_error(std::string(key) + " must be a finite number, not negative",
+                          r.place(key));
+    }
   if (r.has("baseline")) {
     CG_TRY(t.baseline, r.string("baseline"));
   }

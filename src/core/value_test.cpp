@@ -40,6 +40,30 @@ TEST(Task, FindsTensors) {
   EXPECT_EQ(t.graph.find("nothing"), nullptr);
 }
 
+TEST(Task, ResultsAreOutputsThenMutatedTensorsByName) {
+  Task t = task_from_json(golden("task")).value();
+  for (TensorInfo& info : t.tensors) info.mutated = info.role != TensorRole::output;
+  std::vector<std::string> names, mutated;
+  for (const TensorInfo* info : results_of(t)) names.push_back(info->name);
+  EXPECT_THAT(std::vector(names.begin(), names.begin() + 2),
+              testing::ElementsAre("out.0", "out.1"));
+  EXPECT_EQ(names.size(), t.tensors.size());
+  EXPECT_TRUE(std::is_sorted(names.begin() + 2, names.end()));
+}
+
+TEST(Task, WhatIsReturnedIsAResult) {
+  Json json = golden("task");
+  json["tensors"][0]["mutated"] = true;
+  json["returns"] = {"x", "out.1"};
+  Task t = task_from_json(json).value();
+  EXPECT_THAT(t.returns, testing::ElementsAre("x", "out.1"));
+  EXPECT_EQ(to_json(t)["returns"], json["returns"]);
+  EXPECT_FALSE(golden("task").contains("returns"));
+  EXPECT_THAT(task_error([](Json& j) { j["returns"] = {"x"}; }),
+              HasSubstr("task#/returns: error: 'x' is neither an output nor mutated"));
+  EXPECT_THAT(task_error([](Json& j) { j["returns"] = {"nope"}; }), HasSubstr("'nope'"));
+}
+
 TEST(Task, KeepsInfiniteAttributes) {
   Task t = task_from_json(golden("task")).value();
   EXPECT_TRUE(std::isinf(std::get<double>(t.attributes[4].value)));

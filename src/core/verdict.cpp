@@ -49,11 +49,13 @@ Result<RungReport> rung_report_from(const Json& json, const std::string& where) 
 }
 
 Json mismatch_json(const Mismatch& m) {
-  return {{"shape", m.shape},         {"family", m.family},
-          {"output", m.output},       {"elements", m.elements},
-          {"wrong", m.wrong},         {"nan", m.nan},
-          {"unwritten", m.unwritten}, {"first", m.first},
-          {"pattern", m.pattern},     {"worst_ratio", m.worst_ratio}};
+  Json j{{"shape", m.shape},         {"family", m.family},
+         {"output", m.output},       {"elements", m.elements},
+         {"wrong", m.wrong},         {"nan", m.nan},
+         {"unwritten", m.unwritten}, {"first", m.first},
+         {"pattern", m.pattern},     {"worst_ratio", m.worst_ratio}};
+  if (m.gate != "element") j["gate"] = m.gate;
+  return j;
 }
 
 Result<Mismatch> mismatch_from(const Json& json, const std::string& where) {
@@ -72,6 +74,7 @@ Result<Mismatch> mismatch_from(const Json& json, const std::string& where) {
          }));
   CG_TRY(m.pattern, r.string("pattern"));
   CG_TRY(m.worst_ratio, r.number("worst_ratio"));
+  CG_TRY(m.gate, r.string_or("gate", "element"));
   CG_CHECK(r.finish());
   return m;
 }
@@ -96,6 +99,15 @@ Result<Feedback> feedback_from(const Json& json, const std::string& where) {
   return f;
 }
 
+Json shape_timing_json(const ShapeTiming& t) {
+  Json j{
+      {"shape", t.shape}, {"weight", t.weight}, {"time_ns", t.time_ns}, {"floor_ns", t.floor_ns}};
+  if (t.low_ns) j["low_ns"] = *t.low_ns;
+  if (t.high_ns) j["high_ns"] = *t.high_ns;
+  for (const PairedRatio& p : t.paired) j["paired"].push_back(to_json(p));
+  return j;
+}
+
 Json timing_json(const Timing& t) {
   Json j{{"origin", to_string(t.origin)},
          {"shape", t.shape},
@@ -103,6 +115,8 @@ Json timing_json(const Timing& t) {
          {"floor_ns", t.floor_ns}};
   if (t.low_ns) j["low_ns"] = *t.low_ns;
   if (t.high_ns) j["high_ns"] = *t.high_ns;
+  if (t.roofline_ns > 0) j["roofline_ns"] = t.roofline_ns;
+  if (t.reachable_ns > 0) j["reachable_ns"] = t.reachable_ns;
   j["bound_by"] = t.bound_by;
   if (t.samples) j["samples"] = t.samples;
   if (t.sm_clock_hz) j["sm_clock_hz"] = *t.sm_clock_hz;
@@ -112,6 +126,7 @@ Json timing_json(const Timing& t) {
     j["clock"] = {{"claimed_ns", t.clock->claimed_ns},
                   {"seen_ns", t.clock->seen_ns},
                   {"agrees", t.clock->agrees}};
+  if (!t.shapes.empty()) j["shapes"] = codec::array_of(t.shapes, shape_timing_json);
   return j;
 }
 
@@ -141,6 +156,24 @@ Result<PairedRatio> paired_from(const Json& json, const std::string& where) {
   return p;
 }
 
+Result<ShapeTiming> shape_timing_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  ShapeTiming t;
+  CG_TRY(t.shape, r.string("shape"));
+  CG_TRY(t.weight, r.number("weight"));
+  CG_TRY(t.time_ns, r.number("time_ns"));
+  CG_TRY(t.floor_ns, r.number("floor_ns"));
+  if (r.has("low_ns")) {
+    CG_TRY(t.low_ns, r.number("low_ns"));
+  }
+  if (r.has("high_ns")) {
+    CG_TRY(t.high_ns, r.number("high_ns"));
+  }
+  CG_TRY(t.paired, codec::list<PairedRatio>(r, "paired", 64, paired_from));
+  CG_CHECK(r.finish());
+  return t;
+}
+
 Result<Timing> timing_from(const Json& json, const std::string& where) {
   ObjectReader r(json, where);
   Timing t;
@@ -154,6 +187,9 @@ Result<Timing> timing_from(const Json& json, const std::string& where) {
   if (r.has("high_ns")) {
     CG_TRY(t.high_ns, r.number("high_ns"));
   }
+  CG_TRY(t.roofline_ns, r.number_or("roofline_ns", 0));
+  CG_TRY(t.reachable_ns, r.number_or("reachable_ns", 0));
+  CG_TRY(t.shapes, codec::list<ShapeTiming>(r, "shapes", 256, shape_timing_from));
   CG_TRY(t.bound_by, r.string("bound_by"));
   CG_TRY(int64_t samples, r.integer_or("samples", 0));
   t.samples = static_cast<int>(std::clamp<int64_t>(samples, 0, INT32_MAX));
@@ -188,12 +224,45 @@ Result<Compat> compat_from(const Json& json, const std::string& where) {
   return c;
 }
 
+Json gate_json(const ErrorGate& g) {
+  return {{"output", g.output},
+          {"family", g.family},
+          {"shape", g.shape},
+          {"rms", g.rms},
+          {"native_rms", g.native_rms},
+          {"sequential_rms", g.sequential_rms},
+          {"rms_limit", g.rms_limit},
+          {"bias", g.bias},
+          {"native_bias", g.native_bias},
+          {"bias_limit", g.bias_limit}};
+}
+
+Result<ErrorGate> gate_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  ErrorGate g;
+  CG_TRY(g.output, r.string("output"));
+  CG_TRY(g.family, r.string("family"));
+  CG_TRY(g.shape, r.string("shape"));
+  CG_TRY(g.rms, r.number("rms"));
+  CG_TRY(g.native_rms, r.number("native_rms"));
+  CG_TRY(g.sequential_rms, r.number("sequential_rms"));
+  CG_TRY(g.rms_limit, r.number("rms_limit"));
+  CG_TRY(g.bias, r.number("bias"));
+  CG_TRY(g.native_bias, r.number("native_bias"));
+  CG_TRY(g.bias_limit, r.number("bias_limit"));
+  CG_CHECK(r.finish());
+  return g;
+}
+
 Json accuracy_json(const Accuracy& a) {
-  return {{"elements", a.elements},
-          {"error", a.error},
-          {"native_error", a.native_error},
-          {"largest", a.largest},
-          {"share", a.share}};
+  Json j{{"elements", a.elements},
+         {"error", a.error},
+         {"native_error", a.native_error},
+         {"largest", a.largest},
+         {"share", a.share}};
+  if (a.rms) j["rms"] = gate_json(*a.rms);
+  if (a.bias) j["bias"] = gate_json(*a.bias);
+  return j;
 }
 
 Result<Accuracy> accuracy_from(const Json& json, const std::string& where) {
@@ -204,6 +273,11 @@ Result<Accuracy> accuracy_from(const Json& json, const std::string& where) {
   CG_TRY(a.native_error, r.number("native_error"));
   CG_TRY(a.largest, r.number("largest"));
   CG_TRY(a.share, r.number("share"));
+  for (auto [key, gate] : {std::pair{"rms", &a.rms}, std::pair{"bias", &a.bias}})
+    if (r.has(key)) {
+      CG_TRY(Json json_gate, r.object(key));
+      CG_TRY(*gate, gate_from(json_gate, r.place(key)));
+    }
   CG_CHECK(r.finish());
   return a;
 }
@@ -314,6 +388,7 @@ Json to_json(const Verdict& v) {
          {"rungs", codec::array_of(v.rungs, rung_report_json)},
          {"feedback", feedback_json(v.feedback)}};
   if (v.program_id.starts_with(kForeign)) j["label"] = "foreign";
+  if (!v.math_mode.empty()) j["math_mode"] = v.math_mode;
   if (!v.gpu.empty()) j["gpu"] = v.gpu;
   if (!v.driver.empty()) j["driver"] = v.driver;
   if (v.timing) j["timing"] = timing_json(*v.timing);
@@ -321,6 +396,7 @@ Json to_json(const Verdict& v) {
   if (v.audit) j["audit"] = to_json(*v.audit);
   j["sandbox"] = to_json(v.sandbox);
   j["skipped"] = v.skipped;
+  if (!v.official_not_compared.empty()) j["official_not_compared"] = v.official_not_compared;
   j["sets_judged"] = v.sets_judged;
   if (v.compat) j["compat"] = compat_json(*v.compat);
   if (v.accuracy) j["accuracy"] = accuracy_json(*v.accuracy);
@@ -345,6 +421,8 @@ Result<Verdict> verdict_from_json(const Json& json) {
   CG_TRY(v.build_ids, r.strings("build_ids"));
   CG_TRY(int64_t policy, r.integer("policy_version"));
   CG_TRY(v.skipped, r.strings("skipped"));
+  CG_TRY(v.math_mode, r.string_or("math_mode", ""));
+  CG_TRY(v.official_not_compared, r.string_or("official_not_compared", ""));
   CG_TRY(int64_t sets, r.integer("sets_judged"));
   CG_TRY(int64_t elapsed, r.integer("elapsed_ns"));
   if (policy < 0 || policy > INT32_MAX || sets < 0 || sets > INT32_MAX)

@@ -38,6 +38,9 @@ struct Mismatch {
   std::vector<std::vector<int64_t>> first;  // coordinates of the first wrong elements (at most 5)
   std::string pattern;                      // "every row from column 1024 on", "last tile", ...
   double worst_ratio = 0;                   // worst error / tolerance
+  // What it broke: "element" (this many elements alone), "rms" or "bias" (the output as a whole;
+  // worst_ratio is then over that limit), "user" (--rtol, --atol).
+  std::string gate = "element";
 };
 
 struct Feedback {
@@ -60,6 +63,14 @@ struct PairedRatio {
   std::string stopped;  // why no more were taken: "slower", "precise", "enough"
 };
 
+// One of several weighted shapes of a task.
+struct ShapeTiming {
+  std::string shape;
+  double weight = 1, time_ns = 0, floor_ns = 0;
+  std::optional<double> low_ns, high_ns;
+  std::vector<PairedRatio> paired = {};
+};
+
 // The runner's times beside the evaluator's own clock, less what the same runs of nothing take.
 struct ClockCheck {
   double claimed_ns = 0, seen_ns = 0;  // over all blocks of timed runs
@@ -70,7 +81,9 @@ struct Timing {
   Origin origin = Origin::modelled;
   std::string shape;
   double time_ns = 0;
-  double floor_ns = 0;                    // roofline floor on the same device
+  double floor_ns = 0;      // no correct program is faster: least bytes, and a launch
+  double roofline_ns = 0;   // an estimate: the graph's operations as written; 0: not known
+  double reachable_ns = 0;  // least bytes at the bandwidth of a copy, and a launch; 0: not known
   std::optional<double> low_ns, high_ns;  // confidence interval, where measured
   std::string bound_by;
   int samples = 0;  // timed runs; 0 where nothing was measured
@@ -78,6 +91,9 @@ struct Timing {
   std::optional<double> sm_clock_hz, sm_clock_least_hz;
   std::vector<PairedRatio> paired;
   std::optional<ClockCheck> clock;
+  // Of a task with several weighted shapes: each of them. time_ns and paired are then their
+  // weighted geometric means.
+  std::vector<ShapeTiming> shapes;
 };
 
 // Which protection held while the candidate was compiled and run.
@@ -93,6 +109,14 @@ struct Compat {
   int64_t elements = 0, wrong = 0;
 };
 
+// The error of one output over one set as a whole, each element in units of its own scale: the
+// largest share of the limit over all sets.
+struct ErrorGate {
+  std::string output, family, shape;
+  double rms = 0, native_rms = 0, sequential_rms = 0, rms_limit = 0;
+  double bias = 0, native_bias = 0, bias_limit = 0;
+};
+
 // How far outputs are from the truth beside the native reference: floating elements of the test
 // shapes, over the sets of the task's own inputs.
 struct Accuracy {
@@ -100,6 +124,7 @@ struct Accuracy {
   double error = 0, native_error = 0;  // the largest |value - truth| of each
   double largest = 0;                  // the largest |truth|
   double share = 0;                    // the largest share of the accepted error that is used
+  std::optional<ErrorGate> rms, bias;  // the sets that come nearest to these limits, of any family
 };
 
 struct Verdict {
@@ -107,7 +132,9 @@ struct Verdict {
   std::string program_id, task_id, device;
   std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty for a simulated device
   std::vector<std::string> build_ids;
-  int policy_version = 2;  // 2: sensitivity looks beyond kinks
+  // 2: sensitivity looks beyond kinks. 3: sound floors, aggregate gates, modes from dtypes.
+  int policy_version = 3;
+  std::string math_mode;  // what rounding was permitted, for a reader (mode_text)
   std::vector<RungReport> rungs;
   Feedback feedback;
   std::optional<Timing> timing;
@@ -115,7 +142,9 @@ struct Verdict {
   std::optional<BinaryAudit> audit;
   SandboxGrade sandbox;
   std::vector<std::string> skipped;  // checks that were not made, with the reason
-  int sets_judged = 0;               // shape x family sets that were compared
+  // Why no value at the official shape was compared; empty where some were.
+  std::string official_not_compared;
+  int sets_judged = 0;  // shape x family sets that were compared
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
   std::vector<std::string> marks;  // what limits this judgement: a task not admitted, no float64

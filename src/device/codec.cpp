@@ -214,6 +214,64 @@ Result<KernelProfile> kernel_from(const Json& json, const std::string& where) {
   return k;
 }
 
+Json trace_json(const LaunchTrace& t) {
+  Json index = Json::array(), line = Json::array(), runs = Json::array();
+  for (const TracedInst& i : t.executed) {
+    index.push_back(i.index);
+    line.push_back(i.line);
+    runs.push_back(i.runs);
+  }
+  return {{"kernel", t.kernel},
+          {"module", t.module},
+          {"ctas_total", t.ctas_total},
+          {"ctas_run", t.ctas_run},
+          {"sample_error", t.sample_error},
+          {"longest_cta", t.longest_cta},
+          {"flops", t.flops},
+          {"loaded", t.loaded},
+          {"stored", t.stored},
+          {"atomics", t.atomics},
+          {"stored_sectors", counters_json(t.stored_sectors)},
+          {"index", std::move(index)},
+          {"line", std::move(line)},
+          {"runs", std::move(runs)}};
+}
+
+Result<LaunchTrace> trace_from(const Json& json, const std::string& where) {
+  ObjectReader r(json, where);
+  LaunchTrace t;
+  CG_TRY(t.kernel, text(r, "kernel"));
+  CG_TRY(int64_t module, r.integer("module"));
+  t.module = static_cast<size_t>(module);
+  CG_TRY(t.ctas_total, r.integer("ctas_total"));
+  CG_TRY(t.ctas_run, r.integer("ctas_run"));
+  for (auto [key, value] : {std::pair{"sample_error", &t.sample_error},
+                            {"longest_cta", &t.longest_cta},
+                            {"flops", &t.flops},
+                            {"loaded", &t.loaded},
+                            {"stored", &t.stored}}) {
+    CG_TRY(*value, r.number(key));
+  }
+  CG_TRY(t.atomics, r.boolean("atomics"));
+  CG_TRY(t.stored_sectors, counters_from(r, "stored_sectors"));
+  CG_TRY(auto index, list<int64_t>(r, "index", number_of));
+  CG_TRY(auto line, list<int64_t>(r, "line", number_of));
+  CG_TRY(auto runs, list<double>(r, "runs", time_of));
+  CG_CHECK(r.finish());
+  if (line.size() != index.size() || runs.size() != index.size())
+    return world_error("a trace has lists of different lengths");
+  for (size_t i = 0; i < index.size(); ++i) t.executed.push_back({index[i], line[i], runs[i]});
+  return t;
+}
+
+constexpr const char* kOrders[] = {"in_order", "reversed", "mixed"};
+
+Result<RunOrder> order_from(const std::string& name) {
+  for (size_t i = 0; i < std::size(kOrders); ++i)
+    if (name == kOrders[i]) return static_cast<RunOrder>(i);
+  return world_error("unknown order of a run: " + sanitize(name, 40));
+}
+
 constexpr const char* kTimeModes[] = {"cold", "warm", "graph", "call"};
 constexpr std::array<std::pair<RunReport::Status, const char*>, 4> kStatuses{
     {{RunReport::Status::ok, "ok"},
@@ -330,11 +388,20 @@ Result<BufferContent> buffer_content_from(const std::string& name) {
 }
 
 Json to_json(const RunSettings& s) {
-  return {{"sample_ctas", s.sample_ctas}, {"instruction_budget", s.instruction_budget},
-          {"threads", s.threads},         {"checks", s.checks},
-          {"sample_most", s.sample_most}, {"sample_error", s.sample_error},
-          {"sample_seed", s.sample_seed}, {"lines", s.lines},
-          {"limit_ns", s.limit.count()}};
+  Json out{{"sample_ctas", s.sample_ctas},
+           {"instruction_budget", s.instruction_budget},
+           {"threads", s.threads},
+           {"checks", s.checks},
+           {"sample_most", s.sample_most},
+           {"sample_error", s.sample_error},
+           {"sample_seed", s.sample_seed},
+           {"lines", s.lines},
+           {"trace", s.trace},
+           {"whole_instructions", s.whole_instructions},
+           {"limit_ns", s.limit.count()}};
+  if (s.order == RunOrder::in_order) return out;
+  out["order"] = kOrders[static_cast<size_t>(s.order)], out["order_seed"] = s.order_seed;
+  return out;
 }
 
 Result<RunSettings> run_settings_from_json(const Json& json) {
@@ -351,8 +418,17 @@ Result<RunSettings> run_settings_from_json(const Json& json) {
   CG_TRY(int64_t seed, r.integer("sample_seed"));
   s.sample_seed = static_cast<uint64_t>(seed);
   CG_TRY(s.lines, r.boolean("lines"));
+  CG_TRY(s.trace, r.boolean_or("trace", false));
+  CG_TRY(int64_t whole, r.integer_or("whole_instructions", 0));
+  s.whole_instructions = static_cast<uint64_t>(std::max<int64_t>(whole, 0));
   CG_TRY(int64_t limit, r.integer("limit_ns"));
   s.limit = Nanoseconds(limit);
+  if (r.has("order")) {
+    CG_TRY(std::string order, r.string("order"));
+    CG_TRY(s.order, order_from(order));
+    CG_TRY(int64_t drawn, r.integer("order_seed"));
+    s.order_seed = static_cast<uint64_t>(drawn);
+  }
   CG_CHECK(r.finish());
   return s;
 }
@@ -412,7 +488,10 @@ Json to_json(const RunReport& report) {
   const char* status = "";
   for (const auto& [value, name] : kStatuses)
     if (value == report.status) status = name;
+  Json traces = Json::array();
+  for (const LaunchTrace& t : report.traces) traces.push_back(trace_json(t));
   return {{"status", status},
+          {"traces", std::move(traces)},
           {"message", report.message},
           {"detail", report.detail},
           {"kernels", std::move(kernels)},
@@ -436,6 +515,9 @@ Result<RunReport> run_report_from_json(const Json& json) {
   CG_TRY(report.message, text(r, "message"));
   CG_TRY(report.detail, text(r, "detail"));
   CG_TRY(report.kernels, list<KernelProfile>(r, "kernels", kernel_from));
+  if (r.has("traces")) {
+    CG_TRY(report.traces, list<LaunchTrace>(r, "traces", trace_from));
+  }
   CG_TRY(report.samples_ns, list<double>(r, "samples_ns", time_of));
   CG_TRY(report.against_ns, list<double>(r, "against_ns", time_of));
   CG_TRY(report.state, counters_from(r, "state"));

@@ -46,6 +46,15 @@ TEST(Codec, FactsSettingsAndReportsRoundTrip) {
     EXPECT_EQ(*buffer_content_from(to_string(c)), c);
   EXPECT_FALSE(buffer_content_from("poison").has_value());
   EXPECT_EQ(to_json(*run_settings_from_json(to_json(settings))), to_json(settings));
+  EXPECT_FALSE(to_json(settings).contains("order"));
+  settings.order = RunOrder::mixed, settings.order_seed = 5;
+  auto ordered = run_settings_from_json(to_json(settings));
+  ASSERT_TRUE(ordered);
+  EXPECT_EQ(ordered->order, RunOrder::mixed);
+  EXPECT_EQ(ordered->order_seed, 5U);
+  Json unknown = to_json(settings);
+  unknown["order"] = "sideways";
+  EXPECT_FALSE(run_settings_from_json(unknown));
   RunReport report{RunReport::Status::finding, "out of bounds", "CTA (0,0,0)", {}};
   report.kernels.push_back({"f", Origin::modelled, 12.5, "dram", {{"flops", 3}}, 0.5});
   report.kernels[0].sample_error = 0.25, report.kernels[0].limited_by = "grid";

@@ -47,9 +47,16 @@ struct BufferBinding {
   int copies = 1;
   // With a descriptor: a GPU maps it (read-only where the buffer is) instead of copying anything.
   SharedPart shared = {};
+  // With a descriptor, of a mutated tensor: the buffer whose bytes a GPU copies here before each
+  // timed run.
+  std::string initial = {};
 };
 
 using PlanSteps = std::vector<std::variant<Launch, Fill>>;
+
+// The order in which CTAs begin and warps take turns, where the device can choose: by index; the
+// highest index first; drawn at random, with switches where threads communicate.
+enum class RunOrder { in_order, reversed, mixed };
 
 struct RunSettings {
   int64_t sample_ctas = 0;  // 0: run everything; else so many of each launch at first
@@ -59,8 +66,13 @@ struct RunSettings {
   int64_t sample_most = 0;  // a sample grows up to this, until its error is small enough
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
-  bool lines = false;                            // counters by source line
+  bool lines = false;  // counters by source line
+  bool trace = false;  // tell what each launch executed and stored
+  // With a sample: a launch that is not the last runs whole if it takes no more warp instructions.
+  uint64_t whole_instructions = 0;
   Nanoseconds limit = std::chrono::seconds(10);  // of a GPU: how long one run may take
+  RunOrder order = RunOrder::in_order;           // other orders tell no counters and no time
+  uint64_t order_seed = 1;
 };
 
 // cold: the L2 holds other data, the launches are queued before the first begins. warm: the same
@@ -82,15 +94,38 @@ struct TimeRequest {
   Nanoseconds limit = std::chrono::seconds(10);  // of one run
 };
 
+// What one launch executed, on the simulator; figures are of the whole grid, estimated where only
+// a sample of its CTAs ran.
+struct TracedInst {
+  int64_t index = 0;  // in the kernel's PTX
+  int64_t line = 0;   // of its source; 0: unknown
+  double runs = 0;    // warp instructions
+};
+struct LaunchTrace {
+  std::string kernel;
+  size_t module = 0;
+  int64_t ctas_total = 0, ctas_run = 0;
+  double sample_error = 0;        // half the 95% interval over the total
+  double longest_cta = 0;         // warp instructions of the longest CTA, ended or not
+  double flops = 0;               // of single lanes and of matrix units
+  double loaded = 0, stored = 0;  // bytes of global memory, atomics among both
+  bool atomics = false;           // on global memory
+  std::map<std::string, double> stored_sectors;  // of 32 bytes, by buffer
+  std::vector<TracedInst> executed;              // by at least one lane; in order
+};
+
 struct RunReport {
   enum class Status { ok, finding, unsupported, out_of_budget } status = Status::ok;
-  std::string message;                  // the finding or reason, one line
-  std::string detail;                   // instruction, source line, CTA, thread, address, buffer
-  std::vector<KernelProfile> kernels;   // one a launch that ran
-  std::vector<double> samples_ns;       // measured: one a timed run, in their order
-  std::vector<double> against_ns;       // of the other program: the pairs of these
-  std::map<std::string, double> state;  // of the GPU: "sm_clock_hz" (median of the runs), ...
-  bool device_lost = false;             // nothing more can run in this process
+  std::string message;                 // the finding or reason, one line
+  std::string detail;                  // instruction, source line, CTA, thread, address, buffer
+  std::vector<KernelProfile> kernels;  // one a launch that ran
+  std::vector<LaunchTrace> traces;     // the same, where asked for
+  std::vector<double> samples_ns;      // measured: one a timed run, in their order
+  std::vector<double> against_ns;      // of the other program: the pairs of these
+  // Of the GPU: "sm_clock_hz" (median of the runs), ... Of the simulator: "communicates", 1 if the
+  // threads of some kernel exchange values.
+  std::map<std::string, double> state;
+  bool device_lost = false;  // nothing more can run in this process
 };
 
 // What a measured figure belongs to; empty for the simulator.

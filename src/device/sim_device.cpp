@@ -42,6 +42,20 @@ ptx::Entry assembled(ptx::Entry entry, int registers) {
   return entry;
 }
 
+ptx::RunOptions options_of(const RunSettings& settings) {
+  ptx::RunOptions out;
+  out.threads = settings.threads;
+  out.instruction_budget = settings.instruction_budget;
+  out.sample_ctas = settings.sample_ctas, out.sample_most = settings.sample_most;
+  out.sample_error = settings.sample_error, out.sample_seed = settings.sample_seed;
+  out.line_counters = settings.lines;
+  out.whole_instructions = settings.whole_instructions;
+  out.counters = settings.order == RunOrder::in_order;
+  out.order = static_cast<ptx::Order>(settings.order), out.order_seed = settings.order_seed;
+  if (!settings.checks) out.checks.uninitialised = out.checks.races = false;
+  return out;
+}
+
 std::string describe(const ptx::Finding& f) {
   std::string where = f.source_line > 0 ? fmt::format("source line {}, ", f.source_line) : "";
   std::string out =
@@ -135,7 +149,7 @@ Result<void> SimDevice::check_limits(const Launch& step, const ptx::Entry& entry
   return {};
 }
 
-Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
+Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step, bool first,
                                    const RunSettings& settings, RunReport& report) {
   const std::string where = "step " + sanitize(step.step, 80);
   if (step.module >= modules_.size())
@@ -160,16 +174,11 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
     params.back().resize(8);
     std::memcpy(params.back().data(), &b->address, 8);
   }
-  ptx::LaunchConfig config{step.grid, step.block, step.cluster, step.shared_bytes,
-                           step.cooperative};
-  ptx::RunOptions options;
-  options.threads = settings.threads;
-  options.instruction_budget = settings.instruction_budget;
-  options.sample_ctas = settings.sample_ctas, options.sample_most = settings.sample_most;
-  options.sample_error = settings.sample_error, options.sample_seed = settings.sample_seed;
-  options.line_counters = settings.lines;
-  if (!settings.checks) options.latency = &gpu_.latency;
-  if (!settings.checks) options.checks.uninitialised = options.checks.races = false;
+  ptx::LaunchConfig config{step.grid,         step.block,       step.cluster,
+                           step.shared_bytes, step.cooperative, step.pdl && !first};
+  ptx::RunOptions options = options_of(settings);
+  const bool in_order = settings.order == RunOrder::in_order;
+  if (!settings.checks && in_order) options.latency = &gpu_.latency;
   if (entry) options.resident_ctas = ptx::resident_ctas(gpu_, *entry, config);
   CG_TRY(ptx::LaunchReport r,
          ptx::launch(ctx, memory_, module, step.kernel, config, params, options));
@@ -177,6 +186,7 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
     CG_CHECK(ctx.check("simulating " + sanitize(step.kernel, 80)));
     return fail({ErrorKind::cancelled, r.reason, where});
   }
+  if (r.communicates) report.state["communicates"] = 1;
   const std::string prefix = step.kernel + ": ";
   if (r.status == ptx::LaunchStatus::finding) {
     report.status = RunReport::Status::finding;
@@ -187,6 +197,8 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step,
                                                                : RunReport::Status::out_of_budget;
     report.message = sanitize(prefix + r.reason, 600);
   }
+  if (!in_order) return {};
+  if (settings.trace) report.traces.push_back(sim_trace(step, r));
   report.kernels.push_back(sim_profile(
       step.kernel, r, ptx::model_time(gpu_, r, assembled(*entry, step.registers), config)));
   return {};
@@ -200,6 +212,7 @@ Result<void> SimDevice::run_fill(const Fill& step, RunReport& report) {
   }
   CG_CHECK(fill_bytes(b->bytes, step.dtype, step.value));
   memory_.set_defined(b->address);
+  memory_.settle();
   KernelProfile profile;
   profile.kernel = "fill " + step.buffer, profile.origin = Origin::modelled;
   const double bytes = double(b->bytes.size());
@@ -223,9 +236,12 @@ Result<RunReport> SimDevice::run(const Context& ctx,
                                  const std::vector<std::variant<Launch, Fill>>& steps,
                                  const RunSettings& settings) {
   RunReport report;
+  memory_.settle();
   for (const auto& step : steps) {
+    RunSettings own = settings;
+    if (&step == &steps.back()) own.whole_instructions = 0;
     if (const auto* launch = std::get_if<Launch>(&step)) {
-      CG_CHECK(run_launch(ctx, *launch, settings, report));
+      CG_CHECK(run_launch(ctx, *launch, &step == steps.data(), own, report));
     } else {
       CG_CHECK(run_fill(std::get<Fill>(step), report));
     }

@@ -35,7 +35,7 @@ class SimDevice final : public Device {
     std::span<std::byte> bytes;
     bool read_only = false;
   };
-  [[nodiscard]] Result<void> run_launch(const Context& ctx, const Launch& step,
+  [[nodiscard]] Result<void> run_launch(const Context& ctx, const Launch& step, bool first,
                                         const RunSettings& settings, RunReport& report);
   [[nodiscard]] Result<void> run_fill(const Fill& step, RunReport& report);
   [[nodiscard]] Result<const Bound*> find(const std::string& buffer, const std::string& step) const;

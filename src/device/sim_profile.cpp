@@ -70,6 +70,28 @@ std::vector<LineProfile> lines_of(const ptx::LaunchReport& report) {
 
 }  // namespace
 
+LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& r) {
+  LaunchTrace t;
+  t.kernel = step.kernel, t.module = step.module;
+  t.ctas_total = r.ctas_total, t.ctas_run = r.ctas_run;
+  t.sample_error = r.sample_error;
+  const ptx::Counters& c = r.counters;
+  t.longest_cta = double(c.max_cta_instructions);
+  t.flops = double(c.flops);
+  for (const auto& [type, n] : c.tensor_flops) t.flops += double(n);
+  t.loaded =
+      double(std::max(c.global_load_bytes + c.global_atomic_bytes, c.global_load_sectors * 32));
+  t.stored = double(c.global_store_bytes + c.global_atomic_bytes);
+  t.atomics = c.global_atomic_requests > 0;
+  for (const ptx::BufferTraffic& b : r.traffic)
+    if (b.store_sectors > 0) t.stored_sectors[b.buffer] = double(b.store_sectors);
+  constexpr size_t kMostTraced = 60'000;  // what a report carries
+  for (const ptx::ExecutedInst& i : r.executed)
+    if (t.executed.size() < kMostTraced)
+      t.executed.push_back({i.index, i.source_line, double(i.runs)});
+  return t;
+}
+
 KernelProfile sim_profile(const std::string& kernel, const ptx::LaunchReport& r,
                           const ptx::ModelledTime& t) {
   KernelProfile p;

@@ -7,10 +7,12 @@
 #pragma once
 
 #include "core/profile.h"
+#include "device/device.h"
 #include "ptx/model_time.h"
 
 namespace cutegen {
 
+[[nodiscard]] LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& report);
 [[nodiscard]] KernelProfile sim_profile(const std::string& kernel, const ptx::LaunchReport& report,
                                         const ptx::ModelledTime& time);
 

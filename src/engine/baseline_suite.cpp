@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "engine/memory_budget.h"
 #include "eval/admission.h"
+#include "eval/lazy.h"
 #include "eval/official_set.h"
 #include "eval/timing.h"
 #include "store/run_lock.h"
@@ -49,12 +50,13 @@ int64_t budget_of(const BaselineGpu& gpu, int jobs) {
 }
 
 int64_t build_bytes(const Task& task) {
-  return open_bytes(task) + kGiB;
+  return open_bytes(task.official()) + kGiB;
 }
 
 int64_t truth_bytes(const Task& task) {
   auto needs = official_needs(task, task.official());
-  return needs ? needs->set_bytes + needs->work_bytes + kGiB : INT64_MAX;
+  if (!needs) return INT64_MAX;
+  return needs->set_bytes + needs->work_bytes + open_bytes(task.official()) + kGiB;
 }
 
 class Suite {
@@ -158,15 +160,16 @@ class Suite {
   // True: the cache has what is asked for.
   Result<bool> describe_in(TorchWorker& worker, Item& item) {
     BaselineRecord& record = item.row->record;
-    CG_TRY(item.task, worker.describe(ctx_.with_timeout(kDescribeLimit), item.row->task.file, {}));
+    DescribeOptions options;
+    options.asked = settings_.asked;
+    CG_TRY(item.task,
+           worker.describe(ctx_.with_timeout(kDescribeLimit), item.row->task.file, options));
     const Task& task = item.task;
     if (!settings_.again && known(task, worker.version(), record)) return true;
     record.task_id = task.id, record.name = task.name, record.workload = task.workload;
     record.math_mode = task.math_mode;
     record.gpu = gpu_.spec.id, record.uuid = gpu_.uuid, record.driver = gpu_.driver;
     record.torch = worker.version(), record.measured = utc_now();
-    const Roofline floor = floor_of(gpu_.spec, task);
-    record.floor_ns = floor.floor_ns, record.bound_by = floor.bound_by;
     item.build_bytes = build_bytes(task), item.truth_bytes = truth_bytes(task);
     TruthPool pool(task, [&](const Context& c, const ShapeCase& shape, const std::string& family,
                              uint64_t seed) {
@@ -174,6 +177,9 @@ class Suite {
     });
     auto admission = admission_of(ctx_, task, pool);
     if (!admission) CG_CHECK(ctx_.check("admitting a task"));
+    if (admission) count_reads(item.task, *admission);
+    const Roofline bounds = floor_of(gpu_.spec, task);
+    record.floor_ns = bounds.floor_ns, record.bound_by = bounds.bound_by;
     record.admitted = admission && admission->admitted;
     record.remark = admission ? admission->remark : "not judged: " + admission.error().message;
     for (const std::string& note : task.notes)
@@ -275,6 +281,13 @@ class Suite {
     if (--item.left > 0) return;
     BaselineRecord& record = item.row->record;
     record.controls = report_.controls;
+    for (BaselineTime& t : record.times) {
+      auto judged = record.truth.accuracy.find(t.kind);
+      if (judged != record.truth.accuracy.end())
+        t.accuracy = judged->second;
+      else if (t.known() && t.accuracy.why.empty())
+        t.accuracy.why = "not judged: torch.compile built it in another process; certify judges it";
+    }
     if (auto kept = cache_.keep(record); !kept)
       log_warning("baselines of {} are not kept: {}", record.name, kept.error().text());
     end(item, "measured", {});

@@ -3,7 +3,8 @@
 //
 // Contract: `jobs` torch workers describe and admit the tasks on CPU cores, then open, build and
 // time their baselines; builds go on side by side, what is timed is timed alone (the GPU's slot).
-// One more worker makes the float64 truth of each official shape. Work starts when its memory is
+// One more worker makes the float64 truth of each official shape, and judges on it the baselines
+// that need no build. Work starts when its memory is
 // free: small tasks first, truths from the largest on; what runs out of memory is tried once more
 // with the GPU to itself. A task is a row: measured, known before (`cached`), or with the reason
 // why not; it is kept as soon as it is whole, so that the same call goes on after an interruption.
@@ -21,6 +22,7 @@ namespace cutegen {
 struct BaselineSuiteSettings {
   std::string device = "cuda:0", python;
   bool require_sandbox = false;
+  AskedAccuracy asked = {};  // of every task
   std::vector<BaselineWanted> baselines;
   int jobs = 1;
   BaselineLimits limits;
@@ -32,6 +34,7 @@ struct BaselineGpu {
   GpuSpec spec;
   std::string uuid, driver;
   int64_t memory_bytes = 0;
+  int cuda_version = 0;  // that the driver takes
 };
 
 // The outside world, so that tests put toys in its place.

@@ -75,7 +75,7 @@ class BaselineSuiteTest : public testing::Test {
     p.truth = [this](const Context&, const BaselineGpu&, const Task& task) -> Result<TruthMade> {
       truths_.push_back(task.name);
       if (task.name == "huge") return TruthMade{0, 0, {}, "inputs and truth take 300 GB"};
-      return TruthMade{0.5, 4096, {}, ""};
+      return TruthMade{0.5, 4096, {}, "", accuracy_};
     };
     return p;
   }
@@ -94,6 +94,7 @@ class BaselineSuiteTest : public testing::Test {
   BaselineSuiteSettings settings_;
   Seen seen_;
   std::map<std::string, ToyWay> ways_;
+  std::map<std::string, BaselineAccuracy> accuracy_;
   std::vector<std::string> truths_;
   std::string module_why_, controls_why_;
   bool no_gpu_ = false, no_cuda_ = false, close_fails_ = false;
@@ -116,6 +117,28 @@ TEST_F(BaselineSuiteTest, MeasuresEveryTaskAndKeepsIt) {
   ASSERT_TRUE(kept);
   EXPECT_EQ(best_baseline(kept->times, kept->math_mode)->kind, "compile");
   EXPECT_TRUE(cache_.controls("h200", "580"));
+}
+
+TEST_F(BaselineSuiteTest, WhatWasJudgedOnTheTruthIsKeptWithTheTimes) {
+  accuracy_["eager"] = {"fp32", false, 0.25, true, ""};
+  BaselineReport r = run({"a"});
+  const auto& times = r.rows[0].record.times;
+  ASSERT_EQ(times.size(), 2U);
+  EXPECT_EQ(times[0].accuracy.passes, true);
+  EXPECT_EQ(times[0].accuracy.share, 0.25);
+  EXPECT_FALSE(times[1].accuracy.passes) << "torch.compile built it elsewhere";
+  EXPECT_THAT(times[1].accuracy.why, HasSubstr("certify judges it"));
+  EXPECT_EQ(times[1].accuracy.precision, "fp32");
+  auto kept = cache_.find("a", "h200", "580", "torch toy");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->times[0].accuracy.share, 0.25);
+  settings_.again = true;
+  accuracy_["eager"] = {"tf32 convolutions", true, 30, false, "every element"};
+  r = run({"a"});
+  EXPECT_EQ(best_baseline(r.rows[0].record.times, MathMode::fp32)->kind, "compile");
+  EXPECT_THAT(baseline_table(r, {"eager", "compile"}),
+              HasSubstr("eager is not compared with programs: tf32 convolutions: fails this task's "
+                        "gate (a)\n"));
 }
 
 TEST_F(BaselineSuiteTest, TruthsOfAllSizesAndBuildsOfAllSizesComeToAnEnd) {

@@ -45,7 +45,11 @@ void add_reasons(std::map<std::string, std::vector<std::string>>& reasons, const
   if (!row.record.admitted) add("not admitted: " + row.record.remark);
   if (!row.record.truth.why.empty()) add("no truth: " + row.record.truth.why);
   for (const BaselineTime& t : row.record.times)
-    if (!t.known()) add(t.kind + ": " + t.why);
+    if (!t.known())
+      add(t.kind + ": " + t.why);
+    else if (!in_math_mode(t, row.record.math_mode))
+      add(t.kind + " is not compared with programs: " +
+          (t.accuracy.precision.empty() ? "another math mode" : accuracy_text(t.accuracy)));
 }
 
 }  // namespace

@@ -193,7 +193,7 @@ std::string summary_text(const std::vector<BenchRow>& rows) {
                          join(s.outliers, ", "));
   const FloorSummary f = floor_summaries(rows).front();
   out += fmt::format(
-      "roofline: {} timed, geometric mean {} the floor, {} within {:g}x, {} within "
+      "floor: {} timed, geometric mean {} the floor, {} within {:g}x, {} within "
       "{:g}x\n",
       f.timed, ratio_text(f.geomean), f.near, kNear, f.half, kTwice);
   return out + slower_text(rows);

@@ -26,7 +26,7 @@ struct SpeedSummary {
   std::optional<double> mean_without, geomean_without;
 };
 
-// Distance to the roofline of the correct ones.
+// Distance to the floor of the correct ones.
 struct FloorSummary {
   std::string workload;  // empty: all
   int64_t tasks = 0, timed = 0;

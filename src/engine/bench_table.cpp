@@ -138,11 +138,13 @@ std::string bench_csv(const std::vector<BenchRow>& rows) {
 }
 
 Json bench_settings_json(const BenchSettings& s) {
-  return {{"device", s.optimize.evaluator.device},
-          {"model", s.optimize.model},
-          {"strategy", s.optimize.strategy},
-          {"evaluations", s.optimize.search.budget.evaluations},
-          {"per_task_minutes", s.per_task_minutes}};
+  Json out{{"device", s.optimize.evaluator.device},
+           {"model", s.optimize.model},
+           {"strategy", s.optimize.strategy},
+           {"evaluations", s.optimize.search.budget.evaluations},
+           {"per_task_minutes", s.per_task_minutes}};
+  if (!s.optimize.asked.empty()) out["asked"] = to_json(s.optimize.asked);
+  return out;
 }
 
 Json bench_json(const BenchSettings& settings, const BenchReport& report) {

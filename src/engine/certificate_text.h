@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A certificate as a table of cells and as text: each baseline in each mode, and the floor.
+// A certificate as a table of cells and as text: each baseline in each mode, how exact it is, and
+// the floor.
 //
 // Contract: times and ratios have their 95% intervals; a ratio that is missing is "-". Rows: the
 // program itself, the baselines (the fastest one, cold, first), the floor. Foreign text is
@@ -16,15 +17,22 @@
 namespace cutegen {
 
 struct CertificateTable {
-  std::vector<std::string> modes;              // "cold", "warm", "graph", "call"
-  std::vector<std::vector<std::string>> rows;  // a name, then a cell for each mode
+  std::string title;                           // "shape official", "weighted mean of 2 shapes"
+  std::vector<std::string> modes;              // "cold", "warm", "graph", "call"; "accuracy"
+  std::vector<std::vector<std::string>> rows;  // a name, then a cell for each of these
 };
 [[nodiscard]] CertificateTable certificate_table(const Certificate& certificate);
-// "NVIDIA H200 (driver 580.159.04), torch 2.11.0, 2 fresh processes, 50.6 s"
+// One for each weighted shape; none if the official one is alone.
+[[nodiscard]] std::vector<CertificateTable> shape_tables(const Certificate& certificate);
+// "NVIDIA H200 (driver 580.159.04), torch 2.11.0, cuDNN 9.10.2, 2 fresh processes, 50.6 s; SM clock
+// 1980 MHz (1905 at least), memory 3201 MHz"
 [[nodiscard]] std::string certificate_head(const Certificate& certificate);
 // What the mode `call` compares; empty without it.
 [[nodiscard]] std::string call_note(const CertificateTable& table);
-// Lines that end with a newline: the table, how far the processes are apart, what is missing.
+// Why a baseline does not pass the candidates' gate, or why that is not known; one line each.
+[[nodiscard]] std::vector<std::string> accuracy_notes(const Certificate& certificate);
+// Lines that end with a newline: the table, those of the shapes, how far the processes are apart,
+// why a baseline fails the gate, what is missing.
 [[nodiscard]] std::string certificate_text(const Certificate& certificate);
 // "1.220x [1.219,1.222]"
 [[nodiscard]] std::string interval_text(double ratio, double low, double high);

@@ -32,7 +32,11 @@ Json full_json(const RunStep& step) {
 Json task_message(const Task& task, const RunView& run) {
   Json out{{"schema", kSchema}, {"type", "task"}, {"task", to_json(task)}};
   out["device"] = run.settings.evaluator.device;
-  if (run.task) out["floor_ns"] = run.task->floor_ns;
+  if (run.task) {
+    out["floor_ns"] = run.task->floor_ns;
+    if (run.task->reachable_ns > 0) out["reachable_ns"] = run.task->reachable_ns;
+    if (run.task->roofline_ns > 0) out["roofline_ns"] = run.task->roofline_ns;
+  }
   return out;
 }
 

@@ -273,6 +273,7 @@ Json compare_settings_json(const CompareSettings& s) {
            {"effort", o.model_settings.effort},
            {"temperature", optional_json(o.model_settings.temperature)},
            {"seed", s.seed}};
+  if (!o.asked.empty()) out["asked"] = to_json(o.asked);
   return out;
 }
 

@@ -78,7 +78,7 @@ TEST_F(EndOfRun, TheBestProgramIsCertifiedBeforeTheRunFinishes) {
   };
   world_.opened.task.baseline = "fast:run";
   RunView view = run();
-  ASSERT_EQ(wanted.size(), 5U);
+  ASSERT_EQ(wanted.size(), 6U);
   EXPECT_EQ(wanted.back().target, "fast:run");
   ASSERT_TRUE(view.best_certificate());
   EXPECT_EQ(view.best_certificate()->modes.size(), 4U);

@@ -126,9 +126,14 @@ class EvaluatorPool::Lease final : public EvaluatorClient, public TakesChildrenT
   }
 
   Result<OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
+    return open_task_as(ctx, file, {});
+  }
+
+  Result<OpenedTask> open_task_as(const Context& ctx, const fs::path& file,
+                                  const AskedAccuracy& asked) override {
     Seat::Turn turn(seat_, ctx);
     CG_TRY(EvaluatorClient * client, seat_.client(ctx, options_));
-    return open(ctx, *client, file);
+    return open(ctx, *client, file, asked);
   }
 
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& given,
@@ -182,15 +187,16 @@ class EvaluatorPool::Lease final : public EvaluatorClient, public TakesChildrenT
   Result<void> open_again(const Context& ctx, EvaluatorClient& client) {
     if (generation_ == seat_.generation()) return {};
     const std::string before = task_;
-    CG_TRY(OpenedTask again, open(ctx, client, file_));
+    CG_TRY(OpenedTask again, open(ctx, client, file_, asked_));
     if (again.task.id == before) return {};
     return user_error("the task file changed while it was in use", file_.string(),
                       "start again with the new file");
   }
 
-  Result<OpenedTask> open(const Context& ctx, EvaluatorClient& client, const fs::path& file) {
+  Result<OpenedTask> open(const Context& ctx, EvaluatorClient& client, const fs::path& file,
+                          const AskedAccuracy& asked) {
     auto span = seat_.span("open task");
-    auto opened = seat_.noted(client.open_task(ctx, file));
+    auto opened = seat_.noted(client.open_task_as(ctx, file, asked));
     if (!opened) return opened;
     if (task_ != opened->task.id || generation_ != seat_.generation()) {
       seat_.leave(task_, generation_);
@@ -198,6 +204,7 @@ class EvaluatorPool::Lease final : public EvaluatorClient, public TakesChildrenT
     }
     task_ = opened->task.id;
     file_ = file;
+    asked_ = asked;
     generation_ = seat_.generation();
     return opened;
   }
@@ -207,6 +214,7 @@ class EvaluatorPool::Lease final : public EvaluatorClient, public TakesChildrenT
   EvaluatorOptions options_;
   std::string task_;
   fs::path file_;
+  AskedAccuracy asked_;
   int64_t generation_ = 0;
   std::optional<ChildrenToCome> children_;  // not said yet
 };

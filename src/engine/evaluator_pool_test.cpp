@@ -46,6 +46,11 @@ class FakeEvaluator final : public EvaluatorClient, public TakesChildrenToCome {
     if (open_.insert(opened.task.id).second) ++script_.open_tasks;
     return opened;
   }
+  Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
+                                  const AskedAccuracy& asked) override {
+    if (asked.rtol) script_.note(fmt::format("rtol {}", *asked.rtol));
+    return open_task(ctx, file);
+  }
   Result<Verdict> evaluate(const Context&, const EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
     script_.most_inside = std::max(script_.most_inside.load(), ++script_.inside);
@@ -128,6 +133,16 @@ TEST_F(PoolTest, ChildrenAreExpectedOfTheRunsOwnTaskAtTheLatestBeforeItsNextEval
   EXPECT_TRUE(b->evaluate({}, {}));
   EXPECT_THAT(script_.asked, ElementsAre("1 open a", "1 open b", "1 expect 3 of a", "1 evaluate a",
                                          "1 expect 4 of b", "1 evaluate b", "1 evaluate b"));
+}
+
+TEST_F(PoolTest, TheAskedAccuracyIsPassedOn) {
+  auto p = pool(1, 1);
+  auto lease = p->lease({}, {});
+  ASSERT_TRUE(lease) << lease.error().text();
+  AskedAccuracy asked;
+  asked.rtol = 0.25;
+  ASSERT_TRUE((*lease)->open_task_as({}, "a.py", asked));
+  EXPECT_THAT(script_.asked, ElementsAre("rtol 0.25", "1 open a"));
 }
 
 TEST_F(PoolTest, LeasesAreSpreadOverTheEvaluators) {

@@ -100,6 +100,7 @@ Json opened_data(const OptimizeSettings& s) {
            {"evaluator", evaluator_json(s.evaluator)},
            {"search", to_json(s.search)},
            {"config", s.resolved_config}};
+  if (!s.asked.empty()) out["asked"] = to_json(s.asked);
   if (!s.baselines) out["baselines"] = false;
   if (s.profile_best) out["profile_best"] = true;
   if (s.profile_slower) out["profile_slower"] = true;
@@ -119,6 +120,10 @@ Result<OptimizeSettings> settings_from(const Json& data) {
   s.out = out;
   CG_TRY(Json evaluator, r.object("evaluator"));
   CG_TRY(s.evaluator, evaluator_from(evaluator));
+  CG_TRY(Json asked, r.object_or_null("asked"));
+  if (!asked.is_null()) {
+    CG_TRY(s.asked, asked_accuracy_from_json(asked));
+  }
   CG_TRY(s.baselines, r.boolean_or("baselines", true));
   CG_TRY(s.profile_best, r.boolean_or("profile_best", false));
   CG_TRY(s.profile_slower, r.boolean_or("profile_slower", false));
@@ -138,6 +143,8 @@ Json task_data(const OpenedTask& o) {
            {"floor_ns", o.floor_ns},   {"floor_bound_by", o.floor_bound_by},
            {"toolchain", o.toolchain}, {"torch", o.torch},
            {"device", o.device},       {"sandbox", to_json(o.sandbox)}};
+  if (o.reachable_ns > 0) out["reachable_ns"] = o.reachable_ns;
+  if (o.roofline_ns > 0) out["roofline_ns"] = o.roofline_ns;
   if (!o.driver.empty()) out["gpu"] = o.gpu, out["driver"] = o.driver;  // a real one
   if (!o.product.empty()) out["product"] = o.product;
   if (!o.counters.empty()) out["counters"] = o.counters;
@@ -153,6 +160,8 @@ Result<OpenedTask> task_from(const Json& data) {
   CG_TRY(o.admission, admission_from(admission));
   CG_TRY(o.floor_ns, r.number("floor_ns"));
   CG_TRY(o.floor_bound_by, r.string("floor_bound_by"));
+  CG_TRY(o.reachable_ns, r.number_or("reachable_ns", 0));
+  CG_TRY(o.roofline_ns, r.number_or("roofline_ns", 0));
   CG_TRY(o.toolchain, r.string("toolchain"));
   CG_TRY(o.torch, r.string("torch"));
   CG_TRY(o.device, r.string("device"));

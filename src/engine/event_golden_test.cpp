@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "engine/import_verdicts.h"
+#include "engine/run_text.h"
 #include "engine/toy_world.h"
 #include "store/events.h"
 
@@ -125,25 +126,60 @@ TEST(EventGolden, TheEndOfARunKeepsItsForm) {
   EXPECT_EQ(read_file(file).value_or("no file"), now);
 }
 
+// As recorded before floors were bounds: no reachable bound, no roofline, another rule for the end.
+std::vector<Event> old_events() {
+  auto journal = parse_json(*read_file(golden_file().parent_path() / "journal_policy2.v1.json"),
+                            "journal_policy2");
+  std::vector<Event> events;
+  for (const Json& json : journal.value_or(Json::array())) {
+    auto event = event_from_json(json);
+    EXPECT_TRUE(event) << event.error().text();
+    auto current = upcast(*event, journal_upcasts());
+    EXPECT_TRUE(current) << current.error().text();
+    if (current) events.push_back(*current);
+  }
+  return events;
+}
+
 // The strategy may change its mind in a later version; what was recorded must still be readable.
 TEST(EventGolden, AnOldJournalIsStillRead) {
-  auto journal = parse_json(*read_file(golden_file()), "journal.v1.json");
-  ASSERT_TRUE(journal);
-  std::vector<Event> events;
-  for (const Json& json : *journal) {
-    auto event = event_from_json(json);
-    ASSERT_TRUE(event) << event.error().text();
-    auto current = upcast(*event, journal_upcasts());
-    ASSERT_TRUE(current) << current.error().text();
-    events.push_back(*current);
-  }
-  auto view = view_run(events);
+  auto view = view_run(old_events());
   ASSERT_TRUE(view) << view.error().text();
   EXPECT_EQ(view->task->task.name, "relu");
+  EXPECT_EQ(view->task->floor_ns, 10);
+  EXPECT_EQ(view->task->reachable_ns, 0);
+  EXPECT_EQ(view->settings.search.floor_ratio, 1.05);
+  EXPECT_EQ(view->settings.search.reach_ratio, 0);
   EXPECT_EQ(view->steps.size(), 3u);
   EXPECT_EQ(view->best, "c3");
   EXPECT_EQ(view->resumes, 1);
   EXPECT_EQ(view->finished, "nothing left to try");
+  EXPECT_EQ(task_text(*view).find("no kernel is faster"), std::string::npos);
+}
+
+TEST(EventGolden, AnOldJournalIsResumed) {
+  const fs::path dir = scratch_path("golden-old");
+  auto store = std::move(*Store::open(dir));
+  const std::vector<Event> events = old_events();
+  {
+    RunInfo info;
+    info.id = "20260101-abcdef", info.strategy = "cutegen", info.model = "builtin";
+    info.device = "sim:h200";
+    auto run = store->create(info);
+    ASSERT_TRUE(run) << run.error().text();
+    for (const Event& event : events) {
+      if (event.type == "finished") break;
+      ASSERT_TRUE((*run)->append(event.type, event.data));
+    }
+  }
+  ToyWorld world{.judge = [](int n, int) { return timed(100.0 - n); }, .programs = 3};
+  Recorder recorder;
+  auto end = resume_with(world.parts(), {}, *store, "last", recorder);
+  ASSERT_TRUE(end) << end.error().text();
+  EXPECT_EQ(end->reason, "nothing left to try");
+  EXPECT_EQ(end->best->id, "c3");
+  store.reset();
+  fs::remove_all(dir);
 }
 
 }  // namespace

@@ -43,7 +43,10 @@ std::optional<BestGain> over_first(const RunView& view, const RunStep& best) {
 std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode) {
   for (CertifiedMode cold : certificate.modes) {
     if (cold.mode != "cold") continue;
-    std::erase_if(cold.against, [&](auto& p) { return !in_math_mode(p.against, mode); });
+    std::erase_if(cold.against, [&](auto& p) {
+      const BaselineAccuracy* known = accuracy_of(certificate, p.against);
+      return !in_math_mode(p.against, known ? *known : BaselineAccuracy{}, mode);
+    });
     if (const PairedRatio* p = hardest(cold))
       return BestGain{p->speedup, p->low, p->against, "certificate"};
   }

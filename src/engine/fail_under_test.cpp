@@ -71,6 +71,20 @@ TEST(FailUnder, ACertificateOfTheBestProgramDecides) {
   EXPECT_FALSE(best_gain(view)) << "that is of another program";
 }
 
+TEST(FailUnder, ABaselineThatFailsTheProgramsGateIsNotTheHardest) {
+  RunView view = one_step("cuda:0");
+  Certificate c = toy_certificate(numbered_program(1));
+  c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}},
+                 {"compile", {"tf32 convolutions", true, 40, false, "every element"}},
+                 {"eager-tf32", {"tf32", true, 0.9, true, ""}}};
+  view.certified = BestCertificate{"c2", {}, c};
+  auto gain = best_gain(view);
+  ASSERT_TRUE(gain);
+  EXPECT_EQ(gain->against, "eager-tf32") << "as exact as a program has to be";
+  view.certified->certificate->baselines[2].accuracy.passes.reset();
+  EXPECT_EQ(best_gain(view)->against, "eager");
+}
+
 TEST(FailUnder, ImportedTimesAreNotComparedWithThisRunsOwn) {
   RunView view = one_step("sim:h200");
   view.steps.back().imported = ImportedFrom{"c2", "", "NVIDIA H200", Origin::measured};

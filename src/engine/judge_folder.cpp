@@ -96,6 +96,8 @@ Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string&
            {"task_sha256", sha256(text)},
            {"device", device},
            {"up_to", to_string(settings.up_to)}};
+  const Json asked = to_json(settings.asked);
+  for (const auto& [key, entry] : asked.items()) e.key[key] = entry["value"];
   return e;
 }
 
@@ -212,7 +214,7 @@ class Batch {
   Result<Verdict> judge(Worker& worker, const Entry& entry) {
     if (worker.mine != worker.opened) {
       worker.opened = nullptr;
-      CG_TRY(OpenedTask opened, worker.evaluator->open_task(ctx_, entry.task));
+      CG_TRY(OpenedTask opened, worker.evaluator->open_task_as(ctx_, entry.task, settings_.asked));
       worker.opened = worker.mine;
       worker.task_id = opened.task.id;
     }

@@ -24,6 +24,7 @@ struct JudgeFolderSettings {
   Rung up_to = Rung::timing;
   bool again = false;                         // judge what has a verdict, too
   double seconds = ForeignRequest().seconds;  // of a peer's answer: its import, with all it builds
+  AskedAccuracy asked = {};                   // of every task
 };
 
 struct FolderRow {

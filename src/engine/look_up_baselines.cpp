@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "eval/baselines.h"
 
 namespace cutegen {
 namespace {
@@ -52,6 +53,8 @@ Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
   BaselinesRequest request;
   request.build_seconds = kBuildSeconds;
   request.task = opened.task.id;
+  // Eager alone would leave a task that is held to fp32 in its convolutions without a baseline.
+  if (class_of("eager", opened.task).coarser) request.baselines.push_back({kStrictEager, ""});
   auto times = evaluator.time_baselines(
       ctx, request, [&](const std::string& line) { observer.on_progress("baseline: " + line); });
   CG_CHECK(ctx.check("timing eager"));

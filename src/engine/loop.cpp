@@ -258,7 +258,7 @@ Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeS
   if (wants_baselines(settings)) options.tasks = 2;  // room for a control kernel's
   CG_TRY(opened.evaluator, parts.start_evaluator(ctx, options));
   observer.on_progress("describing " + settings.file.filename().string());
-  CG_TRY(opened.task, opened.evaluator->open_task(ctx, settings.file));
+  CG_TRY(opened.task, opened.evaluator->open_task_as(ctx, settings.file, settings.asked));
   return opened;
 }
 

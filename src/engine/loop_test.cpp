@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "engine/event_data.h"
 #include "engine/out_folder.h"
 #include "engine/replay_run.h"
 #include "engine/toy_world.h"
@@ -277,6 +278,24 @@ TEST_F(LoopTest, AChangedVerdictMakesTheReplayDivergeAtTheNextAction) {
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().message, HasSubstr("recorded accepted"));
   EXPECT_THAT(result.error().message, HasSubstr("now rejected"));
+}
+
+TEST_F(LoopTest, TheAskedAccuracyIsOfTheJournalToo) {
+  ToyWorld world;
+  auto s = store();
+  OptimizeSettings given = settings();
+  given.asked.math_mode = MathMode::fp16;
+  given.asked.rtol = 1e-3;
+  given.asked.sources = {{"math_mode", "flag --math-mode"}, {"rtol", "flag --rtol"}};
+  auto outcome = optimize_with(world.parts(), {}, *s, given, recorder_);
+  ASSERT_TRUE(outcome) << outcome.error().text();
+  EXPECT_EQ(world.asked.math_mode, MathMode::fp16);
+  auto events = s->read(outcome->run_id);
+  ASSERT_TRUE(events);
+  auto kept = settings_from(events->front().data);
+  ASSERT_TRUE(kept) << kept.error().text();
+  EXPECT_EQ(to_json(kept->asked), to_json(given.asked));
+  EXPECT_FALSE(opened_data(settings()).contains("asked"));
 }
 
 TEST_F(LoopTest, AnEvaluatorThatFailsIsAnAbortedVerdict) {

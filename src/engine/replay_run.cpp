@@ -114,7 +114,9 @@ class ReEvaluator {
     remark("sandbox", recorded.sandbox.label, now.sandbox.label);
     if (recorded.task.id != now.task.id) return differs("task/id", recorded.task.id, now.task.id);
     if (recorded.device != now.device) return differs("task/device", recorded.device, now.device);
-    if (std::abs(recorded.floor_ns - now.floor_ns) > 1e-6 * recorded.floor_ns)
+    if (recorded.reachable_ns <= 0 && now.reachable_ns > 0)
+      remark("floor", human_ns(recorded.floor_ns) + " by an older rule", human_ns(now.floor_ns));
+    else if (std::abs(recorded.floor_ns - now.floor_ns) > 1e-6 * recorded.floor_ns)
       return differs("task/floor_ns", fmt::format("{}", recorded.floor_ns),
                      fmt::format("{}", now.floor_ns));
     return std::optional<Divergence>();

@@ -109,6 +109,27 @@ TEST_F(ReEvaluate, ASoundRunIsFoundAgain) {
   EXPECT_EQ(to_json(*r)["identical"], true);
 }
 
+TEST_F(ReEvaluate, TheFloorOfAnOlderRuleIsARemark) {
+  auto r = again([](Event& event) {
+    if (event.type == "task") {
+      event.data["floor_ns"] = 11.0;
+      event.data.erase("reachable_ns");
+      event.data.erase("roofline_ns");
+    }
+    if (event.type == "asked") {
+      event.data["context"].erase("reachable_ns");
+      event.data["context"].erase("roofline_ns");
+      if (event.data["context"].contains("floor_ns")) event.data["context"]["floor_ns"] = 11.0;
+    }
+    if (event.type != "opened") return;
+    event.data["search"].erase("reach_ratio");
+    event.data["search"]["floor_ratio"] = 1.05;
+  });
+  ASSERT_TRUE(r) << r.error().text();
+  EXPECT_FALSE(r->divergence) << to_text(*r->divergence);
+  EXPECT_THAT(r->remarks, testing::Contains(HasSubstr("by an older rule")));
+}
+
 TEST_F(ReEvaluate, EveryAlterationIsNamed) {
   struct Case {
     Alter alter;

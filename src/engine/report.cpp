@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "core/floor.h"
 #include "engine/cost_text.h"
 #include "engine/program_diff.h"
 #include "engine/report_chart.h"
@@ -74,6 +75,8 @@ ReportData cards(const RunView& view) {
     if (auto over = view.over_first(best)) card("faster than the first correct", ratio_text(over));
     if (auto over = view.over_floor(best)) card("of the floor's time", ratio_text(over));
   }
+  if (view.task && view.task->reachable_ns > 0)
+    card("reachable", human_ns(view.task->reachable_ns));
   if (floor > 0) card("floor", human_ns(floor));
   card("evaluations", std::to_string(view.evaluations));
   card("spent", seconds(view.clock_ms));
@@ -87,22 +90,34 @@ std::string shapes_text(const Task& task) {
   return join(parts, ", ");
 }
 
+// What a program may come near to: the reachable bound; of an older run its floor.
+struct Goal {
+  double ns = 0;
+  std::string name;
+};
+Goal goal_of(const OpenedTask& o) {
+  if (o.reachable_ns > 0) return {o.reachable_ns, "the reachable bound"};
+  return {o.floor_ns, "the floor"};
+}
+
 // Each with its time; what the best program gains; why there are no others.
 void add_baselines(Entries& e, const RunView& view) {
   if (!view.baselines || !view.task) return;
   const Timing* t = best_timing(view);
   for (const BaselineTime& b : view.baselines->times) {
     std::string value = b.known() ? human_ns(b.time_ns) + " (" + to_string(b.origin) + ")" : b.why;
+    if (b.known() && !b.accuracy.precision.empty()) value += ", " + accuracy_text(b.accuracy);
     if (b.known() && t && !view.incumbent()->imported)
       value += ", the best program is " + ratio(b.time_ns, t->time_ns) + " as fast";
     e.add("baseline " + b.kind, value);
   }
   e.add("baselines", view.baselines->note);
   const BaselineTime* best = best_baseline(view.baselines->times, view.task->task.math_mode);
-  if (best && view.task->floor_ns > 0)
-    e.add("to win", ratio(best->time_ns, view.task->floor_ns) +
-                        " between the fastest baseline in " + to_string(view.task->task.math_mode) +
-                        ", " + best->kind + ", and the floor");
+  const Goal goal = goal_of(*view.task);
+  if (best && goal.ns > 0)
+    e.add("to win", ratio(best->time_ns, goal.ns) + " between the fastest baseline in " +
+                        to_string(view.task->task.math_mode) + ", " + best->kind + ", and " +
+                        goal.name);
 }
 
 ReportData what_to_win(const RunView& view) {
@@ -111,15 +126,15 @@ ReportData what_to_win(const RunView& view) {
   const OpenedTask& o = *view.task;
   bool simulated = view.settings.evaluator.device.starts_with("sim:");
   e.add("tensors", shapes_text(o.task));
-  if (o.floor_ns > 0)
-    e.add("floor", human_ns(o.floor_ns) + ", bound by " + o.floor_bound_by +
-                       "; no kernel on this device is faster");
+  if (o.floor_ns > 0) e.add("floor", floor_text(o.floor_ns, o.reachable_ns, o.floor_bound_by));
+  e.add("roofline", roofline_text(o.roofline_ns, o.floor_bound_by));
   const Timing* t = best_timing(view);
-  if (view.first_ns && o.floor_ns > 0)
-    e.add("headroom", ratio(*view.first_ns, o.floor_ns) +
-                          " between the first program and the floor" +
+  const Goal goal = goal_of(o);
+  if (view.first_ns && goal.ns > 0)
+    e.add("headroom", ratio(*view.first_ns, goal.ns) + " between the first program and " +
+                          goal.name +
                           (t && !view.incumbent()->imported
-                               ? ", " + ratio(t->time_ns, o.floor_ns) + " left at the end"
+                               ? ", " + ratio(t->time_ns, goal.ns) + " left at the end"
                                : ""));
   if (simulated) e.add("baseline", "none measured: the device is a simulator");
   add_baselines(e, view);
@@ -306,13 +321,22 @@ std::string minutes_flags(const OptimizeSettings& s) {
   return out;
 }
 
+std::string accuracy_flags(const AskedAccuracy& asked) {
+  std::string out;
+  if (asked.math_mode) out += fmt::format(" --math-mode {}", to_string(*asked.math_mode));
+  if (asked.rtol) out += fmt::format(" --rtol {}", *asked.rtol);
+  if (asked.atol) out += fmt::format(" --atol {}", *asked.atol);
+  return out;
+}
+
 std::string commands(const RunInfo& info, const RunView& view) {
   const OptimizeSettings& s = view.settings;
   std::string file = quoted(s.file.string());
   return "# the same search\ncutegen optimize " + file + " --device " + quoted(s.evaluator.device) +
          " --model " + quoted(s.model) + " --strategy " + quoted(s.strategy) + " --evaluations " +
-         std::to_string(s.search.budget.evaluations) + minutes_flags(s) +
+         std::to_string(s.search.budget.evaluations) + minutes_flags(s) + accuracy_flags(s.asked) +
          "\n# judge the best program again\ncutegen eval " + file + " " + quoted(s.out.string()) +
+         accuracy_flags(s.asked) +
          "\n# check that the journal leads to the same actions\ncutegen optimize --replay " +
          info.id + "\n";
 }
@@ -324,7 +348,7 @@ Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& e
   ReportData page(Kind::object);
   page.set("task", text(view.task ? view.task->task.name : info.task_name));
   page.set("workload", text(view.task ? view.task->task.workload : ""));
-  page.set("math_mode", std::string(view.task ? to_string(view.task->task.math_mode) : ""));
+  page.set("math_mode", text(view.task ? mode_text(view.task->task) : ""));
   page.set("device", text(view.settings.evaluator.device));
   page.set("run", text(info.id));
   page.set("created", text(info.created));

@@ -91,6 +91,15 @@ std::string marks(const RunView& view, const Scale& scale) {
   return out;
 }
 
+// A line across at a time of the task itself, with its name `below` it (less than 0: above).
+std::string level(const Scale& scale, const std::string& name, double ns, double right, int below) {
+  const double y = scale.y(ns);
+  return fmt::format(
+      "<line class=\"{0}\" x1=\"{1:.0f}\" x2=\"{2:.0f}\" y1=\"{3:.1f}\" y2=\"{3:.1f}\"/>"
+      "<text x=\"{2:.0f}\" y=\"{4:.1f}\" text-anchor=\"end\">{0} {5}</text>\n",
+      name, kLeft, right, y, y + below, human_ns(ns));
+}
+
 // The best time so far, as a staircase.
 std::string staircase(const RunView& view, const Scale& scale) {
   std::string path;
@@ -143,15 +152,13 @@ std::string chart_svg(const RunView& view) {
   Scale scale = scale_of(view, times);
   std::string out = fmt::format(
       "<svg viewBox=\"0 0 760 {:.0f}\" role=\"img\" aria-label=\"time of each "
-      "step against the floor\">\n",
+      "step against the bounds\">\n",
       kBottom + 28);
   out += grid(scale);
-  if (view.task && view.task->floor_ns > 0) {
-    double y = scale.y(view.task->floor_ns);
-    out += fmt::format(
-        "<line class=\"floor\" x1=\"{0:.0f}\" x2=\"{1:.0f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/>"
-        "<text x=\"{1:.0f}\" y=\"{3:.1f}\" text-anchor=\"end\">floor {4}</text>\n",
-        kLeft, kRight, y, y - 6, human_ns(view.task->floor_ns));
+  if (view.task) {
+    const OpenedTask& o = *view.task;
+    if (o.floor_ns > 0) out += level(scale, "floor", o.floor_ns, kRight, 14);
+    if (o.reachable_ns > 0) out += level(scale, "reachable", o.reachable_ns, kRight, -6);
   }
   return out + staircase(view, scale) + marks(view, scale) + "</svg>";
 }

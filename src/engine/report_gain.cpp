@@ -67,11 +67,9 @@ ReportData list_of(const std::vector<std::string>& values, size_t from = 0) {
   return out;
 }
 
-ReportData certificate_box(const Certificate& c) {
-  const CertificateTable table = certificate_table(c);
+ReportData table_of(const CertificateTable& table) {
   ReportData out(Kind::object), rows(Kind::list);
-  out.set("head", text(certificate_head(c)));
-  out.set("shape", text(c.shape, 60));
+  out.set("title", text(table.title, 80));
   out.set("modes", list_of(table.modes));
   for (const auto& cells : table.rows) {
     ReportData row(Kind::object);
@@ -80,7 +78,18 @@ ReportData certificate_box(const Certificate& c) {
     rows.push_back(row);
   }
   out.set("rows", rows);
+  return out;
+}
+
+ReportData certificate_box(const Certificate& c) {
+  const CertificateTable table = certificate_table(c);
+  ReportData out(Kind::object), tables(Kind::list);
+  out.set("head", text(certificate_head(c)));
+  tables.push_back(table_of(table));
+  for (const CertificateTable& shape : shape_tables(c)) tables.push_back(table_of(shape));
+  out.set("tables", tables);
   if (const std::string note = call_note(table); !note.empty()) out.set("note", text(note));
+  out.set("accuracy", list_of(accuracy_notes(c)));
   out.set("missing", list_of(c.missing));
   return out;
 }

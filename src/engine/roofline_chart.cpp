@@ -61,13 +61,13 @@ struct Axes {
 };
 
 Axes axes_of(const std::vector<Point>& points, double knee, double peak) {
-  double low = knee, high = knee, least = peak;
+  double low = knee, high = knee, least = peak, most = peak;
   for (const Point& p : points) {
     low = std::min(low, p.intensity), high = std::max(high, p.intensity);
-    least = std::min(least, p.rate);
+    least = std::min(least, p.rate), most = std::max(most, p.rate);
   }
   Axes a{std::floor(std::log10(low) - 0.3), std::ceil(std::log10(high) + 0.3),
-         std::floor(std::log10(least) - 0.3), std::ceil(std::log10(peak) + 0.05)};
+         std::floor(std::log10(least) - 0.3), std::ceil(std::log10(most) + 0.05)};
   return a;
 }
 

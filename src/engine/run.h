@@ -37,6 +37,7 @@ struct OptimizeSettings {
   std::filesystem::path file;
   std::string strategy = "cutegen", model = "builtin";
   EvaluatorOptions evaluator;
+  AskedAccuracy asked;  // of the task, beside its side file
   StrategySettings search;
   ModelSettings model_settings;
   std::filesystem::path out;  // folder for the best program so far; empty: none is written

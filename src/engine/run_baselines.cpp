@@ -12,7 +12,7 @@ std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode, d
   std::vector<BaselineGain> out;
   for (const BaselineTime& t : baselines.times)
     if (t.known() && own_ns > 0)
-      out.push_back({t.kind, t.time_ns, t.time_ns / own_ns, t.origin, in_math_mode(t.kind, mode)});
+      out.push_back({t.kind, t.time_ns, t.time_ns / own_ns, t.origin, in_math_mode(t, mode)});
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/replay_run.h"
+#include "engine/run_text.h"
 #include "engine/toy_world.h"
 #include "engine/view.h"
 
@@ -99,6 +100,31 @@ TEST_F(RunBaselines, EagerIsTimedWhereNoneAreKept) {
   EXPECT_EQ(view.baselines->times.size(), 1U);
   EXPECT_THAT(view.baselines->note, HasSubstr("none are kept"));
   EXPECT_NEAR(view.gain()->speedup, 200.0 / 97, 1e-9);
+}
+
+TEST_F(RunBaselines, ATaskHeldToFp32InItsConvolutionsHasTheStrictRowToo) {
+  run();
+  EXPECT_EQ(world_.baselines_asked.size(), 1U);
+  Node conv;
+  conv.id = "c", conv.op = "aten.convolution.default", conv.outputs = {{"c", DType::f32, {4}}};
+  Task& task = world_.opened.task;
+  task.graph.nodes.push_back(conv);
+  world_.baselines = [&task]() -> Result<std::vector<BaselineTime>> {
+    std::vector<BaselineTime> out{took("eager", 100), took("eager-fp32", 200)};
+    for (BaselineTime& t : out) t.accuracy = class_of(t.kind, task);
+    out[0].accuracy.passes = false, out[0].accuracy.why = "every element";
+    return out;
+  };
+  RunView view = run();
+  ASSERT_EQ(world_.baselines_asked.size(), 2U);
+  EXPECT_EQ(world_.baselines_asked[1].kind, "eager-fp32");
+  ASSERT_TRUE(view.gain());
+  EXPECT_EQ(view.gain()->kind, "eager-fp32") << "eager is faster, and fails the programs' gate";
+  EXPECT_THAT(baselines_text(view),
+              HasSubstr("eager 100 ns (measured, not compared: tf32 convolutions: fails this"));
+  task.tf32_convolutions = true;
+  run();
+  EXPECT_EQ(world_.baselines_asked.size(), 1U) << "TF32 convolutions are in the mode";
 }
 
 TEST_F(RunBaselines, KeptOnesThatDoNotHoldAnyMoreAreNotUsed) {

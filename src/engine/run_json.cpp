@@ -69,6 +69,8 @@ Json run_json(const RunView& view, const std::string& run_id) {
     out["task"] = {{"id", o.task.id}, {"name", o.task.name}, {"workload", o.task.workload}};
     out["floor_ns"] = o.floor_ns;
     out["floor_bound_by"] = o.floor_bound_by;
+    if (o.reachable_ns > 0) out["reachable_ns"] = o.reachable_ns;
+    if (o.roofline_ns > 0) out["roofline_ns"] = o.roofline_ns;
     if (!o.driver.empty())
       out["gpu"] = {{"name", o.product}, {"driver", o.driver}, {"counters", o.counters}};
     out["sandbox"] = to_json(o.sandbox);

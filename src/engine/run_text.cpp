@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "core/floor.h"
 #include "engine/certificate_text.h"
 #include "engine/row_text.h"
 #include "engine/text_lines.h"
@@ -17,6 +18,7 @@ std::string tensors_text(const Task& task) {
   for (const TensorInfo& t : task.tensors) {
     std::string text = clean(t.name) + " " + to_string(t.dtype) + " " + to_string(t.shape);
     if (t.role == TensorRole::output) out.push_back(text);
+    if (t.mutated) out.push_back(clean(t.name) + " (mutated)");
     if (t.role == TensorRole::input || t.role == TensorRole::parameter) in.push_back(text);
   }
   if (in.size() > 6) {
@@ -95,6 +97,14 @@ std::string clock_text(int64_t ms) {
 
 }  // namespace
 
+namespace {
+
+std::string class_text(const BaselineTime& t) {
+  return t.accuracy.precision.empty() ? "another math mode" : clean(accuracy_text(t.accuracy));
+}
+
+}  // namespace
+
 std::string baselines_text(const RunView& view) {
   if (view.settings.evaluator.device.starts_with("sim:"))
     return line("baseline", "none: a simulator times no baseline");
@@ -103,8 +113,9 @@ std::string baselines_text(const RunView& view) {
   std::vector<std::string> known, missing;
   for (const BaselineTime& t : view.baselines->times) {
     if (t.known())
-      known.push_back(
-          fmt::format("{} {} ({})", clean(t.kind), human_ns(t.time_ns), to_string(t.origin)));
+      known.push_back(fmt::format(
+          "{} {} ({}{})", clean(t.kind), human_ns(t.time_ns), to_string(t.origin),
+          in_math_mode(t, view.task->task.math_mode) ? "" : ", not compared: " + class_text(t)));
     else
       missing.push_back(clean(t.kind) + ": " + clean(t.why));
   }
@@ -115,8 +126,11 @@ std::string baselines_text(const RunView& view) {
   if (!best) return out;
   std::string text = fmt::format("{} is the fastest in {}", clean(best->kind),
                                  to_string(view.task->task.math_mode));
-  if (view.task->floor_ns > 0)
-    text += ", at " + times(best->time_ns, view.task->floor_ns) + " the floor";
+  const OpenedTask& o = *view.task;
+  if (o.reachable_ns > 0)
+    text += ", at " + times(best->time_ns, o.reachable_ns) + " the reachable bound";
+  else if (o.floor_ns > 0)
+    text += ", at " + times(best->time_ns, o.floor_ns) + " the floor";
   return out + line("to win", text);
 }
 
@@ -127,14 +141,14 @@ const char* state_of(const RunView& view) {
 std::string task_text(const RunView& view) {
   if (!view.task) return {};
   const OpenedTask& o = *view.task;
-  std::string floor =
-      o.floor_ns > 0 ? fmt::format("{} (bound by {}) on {}: no kernel is faster",
-                                   human_ns(o.floor_ns), clean(o.floor_bound_by), clean(o.device))
-                     : std::string("unknown");
+  const std::string bound_by = clean(o.floor_bound_by);
+  const std::string roofline = roofline_text(o.roofline_ns, bound_by);
   return line("task", fmt::format("{}: {}, {}", clean(o.task.name), clean(o.task.workload),
-                                  to_string(o.task.math_mode))) +
-         line("", tensors_text(o.task)) + device_text(view) + line("floor", floor) +
-         baselines_text(view) + line("toolchain", clean(o.toolchain) + ", " + clean(o.torch)) +
+                                  clean(mode_text(o.task)))) +
+         line("", tensors_text(o.task)) + device_text(view) +
+         line("floor", floor_text(o.floor_ns, o.reachable_ns, bound_by)) +
+         (roofline.empty() ? "" : line("roofline", roofline)) + baselines_text(view) +
+         line("toolchain", clean(o.toolchain) + ", " + clean(o.torch)) +
          line("sandbox", sandbox_text(o.sandbox)) + line("admitted", admission_text(o.admission));
 }
 

@@ -138,5 +138,46 @@ TEST(CertificateText, WhatAModeLacksIsADash) {
   EXPECT_THAT(certificate_text(Certificate()), HasSubstr("this program"));
 }
 
+TEST(CertificateText, SaysHowExactEachBaselineIs) {
+  Certificate c = toy_certificate(numbered_program(1));
+  c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}},
+                 {"compile", {"tf32 convolutions", true, 40, false, "every element is wrong"}},
+                 {"eager-tf32", {"tf32", true, std::nullopt, std::nullopt, "no memory"}}};
+  const CertificateTable table = certificate_table(c);
+  EXPECT_EQ(table.modes.back(), "accuracy");
+  EXPECT_EQ(table.rows[0].back(), "");
+  EXPECT_EQ(table.rows[1].back(), "tf32: coarser than the math mode");
+  EXPECT_EQ(table.rows[2].back(), "tf32 convolutions: fails this task's gate");
+  EXPECT_EQ(table.rows[3].back(), "fp32, 0.50 of the accepted error");
+  const std::string text = certificate_text(c);
+  EXPECT_THAT(text, HasSubstr("  compile fails this task's gate: every element is wrong\n"));
+  EXPECT_THAT(text, HasSubstr("  eager-tf32 is not known to pass this task's gate: no memory\n"));
+  EXPECT_THAT(text, Not(HasSubstr("eager fails")));
+}
+
+TEST(CertificateText, NamesVersionsAndClocks) {
+  Certificate c = toy_certificate(numbered_program(1));
+  EXPECT_THAT(certificate_head(c), Not(HasSubstr("clock")));
+  c.cudnn = "9.10.2", c.sm_clock_hz = 1.98e9, c.sm_clock_least_hz = 1.905e9;
+  c.memory_clock_hz = 3.201e9;
+  EXPECT_EQ(certificate_head(c),
+            "NVIDIA H200 (driver 580.159.04), 2.11.0, cuDNN 9.10.2, 2 fresh processes, 50 s; SM "
+            "clock 1980 MHz (1905 at least), memory 3201 MHz");
+}
+
+TEST(CertificateText, HasATableForEachWeightedShape) {
+  Certificate c = toy_certificate(numbered_program(1));
+  EXPECT_TRUE(shape_tables(c).empty());
+  c.shapes = {{"official", 1, 5, c.modes}, {"wide", 2.5, 20, c.modes}};
+  const auto tables = shape_tables(c);
+  ASSERT_EQ(tables.size(), 2U);
+  EXPECT_EQ(certificate_table(c).title, "weighted mean of 2 shapes");
+  EXPECT_EQ(tables[1].title, "shape wide, weight 2.5");
+  EXPECT_EQ(tables[1].rows.back()[1], "2.50x above");
+  const std::string text = certificate_text(c);
+  EXPECT_THAT(text, HasSubstr("  weighted mean of 2 shapes  cold"));
+  EXPECT_THAT(text, HasSubstr("  shape wide, weight 2.5  cold"));
+}
+
 }  // namespace
 }  // namespace cutegen

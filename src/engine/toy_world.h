@@ -28,7 +28,7 @@ inline Verdict timed(double time_ns) {
   Timing t;
   t.shape = "official";
   t.time_ns = time_ns;
-  t.floor_ns = 10;
+  t.floor_ns = 10, t.reachable_ns = 12, t.roofline_ns = 11;
   t.bound_by = "dram";
   v.timing = t;
   return v;
@@ -81,7 +81,8 @@ inline OpenedTask relu_task() {
   t.graph.outputs = {"relu"};
   o.admission = {true, 7, {}, {"made", "wide"}, ""};
   o.floor_ns = 10;
-  o.floor_bound_by = "dram";
+  o.floor_bound_by = "memory";
+  o.reachable_ns = 12, o.roofline_ns = 11;
   o.toolchain = "NVRTC 13.0";
   o.torch = "2.13.0";
   o.device = "sim:h200";
@@ -126,6 +127,7 @@ struct ToyWorld {
   };
   int programs = 6;                  // then "nothing left to try"
   int started = 0;                   // evaluators
+  AskedAccuracy asked{};             // of the task opened last
   std::map<int, int> evaluations{};  // finished evaluations by program number
   int compiled = 0;                  // programs that were compiled and no more
   std::function<Verdict(int number)> compile = [](int) { return untimed(Status::correct, ""); };
@@ -135,6 +137,7 @@ struct ToyWorld {
   std::function<Result<std::vector<BaselineTime>>()> baselines = [] {
     return world_error("no GPU");
   };
+  std::vector<BaselineWanted> baselines_asked{};
   int certified = 0;  // how often it was begun
   std::function<Result<Certificate>(const Context&, const CertifyRequest&)> certify =
       [](const Context&, const CertifyRequest& request) -> Result<Certificate> {
@@ -151,6 +154,11 @@ class ToyEvaluator final : public EvaluatorClient {
     CG_CHECK(ctx.check("opening the task"));
     return world_.opened;
   }
+  Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
+                                  const AskedAccuracy& asked) override {
+    world_.asked = asked;
+    return open_task(ctx, file);
+  }
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
     int n = number_of(request.program);
@@ -164,8 +172,9 @@ class ToyEvaluator final : public EvaluatorClient {
     return world_.judge(n, world_.evaluations[n]++);
   }
   Result<std::vector<BaselineTime>> time_baselines(
-      const Context&, const BaselinesRequest&,
+      const Context&, const BaselinesRequest& request,
       const std::function<void(const std::string&)>&) override {
+    world_.baselines_asked = request.baselines;
     return world_.baselines();
   }
   Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/admission.h"
 
+#include "eval/derive_shapes.h"
 #include "eval/prepare.h"
 
 namespace cutegen {
 
 const std::vector<std::string>& input_families() {
-  static const std::vector<std::string> families{"made", "signed", "heavy", "outliers", "special"};
+  static const std::vector<std::string> families{"made",     "signed",  "heavy",
+                                                 "outliers", "special", "extremes"};
   return families;
 }
 
@@ -17,12 +19,18 @@ std::vector<const ShapeCase*> test_shapes(const Task& task) {
   return out;
 }
 
+std::vector<std::string> stocked_families(const ShapeCase& shape) {
+  std::vector<std::string> families = families_for(shape, input_families(), 0);
+  if (families.size() < input_families().size()) families.resize(1);
+  return families;
+}
+
 Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool) {
   std::vector<SetPtr> sets, replayed;
   for (const ShapeCase* shape : test_shapes(task)) {
-    for (const std::string& family : input_families()) {
+    for (const std::string& family : stocked_families(*shape)) {
       CG_TRY(SetPtr set, pool.draw(ctx, *shape, family, "admission"));
-      sets.push_back(set);
+      if (!set->as_made) sets.push_back(set);
     }
     if (!replayed.empty()) continue;  // one shape is enough for the replayed answer
     CG_TRY(SetPtr other, pool.make(ctx, *shape, input_families().front()));

@@ -84,7 +84,7 @@ Result<Arena> Arena::make(std::vector<ArenaItem> items, Fill fill) {
   for (size_t i = 0; i < a.items_.size(); ++i) {
     const ArenaItem& item = a.items_[i];
     std::byte* at = a.mapping_.data() + a.buffers_[i].offset;
-    if (item.kind == ArenaItem::Kind::input) {
+    if (item.kind == ArenaItem::Kind::input || item.kind == ArenaItem::Kind::state) {
       CG_ASSERT(item.content.size() == item.bytes);
       if (item.bytes) std::memcpy(at, item.content.data(), item.bytes);
     } else if (item.kind != ArenaItem::Kind::zeroed) {

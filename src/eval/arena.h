@@ -2,10 +2,11 @@
 // Arena: the memory of one run of a candidate: its buffers at fresh places, poison where nothing is
 // written yet, guards around every buffer.
 //
-// Contract: buffers lie in one memory file in random order, 256-byte aligned with random gaps. The
-// gaps hold random bytes, outputs and scratch hold a pattern drawn for this run: a NaN of every
-// float width, or (plausible) a large finite number, which code that swallows NaN cannot hide.
-// After the run findings() says what the program wrote that was not its own.
+// Contract: buffers (a state is a mutated tensor: it starts with its content, and may be written)
+// lie in one memory file in random order, 256-byte aligned with random gaps. The gaps hold random
+// bytes, outputs and scratch hold a pattern drawn for this run: a NaN of every float width, or
+// (plausible) a large finite number, which code that swallows NaN cannot hide. After the run
+// findings() says what the program wrote that was not its own.
 //
 // Example: CG_TRY(Arena a, Arena::make(items, Arena::Fill::nan)); ... run ...; a.findings();
 #pragma once
@@ -21,10 +22,10 @@
 namespace cutegen {
 
 struct ArenaItem {
-  enum class Kind { input, output, scratch, zeroed } kind = Kind::input;
+  enum class Kind { input, output, scratch, zeroed, state } kind = Kind::input;
   std::string name;
   size_t bytes = 0;
-  std::span<const std::byte> content;  // inputs
+  std::span<const std::byte> content;  // of inputs and states
 };
 
 enum class PoisonKind { nan, plausible };
@@ -39,7 +40,7 @@ class Arena {
   [[nodiscard]] int memory() const { return memory_.get(); }
   [[nodiscard]] std::span<const std::byte> bytes_of(const std::string& name) const;
   [[nodiscard]] const Poison& poison() const { return poison_; }
-  // Damage done outside outputs and scratch, one line each: "'x' was changed at byte 0".
+  // Damage done outside outputs, states and scratch, one line each: "'x' was changed at byte 0".
   [[nodiscard]] std::vector<std::string> findings() const;
 
  private:

@@ -79,6 +79,22 @@ TEST(Arena, SeesEveryKindOfDamage) {
   EXPECT_NE(std::find(found.begin(), found.end(), "memory behind 'out' was written"), found.end());
 }
 
+TEST(Arena, AMutatedTensorStartsWithItsValuesAndMayBeWritten) {
+  std::vector<std::byte> before(500, std::byte{7});
+  std::vector<ArenaItem> items{{Kind::state, "cache", before.size(), before}};
+  for (Arena::Fill fill : {Arena::Fill::nan, Arena::Fill::plausible}) {
+    Arena a = std::move(*Arena::make(items, fill));
+    EXPECT_FALSE(a.buffers()[0].read_only);
+    EXPECT_EQ(a.buffers()[0].content, BufferContent::data);
+    EXPECT_EQ(a.bytes_of("cache")[499], std::byte{7});
+    *(writable(a, "cache") + 499) = std::byte{9};
+    EXPECT_TRUE(a.findings().empty());
+    *(writable(a, "cache") + 500) ^= std::byte{1};
+    EXPECT_EQ(a.findings().size(), 1u);
+  }
+  EXPECT_EQ(before[499], std::byte{7});  // every run has a copy of its own
+}
+
 TEST(Arena, SeesDamageBeforeABuffer) {
   Fixture f;
   Arena a = f.make();

@@ -53,24 +53,41 @@ void judge_calls(AuditOutcome& out) {
   }
 }
 
-void judge_precision(AuditOutcome& out, MathMode mode, bool proven) {
+// Bits that the outputs of a task permit to be rounded to: fewer than `finest` are marked, fewer
+// than `coarsest` break the rule.
+struct Permitted {
+  int finest = 23, coarsest = 23;
+  std::string mode;
+};
+
+Permitted permitted_by(const Task& task) {
+  Permitted p{0, 52, mode_text(task)};
+  for (const TensorInfo* out : results_of(task))
+    if (is_floating(out->dtype)) {
+      p.finest = std::max(p.finest, mode_bits(task, *out));
+      p.coarsest = std::min(p.coarsest, mode_bits(task, *out));
+    }
+  if (p.finest == 0) p.finest = p.coarsest = mode_bits(task.math_mode);
+  return p;
+}
+
+void judge_precision(AuditOutcome& out, const Permitted& permitted, bool proven) {
+  const int bits = proven ? permitted.finest : permitted.coarsest;
   std::set<std::string> lower;
   for (const KernelAudit& k : out.audit.kernels)
     if (k.code)
       for (const auto& [opcode, n] : k.code->mma)
-        if (mma_bits(opcode).value_or(0) < mode_bits(mode))
-          lower.insert(opcode + " in " + k.kernel);
+        if (mma_bits(opcode).value_or(0) < bits) lower.insert(opcode + " in " + k.kernel);
   if (lower.empty()) return;
   std::string list =
       sanitize(join(std::vector<std::string>(lower.begin(), lower.end()), ", "), 300);
   if (proven)
-    out.marks.push_back(
-        fmt::format("computes with {} in math mode {}: accepted for its measured error", list,
-                    to_string(mode)));
+    out.marks.push_back(fmt::format(
+        "computes with {} in math mode {}: accepted for its measured error", list, permitted.mode));
   else
     end_once(
         out, Status::rejected,
-        fmt::format("computes in less than math mode {}: {}", to_string(mode), list),
+        fmt::format("computes in less than math mode {}: {}", permitted.mode, list),
         "answers of lower precision pass on every input of this task, so measuring cannot show "
         "that the result is accurate enough");
 }
@@ -84,15 +101,32 @@ void judge_clocks(AuditOutcome& out) {
         fmt::format("{} reads the clock: its results may depend on time", sanitize(kernel, 100)));
 }
 
-}  // namespace
+// What is not of the task, by what code could learn from it.
+void judge_reads(AuditOutcome& out) {
+  for (const std::string& read : out.audit.unusual_reads) {
+    const bool place =
+        read == "%smid" || read == "%nsmid" || read == "%warpid" || read == "%nwarpid";
+    if (place)
+      out.marks.push_back(fmt::format("reads {}: its results may depend on where it runs", read));
+    else if (read == kConstantByAddress)
+      end_once(out, Status::rejected,
+               "reads constant memory by address, beyond the variables that it declares",
+               "declare a __constant__ variable, or pass the value as an argument");
+    else
+      end_once(out, Status::rejected,
+               fmt::format("reads {}, which may change from launch to launch", sanitize(read, 20)),
+               "a result must depend on the inputs alone: remove it");
+  }
+}
 
-AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven) {
+AuditOutcome judge(BinaryAudit audit, const Permitted& permitted, bool proven) {
   AuditOutcome out;
   out.audit = std::move(audit);
   judge_globals(out);
   judge_calls(out);
-  judge_precision(out, mode, proven);
+  judge_precision(out, permitted, proven);
   judge_clocks(out);
+  judge_reads(out);
   if (!out.end.passed) return out;
   if (out.audit.kernels.empty() && !out.audit.skipped.empty()) {
     out.result = RungResult::skipped;
@@ -101,6 +135,16 @@ AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven) {
     out.end = rung_passed(summary_of(out.audit));
   }
   return out;
+}
+
+}  // namespace
+
+AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven) {
+  return judge(std::move(audit), {mode_bits(mode), mode_bits(mode), to_string(mode)}, proven);
+}
+
+AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven) {
+  return judge(std::move(audit), permitted_by(task), proven);
 }
 
 BinaryAuditor::BinaryAuditor(const Services& services, const Task& task,
@@ -124,7 +168,7 @@ Result<AuditOutcome> BinaryAuditor::list(const Context& ctx) {
 
 AuditOutcome BinaryAuditor::judged() const {
   BinaryAudit all;
-  std::set<std::string> calls, skipped;
+  std::set<std::string> calls, skipped, reads;
   std::vector<std::string> code;
   for (size_t i = 0; i < reports_.size(); ++i) {
     AssemblyReport r = reports_[i];
@@ -148,10 +192,12 @@ AuditOutcome BinaryAuditor::judged() const {
     code.push_back(std::move(r.code));
     calls.insert(r.audit.device_calls.begin(), r.audit.device_calls.end());
     skipped.insert(r.audit.skipped.begin(), r.audit.skipped.end());
+    reads.insert(r.audit.unusual_reads.begin(), r.audit.unusual_reads.end());
   }
   all.device_calls.assign(calls.begin(), calls.end());
   all.skipped.assign(skipped.begin(), skipped.end());
-  AuditOutcome out = judge_audit(std::move(all), task_.math_mode, services_.precision_tells);
+  all.unusual_reads.assign(reads.begin(), reads.end());
+  AuditOutcome out = judge_audit(std::move(all), task_, services_.precision_tells);
   out.code = std::move(code);
   return out;
 }

@@ -46,6 +46,8 @@ class BinaryAuditor {
 // What the rules say of an audit; `proven`: on this task an answer of lower precision fails, so
 // that its math mode is proven by measuring.
 [[nodiscard]] AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
+// By the modes of the task's outputs: what only some of them permit is marked, never rejected.
+[[nodiscard]] AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
 // Registers of a thread, 0 if not known.
 [[nodiscard]] int registers_of(const BinaryAudit& audit, const std::string& module,
                                const std::string& kernel);

@@ -64,6 +64,45 @@ TEST(AuditRung, EachModePermitsItsOwnPrecision) {
         << to_string(row.mode) << " " << row.opcode;
 }
 
+TEST(AuditRung, OutputsPermitTheirOwnPrecision) {
+  Task task;
+  task.math_mode = MathMode::fp32;
+  task.tensors.push_back({"out.0", TensorRole::output, DType::f32, {4}});
+  task.tensors.push_back({"out.1", TensorRole::output, DType::f32, {4}});
+  auto judged = [&](const char* opcode, bool proven) {
+    return judge_audit(with_mma(opcode), task, proven);
+  };
+  EXPECT_FALSE(judged("HMMA.1688.F32.TF32", false).end.passed);
+  task.tf32_convolutions = true;
+  EXPECT_TRUE(judged("HMMA.1688.F32.TF32", false).end.passed);
+  EXPECT_THAT(judged("HMMA.1688.F32.TF32", true).marks, IsEmpty());
+  EXPECT_THAT(judged("HMMA.16816.F32.BF16", true).marks,
+              ElementsAre(HasSubstr("convolutions in tf32 (as PyTorch ships): accepted")));
+  task.tf32_convolutions = false;
+  task.math_mode = MathMode::bf16;
+  task.tensors[1].math_mode = MathMode::fp32;
+  EXPECT_TRUE(judged("HMMA.16816.F32.BF16", false).end.passed);  // out.0 may use it
+  EXPECT_THAT(judged("HMMA.16816.F32.BF16", true).marks,
+              ElementsAre(HasSubstr("in math mode bf16, out.1 in fp32: accepted")));
+  EXPECT_FALSE(judged("QGMMA.64x64x32.F32.E4M3.E4M3", false).end.passed);
+}
+
+TEST(AuditRung, WhatTellsLaunchesApartIsRejected) {
+  BinaryAudit a = with_mma("");
+  a.unusual_reads = {"%smid"};
+  AuditOutcome out = judge_audit(a, MathMode::fp32, true);
+  EXPECT_TRUE(out.end.passed);
+  EXPECT_THAT(out.marks, ElementsAre("reads %smid: its results may depend on where it runs"));
+  a.unusual_reads = {"%gridid", "%smid"};
+  out = judge_audit(a, MathMode::fp32, true);
+  EXPECT_EQ(out.end.status, Status::rejected);
+  EXPECT_THAT(out.end.headline, HasSubstr("reads %gridid, which may change from launch"));
+  a.unusual_reads = {kConstantByAddress};
+  out = judge_audit(a, MathMode::fp32, true);
+  EXPECT_EQ(out.end.status, Status::rejected);
+  EXPECT_THAT(out.end.headline, HasSubstr("reads constant memory by address"));
+}
+
 TEST(AuditRung, StateInGlobalVariablesIsRejected) {
   BinaryAudit a = with_mma("");
   a.globals = {{"kernel.cu", "table", 16, false}};

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "core/weighted.h"
 #include "eval/statistics.h"
 
 namespace cutegen {
@@ -26,15 +27,22 @@ std::string name_of(const BaselineWanted& wanted) {
 
 class Timer {
  public:
-  Timer(const Context& ctx, TorchWorker& worker, const Task& task, const BaselineLimits& limits,
-        const BaselineProgress& progress)
-      : ctx_(ctx), worker_(worker), task_(task), limits_(limits), progress_(progress) {}
+  Timer(const Context& ctx, TorchWorker& worker, const Task& task, const ShapeCase& shape,
+        const BaselineLimits& limits, const BaselineProgress& progress)
+      : ctx_(ctx),
+        worker_(worker),
+        task_(task),
+        shape_(shape),
+        limits_(limits),
+        progress_(progress) {}
 
-  Result<BaselinesTimed> run(const std::vector<BaselineWanted>& wanted) {
+  Result<BaselinesTimed> run(const std::vector<BaselineWanted>& wanted,
+                             const BaselineSetsOf& sets) {
     for (const BaselineWanted& w : wanted) {
       CG_TRY(BaselineTime time, one(w));
       out_.times.push_back(std::move(time));
     }
+    if (sets) CG_CHECK(judge(wanted, sets(shape_)));
     if (auto closed = worker_.close_baselines(ctx_.with_timeout(kCloseLimit)); !closed) {
       CG_CHECK(ctx_.check("timing baselines"));
       out_.broken = true;
@@ -43,9 +51,25 @@ class Timer {
   }
 
  private:
+  // Those that were timed and are still open.
+  Result<void> judge(const std::vector<BaselineWanted>& wanted, const BaselineSets& sets) {
+    std::vector<BaselineWanted> some;
+    std::vector<BaselineTime*> to;
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (out_.times[i].known()) some.push_back(wanted[i]), to.push_back(&out_.times[i]);
+    if (some.empty()) return {};
+    tell("judging their results");
+    CG_TRY(auto found, judge_baselines(ctx_, sets, worker_, task_, shape_, some));
+    for (size_t i = 0; i < to.size(); ++i) to[i]->accuracy = std::move(found[i]);
+    return {};
+  }
+
   Result<BaselineTime> one(const BaselineWanted& wanted) {
     BaselineTime time;
     time.kind = name_of(wanted);
+    time.accuracy = class_of(wanted.kind, task_);
+    if (wanted.kind == kStrictEager) time.why = same_as_eager(task_);
+    if (!time.why.empty()) return time;
     const auto start = Clock::now();
     auto done = open_and_time(wanted, time);
     if (!done) {
@@ -83,7 +107,7 @@ class Timer {
     if (!open_) {
       tell("opening the module");
       CG_CHECK(worker_.open_baselines(limited("the module was still being opened", limits_.open),
-                                      task_, task_.official(), {}));
+                                      task_, shape_, {}));
       open_ = true;
     }
     tell("opening " + time.kind);
@@ -129,6 +153,7 @@ class Timer {
   const Context& ctx_;
   TorchWorker& worker_;
   const Task& task_;
+  const ShapeCase& shape_;
   const BaselineLimits& limits_;
   const BaselineProgress& progress_;
   BaselinesTimed out_;
@@ -137,6 +162,41 @@ class Timer {
   Nanoseconds limit_{0};
   bool early_ = false;  // the limit is less than what was asked for
 };
+
+// One way at all shapes.
+BaselineTime combined(const std::vector<const ShapeCase*>& shapes,
+                      const std::vector<BaselinesTimed>& all, size_t way) {
+  BaselineTime out = all.front().times[way];
+  std::vector<Weighted> time, low, high;
+  out.samples = 0, out.build_s = 0;
+  for (size_t s = 0; s < all.size(); ++s) {
+    const BaselineTime& t = all[s].times[way];
+    const double weight = shapes[s]->weight;
+    time.push_back({weight, t.time_ns});
+    low.push_back({weight, t.low_ns}), high.push_back({weight, t.high_ns});
+    out.samples += t.samples, out.build_s += t.build_s, out.far = std::max(out.far, t.far);
+    if (!t.known() && out.why.empty())
+      out.why = fmt::format("shape '{}': {}", shapes[s]->name, t.why);
+    keep_worse(out.accuracy, t.accuracy);
+  }
+  out.time_ns = geometric_mean(time);
+  out.low_ns = geometric_mean(low), out.high_ns = geometric_mean(high);
+  return out;
+}
+
+BaselinesTimed combined(const std::vector<const ShapeCase*>& shapes,
+                        std::vector<BaselinesTimed> all) {
+  if (all.size() == 1) return std::move(all.front());
+  BaselinesTimed out;
+  for (size_t way = 0; way < all.front().times.size(); ++way)
+    out.times.push_back(combined(shapes, all, way));
+  for (const BaselinesTimed& t : all) {
+    out.out_of_memory = out.out_of_memory || t.out_of_memory;
+    out.broken = out.broken || t.broken;
+    out.cut = out.cut || t.cut;
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -148,7 +208,8 @@ Result<std::vector<BaselineWanted>> baselines_named(const std::vector<std::strin
         std::find(kBaselineKinds.begin(), kBaselineKinds.end(), name) != kBaselineKinds.end();
     if (!known && name.find(':') == std::string::npos)
       return user_error("unknown baseline '" + sanitize(name, 60) + "'", {},
-                        "one of eager, eager-tf32, compile, compile-max, or MODULE:CALLABLE");
+                        "one of eager, eager-fp32, eager-tf32, compile, compile-max, or "
+                        "MODULE:CALLABLE");
     if (!known && own)
       return user_error("more than one baseline of your own", {}, "name one MODULE:CALLABLE");
     own = own || !known;
@@ -157,15 +218,29 @@ Result<std::vector<BaselineWanted>> baselines_named(const std::vector<std::strin
   return out;
 }
 
-int64_t open_bytes(const Task& task) {
-  return task.official().least_bytes.value / 2 * 5;
+std::string same_as_eager(const Task& task) {
+  return has_cudnn_tf32(task) ? "" : "same as eager: no float32 convolution that could use TF32";
+}
+
+int64_t open_bytes(const ShapeCase& shape) {
+  return shape.least_bytes.value / 2 * 5;
 }
 
 Result<BaselinesTimed> time_baselines(const Context& ctx, TorchWorker& worker, const Task& task,
                                       const std::vector<BaselineWanted>& wanted,
                                       const BaselineLimits& limits,
-                                      const BaselineProgress& progress) {
-  return Timer(ctx, worker, task, limits, progress).run(wanted);
+                                      const BaselineProgress& progress,
+                                      const BaselineSetsOf& sets) {
+  const auto shapes = timed_shapes(task);
+  std::vector<BaselinesTimed> all;
+  for (const ShapeCase* shape : shapes) {
+    BaselineProgress at = progress;
+    if (progress && shapes.size() > 1)
+      at = [&](const std::string& what) { progress("shape " + shape->name + ": " + what); };
+    CG_TRY(BaselinesTimed one, Timer(ctx, worker, task, *shape, limits, at).run(wanted, sets));
+    all.push_back(std::move(one));
+  }
+  return combined(shapes, std::move(all));
 }
 
 }  // namespace cutegen

@@ -124,6 +124,65 @@ TEST(Baselines, TheEndOfTheContextIsAnError) {
   EXPECT_EQ(t.error().kind, ErrorKind::timeout);
 }
 
+ShapeCase shape(const std::string& name, ShapeKind kind, double weight) {
+  ShapeCase out;
+  out.name = name, out.kind = kind, out.weight = weight;
+  return out;
+}
+
+TEST(Baselines, OfSeveralWeightedShapesTheirMeanCounts) {
+  ToyWorker worker;
+  Task task = toy_task();
+  task.shapes = {shape("official", ShapeKind::official, 1), shape("small", ShapeKind::small, 1),
+                 shape("wide", ShapeKind::user, 3), shape("tested", ShapeKind::user, 0)};
+  worker.ways["eager"].samples = {1e9};
+  std::vector<std::string> told;
+  auto out = time_baselines(
+      Context(), worker, task, {{"eager", ""}, {"compile", ""}}, {}, [&](const std::string& text) {
+        told.push_back(text);
+        if (text == "shape wide: opening the module")
+          worker.ways["eager"].samples = {16e9}, worker.ways["compile"].why = "it raises";
+      });
+  ASSERT_TRUE(out) << out.error().text();
+  EXPECT_THAT(worker.shapes, ElementsAre("official", "wide"));
+  EXPECT_NEAR(out->times[0].time_ns, 8e9, 1);
+  EXPECT_EQ(out->times[0].samples, 24);
+  EXPECT_FALSE(out->times[1].known());
+  EXPECT_EQ(out->times[1].why, "shape 'wide': it raises");
+}
+
+TEST(Baselines, TheStrictRowIsTimedOnlyBesideAConvolution) {
+  ToyWorker worker;
+  BaselinesTimed t = timed(worker, {"eager", "eager-fp32"});
+  EXPECT_THAT(t.times[1].why, HasSubstr("same as eager: no float32 convolution"));
+  EXPECT_THAT(worker.added, ElementsAre("eager"));
+  Task task = toy_task();
+  Node conv;
+  conv.op = "aten.convolution.default", conv.outputs = {{"y", DType::f32, {4}}};
+  task.graph.nodes = {conv};
+  task.tensors = {{"x", TensorRole::input, DType::f32}};
+  auto out = time_baselines(Context(), worker, task, {{"eager", ""}, {"eager-fp32", ""}}, {});
+  ASSERT_TRUE(out) << out.error().text();
+  EXPECT_TRUE(out->times[1].known());
+  EXPECT_EQ(out->times[0].accuracy.precision, "tf32 convolutions");
+  EXPECT_TRUE(out->times[0].accuracy.coarser);
+  EXPECT_EQ(best_baseline(out->times, MathMode::fp32)->kind, "eager-fp32");
+}
+
+TEST(Baselines, WhoseAccuracyCannotBeKnownSaysWhy) {
+  ToyWorker worker;
+  BaselineSets none;
+  none.missing = "torch is built without CUDA";
+  worker.ways["compile"].why = "it raises";
+  auto out = time_baselines(Context(), worker, toy_task(), {{"eager", ""}, {"compile", ""}}, {}, {},
+                            [&](const ShapeCase&) { return none; });
+  ASSERT_TRUE(out) << out.error().text();
+  EXPECT_FALSE(out->times[0].accuracy.passes);
+  EXPECT_EQ(out->times[0].accuracy.why, "torch is built without CUDA");
+  EXPECT_EQ(out->times[0].accuracy.precision, "fp32");
+  EXPECT_EQ(out->times[1].accuracy.why, "") << "it was not timed";
+}
+
 TEST(Baselines, NamesAreChecked) {
   auto own = baselines_named({"eager", "mine:fast"});
   ASSERT_TRUE(own);

@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "base/text.h"
+#include "core/weighted.h"
 #include "eval/audit.h"
+#include "eval/baseline_accuracy.h"
 #include "eval/baselines.h"
 #include "eval/ladder.h"
 #include "eval/official.h"
@@ -56,21 +58,38 @@ class Certification {
   Result<Certificate> run() {
     const auto start = Clock::now();
     CG_CHECK(judge());
-    for (int p = 0; p < request_.processes; ++p) CG_CHECK(one_process(p));
-    for (TimeMode mode : kModes) {
-      auto at = rounds_.find(mode);
-      if (at != rounds_.end() && !at->second.front().own.empty())
-        out_.modes.push_back(pooled(name_of(mode), at->second, request_.precise, out_.apart));
-    }
+    for (const ShapeCase* shape : timed_shapes(task_)) CG_CHECK(one_shape(*shape));
+    out_.modes = headline_modes(out_.shapes);
+    if (out_.shapes.size() == 1) out_.shapes.clear();
     if (out_.modes.empty())
       return world_error("nothing could be measured: " +
                          (out_.missing.empty() ? std::string("no mode ran") : out_.missing[0]));
+    if (!clocks_hz_.empty()) out_.sm_clock_hz = median_of(clocks_hz_).value;
     out_.elapsed = Clock::now() - start;
     return std::move(out_);
   }
 
  private:
+  Result<void> one_shape(const ShapeCase& shape) {
+    shape_ = &shape;
+    rounds_.clear(), ready_.clear();
+    for (int p = 0; p < request_.processes; ++p) CG_CHECK(one_process(p));
+    CertifiedShape out{shape.name, shape.weight, floor_of(services_.gpu, task_, shape).floor_ns};
+    for (TimeMode mode : kModes) {
+      auto at = rounds_.find(mode);
+      if (at != rounds_.end() && !at->second.front().own.empty())
+        out.modes.push_back(pooled(name_of(mode), at->second, request_.precise, out_.apart));
+    }
+    out_.shapes.push_back(std::move(out));
+    return {};
+  }
+
   Result<void> judge() {
+    shape_ = &task_.official();
+    wanted_ = request_.baselines;
+    if (const std::string same = same_as_eager(task_); !same.empty())
+      if (std::erase_if(wanted_, [](auto& w) { return w.kind == kStrictEager; }))
+        out_.missing.push_back(std::string(kStrictEager) + ": " + same);
     progress_("judging the program");
     EvaluateRequest whole{.program = request_.program};
     CG_TRY(Verdict verdict, climb(ctx_, services_, task_, whole, progress_));
@@ -100,9 +119,11 @@ class Certification {
     CG_TRY(RungEnd loaded, prepared_.load(ctx_, services_));
     if (!loaded.passed) return world_error("the program does not load again: " + loaded.headline);
     CG_CHECK(next_worker(number));
-    out_.torch = worker_->version();
+    out_.torch = worker_->version(), out_.cudnn = worker_->cudnn();
     out_.sandbox = weakest({services_.runner->grade(), worker_->grade()});
-    runs_.emplace(services_, task_, prepared_);
+    const PreparedShape* prepared = shape_of(prepared_, shape_->name);
+    if (!prepared) return world_error("the program does not take " + name_of(*shape_));
+    runs_.emplace(services_, task_, prepared_, *prepared);
     const std::string user = fmt::format("{} certified {}", out_.program_id, number);
     CG_CHECK(runs_->prepare(ctx_, user, official_set(user), nullptr));
     if (auto end = runs_->too_large()) return world_error(end->end.detail);
@@ -111,9 +132,11 @@ class Certification {
     CG_TRY(end, runs_->control(ctx_, kBlock));
     if (end) return world_error("the program does not run again: " + end->end.headline);
     for (TimeMode mode : kModes) {
-      progress_(fmt::format("process {} of {}: {}", number + 1, request_.processes, name_of(mode)));
+      progress_(fmt::format("{}process {} of {}: {}", at_shape(), number + 1, request_.processes,
+                            name_of(mode)));
       CG_CHECK(one_mode(mode, number));
     }
+    CG_CHECK(note_memory_clock());
     runs_.reset();
     worker_.reset();
     return {};
@@ -122,11 +145,32 @@ class Certification {
   // Values to be compared at the official shape, where they can be had.
   OfficialSetPtr official_set(const std::string& user) {
     if (!services_.official || !services_.official->missing().empty()) return nullptr;
-    auto set =
-        services_.official->draw(ctx_, task_, task_.official(), services_.families.front(), user);
+    auto set = services_.official->draw(ctx_, task_, *shape_, services_.families.front(), user);
     if (set) return std::move(*set);
-    note("values at the official shape: " + set.error().message);
+    note(fmt::format("values at {}: {}", name_of(*shape_), set.error().message));
     return nullptr;
+  }
+
+  // In front of what is said of one of several shapes.
+  [[nodiscard]] std::string at_shape() const {
+    return timed_shapes(task_).size() > 1 ? name_of(*shape_).substr(4) + ": " : std::string();
+  }
+
+  // Behind the last block, while the GPU is still warm.
+  Result<void> note_memory_clock() {
+    auto state = runs_->watch(ctx_);
+    CG_CHECK(ctx_.check("certifying"));
+    if (!state) return {};
+    if (auto at = state->find("memory_clock_hz"); at != state->end() && at->second > 0)
+      out_.memory_clock_hz = std::min(out_.memory_clock_hz.value_or(at->second), at->second);
+    return {};
+  }
+
+  void note_clocks(const std::map<std::string, double>& state) {
+    if (auto at = state.find("sm_clock_hz"); at != state.end() && at->second > 0)
+      clocks_hz_.push_back(at->second);
+    if (auto at = state.find("sm_clock_least_hz"); at != state.end() && at->second > 0)
+      out_.sm_clock_least_hz = std::min(out_.sm_clock_least_hz.value_or(at->second), at->second);
   }
 
   // All that are wanted are opened side by side where they fit, before any of them is timed:
@@ -134,9 +178,10 @@ class Certification {
   Result<void> next_worker(int number) {
     if (ready_.empty()) {
       const int left = request_.processes - number, count = fit_together(left) ? left : 1;
-      progress_(count > 1 ? fmt::format("opening the baselines of {} processes", count)
-                          : fmt::format("process {} of {}: opening the baselines", number + 1,
-                                        request_.processes));
+      progress_(at_shape() + (count > 1
+                                  ? fmt::format("opening the baselines of {} processes", count)
+                                  : fmt::format("process {} of {}: opening the baselines",
+                                                number + 1, request_.processes)));
       ready_.resize(static_cast<size_t>(count));
       std::vector<std::jthread> threads;
       threads.reserve(ready_.size());
@@ -149,27 +194,48 @@ class Certification {
     open_.clear();
     for (size_t i = 0; i < fresh.told.size(); ++i) {
       if (fresh.told[i].why.empty())
-        open_.push_back(request_.baselines[i]);
+        open_.push_back(wanted_[i]);
       else
-        note(name_of(request_.baselines[i]) + ": " + fresh.told[i].why);
+        note(name_of(wanted_[i]) + ": " + fresh.told[i].why);
     }
+    return judge_open();
+  }
+
+  // Once for each shape; a baseline passes if it does at every shape.
+  Result<void> judge_open() {
+    if (judged_ == shape_) return {};
+    judged_ = shape_;
+    progress_(at_shape() + "judging the baselines");
+    const BaselineSets sets = sets_of(services_.official, task_, *shape_, services_.families);
+    CG_TRY(auto found, judge_baselines(ctx_, sets, *worker_, task_, *shape_, open_));
+    for (size_t i = 0; i < open_.size(); ++i) merge(name_of(open_[i]), std::move(found[i]));
     return {};
+  }
+
+  void merge(const std::string& kind, BaselineAccuracy found) {
+    if (!found.passes || !*found.passes) found.why = at_shape() + found.why;
+    for (CertifiedBaseline& b : out_.baselines) {
+      if (b.kind != kind) continue;
+      keep_worse(b.accuracy, found);
+      return;
+    }
+    out_.baselines.push_back({kind, std::move(found)});
   }
 
   Result<Fresh> open_fresh() {
     Fresh out;
     CG_TRY(out.worker, open_worker_());
-    CG_TRY(out.told, out.worker->open_baselines(ctx_, task_, task_.official(), request_.baselines));
+    CG_TRY(out.told, out.worker->open_baselines(ctx_, task_, *shape_, wanted_));
     return out;
   }
 
   [[nodiscard]] bool fit_together(int processes) const {
-    return processes * static_cast<double>(open_bytes(task_)) <=
+    return processes * static_cast<double>(open_bytes(*shape_)) <=
            kTogether * static_cast<double>(services_.identity.memory_bytes);
   }
 
   void note(std::string what) {
-    what = sanitize(what, 400);
+    what = sanitize(at_shape() + what, 400);
     if (std::find(out_.missing.begin(), out_.missing.end(), what) == out_.missing.end())
       out_.missing.push_back(std::move(what));
   }
@@ -206,6 +272,7 @@ class Certification {
           return false;
         }
         own = median_of(runs_->own()).value;
+        note_clocks(runs_->state());
         continue;
       }
       auto times = worker_->time_baseline(ctx_, others[who].kind, name_of(mode), kBlock);
@@ -230,6 +297,10 @@ class Certification {
   const Progress& progress_;
   Prepared prepared_;
   Certificate out_;
+  const ShapeCase* shape_ = nullptr;    // that is certified now
+  const ShapeCase* judged_ = nullptr;   // at which the baselines were judged last
+  std::vector<double> clocks_hz_;       // of the SMs, a median for each block
+  std::vector<BaselineWanted> wanted_;  // without those that are the same as another
   std::unique_ptr<TorchWorker> worker_;
   std::vector<std::optional<Result<Fresh>>> ready_;
   std::optional<OfficialRuns> runs_;

@@ -5,8 +5,10 @@
 // that is not correct has no certificate. Then, in each of `processes` fresh runners and torch
 // workers: rounds in which the program and every baseline take a short block of runs each, in an
 // order drawn anew, until every ratio is known to `precise` (half its 95% interval) or the rounds
-// are used up; cold, warm, as a CUDA graph, by the call. A baseline that raises, or whose result is
-// not eager's, is left out by name. Baselines run in processes that see no candidate.
+// are used up; cold, warm, as a CUDA graph, by the call. Every timed shape of the task has its own
+// processes; headlines are weighted geometric means (core/weighted.h). A baseline that raises, or
+// whose result is not eager's, is left out by name. Baselines run in processes that see no
+// candidate.
 //
 // Example: CG_TRY(Certificate c, certify(ctx, services, task, request, open_worker, progress));
 #pragma once

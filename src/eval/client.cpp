@@ -67,8 +67,13 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
   }
 
   Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) override {
-    const std::filesystem::path path = std::filesystem::absolute(file);
-    return repeat<OpenedTask>(ctx, [&] { return open_once(ctx, path); });
+    return open_task_as(ctx, file, {});
+  }
+
+  Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
+                                  const AskedAccuracy& asked) override {
+    const TaskFile opened{std::filesystem::absolute(file), asked};
+    return repeat<OpenedTask>(ctx, [&] { return open_once(ctx, opened); });
   }
 
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
@@ -186,8 +191,15 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     }
   }
 
-  Result<OpenedTask> open_once(const Context& ctx, const std::filesystem::path& file) {
-    CG_TRY(Json reply, ask(ctx, "open_task", {{"file", file.string()}}, {}));
+  struct TaskFile {
+    std::filesystem::path path;
+    AskedAccuracy asked;
+  };
+
+  Result<OpenedTask> open_once(const Context& ctx, const TaskFile& file) {
+    Json body{{"file", file.path.string()}};
+    if (!file.asked.empty()) body["asked"] = to_json(file.asked);
+    CG_TRY(Json reply, ask(ctx, "open_task", body, {}));
     auto opened = reply.find("opened");
     if (opened == reply.end()) return world_error("the evaluator's reply has no task");
     CG_TRY(OpenedTask task, protocol::opened_task_from_json(*opened));
@@ -203,10 +215,10 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     auto file = files_.find(id);
     if (file == files_.end()) return user_error("no task is open", {}, "open a task first");
     if (!open_.contains(id)) {  // a fresh evaluator knows no task
-      const std::filesystem::path path = file->second;
-      CG_TRY(OpenedTask again, open_once(ctx, path));
+      const TaskFile opened = file->second;
+      CG_TRY(OpenedTask again, open_once(ctx, opened));
       if (id != again.task.id)
-        return user_error("the task file changed while it was in use", path.string(),
+        return user_error("the task file changed while it was in use", opened.path.string(),
                           "start again with the new file");
     }
     return id;
@@ -242,13 +254,20 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
   EvaluatorOptions options_;
   sandbox::Child child_;
   wire::Channel channel_;
-  std::map<std::string, std::filesystem::path> files_;  // of the tasks, by their ids
-  std::set<std::string> open_;                          // those that this evaluator has
-  std::string last_;                                    // the task that was opened last
+  std::map<std::string, TaskFile> files_;  // of the tasks, by their ids
+  std::set<std::string> open_;             // those that this evaluator has
+  std::string last_;                       // the task that was opened last
   int pid_ = -1;
 };
 
 }  // namespace
+
+Result<OpenedTask> EvaluatorClient::open_task_as(const Context& ctx,
+                                                 const std::filesystem::path& file,
+                                                 const AskedAccuracy& asked) {
+  if (asked.empty()) return open_task(ctx, file);
+  return unsupported_error("this evaluator takes the accuracy of a task from its files alone");
+}
 
 Result<Certificate> EvaluatorClient::certify(const Context&, const CertifyRequest&,
                                              const std::function<void(const std::string&)>&) {

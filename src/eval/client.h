@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/context.h"
+#include "core/asked_accuracy.h"
 #include "core/baseline.h"
 #include "core/candidate.h"
 #include "core/certificate.h"
@@ -48,18 +49,23 @@ struct Admission {
   std::vector<std::string> families;  // families in use
   std::string remark;
   bool precision_tells = true;  // no answer of lower precision passes everywhere; not sent
+  // All that a degenerate solution reads which passes everywhere; not sent.
+  std::optional<std::vector<std::string>> reads = std::nullopt;
 };
 
 struct OpenedTask {
   Task task;
   Admission admission;
-  double floor_ns = 0;  // roofline at the official shape
-  std::string floor_bound_by;
+  double floor_ns = 0;         // at the official shape: no correct program is faster
+  std::string floor_bound_by;  // of the roofline: "memory", "compute" or "launch"
   std::string toolchain, torch, device;
   std::string gpu, driver;  // "h200" (a file of gpus/); the driver of a real one, else empty
   std::string product;      // what the driver calls the GPU: "NVIDIA H200"
   std::string counters;     // of a GPU: who reads its counters, or why nobody does
   SandboxGrade sandbox;
+  // What a copy of the least bytes reaches; an estimate for the operations as written. 0: unknown,
+  // and floor_ns is the roofline of an older version.
+  double reachable_ns = 0, roofline_ns = 0;
 };
 
 struct EvaluateRequest {
@@ -75,7 +81,7 @@ struct EvaluateRequest {
 struct CertifyRequest {
   KernelProgram program;
   std::vector<BaselineWanted> baselines = {
-      {"eager", ""}, {"eager-tf32", ""}, {"compile", ""}, {"compile-max", ""}};
+      {"eager", ""}, {"eager-fp32", ""}, {"eager-tf32", ""}, {"compile", ""}, {"compile-max", ""}};
   int processes = 2;
   double precise = 0.002;
   std::string task = {};
@@ -103,6 +109,10 @@ class EvaluatorClient {
   virtual ~EvaluatorClient() = default;
   [[nodiscard]] virtual Result<OpenedTask> open_task(const Context& ctx,
                                                      const std::filesystem::path& file) = 0;
+  // The task with an accuracy that the user asks for; without one it is open_task().
+  [[nodiscard]] virtual Result<OpenedTask> open_task_as(const Context& ctx,
+                                                        const std::filesystem::path& file,
+                                                        const AskedAccuracy& asked);
   // progress: called with short lines such as "compile", "correctness 3/9".
   [[nodiscard]] virtual Result<Verdict> evaluate(
       const Context& ctx, const EvaluateRequest& request,

@@ -214,6 +214,18 @@ TEST_F(Client, AnEvaluatorThatDiedOnceIsStartedAgainWithItsTask) {
   EXPECT_EQ(noted("starts").size(), 2U);
 }
 
+TEST_F(Client, AFreshEvaluatorIsAskedForTheSameAccuracy) {
+  auto client = start("dies1");
+  AskedAccuracy asked;
+  asked.math_mode = MathMode::bf16;
+  asked.atol = 1e-6;
+  asked.sources = {{"math_mode", "flag --math-mode"}, {"atol", "flag --atol"}};
+  ASSERT_TRUE(client->open_task_as(Context(), "relu.py", asked));
+  ASSERT_TRUE(client->evaluate(Context(), {program}));
+  ASSERT_EQ(noted("requests").size(), 6U);
+  for (size_t i : {1, 4}) EXPECT_EQ(noted("requests")[i].at("asked"), to_json(asked)) << i;
+}
+
 TEST_F(Client, AnEvaluatorThatDiedBetweenCallsOpensTheTaskAgain) {
   auto client = opened("");
   ASSERT_TRUE(client->evaluate(Context(), {program}));

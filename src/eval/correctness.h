@@ -2,13 +2,17 @@
 // The rung correctness: every test shape x input family, on secret sets, in fresh memory.
 //
 // Contract: stops at the first set that is wrong. The first set of each shape runs twice, with
-// different poison, so that a dependence on memory nobody wrote shows. A runner that dies is tried
+// different poison, so that a dependence on memory nobody wrote shows. Long and derived shapes are
+// judged on two families, once each (eval/derive_shapes.h). A runner that dies is tried
 // once more, alone, before the program is blamed. On a GPU a large official shape is judged last,
 // in shared memory (eval/official.h).
 //
 // Example: CG_TRY(RungEnd end, check_correctness(ctx, services, prepared, id, record, progress));
 #pragma once
 
+#include <map>
+
+#include "eval/coverage.h"
 #include "eval/official_set.h"
 #include "eval/prepare.h"
 
@@ -19,7 +23,9 @@ struct CorrectnessRecord {
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
   std::vector<std::string> marks;
-  OfficialSetPtr official;  // of a GPU: what the official shape was judged on first
+  // Of a GPU: the first set of each large timed shape, by the name of the shape.
+  std::map<std::string, OfficialSetPtr> official = {};
+  Coverage coverage;  // of a simulator: what runs that were right executed
 };
 
 // Modules as they were before any run: variables of their own have their first values.

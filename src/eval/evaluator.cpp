@@ -17,6 +17,7 @@
 #include "eval/foreign.h"
 #include "eval/gpu_slot.h"
 #include "eval/ladder.h"
+#include "eval/lazy.h"
 #include "eval/prepare.h"
 #include "eval/timing.h"
 #include "toolchain/compile_memory.h"
@@ -124,18 +125,22 @@ void Evaluator::warm_up(const Context&) {
   });
 }
 
-Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& file) {
+Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& file,
+                                        const AskedAccuracy& asked) {
   warm_up(ctx);
   Quiet quiet(*toolchain_);
-  for (auto& open : open_) open->pool->pause();
-  auto opened = open_file(ctx, file);
-  for (auto& open : open_) open->pool->resume();
+  for (auto& open : open_) open->pause();
+  auto opened = open_file(ctx, file, asked);
+  for (auto& open : open_) open->resume();
   return opened;
 }
 
-Result<OpenedTask> Evaluator::open_file(const Context& ctx, const std::string& file) {
+Result<OpenedTask> Evaluator::open_file(const Context& ctx, const std::string& file,
+                                        const AskedAccuracy& asked) {
   std::unique_lock hold(worker_lock_);
-  CG_TRY(Task task, worker_->describe(ctx, file, {}));
+  DescribeOptions options;
+  options.asked = asked;
+  CG_TRY(Task task, worker_->describe(ctx, file, options));
   hold.unlock();
   for (auto& open : open_)
     if (open->task.id == task.id) {
@@ -168,6 +173,11 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
         std::lock_guard one_at_a_time(worker_lock_);
         return worker_->make_set(c, task, shape, family, seed);
       });
+  open->derived = std::make_unique<DerivedShapes>(
+      task, [this, &task](const Context& c, const std::vector<ShapeConstants>& shapes) {
+        std::lock_guard one_at_a_time(worker_lock_);
+        return worker_->describe_shapes(c, task, shapes);
+      });
   open->sample_seed = std::random_device()() & 0x7fffffff;
   int64_t addresses = large_addresses(task);
   for (const auto& other : open_) addresses = std::max(addresses, large_addresses(other->task));
@@ -176,15 +186,21 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   OpenedTask& out = open->told;
   CG_TRY(out.admission, admission_of(ctx, task, *open->pool));
   open->precision_tells = out.admission.precision_tells;
+  open->families = out.admission.families;
+  if (open->families.empty()) open->families = input_families();  // there is no test shape
+  count_reads(open->task, out.admission);
   std::vector<std::pair<ShapeCase, std::string>> wanted;
   for (const ShapeCase* shape : test_shapes(task))
-    for (const std::string& family : input_families()) wanted.emplace_back(*shape, family);
+    for (const std::string& family : stocked_families(*shape))
+      if (std::ranges::find(open->families, family) != open->families.end())
+        wanted.emplace_back(*shape, family);
   open->pool->refill_in_background(wanted);
-  if (official_) official_->open_task(task, input_families());
-  Roofline floor = floor_of(services_.gpu, task);
+  if (official_) official_->open_task(task, open->families);
+  if (!is_cuda(options_.device) && !is_test_shape(task.official())) open_excerpts(ctx, *open);
+  const Roofline bounds = floor_of(services_.gpu, task);
   out.task = task;
-  out.floor_ns = floor.floor_ns;
-  out.floor_bound_by = floor.bound_by;
+  out.floor_ns = bounds.floor_ns, out.floor_bound_by = bounds.bound_by;
+  out.reachable_ns = bounds.reachable_ns, out.roofline_ns = bounds.roofline_ns;
   out.toolchain = toolchain_->version();
   out.torch = worker_->version();
   out.device = services_.device.name;
@@ -195,6 +211,19 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   out.sandbox = weakest({runner_.grade(), worker_->grade()});
   open_.push_back(std::move(open));
   return open_.back()->told;
+}
+
+void Evaluator::open_excerpts(const Context& ctx, Open& open) {
+  std::unique_lock hold(worker_lock_);
+  auto planned = worker_->plan_excerpt(ctx, open.task);
+  hold.unlock();
+  open.excerpts = std::make_unique<Excerpts>(
+      open.task, std::move(planned),
+      [this, &task = open.task](const Context& c, const Excerpt& excerpt, const std::string& family,
+                                uint64_t seed) {
+        std::lock_guard one_at_a_time(worker_lock_);
+        return worker_->make_excerpt(c, task, excerpt, family, seed);
+      });
 }
 
 Result<Evaluator::Open*> Evaluator::find(const std::string& id) {
@@ -224,10 +253,13 @@ void Evaluator::expect_children(const KernelProgram& program, int children,
 // What the rungs ask is of this task; the other tasks restock no more.
 void Evaluator::use(const Open& open) {
   services_.pool = open.pool.get();
+  services_.derived = open.derived.get();
+  services_.excerpts = open.excerpts.get();
   services_.sample_seed = open.sample_seed;
   services_.precision_tells = open.precision_tells;
+  services_.families = open.families;
   for (auto& other : open_)
-    if (other.get() != &open) other->pool->pause();
+    if (other.get() != &open) other->pause();
 }
 
 Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest& request,
@@ -262,7 +294,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   };
   auto certificate = cutegen::certify(ctx, services_, open->task, request, open_worker, progress);
   runner_.release();
-  for (auto& each : open_) each->pool->resume();
+  for (auto& each : open_) each->resume();
   if (official_) official_->resume();
   return certificate;
 }
@@ -290,10 +322,13 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
   if (official_) official_->pause(), official_->make_room(open->task);
   BaselineLimits limits;
   limits.build = Nanoseconds(static_cast<int64_t>(request.build_seconds * 1e9));
-  auto timed =
-      cutegen::time_baselines(ctx, *baselines_, open->task, request.baselines, limits, progress);
+  auto timed = cutegen::time_baselines(ctx, *baselines_, open->task, request.baselines, limits,
+                                       progress, [&](const ShapeCase& shape) {
+                                         return sets_of(official_.get(), open->task, shape,
+                                                        services_.families);
+                                       });
   if (!timed || timed->broken) baselines_.reset();
-  for (auto& each : open_) each->pool->resume();
+  for (auto& each : open_) each->resume();
   if (official_) official_->resume();
   if (!timed) return fail(timed.error());
   return std::move(timed->times);
@@ -306,7 +341,7 @@ Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& r
   use(*open);
   auto verdict = climb(ctx, services_, open->task, request, progress);
   runner_.release();
-  for (auto& each : open_) each->pool->resume();
+  for (auto& each : open_) each->resume();
   if (official_) official_->resume();
   if (verdict) mark(*open, *verdict);
   return verdict;
@@ -331,6 +366,7 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
     foreign.python = options_.python;
     if (on_gpu) foreign.device = options_.device, foreign.arch = services_.device.arch;
     foreign.tf32 = open->task.math_mode == MathMode::tf32;
+    foreign.tf32_convolutions = open->task.tf32_convolutions;
     foreign.require_sandbox = options_.require_sandbox;
     foreign.load_limit = Nanoseconds(static_cast<int64_t>(request.seconds * 1e9));
     foreign.call_limit = std::min(foreign.call_limit, foreign.load_limit);
@@ -348,7 +384,7 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
   if (on_gpu) runner_.release();
   auto verdict = cutegen::judge_foreign(ctx, services_, open->task, request, openers, progress);
   if (beside_ && !beside_->close_baselines(ctx)) beside_.reset();
-  for (auto& each : open_) each->pool->resume();
+  for (auto& each : open_) each->resume();
   if (official_) official_->resume();
   if (verdict) mark(*open, *verdict);
   return verdict;

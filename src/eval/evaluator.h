@@ -12,6 +12,8 @@
 #include <future>
 
 #include "eval/client.h"
+#include "eval/derive_shapes.h"
+#include "eval/excerpts.h"
 #include "eval/hardware_counters.h"
 #include "eval/official.h"
 #include "eval/rung.h"
@@ -24,7 +26,8 @@ class Evaluator {
   [[nodiscard]] static Result<std::unique_ptr<Evaluator>> open(const Context& ctx,
                                                                EvaluatorOptions options);
   ~Evaluator();
-  [[nodiscard]] Result<OpenedTask> open_task(const Context& ctx, const std::string& file);
+  [[nodiscard]] Result<OpenedTask> open_task(const Context& ctx, const std::string& file,
+                                             const AskedAccuracy& asked = {});
   // request.task: empty for the task that was opened last.
   [[nodiscard]] Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                                          const Progress& progress);
@@ -46,12 +49,25 @@ class Evaluator {
     bool precision_tells = true;
     uint64_t sample_seed = 1;
     std::unique_ptr<TruthPool> pool;
+    std::vector<std::string> families;  // of inputs, those that differ from "made"
+    std::unique_ptr<DerivedShapes> derived;
+    std::unique_ptr<Excerpts> excerpts;  // of a simulator and a large official shape
+    void pause() const {
+      pool->pause();
+      if (excerpts) excerpts->pause();
+    }
+    void resume() const {
+      pool->resume();
+      if (excerpts) excerpts->resume();
+    }
   };
   explicit Evaluator(EvaluatorOptions options);
   [[nodiscard]] Result<void> prepare(const Context& ctx);
   [[nodiscard]] Result<void> know_device(const Context& ctx);
-  [[nodiscard]] Result<OpenedTask> open_file(const Context& ctx, const std::string& file);
+  [[nodiscard]] Result<OpenedTask> open_file(const Context& ctx, const std::string& file,
+                                             const AskedAccuracy& asked);
   [[nodiscard]] Result<OpenedTask> open_new(const Context& ctx, Task task);
+  void open_excerpts(const Context& ctx, Open& open);
   void use(const Open& open);
   [[nodiscard]] Result<Open*> find(const std::string& id);
   void mark(const Open& open, Verdict& verdict) const;

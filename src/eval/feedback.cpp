@@ -4,11 +4,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/units.h"
 #include "tensor/pattern.h"
 
 namespace cutegen {
+
+namespace {
+
+// No element is wrong by itself: the output as a whole is.
+void describe_whole(const Judgement& j, Mismatch& m) {
+  const AggregateLimits& l = j.limits;
+  const bool rms = j.rms_is_wrong();
+  m.gate = rms ? "rms" : "bias";
+  m.worst_ratio = rms ? j.rms / l.rms : std::abs(j.bias) / l.bias;
+  m.pattern =
+      rms ? fmt::format(
+                "the root mean square of its errors is {:.3g} times the accepted one "
+                "({:.3g} times the native reference's)",
+                m.worst_ratio, j.rms / std::max(l.native_rms, 1e-300))
+          : fmt::format("its errors have a bias: {:.3g} times the accepted one, {} the truth",
+                        m.worst_ratio, j.bias > 0 ? "larger than" : "smaller than");
+}
+
+}  // namespace
 
 Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
                            const std::string& shape, const std::string& family) {
@@ -23,10 +43,14 @@ Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
   m.first = first_wrong(judgement, output.shape, 5);
   m.pattern = describe_pattern(judgement, output.shape);
   m.worst_ratio = judgement.worst_ratio;
+  if (judgement.wrong == 0) describe_whole(judgement, m);
   return m;
 }
 
 std::string text_of(const Mismatch& m) {
+  if (m.gate != "element")
+    return fmt::format("{}: as a whole not accurate enough on shape {}, inputs '{}': {}", m.output,
+                       m.shape, m.family, m.pattern);
   return fmt::format("{}: {} of {} elements wrong ({:.3g}%) on shape {}, inputs '{}': {}", m.output,
                      m.wrong, m.elements,
                      100.0 * static_cast<double>(m.wrong) / static_cast<double>(m.elements),
@@ -34,6 +58,10 @@ std::string text_of(const Mismatch& m) {
 }
 
 std::string details_of(const Mismatch& m) {
+  if (m.gate != "element")
+    return text_of(m) +
+           "\nEach element alone is within its tolerance. An error of this kind comes from lower "
+           "precision, from a sum that truncates, or from a constant that is slightly off.";
   std::string out = text_of(m) + "\nfirst wrong at";
   for (const auto& at : m.first) out += fmt::format(" [{}]", fmt::join(at, ", "));
   if (m.nan) out += fmt::format("\nNaN: {} of the wrong elements", m.nan);

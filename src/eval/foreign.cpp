@@ -4,16 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "core/weighted.h"
 #include "eval/admission.h"
 #include "eval/arena.h"
 #include "eval/correctness.h"
+#include "eval/derive_shapes.h"
 #include "eval/feedback.h"
 #include "eval/gpu_slot.h"
 #include "eval/ladder.h"
 #include "eval/official.h"
+#include "eval/prepare.h"
 
 namespace cutegen {
 namespace {
@@ -28,15 +32,22 @@ void add_once(std::vector<std::string>& list, std::string text) {
   if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
 }
 
+bool is_state(const TensorInfo& info) {
+  return info.role == TensorRole::parameter || info.role == TensorRole::buffer;
+}
+
 // Tensors of the task that lie in the arena, in the task's order.
 ForeignTensors tensors_in(const Arena& arena, const Task& task, const ShapeCase& shape) {
   ForeignTensors out;
   out.blocks.push_back({arena.memory()});
+  auto part = [](const TensorInfo& info, const RunBuffer& b) {
+    if (info.role == TensorRole::output) return "output";
+    return is_state(info) && !b.read_only ? "final" : "value";
+  };
   for (const TensorInfo& info : task.tensors)
     for (const RunBuffer& b : arena.buffers())
       if (b.name == info.name)
-        out.tensors.push_back({{info.name, info.role == TensorRole::output ? "output" : "value",
-                                info.dtype, shape.tensors.at(info.name),
+        out.tensors.push_back({{info.name, part(info, b), info.dtype, shape.tensors.at(info.name),
                                 static_cast<size_t>(b.offset), static_cast<size_t>(b.bytes)},
                                0});
   return out;
@@ -55,6 +66,7 @@ class Judge {
         on_gpu_(is_cuda(services.device.name)) {
     verdict_.program_id = foreign_id(request.answer);
     verdict_.task_id = task.id;
+    verdict_.math_mode = mode_text(task);
     verdict_.device = services.device.name;
     verdict_.gpu = services.identity.gpu;
     verdict_.driver = services.identity.driver;
@@ -118,9 +130,34 @@ class Judge {
   }
 
   Result<RungEnd> load() {
+    CG_CHECK(take_controls());
     CG_TRY(worker_, openers_.answer());
     verdict_.sandbox = weakest({worker_->grade()});
     return load_again();
+  }
+
+  // What is subtracted from the answer's calls is measured before its code is there. Why it cannot
+  // be is met again, and told, by the rung that needs it.
+  Result<void> take_controls() {
+    if (!on_gpu_ || request_.up_to < Rung::timing || !services_.official ||
+        !services_.official->missing().empty())
+      return {};
+    progress_("timing control calls");
+    auto controls = controls_now();
+    CG_CHECK(ctx_.check("timing control calls"));
+    if (controls)
+      controls_ = std::move(*controls);
+    else
+      no_controls_ = controls.error().text();
+    return {};
+  }
+
+  Result<std::vector<double>> controls_now() {
+    CG_TRY(auto clean, openers_.answer());
+    CG_TRY(ForeignReply told, clean->load(ctx_, task_, control_file(task_)));
+    if (!told.ok()) return world_error("the control process: " + end_of(told, {}).headline);
+    ForeignOfficial official(ctx_, services_, task_, *clean, place());
+    return control_calls(ctx_, services_, official);
   }
 
   Result<RungEnd> load_again() {
@@ -167,6 +204,11 @@ class Judge {
       add_once(verdict_.marks,
                "the official shape was not judged: it is too large to be judged "
                "without a GPU");
+    for (const ShapeCase* shape : timed_shapes(task_))
+      if (shape->kind == ShapeKind::user)
+        add_once(verdict_.marks, name_of(*shape).substr(4) +
+                                     ", which has a weight, is not timed: third-party solutions "
+                                     "are timed at the official shape");
     if (verdict_.sets_judged == 0)
       return rung_ended(Status::unsupported, "no shape of this task can be judged here",
                         "use --device cuda:0");
@@ -175,7 +217,8 @@ class Judge {
   }
 
   Result<RungEnd> one_shape(const ShapeCase& shape) {
-    for (const std::string& family : services_.families) {
+    for (const std::string& family :
+         families_for(shape, services_.families, services_.sample_seed)) {
       progress_(fmt::format("correctness: shape {}, {}", shape.name, family));
       CG_TRY(RungEnd end, one_set(shape, family));
       if (!end.passed) return end;
@@ -187,13 +230,16 @@ class Judge {
     CG_TRY(SetPtr set, services_.pool->draw(ctx_, shape, family, verdict_.program_id));
     std::vector<ArenaItem> state, given;
     for (const TensorSlot& slot : set->inputs) {
-      const bool input = task_.find(slot.name)->role == TensorRole::input;
-      (input ? given : state)
-          .push_back({ArenaItem::Kind::input, slot.name, slot.bytes, set->bytes_of(slot)});
+      const TensorInfo& info = *task_.find(slot.name);
+      const bool written = info.role == TensorRole::input && info.mutated;
+      (info.role == TensorRole::input ? given : state)
+          .push_back({written ? ArenaItem::Kind::state : ArenaItem::Kind::input, slot.name,
+                      slot.bytes, set->bytes_of(slot)});
     }
     for (const Expected& e : set->outputs)
-      given.push_back(
-          {ArenaItem::Kind::output, e.spec.name, e.truth.size() * size_of(e.spec.dtype), {}});
+      if (task_.find(e.spec.name)->role != TensorRole::input)
+        given.push_back(
+            {ArenaItem::Kind::output, e.spec.name, e.truth.size() * size_of(e.spec.dtype), {}});
     CG_TRY(Arena weights, Arena::make(std::move(state), Arena::Fill::nan));
     CG_TRY(Arena memory, Arena::make(std::move(given), Arena::Fill::nan));
     std::optional<GpuSlot> slot;
@@ -227,11 +273,11 @@ class Judge {
     std::vector<Mismatch> mismatches;
     for (const Expected& e : set.outputs) {
       const auto bytes = memory.bytes_of(e.spec.name);
-      Judgement j = judge(e, bytes, &memory.poison());
+      Judgement j = judge_result(set, e, bytes, &memory.poison());
       if (set.family == "made")
         count_compat(static_cast<int64_t>(e.truth.size()),
                      count_not_close(e, bytes, compat_tolerance(task_.math_mode)));
-      if (j.wrong) mismatches.push_back(describe_mismatch(j, e.spec, shape.name, set.family));
+      if (!j.passes()) mismatches.push_back(describe_mismatch(j, e.spec, shape.name, set.family));
     }
     ++verdict_.sets_judged;
     return mismatches.empty() ? rung_passed() : end_of_mismatches(std::move(mismatches));
@@ -253,7 +299,9 @@ class Judge {
       return rung_passed();
     }
     ForeignOfficial official(ctx_, services_, task_, *worker_, place());
-    for (const std::string& family : official_families(services_.families)) {
+    for (const std::string& family : official_families(
+             services_.families, services_.official->sets_kept(task_, task_.official()),
+             std::random_device()())) {
       progress_(fmt::format("correctness: official shape, {}", family));
       auto shown = official.show(family, 0, {});
       if (!shown && shown.error().kind != ErrorKind::unsupported) return fail(shown.error());
@@ -283,14 +331,20 @@ class Judge {
   Result<RungEnd> time(RungResult& result) {
     std::string why = "foreign answers are timed on a GPU: --device cuda:0";
     if (on_gpu_) why = services_.official ? services_.official->missing() : "no memory of ours";
+    if (why.empty() && controls_.empty()) why = "no control calls: " + no_controls_;
     if (!why.empty()) {
       result = RungResult::skipped;
       return rung_passed(why);
     }
     services_.official->make_room(task_);
     ForeignOfficial official(ctx_, services_, task_, *worker_, place());
-    CG_TRY(TimingOutcome outcome,
-           time_foreign(ctx_, services_, task_, official, openers_.baseline, progress_));
+    CG_TRY(TimingOutcome outcome, time_foreign(ctx_, services_, task_, official,
+                                               {controls_,
+                                                [this] {
+                                                  worker_.reset();  // with all that it started
+                                                  return controls_now();
+                                                }},
+                                               openers_.baseline, progress_));
     result = outcome.result;
     for (const std::string& m : outcome.marks) add_once(verdict_.marks, m);
     verdict_.timing = outcome.timing;
@@ -305,6 +359,8 @@ class Judge {
   const Progress& progress_;
   const bool on_gpu_;
   std::unique_ptr<ForeignWorker> worker_;
+  std::vector<double> controls_;  // ns
+  std::string no_controls_;
   Verdict verdict_;
   int shapes_ = 0;     // that it holds for
   bool gone_ = false;  // its process, at the last request

@@ -34,7 +34,7 @@ class ToyAnswer final : public ForeignWorker {
   std::map<std::string, ForeignReply> at_shape;  // what running there gives
   ForeignReply loading;
   double claimed_ns = 1e6, open_ns = 1.1e6, seen_ns = 1.3e6, control_ns = 2e5;
-  int loads = 0, runs = 0, fails_at = -1;
+  int loads = 0, runs = 0, controls = 0, fails_at = -1;
   bool touches_input = false, control_has_input = false;
 
   Result<ForeignReply> load(const Context&, const Task&, const ForeignFile&) override {
@@ -66,6 +66,7 @@ class ToyAnswer final : public ForeignWorker {
 
  private:
   ForeignReply measured(const ForeignRun& run) {
+    controls += run.control;
     if (!run.control && runs++ == fails_at) return reply(Kind::raised, "forward() raises");
     ForeignReply out;
     out.claimed_ns = run.sleep_ns > 0 ? claimed_ns : open_ns;
@@ -263,11 +264,24 @@ struct Stage : World {
     return OfficialSetPtr(set);
   }
 
+  std::vector<double> controls(ToyAnswer& clean) {
+    ForeignOfficial official(context, services, toy.task, clean,
+                             {*judge_, [this](const std::string&) { return fresh(); }});
+    auto out = control_calls(context, services, official);
+    EXPECT_TRUE(out) << out.error().text();
+    return out ? *out : std::vector<double>{};
+  }
+
   TimingOutcome time() {
+    const ForeignControls controls{
+        std::vector<double>(9, control_ns), [this] {
+          ++controlled_again;
+          return Result<std::vector<double>>(std::vector<double>(9, later_control_ns));
+        }};
     ForeignOfficial official(context, services, toy.task, *answer,
                              {*judge_, [this](const std::string&) { return fresh(); }});
     auto out = time_foreign(
-        context, services, toy.task, official,
+        context, services, toy.task, official, controls,
         [this]() -> Result<TorchWorker*> {
           worker.ways["eager"].samples = {eager_ns};
           worker.module_why = why;
@@ -282,7 +296,8 @@ struct Stage : World {
   std::unique_ptr<GpuJudge> judge_;
   Context context;
   ToyWorker worker;
-  double eager_ns = 2e6;
+  double eager_ns = 2e6, control_ns = 2e5, later_control_ns = 2e5;
+  int controlled_again = 0;
   std::string why;
   int sets = 0;
 };
@@ -302,8 +317,57 @@ TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
     EXPECT_TRUE(out.timing->clock->agrees);
     EXPECT_EQ(out.timing->samples, 6);
     EXPECT_EQ(s.sets, 9);  // every third call is an open one
-    EXPECT_FALSE(s.answer->control_has_input);
+    EXPECT_EQ(s.answer->controls, 0) << "its process is asked for no control call";
+    EXPECT_EQ(s.controlled_again, 0);
   });
+}
+
+TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    ToyAnswer clean;
+    EXPECT_THAT(s.controls(clean), testing::AllOf(testing::SizeIs(9), testing::Each(2e5)));
+    EXPECT_EQ(clean.controls, 10) << "the first one warms up";
+    EXPECT_FALSE(clean.control_has_input);
+    EXPECT_EQ(clean.runs, 0);
+    clean.at_shape["official"] = reply(Kind::raised, "no memory");
+    ForeignOfficial official(s.context, s.services, s.toy.task, clean,
+                             {*s.judge_, [&s](const std::string&) { return s.fresh(); }});
+    auto failed = control_calls(s.context, s.services, official);
+    ASSERT_FALSE(failed);
+    EXPECT_THAT(failed.error().message, HasSubstr("the control calls fail: no memory"));
+  });
+}
+
+// An answer that slows control calls bought any time that it wanted, while they were its own.
+TEST(ForeignTiming, AnAnswerThatSleepsInControlCallsGainsNothing) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.answer->control_ns = 50e6;  // it would hide 50 ms of every call
+    s.answer->claimed_ns = s.answer->open_ns = 5e3, s.answer->seen_ns = 20e6;
+    TimingOutcome out = s.time();
+    EXPECT_EQ(out.end.status, Status::rejected) << out.end.detail;
+    EXPECT_EQ(s.answer->controls, 0);
+    EXPECT_EQ(s.controlled_again, 1) << "the machine may have been to blame";
+  });
+}
+
+TEST(ForeignTiming, AMachineThatBecameSlowerIsNoLie) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.answer->seen_ns = 4e6, s.later_control_ns = 2.9e6;
+    TimingOutcome out = s.time();
+    EXPECT_TRUE(out.end.passed) << out.end.headline;
+    EXPECT_EQ(s.controlled_again, 1);
+    EXPECT_TRUE(out.timing->clock->agrees);
+  });
+}
+
+TEST(ForeignTiming, TheControlFileHasOutputsOfTheOfficialShape) {
+  World w;
+  const ForeignFile file = control_file(w.toy.task);
+  EXPECT_THAT(file.source, HasSubstr("OUTPUTS = [([64, 32], \"f32\"), ]"));
+  EXPECT_THAT(file.source, HasSubstr("class ModelNew(torch.nn.Module):"));
 }
 
 TEST(ForeignTiming, AClockThatLiesIsRejected) {

@@ -9,10 +9,12 @@
 // time; but a stream of the answer's own does not wait. So every third call is an open one: the GPU
 // is idle, and the evaluator's clock, less a control call, sees all of it. Where the other times
 // are too short for that, the open ones count; where these are too short as well, the answer is
-// `rejected`, as below the memory's floor.
+// `rejected`, as below the floor. Control calls are made in a process that never loads an
+// answer, before the answer is loaded: nothing that it does can change what is subtracted.
 //
 // Example: ForeignOfficial official(ctx, services, task, worker, {judge.gpu(), source});
-//   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, official, open_baseline, progress));
+//   CG_TRY(TimingOutcome t, time_foreign(ctx, services, task, official, controls, open_baseline,
+//                                        progress));
 #pragma once
 
 #include "eval/official.h"
@@ -29,7 +31,8 @@ struct ForeignPlace {
 
 class ForeignOfficial {
  public:
-  // One call of the answer, or all of it but the call (control); behind a wait, or open.
+  // One call, or all of it but the call (control: only in a process without an answer); behind a
+  // wait, or open.
   using Call = std::function<Result<ForeignReply>(bool control, bool open)>;
   // What happens around it; empty: the call alone.
   using Around = std::function<Result<ForeignReply>(const Call& call)>;
@@ -58,11 +61,26 @@ class ForeignOfficial {
   ForeignPlace place_;
 };
 
+// The file that a control process loads instead of an answer: outputs of the task's shapes, and no
+// computation.
+[[nodiscard]] ForeignFile control_file(const Task& task);
+// Control calls on a process that has loaded that file: their times by our clock. `unsupported`: a
+// set does not fit the GPU.
+[[nodiscard]] Result<std::vector<double>> control_calls(const Context& ctx,
+                                                        const Services& services,
+                                                        ForeignOfficial& clean);
+struct ForeignControls {
+  std::vector<double> before;  // the answer was loaded
+  // Ends the answer's process, and takes others: the machine may be slower than it was.
+  std::function<Result<std::vector<double>>()> again;
+};
+
 // A worker on the GPU that sees no answer; it stays its owner's.
 using BesideSource = std::function<Result<TorchWorker*>()>;
 
 [[nodiscard]] Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services,
                                                  const Task& task, ForeignOfficial& official,
+                                                 const ForeignControls& controls,
                                                  const BesideSource& open_baseline,
                                                  const Progress& progress);
 

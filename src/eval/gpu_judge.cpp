@@ -40,14 +40,16 @@ unsigned char random_byte() {
 JudgeRule judge_rule(DType dtype, ToleranceRule rule, double close, bool nan_is_undefined,
                      const Poison& poison) {
   JudgeRule out{};
+  if (is_floating(dtype)) rule = for_dtype(rule, dtype);
   out.factor = rule.factor;
   out.close = close;
+  out.rtol = rule.rtol, out.atol = rule.atol;
   std::memcpy(&out.poison, poison.data(), sizeof out.poison);
   out.dtype = static_cast<int>(dtype);
   out.nan_is_undefined = nan_is_undefined ? 1 : 0;
   if (!is_floating(dtype)) return out;
   out.eps = std::max(rule.eps, half_ulp(dtype));
-  out.least = smallest_normal(dtype);
+  out.least = flush_error(dtype);
   out.largest = largest_finite(dtype);
   // The smallest double that the dtype cannot hold as a number: doubles are ordered as their bits.
   auto low = std::bit_cast<uint64_t>(out.largest);
@@ -102,7 +104,8 @@ Result<SharedBuffer> GpuBuffer::share(bool read_only) {
 }
 
 struct GpuJudge::Tally {
-  uint64_t wrong, nan, zero, unwritten, not_close, first, last, worst;
+  uint64_t wrong, nan, zero, unwritten, not_close, first, last, worst, finite;
+  double squares, signed_sum;
 };
 
 GpuJudge::GpuJudge(std::unique_ptr<cuda::Session> session) : side_(std::make_shared<GpuSide>()) {
@@ -176,6 +179,15 @@ Result<void> GpuJudge::poison(const Context& ctx, GpuBuffer& buffer, const Poiso
   return session.wait(ctx);
 }
 
+Result<void> GpuJudge::copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& from) {
+  if (to.bytes() != from.bytes())
+    return world_error("the buffer '" + from.name() + "' has another size in this set");
+  std::lock_guard one_at_a_time(side_->lock);
+  CG_CHECK(side_->session->enter());
+  CG_CHECK(side_->session->copy(to.at(), from.at(), static_cast<size_t>(from.bytes())));
+  return side_->session->wait(ctx);
+}
+
 Result<std::string> GpuJudge::damage(const GpuBuffer& b) {
   std::lock_guard one_at_a_time(side_->lock);
   CG_CHECK(side_->session->enter());
@@ -194,18 +206,18 @@ Result<std::string> GpuJudge::damage(const GpuBuffer& b) {
   return std::string();
 }
 
-Result<void> GpuJudge::run(const Context& ctx, const GpuExpected& e, const GpuBuffer& output,
+Result<void> GpuJudge::run(const Context& ctx, const GpuExpected& e, cuda::Address out,
                            const Poison& poison, int64_t from, int64_t count, cuda::Address mask,
                            Tally& tally) {
   std::lock_guard one_at_a_time(side_->lock);
   cuda::Session& session = *side_->session;
   CG_CHECK(session.enter());
   const JudgeRule rule = judge_rule(e.spec.dtype, e.rule, e.close, e.nan_is_undefined, poison);
-  tally = {0, 0, 0, 0, 0, ~uint64_t{0}, 0, 0};
+  tally = {0, 0, 0, 0, 0, ~uint64_t{0}, 0, 0, 0, 0, 0};
   cuda::Address rule_at = words_.at() + kRuleAt, tally_at = words_.at() + kTallyAt;
   CG_CHECK(session.write(rule_at, std::as_bytes(std::span(&rule, 1))));
   CG_CHECK(session.write(tally_at, std::as_bytes(std::span(&tally, 1))));
-  cuda::Address out = output.at(), truth = e.truth, native = e.native, margin = e.margin;
+  cuda::Address truth = e.truth, native = e.native, margin = e.margin;
   CG_CHECK(
       session.launch("judge", blocks_for(count), kThreads,
                      {&out, &truth, &native, &margin, &mask, &tally_at, &rule_at, &from, &count}));
@@ -219,7 +231,7 @@ Result<GpuJudgement> GpuJudge::compare(const Context& ctx, const GpuExpected& e,
   if (output.bytes() != e.elements * static_cast<int64_t>(size_of(e.spec.dtype)))
     return world_error("the output '" + e.spec.name + "' has another size than its truth");
   Tally t{};
-  if (e.elements) CG_CHECK(run(ctx, e, output, poison, 0, e.elements, 0, t));
+  if (e.elements) CG_CHECK(run(ctx, e, output.at(), poison, 0, e.elements, 0, t));
   GpuJudgement out;
   out.counts.elements = e.elements;
   out.counts.wrong = static_cast<int64_t>(t.wrong);
@@ -228,17 +240,32 @@ Result<GpuJudgement> GpuJudge::compare(const Context& ctx, const GpuExpected& e,
   out.counts.unwritten = static_cast<int64_t>(t.unwritten);
   out.counts.worst_ratio = std::bit_cast<double>(t.worst);
   out.not_close = static_cast<int64_t>(t.not_close);
+  out.whole = AggregateError(static_cast<int64_t>(t.finite), t.squares, t.signed_sum);
+  out.counts.rms = out.whole.rms(), out.counts.bias = out.whole.bias();
+  out.counts.limits = e.limits;
   if (t.wrong == 0) return out;
   out.first = static_cast<int64_t>(t.first), out.last = static_cast<int64_t>(t.last);
   if (e.elements > kMostMarks) out.marked_from = std::min(out.first, e.elements - kMostMarks);
   const int64_t count = std::min(e.elements, kMostMarks);
   CG_TRY(GpuBuffer mask, take("marks", count, false));
-  CG_CHECK(run(ctx, e, output, poison, out.marked_from, count, mask.at(), t));
+  CG_CHECK(run(ctx, e, output.at(), poison, out.marked_from, count, mask.at(), t));
   out.counts.is_wrong.resize(static_cast<size_t>(count));
   std::lock_guard one_at_a_time(side_->lock);
   CG_CHECK(side_->session->enter());
   CG_CHECK(side_->session->read(std::as_writable_bytes(std::span(out.counts.is_wrong)), mask.at()));
   return out;
+}
+
+Result<AggregateLimits> GpuJudge::limits_of(const Context& ctx, const GpuExpected& e) {
+  if (!is_floating(e.spec.dtype) || e.elements == 0) return AggregateLimits{};
+  const ToleranceRule rule = for_dtype(e.rule, e.spec.dtype);
+  Tally t{};
+  CG_CHECK(run(ctx, e, e.native, Poison{}, 0, e.elements, 0, t));
+  HonestErrors honest;
+  honest.native = AggregateError(static_cast<int64_t>(t.finite), t.squares, t.signed_sum);
+  // The margin holds sensitivity and native error together, and is one unit at most.
+  honest.floor_rms = std::max(rule.sensitivity, rule.floor_eps / rule.eps);
+  return aggregate_limits(rule, honest, independent_errors(e.spec.shape));
 }
 
 Result<int64_t> GpuJudge::free_bytes() {

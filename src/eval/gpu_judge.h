@@ -64,11 +64,13 @@ struct GpuExpected {
   ToleranceRule rule;
   double close = 0;  // tolerance of the looser public rule
   bool nan_is_undefined = false;
+  AggregateLimits limits = {};  // of the output as a whole; see GpuJudge::limits_of
 };
 
 struct GpuJudgement {
   Judgement counts;       // is_wrong: by element from `marked_from` on; empty if none is wrong
   int64_t not_close = 0;  // by the looser public rule
+  AggregateError whole;   // of the output as a whole
   int64_t first = 0, last = 0;  // wrong elements
   int64_t marked_from = 0;
 };
@@ -85,11 +87,16 @@ class GpuJudge {
   [[nodiscard]] Result<GpuBuffer> take(const std::string& name, int64_t bytes, bool at_the_end);
   // Fills the buffer with eight bytes again and again, and its guards with a random one.
   [[nodiscard]] Result<void> poison(const Context& ctx, GpuBuffer& buffer, const Poison& bits);
+  // The bytes of `from` into a buffer of the same size.
+  [[nodiscard]] Result<void> copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& from);
   [[nodiscard]] Result<void> set_guards(const Context& ctx, GpuBuffer& buffer, unsigned char value);
   // "memory behind 'y' was written", or an empty text.
   [[nodiscard]] Result<std::string> damage(const GpuBuffer& buffer);
   [[nodiscard]] Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                              const GpuBuffer& output, const Poison& poison);
+  // Judges the native result itself: what the output as a whole is held to. No sequential sum is
+  // made at the official shape; its error is modelled by the rule's growth.
+  [[nodiscard]] Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   [[nodiscard]] Result<int64_t> free_bytes();
   [[nodiscard]] int64_t total_bytes() const;
   [[nodiscard]] const std::string& uuid() const;
@@ -100,7 +107,7 @@ class GpuJudge {
   explicit GpuJudge(std::unique_ptr<cuda::Session> session);
   struct Tally;
   [[nodiscard]] Result<void> run(const Context& ctx, const GpuExpected& expected,
-                                 const GpuBuffer& output, const Poison& poison, int64_t from,
+                                 cuda::Address output, const Poison& poison, int64_t from,
                                  int64_t count, cuda::Address mask, Tally& tally);
   [[nodiscard]] Result<void> fill_guards(GpuBuffer& buffer);
 

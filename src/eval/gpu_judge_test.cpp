@@ -20,7 +20,8 @@ namespace {
 constexpr double kClose = 1e-4;
 
 struct Counts {
-  uint64_t wrong, nan, zero, unwritten, not_close, first, last, worst;
+  uint64_t wrong, nan, zero, unwritten, not_close, first, last, worst, finite;
+  double squares, signed_sum;
 };
 
 std::string compiled(const std::string& arch) {
@@ -57,6 +58,13 @@ void expect_same(const Counts& got, int64_t not_close, const JudgeCase& c,
   EXPECT_EQ(got.unwritten, static_cast<uint64_t>(want.unwritten)) << dtype;
   EXPECT_EQ(std::bit_cast<double>(got.worst), want.worst_ratio) << dtype;
   EXPECT_EQ(not_close, count_not_close(c.expected, c.output, kClose)) << dtype;
+  const AggregateError whole(static_cast<int64_t>(got.finite), got.squares, got.signed_sum);
+  if (std::isfinite(want.rms)) {  // f64 may overflow
+    EXPECT_NEAR(whole.rms(), want.rms, 1e-12 * want.rms) << dtype;
+    EXPECT_NEAR(whole.bias(), want.bias, 1e-12 * want.rms) << dtype;
+  } else {
+    EXPECT_FALSE(std::isfinite(whole.rms())) << dtype;
+  }
   if (want.wrong == 0) return;
   EXPECT_EQ(mask, want.is_wrong) << dtype;
   auto first = std::find(want.is_wrong.begin(), want.is_wrong.end(), 1);
@@ -78,7 +86,7 @@ class OnTheSimulator : public testing::Test {
   void compare(JudgeCase& c) {
     JudgeRule rule = judge_rule(c.dtype, c.rule, kClose, c.nan_is_undefined, c.poison);
     std::vector<JudgeRule> rules{rule};
-    std::vector<Counts> tally{{0, 0, 0, 0, 0, ~uint64_t{0}, 0, 0}};
+    std::vector<Counts> tally{{0, 0, 0, 0, 0, ~uint64_t{0}, 0, 0, 0, 0, 0}};
     const uint64_t from = 0, count = c.expected.truth.size();
     std::vector<uint8_t> mask(count, 9);
     auto bound = device_->bind({{"output", c.output},

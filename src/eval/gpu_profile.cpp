@@ -54,7 +54,7 @@ Result<Counted> simulate(const Context& ctx, const Services& services, const Tas
   auto outcome = [&]() -> Result<TimingOutcome> {
     CG_TRY(LoadOutcome loaded, prepared.load_modules(ctx, simulated));
     if (!loaded.ok) return fail(loaded.error);
-    return time_official(ctx, simulated, task, prepared, true);
+    return time_official(ctx, simulated, task, prepared, {nullptr, {}, true});
   }();
   CG_CHECK(ctx.check("simulating for a profile"));
   if (!outcome) return without(outcome.error().message);

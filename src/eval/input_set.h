@@ -2,7 +2,8 @@
 // InputSet: secret values of a task for one shape and family, with what the outputs must be.
 //
 // Contract: made from a TensorSet of the torch worker, which is checked against the task (names,
-// sizes, dtypes); tolerances are computed once, here. Never shown to anyone.
+// sizes, dtypes); tolerances are computed once, here. A mutated tensor is among the inputs with its
+// initial values and among the outputs with its final ones. Never shown to anyone.
 //
 // Example: CG_TRY(auto set, make_input_set(task, shape, std::move(tensors)));
 #pragma once
@@ -20,17 +21,28 @@ struct InputSet {
   std::string shape, family;
   Mapping memory;
   std::vector<TensorSlot> inputs;  // inputs, parameters and buffers: part "value"
-  std::vector<Expected> outputs;
+  std::vector<Expected> outputs;   // what results_of(task) lists, in that order
   std::vector<std::string> notes;
   uint64_t model_seed = 0;  // what the reference was made with
+  bool as_made = false;     // the family changed no input
   [[nodiscard]] std::span<const std::byte> bytes_of(const TensorSlot& slot) const {
     return {memory.data() + slot.offset, slot.bytes};
   }
+  // The initial values of an input or a mutated tensor; null for an output.
+  [[nodiscard]] const TensorSlot* initial(const std::string& name) const;
 };
 
-// How close an output must be in the task's math mode, at this shape. docs/evaluation.md:
-// "Tolerance".
-[[nodiscard]] ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape);
+// judge() of tensor/compare.h for a result of this set. Of a mutated tensor an element counts as
+// unwritten if it is wrong and still has its initial value.
+[[nodiscard]] Judgement judge_result(const InputSet& set, const Expected& expected,
+                                     std::span<const std::byte> bytes, const Poison* poison);
+
+// Whether the reference gives no sure result for some elements of the family's outputs: their truth
+// is NaN, and they are not judged.
+[[nodiscard]] bool leaves_out_elements(const std::string& family);
+// How close an output must be in its math mode, at this shape. docs/evaluation.md: "Tolerance".
+[[nodiscard]] ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape,
+                                           const TensorInfo& output);
 // The tolerance of the public rule reported as `compat`.
 [[nodiscard]] double compat_tolerance(MathMode mode);
 

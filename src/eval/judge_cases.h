@@ -39,7 +39,9 @@ inline double odd_value(DType dtype, std::mt19937_64& random) {
 inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, int wrong_in = 20) {
   JudgeCase c;
   c.dtype = dtype;
-  c.rule = random() % 2 ? ToleranceRule{32, 0x1p-23} : ToleranceRule{4, 0x1p-7};
+  c.rule = random() % 2 ? ToleranceRule{.factor = 32, .eps = 0x1p-23}
+                        : ToleranceRule{.factor = 4, .eps = 0x1p-7};
+  if (random() % 4 == 0) c.rule.rtol = 1e-6, c.rule.atol = 1e-7;
   c.poison = draw_poison(PoisonKind::nan);
   c.nan_is_undefined = random() % 4 == 0;
   std::normal_distribution<double> normal(0, 8);
@@ -58,7 +60,9 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
     if (dtype == DType::boolean) own = truth[i];
     store_double(dtype, own, c.native.data() + i * step);
     native[i] = load_double(dtype, c.native.data() + i * step);
-    sensitivity[i] = random() % 50 ? 1e-6 * std::abs(normal(random)) : truth[i] / 0.0;
+    sensitivity[i] = 1e-6 * std::abs(normal(random));
+    if (random() % 50 == 0) sensitivity[i] = -sensitivity[i];  // NaN is right too
+    if (random() % 100 == 0) sensitivity[i] = std::numeric_limits<double>::infinity();
     double value = random() % 2 ? truth[i] : native[i];
     if (random() % static_cast<uint64_t>(wrong_in) == 0)
       value = floats ? (random() % 2 ? odd_value(dtype, random) : value + normal(random) * 1e-5)
@@ -74,8 +78,7 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
     if (double d = std::abs(native[i] - truth[i]); std::isfinite(d)) error[i] = d;
   c.margin = smooth_by_magnitude(truth, error, 32);
   for (size_t i = 0; i < count; ++i)
-    if (std::isfinite(sensitivity[i]))
-      c.margin[i] = std::max(c.margin[i], std::abs(sensitivity[i]));
+    c.margin[i] = std::copysign(std::max(c.margin[i], std::abs(sensitivity[i])), sensitivity[i]);
   c.expected = make_expected({"y", dtype, {static_cast<int64_t>(count)}}, std::move(truth),
                              std::move(native), sensitivity, c.rule);
   c.expected.nan_is_undefined = c.nan_is_undefined;

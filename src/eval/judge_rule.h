@@ -13,11 +13,11 @@ namespace cutegen {
 
 struct JudgeRule {
   double factor, eps, least, largest, overflow;  // a truth from `overflow` on is no number there
-  double close;
+  double close, rtol, atol;                      // both negative: the user gave no bound
   uint64_t poison;
   int32_t dtype, overflows_to_nan, nan_is_undefined, unused;
 };
-static_assert(sizeof(JudgeRule) == 72);
+static_assert(sizeof(JudgeRule) == 88);
 
 [[nodiscard]] JudgeRule judge_rule(DType dtype, ToleranceRule rule, double close,
                                    bool nan_is_undefined, const Poison& poison);

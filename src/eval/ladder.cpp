@@ -13,11 +13,13 @@
 #include "eval/audit.h"
 #include "eval/bottleneck.h"
 #include "eval/correctness.h"
+#include "eval/excerpts.h"
 #include "eval/feedback.h"
 #include "eval/gpu_profile.h"
 #include "eval/measure.h"
 #include "eval/official.h"
 #include "eval/prepare.h"
+#include "eval/time_shapes.h"
 #include "eval/timing.h"
 
 namespace cutegen {
@@ -46,6 +48,7 @@ class Climber {
         prepared_(request.program, task) {
     verdict_.program_id = program_id(request.program);
     verdict_.task_id = task.id;
+    verdict_.math_mode = mode_text(task);
     verdict_.device = services.device.name;
     verdict_.gpu = services.identity.gpu;
     verdict_.driver = services.identity.driver;
@@ -119,11 +122,13 @@ class Climber {
       }
       case Rung::correctness: {
         services_.pool->pause();  // until here it restocked; from now on it would disturb
+        if (services_.excerpts) services_.excerpts->pause();
         if (services_.official) services_.official->pause();
         CorrectnessRecord record;
         auto end = check_correctness(ctx_, services_, task_, prepared_, verdict_.program_id, record,
                                      progress_);
         official_ = record.official;
+        coverage_ = std::move(record.coverage);
         verdict_.sets_judged = record.sets_judged;
         verdict_.compat = record.compat;
         if (end && end->passed) verdict_.accuracy = record.accuracy;
@@ -178,18 +183,33 @@ class Climber {
     CG_CHECK(join_listing());
     services_.runner->settle(ctx_);  // a context that is being made or ends would be timed too
     if (services_.official) services_.official->make_room(task_);
-    CG_TRY(TimingOutcome outcome,
-           measured ? measure_official(ctx_, services_, task_, prepared_,
-                                       {verdict_.program_id, official_,
-                                        request_.against ? &*request_.against : nullptr})
-                    : time_official(ctx_, services_, task_, prepared_, wanted(Rung::profile)));
+    CG_TRY(ShapesTimed timed, time_shapes(prepared_, [&](const PreparedShape& shape) {
+             return measured ? measure(shape)
+                             : time_official(ctx_, services_, task_, prepared_,
+                                             {&coverage_, verdict_.program_id,
+                                              wanted(Rung::profile), &shape});
+           }));
+    TimingOutcome& outcome = timed.outcome;
+    official_timing_ = std::move(timed.official);
     result = outcome.result;
     verdict_.marks.insert(verdict_.marks.end(), outcome.marks.begin(), outcome.marks.end());
     verdict_.timing = outcome.timing;
+    verdict_.official_not_compared = outcome.official_not_compared;
     kernels_ = std::move(outcome.kernels);
     if (outcome.timing && !measured)
-      verdict_.feedback.bottleneck = bottleneck_of(kernels_, outcome.timing->floor_ns);
+      verdict_.feedback.bottleneck = bottleneck_of(kernels_, official_timing_->floor_ns);
     return outcome.end;
+  }
+
+  Result<TimingOutcome> measure(const PreparedShape& shape) {
+    MeasureOptions options{verdict_.program_id};
+    if (auto set = official_.find(shape.shape->name); set != official_.end())
+      options.set = set->second;
+    if (request_.against) options.against = &*request_.against;
+    options.shape = &shape;
+    options.drop_losers = timed_shapes(prepared_).size() == 1;
+    if (!options.drop_losers) progress_("timing: " + shape.shape->name);
+    return measure_official(ctx_, services_, task_, prepared_, options);
   }
 
   // On a simulator the counters of the timing run are the profile: it needs no second run.
@@ -199,7 +219,7 @@ class Climber {
       return rung_passed("no profile: nothing was timed");
     }
     if (is_cuda(services_.device.name)) {
-      const Timing* timing = verdict_.timing ? &*verdict_.timing : nullptr;
+      const Timing* timing = official_timing_ ? &*official_timing_ : nullptr;
       const BinaryAudit* audit = verdict_.audit ? &*verdict_.audit : nullptr;
       CG_TRY(GpuProfile made, profile_on_gpu(ctx_, services_, task_, prepared_,
                                              {verdict_.program_id, kernels_, timing, audit}));
@@ -214,7 +234,7 @@ class Climber {
 
   RungEnd profiled() {
     const Profile& p = *verdict_.profile;
-    const double floor = verdict_.timing ? verdict_.timing->floor_ns : 0;
+    const double floor = official_timing_ ? official_timing_->floor_ns : 0;
     verdict_.feedback.bottleneck = bottleneck_of(p.kernels, floor);
     double error = 0;
     for (const KernelProfile& k : p.kernels) error = std::max(error, k.sample_error);
@@ -243,6 +263,11 @@ class Climber {
       if (verdict_.timing)
         verdict_.feedback.headline +=
             ", " + verdict_.rungs[static_cast<size_t>(Rung::timing)].detail;
+      if (!verdict_.official_not_compared.empty())
+        verdict_.feedback.headline =
+            sanitize(fmt::format("{}; no value of the official shape was compared ({})",
+                                 verdict_.feedback.headline, verdict_.official_not_compared),
+                     400);
     }
     verdict_.elapsed = Clock::now() - start;
     auto ms = [](Nanoseconds t) { return static_cast<double>(t.count()) / 1e6; };
@@ -267,7 +292,9 @@ class Climber {
   std::optional<sandbox::Grade> profiler_;
   std::optional<BinaryAuditor> auditor_;
   std::future<Result<AuditOutcome>> listing_;  // ends before what it uses
-  OfficialSetPtr official_;                    // what the official shape was judged on
+  Coverage coverage_;
+  std::map<std::string, OfficialSetPtr> official_;  // what each large timed shape was judged on
+  std::optional<Timing> official_timing_;           // of the official shape alone, for its profile
 };
 
 }  // namespace

@@ -290,7 +290,7 @@ TEST(LadderProfile, ScratchAndPreparationAreThereAtTheOfficialShape) {
   ASSERT_TRUE(v.timing);
 }
 
-TEST(LadderProfile, AKernelThatIsOutOfBudgetHasNoTime) {
+TEST(LadderProfile, AKernelThatDoesNotEndAtTheOfficialShapeHasFailed) {
   World w(twice);
   w.add_official(1 << 20);
   Verdict v =
@@ -298,9 +298,9 @@ TEST(LadderProfile, AKernelThatIsOutOfBudgetHasNoTime) {
                             "setp.lt.s32 %p3, %r1, 100000; @%p3 bra GO;\n"
                             "L: add.s32 %r7, %r7, 1; setp.lt.s32 %p2, %r7, 100000000;\n"
                             "@%p2 bra L;\nGO:"));
-  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
-  EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::skipped);
-  EXPECT_THAT(rung_of(v, Rung::timing).detail, HasSubstr("out of budget"));
+  EXPECT_EQ(v.status, Status::failed) << v.feedback.headline;
+  EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("f does not end at the official shape"));
   EXPECT_FALSE(v.timing);
 }
 

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "eval/ladder_world.h"
 #include "eval/prepare.h"
+#include "eval/time_shapes.h"
 
 namespace cutegen {
 namespace {
@@ -120,6 +123,65 @@ TEST(Ladder, UnwrittenElementsAreNamed) {
   EXPECT_EQ(v.feedback.mismatches[0].wrong, 1);
   EXPECT_EQ(v.feedback.mismatches[0].unwritten, 1);
   EXPECT_THAT(v.feedback.detail, HasSubstr("never written: 1 of the wrong elements"));
+}
+
+// x becomes x + 1, the output is 2 x.
+struct MutatingWorld : World {
+  MutatingWorld() : World(twice) {
+    toy.mutate([](double x) { return x + 1; });
+  }
+};
+
+TEST(Ladder, AMutatedTensorIsReadAndWrittenInPlace) {
+  MutatingWorld w;
+  Verdict v = w.judge(World::kernel(
+      "add.f32 %f2, %f1, %f1; add.f32 %f3, %f1, 0f3f800000; st.global.f32 [%rd4], %f3;"));
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_EQ(v.sets_judged, 3);
+  EXPECT_EQ(v.compat->elements, 2 * 2 * 2048);
+}
+
+TEST(Ladder, AMutatedTensorThatIsLeftAsItWasIsNamed) {
+  MutatingWorld w;
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("x: 2048 of 2048 elements wrong"));
+  EXPECT_THAT(v.feedback.headline, HasSubstr("every element, never written"));
+  ASSERT_EQ(v.feedback.mismatches.size(), 1U);
+  EXPECT_EQ(v.feedback.mismatches[0].unwritten, 2048);
+}
+
+TEST(Ladder, AMutatedTensorThatIsUpdatedTwiceIsWrong) {
+  MutatingWorld w;
+  Verdict v = w.judge(World::kernel(
+      "add.f32 %f2, %f1, %f1; add.f32 %f3, %f1, 0f40000000; st.global.f32 [%rd4], %f3;"));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("x: 2048 of 2048 elements wrong"));
+  EXPECT_EQ(v.feedback.mismatches[0].unwritten, 0);
+}
+
+TEST(Ladder, OtherInputsStayReadOnly) {
+  World w(twice);
+  Verdict v = w.judge(World::kernel("add.f32 %f2, %f1, %f1; st.global.f32 [%rd4], %f2;"));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("read-only"));
+}
+
+TEST(Ladder, AnOfficialShapeWhoseMutatedTensorNoStepIsGivenFails) {
+  MutatingWorld w;
+  w.add_official(1 << 20);
+  w.plan({{"steps",
+           Json::array(
+               {{{"kernel", "f"},
+                 {"when", "dim(x,0) < 100"},
+                 {"grid", {"ceil_div(n,256)"}},
+                 {"block", {256}},
+                 {"args", Json::array({{{"tensor", "x"}}, {{"tensor", "out"}}, {{"i32", "n"}}})}},
+                {{"fill", "out"}, {"value", 0}, {"when", "dim(x,0) >= 100"}}})}});
+  Verdict v = w.judge(World::kernel(
+      "add.f32 %f2, %f1, %f1; add.f32 %f3, %f1, 0f3f800000; st.global.f32 [%rd4], %f3;"));
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("nothing writes the mutated tensor 'x'"));
 }
 
 TEST(Ladder, AResultThatDependsOnUnwrittenMemoryIsFoundOut) {
@@ -266,11 +328,38 @@ TEST(Timing, TheOfficialShapeIsModelledFromASample) {
   EXPECT_EQ(v.timing->origin, Origin::modelled);
   EXPECT_EQ(v.timing->shape, "official");
   EXPECT_GE(v.timing->time_ns, v.timing->floor_ns);
-  EXPECT_NEAR(v.timing->floor_ns, (1 << 20) * 32 * 8 / 4.8e12 * 1e9, 1);
+  EXPECT_NEAR(v.timing->floor_ns, ((1 << 20) * 32 * 8 - 52'428'800) / 4.8e12 * 1e9, 1);
+  EXPECT_NEAR(v.timing->reachable_ns, (1 << 20) * 32 * 8 / 4.8e12 / 0.92 * 1e9 + 2000, 1);
   ASSERT_TRUE(v.profile);
   EXPECT_EQ(v.profile->kernels.size(), 1U);
   EXPECT_THAT(v.feedback.headline, HasSubstr("modelled, floor"));
   EXPECT_THAT(v.feedback.bottleneck, HasSubstr("x the floor of"));
+}
+
+TEST(Timing, AModelledTimeBelowTheRooflineIsReportedAsItIs) {
+  World w(twice);
+  w.add_official(1 << 20);
+  const Verdict usual = w.judge(World::kernel(kTwice));
+  w.toy.task.shapes[0].flops = Flops{1e15};  // which algebra has removed
+  const Verdict v = w.judge(World::kernel(kTwice));
+  ASSERT_TRUE(usual.timing && v.timing);
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_LT(v.timing->time_ns, v.timing->roofline_ns);
+  EXPECT_DOUBLE_EQ(v.timing->floor_ns, usual.timing->floor_ns);
+  EXPECT_NEAR(v.timing->time_ns, usual.timing->time_ns, 0.1 * usual.timing->time_ns);
+  EXPECT_LE(*v.timing->low_ns, v.timing->time_ns);
+}
+
+TEST(Timing, AModelledTimeBelowTheFloorKeepsItsValueIfTheTrafficIsThere) {
+  World w(twice);
+  w.add_official(1 << 20);
+  const double least = (1 << 20) * 32 * 8;
+  w.toy.task.shapes[0].least_bytes = Bytes{int64_t(3 * least)};  // the model moves a third of it
+  const Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  ASSERT_TRUE(v.timing);
+  EXPECT_LT(v.timing->time_ns, v.timing->floor_ns);
+  EXPECT_THAT(rung_of(v, Rung::timing).detail, HasSubstr("the time model is too fast here"));
 }
 
 TEST(Timing, ASmallOfficialShapeIsJudgedToo) {
@@ -315,6 +404,127 @@ TEST(Timing, FindingsAtTheOfficialShapeCount) {
       kTwice, "setp.gt.s32 %p2, %r1, 100000; @%p2 add.s32 %r5, %r5, 1; @%p2 add.s32 %r1, %r1, 1;"));
   EXPECT_EQ(v.status, Status::failed);
   EXPECT_THAT(v.feedback.headline, HasSubstr("(official shape)"));
+}
+
+// Twice as many rows in a shape of the user's own.
+ShapeCase weighted(const World& w, const std::string& name, double weight) {
+  ShapeCase out = w.toy.task.shapes[0];
+  out.name = name, out.kind = ShapeKind::user, out.weight = weight;
+  for (auto& [tensor, shape] : out.tensors) shape[0] *= 2;
+  out.least_bytes = Bytes{2 * out.least_bytes.value};
+  out.flops = Flops{2 * out.flops.value};
+  return out;
+}
+
+TEST(WeightedShapes, EachIsTimedAndTheHeadlineIsTheirWeightedGeometricMean) {
+  World w(twice);
+  w.add_official(1 << 20);
+  w.toy.task.shapes.push_back(weighted(w, "wide", 3));
+  w.toy.task.shapes.push_back(weighted(w, "tested", 0));
+  w.toy.task.shapes.back().tensors = {{"x", {64, 32}}, {"out", {64, 32}}};
+  Verdict v = w.judge(World::kernel(kTwice), Rung::profile);
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_EQ(v.sets_judged, 6) << "small and tested; the timed ones are too large";
+  ASSERT_TRUE(v.timing);
+  const Timing& t = *v.timing;
+  EXPECT_EQ(t.shape, "weighted shapes");
+  ASSERT_EQ(t.shapes.size(), 2U);
+  EXPECT_EQ(t.shapes[0].shape, "official");
+  EXPECT_EQ(t.shapes[1].shape, "wide");
+  EXPECT_EQ(t.shapes[1].weight, 3);
+  EXPECT_GT(t.shapes[1].time_ns, 1.5 * t.shapes[0].time_ns);
+  EXPECT_NEAR(std::log(t.time_ns),
+              (std::log(t.shapes[0].time_ns) + 3 * std::log(t.shapes[1].time_ns)) / 4, 1e-9);
+  EXPECT_NEAR(t.floor_ns, floor_of(w.services.gpu, w.toy.task).floor_ns, 1e-6);
+  EXPECT_NEAR(std::log(t.floor_ns),
+              (std::log(t.shapes[0].floor_ns) + 3 * std::log(t.shapes[1].floor_ns)) / 4, 1e-9);
+  EXPECT_LE(*t.low_ns, t.time_ns);
+  EXPECT_GE(*t.high_ns, t.time_ns);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("weighted geometric mean of 2 shapes: official "));
+  EXPECT_THAT(v.feedback.headline, HasSubstr("(weight 3)"));
+  ASSERT_TRUE(v.profile);
+  EXPECT_EQ(v.profile->shape, "official");
+  EXPECT_EQ(v.profile->kernels.size(), 1U) << "of the official shape alone";
+  auto back = verdict_from_json(to_json(v));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(to_json(*back), to_json(v));
+}
+
+TEST(WeightedShapes, ASmallOneIsJudgedAsATestShapeToo) {
+  World w(twice);
+  w.add_official(1 << 20);
+  ShapeCase thin = w.toy.task.shapes[1];
+  thin.name = "thin", thin.kind = ShapeKind::user;
+  w.toy.task.shapes.push_back(thin);
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.sets_judged, 6);
+  ASSERT_TRUE(v.timing);
+  EXPECT_EQ(v.timing->shapes.size(), 2U);
+}
+
+TEST(WeightedShapes, OneThatDoesNothingThereIsFoundOut) {
+  World w(twice);
+  w.add_official(1 << 20);
+  w.toy.task.shapes.push_back(weighted(w, "wide", 1));
+  // Returns at once above the official size.
+  Verdict v = w.judge(World::kernel(kTwice, "setp.gt.s32 %p2, %r1, 40000000; @%p2 bra DONE;"));
+  EXPECT_EQ(v.status, Status::rejected);
+  EXPECT_FALSE(v.timing);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("at the shape 'wide' the program moves"));
+}
+
+TEST(WeightedShapes, APlanThatRefusesOneIsUnsupported) {
+  World w(twice);
+  w.add_official(1 << 20);
+  w.toy.task.shapes.push_back(weighted(w, "wide", 1));
+  w.plan({{"requires", {"n < 40000000"}}});
+  Verdict v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::unsupported);
+  EXPECT_THAT(v.feedback.headline,
+              HasSubstr("the plan refuses the shape 'wide', which has a weight: "));
+  w.toy.task.shapes.back().weight = 0;
+  w.pool.reset();
+  w.toy.task.shapes.back().tensors = {{"x", {1 << 21, 32}}, {"out", {1 << 21, 32}}};
+  v = w.judge(World::kernel(kTwice));
+  EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
+  EXPECT_THAT(v.skipped, Contains(HasSubstr("shape wide: ")));
+}
+
+// A mean over fewer shapes could not be compared with other programs' means.
+TEST(WeightedShapes, OneThatCannotBeTimedLeavesTheProgramWithoutATime) {
+  World w(twice);
+  w.add_official(1 << 20);
+  w.toy.task.shapes.push_back(weighted(w, "wide", 1));
+  w.toolchain.ptx = World::kernel(kTwice);
+  Prepared prepared(w.program, w.toy.task);
+  w.pool.emplace(w.toy.task, w.toy.source());
+  w.services.pool = &*w.pool;
+  ASSERT_TRUE(prepared.compile(Context(), w.services)->passed);
+  ASSERT_TRUE(prepared.load(Context(), w.services)->passed);
+  std::vector<std::string> asked;
+  auto timed = time_shapes(prepared, [&](const PreparedShape& shape) -> Result<TimingOutcome> {
+    asked.push_back(shape.shape->name);
+    TimingOutcome out;
+    out.marks = {"a mark"};
+    if (asked.size() == 2) {
+      out.result = RungResult::skipped;
+      out.end = rung_passed("no time: it needs 300 GB");
+      return out;
+    }
+    out.timing = Timing{};
+    out.timing->time_ns = 5;
+    out.kernels.resize(1);
+    return out;
+  });
+  ASSERT_TRUE(timed) << timed.error().text();
+  EXPECT_THAT(asked, testing::ElementsAre("official", "wide"));
+  EXPECT_FALSE(timed->outcome.timing);
+  EXPECT_EQ(timed->outcome.result, RungResult::skipped);
+  EXPECT_EQ(timed->outcome.end.detail, "no time: it needs 300 GB (shape 'wide')");
+  EXPECT_EQ(timed->outcome.kernels.size(), 1U);
+  ASSERT_TRUE(timed->official);
+  EXPECT_EQ(timed->official->time_ns, 5);
+  EXPECT_THAT(timed->outcome.marks, testing::ElementsAre("a mark", "shape 'wide': a mark"));
 }
 
 TEST(Timing, WithoutTimingThereIsNoProfile) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -25,7 +26,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 // A set whose only output has these values.
 InputSet set_of(const Shape& shape, const Values& truth, DType dtype = DType::f32) {
   InputSet set;
-  set.outputs.push_back(make_expected({"out", dtype, shape}, truth, truth, {}, {32, 0x1p-23}));
+  set.outputs.push_back(
+      make_expected({"out", dtype, shape}, truth, truth, {}, {.factor = 32, .eps = 0x1p-23}));
   return set;
 }
 
@@ -131,6 +133,32 @@ TEST(LazyAnswers, LowerPrecisionByMathMode) {
   EXPECT_EQ(mode_bits(MathMode::fp16), 10);
 }
 
+TEST(LazyAnswers, LowerPrecisionByOutput) {
+  Task task = ToyTask([](double x) { return x; }).task;
+  auto& outputs = task.tensors;
+  auto out = std::find_if(outputs.begin(), outputs.end(),
+                          [](const TensorInfo& t) { return t.role == TensorRole::output; });
+  ASSERT_NE(out, outputs.end());
+  EXPECT_EQ(result_bits(task), 23);
+  task.tf32_convolutions = true;  // a convolution's honest results have ten bits
+  EXPECT_EQ(result_bits(task), 10);
+  EXPECT_EQ(mode_bits(task, *out), 10);
+  task.tf32_convolutions = false;
+  out->dtype = DType::bf16;  // computed in fp32, stored in seven bits
+  EXPECT_EQ(mode_bits(task, *out), 23);
+  EXPECT_EQ(result_bits(task), 7);
+  out->dtype = DType::f32;
+  task.math_mode = MathMode::bf16;
+  EXPECT_EQ(result_bits(task), 7);
+  TensorInfo second = *out;
+  second.name = "out.1", second.math_mode = MathMode::fp32;
+  outputs.push_back(second);
+  EXPECT_EQ(result_bits(task), 23);  // the finest output tells
+  for (TensorInfo& t : outputs)
+    if (t.role == TensorRole::output) t.dtype = DType::i64;
+  EXPECT_EQ(result_bits(task), 7);
+}
+
 TEST(LazyAnswers, WhatTheInputTells) {
   ToyTask toy([](double x) { return x * x; });
   auto set = *make_input_set(toy.task, toy.task.shapes[0],
@@ -198,10 +226,10 @@ TEST(Admit, LowerPrecisionThatPassesEverywhereIsRemembered) {
   task.tensors.erase(task.tensors.begin());
   auto set = std::make_shared<InputSet>();
   Values truth{1.3, -5.1, 9.7, 2.2, -0.4, 3.3, 8.1, -7.7};
-  Values wiggle(8, 0.1);  // so sensitive that bf16 is as good; tf32 is exact here
+  Values wiggle(8, 1.0);  // so sensitive that bf16 is as good; tf32 is exact here
   for (double& v : truth) v *= 100;
-  set->outputs.push_back(
-      make_expected({"out", DType::f32, {2, 4}}, truth, truth, wiggle, {32, 0x1p-23}));
+  set->outputs.push_back(make_expected({"out", DType::f32, {2, 4}}, truth, truth, wiggle,
+                                       {.factor = 32, .eps = 0x1p-23}));
   set->family = "made";
   Admission a = admit(task, {set}, {});
   EXPECT_FALSE(a.precision_tells);

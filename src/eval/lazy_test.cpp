@@ -44,6 +44,34 @@ TEST(Lazy, ReluOnOfficialInputsIsACopyAndOthersCatchIt) {
   EXPECT_THAT(alone.remark, HasSubstr("a copy of x"));
 }
 
+TEST(Lazy, AMutatedTensorThatIsLeftAsItWasIsTriedApart) {
+  ToyTask square([](double x) { return x * x; });
+  square.mutate([](double x) { return x > 0.5 ? x + 1 : x; });
+  Admission a = admission_of(square, kAll);
+  EXPECT_TRUE(a.admitted) << a.remark;
+  EXPECT_EQ(a.passing, admission_of(ToyTask([](double x) { return x * x; }), kAll).passing);
+  square.mutate([](double x) { return x * (1 + 1e-9); });  // no program has to do anything
+  a = admission_of(square, kAll);
+  EXPECT_TRUE(a.admitted) << "exactly what it was is no degenerate answer: " << a.remark;
+  // Up here and down there: a change one way would be a bias.
+  square.mutate(
+      [](double x) { return x * (std::fmod(std::abs(x) * 1000, 2) < 1 ? 1 + 2e-7 : 1 - 2e-7); });
+  a = admission_of(square, kAll);
+  EXPECT_FALSE(a.admitted);
+  EXPECT_THAT(a.remark, HasSubstr("'x' left as it was"));
+  EXPECT_TRUE(a.precision_tells);
+}
+
+TEST(Lazy, ATaskWithoutOutputsIsJudgedByWhatItMutates) {
+  ToyTask relu([](double) { return 0.0; });
+  relu.mutate([](double x) { return x > 0 ? x : 0; });
+  relu.task.tensors.pop_back();
+  Admission a = admission_of(relu, kAll);
+  EXPECT_TRUE(a.admitted) << a.remark;
+  EXPECT_THAT(a.passing, Contains("'x' left as it was passes on 'made'"));
+  EXPECT_THAT(a.passing, Not(Contains(HasSubstr("zeros"))));
+}
+
 TEST(Lazy, ConstantTaskIsNotAdmitted) {
   Admission zero = admission_of(ToyTask([](double) { return 0.0; }), kAll);
   EXPECT_FALSE(zero.admitted);
@@ -51,6 +79,30 @@ TEST(Lazy, ConstantTaskIsNotAdmitted) {
   Admission constant = admission_of(ToyTask([](double) { return 3.25; }), kAll);
   EXPECT_FALSE(constant.admitted);
   EXPECT_THAT(constant.remark, HasSubstr("the first answer replayed"));
+}
+
+TEST(Lazy, AConstantTaskNeedNotBeReadAndALinearOneOnlyItsInput) {
+  auto least_bytes = [](double (*f)(double)) {
+    ToyTask toy(f);
+    Task task = toy.task;
+    task.tensors.push_back({"w", TensorRole::parameter, DType::f32, {4096}});
+    for (ShapeCase& s : task.shapes) {
+      s.tensors["w"] = {4096};
+      s.least_bytes = Bytes{1 << 20};
+    }
+    count_reads(task, admission_of(toy, kAll));
+    return task.official().least_bytes.value;
+  };
+  const ShapeCase s = ToyTask([](double x) { return x; }).task.official();
+  const int64_t out = 4 * *element_count(s.tensors.at("out"));
+  EXPECT_EQ(least_bytes([](double) { return 0.0; }), out);
+  EXPECT_EQ(least_bytes([](double) { return 3.25; }), out);
+  EXPECT_EQ(least_bytes([](double x) { return 2 * x + 1; }),
+            out + 4 * *element_count(s.tensors.at("x")));
+  EXPECT_EQ(least_bytes([](double x) { return std::tanh(x); }), 1 << 20)
+      << "admitted: as described";
+  ToyTask zero([](double) { return 0.0; });
+  EXPECT_THAT(admission_of(zero, kAll).remark, HasSubstr("the floor counts only what they read"));
 }
 
 TEST(Lazy, LinearTaskIsNamed) {

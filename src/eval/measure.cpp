@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "base/log.h"
 #include "base/units.h"
@@ -47,15 +49,16 @@ class Measurement {
  public:
   using End = OfficialRuns::End;
   Measurement(const Context& ctx, const Services& services, const Task& task,
-              const Prepared& prepared)
+              const Prepared& prepared, const PreparedShape& shape)
       : ctx_(ctx),
         services_(services),
         task_(task),
-        shape_(official_of(prepared)->shape->name),
-        runs_(services, task, prepared) {}
+        shape_(*shape.shape),
+        runs_(services, task, prepared, shape) {}
 
   Result<TimingOutcome> run(const MeasureOptions& options) {
     const auto start = Clock::now();
+    drop_losers_ = options.drop_losers;
     CG_CHECK(runs_.prepare(ctx_, options.program_id, options.set, options.against));
     tell("ready", start);
     if (auto end = runs_.too_large()) return *end;
@@ -98,6 +101,7 @@ class Measurement {
     auto disagreeing = start;
     PairRule rule;
     rule.least = samples;
+    rule.drop_losers = drop_losers_;
     for (int more = 0;;) {
       CG_TRY(End end, block(samples));
       if (end) return end;
@@ -130,9 +134,17 @@ class Measurement {
       auto at = runs_.state().find(name);
       return at == runs_.state().end() ? 0 : at->second;
     };
+    note_scrubbing();
     if (double hz = told("sm_clock_hz"); hz > 0) clocks_hz_.push_back(hz);
     if (double hz = told("sm_clock_least_hz"); hz > 0) least_hz_ = std::min(least_hz_, hz);
     return End();
+  }
+
+  // What the device could not overwrite between runs.
+  void note_scrubbing() {
+    constexpr std::string_view kMissing = "not_scrubbed.";
+    for (const auto& [name, value] : runs_.state())
+      if (name.starts_with(kMissing)) not_scrubbed_.insert(name.substr(kMissing.size()));
   }
 
   // Why clocks were lower than the GPU's, where they were: asked only then, since it takes long.
@@ -162,13 +174,13 @@ class Measurement {
 
   TimingOutcome judged() {
     TimingOutcome out;
-    const Roofline floor = floor_of(services_.gpu, task_);
+    const Roofline floor = floor_of(services_.gpu, task_, shape_);
     const Median m = median_of(own_);
     Timing t;
     t.origin = Origin::measured;
-    t.shape = shape_;
+    t.shape = shape_.name;
     t.time_ns = m.value, t.low_ns = m.low, t.high_ns = m.high;
-    t.floor_ns = floor.floor_ns, t.bound_by = floor.bound_by;
+    set_bounds(t, floor), t.bound_by = floor.bound_by;
     t.samples = static_cast<int>(own_.size());
     if (!clocks_hz_.empty()) {
       t.sm_clock_hz = median_of(clocks_hz_).value;
@@ -186,6 +198,9 @@ class Measurement {
     for (KernelProfile& k : out.kernels) k.origin = Origin::measured;
     if (!runs_.note().empty()) out.marks.push_back(runs_.note());
     if (!slow_.empty()) out.marks.push_back(slow_);
+    if (!not_scrubbed_.empty())
+      out.marks.push_back(fmt::format("not overwritten between runs, since the driver refuses: {}",
+                                      fmt::join(not_scrubbed_, ", ")));
     hold_to_floor(floor, t, out);
     return out;
   }
@@ -193,29 +208,32 @@ class Measurement {
   const Context& ctx_;
   const Services& services_;
   const Task& task_;
-  const std::string shape_;
+  const ShapeCase& shape_;
   OfficialRuns runs_;
   std::vector<double> own_, other_ns_;
   std::vector<TimedBlock> blocks_;
   std::vector<double> clocks_hz_;  // of the SMs, a median for each block
   double least_hz_ = 0;
+  bool drop_losers_ = true;
   std::string stopped_, slow_;
+  std::set<std::string> not_scrubbed_;
 };
 
 }  // namespace
 
 void hold_to_floor(const Roofline& floor, const Timing& t, TimingOutcome& out) {
-  if (t.time_ns < floor.memory_ns * kClockSlack) {
+  if (t.time_ns < floor.floor_ns * kClockSlack) {
     out.result = RungResult::failed;
-    out.end = rung_ended(Status::rejected,
-                         fmt::format("{} is below the {} that moving the least bytes takes: it "
-                                     "leaves work out",
-                                     human_ns(t.time_ns), human_ns(floor.memory_ns)),
-                         "Nothing runs faster than the floor.");
-  } else if (t.time_ns < floor.compute_ns * kClockSlack) {
-    out.marks.push_back(fmt::format(
-        "faster than the {} that the task's own operations take at the peak: fewer were done",
-        human_ns(floor.compute_ns)));
+    out.end = rung_ended(
+        Status::rejected,
+        fmt::format("{} is below the floor of {}, which a launch or the least traffic takes: it "
+                    "leaves work out",
+                    human_ns(t.time_ns), human_ns(floor.floor_ns)),
+        "Nothing runs faster than the floor.");
+  } else if (t.time_ns < floor.compute_ns) {
+    out.end.detail +=
+        fmt::format(", below the roofline of {}, an estimate for the operations as written",
+                    human_ns(floor.roofline_ns));
   }
 }
 
@@ -234,13 +252,14 @@ ClockCheck check_clock(const std::vector<TimedBlock>& blocks) {
 Result<TimingOutcome> measure_official(const Context& ctx, const Services& services,
                                        const Task& task, const Prepared& prepared,
                                        const MeasureOptions& options) {
-  if (!official_of(prepared)) {
+  const PreparedShape* shape = options.shape ? options.shape : official_of(prepared);
+  if (!shape) {
     TimingOutcome out;
     out.result = RungResult::skipped;
     out.end = rung_passed("the official shape is not there");
     return out;
   }
-  return Measurement(ctx, services, task, prepared).run(options);
+  return Measurement(ctx, services, task, prepared, *shape).run(options);
 }
 
 }  // namespace cutegen

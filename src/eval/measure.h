@@ -9,7 +9,7 @@
 // truth on the GPU; where that cannot be done, inputs repeat the values of a small set, and an
 // output that keeps its pattern at places which the evaluator draws was not written. The runner's
 // times are checked against the evaluator's clock, less a control block: where they disagree block
-// after block the evaluation is aborted. Faster than the memory's floor is rejected. More than the
+// after block the evaluation is aborted. Faster than the floor is rejected. More than the
 // GPU's memory: skipped.
 //
 // Example: CG_TRY(TimingOutcome t, measure_official(ctx, services, task, prepared, {id}));
@@ -22,14 +22,17 @@ namespace cutegen {
 
 struct MeasureOptions {
   std::string program_id;
-  OfficialSetPtr set;  // whose values the official shape holds, where there is one
+  OfficialSetPtr set;  // the values that the shape holds, if a set could be made
   const KernelProgram* against = nullptr;  // the incumbent
+  const PreparedShape* shape = nullptr;    // another one than the official
+  // Ends a series as soon as the program is surely slower. Off when several shapes decide.
+  bool drop_losers = true;
 };
 [[nodiscard]] Result<TimingOutcome> measure_official(const Context& ctx, const Services& services,
                                                      const Task& task, const Prepared& prepared,
                                                      const MeasureOptions& options);
 
-// Below what moving the least bytes takes: rejected. Below what the task's operations take: a mark.
+// Below the floor: rejected. Below the roofline of the operations as written: the detail says so.
 void hold_to_floor(const Roofline& floor, const Timing& timing, TimingOutcome& outcome);
 
 // One block of timed runs, by both clocks.

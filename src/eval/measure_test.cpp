@@ -67,6 +67,26 @@ TEST(TimedBuffers, OutputsHaveCopiesAsFarAsMemoryGoes) {
   EXPECT_FALSE(by_name.at("sums")->read_only);
 }
 
+TEST(TimedBuffers, MutatedTensorsHaveCopiesForBothPrograms) {
+  Official o;
+  o.task.tensors[0].mutated = true;
+  TimedBuffers b;
+  ASSERT_TRUE(b.add(o.task, o.prepared, o.set));
+  ASSERT_TRUE(b.add_other(o.task, o.prepared, &o.set));
+  ASSERT_TRUE(b.fit(int64_t{1} << 40, 4));
+  RunRequest request;
+  ASSERT_TRUE(b.put(request));
+  int found = 0;
+  for (const RunBuffer& r : request.buffers)
+    if (r.name == "x" || r.name == "against/x") {
+      ++found;
+      EXPECT_FALSE(r.read_only);
+      EXPECT_EQ(r.copies, r.name == "x" ? 4 : 1);
+      EXPECT_GT(r.pattern_bytes, 0);  // so the device fills it again before each run
+    }
+  EXPECT_EQ(found, 2);
+}
+
 TEST(TimedBuffers, TellsOfCopiesThatKeepTheirPattern) {
   Official o;
   TimedBuffers b;

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "core/weighted.h"
 #include "eval/correctness.h"
 #include "eval/gpu_slot.h"
 
@@ -24,8 +25,16 @@ void add_once(std::vector<std::string>& marks, const std::string& mark) {
   if (std::find(marks.begin(), marks.end(), mark) == marks.end()) marks.push_back(mark);
 }
 
-void not_compared(CorrectnessRecord& record, const std::string& why) {
-  add_once(record.marks, "at the official shape values were not compared: " + why);
+void not_compared(CorrectnessRecord& record, const ShapeCase& shape, const std::string& why) {
+  add_once(record.marks, fmt::format("at {} values were not compared: {}", name_of(shape), why));
+}
+
+int64_t tensor_bytes(const Task& task, const ShapeCase& shape) {
+  int64_t bytes = 0;
+  for (const TensorInfo& info : task.tensors)
+    if (auto at = shape.tensors.find(info.name); at != shape.tensors.end())
+      bytes += element_count(at->second).value_or(0) * static_cast<int64_t>(size_of(info.dtype));
+  return bytes;
 }
 
 class Checker {
@@ -144,14 +153,24 @@ Result<OfficialSetPtr> OfficialJudge::draw(const Context& ctx, const Task& task,
   return pool_->draw(ctx, task, shape, family, program_id);
 }
 
+OfficialSetPtr OfficialJudge::ready(const Task& task, const std::string& shape,
+                                    const std::string& family, const std::string& program_id) {
+  return pool_->ready(task.id, shape, family, program_id);
+}
+
+int64_t OfficialJudge::sets_kept(const Task& task, const ShapeCase& shape) {
+  auto needs = official_needs(task, shape);
+  return needs && needs->set_bytes > 0 ? pool_->allowed() / needs->set_bytes : INT64_MAX;
+}
+
 Result<OfficialSetPtr> OfficialJudge::fresh(const Context& ctx, const Task& task,
                                             const ShapeCase& shape, const std::string& family) {
   return pool_->fresh(ctx, task, shape, family);
 }
 
 void OfficialJudge::open_task(const Task& task, const std::vector<std::string>& families) {
-  if (!is_test_shape(task.official()))
-    pool_->want(task, task.official(), official_families(families));
+  for (const ShapeCase* shape : timed_shapes(task))
+    if (!is_test_shape(*shape)) pool_->want(task, *shape, families);
 }
 
 void OfficialJudge::close_task(const std::string& task_id) {
@@ -167,10 +186,10 @@ void OfficialJudge::resume() {
 }
 
 void OfficialJudge::make_room(const Task& task) {
-  int64_t bytes = kRunSpare;
-  for (const TensorInfo& info : task.tensors)
-    if (auto at = task.official().tensors.find(info.name); at != task.official().tensors.end())
-      bytes += element_count(at->second).value_or(0) * static_cast<int64_t>(size_of(info.dtype));
+  int64_t largest = 0;
+  for (const ShapeCase* shape : timed_shapes(task))
+    largest = std::max(largest, tensor_bytes(task, *shape));
+  const int64_t bytes = kRunSpare + largest;
   if (!missing().empty()) return;
   for (;;) {
     auto free = gpu_->free_bytes();
@@ -183,41 +202,63 @@ void OfficialJudge::make_room(const Task& task) {
   }
 }
 
-std::vector<std::string> official_families(const std::vector<std::string>& all) {
-  std::vector<std::string> out;
-  for (const char* family : {"made", "outliers"})
-    if (std::find(all.begin(), all.end(), family) != all.end()) out.emplace_back(family);
+std::vector<std::string> official_families(const std::vector<std::string>& all, int64_t kept,
+                                           uint64_t chance) {
+  if (kept >= static_cast<int64_t>(all.size())) return all;
+  std::vector<std::string> out, others;
+  for (const std::string& family : all)
+    (family == "made" || family == "outliers" ? out : others).push_back(family);
+  if (!others.empty()) out.push_back(others[chance % others.size()]);
   return out;
 }
 
-Result<RungEnd> check_official(const Context& ctx, const Services& services, const Task& task,
-                               const Prepared& prepared, const std::string& program_id,
-                               CorrectnessRecord& record, const Progress& progress) {
-  const PreparedShape* shape = official_of(prepared);
-  if (!services.official || !shape || is_test_shape(*shape->shape)) return rung_passed();
+namespace {
+
+// One large shape on all of its families.
+Result<RungEnd> check_large(const Context& ctx, const Services& services, const Task& task,
+                            const Prepared& prepared, const PreparedShape& shape,
+                            const std::string& program_id, CorrectnessRecord& record,
+                            const Progress& progress) {
   if (const std::string& why = services.official->missing(); !why.empty()) {
-    not_compared(record, why);
+    not_compared(record, *shape.shape, why);
     return rung_passed();
   }
   const auto begin = Clock::now();
-  Checker checker(ctx, services, task, prepared, *shape, record);
+  Checker checker(ctx, services, task, prepared, shape, record);
   OfficialRunOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
-  for (const std::string& family : official_families(services.families)) {
-    progress(fmt::format("correctness: official shape, {}", family));
-    auto set = services.official->draw(ctx, task, *shape->shape, family, program_id);
+  for (const std::string& family :
+       official_families(services.families, services.official->sets_kept(task, *shape.shape),
+                         std::random_device()())) {
+    progress(fmt::format("correctness: {} shape, {}", shape.shape->name, family));
+    auto set = services.official->draw(ctx, task, *shape.shape, family, program_id);
     if (!set) {
       CG_CHECK(ctx.check("making a set"));
-      not_compared(record, set.error().text());
+      not_compared(record, *shape.shape, set.error().text());
       return rung_passed();
     }
-    if (!record.official) record.official = *set;
+    record.official.emplace(shape.shape->name, *set);
     CG_TRY(RungEnd end, checker.run(*set, options));
     if (!end.passed) return end;
     options = {PoisonKind::plausible, !options.at_the_end};
   }
-  log_info("official shape: judged in {}",
+  log_info("{} shape: judged in {}", shape.shape->name,
            human_ns(static_cast<double>((Clock::now() - begin).count())));
+  return rung_passed();
+}
+
+}  // namespace
+
+Result<RungEnd> check_official(const Context& ctx, const Services& services, const Task& task,
+                               const Prepared& prepared, const std::string& program_id,
+                               CorrectnessRecord& record, const Progress& progress) {
+  if (!services.official) return rung_passed();
+  for (const PreparedShape* shape : timed_shapes(prepared)) {
+    if (is_test_shape(*shape->shape)) continue;
+    CG_TRY(RungEnd end,
+           check_large(ctx, services, task, prepared, *shape, program_id, record, progress));
+    if (!end.passed) return end;
+  }
   return rung_passed();
 }
 

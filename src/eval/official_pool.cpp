@@ -20,6 +20,10 @@ bool is_of_the_task(const Error& error) {
 
 }  // namespace
 
+OfficialPool::Key OfficialPool::key_of(const OfficialSet& set) {
+  return {set.task_id, set.shape, set.family};
+}
+
 OfficialPool::OfficialPool(Source source) : source_(std::move(source)) {
   thread_ = std::thread([this] { restock(); });
 }
@@ -37,9 +41,7 @@ OfficialPool::~OfficialPool() {
 OfficialSetPtr OfficialPool::in_stock(const Key& key, const std::string& program_id) {
   std::lock_guard hold(lock_);
   for (auto at = stock_.begin(); at != stock_.end(); ++at) {
-    if (at->set->task_id != key.first || at->set->family != key.second ||
-        at->met.contains(program_id))
-      continue;
+    if (key_of(*at->set) != key || at->met.contains(program_id)) continue;
     OfficialSetPtr set = at->set;
     at->met.insert(program_id);
     if (++at->uses >= kMostUses)
@@ -53,7 +55,7 @@ OfficialSetPtr OfficialPool::in_stock(const Key& key, const std::string& program
 
 Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
                                           const ShapeCase& shape, const std::string& family) {
-  const Key key{task.id, family};
+  const Key key{task.id, shape.name, family};
   {
     std::lock_guard hold(lock_);
     auto at = refused_.find(key);
@@ -74,13 +76,18 @@ Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
 Result<OfficialSetPtr> OfficialPool::draw(const Context& ctx, const Task& task,
                                           const ShapeCase& shape, const std::string& family,
                                           const std::string& program_id) {
-  const Key key{task.id, family};
+  const Key key{task.id, shape.name, family};
   if (OfficialSetPtr set = in_stock(key, program_id)) return set;
   std::lock_guard one_at_a_time(source_lock_);
   if (OfficialSetPtr set = in_stock(key, program_id)) return set;  // made while we waited
   CG_TRY(OfficialSetPtr set, make(ctx, task, shape, family));
   keep(set, program_id);
   return set;
+}
+
+OfficialSetPtr OfficialPool::ready(const std::string& task_id, const std::string& shape,
+                                   const std::string& family, const std::string& program_id) {
+  return in_stock({task_id, shape, family}, program_id);
 }
 
 Result<OfficialSetPtr> OfficialPool::fresh(const Context& ctx, const Task& task,
@@ -104,7 +111,7 @@ void OfficialPool::keep(const OfficialSetPtr& set, const std::string& program_id
   if (set->bytes > most_bytes_) return;  // it lives as long as its run
   // One program judged again and again has met the others: they make room first.
   std::erase_if(stock_, [&](const Stocked& s) {
-    return !program_id.empty() && s.set->task_id == set->task_id && s.set->family == set->family;
+    return !program_id.empty() && key_of(*s.set) == key_of(*set);
   });
   drop_until(most_bytes_ - set->bytes);
   Stocked stocked{set, 0, {}};
@@ -129,6 +136,8 @@ void OfficialPool::want(const Task& task, const ShapeCase& shape,
     std::lock_guard hold(lock_);
     std::vector<Wanted> first;  // the task opened last comes first
     for (const std::string& family : families) first.push_back({task, shape, family});
+    for (int i = 0; i < kMoreToTime && !families.empty(); ++i)
+      first.push_back({task, shape, families.front()});
     wanted_.insert(wanted_.begin(), first.begin(), first.end());
   }
   wake_.notify_all();
@@ -138,7 +147,7 @@ void OfficialPool::forget(const std::string& task_id) {
   std::lock_guard hold(lock_);
   std::erase_if(wanted_, [&](const Wanted& w) { return w.task.id == task_id; });
   std::erase_if(stock_, [&](const Stocked& s) { return s.set->task_id == task_id; });
-  std::erase_if(refused_, [&](const auto& r) { return r.first.first == task_id; });
+  std::erase_if(refused_, [&](const auto& r) { return std::get<0>(r.first) == task_id; });
 }
 
 void OfficialPool::pause() {
@@ -165,16 +174,21 @@ int64_t OfficialPool::bytes() {
   return held();
 }
 
+int64_t OfficialPool::allowed() {
+  std::lock_guard hold(lock_);
+  return most_bytes_;
+}
+
 // Something that is wanted, is not there, and fits beside what is. Under the lock.
 const OfficialPool::Wanted* OfficialPool::missing() {
-  for (auto want = wanted_.rbegin(); want != wanted_.rend();
-       ++want) {  // the task opened last first
-    if (refused_.contains({want->task.id, want->family})) continue;
-    const bool there = std::any_of(stock_.begin(), stock_.end(), [&](const Stocked& s) {
-      return s.set->task_id == want->task.id && s.set->family == want->family;
-    });
-    auto needs = official_needs(want->task, want->shape);
-    if (!there && needs && held() + needs->set_bytes <= most_bytes_) return &*want;
+  std::map<Key, int64_t> wanted;  // sets of each
+  for (const Wanted& want : wanted_) {
+    const Key key{want.task.id, want.shape.name, want.family};
+    if (refused_.contains(key)) continue;
+    const auto there = std::count_if(stock_.begin(), stock_.end(),
+                                     [&](const Stocked& s) { return key_of(*s.set) == key; });
+    auto needs = official_needs(want.task, want.shape);
+    if (++wanted[key] > there && needs && held() + needs->set_bytes <= most_bytes_) return &want;
   }
   return nullptr;
 }

@@ -5,7 +5,8 @@
 // a set is dropped after kMostUses draws. Sets together take at most what allow() said: those drawn
 // longest ago go first. A task whose set cannot be made (`unsupported`, or its own error) is not
 // asked again for kPatience: memory that others held may be free by then. want() has the pool's
-// thread make what is missing of a task, between pause() and resume() not.
+// thread make what is missing of a task, between pause() and resume() not: a set of each family,
+// and kMoreToTime more of the first one. ready() gives what is there and makes nothing.
 //
 // Example: CG_TRY(OfficialSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
 #pragma once
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "eval/official_set.h"
 
@@ -24,7 +26,8 @@ namespace cutegen {
 
 class OfficialPool {
  public:
-  static constexpr int kMostUses = 6;
+  static constexpr int kMostUses = 12;
+  static constexpr int kMoreToTime = 2;  // sets of the first family: timed blocks take turns
   static constexpr auto kPatience = std::chrono::minutes(1);
   using Source = std::function<Result<OfficialSetPtr>(const Context&, const Task&, const ShapeCase&,
                                                       const std::string& family, uint64_t seed)>;
@@ -34,6 +37,9 @@ class OfficialPool {
   [[nodiscard]] Result<OfficialSetPtr> draw(const Context& ctx, const Task& task,
                                             const ShapeCase& shape, const std::string& family,
                                             const std::string& program_id);
+  // One in stock that the program has not met; nullptr where there is none: nothing is made.
+  [[nodiscard]] OfficialSetPtr ready(const std::string& task_id, const std::string& shape,
+                                     const std::string& family, const std::string& program_id);
   // A set that nobody else is judged on, and that is not kept.
   [[nodiscard]] Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task,
                                              const ShapeCase& shape, const std::string& family);
@@ -46,6 +52,7 @@ class OfficialPool {
   // Drops sets until at most so many bytes are left.
   void shrink(int64_t bytes);
   [[nodiscard]] int64_t bytes();
+  [[nodiscard]] int64_t allowed();
 
  private:
   struct Stocked {
@@ -58,7 +65,8 @@ class OfficialPool {
     ShapeCase shape;
     std::string family;
   };
-  using Key = std::pair<std::string, std::string>;  // task, family
+  using Key = std::tuple<std::string, std::string, std::string>;  // task, shape, family
+  static Key key_of(const OfficialSet& set);
   [[nodiscard]] Result<OfficialSetPtr> make(const Context& ctx, const Task& task,
                                             const ShapeCase& shape, const std::string& family);
   [[nodiscard]] OfficialSetPtr in_stock(const Key& key, const std::string& program_id);

@@ -17,11 +17,13 @@ constexpr int64_t kSet = int64_t{4} << 20;  // what a set of the toy takes
 struct Maker {
   std::atomic<int> made{0};
   std::optional<Error> refusal;
-  Result<OfficialSetPtr> operator()(const Task& task, const std::string& family) {
+  Result<OfficialSetPtr> operator()(const Task& task, const ShapeCase& shape,
+                                    const std::string& family) {
     ++made;
     if (refusal) return fail(*refusal);
     auto set = std::make_shared<OfficialSet>();
     set->task_id = task.id;
+    set->shape = shape.name;
     set->family = family;
     set->bytes = kSet;
     return OfficialSetPtr(std::move(set));
@@ -31,9 +33,9 @@ struct Maker {
 class Pool : public testing::Test {
  protected:
   Pool() : toy_([](double x) { return x; }) {
-    pool_ = std::make_unique<OfficialPool>([this](const Context&, const Task& task,
-                                                  const ShapeCase&, const std::string& family,
-                                                  uint64_t) { return maker_(task, family); });
+    pool_ = std::make_unique<OfficialPool>(
+        [this](const Context&, const Task& task, const ShapeCase& shape, const std::string& family,
+               uint64_t) { return maker_(task, shape, family); });
   }
   OfficialSetPtr draw(const std::string& family, const std::string& program) {
     auto set = pool_->draw(Context(), toy_.task, toy_.task.shapes[0], family, program);
@@ -50,6 +52,19 @@ class Pool : public testing::Test {
   Maker maker_;
   std::unique_ptr<OfficialPool> pool_;
 };
+
+TEST_F(Pool, SetsOfOneShapeAreNotThoseOfAnother) {
+  pool_->allow(10 * kSet);
+  ShapeCase wide = toy_.task.shapes[0];
+  wide.name = "wide";
+  OfficialSetPtr first = draw("made", "a");
+  auto other = pool_->draw(Context(), toy_.task, wide, "made", "b");
+  ASSERT_TRUE(other);
+  EXPECT_EQ((*other)->shape, "wide");
+  EXPECT_NE(first, *other);
+  EXPECT_EQ(draw("made", "b"), first) << "both are kept";
+  EXPECT_EQ(maker_.made, 2);
+}
 
 TEST_F(Pool, AProgramNeverMeetsASetTwice) {
   pool_->allow(10 * kSet);
@@ -117,12 +132,42 @@ TEST_F(Pool, SetsAreMadeAheadButNotWhilePaused) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(maker_.made, 0);
   pool_->resume();
-  wait_for(2 * kSet);
-  EXPECT_EQ(maker_.made, 2);
+  const int made = 2 + OfficialPool::kMoreToTime;
+  wait_for(made * kSet);
+  EXPECT_EQ(maker_.made, made);
   draw("made", "a");
-  EXPECT_EQ(maker_.made, 2);  // it was there
+  EXPECT_EQ(maker_.made, made);  // it was there
   pool_->forget(toy_.task.id);
   EXPECT_EQ(pool_->bytes(), 0);
+}
+
+TEST_F(Pool, TimedBlocksGetWhatIsThereAndNothingIsMadeForThem) {
+  pool_->allow(10 * kSet);
+  EXPECT_EQ(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "a"), nullptr);
+  EXPECT_EQ(maker_.made, 0);
+  pool_->want(toy_.task, toy_.task.shapes[0], {"made", "outliers"});
+  const int made = 2 + OfficialPool::kMoreToTime;
+  wait_for(made * kSet);
+  pool_->pause();
+  std::set<OfficialSetPtr> met{draw("made", "a")};
+  for (int i = 0; i < OfficialPool::kMoreToTime; ++i)
+    met.insert(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "a"));
+  EXPECT_EQ(met.size(), size_t{1} + OfficialPool::kMoreToTime);
+  EXPECT_FALSE(met.contains(nullptr));
+  EXPECT_EQ(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "a"),
+            nullptr);  // it has met them all
+  EXPECT_NE(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "b"), nullptr);
+  EXPECT_EQ(maker_.made, made);
+}
+
+TEST_F(Pool, AFamilyOfEachComesBeforeMoreOfTheFirst) {
+  pool_->allow(2 * kSet);
+  pool_->want(toy_.task, toy_.task.shapes[0], {"made", "outliers"});
+  wait_for(2 * kSet);
+  pool_->pause();
+  EXPECT_NE(pool_->ready(toy_.task.id, toy_.task.official().name, "outliers", "a"), nullptr);
+  EXPECT_NE(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "a"), nullptr);
+  EXPECT_EQ(pool_->ready(toy_.task.id, toy_.task.official().name, "made", "a"), nullptr);
 }
 
 }  // namespace

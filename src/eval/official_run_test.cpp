@@ -90,6 +90,107 @@ TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
   });
 }
 
+TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    auto made = std::make_shared<OfficialSet>(std::move(const_cast<OfficialSet&>(*stage.set)));
+    GpuExpected state;
+    state.spec = {"x", DType::f32, {1000}};
+    state.elements = 1000;
+    made->outputs.push_back(state);
+    ASSERT_NE(made->initial("x"), nullptr);
+    EXPECT_EQ(made->initial("y"), nullptr);
+    Stage::write(made->inputs[0], 0);  // byte 1 of x is one
+    OfficialRunOptions options{.copies = 2, .against = true};
+    auto run = OfficialRun::make(Context(), *stage.judge, made, stage.shape, options);
+    ASSERT_TRUE(run) << run.error().text();
+    EXPECT_THAT(names_of(*run), testing::ElementsAre("initial/x", "s", "y", "z", "x", "y#1", "z#1",
+                                                     "x#1", "against/x"));
+    for (const SharedBuffer& b : run->buffers()) {
+      EXPECT_EQ(b.read_only, b.name == "initial/x");
+      const bool state_of = b.name.ends_with("x") || b.name == "x#1";
+      EXPECT_EQ(b.initial, state_of && !b.read_only ? "initial/x" : "") << b.name;
+      if (!state_of || b.read_only) continue;
+      EXPECT_EQ(Stage::ints_of(b)[0], 0x100) << b.name;
+      Stage::write(b, 100);  // a program was here
+    }
+    ASSERT_TRUE(run->poison_again(Context()));
+    for (const SharedBuffer& b : run->buffers())
+      if (b.name == "x" || b.name == "x#1") {
+        EXPECT_EQ(Stage::ints_of(b)[25], 0) << b.name;
+      }
+    EXPECT_EQ(run->damage().value(), "");
+  });
+}
+
+// Another set of the same shape, whose input holds `value` at its beginning.
+OfficialSetPtr set_with(Stage& stage, int8_t value) {
+  auto out = std::make_shared<OfficialSet>();
+  GpuBuffer x = std::move(*stage.judge->take("x", 4000, false));
+  SharedBuffer shared = *x.share(true);
+  Stage::write(shared, 0);  // the bytes 0, 1
+  if (value > 1) Stage::write(shared, value);
+  out->inputs.push_back(shared);
+  out->memory.push_back(std::move(x));
+  out->outputs = stage.set->outputs;
+  return out;
+}
+
+TEST(OfficialRun, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    OfficialSetPtr first = set_with(stage, 8), second = set_with(stage, 16);
+    auto run = OfficialRun::make(Context(), *stage.judge, first, stage.shape,
+                                 {.copies = 2, .own_inputs = true});
+    ASSERT_TRUE(run) << run.error().text();
+    const std::vector<SharedBuffer> buffers = run->buffers();
+    EXPECT_EQ(buffers[0].name, "x");
+    EXPECT_TRUE(buffers[0].read_only);
+    EXPECT_NE(buffers[0].descriptor, first->inputs[0].descriptor);
+    EXPECT_EQ(Stage::ints_of(buffers[0])[2], 256);
+    EXPECT_EQ(Stage::ints_of(buffers[0])[4], Stage::ints_of(first->inputs[0])[4]);
+    ASSERT_TRUE(run->renew(Context(), second));
+    EXPECT_EQ(Stage::ints_of(buffers[0]), Stage::ints_of(second->inputs[0]));
+    EXPECT_NE(Stage::ints_of(buffers[0]), Stage::ints_of(first->inputs[0]));
+    EXPECT_FALSE(run->renew(Context(), std::make_shared<OfficialSet>()));  // it has no inputs
+  });
+}
+
+TEST(OfficialRun, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    auto with_state = [&](int8_t value) {
+      auto set = std::make_shared<OfficialSet>(
+          std::move(const_cast<OfficialSet&>(*set_with(stage, value))));
+      GpuExpected state;
+      state.spec = {"x", DType::f32, {1000}};
+      state.elements = 1000;
+      set->outputs.push_back(state);
+      return set;
+    };
+    auto first = with_state(8), second = with_state(16);
+    auto run = OfficialRun::make(Context(), *stage.judge, first, stage.shape,
+                                 {.own_inputs = true, .against = true});
+    ASSERT_TRUE(run) << run.error().text();
+    EXPECT_THAT(names_of(*run), testing::ElementsAre("initial/x", "s", "y", "z", "x", "against/x"));
+    const std::vector<SharedBuffer> buffers = run->buffers();
+    EXPECT_TRUE(buffers[0].read_only);
+    ASSERT_TRUE(run->renew(Context(), second));
+    ASSERT_TRUE(run->poison_again(Context()));
+    EXPECT_EQ(Stage::ints_of(buffers[0]), Stage::ints_of(second->inputs[0]));
+    EXPECT_EQ(Stage::ints_of(buffers[4]), Stage::ints_of(second->inputs[0]));
+    EXPECT_NE(Stage::ints_of(buffers[4]), Stage::ints_of(first->inputs[0]));
+  });
+}
+
+TEST(OfficialFamilies, AreAllOnesWhereTheGpuKeepsASetOfEach) {
+  const std::vector<std::string> all{"made", "signed", "outliers", "extremes"};
+  EXPECT_EQ(official_families(all, 4, 0), all);
+  EXPECT_THAT(official_families(all, 3, 0), testing::ElementsAre("made", "outliers", "signed"));
+  EXPECT_THAT(official_families(all, 3, 1), testing::ElementsAre("made", "outliers", "extremes"));
+  EXPECT_THAT(official_families({"made"}, 0, 5), testing::ElementsAre("made"));
+}
+
 TEST(OfficialRun, SaysWhatWasWrittenOutside) {
   cuda::with_driver("good", [] {
     Stage stage;

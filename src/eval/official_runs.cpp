@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "base/units.h"
 #include "eval/audit.h"
@@ -28,8 +29,8 @@ TimingOutcome failed(RungEnd end) {
 }
 
 // What ended a run, if anything did.
-OfficialRuns::End trouble_of(const RunnerOutcome& outcome) {
-  RungEnd end = end_of(outcome, "official", true);
+OfficialRuns::End trouble_of(const RunnerOutcome& outcome, const std::string& shape) {
+  RungEnd end = end_of(outcome, shape, true);
   if (end.passed) return std::nullopt;
   return failed(std::move(end));
 }
@@ -45,7 +46,7 @@ double ns_of(Nanoseconds t) {
 // A program's steps for a runner that has loaded it behind `modules` others, on buffers of its own.
 PlanSteps beside(const Task& task, const PreparedShape& official, size_t modules) {
   std::set<std::string> own;
-  for (const TensorInfo* out : task.with_role(TensorRole::output)) own.insert(out->name);
+  for (const TensorInfo* out : results_of(task)) own.insert(out->name);
   for (const ScratchBuffer& s : official.plan.scratch) own.insert(s.name);
   auto rename = [&](std::string& name) {
     if (own.contains(name)) name = TimedBuffers::other_name(name);
@@ -91,13 +92,14 @@ Result<void> OfficialRuns::prepare(const Context& ctx, const std::string& progra
 
 Result<void> OfficialRuns::add_buffers(const Context& ctx) {
   buffers_ = TimedBuffers();
+  SetPtr small;
   if (set_) {
     CG_CHECK(buffers_.add_scratch(official_));
   } else {
-    CG_TRY(SetPtr small, small_set(ctx, services_, prepared_, program_id_));
+    CG_TRY(small, small_set(ctx, services_, prepared_, program_id_));
     CG_CHECK(buffers_.add(task_, official_, *small));
   }
-  if (other_) CG_CHECK(buffers_.add_other(task_, *official_of(*other_)));
+  if (other_) CG_CHECK(buffers_.add_other(task_, others_shape(), small.get()));
   return fit();
 }
 
@@ -108,10 +110,18 @@ Result<void> OfficialRuns::fit() {
     services_.official->make_room(task_);
     CG_TRY(int64_t free, services_.official->gpu().free_bytes());
     room = free - kSpare;
-    for (const GpuExpected& e : set_->outputs)  // the candidate's own, besides the other's
-      buffers_.reserve(e.elements * static_cast<int64_t>(size_of(e.spec.dtype)));
+    for (const GpuExpected& e : set_->outputs) {  // the candidate's own, besides the other's
+      const int64_t bytes = e.elements * static_cast<int64_t>(size_of(e.spec.dtype));
+      buffers_.reserve(bytes);
+      if (other_ && set_->initial(e.spec.name)) buffers_.reserve(bytes);
+    }
   }
-  fits_ = buffers_.fit(room, kMostCopies);
+  int64_t inputs = 0;
+  if (set_)
+    for (const SharedBuffer& b : set_->inputs) inputs += b.mapped_bytes;
+  // A copy of the inputs is worth less than a second copy of the outputs.
+  room_for_inputs_ = buffers_.fit(room - inputs, kMostCopies) && buffers_.copies() > 1;
+  fits_ = room_for_inputs_ || buffers_.fit(room, kMostCopies);
   return {};
 }
 
@@ -127,10 +137,14 @@ Result<void> OfficialRuns::prepare_other(const Context& ctx, const KernelProgram
     other_->keep_code(std::move(audited.code));
     CG_TRY(end, other_->load(ctx, services_));
   }
-  if (end.passed && official_of(*other_)) return {};
+  if (end.passed && shape_of(*other_, official_.shape->name)) return {};
   note_ = "not timed beside the other program, which cannot be prepared: " + end.headline;
   other_.reset();
   return {};
+}
+
+const PreparedShape& OfficialRuns::others_shape() const {
+  return *shape_of(*other_, official_.shape->name);
 }
 
 Result<void> OfficialRuns::load(const Context& ctx) {
@@ -151,15 +165,19 @@ OfficialRuns::End OfficialRuns::too_large() const {
   if (fits_) return std::nullopt;
   TimingOutcome out;
   out.result = RungResult::skipped;
-  out.end = rung_passed(fmt::format("no time: the official shape needs {}, {} has {}",
-                                    human(Bytes{buffers_.total()}), services_.identity.gpu,
-                                    human(Bytes{services_.identity.memory_bytes})));
+  const std::string needs = fmt::format("{} needs {}, {} has {}", name_of(*official_.shape),
+                                        human(Bytes{buffers_.total()}), services_.identity.gpu,
+                                        human(Bytes{services_.identity.memory_bytes}));
+  out.end = rung_passed("no time: " + needs +
+                        (official_.shape->kind == ShapeKind::user
+                             ? "; give it weight = 0 or smaller constants in the side file"
+                             : ""));
   return out;
 }
 
 OfficialRuns::End OfficialRuns::noted(const RunnerOutcome& outcome) {
   died_ = outcome.kind == RunnerOutcome::Kind::died;
-  return trouble_of(outcome);
+  return trouble_of(outcome, official_.shape->name);
 }
 
 Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
@@ -185,6 +203,10 @@ Result<void> OfficialRuns::share_memory(const Context& ctx, RunRequest& request)
   if (!set_) return {};
   OfficialRunOptions options;
   options.copies = buffers_.copies();
+  options.against = other_.has_value();
+  first_block_ = true;
+  if (!next_) next_ = services_.official->ready(task_, set_->shape, set_->family, program_id_);
+  options.own_inputs = next_ && room_for_inputs_;
   auto made = OfficialRun::make(ctx, services_.official->gpu(), set_, official_, options);
   if (!made) {
     CG_CHECK(ctx.check("measuring"));
@@ -202,7 +224,7 @@ TimeRequest OfficialRuns::request(TimeMode mode, int samples) const {
   TimeRequest out;
   out.mode = mode;
   out.steps = official_.all_steps();
-  if (other_) out.against = beside(task_, *official_of(*other_), prepared_.images().size());
+  if (other_) out.against = beside(task_, others_shape(), prepared_.images().size());
   out.paired = other_.has_value();
   out.samples = samples;
   out.seed = std::random_device()() & 0x7fffffff;
@@ -232,7 +254,10 @@ Result<std::map<std::string, double>> OfficialRuns::watch(const Context& ctx) {
 
 Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode, int samples) {
   CG_CHECK(ctx.check("measuring"));
-  if (memory_) CG_CHECK(memory_->poison_again(ctx));
+  if (memory_) {
+    CG_CHECK(next_set(ctx));
+    CG_CHECK(memory_->poison_again(ctx));
+  }
   CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, request(mode, samples), kRunLimit));
   if (auto end = noted(outcome)) return end;
   own_ = std::move(outcome.report.samples_ns), other_ns_ = std::move(outcome.report.against_ns);
@@ -249,10 +274,21 @@ Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode,
   return memory_ ? compare_outputs(ctx, copies) : look_at_outputs(ctx, copies);
 }
 
+// The next block's inputs, if the pool has a set that the program has not met: no block waits for
+// one.
+Result<void> OfficialRuns::next_set(const Context& ctx) {
+  if (std::exchange(first_block_, false) || !next_ || !room_for_inputs_) return {};
+  CG_CHECK(memory_->renew(ctx, next_));
+  set_ = std::exchange(next_,
+                       services_.official->ready(task_, set_->shape, set_->family, program_id_));
+  return {};
+}
+
 Result<OfficialRuns::End> OfficialRuns::compare_outputs(const Context& ctx, int runs) {
   CG_TRY(std::string damage, memory_->damage());
   if (!damage.empty())
-    return End(failed(rung_failed("out_of_bounds: " + damage + " (official shape, timed)")));
+    return End(failed(rung_failed(
+        fmt::format("out_of_bounds: {} ({}, timed)", damage, name_of(*official_.shape)))));
   for (int copy = 0; copy < runs; ++copy) {
     CG_TRY(OfficialFindings found, memory_->judge(ctx, copy));
     if (found.mismatches.empty()) continue;
@@ -269,10 +305,10 @@ Result<OfficialRuns::End> OfficialRuns::look_at_outputs(const Context& ctx, int 
   for (const TensorInfo* out : task_.with_role(TensorRole::output)) {
     int64_t looked_at = 0;
     if (int64_t left = buffers_.unwritten(probes, *out, looked_at); left > 0)
-      return End(failed(rung_failed(
-          fmt::format("at the official shape the output '{}' is not written: {} of the {} "
-                      "elements that were looked at",
-                      out->name, left, looked_at))));
+      return End(
+          failed(rung_failed(fmt::format("at {} the output '{}' is not written: {} of the {} "
+                                         "elements that were looked at",
+                                         name_of(*official_.shape), out->name, left, looked_at))));
   }
   return End();
 }

@@ -8,6 +8,7 @@
 #include "device/cuda/driver_process.h"
 #include "eval/ladder_world.h"
 #include "eval/measure.h"
+#include "eval/time_shapes.h"
 
 namespace cutegen {
 namespace {
@@ -69,7 +70,8 @@ struct Stage {
 TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
   cuda::with_driver("good", [] {
     Stage stage;
-    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared);
+    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
+                      *official_of(*stage.prepared));
     ASSERT_TRUE(runs.prepare(Context(), "p", stage.set(), &stage.world.program));
     EXPECT_TRUE(runs.paired()) << runs.note();
     EXPECT_FALSE(runs.too_large());
@@ -98,7 +100,8 @@ TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
     Stage stage;
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
     stage.world.services.pool = &*stage.world.pool;
-    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared);
+    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
+                      *official_of(*stage.prepared));
     auto ready = runs.prepare(Context(), "p", nullptr, nullptr);
     ASSERT_TRUE(ready) << ready.error().text();
     auto end = runs.begin(Context());
@@ -108,6 +111,75 @@ TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
     ASSERT_TRUE(*end);
     EXPECT_THAT((*end)->end.headline, HasSubstr("is not written"));
     EXPECT_FALSE(runs.paired());
+  });
+}
+
+TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
+  cuda::with_driver("small", [] {
+    Stage stage;
+    stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
+    stage.world.services.pool = &*stage.world.pool;
+    ShapeCase huge = stage.world.toy.task.official();
+    huge.name = "huge", huge.kind = ShapeKind::user, huge.weight = 2;
+    for (auto& [name, dims] : huge.tensors) dims[0] = 1 << 25;  // 4 GiB each
+    PreparedShape shape = *official_of(*stage.prepared);
+    shape.shape = &huge;
+    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared, shape);
+    auto ready = runs.prepare(Context(), "p", nullptr, nullptr);
+    ASSERT_TRUE(ready) << ready.error().text();
+    auto end = runs.too_large();
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->result, RungResult::skipped);
+    EXPECT_EQ(
+        end->end.detail,
+        "no time: the shape 'huge' needs 8.59 GB, NVIDIA H200 has 3.22 GB; give it weight = 0 "
+        "or smaller constants in the side file");
+  });
+}
+
+// Both shapes of a program and the incumbent, by the whole rung of the ladder.
+TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    stage.world.services.device.name = "cuda:0";
+    ShapeCase wide = stage.world.toy.task.official();
+    wide.name = "wide", wide.kind = ShapeKind::user, wide.weight = 3;
+    stage.world.toy.task.shapes.push_back(wide);
+    Prepared prepared(stage.world.program, stage.world.toy.task);
+    ASSERT_TRUE(prepared.compile(Context(), stage.world.services)->passed);
+    ASSERT_TRUE(prepared.load(Context(), stage.world.services)->passed);
+    std::vector<std::string> shapes;
+    auto timed = time_shapes(prepared, [&](const PreparedShape& shape) {
+      shapes.push_back(shape.shape->name);
+      MeasureOptions options{"p", stage.set(), &stage.world.program, &shape, false};
+      return measure_official(Context(), stage.world.services, stage.world.toy.task, prepared,
+                              options);
+    });
+    ASSERT_TRUE(timed) << timed.error().text();
+    EXPECT_THAT(shapes, testing::ElementsAre("official", "wide"));
+    ASSERT_TRUE(timed->outcome.timing) << timed->outcome.end.detail;
+    const Timing& t = *timed->outcome.timing;
+    EXPECT_EQ(t.origin, Origin::measured);
+    EXPECT_NEAR(t.time_ns, 5e5, 1e-6);
+    ASSERT_THAT(t.shapes, SizeIs(2));
+    EXPECT_EQ(t.shapes[1].weight, 3);
+    ASSERT_THAT(t.paired, SizeIs(1));
+    EXPECT_NEAR(t.paired[0].speedup, 1, 1e-9);
+    EXPECT_EQ(t.paired[0].pairs, t.shapes[0].paired[0].pairs + t.shapes[1].paired[0].pairs);
+    EXPECT_THAT(timed->outcome.end.detail, HasSubstr("1.000x as fast as the incumbent"));
+    EXPECT_EQ(timed->official->shape, "official");
+  });
+}
+
+TEST(OfficialRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
+  cuda::with_driver("no_scrub", [] {
+    Stage stage;
+    auto out = measure_official(Context(), stage.world.services, stage.world.toy.task,
+                                *stage.prepared, {"p", stage.set()});
+    ASSERT_TRUE(out) << out.error().text();
+    EXPECT_TRUE(out->timing);
+    EXPECT_THAT(out->marks, Contains("not overwritten between runs, since the driver refuses: "
+                                     "local memory, registers"));
   });
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "eval/input_set.h"
 #include "torch/foreign_worker.h"
@@ -46,10 +48,12 @@ class Maker {
     for (const TensorInfo& info : task_.tensors) {
       CG_TRY(const Shape* dims, shape_of(info, shape_));
       CG_TRY(int64_t count, element_count(*dims));
-      if (info.role == TensorRole::output)
-        add_output(set, info, *dims, count);
-      else
-        CG_CHECK(add_input(set, info, *dims, count));
+      if (info.role != TensorRole::output) CG_CHECK(add_input(set, info, *dims, count));
+    }
+    for (const TensorInfo* info : results_of(task_)) {
+      CG_TRY(const Shape* dims, shape_of(*info, shape_));
+      CG_TRY(int64_t count, element_count(*dims));
+      add_output(set, *info, *dims, count);
     }
     return add_references(set);
   }
@@ -86,8 +90,9 @@ class Maker {
     GpuExpected e;
     e.spec = {info.name, info.dtype, dims};
     e.elements = count;
-    e.rule = tolerance_rule(task_, shape_);
+    e.rule = tolerance_rule(task_, shape_, info);
     e.close = compat_tolerance(task_.math_mode);
+    e.nan_is_undefined = leaves_out_elements(set.family);
     e.native =
         static_cast<uint64_t>(references_.place(count * static_cast<int64_t>(size_of(info.dtype))));
     e.truth = static_cast<uint64_t>(references_.place(8 * count));
@@ -124,19 +129,28 @@ class Maker {
 
 }  // namespace
 
+const GpuBuffer* OfficialSet::initial(const std::string& name) const {
+  const bool given =
+      std::any_of(inputs.begin(), inputs.end(), [&](auto& b) { return b.name == name; });
+  for (const GpuBuffer& b : memory)
+    if (given && b.name() == name) return &b;
+  return nullptr;
+}
+
 Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape) {
   OfficialNeeds out;
   for (const TensorInfo& info : task.tensors) {
     CG_TRY(const Shape* dims, shape_of(info, shape));
     CG_TRY(int64_t count, element_count(*dims));
-    const bool output = info.role == TensorRole::output, floats = is_floating(info.dtype);
+    const bool result = is_result(info), floats = is_floating(info.dtype);
     int64_t each = static_cast<int64_t>(size_of(info.dtype));
-    if (output) each += floats ? 16 : 8;
+    if (info.mutated) each *= 2;  // its initial values, and those of the native reference
+    if (result) each += floats ? 16 : 8;
     int64_t bytes = 0;
     if (__builtin_mul_overflow(count, each, &bytes) || bytes > INT64_MAX / 1024)
       return unsupported_error("the official shape has more bytes than can be counted");
     out.set_bytes += (bytes + kPage - 1) / kPage * kPage;
-    out.work_bytes += count * (output ? 24 : 16);
+    out.work_bytes += count * (result ? 24 : 16);
     ++out.tensors;
   }
   return out;
@@ -166,6 +180,9 @@ Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge, To
   Maker maker(ctx, judge, task, shape);
   CG_CHECK(maker.lay_out(*set));
   CG_TRY(set->notes, worker.fill(ctx, task, shape, family, seed, maker.memory, maker.slots));
+  for (GpuExpected& e : set->outputs) {
+    CG_TRY(e.limits, judge.limits_of(ctx, e));
+  }
   return OfficialSetPtr(std::move(set));
 }
 

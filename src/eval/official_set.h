@@ -2,6 +2,9 @@
 // OfficialSet: secret values of a task at its official shape, in GPU memory that the evaluator
 // owns, with what the outputs must be.
 //
+// A mutated tensor is among the inputs with its initial values, which no program writes, and among
+// the outputs with its final ones.
+//
 // Contract: the torch worker writes it, into memory of sizes that follow from the task alone: what
 // the worker says cannot move or grow anything. Inputs are shared with runners, read-only; the
 // truth never is. A set that does not fit the GPU is `unsupported`, with both figures.
@@ -23,6 +26,8 @@ struct OfficialSet {
   int64_t bytes = 0;        // of GPU memory
   uint64_t model_seed = 0;  // what the reference was made with
   std::vector<GpuBuffer> memory;
+  // The initial values of an input or a mutated tensor; null for an output.
+  [[nodiscard]] const GpuBuffer* initial(const std::string& name) const;
 };
 using OfficialSetPtr = std::shared_ptr<const OfficialSet>;
 

@@ -7,7 +7,9 @@
 #include <future>
 #include <optional>
 
+#include "core/weighted.h"
 #include "eval/audit.h"
+#include "eval/derive_shapes.h"
 #include "eval/lint.h"
 
 namespace cutegen {
@@ -15,10 +17,14 @@ namespace {
 
 constexpr int64_t kSmallOfficialBytes = int64_t{2} << 20;
 constexpr size_t kMostBuilds = 64;
+constexpr size_t kMostExtraBuilds = 2;  // for long and derived shapes alone
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
+
+// The compiler has no __DATE__ and __TIME__ (apps/compiler/files.cpp).
+constexpr const char* kBuildTime = "\"_NOW\" is undefined";
 
 // The line of a digest that says what is wrong.
 std::string error_line(const std::string& digest) {
@@ -29,6 +35,13 @@ std::string error_line(const std::string& digest) {
     at = end + 1;
   }
   return first_line(digest);
+}
+
+RungEnd refused(const std::string& digest) {
+  if (digest.find(kBuildTime) == std::string::npos) return rung_failed(error_line(digest), digest);
+  return rung_ended(Status::rejected,
+                    "depends on the time of the build: it spells __DATE__ or __TIME__",
+                    digest + "\nRemove it: here neither has a value.");
 }
 
 bool declares_globals(const std::string& ptx) {
@@ -53,7 +66,7 @@ Result<RungEnd> rung_of(const Error& error) {
 }
 
 bool is_test_shape(const ShapeCase& shape) {
-  return shape.kind != ShapeKind::official || shape.least_bytes.value <= kSmallOfficialBytes;
+  return !is_timed(shape) || shape.least_bytes.value <= kSmallOfficialBytes;
 }
 
 PlanSteps PreparedShape::all_steps() const {
@@ -92,13 +105,14 @@ RungEnd Prepared::lint() const {
 
 void Prepared::skip(const ShapeCase& shape, const Error& why) {
   skipped_.push_back(fmt::format("shape {}: {}", shape.name, why.text()));
-  if (shape.kind == ShapeKind::official) official_refused_ = why;
+  if (is_timed(shape) && timed_refused_.empty())
+    timed_refused_ =
+        fmt::format("the plan refuses {}{}: {}", name_of(shape),
+                    shape.kind == ShapeKind::user ? ", which has a weight" : "", why.text());
 }
 
 Result<RungEnd> Prepared::enough_shapes() const {
-  if (!official_refused_.message.empty())
-    return rung_ended(Status::unsupported,
-                      "the plan refuses the official shape: " + official_refused_.text());
+  if (!timed_refused_.empty()) return rung_ended(Status::unsupported, timed_refused_);
   bool any = std::any_of(shapes_.begin(), shapes_.end(),
                          [](const PreparedShape& s) { return is_test_shape(*s.shape); });
   if (any) return rung_passed();
@@ -110,35 +124,56 @@ Result<RungEnd> Prepared::enough_shapes() const {
 Result<RungEnd> Prepared::list_builds(const DeviceFacts& device) {
   auto arch = choose_arch(program_.plan, device);
   if (!arch) return rung_of(arch.error());
-  for (const ShapeCase& shape : task_.shapes) {
-    auto builds = module_builds(program_, task_, shape, device);
+  std::vector<const ShapeCase*> all;
+  for (const ShapeCase& shape : task_.shapes) all.push_back(&shape);
+  for (const auto& shape : derived_) all.push_back(shape.get());
+  for (const ShapeCase* shape : all) {
+    auto builds = module_builds(program_, task_, *shape, device);
     if (!builds && builds.error().kind == ErrorKind::unsupported) {
-      skip(shape, builds.error());
+      skip(*shape, builds.error());
       continue;
     }
     if (!builds && builds.error().kind == ErrorKind::user)
-      return rung_failed(fmt::format("shape {}: {}", shape.name, builds.error().text()));
+      return rung_failed(fmt::format("shape {}: {}", shape->name, builds.error().text()));
     if (!builds) return fail(builds.error());
-    PreparedShape prepared{&shape, {}, {}};
-    for (ModuleBuild& b : *builds) {
-      auto same = [&](const KernelImage& i) { return i.build.key() == b.key(); };
-      auto at = std::find_if(images_.begin(), images_.end(), same);
-      prepared.images.push_back(static_cast<size_t>(at - images_.begin()));
-      if (at == images_.end()) {
-        KernelImage image;
-        image.build = std::move(b);
-        image.arch = *arch;
-        images_.push_back(std::move(image));
-      }
-    }
+    add(*shape, std::move(*builds), *arch);
     if (images_.size() > kMostBuilds)
       return rung_failed(fmt::format("the defines take more than {} distinct values", kMostBuilds));
-    shapes_.push_back(std::move(prepared));
   }
   return enough_shapes();
 }
 
+void Prepared::add(const ShapeCase& shape, std::vector<ModuleBuild> builds,
+                   const std::string& arch) {
+  auto find = [&](const ModuleBuild& b) {
+    return std::find_if(images_.begin(), images_.end(),
+                        [&](const KernelImage& i) { return i.build.key() == b.key(); });
+  };
+  if (shape.kind == ShapeKind::derived) {
+    const auto fresh = std::count_if(builds.begin(), builds.end(), [&](const ModuleBuild& b) {
+      return find(b) == images_.end();
+    });
+    if (extra_builds_ + static_cast<size_t>(fresh) > kMostExtraBuilds)
+      return skip(shape, unsupported_error("it needs one more compilation of its own").value());
+    extra_builds_ += static_cast<size_t>(fresh);
+  }
+  PreparedShape prepared{&shape, {}, {}};
+  for (ModuleBuild& b : builds) {
+    auto at = find(b);
+    prepared.images.push_back(static_cast<size_t>(at - images_.begin()));
+    if (at != images_.end()) continue;
+    KernelImage image;
+    image.build = std::move(b);
+    image.arch = arch;
+    images_.push_back(std::move(image));
+  }
+  shapes_.push_back(std::move(prepared));
+}
+
 Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) {
+  if (services.derived) {
+    CG_TRY(derived_, services.derived->find(ctx, program_, services.device));
+  }
   CG_TRY(RungEnd listed, list_builds(services.device));
   if (!listed.passed) return listed;
   std::vector<std::future<Result<CompileResult>>> running;
@@ -163,7 +198,7 @@ Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) 
       if (!trouble) trouble = result.error();
       continue;
     }
-    if (!result->ok && !failure) failure = rung_failed(error_line(result->digest), result->digest);
+    if (!result->ok && !failure) failure = refused(result->digest);
     KernelImage& image = images_[i];
     image.ptx = std::move(result->ptx);
     image.build_id = result->build_id;
@@ -226,6 +261,24 @@ void Prepared::note_registers(const BinaryAudit& audit) {
         if (auto* launch = std::get_if<Launch>(&step))
           launch->registers =
               registers_of(audit, images_[launch->module].build.key(), launch->kernel);
+}
+
+const PreparedShape* shape_of(const Prepared& prepared, const std::string& name) {
+  for (const PreparedShape& s : prepared.shapes())
+    if (s.shape->name == name) return &s;
+  return nullptr;
+}
+
+std::string name_of(const ShapeCase& shape) {
+  return shape.kind == ShapeKind::official ? "the official shape"
+                                           : "the shape '" + shape.name + "'";
+}
+
+std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared) {
+  std::vector<const PreparedShape*> out;
+  for (const PreparedShape& s : prepared.shapes())
+    if (is_timed(*s.shape)) out.push_back(&s);
+  return out;
 }
 
 const PreparedShape* official_of(const Prepared& prepared) {

@@ -2,11 +2,15 @@
 // From a program to launches with numbers: the rungs lint, compile and load.
 //
 // Contract: each rung fills its part of Prepared. A shape that the plan refuses (`requires`) is
-// left out by name in `skipped`; without the official shape, or without any test shape, the
-// program is unsupported. Modules are compiled once per distinct set of defines, in parallel.
+// left out by name in `skipped`; without the official shape, a weighted one, or any test shape,
+// the program is unsupported. Modules are compiled once per distinct set of defines, in parallel.
+// Long shapes and those derived from the program may add a few modules; one that needs more is
+// skipped.
 //
 // Example: Prepared p(program, task); CG_TRY(RungEnd end, p.lint()); ... p.compile(ctx, services)
 #pragma once
+
+#include <memory>
 
 #include "eval/rung.h"
 
@@ -44,6 +48,8 @@ class Prepared {
 
  private:
   [[nodiscard]] Result<RungEnd> list_builds(const DeviceFacts& device);
+  // Adds the shape and the modules that it needs, unless these are too many of its own.
+  void add(const ShapeCase& shape, std::vector<ModuleBuild> builds, const std::string& arch);
   [[nodiscard]] Result<RungEnd> enough_shapes() const;
   void skip(const ShapeCase& shape, const Error& why);
 
@@ -52,15 +58,22 @@ class Prepared {
   std::vector<KernelImage> images_;
   std::vector<std::string> code_;
   std::vector<PreparedShape> shapes_;
+  std::vector<std::shared_ptr<const ShapeCase>> derived_;  // from this program's tiles
   std::vector<std::string> skipped_;
-  Error official_refused_;
+  size_t extra_builds_ = 0;
+  std::string timed_refused_;  // why the plan does not take a shape that is timed
   sandbox::Grade grade_;
   bool has_globals_ = false;
 };
 
 // The official shape among those that the program takes; null where it is not.
 [[nodiscard]] const PreparedShape* official_of(const Prepared& prepared);
-// Shapes that correctness is judged on: all but an official one that is too large to simulate.
+[[nodiscard]] const PreparedShape* shape_of(const Prepared& prepared, const std::string& name);
+// In a sentence: "the official shape", "the shape 'wide'".
+[[nodiscard]] std::string name_of(const ShapeCase& shape);
+// The official shape first, then the weighted ones.
+[[nodiscard]] std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared);
+// Shapes that correctness is judged on: all but timed ones that are too large to simulate.
 [[nodiscard]] bool is_test_shape(const ShapeCase& shape);
 
 }  // namespace cutegen

@@ -88,6 +88,8 @@ Json to_json(const OpenedTask& t) {
            {"toolchain", t.toolchain},
            {"torch", t.torch},
            {"device", t.device}};
+  if (t.reachable_ns > 0) out["reachable_ns"] = t.reachable_ns;
+  if (t.roofline_ns > 0) out["roofline_ns"] = t.roofline_ns;
   if (!t.gpu.empty()) out["gpu"] = t.gpu;
   if (!t.driver.empty()) out["driver"] = t.driver;  // a real GPU's
   if (!t.product.empty()) out["product"] = t.product;
@@ -105,6 +107,8 @@ Result<OpenedTask> opened_task_from_json(const Json& json) {
   CG_TRY(t.admission, admission_from_json(admission));
   CG_TRY(t.floor_ns, r.number("floor_ns"));
   CG_TRY(t.floor_bound_by, r.string("floor_bound_by"));
+  CG_TRY(t.reachable_ns, r.number_or("reachable_ns", 0));
+  CG_TRY(t.roofline_ns, r.number_or("roofline_ns", 0));
   CG_TRY(t.toolchain, r.string("toolchain"));
   CG_TRY(t.torch, r.string("torch"));
   CG_TRY(t.device, r.string("device"));

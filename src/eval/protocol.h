@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocol between engine and evaluator (schema cutegen.evaluator.v1): JSON forms.
 //
-// Requests: hello {options}, open_task {file}, evaluate {task_id, program, up_to, profile},
+// Requests: hello {options}, open_task {file, asked}, evaluate {task_id, program, up_to, profile},
 // certify {task_id, program, baselines}, foreign {task_id, file}, baselines {task_id, baselines},
 // close_task {task_id}, expect_children {task_id, request, count}. Each is answered by one reply of
 // the same type, or {"error": ...}; the long ones are preceded by any number of

@@ -18,6 +18,8 @@
 
 namespace cutegen {
 
+class DerivedShapes;
+class Excerpts;
 class HardwareCounters;
 class OfficialJudge;
 
@@ -26,6 +28,7 @@ struct Services {
   Assembler* assembler = nullptr;
   Runner* runner = nullptr;
   TruthPool* pool = nullptr;
+  Excerpts* excerpts = nullptr;          // of a simulator: values at large official shapes
   OfficialJudge* official = nullptr;     // of a GPU: values at large official shapes
   HardwareCounters* counters = nullptr;  // of a GPU, for profiles
   DeviceFacts device;
@@ -33,8 +36,9 @@ struct Services {
   GpuSpec gpu;
   int threads = 0;
   std::vector<std::string> families;
-  bool precision_tells = true;  // an answer of lower precision fails on the open task
-  uint64_t sample_seed = 1;     // of the CTAs that are timed: secret, one for each opened task
+  bool precision_tells = true;       // an answer of lower precision fails on the open task
+  uint64_t sample_seed = 1;          // of the CTAs that are timed: secret, one for each opened task
+  DerivedShapes* derived = nullptr;  // test shapes from a program's tiles, or null: none
 };
 
 struct RungEnd {

@@ -25,6 +25,7 @@ Json buffers_json(const std::vector<RunBuffer>& buffers) {
     j["content"] = to_string(b.content);
     if (b.offset >= 0) j["offset"] = b.offset;
     if (b.pattern_bytes) j["pattern_bytes"] = b.pattern_bytes;
+    if (b.period_bytes) j["period_bytes"] = b.period_bytes;
     if (b.copies > 1) j["copies"] = b.copies;
     out.push_back(std::move(j));
   }
@@ -311,6 +312,7 @@ Result<std::optional<Runner::Answer>> Runner::hand_over(const Context& ctx,
                       {"mapped_bytes", b.mapped_bytes},
                       {"offset", b.offset},
                       {"copies", b.copies}});
+      if (!b.initial.empty()) list.back()["initial"] = b.initial;
       descriptors.push_back(b.descriptor);
     }
     Json body{{"schema", kSchema}, {"type", "share"}, {"first", at == 0}, {"buffers", list}};

@@ -48,6 +48,8 @@ struct RunBuffer {
   BufferContent content = BufferContent::data;
   int64_t pattern_bytes = 0;  // not 0: of a GPU; so many bytes at `offset` fill it, again and again
   int copies = 1;             // of one with a pattern: timed runs use them in turn
+  int64_t period_bytes = 0;   // not 0: of a simulator; so many bytes at `offset` are mapped again
+                              // and again, both multiples of a page
 };
 
 // Memory of a GPU that is ours: the runner maps it (read-only where it is), and copies nothing.
@@ -58,6 +60,8 @@ struct SharedBuffer {
   int64_t mapped_bytes = 0, offset = 0;  // what is mapped, and where in it the buffer begins
   bool read_only = false;
   int copies = 1;  // of "y" that are bound too, as "y#1" ...; timed runs use them in turn
+  std::string initial =
+      {};  // of a mutated tensor: the buffer whose bytes each timed run starts with
 };
 
 // A part of a kept buffer that the device copies into the shared memory.

@@ -117,7 +117,12 @@ class Server {
   Result<Json> open_task(const Json& body) {
     ObjectReader r(body, "open_task#");
     CG_TRY(std::string file, r.string("file"));
-    CG_TRY(OpenedTask opened, evaluator_->open_task(ctx_, file));
+    CG_TRY(Json json, r.object_or_null("asked"));
+    AskedAccuracy asked;
+    if (!json.is_null()) {
+      CG_TRY(asked, asked_accuracy_from_json(json));
+    }
+    CG_TRY(OpenedTask opened, evaluator_->open_task(ctx_, file, asked));
     return protocol::message("open_task", {{"opened", protocol::to_json(opened)}});
   }
 

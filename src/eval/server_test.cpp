@@ -194,7 +194,9 @@ TEST_F(Evaluation, OpeningTellsTheTaskAndWhatItRunsOn) {
   EXPECT_EQ(opened_->task.tensors.size(), 2U);
   EXPECT_EQ(opened_->task.official().tensors.at("x"), (Shape{4096, 1024}));
   EXPECT_EQ(opened_->device, "sim:h200");
-  EXPECT_NEAR(opened_->floor_ns, 2 * 4096 * 1024 * 4 / 4.8e12 * 1e9, 1);
+  EXPECT_NEAR(opened_->floor_ns, 4096 * 1024 * 4 / 4.8e12 * 1e9, 1) << "the L2 holds the output";
+  EXPECT_NEAR(opened_->reachable_ns, 2 * 4096 * 1024 * 4 / 4.8e12 / 0.92 * 1e9 + 2000, 1);
+  EXPECT_NEAR(opened_->roofline_ns, 2 * 4096 * 1024 * 4 / 4.8e12 * 1e9, 1);
   EXPECT_EQ(opened_->floor_bound_by, "memory");
   EXPECT_THAT(opened_->toolchain, HasSubstr("NVRTC"));
   EXPECT_THAT(opened_->torch, HasSubstr("torch"));
@@ -206,7 +208,8 @@ TEST_F(Evaluation, LazyAnswersAreJudgedOnEveryFamily) {
   const Admission& a = opened_->admission;
   EXPECT_TRUE(a.admitted) << a.remark;
   EXPECT_GE(a.lazy_answers_tried, 12);
-  EXPECT_THAT(a.families, ElementsAre("made", "signed", "heavy", "outliers", "special"));
+  EXPECT_THAT(a.families,
+              ElementsAre("made", "signed", "heavy", "outliers", "special", "extremes"));
 }
 
 TEST_F(Evaluation, AnHonestProgramIsCorrectOnEveryShapeAndFamily) {
@@ -214,12 +217,13 @@ TEST_F(Evaluation, AnHonestProgramIsCorrectOnEveryShapeAndFamily) {
     Verdict v = verdict(opened_->task.id);
     EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
     EXPECT_EQ(v.task_id, opened_->task.id);
-    EXPECT_EQ(v.sets_judged, 15);  // three shapes; the official one is too large
+    EXPECT_EQ(v.math_mode, "fp32");
+    EXPECT_EQ(v.sets_judged, 22);  // three shapes and two long ones; the official one is too large
     ASSERT_TRUE(v.timing);
     EXPECT_EQ(v.timing->origin, Origin::modelled);
     EXPECT_GE(v.timing->time_ns, opened_->floor_ns);
     EXPECT_THAT(v.marks, IsEmpty());
-    EXPECT_THAT(server_->progress, Contains("correctness 15/15"));
+    EXPECT_THAT(server_->progress, Contains("correctness 22/22"));
     ASSERT_TRUE(v.audit);
     EXPECT_EQ(v.audit->kernels.size(), 1U);
   }
@@ -243,6 +247,27 @@ TEST_F(Evaluation, ATaskThatALazyAnswerSolvesIsMarked) {
   auto broken = server_->ask("open_task", {{"file", (*folder_ / "none.py").string()}});
   ASSERT_FALSE(broken);
   EXPECT_EQ(broken.error().kind, ErrorKind::user);
+}
+
+TEST_F(Evaluation, TheAskedAccuracyMakesAnotherTask) {
+  const std::string file = task_file("torch.abs(x)");
+  Json asked{{"math_mode", {{"value", "bf16"}, {"source", "flag --math-mode"}}},
+             {"rtol", {{"value", 1e-3}, {"source", "flag --rtol"}}}};
+  auto reply = server_->ask("open_task", {{"file", file}, {"asked", asked}});
+  ASSERT_TRUE(reply) << reply.error().text();
+  auto opened = *protocol::opened_task_from_json(reply->at("opened"));
+  EXPECT_NE(opened.task.id, opened_->task.id);
+  EXPECT_EQ(opened.task.rtol, 1e-3);
+  Verdict v = verdict(opened.task.id, Rung::compile);
+  EXPECT_EQ(v.math_mode, "bf16 (asked for)");
+  asked["math_mode"]["value"] = "bf17";
+  auto wrong = server_->ask("open_task", {{"file", file}, {"asked", asked}});
+  ASSERT_FALSE(wrong);
+  EXPECT_THAT(wrong.error().message, HasSubstr("bf17"));
+  asked = {{"atol", {{"value", 0}, {"source", "flag --atol"}}}};
+  auto none = server_->ask("open_task", {{"file", file}, {"asked", asked}});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().where, "flag --atol");
 }
 
 // The last test: it begins with another evaluator.

@@ -100,12 +100,18 @@ Result<void> TimedBuffers::add(const Task& task, const PreparedShape& official,
   for (const TensorInfo& info : task.tensors) {
     if (info.role == TensorRole::output) continue;
     CG_TRY(int64_t bytes, bytes_of(info, *official.shape));
-    CG_CHECK(add_buffer(info.name, bytes, true, false, pattern_of(set, info.name)));
+    CG_CHECK(add_buffer(info.name, bytes, !info.mutated, info.mutated, pattern_of(set, info.name)));
   }
   return add_written(task, official, [](std::string name) { return name; });
 }
 
-Result<void> TimedBuffers::add_other(const Task& task, const PreparedShape& official) {
+Result<void> TimedBuffers::add_other(const Task& task, const PreparedShape& official,
+                                     const InputSet* set) {
+  for (const TensorInfo& info : task.tensors) {
+    if (!info.mutated || !set) continue;
+    CG_TRY(int64_t bytes, bytes_of(info, *official.shape));
+    CG_CHECK(add_buffer(other_name(info.name), bytes, false, false, pattern_of(*set, info.name)));
+  }
   return add_written(task, official, [](const std::string& name) { return other_name(name); });
 }
 

@@ -4,8 +4,9 @@
 // Contract: inputs hold the values of a small secret set again and again (so that integers stay in
 // their range), outputs and scratch a pattern no program knows. Two programs that are timed in turn
 // share the inputs; what the other writes is named "against/NAME". Outputs have several copies, one
-// a timed run, as far as memory goes. unwritten() counts elements that still hold the pattern, at
-// places drawn at random for every look.
+// a timed run, as far as memory goes; so have mutated tensors, which start each run with the values
+// of the small set. unwritten() counts elements that still hold the pattern, at places drawn at
+// random for every look.
 //
 // Example: TimedBuffers b(task, official, *set); CG_CHECK(b.add_other(plan)); b.put(request, ...);
 #pragma once
@@ -26,8 +27,10 @@ class TimedBuffers {
   // Bytes of an output elsewhere, of which there are copies too.
   void reserve(int64_t bytes) { outputs_ += bytes; }
   [[nodiscard]] bool holds(const std::string& name) const;
-  // Outputs and scratch of another program, which is timed in turn.
-  [[nodiscard]] Result<void> add_other(const Task& task, const PreparedShape& official);
+  // Outputs and scratch of another program, which is timed in turn; with a set its mutated tensors
+  // too.
+  [[nodiscard]] Result<void> add_other(const Task& task, const PreparedShape& official,
+                                       const InputSet* set = nullptr);
   // Copies of the outputs: at most `wanted`, as many as `memory` holds. False: not even one.
   [[nodiscard]] bool fit(int64_t memory, int wanted);
   [[nodiscard]] Result<void> put(RunRequest& request);

@@ -4,14 +4,17 @@
 // Contract: the time is the sum of the modelled kernel times (prepare included), labelled
 // `modelled`, with the error of the sample as its interval. The sample is drawn from a seed that
 // nobody else knows, so that no program can do less work in the CTAs that are counted. `lines`:
-// with counters by source line and remarks (eval/diagnose.h). Large buffers are addresses without
-// memory (see apps/runner/memory.h), so values do not matter and are not checked here. Out of
-// budget: no time, and the reason. Nothing runs faster than the roofline floor: a model that says
-// so is reported as inconsistent, at the floor.
+// with counters by source line and remarks (eval/diagnose.h). What the blocks write is compared
+// with the truth where it can be (eval/official_check.h). Out of budget: no time, and the reason; a
+// block that takes far longer than the task's work has `failed`. The modelled time is
+// reported as it is: below the roofline of the operations as written, and even below the floor,
+// unless the program leaves out most of the traffic.
 //
-// Example: CG_TRY(TimingOutcome t, time_official(ctx, services, task, prepared));
+// Example: CG_TRY(TimingOutcome t, time_official(ctx, services, task, prepared, {&coverage, id}));
 #pragma once
 
+#include "core/floor.h"
+#include "eval/coverage.h"
 #include "eval/prepare.h"
 
 namespace cutegen {
@@ -22,12 +25,21 @@ struct TimingOutcome {
   std::optional<Timing> timing;
   std::vector<KernelProfile> kernels;
   std::vector<std::string> marks;
+  std::string official_not_compared;  // why no value of the official shape was compared
 };
 
-[[nodiscard]] Roofline floor_of(const GpuSpec& gpu, const Task& task);
+struct OfficialQuestion {
+  const Coverage* coverage = nullptr;  // of the runs that were compared; null: only a time is asked
+  std::string program_id;
+  bool lines = false;
+  const PreparedShape* shape = nullptr;  // another one than the official
+};
+
+// The figures that stand beside every time: floor, reachable bound, roofline.
+void set_bounds(Timing& timing, const Roofline& roofline);
 [[nodiscard]] Result<TimingOutcome> time_official(const Context& ctx, const Services& services,
                                                   const Task& task, const Prepared& prepared,
-                                                  bool lines);
+                                                  const OfficialQuestion& asked);
 // Address space that the large buffers of any shape of this task may need.
 [[nodiscard]] int64_t large_addresses(const Task& task);
 

@@ -26,7 +26,9 @@ class ToyWorker final : public TorchWorker {
   std::string module_why;    // opening the module fails
   bool close_fails = false;  // its CUDA is broken
   int opened = 0, closed = 0;
-  std::vector<std::string> added;
+  std::vector<std::string> added, shapes;  // ways; the shapes at which the module was opened
+  // Running a way on given values: none if empty.
+  std::function<Result<void>(const std::string& kind, const std::vector<GpuTensor>&)> run;
 
   Result<Task> describe(const Context&, const std::filesystem::path& file,
                         const DescribeOptions&) override {
@@ -43,10 +45,11 @@ class ToyWorker final : public TorchWorker {
     return world_error("no memory");
   }
   Result<std::vector<BaselineOpened>> open_baselines(
-      const Context&, const Task&, const ShapeCase&,
+      const Context&, const Task&, const ShapeCase& shape,
       const std::vector<BaselineWanted>& wanted) override {
     if (!module_why.empty()) return unsupported_error(module_why);
     ++opened;
+    shapes.push_back(shape.name);
     open_ = true;
     return std::vector<BaselineOpened>(wanted.size());
   }
@@ -62,6 +65,12 @@ class ToyWorker final : public TorchWorker {
     }
     if (way.dies) return user_error("the task file ends the worker process (killed by SIGSEGV)");
     return BaselineOpened{way.why, way.why.empty() ? 1e-6 : 0};
+  }
+  Result<void> run_baseline(const Context& ctx, const Task& task, const std::string& kind,
+                            const std::vector<GpuMemory>& memory,
+                            const std::vector<GpuTensor>& slots) override {
+    if (!run) return TorchWorker::run_baseline(ctx, task, kind, memory, slots);
+    return run(kind, slots);
   }
   Result<void> close_baselines(const Context&) override {
     open_ = false;

@@ -5,12 +5,15 @@
 
 #include <cmath>
 
+#include "eval/measure.h"
 #include "eval/prepare.h"
 #include "eval/timing.h"
 #include "eval/toy_task.h"
 
 namespace cutegen {
 namespace {
+
+using testing::HasSubstr;
 
 using testing_world::ToyTask;
 
@@ -24,7 +27,7 @@ TEST(Tolerance, OfLongSumsInFp32Grows) {
     task.workload = workload;
     ShapeCase shape;
     shape.tensors = {{"x", {3, longest}}, {"out", {3}}};
-    return tolerance_rule(task, shape).factor;
+    return tolerance_rule(task, shape, {}).factor;
   };
   EXPECT_EQ(factor("reduction", 256), 32);
   EXPECT_EQ(factor("reduction", 4096), 128);
@@ -38,7 +41,7 @@ TEST(Tolerance, FollowsTheMathMode) {
   Task task;
   auto rule = [&](MathMode mode) {
     task.math_mode = mode;
-    return tolerance_rule(task, {});
+    return tolerance_rule(task, {}, {});
   };
   EXPECT_EQ(rule(MathMode::fp32).factor, 32);
   EXPECT_EQ(rule(MathMode::fp32).eps, std::ldexp(1, -23));
@@ -54,6 +57,18 @@ TEST(Tolerance, FollowsTheMathMode) {
   EXPECT_EQ(compat_tolerance(MathMode::tf32), 1e-4);
   EXPECT_EQ(compat_tolerance(MathMode::fp16), 1e-2);
   EXPECT_EQ(compat_tolerance(MathMode::bf16), 1e-2);
+}
+
+TEST(Tolerance, OfConvolutionsAsPyTorchShipsIsThatOfTf32) {
+  Task task;
+  task.tf32_convolutions = true;
+  EXPECT_EQ(tolerance_rule(task, {}, {}).eps, std::ldexp(1, -10));
+  TensorInfo narrow;
+  narrow.math_mode = MathMode::bf16;
+  EXPECT_EQ(tolerance_rule(task, {}, narrow).eps, std::ldexp(1, -7));
+  task.rtol = 1e-5;
+  EXPECT_EQ(tolerance_rule(task, {}, {}).rtol, 1e-5);
+  EXPECT_LT(tolerance_rule(task, {}, {}).atol, 0);
 }
 
 TEST(InputSet, HoldsInputsAndWhatTheOutputsMustBe) {
@@ -188,18 +203,54 @@ TEST(Rungs, WhoseFaultAnErrorIs) {
   EXPECT_FALSE(rung_of({ErrorKind::user, "x"})->passed);
 }
 
-TEST(Floor, IsTheRooflineAtTheOfficialShape) {
+TEST(Floor, IsTheLeastTrafficAtTheOfficialShape) {
   Task task = ToyTask(same).task;
   task.shapes[0].least_bytes = Bytes{4'800'000'000};
-  Roofline r = floor_of(*find_gpu("h200"), task);
-  EXPECT_NEAR(r.floor_ns, 1e6, 1);
+  task.shapes[0].tensors["out"] = {1200};
+  const Roofline r = floor_of(*find_gpu("h200"), task);
+  EXPECT_NEAR(r.floor_ns, 1e6 - 1, 0.01) << "4800 bytes of outputs stay in the L2";
   EXPECT_EQ(r.bound_by, "memory");
   task.shapes[0].flops = Flops{66.9e12};
-  EXPECT_NEAR(floor_of(*find_gpu("h200"), task).floor_ns, 1e9, 1);
+  const Roofline heavy = floor_of(*find_gpu("h200"), task);
+  EXPECT_EQ(heavy.floor_ns, r.floor_ns) << "operations are no bound";
+  EXPECT_EQ(heavy.bound_by, "compute");
+  EXPECT_GT(heavy.roofline_ns, 1e8);
+}
+
+Timing of_time(double ns) {
+  Timing t;
+  t.time_ns = ns;
+  return t;
+}
+
+TEST(Floor, AloneRejectsAMeasurement) {
+  const Roofline bounds{.floor_ns = 1000,
+                        .reachable_ns = 1200,
+                        .roofline_ns = 50'000,
+                        .compute_ns = 50'000,
+                        .memory_ns = 1000,
+                        .bound_by = "compute"};
+  TimingOutcome below;
+  hold_to_floor(bounds, of_time(960), below);
+  EXPECT_EQ(below.end.status, Status::rejected);
+  EXPECT_THAT(below.end.headline, HasSubstr("below the floor of 1 us"));
+  TimingOutcome near;
+  hold_to_floor(bounds, of_time(980), near);
+  EXPECT_EQ(near.end.status, Status::correct) << "an event may miss so much";
+  TimingOutcome algebra;
+  hold_to_floor(bounds, of_time(9000), algebra);
+  EXPECT_EQ(algebra.result, RungResult::passed);
+  EXPECT_EQ(algebra.end.status, Status::correct);
+  EXPECT_TRUE(algebra.marks.empty()) << "to pass an estimate is no fault";
+  EXPECT_THAT(algebra.end.detail, HasSubstr("below the roofline of 50 us, an estimate"));
+  TimingOutcome usual;
+  hold_to_floor(bounds, of_time(60'000), usual);
+  EXPECT_TRUE(usual.end.detail.empty());
 }
 
 TEST(Addresses, AreTwiceTheTensorsAndNeverOverflow) {
   Task task = ToyTask(same).task;
+  task.shapes[0].kind = ShapeKind::official;
   EXPECT_EQ(large_addresses(task), 2 * (2048 * 4 + 2048 * 4));
   task.shapes[0].tensors["x"] = {int64_t{1} << 40, 1 << 18};
   EXPECT_GT(large_addresses(task), int64_t{1} << 60);

@@ -21,11 +21,11 @@ bool is_wanted(const ShapeCase& shape) {
 
 // "out", or "out.0", "out.1", ...: a tensor, or a flat structure of tensors.
 Result<void> check_outputs(const Task& task) {
-  const auto outputs = task.with_role(TensorRole::output);
-  if (outputs.empty())
+  const auto results = results_of(task);
+  if (results.empty())
     return unsupported_error("the module of '" + task.name + "' returns no tensor");
-  for (const TensorInfo* t : outputs)
-    if (t->name != "out" && !t->name.starts_with("out."))
+  for (const TensorInfo* t : results)
+    if (!t->mutated && t->name != "out" && !t->name.starts_with("out."))
       return unsupported_error("the result '" + t->name + "' is not known to exports");
   return {};
 }
@@ -132,12 +132,6 @@ std::string plain_name(const std::string& name) {
 }
 
 Result<void> check_exportable(const Task& task) {
-  for (const TensorInfo& t : task.tensors)
-    if (t.mutated)
-      return unsupported_error(fmt::format("the module writes '{}' in place; an export has no "
-                                           "state between calls",
-                                           t.name),
-                               task.file);
   if (task.with_role(TensorRole::input).empty())
     return unsupported_error("the module takes no tensor", task.file);
   return check_outputs(task);

@@ -173,12 +173,12 @@ Result<std::pair<std::string, std::string>> tensor_lists(const ExportSource& sou
       while (!taken.insert(name).second) name += '_';
       const Shape& shape = source.shapes.front().shape.tensors.at(t->name);
       CG_TRY(int64_t count, element_count(shape));
-      const bool result = t->role == TensorRole::output;
-      members +=
-          fmt::format("  {}{}* {}; /* {} {} {} */\n", result ? "" : "const ", c_type(t->dtype),
-                      name, to_string(t->role), torch_name(t->dtype), to_string(shape));
-      rows += fmt::format("    {{\"{}\", '{}', {}, {}}},\n", name, random_type(*t),
-                          count * static_cast<int64_t>(size_of(t->dtype)), result);
+      members += fmt::format("  {}{}* {}; /* {}{} {} {} */\n", is_result(*t) ? "" : "const ",
+                             c_type(t->dtype), name, t->mutated ? "mutated " : "",
+                             to_string(t->role), torch_name(t->dtype), to_string(shape));
+      rows += fmt::format("    {{\"{}\", '{}', {}, {}, {}}},\n", name, random_type(*t),
+                          count * static_cast<int64_t>(size_of(t->dtype)),
+                          t->role != TensorRole::output, is_result(*t));
     }
   return std::pair(members, rows);
 }

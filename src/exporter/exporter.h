@@ -2,9 +2,9 @@
 // Exporter: a judged kernel program as files that need nothing of cutegen.
 //
 // Contract: launches come from resolve_plan, with numbers, for the official shape and the user's
-// own; nothing of the plan is worked out where the export runs. What an export cannot do (a module
-// that writes its inputs, results that are no plain tensors) is refused by name. File names are
-// relative; texts are whole.
+// own; nothing of the plan is worked out where the export runs. Kernels write mutated tensors in
+// place, as forward() does. What an export cannot do (results that are no plain tensors) is refused
+// by name. File names are relative; texts are whole.
 //
 // Example: CG_TRY(ExportSource s, build_export(ctx, tools, task, program, target));
 //   CG_TRY(ExportFiles files, export_files(s, ExportKind::torch));

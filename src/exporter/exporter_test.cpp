@@ -122,17 +122,32 @@ TEST(Exporter, NamesBecomePlain) {
 TEST(Exporter, WhatNoExportCanDoIsNamed) {
   Task task = test_task();
   EXPECT_TRUE(check_exportable(task));
-  task.tensors[1].mutated = true;
+  task.tensors.pop_back();
   auto refused = check_exportable(task);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, ErrorKind::unsupported);
-  EXPECT_THAT(refused.error().message, HasSubstr("fc.weight"));
-  task = test_task();
-  task.tensors.pop_back();
-  EXPECT_FALSE(check_exportable(task));
+  EXPECT_THAT(refused.error().message, HasSubstr("returns no tensor"));
   task = test_task();
   task.tensors.erase(task.tensors.begin());
   EXPECT_FALSE(check_exportable(task));
+}
+
+TEST(Exporter, MutatedTensorsAreWrittenWhereTheyLie) {
+  ExportSource source = test_source().value();
+  source.task.tensors[0].mutated = true;
+  source.task.returns = {"x", "out"};
+  ASSERT_TRUE(check_exportable(source.task));
+  Json launches = launches_json(source).value();
+  EXPECT_EQ(launches["mutated"], Json::array({"x"}));
+  EXPECT_EQ(launches["returns"], Json::array({"x", "out"}));
+  EXPECT_FALSE(launches_json(test_source().value())->contains("mutated"));
+  ExportFiles files = export_files(source, ExportKind::cpp).value();
+  EXPECT_THAT(files.at("norm.h"), HasSubstr("\n  float* x; /* mutated input"));
+  EXPECT_THAT(files.at("norm.h"), HasSubstr("const float* fc_weight;"));
+  EXPECT_THAT(files.at("main.cpp"), HasSubstr("{\"x\", 'f', 16777216, true, true}"));
+  EXPECT_THAT(files.at("README.md"), HasSubstr("write mutated tensors in place"));
+  source.task.tensors.pop_back();
+  EXPECT_TRUE(check_exportable(source.task));  // it returns nothing
 }
 
 TEST(Exporter, KindsAreNamed) {

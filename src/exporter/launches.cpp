@@ -214,6 +214,10 @@ Result<Json> launches_json(const ExportSource& source) {
            {"attributes", named(task.attributes)},
            {"modules", modules_json(source)},
            {"shapes", shapes}};
+  for (const TensorInfo* t : results_of(task))
+    if (t->mutated) out["mutated"].push_back(t->name);
+  if (!task.returns.empty()) out["returns"] = task.returns;
+  if (task.tf32_convolutions) out["tf32_convolutions"] = true;
   std::string all = canonical_json(out);
   for (const ExportModule& m : source.modules) all += m.ptx + m.cubin;
   out["namespace"] =

@@ -55,8 +55,9 @@ std::string shapes_of(const ExportSource& source) {
     for (const TensorInfo& t : source.task.tensors) {
       auto at = s.shape.tensors.find(t.name);
       if (at == s.shape.tensors.end()) continue;
-      out += fmt::format("| {} | {} `{}` | {} | {} |\n", line_of(s.name), to_string(t.role),
-                         line_of(t.name), torch_name(t.dtype), to_string(at->second));
+      out += fmt::format("| {} | {}{} `{}` | {} | {} |\n", line_of(s.name),
+                         t.mutated ? "mutated " : "", to_string(t.role), line_of(t.name),
+                         torch_name(t.dtype), to_string(at->second));
     }
   for (const std::string& why : source.left_out) out += "\nLeft out: " + line_of(why) + "\n";
   return out;
@@ -68,7 +69,16 @@ std::string limits_of(const ExportSource& source, ExportKind kind) {
       source.target.gpu, source.arch, source.target.facts.sms);
   for (const Expr& e : source.program.plan.requires_)
     out += "* The plan requires `" + line_of(e.text()) + "`; the shapes above meet it.\n";
+  const auto& tensors = source.task.tensors;
+  const bool mutates =
+      std::any_of(tensors.begin(), tensors.end(), [](auto& t) { return t.mutated; });
+  if (mutates)
+    out +=
+        "* The kernels write mutated tensors in place: each call starts with the values that the "
+        "last one left.\n";
   if (kind == ExportKind::cpp) return out;
+  if (mutates)
+    out += "* A call that needs gradients is computed by the module of `reference.py`.\n";
   return out +
          "* Everything else is computed by the module of `reference.py`: another shape, dtype, "
          "device or GPU,\n  memory that is not contiguous, autocast, other scalar arguments, a "
@@ -86,6 +96,7 @@ std::string judged(const ExportSource& source) {
       fmt::format("Verdict: {}, judged on {}{}; {} sets of fresh inputs.\n", to_string(v.status),
                   v.gpu.empty() ? v.device : v.gpu,
                   v.gpu.empty() ? " (no GPU)" : ", driver " + v.driver, v.sets_judged);
+  if (!v.math_mode.empty()) out += "Math mode: " + line_of(v.math_mode) + ".\n";
   if (v.timing)
     out += fmt::format("Time at the shape `{}`: {} ({}); the physical floor is {}.\n",
                        line_of(v.timing->shape), human_ns(v.timing->time_ns),
@@ -105,14 +116,18 @@ std::string judged(const ExportSource& source) {
 
 std::string certified(const Certificate& c) {
   std::string out = fmt::format(
-      "\nCertificate ({}, {}, {} processes, {}):\n\n| mode | time | against | "
+      "\nCertificate ({}, {}, {} processes, {}{}):\n\n| mode | time | against | "
       "its time | speed-up |\n|---|---|---|---|---|\n",
-      c.gpu, c.driver, c.processes, c.torch);
+      c.gpu, c.driver, c.processes, c.torch,
+      c.shapes.empty() ? "" : fmt::format(", weighted means of {} shapes", c.shapes.size()));
   for (const CertifiedMode& m : c.modes)
     for (const PairedRatio& p : m.against)
       out += fmt::format("| {} | {} | {} | {} | {:.3f}x ({:.3f}-{:.3f}) |\n", m.mode,
                          human_ns(m.time_ns), line_of(p.against), human_ns(p.other_ns), p.speedup,
                          p.low, p.high);
+  if (!c.baselines.empty()) out += "\n";
+  for (const CertifiedBaseline& b : c.baselines)
+    out += fmt::format("* {}: {}\n", line_of(b.kind), line_of(accuracy_text(b.accuracy)));
   return out;
 }
 

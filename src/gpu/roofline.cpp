@@ -1,23 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floor no kernel can pass: arithmetic at the nominal peak, traffic at the nominal bandwidth.
+// The floor that no program can beat, and beside it what a copy reaches and what the operations
+// take.
 #include <algorithm>
 
 #include "gpu/spec.h"
 
 namespace cutegen {
+namespace {
 
-Roofline roofline(const GpuSpec& gpu, Flops flops, Bytes least_bytes,
-                  const std::string& math_mode) {
-  auto peak = gpu.flops_per_s.find(math_mode);
-  CG_ASSERT(peak != gpu.flops_per_s.end());
+constexpr double kProductsOfFp32 = 3;  // tf32 products that are as accurate as one in fp32
+
+double peak(const GpuSpec& gpu, const std::string& mode) {
+  auto at = gpu.flops_per_s.find(mode);
+  CG_ASSERT(at != gpu.flops_per_s.end());
+  return at->second;
+}
+
+double products_per_s(const GpuSpec& gpu, const std::string& mode) {
+  if (mode != "fp32") return peak(gpu, mode);
+  return std::max(peak(gpu, "fp32"), peak(gpu, "tf32") / kProductsOfFp32);
+}
+
+// Without matrix units; halves are computed in pairs.
+double other_per_s(const GpuSpec& gpu, const std::string& mode) {
+  const double fp32 = peak(gpu, "fp32");
+  if (mode != "fp16" && mode != "bf16") return fp32;
+  return std::max(fp32, 4 * gpu.rates.half_lanes * gpu.sms * gpu.clock_hz);
+}
+
+}  // namespace
+
+Roofline roofline(const GpuSpec& gpu, const Work& work) {
+  const std::string convolutions =
+      work.tf32_convolutions && work.math_mode == "fp32" ? "tf32" : work.math_mode;
+  const double products_s = work.products.value / products_per_s(gpu, work.math_mode) +
+                            work.convolutions.value / products_per_s(gpu, convolutions);
+  const double other_s = work.other.value / other_per_s(gpu, work.math_mode);
+  const auto least = static_cast<double>(work.least.value);
+  const auto kept =
+      static_cast<double>(std::min({work.written.value, gpu.l2_bytes, work.least.value}));
   Roofline r;
-  r.compute_ns = flops.value / peak->second * 1e9;
-  r.memory_ns = static_cast<double>(least_bytes.value) / gpu.dram_bytes_per_s * 1e9;
-  r.floor_ns = std::max(r.compute_ns, r.memory_ns);
-  // Below the cost of a launch the roofline is true, but is not what a user will feel.
-  r.bound_by = r.floor_ns < gpu.launch_ns   ? "launch"
-               : r.compute_ns > r.memory_ns ? "compute"
-                                            : "memory";
+  r.compute_ns = std::max(products_s, other_s) * 1e9;  // different units work at once
+  r.memory_ns = least / gpu.dram_bytes_per_s * 1e9;
+  r.roofline_ns = std::max({r.compute_ns, r.memory_ns, gpu.least_launch_ns});
+  r.floor_ns = std::max((least - kept) / gpu.dram_bytes_per_s * 1e9, gpu.least_launch_ns);
+  r.reachable_ns = r.memory_ns / gpu.latency.dram_efficiency + gpu.launch_ns;
+  r.bound_by = std::max(r.compute_ns, r.memory_ns) < gpu.launch_ns ? "launch"
+               : r.compute_ns > r.memory_ns                        ? "compute"
+                                                                   : "memory";
   return r;
 }
 

@@ -104,6 +104,7 @@ Result<void> read_chip(const toml::table& file, const std::string& name, GpuSpec
   CG_CHECK(clock.finish());
   CG_CHECK(launch.check());
   CG_TRY(g.launch_ns, launch.real("launch_ns", 1e9));
+  CG_TRY(g.least_launch_ns, launch.real("least_launch_ns", g.launch_ns));
   return launch.finish();
 }
 

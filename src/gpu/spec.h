@@ -3,10 +3,10 @@
 //
 // Contract: every table of the file names the source of its figures. find_gpu knows the shipped
 // files ("h200", "h100", "a100") and an explicit path; an unknown name lists the known ones.
-// Peaks are nominal, so that the roofline is a physical floor.
+// Peaks are nominal, so that the floor is physical: no correct program is faster. The roofline is
+// an estimate of the operations as written; a program with better algebra passes it.
 //
-// Example: CG_TRY(GpuSpec g, find_gpu("h200")); double ns = roofline(g, flops, bytes,
-// "fp32").floor_ns;
+// Example: CG_TRY(GpuSpec g, find_gpu("h200")); double ns = roofline(g, {.least = bytes}).floor_ns;
 #pragma once
 
 #include <map>
@@ -39,16 +39,34 @@ struct GpuSpec {
   int max_threads_per_block = 0, max_threads_per_sm = 0, max_blocks_per_sm = 0,
       registers_per_sm = 0;
   int64_t shared_bytes_per_sm = 0, shared_bytes_per_block = 0, l2_bytes = 0, memory_bytes = 0;
-  double clock_hz = 0, dram_bytes_per_s = 0, l2_bytes_per_s = 0, launch_ns = 0;
+  double clock_hz = 0, dram_bytes_per_s = 0, l2_bytes_per_s = 0;
+  double launch_ns = 0;                       // what a launch usually costs
+  double least_launch_ns = 0;                 // no kernel between two events takes less
   std::map<std::string, double> flops_per_s;  // by math mode: "fp32", "tf32", "fp16", "bf16"
   GpuRates rates;
   GpuLatency latency;
   std::map<std::string, double> mma_flops_per_s;  // of mma.sync: also "fp64" and "int8"
 };
 
+// What a task has to do at one shape. The kinds of operations use different units: matrix units
+// serve products and convolutions only.
+struct Work {
+  Flops products, convolutions, other;
+  Bytes least;    // that cross the memory: what must be read, once, and the outputs
+  Bytes written;  // of them, the outputs: they may stay in the L2 until the program has ended
+  std::string math_mode = "fp32";  // "fp32", "tf32", "fp16" or "bf16"
+  bool tf32_convolutions = false;  // fp32 as PyTorch ships
+};
+
+// What is known of a task's time before anything runs, on one GPU.
 struct Roofline {
-  double compute_ns = 0, memory_ns = 0, floor_ns = 0;
-  std::string bound_by;  // "memory" | "compute" | "launch" (the floor is below a launch's cost)
+  double floor_ns = 0;      // no correct program is faster: the bytes that must cross the memory's
+                            // bus before the end, at its nominal bandwidth, or the least launch
+  double reachable_ns = 0;  // least bytes at the bandwidth that a copy reaches, and a launch
+  double roofline_ns = 0;   // an estimate: max(compute_ns, memory_ns) of the graph as written
+  double compute_ns = 0;    // its FLOPs on the fastest unit that is as accurate as the math mode
+  double memory_ns = 0;     // least bytes at the nominal bandwidth
+  std::string bound_by;     // of the roofline: "memory" | "compute" | "launch"
 };
 
 [[nodiscard]] Result<GpuSpec> find_gpu(const std::string& name);
@@ -59,8 +77,6 @@ struct Roofline {
 [[nodiscard]] Result<GpuSpec> parse_gpu(const std::string& id, const std::string& text,
                                         const std::string& name);
 [[nodiscard]] std::vector<std::string> known_gpus();
-// math_mode: one of "fp32", "tf32", "fp16", "bf16".
-[[nodiscard]] Roofline roofline(const GpuSpec& gpu, Flops flops, Bytes least_bytes,
-                                const std::string& math_mode);
+[[nodiscard]] Roofline roofline(const GpuSpec& gpu, const Work& work);
 
 }  // namespace cutegen

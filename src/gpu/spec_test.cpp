@@ -87,25 +87,74 @@ TEST(Gpu, RefusesBadFiles) {
   EXPECT_THAT(error("shared_bytes_per_block = 232448", "shared_bytes_per_block = 999999"),
               HasSubstr("at most 233472"));
   EXPECT_THAT(error("[chip]", "[chip"), HasSubstr("not valid TOML"));
+  EXPECT_THAT(error("least_launch_ns = 1000.0", "least_launch_ns = 2001.0"), HasSubstr("at most"));
+  EXPECT_THAT(error("least_launch_ns = 1000.0", ""), HasSubstr("missing number"));
   EXPECT_THAT(error("special_lanes = 16", "special_lanes = 0"), HasSubstr("rates.special_lanes"));
   EXPECT_THAT(error("dram_efficiency = 0.92", "dram_efficiency = 1.2"), HasSubstr("at most 1"));
   EXPECT_THAT(error("[latency]", "[lateness]"), HasSubstr("missing table [latency]"));
   EXPECT_THAT(error("int8 = 1226.0e12", "int9 = 1"), HasSubstr("missing number 'int8'"));
 }
 
-TEST(Roofline, TakesTheLargerTerm) {
-  GpuSpec g = find_gpu("h200").value();
-  Roofline memory = roofline(g, Flops{1e9}, Bytes{4'800'000'000}, "fp32");
-  EXPECT_DOUBLE_EQ(memory.floor_ns, 1e6);
-  EXPECT_EQ(memory.bound_by, "memory");
-  Roofline compute = roofline(g, Flops{66.9e12}, Bytes{1000}, "fp32");
-  EXPECT_DOUBLE_EQ(compute.floor_ns, 1e9);
-  EXPECT_EQ(compute.bound_by, "compute");
-  EXPECT_LT(roofline(g, Flops{66.9e12}, Bytes{1000}, "bf16").floor_ns, compute.floor_ns / 10);
-  Roofline tiny = roofline(g, Flops{1000}, Bytes{1000}, "fp32");
+TEST(Roofline, TheFloorIsTrafficAtTheNominalBandwidth) {
+  const GpuSpec g = find_gpu("h200").value();
+  const Roofline r = roofline(g, {.other = Flops{1e9}, .least = Bytes{4'800'000'000}});
+  EXPECT_DOUBLE_EQ(r.floor_ns, 1e6);
+  EXPECT_DOUBLE_EQ(r.memory_ns, 1e6);
+  EXPECT_DOUBLE_EQ(r.roofline_ns, 1e6);
+  EXPECT_DOUBLE_EQ(r.reachable_ns, 1e6 / 0.92 + 2000);
+  EXPECT_EQ(r.bound_by, "memory");
+}
+
+TEST(Roofline, OutputsThatTheL2HoldsNeedNoBandwidth) {
+  const GpuSpec g = find_gpu("h200").value();
+  const Bytes least{4'800'000'000};
+  const double kept = static_cast<double>(g.l2_bytes) / 4.8e12 * 1e9;
+  EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = least}).floor_ns, 1e6 - kept);
+  EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = Bytes{4'800'000}}).floor_ns, 999e3);
+  EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = least}).memory_ns, 1e6);
+  const Bytes small{1 << 20};  // written and gone: only the launch is left
+  EXPECT_EQ(roofline(g, {.least = small, .written = Bytes{INT64_MAX}}).floor_ns, g.least_launch_ns);
+}
+
+TEST(Roofline, OperationsAreAnEstimateAndNoFloor) {
+  const GpuSpec g = find_gpu("h200").value();
+  const Roofline r = roofline(g, {.other = Flops{66.9e12}, .least = Bytes{1000}});
+  EXPECT_DOUBLE_EQ(r.compute_ns, 1e9);
+  EXPECT_DOUBLE_EQ(r.roofline_ns, 1e9);
+  EXPECT_EQ(r.floor_ns, g.least_launch_ns);
+  EXPECT_EQ(r.bound_by, "compute");
+}
+
+TEST(Roofline, ALaunchIsTheLeast) {
+  const GpuSpec g = find_gpu("h200").value();
+  const Roofline tiny = roofline(g, {.other = Flops{1000}, .least = Bytes{1000}});
   EXPECT_EQ(tiny.bound_by, "launch");
-  EXPECT_LT(tiny.floor_ns, g.launch_ns);  // the floor stays physical
-  EXPECT_EQ(roofline(g, Flops{0}, Bytes{0}, "tf32").floor_ns, 0);
+  EXPECT_EQ(tiny.floor_ns, g.least_launch_ns);
+  EXPECT_LT(tiny.floor_ns, g.launch_ns) << "what is usual is no bound";
+  EXPECT_EQ(roofline(g, {}).floor_ns, g.least_launch_ns);
+}
+
+TEST(Roofline, TakesTheFastestUnitThatIsAccurateEnough) {
+  const GpuSpec g = find_gpu("h200").value();
+  const double tf32 = g.flops_per_s.at("tf32");
+  auto compute = [&](Work work) { return roofline(g, work).compute_ns / 1e9; };
+  EXPECT_DOUBLE_EQ(compute({.products = Flops{1e15}}), 1e15 / (tf32 / 3)) << "three tf32 products";
+  EXPECT_DOUBLE_EQ(compute({.products = Flops{1e15}, .math_mode = "tf32"}), 1e15 / tf32);
+  EXPECT_DOUBLE_EQ(compute({.products = Flops{1e15}, .math_mode = "bf16"}),
+                   1e15 / g.flops_per_s.at("bf16"));
+  EXPECT_DOUBLE_EQ(compute({.other = Flops{1e15}}), 1e15 / g.flops_per_s.at("fp32"));
+  EXPECT_LT(compute({.other = Flops{1e15}, .math_mode = "bf16"}), compute({.other = Flops{1e15}}));
+  EXPECT_DOUBLE_EQ(compute({.convolutions = Flops{1e15}}), 1e15 / (tf32 / 3));
+  EXPECT_DOUBLE_EQ(compute({.convolutions = Flops{1e15}, .tf32_convolutions = true}), 1e15 / tf32);
+  EXPECT_DOUBLE_EQ(compute({.products = Flops{1e15}, .tf32_convolutions = true}),
+                   1e15 / (tf32 / 3));
+  EXPECT_DOUBLE_EQ(
+      compute({.convolutions = Flops{1e15}, .math_mode = "bf16", .tf32_convolutions = true}),
+      1e15 / g.flops_per_s.at("bf16"));
+  GpuSpec slow = g;  // without fast matrix units the plain rate is the better one
+  slow.flops_per_s["tf32"] = g.flops_per_s.at("fp32");
+  EXPECT_DOUBLE_EQ(roofline(slow, {.products = Flops{1e15}}).compute_ns / 1e9,
+                   1e15 / g.flops_per_s.at("fp32"));
 }
 
 TEST(GpuOfProduct, TheDriversNameLeadsToTheFile) {

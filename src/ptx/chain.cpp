@@ -68,6 +68,18 @@ double* Chain::store_before(const Inst& in) {
   return accesses && global ? &global_store_ : nullptr;
 }
 
+void Chain::poll(int32_t pc, bool again) {
+  if (!again) {
+    polled_[0] = start_, polled_[1] = issued_, polled_[2] = last_;
+    return;
+  }
+  const double later = start_ - polled_[0];
+  start_ = polled_[0], issued_ = polled_[1], last_ = polled_[2];
+  const auto& range = program_.effect_of[size_t(pc)];
+  for (uint32_t i = range.writes; i < range.end; ++i)
+    ready_[size_t(program_.effects[i]) / 4] -= later;
+}
+
 void Chain::close() {
   start_ = std::max(start_ + issued_, last_);
   issued_ = 0, last_ = start_;

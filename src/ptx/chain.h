@@ -26,6 +26,9 @@ class Chain {
   void step(const Inst& in, int32_t pc, uint32_t mask);
   // From the warp's first instruction to the end of its last piece of code.
   [[nodiscard]] double clocks() const;
+  // The instruction of the last step() has read a word that others write, for the first time or
+  // once more. How often is their affair: reading once more takes no time of its own.
+  void poll(int32_t pc, bool again);
   // The traced warp's CTA has ended, after so many instructions of all its warps.
   void ended(uint64_t cta_instructions) { cta_instructions_ = cta_instructions; }
   [[nodiscard]] uint64_t cta_instructions() const { return cta_instructions_; }
@@ -49,7 +52,8 @@ class Chain {
   double copies_ = 0;                         // those that were not
   double start_ = 0, issued_ = 0, last_ = 0;  // of the piece: its start, issue slots, last begin
   double global_store_ = 0, shared_store_ = 0;
-  int32_t next_ = -1;  // where the piece goes on
+  double polled_[3] = {};  // start_, issued_ and last_ when it did
+  int32_t next_ = -1;      // where the piece goes on
   uint64_t cta_instructions_ = 0;
 };
 

@@ -190,6 +190,7 @@ void Totals::add(const Counting& from) {
   for (size_t i = 0; i < from.traffic_.size(); ++i)
     for (size_t k = 0; k < traffic[i].size(); ++k) traffic[i][k] += from.traffic_[i][k];
   most_instructions = std::max(most_instructions, from.most_instructions_);
+  most_sleep_ns = std::max(most_sleep_ns, from.most_sleep_ns_), sleep_ns += from.sleep_ns_;
 }
 
 void report_counts(const Program& program, const Totals& once, const Totals& sampled, double weight,
@@ -204,6 +205,7 @@ void report_counts(const Program& program, const Totals& once, const Totals& sam
     const Executed a = at(once.executed, i), b = at(sampled.executed, i);
     const Executed x{scaled(a.runs, b.runs, weight), scaled(a.lanes, b.lanes, weight)};
     if (x.runs == 0) continue;
+    if (x.lanes > 0) report.executed.push_back({int32_t(i), program.lines[i].source_line, x.runs});
     const InstCounts c = scaled(at(once.counts, i), at(sampled.counts, i), weight);
     const Usage use = usage_of(program.lines[i].text);
     account(report.counters, program.code[i], use, x, c);
@@ -213,6 +215,9 @@ void report_counts(const Program& program, const Totals& once, const Totals& sam
   report.counters.load_rounds = uint64_t(std::llround(rounds));
   report.counters.max_cta_instructions =
       std::max(once.most_instructions, sampled.most_instructions);
+  report.most_sleep_ns = std::max(once.most_sleep_ns, sampled.most_sleep_ns);
+  report.mean_sleep_ns =
+      (once.sleep_ns + sampled.sleep_ns * weight) / double(std::max<int64_t>(1, report.ctas_total));
   for (auto& [line, counters] : by_line) report.lines.push_back({line, std::move(counters)});
   for (size_t i = 0; i < report.traffic.size(); ++i) {
     const auto a = at(once.traffic, i), b = at(sampled.traffic, i);

@@ -32,6 +32,7 @@ struct InstCounts {
 // What one CTA did: the quantities whose spread bounds the error of a sample.
 struct CtaWork {
   double instructions = 0, sectors = 0, wavefronts = 0;
+  double slept_ns = 0;
 };
 
 // Sectors of one buffer: loads, stores, loads again.
@@ -43,8 +44,9 @@ class Counting {
   Counting(const Program& program, size_t buffers, const RunOptions& options, bool rereads);
   // What follows is done by CTA `linear`, and adds to `work`.
   void enter(CtaWork& work, int64_t linear) { work_ = &work, cta_ = uint64_t(linear) + 1; }
-  void ended(uint64_t instructions) {
+  void ended(uint64_t instructions, double slept_ns = 0) {
     most_instructions_ = std::max(most_instructions_, instructions);
+    most_sleep_ns_ = std::max(most_sleep_ns_, slept_ns), sleep_ns_ += slept_ns;
   }
   // By place in the program; null when switched off.
   [[nodiscard]] Executed* executed() { return executed_.empty() ? nullptr : executed_.data(); }
@@ -78,6 +80,7 @@ class Counting {
   PatternCache patterns_;
   std::vector<uint64_t> l1_, seen_;  // sectors of this CTA, by their low bits
   uint64_t cta_ = 0, most_instructions_ = 0;
+  double most_sleep_ns_ = 0, sleep_ns_ = 0;
   CtaWork* work_ = nullptr;
 };
 
@@ -87,6 +90,7 @@ struct Totals {
   std::vector<InstCounts> counts;
   std::vector<Traffic> traffic;
   uint64_t most_instructions = 0;
+  double most_sleep_ns = 0, sleep_ns = 0;
   void add(const Counting& counting);
 };
 

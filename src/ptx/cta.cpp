@@ -51,6 +51,10 @@ Cta::Cta(Job& job) : job_(job), forms_(forms()), registers_(nullptr, std::free) 
   copies_.resize(warps);
   shared_.resize(size_t(job.shared_bytes));
   local_.resize(size_t(job.program.local_bytes) * warps * 32);
+  mixed_ = job.order == Order::mixed, spins_ = job.spins();
+  turns_.resize(warps);
+  for (size_t i = 0; i < warps; ++i)
+    turns_[i] = uint8_t(job.order == Order::reversed ? warps - 1 - i : i);
   for (size_t i = 0; i < warps; ++i) {
     Warp& w = warps_[i];
     w.index = int(i);
@@ -135,6 +139,7 @@ void Cta::set_specials() {
 
 void Cta::begin(int64_t linear, Counting& counting) {
   linear_ = linear;
+  random_ = job_.order_seed * 0x9e3779b97f4a7c15 + uint64_t(linear);
   counting_ = &counting;
   work_ = {};
   const auto& g = job_.config.grid;
@@ -150,6 +155,7 @@ void Cta::begin(int64_t linear, Counting& counting) {
     w.state = Warp::State::running;
     w.current = {0, w.alive, false};
     w.count = 0, w.turns = 0, w.barrier = -1, w.executed = 0, w.spins = 0;
+    w.slept_ns = 0, w.polled = 0;
     for (const SlotRange& s : job_.program.zeroed)
       std::memset(w.registers + s.offset, 0, size_t(s.bytes));
   }
@@ -178,17 +184,22 @@ LaunchStatus Cta::check_limits() {
 
 Cta::Turn Cta::turn() {
   counting_->enter(work_, linear_);
-  if (job_.stop_after.load(std::memory_order_relaxed) < linear_) return Turn::ended;
+  if (job_.stop_after.load(std::memory_order_relaxed) < linear_) {
+    counting_->ended(executed());
+    return Turn::ended;
+  }
   bool any = false;
   all_spin_ = true;
-  for (Warp& w : warps_) {
+  if (mixed_) shuffle_warps();
+  for (const uint8_t turn : turns_) {
+    Warp& w = warps_[turn];
     if (w.state != Warp::State::running) continue;
     any = true;
     const uint64_t before = w.executed;
     const Step step = run_warp(w);
     job_.spent.fetch_add(w.executed - before, std::memory_order_relaxed);
     if (step == Step::failed) return Turn::failed;
-    all_spin_ = all_spin_ && step == Step::yield && w.spins >= kSpins;
+    all_spin_ = all_spin_ && step == Step::yield && w.spins >= spins_;
     if (step != Step::done) continue;
     w.state = Warp::State::done;
     --alive_warps_;
@@ -202,16 +213,69 @@ Cta::Turn Cta::turn() {
     return Turn::failed;
   }
   if (alive_warps_ == 0) {
-    uint64_t executed = 0;
-    for (const Warp& w : warps_) executed += w.executed;
-    work_.instructions = double(executed);
-    counting_->ended(executed);
-    if (linear_ == job_.traced && job_.chain) job_.chain->ended(executed);
+    end_work();
     return Turn::ended;
   }
   if (!any && deadlock()) return Turn::failed;
-  if ((status_ = check_limits()) != LaunchStatus::ok) return Turn::failed;
+  if ((status_ = check_limits()) != LaunchStatus::ok) {
+    counting_->ended(executed());
+    return Turn::failed;
+  }
   return all_spin_ ? Turn::spinning : Turn::going;
+}
+
+uint64_t Cta::executed() const {
+  uint64_t out = 0;
+  for (const Warp& w : warps_) out += w.executed;
+  return out;
+}
+
+void Cta::end_work() {
+  uint64_t all = executed();
+  for (const Warp& w : warps_) all -= w.polled;
+  work_.instructions = double(all);
+  for (const Warp& w : warps_) work_.slept_ns = std::max(work_.slept_ns, w.slept_ns);
+  counting_->ended(all, work_.slept_ns);
+  if (linear_ == job_.traced && job_.chain) job_.chain->ended(all);
+}
+
+// SplitMix64.
+uint64_t Cta::random() {
+  uint64_t z = (random_ += 0x9e3779b97f4a7c15);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+void Cta::shuffle_warps() {
+  for (size_t i = turns_.size(); i > 1; --i) std::swap(turns_[i - 1], turns_[random() % i]);
+}
+
+// A warp that polls sleeps as long as others make it wait: that is no time of its own.
+void Cta::sleep(Warp& w, const Inst& in, uint32_t mask) {
+  if (w.spins >= 2) return;
+  constexpr uint32_t kMost = 1'000'000;  // ns, of one nanosleep
+  const auto* ns = reinterpret_cast<const uint32_t*>(w.registers + in.a);
+  uint32_t longest = 0;
+  for (uint32_t m = mask; m; m &= m - 1)
+    longest = std::max(longest, std::min(kMost, ns[std::countr_zero(m)]));
+  w.slept_ns += longest;
+}
+
+uint64_t Pulls::before(std::byte* place, uint8_t bytes) {
+  auto [at, fresh] = words.try_emplace(place);
+  Word& word = at->second;
+  if (fresh) {
+    word.bytes = bytes;
+    std::memcpy(word.first.data(), place, bytes);
+  }
+  const double k = double(word.pulls++);
+  return uint64_t((k + 1) * stands_for) - uint64_t(k * stands_for) - 1;
+}
+
+void Pulls::restore() {
+  for (auto& [place, word] : words) std::memcpy(place, word.first.data(), word.bytes);
+  words.clear();
 }
 
 void Cta::note_poll(Warp& w, const Inst& in, uint64_t address, bool changed) {
@@ -219,9 +283,21 @@ void Cta::note_poll(Warp& w, const Inst& in, uint64_t address, bool changed) {
     w.spins = changed ? 0 : w.spins;
   } else if (address != w.spin_address) {
     w.spin_address = address, w.spins = 1;
+    note_wait(w, false);
   } else {
     ++w.spins;
+    note_wait(w, true);
   }
+}
+
+// A short loop around a poll waits for others: what it takes is in their time.
+void Cta::note_wait(Warp& w, bool again) {
+  constexpr uint64_t kShort = 64;  // instructions between two polls
+  const uint64_t loop = w.executed - w.polled_at;
+  again = again && loop <= kShort;
+  if (again) w.polled += loop;
+  w.polled_at = w.executed;
+  if (job_.chain && linear_ == job_.traced && w.index == 0) job_.chain->poll(w.current.pc, again);
 }
 
 // "line 12 (bar.sync 1, 64)"

@@ -10,7 +10,9 @@
 // Example: Cta cta(job); cta.begin(index, counting); while (cta.turn() == Cta::Turn::going) {}
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -23,6 +25,22 @@
 #include "ptx/program.h"
 
 namespace cutegen::ptx {
+
+// A sample of the CTAs stands for all of the grid: for each CTA that runs, others take work from
+// the counter too. Only one host thread runs such a launch.
+struct Pulls {
+  struct Word {
+    std::array<std::byte, 8> first{};  // what it held at the beginning of the launch
+    uint64_t pulls = 0;
+    uint8_t bytes = 0;
+  };
+  double stands_for = 1;  // CTAs, for each one that runs
+  std::map<std::byte*, Word> words;
+  // How many others take work before this one does.
+  [[nodiscard]] uint64_t before(std::byte* place, uint8_t bytes);
+  // The counters as they were at the beginning.
+  void restore();
+};
 
 // What the host threads of a launch share.
 struct Job {
@@ -41,9 +59,16 @@ struct Job {
   std::unique_ptr<LaunchHazards> hazards;  // nullptr: nothing is looked for
   std::unique_ptr<Chain> chain;            // of the first warp of CTA `traced`
   int64_t traced = -1;
-};
+  uint32_t unsettled = 0;  // epochs from here on are of launches that may still run; 0: none
+  std::atomic<bool> waited{false};  // some warp has waited for them
+  Order order = Order::in_order;
+  uint64_t order_seed = 1;
+  bool fair = false;             // CTAs go on in step: a warp that pulls gives way
+  std::unique_ptr<Pulls> pulls;  // of a sampled launch whose CTAs pull
 
-inline constexpr uint32_t kSpins = 64;  // polls of one place after which a warp gives way
+  // Polls of one place after which a warp gives way: few where CTAs that wait begin first.
+  [[nodiscard]] uint32_t spins() const { return order == Order::in_order ? 64 : 16; }
+};
 
 struct Split {
   int32_t pc = 0;
@@ -62,6 +87,9 @@ struct Warp {
   uint64_t executed = 0;      // in this CTA
   uint64_t spin_address = 0;  // read again and again
   uint32_t spins = 0;         // such reads since anything else was read, or anything written
+  uint64_t polled_at = 0;     // `executed` at the last of them
+  uint64_t polled = 0;        // instructions of loops that only polled
+  double slept_ns = 0;        // with the warps that it has met at barriers
   Split current, others[32];
 };
 
@@ -82,6 +110,7 @@ class Cta {
   // Each warp that can run gets a turn.
   Turn turn();
   [[nodiscard]] const CtaWork& work() const { return work_; }
+  [[nodiscard]] uint64_t executed() const;  // warp instructions so far
 
   [[nodiscard]] LaunchStatus status() const { return status_; }
   [[nodiscard]] int64_t linear() const { return linear_; }
@@ -117,6 +146,19 @@ class Cta {
   std::string state_of(const Warp& w) const;
   void split_off(Warp& w, uint32_t mask);
   bool deadlock();
+  // Whether a warp lets others run behind this instruction.
+  bool gives_way(const Warp& w, const Inst& in) {
+    if (in.op == Op::fence) return mixed_ && in.sub != kNoFence && (random() & 1);
+    if (w.spins >= spins_ && w.spins % spins_ == 0) return true;
+    if (in.pulls && job_.fair) return true;
+    return mixed_ && (in.op == Op::atomic || in.ordered) && (random() & 1);
+  }
+  uint64_t random();
+  void shuffle_warps();
+  void note_wait(Warp& w, bool again);
+  void sleep(Warp& w, const Inst& in, uint32_t mask);
+  void end_work();
+  void meet_sleepers(uint32_t waiting);
   // An access that may be a poll of another thread's write.
   void note_poll(Warp& w, const Inst& in, uint64_t address, bool changed);
 
@@ -148,6 +190,8 @@ class Cta {
                    const std::byte* zero, Space space, const Buffer* b);
   void note_defined(Warp& w, const Inst& in, uint32_t mask, uint32_t lanes, const AddressSummary& s,
                     const uint64_t* at, uint8_t* state, size_t* left, const Origin& origin);
+  bool check_settled(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at,
+                     BufferShadow& shadow, const Buffer* b);
   bool stored_defined(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, const Buffer* b);
   bool shared_race(Warp& w, const Inst& in, uint32_t bad, const uint64_t* at);
   bool global_race(Warp& w, const Inst& in, uint32_t bad, const uint64_t* at, const Buffer* b);
@@ -186,6 +230,10 @@ class Cta {
   std::unique_ptr<Hazards> hazards_;
   bool races_ = false;              // hazards_ looks for them
   std::optional<Finding> pending_;  // told at the end of the CTA unless a race explains it
+  std::vector<uint8_t> turns_;      // warps, in the order of their turns
+  bool mixed_ = false;
+  uint32_t spins_ = 0;
+  uint64_t random_ = 0;
   int alive_warps_ = 0;
   bool all_spin_ = false;
   int64_t block_threads_ = 0, linear_ = 0;

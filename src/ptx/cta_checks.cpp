@@ -160,12 +160,43 @@ bool Cta::check_global(Warp& w, const Inst& in, uint32_t mask, const AddressSumm
   }
   if (!h.global) return true;
   const Touch touch = touch_of(in);
+  if (job_.unsettled && b->base != job_.workspace && !(h.waited >> w.index & 1) &&
+      shadow.writers.size() && !check_settled(w, in, mask, at, shadow, b))
+    return false;
+  if (touch != Touch::read && in.releases) h.global->publish();
   if (touch != Touch::read && (in.ordered || touch == Touch::atomic)) h.global->release();
   if (in.ordered && touch != Touch::atomic) return true;
   if (!shadow.writers.size()) return true;
   const GlobalAccess a{touch, w.index, w.current.pc, mask, s, at, uint32_t(in.size) * in.vec};
   const uint32_t bad = h.global->touch(a, shadow, b->base);
   return bad == 0 || global_race(w, in, bad, at, b);
+}
+
+// The launch before may still run: what it wrote is not there yet, what it reads must stay.
+bool Cta::check_settled(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at,
+                        BufferShadow& shadow, const Buffer* b) {
+  const int shift = hazards_->launch.facts.global_shift;
+  const uint32_t now = hazards_->launch.epochs.first();
+  auto unsettled = [&](uint32_t epoch) { return epoch >= job_.unsettled && epoch < now; };
+  const Touch touch = touch_of(in);
+  const uint64_t bytes = uint64_t(in.size) * in.vec;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const uint64_t from = at[lane] - b->base;
+    for (size_t g = from >> shift; g <= (from + bytes - 1) >> shift; ++g) {
+      const bool written = unsettled(shadow.writers[g]);
+      if (!written && (touch == Touch::read || !unsettled(shadow.readers[g]))) continue;
+      finding_.address = at[lane], finding_.buffer = b->name;
+      return report(
+          w, "pdl_race",
+          fmt::format("{} of {} bytes at offset {} of {} by thread {} before "
+                      "griddepcontrol.wait: the step before, which {} them, may still run",
+                      verb(touch), bytes, from, b->name, w.index * 32 + lane,
+                      written ? "writes" : "reads"),
+          lane);
+    }
+  }
+  return true;
 }
 
 // What is stored for others to see must not depend on what nobody wrote.

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "ptx/decoder.h"
+#include "ptx/patterns.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -26,6 +27,15 @@ Modifiers split_opcode(std::string_view opcode) {
     if (dot == std::string_view::npos) return m;
     opcode.remove_prefix(dot + 1);
   }
+}
+
+// What a statement without results is: a fence, the wait of an overlapping launch, a sleep.
+uint8_t fence_kind(const Modifiers& m) {
+  const std::string_view base = m.base();
+  if (base == "nanosleep") return kSleep;
+  if (base == "griddepcontrol") return m.has("wait") ? kDependencyWait : kNoFence;
+  if (base != "membar" && base != "fence") return kNoFence;
+  return m.has("cta") ? kFenceCta : kFenceGpu;
 }
 
 }  // namespace
@@ -100,6 +110,7 @@ Result<Program> Decoder::run() {
   std::sort(p_.variables.begin(), p_.variables.end());
   p_.variables.erase(std::unique(p_.variables.begin(), p_.variables.end()), p_.variables.end());
   analyze_liveness(p_, effects_, slots_);
+  mark_patterns(p_);
   return std::move(p_);
 }
 
@@ -212,7 +223,13 @@ Result<void> Decoder::control(const Statement& s, const Modifiers& m) {
     in.op = Op::trap, in.sub = base == "brkpt";
   } else {
     in.op = Op::fence, in.kind = Kind::other;
-    in.sub = base == "membar" || base == "fence";
+    in.sub = fence_kind(m);
+  }
+  if (in.op == Op::fence && in.sub == kSleep) {
+    CG_CHECK(count(s, 1, 1));
+    CG_TRY(Slot time, source(s.operands[0], 4, "u32"));
+    in.a = time.offset;
+    reads.push_back(time.offset);
   }
   emit(in, std::move(reads), {});
   return {};

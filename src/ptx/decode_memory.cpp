@@ -18,6 +18,7 @@ bool read_part(std::string_view p, Inst& in) {
                                                  "release",  "acq_rel", "mmio"};
   if (std::find(std::begin(ordered), std::end(ordered), p) != std::end(ordered)) {
     in.ordered = true;
+    in.releases = in.releases || p == "release" || p == "acq_rel";
     return true;
   }
   if (p == "global")
@@ -53,6 +54,11 @@ Kind memory_kind(Space space, bool store) {
     default:
       return store ? Kind::store_global : Kind::load_global;
   }
+}
+
+// A release that only the CTA sees orders nothing for other CTAs.
+void keep_to_scope(const Modifiers& m, Inst& in) {
+  if (m.has("cta")) in.releases = false;
 }
 
 }  // namespace
@@ -100,6 +106,7 @@ Result<void> Decoder::memory(const Statement& s, const Modifiers& m) {
   in.op = m.base() == "st" ? Op::store : Op::load;
   bool known = m.parts.size() >= 2 && type_bytes(m.type()) > 0;
   for (size_t i = 1; i + 1 < m.parts.size(); ++i) known = read_part(m.parts[i], in) && known;
+  keep_to_scope(m, in);
   const bool store = in.op == Op::store;
   const std::string_view base = s.operands.size() < 2 ? "" : s.operands[store ? 0 : 1].text;
   if (in.space == Space::param && parameter_place(base)) in.space = Space::local;
@@ -178,6 +185,7 @@ Result<void> Decoder::atomic(const Statement& s, const Modifiers& m) {
       known = read_part(m.parts[i], in) && known;
     }
   }
+  keep_to_scope(m, in);
   if (in.space != Space::generic && in.space != Space::global && in.space != Space::shared)
     known = false;
   const bool vector = in.vec > 1 && of.find('f') != std::string_view::npos;

@@ -264,6 +264,23 @@ TEST_F(Hazard, TheLastBlockMayReadWhatOthersWrote) {
   }
 }
 
+TEST_F(Hazard, ACounterAloneHandsNothingOver) {
+  content = Content::given;
+  sim.options.threads = 1;
+  // No fence, one that only the CTA sees, and one that comes too late.
+  for (const char* fence : {"", "membar.cta;", "fence.acq_rel.cta;"}) {
+    Finding f = found(last_block(fence), 10, 64, "global_race");
+    EXPECT_NE(f.message.find("read of 4 bytes"), std::string::npos) << f.message;
+  }
+  for (const char* fence : {"membar.gl;", "membar.sys;", "fence.acq_rel.gpu;", "fence.sc.gpu;"})
+    run(last_block(fence), 10, 64);
+  std::string releasing = last_block("");
+  releasing.replace(releasing.find("atom.global"), 11, "atom.release.gpu.global");
+  run(releasing, 10, 64);
+  releasing.replace(releasing.find("release.gpu"), 11, "release.cta");
+  found(releasing, 10, 64, "global_race");
+}
+
 TEST_F(Hazard, AFlagBetweenCtasOrders) {
   content = Content::given;
   run("setp.ne.u32 %p1, %r9, 0; @%p1 bra READER; mov.u32 %r13, 1;\n"

@@ -102,15 +102,21 @@ struct Inst {
   bool wide_address = true;       // the address register has 64 bits
   bool constant_address = false;  // all lanes have the same, known from the text
   bool guard_negated = false;
-  bool ordered = false;  // volatile, relaxed, acquire or release: no plain access
-  bool watched = false;  // reads or writes a register that may be read before it is written
-  bool aligned = false;  // a barrier that needs the whole warp
+  bool ordered = false;   // volatile, relaxed, acquire or release: no plain access
+  bool releases = false;  // a release that other CTAs can rely on
+  bool pulls = false;     // an atomic that may take work from a counter (ptx/patterns.h)
+  bool watched = false;   // reads or writes a register that may be read before it is written
+  bool aligned = false;   // a barrier that needs the whole warp
 };
 
 // Rounding and flags of float operations that are not the plain ones (Inst::sub).
 inline constexpr uint8_t kRoundNearest = 0, kRoundZero = 1, kRoundDown = 2, kRoundUp = 3;
 inline constexpr uint8_t kRoundMask = 3, kFtz = 4, kSaturate = 8, kRelu = 16, kNaN = 32,
                          kFinite = 64;  // satfinite
+
+// What an Op::fence is (Inst::sub).
+inline constexpr uint8_t kNoFence = 0, kFenceGpu = 1, kFenceCta = 2, kDependencyWait = 3,
+                         kSleep = 4;
 
 // Generic addresses. Global memory begins at kGlobalBase; the windows below map the other spaces.
 inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000000,

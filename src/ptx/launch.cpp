@@ -166,21 +166,34 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   }
   Grid grid;
   grid.total = config.grid[0] * config.grid[1] * config.grid[2];
-  // CTAs that wait for one another cannot be sampled.
-  grid.sampled = options.sample_ctas > 0 && options.sample_ctas < grid.total && !config.cooperative;
+  // CTAs that wait for one another cannot be sampled. Those that the GPU cannot hold together wait
+  // for earlier ones only, so that the first ones may stand for all.
+  const bool together = config.cooperative || (program->waits && options.resident_ctas > 0 &&
+                                               grid.total <= options.resident_ctas);
+  grid.sampled = options.sample_ctas > 0 && options.sample_ctas < grid.total && !together;
   grid.cooperative = config.cooperative, grid.resident = options.resident_ctas;
   if (config.cooperative) {
     CG_CHECK(check_cooperative(job, grid.total, options.resident_ctas));
     place_workspace(memory.state());
     job.workspace = memory.state().workspace_base;
   }
-  job.hazards = prepare_hazards(memory.state(), *program, options.checks,
-                                config.block[0] * config.block[1] * config.block[2]);
+  job.hazards =
+      prepare_hazards(memory.state(), *program, options.checks,
+                      config.block[0] * config.block[1] * config.block[2], config.overlaps);
+  const uint32_t first = memory.state().next_epoch;
+  if (config.overlaps && memory.state().settled < first) job.unsettled = memory.state().settled;
+  job.order = options.order, job.order_seed = options.order_seed;
+  job.fair = program->pulls && options.latency != nullptr;
   const int64_t cores = int64_t(std::max(1u, std::thread::hardware_concurrency()));
   grid.threads = std::clamp<int64_t>(options.threads > 0 ? options.threads : cores, 1,
                                      std::min<int64_t>(grid.total, 256));
+  // How long CTAs wait for those of another host thread says nothing of the GPU.
+  if (job.fair || (program->waits && options.latency)) grid.threads = 1;
   LaunchReport report = run_grid(job, grid, options);
   if (job.hazards) memory.state().next_epoch = job.hazards->epochs.end();
+  // Who did not wait may end before the launch before it does.
+  if (!config.overlaps || job.waited.load()) memory.state().settled = first;
+  report.communicates = program->communicates;
   return report;
 }
 

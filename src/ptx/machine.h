@@ -43,6 +43,8 @@ class Memory {
                Content content = Content::given);
   // Somebody else than a kernel has written the whole buffer that begins at `base`.
   void set_defined(uint64_t base);
+  // All launches so far have ended before whatever comes next begins.
+  void settle();
   struct State;
   [[nodiscard]] State& state() { return *state_; }
 
@@ -81,7 +83,13 @@ struct LaunchConfig {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   int64_t shared_bytes = 0;
   bool cooperative = false;
+  bool overlaps = false;  // may begin before the launch before it has ended (programmatic launch)
 };
+
+// The order in which CTAs begin and warps take turns. in_order: the lowest index first, each as far
+// as it gets. reversed: the highest first, among the CTAs that are resident together. mixed: drawn
+// at random, with switches at fences, atomics, volatile accesses and barriers.
+enum class Order { in_order, reversed, mixed };
 
 // What is looked for besides out-of-bounds, misaligned and read-only accesses, which always are.
 struct Checks {
@@ -105,8 +113,13 @@ struct RunOptions {
   int64_t sample_ctas = 0, sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
-  // Given: one warp of one CTA is followed with these (LaunchReport::chain_clocks).
+  // A grid that the sample says takes no more warp instructions than this is run whole.
+  uint64_t whole_instructions = 0;
+  // Given: one warp of one CTA is followed with these (LaunchReport::chain_clocks), and CTAs that
+  // take their work from a counter in global memory take turns as they would on the GPU.
   const GpuLatency* latency = nullptr;
+  Order order = Order::in_order;
+  uint64_t order_seed = 1;
 };
 
 enum class LaunchStatus { ok, finding, unsupported, out_of_budget, cancelled };
@@ -147,7 +160,13 @@ struct Counters {
   uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
   uint64_t local_requests = 0, local_sectors = 0;
   uint64_t barriers = 0, branches = 0, divergent_branches = 0;
-  uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA that ran
+  uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA, ended or not
+};
+// An instruction that at least one lane executed.
+struct ExecutedInst {
+  int32_t index = 0;    // in the entry
+  int source_line = 0;  // 0: unknown
+  uint64_t runs = 0;    // warp instructions of the whole grid
 };
 struct LineCounters {
   int source_line = 0;  // 0: unknown
@@ -169,12 +188,17 @@ struct LaunchReport {
   Counters counters;
   std::vector<LineCounters> lines;     // by source line
   std::vector<BufferTraffic> traffic;  // buffers that were touched
+  std::vector<ExecutedInst> executed;  // in order of index; with counters
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;  // of the counters: half the 95% interval over the total; 0: all ran
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
   // How long the first warp of the longest CTA takes by itself (ptx/chain.h): modelled from a CTA
   // that was followed, by the instructions of both. 0: none was.
   double chain_clocks = 0;
+  // How long a CTA sleeps (nanosleep): the most of one CTA, and the mean. Sleeps of a warp that
+  // polls for another's write do not count.
+  double most_sleep_ns = 0, mean_sleep_ns = 0;
+  bool communicates = false;  // threads exchange values by barriers, atomics, shared memory, ...
   Nanoseconds host_time{0};
 };
 

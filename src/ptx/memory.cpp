@@ -29,6 +29,10 @@ void Memory::set_defined(uint64_t base) {
   }
 }
 
+void Memory::settle() {
+  state_->settled = state_->next_epoch;
+}
+
 uint64_t Memory::State::place(const std::string& name, std::span<std::byte> storage, Access access,
                               Content content) {
   if (next == 0) next = kGlobalBase;

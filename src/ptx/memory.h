@@ -29,6 +29,8 @@ struct Memory::State {
   std::vector<Buffer> buffers;        // in order of base
   std::vector<BufferShadow> shadows;  // beside them, made when a launch looks for hazards
   uint32_t next_epoch = 1;            // see checks/global_races.h
+  uint32_t settled = 1;  // epochs below are of launches that end before the next one begins
+  int shadow_shift = 2;  // log2 of the granules of the shadows
   uint64_t next = 0;
   // Variables of modules: their storage by module and index, made at the first launch.
   struct Variable {

@@ -348,6 +348,10 @@ bool Cta::atomics(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, st
   for (uint32_t m = mask; m; m &= m - 1) {
     const int lane = std::countr_zero(m);
     const uint64_t b = value(in.b, lane);
+    if (job_.pulls && in.pulls && zero != shared_.data() && b != 0) {
+      const uint64_t others = job_.pulls->before(zero + at[lane], in.size);
+      atomic_apply(AtomicOp::add, type, zero + at[lane], b * others, 0);
+    }
     const uint64_t old =
         atomic_apply(AtomicOp(in.sub), type, zero + at[lane], b, value(in.c, lane));
     const auto op = AtomicOp(in.sub);

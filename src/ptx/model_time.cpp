@@ -139,7 +139,8 @@ ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const En
   out.dram_read_bytes = bytes.read, out.dram_write_bytes = bytes.written;
   t["dram"] =
       (bytes.read + bytes.written) / (gpu.dram_bytes_per_s * gpu.latency.dram_efficiency) * 1e9;
-  t["latency"] = out.occupancy.waves * chain_clocks(gpu, report, g) / gpu.clock_hz * 1e9;
+  t["latency"] = out.occupancy.waves * chain_clocks(gpu, report, g) / gpu.clock_hz * 1e9 +
+                 std::max(report.most_sleep_ns, report.mean_sleep_ns * out.occupancy.waves);
 
   double largest = 0, second = 0;
   for (const auto& [name, ns] : t) {

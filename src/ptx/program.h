@@ -95,6 +95,10 @@ struct Program {
           local_bytes = 0;
   int64_t max_block[3] = {0, 0, 0};
   bool required_block = false;
+  // See ptx/patterns.h.
+  bool communicates = false;  // threads exchange values
+  bool pulls = false;         // CTAs may take work from a counter
+  bool waits = false;         // CTAs may wait for one another
   int registers_estimate = 0;
 };
 

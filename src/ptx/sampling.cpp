@@ -17,10 +17,11 @@ double student(double freedom) {
 
 }  // namespace
 
-Sampler::Sampler(int64_t total, const RunOptions& options)
+Sampler::Sampler(int64_t total, const RunOptions& options, bool in_a_row)
     : total_(total),
       first_batch_(std::max(kLeastBatch, options.sample_ctas)),
       most_(std::max(first_batch_, options.sample_most)),
+      in_a_row_(in_a_row),
       wanted_(options.sample_error),
       random_(options.sample_seed) {}
 
@@ -36,6 +37,7 @@ std::vector<int64_t> Sampler::next(int64_t affordable) {
   auto take = [&](int64_t cta) {
     if (int64_t(out.size()) < wanted && chosen_.insert(cta).second) out.push_back(cta);
   };
+  for (int64_t cta = done; in_a_row_ && int64_t(out.size()) < wanted; ++cta) take(cta);
   if (done == 0) take(0), take(total_ - 1);
   if (done + wanted >= total_ || 2 * (done + wanted) > total_) {  // most of a small grid
     std::vector<int64_t> left;
@@ -46,6 +48,13 @@ std::vector<int64_t> Sampler::next(int64_t affordable) {
   }
   while (int64_t(out.size()) < wanted) take(int64_t(1 + random_() % uint64_t(interior())));
   std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<int64_t> Sampler::rest() {
+  std::vector<int64_t> out;
+  for (int64_t cta = 0; cta < total_; ++cta)
+    if (chosen_.insert(cta).second) out.push_back(cta);
   return out;
 }
 

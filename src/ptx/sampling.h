@@ -23,10 +23,13 @@ namespace cutegen::ptx {
 
 class Sampler {
  public:
-  Sampler(int64_t total, const RunOptions& options);
+  // in_a_row: the first CTAs of the grid instead, since each may wait for those before it.
+  Sampler(int64_t total, const RunOptions& options, bool in_a_row = false);
   // The CTAs to run next, in ascending order; none when the sample is good enough or complete.
   // `affordable`: how many more the budget allows.
   [[nodiscard]] std::vector<int64_t> next(int64_t affordable);
+  // All CTAs that have not run yet.
+  [[nodiscard]] std::vector<int64_t> rest();
   void add(int64_t cta, const CtaWork& work);
 
   [[nodiscard]] bool is_end(int64_t cta) const { return cta == 0 || cta == total_ - 1; }
@@ -40,6 +43,7 @@ class Sampler {
   [[nodiscard]] double error_of(double CtaWork::* quantity) const;
 
   int64_t total_, first_batch_, most_;
+  bool in_a_row_;
   double wanted_;
   std::mt19937_64 random_;
   std::unordered_set<int64_t> chosen_;

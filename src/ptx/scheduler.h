@@ -6,6 +6,12 @@
 // cooperative launch has all CTAs started at once. The finding of the first CTA at fault is
 // reported, whichever thread met it.
 //
+// RunOptions::order says which CTAs begin first. Only CTAs that the GPU could hold together change
+// places, since a GPU begins CTAs by index: who waits for an earlier CTA always gets its answer.
+//
+// CTAs that take work from a counter go on in step, the one that has done least first (Job::fair).
+// In a sample each of them stands for several, which take their share of the work too (Pulls).
+//
 // A sampled grid runs in batches (ptx/sampling.h) and is reported as if all of it had run.
 //
 // Example: LaunchReport r = run_grid(job, {.total = 64, .threads = 2}, options);

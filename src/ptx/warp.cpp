@@ -2,6 +2,7 @@
 // Running one warp: dispatch, divergence, collectives, barriers.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -11,8 +12,9 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr uint64_t kQuantum = 1 << 16;  // warp instructions before another warp has its turn
-constexpr uint32_t kPatience = 1024;    // turns before lanes that wait elsewhere are let in
+constexpr uint64_t kQuantum = 1 << 16;   // warp instructions before another warp has its turn
+constexpr uint64_t kMixedQuantum = 512;  // the most of it, where turns are drawn at random
+constexpr uint32_t kPatience = 1024;     // turns before lanes that wait elsewhere are let in
 
 }  // namespace
 
@@ -21,7 +23,8 @@ Cta::Step Cta::run_warp(Warp& w) {
   Executed* executed = counting_->executed();
   const Undefined* undefined = hazards_ && hazards_->undefined ? &*hazards_->undefined : nullptr;
   Chain* chain = linear_ == job_.traced && w.index == 0 ? job_.chain.get() : nullptr;
-  for (uint64_t n = 0; n < kQuantum; ++n) {
+  const uint64_t quantum = mixed_ ? 1 + random() % kMixedQuantum : kQuantum;
+  for (uint64_t n = 0; n < quantum; ++n) {
     if (w.count > 0) merge(w);
     const Inst& in = code[w.current.pc];
     uint32_t mask = w.current.mask;
@@ -55,7 +58,7 @@ Cta::Step Cta::run_warp(Warp& w) {
       if (!leave(w, mask)) return w.alive == 0 ? Step::done : Step::failed;
     } else if (!execute(w, in, mask)) {
       return Step::failed;
-    } else if (w.spins >= kSpins && w.spins % kSpins == 0 && in.op != Op::fence) {
+    } else if (gives_way(w, in)) {
       return Step::yield;
     }
   }
@@ -110,7 +113,9 @@ bool Cta::execute(Warp& w, const Inst& in, uint32_t mask) {
       break;
     }
     case Op::fence:
-      if (in.sub && hazards_ && hazards_->global) hazards_->global->release();
+      if (in.sub == kSleep) sleep(w, in, mask);
+      if (hazards_) hazards_->fence(w.index, in.sub);
+      if (in.sub == kDependencyWait) job_.waited.store(true, std::memory_order_relaxed);
       break;
     case Op::trap:
       return report(w, "trap", in.sub ? "the kernel executed brkpt" : "the kernel executed trap",
@@ -372,8 +377,18 @@ bool Cta::release_if_complete(int id) {
     release(w, b);
   }
   if (hazards_) hazards_->pass(waiting, id);
+  if (waiting) meet_sleepers(waiting);
   b = {};
   return true;
+}
+
+// Who waits at a barrier has waited for the one that slept longest.
+void Cta::meet_sleepers(uint32_t waiting) {
+  double most = 0;
+  for (const Warp& w : warps_)
+    if (waiting >> w.index & 1) most = std::max(most, w.slept_ns);
+  for (Warp& w : warps_)
+    if (most > 0 && waiting >> w.index & 1) w.slept_ns = most;
 }
 
 void Cta::release(Warp& w, const Barrier& b) {

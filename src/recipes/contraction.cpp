@@ -73,12 +73,20 @@ Stride along(const Fused& fused, const Operand& operand, int axis) {
   return axis < 0 ? Stride{} : stride(fused, operand, {{axis}, 1, "1"});
 }
 
+// The mode that every output permits; modes are listed from the finest to the coarsest.
+MathMode finest_mode(const Task& task) {
+  MathMode found = task.math_mode;
+  for (const TensorInfo* out : task.with_role(TensorRole::output))
+    found = std::min(found, mode_of(task, *out));
+  return found;
+}
+
 // Fills the factors, with batches split as `batch` says.
 Result<Contraction> load_factors(const Task& task, const Graph& graph, const Node& node,
                                  const std::optional<Shape>& batch) {
   Contraction c;
   c.op = node.op;
-  c.math_mode = task.math_mode;
+  c.math_mode = finest_mode(task);
   auto first = reference(argument(node, 0, "self")), second = reference(argument(node, 1, ""));
   if (!second) second = reference(argument(node, 1, "mat2"));
   const Value *a = first ? graph.find(*first) : nullptr,

@@ -99,6 +99,15 @@ TEST(Matmul, TensorCoresNeedTheTasksLeave) {
               HasSubstr("MmaGemm<half_t"));
 }
 
+// The factors of a product serve every output of the task.
+TEST(Matmul, TensorCoresNeedTheLeaveOfEveryOutput) {
+  Task task = golden_task("mm_plain");
+  task.math_mode = MathMode::bf16;
+  for (TensorInfo& t : task.tensors)
+    if (t.role == TensorRole::output) t.math_mode = MathMode::fp32;
+  EXPECT_FALSE(match_recipe(task).safe.contains("tensor_cores"));
+}
+
 // Large tiles where these are enough for the GPU.
 TEST(Matmul, SafeTilesFillTheGpu) {
   EXPECT_EQ(Case("mm_plain").match.safe.at("tile_m"), 64);

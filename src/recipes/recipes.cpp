@@ -161,6 +161,11 @@ Result<KernelProgram> program(const Task& task, const Staged& staged, const Json
 
 RecipeMatch match_recipe(const Task& task) {
   RecipeMatch match;
+  for (const TensorInfo& tensor : task.tensors)
+    if (tensor.mutated) {
+      match.why = "forward() mutates '" + tensor.name + "', and no recipe writes final values";
+      return match;
+    }
   auto form = recipes::find_form(task);
   if (!form) {
     match.why = form.error().message;

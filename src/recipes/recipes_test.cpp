@@ -122,6 +122,17 @@ TEST(Match, SaysWhyNoneApplies) {
   EXPECT_FALSE(instantiate(golden_task("no_cumsum"), match, Json::object()));
 }
 
+TEST(Match, NoRecipeForgetsWhatForwardMutates) {
+  for (const char* name : {"relu", "two_outputs"}) {
+    Task task = golden_task(name);
+    task.tensors[0].mutated = true;
+    RecipeMatch match = match_recipe(task);
+    EXPECT_EQ(match.recipe, "");
+    EXPECT_THAT(match.why, HasSubstr("forward() mutates 'x'"));
+    EXPECT_FALSE(instantiate(task, match, match.safe));
+  }
+}
+
 TEST(Neighbours, ChangeOneParameterMostPromisingFirst) {
   RecipeMatch match = match_recipe(golden_task("relu"));
   auto near = neighbours(match, match.safe);
@@ -182,6 +193,19 @@ TEST(Skeleton, FitsEveryTaskAndOwnsUpToBeingOne) {
     for (const Error& error : check_plan(program->plan, task)) ADD_FAILURE() << error.text();
     EXPECT_THAT(program->sources.at("kernel.cu"), HasSubstr("skeleton"));
   }
+}
+
+TEST(Skeleton, WritesMutatedTensorsToo) {
+  Task task = golden_task("relu");
+  task.tensors[0].mutated = true;
+  task.tensors.pop_back();  // forward() returns nothing, or x itself
+  auto program = skeleton(task);
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& text = program->sources.at("kernel.cu");
+  EXPECT_THAT(text, HasSubstr("mutated: it holds its initial values"));
+  EXPECT_THAT(text, HasSubstr("float* __restrict__ x"));
+  EXPECT_THAT(text, Not(HasSubstr("const float*")));
+  EXPECT_TRUE(check_plan(program->plan, task).empty());
 }
 
 TEST(Skeleton, NeedsAnOutput) {

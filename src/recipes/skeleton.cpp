@@ -47,13 +47,14 @@ struct Text {
 };
 
 std::string describe(const TensorInfo& tensor, const std::string& name) {
-  return fmt::format("//   {}: {} {}, {} {}", name, to_string(tensor.role),
-                     sanitize(tensor.name, 120), to_string(tensor.dtype), to_string(tensor.shape));
+  return fmt::format("//   {}: {} {}, {} {}{}", name, to_string(tensor.role),
+                     sanitize(tensor.name, 120), to_string(tensor.dtype), to_string(tensor.shape),
+                     tensor.mutated ? ", mutated: it holds its initial values" : "");
 }
 
-// One tensor: a pointer, its sizes as symbols and, for an output, the store of the placeholder.
+// One tensor: a pointer, its sizes as symbols and, for a result, the store of the placeholder.
 void add(Text& text, const TensorInfo& tensor, const std::string& name) {
-  bool output = tensor.role == TensorRole::output;
+  bool output = is_result(tensor);
   text.notes.push_back(describe(tensor, name));
   text.params.push_back(fmt::format("{}{}* __restrict__ {}", output ? "" : "const ",
                                     element_type(tensor.dtype), name));
@@ -84,8 +85,7 @@ Result<KernelProgram> skeleton(const Task& task) {
   for (const auto& [tensor, name] : names) (void)text.words.unique(name);
   for (const TensorInfo& tensor : task.tensors) {
     add(text, tensor, names.at(tensor.name));
-    if (tensor.role == TensorRole::output)
-      counts.push_back(fmt::format("size({})", names.at(tensor.name)));
+    if (is_result(tensor)) counts.push_back(fmt::format("size({})", names.at(tensor.name)));
   }
   if (counts.empty()) return user_error("the task has no output", task.file);
   std::string most = counts[0];

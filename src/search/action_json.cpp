@@ -133,6 +133,7 @@ Json to_json(const StrategySettings& s) {
            {"plateau", s.plateau},
            {"min_gain", s.min_gain},
            {"floor_ratio", s.floor_ratio},
+           {"reach_ratio", s.reach_ratio},
            {"repairs", s.repairs},
            {"retries", s.retries}};
   if (s.agents) out["agents"] = agents_json(*s.agents);
@@ -147,6 +148,7 @@ Result<StrategySettings> strategy_settings_from_json(const Json& json) {
   CG_TRY(s.plateau, count(r, "plateau"));
   CG_TRY(s.min_gain, r.number("min_gain"));
   CG_TRY(s.floor_ratio, r.number("floor_ratio"));
+  CG_TRY(s.reach_ratio, r.number_or("reach_ratio", 0));
   CG_TRY(s.repairs, count(r, "repairs"));
   CG_TRY(s.retries, count(r, "retries"));
   if (r.has("agents")) {

@@ -193,7 +193,7 @@ TEST(CutegenAgents, ALineThatIsSlowerThanTheBestIsKeptInItsLineOnly) {
 }
 
 TEST(CutegenAgents, StopsAtTheFloorAndOnAPlateau) {
-  World low{.judge = [](int, const Asked&) { return timed(10.2); }, .floor_ns = 10};
+  World low{.judge = [](int, const Asked&) { return timed(9.9); }, .floor_ns = 10};
   EXPECT_EQ(low.run("cutegen", settings(40, {})).reason, "at the floor");
   EXPECT_EQ(low.evaluations, 1);
   World flat{.judge = [](int, const Asked&) { return timed(50); }};

@@ -2,7 +2,8 @@
 // The strategy `best-of-n`: independent first programs, no feedback, the fastest correct one wins.
 //
 // Contract: every question is the same and shows nothing of the others; ends with the budget of
-// evaluations or at the floor. The measure that other strategies have to beat at equal budget.
+// evaluations, at the reachable bound or at the floor. The measure that other strategies have to
+// beat at equal budget.
 //
 // Example: make_strategy("best-of-n", {.budget = {.evaluations = 16}, .agents = AgentSettings{}});
 #pragma once

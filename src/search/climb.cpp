@@ -69,7 +69,7 @@ Json ClimbStrategy::context() const {
   out["purpose"] = incumbent_ ? "improve" : misses_ || set_aside_ ? "repair" : "first";
   if (incumbent_) out["parent"] = incumbent_->id;
   if (auto ns = best_ns()) out["best_ns"] = *ns;
-  if (floor_ns_ > 0) out["floor_ns"] = floor_ns_;
+  put_bounds(out);
   if (!feedback_.headline.empty()) out["headline"] = feedback_.headline;
   if (!feedback_.bottleneck.empty()) out["bottleneck"] = feedback_.bottleneck;
   if (!feedback_.resources.empty()) out["resources"] = feedback_.resources;

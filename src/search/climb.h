@@ -3,7 +3,8 @@
 //
 // Contract: correct first (a wrong first answer is repaired by asking again, up to a limit); then
 // one change at a time to the incumbent, accepted when it gains at least min_gain; stops at the
-// floor, on a plateau, at the end of the budget, or when the proposer has nothing left. If an
+// reachable bound (if the task is bound by memory) or the floor, on a plateau, at the end of the
+// budget, or when the proposer has nothing left. If an
 // evaluation stays aborted the candidate is set aside and counts neither for the plateau nor for
 // the repairs.
 //

@@ -256,7 +256,7 @@ Json CutegenStrategy::context(Wanted wanted) const {
   if (!l.approach.empty() && wanted != Wanted::diagnosis) out["approach"] = l.approach;
   if (!advice_.empty() && wanted == Wanted::fix) out["advice"] = advice_;
   if (auto ns = best_ns()) out["best_ns"] = *ns;
-  if (floor_ns_ > 0) out["floor_ns"] = floor_ns_;
+  put_bounds(out);
   return out;
 }
 

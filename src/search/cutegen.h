@@ -5,9 +5,9 @@
 // (written, or a recipe's), is repaired until it is correct, then changed one idea at a time,
 // always from its own best: first its structure, then its details. A line ends when its share of
 // the evaluations is used, when nothing helps any more, or when it cannot be made correct; then the
-// fastest line goes on to the end of the budget, the plateau or the floor. Only what beats the best
-// of all lines is accepted for the run. Figures of the profile are shown as `profiling` says
-// (search/profiling.h).
+// fastest line goes on to the end of the budget, the plateau, the reachable bound or the floor.
+// Only what beats the best of all lines is accepted for the run. Figures of the profile are shown
+// as `profiling` says (search/profiling.h).
 //
 // Example: make_strategy("cutegen", {.agents = AgentSettings{.chains = 3}});
 #pragma once

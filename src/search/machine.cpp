@@ -16,6 +16,11 @@ const PairedRatio* pair_with_incumbent(const Timing& timing) {
   return nullptr;
 }
 
+double number_at(const Json& data, const char* key) {
+  auto it = data.find(key);
+  return it != data.end() && it->is_number() ? it->get<double>() : 0;
+}
+
 }  // namespace
 
 std::string text_at(const Json& data, const char* key) {
@@ -82,8 +87,10 @@ void Machine::apply(const Event& event) {
   if (auto it = event.data.find("clock_ms"); it != event.data.end() && it->is_number_integer())
     clock_ms_ = it->get<int64_t>();
   if (event.type == "task") {
-    if (auto it = event.data.find("floor_ns"); it != event.data.end() && it->is_number())
-      floor_ns_ = it->get<double>();
+    floor_ns_ = number_at(event.data, "floor_ns");
+    reachable_ns_ = number_at(event.data, "reachable_ns");
+    roofline_ns_ = number_at(event.data, "roofline_ns");
+    memory_bound_ = text_at(event.data, "floor_bound_by") == "memory";
     on_task(event.data);
   } else if (event.type == "resumed") {
     issued_ = false;
@@ -154,9 +161,23 @@ void Machine::aborted(const Evaluate& asked, const std::string& why) {
   attempts_ = 0;
 }
 
+std::optional<std::string> Machine::nothing_to_win(double best_ns) const {
+  if (floor_ns_ > 0 && best_ns <= floor_ns_ * settings_.floor_ratio) return "at the floor";
+  if (memory_bound_ && reachable_ns_ > 0 && best_ns <= reachable_ns_ * settings_.reach_ratio)
+    return fmt::format("within {:.3g}% of the reachable bound", 100 * (settings_.reach_ratio - 1));
+  return std::nullopt;
+}
+
+// What a question may say of the task's bounds; runs of older versions know the floor alone.
+void Machine::put_bounds(Json& context) const {
+  if (floor_ns_ > 0) context["floor_ns"] = floor_ns_;
+  if (reachable_ns_ > 0) context["reachable_ns"] = reachable_ns_;
+  if (roofline_ns_ > 0) context["roofline_ns"] = roofline_ns_;
+}
+
 std::optional<std::string> Machine::end_of_run(std::optional<double> best_ns) const {
-  if (best_ns && floor_ns_ > 0 && *best_ns <= floor_ns_ * settings_.floor_ratio)
-    return "at the floor";
+  if (best_ns)
+    if (auto end = nothing_to_win(*best_ns)) return end;
   if (set_aside_ >= kMostSetAside) return "the evaluator keeps failing: " + feedback_.headline;
   if (evaluations_ >= settings_.budget.evaluations) return "budget: evaluations";
   if (settings_.budget.minutes > 0 &&

@@ -42,11 +42,17 @@ class Machine : public Strategy {
   void open(Action action);
   // The evaluation of what was proposed; its verdict comes at once if a tool had it evaluated.
   void judge(const Evaluate& wanted);
-  // Why the run has to end: its budget, the floor under `best_ns`, or a failing evaluator.
+  // Why the run has to end: its budget, nothing left to win on `best_ns`, or a failing evaluator.
   [[nodiscard]] std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
   StrategySettings settings_;
-  double floor_ns_ = 0;
+  // What the task can be brought to. The roofline of the operations as written is an estimate that
+  // algebra passes: it ends no run.
+  [[nodiscard]] std::optional<std::string> nothing_to_win(double best_ns) const;
+  void put_bounds(Json& context) const;
+
+  double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
+  bool memory_bound_ = false;
   int64_t evaluations_ = 0;
   int set_aside_ = 0;  // candidates in a row that could not be judged
   Feedback feedback_;  // of the last verdict

@@ -40,8 +40,9 @@ struct Reject {
   std::string reason;
 };
 struct Finish {
-  std::string reason;  // "at the floor", "plateau", "budget: evaluations", "no recipe", ...
-  std::string best;    // candidate id or empty
+  // "within 3% of the reachable bound", "at the floor", "plateau", "budget: evaluations", ...
+  std::string reason;
+  std::string best;  // candidate id or empty
 };
 using Action = std::variant<Ask, Evaluate, Accept, Reject, Finish>;
 
@@ -64,9 +65,13 @@ struct AgentSettings {
 };
 struct StrategySettings {
   Budget budget;
-  int plateau = 8;                      // candidates in a row without gain
-  double min_gain = 0.01;               // share of time that counts as a gain
-  double floor_ratio = 1.05;            // stop within 5% of the floor
+  int plateau = 8;         // candidates in a row without gain
+  double min_gain = 0.01;  // share of time that counts as a gain
+  // A memory-bound search stops within this of what a copy of the least bytes reaches; 0: never.
+  double reach_ratio = 1.03;
+  // Any search stops within this of the floor. Journals of policy 2 and before have 1.05 and no
+  // reach_ratio: their floor is the roofline.
+  double floor_ratio = 1;
   int repairs = 6;                      // further choices while nothing is correct yet
   int retries = 2;                      // of an evaluation that our own machinery aborted
   std::optional<AgentSettings> agents;  // empty: recipes propose, no model

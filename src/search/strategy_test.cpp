@@ -36,6 +36,7 @@ struct World {
   int candidates = 1000;  // then "nothing left to try"
   std::function<Verdict(int number, int attempt)> judge;
   double floor_ns = 0;
+  Json bounds = Json::object();  // further fields of the task's event
   int64_t ms_per_event = 10;
 
   std::vector<Event> events = {};
@@ -54,7 +55,9 @@ struct World {
     auto s = std::move(*make_strategy("cutegen", settings));
     int proposed = 0, attempt = 0;
     feed(*s, "opened", Json::object());
-    feed(*s, "task", {{"floor_ns", floor_ns}});
+    Json task = bounds;
+    task["floor_ns"] = floor_ns;
+    feed(*s, "task", task);
     for (int guard = 0; guard < 10000; ++guard) {
       auto todo = s->next();
       if (todo.size() != 1) break;
@@ -124,11 +127,74 @@ TEST(Cutegen, APairedRatioDecidesOverTimesOfDifferentMoments) {
   EXPECT_EQ(w.reasons("accepted")[1], "4.8% faster (109 ns -> 104 ns)");
 }
 
+Json bounds(const char* bound_by, double reachable_ns, double roofline_ns) {
+  return {
+      {"floor_bound_by", bound_by}, {"reachable_ns", reachable_ns}, {"roofline_ns", roofline_ns}};
+}
+
 TEST(Cutegen, StopsAtTheFloor) {
-  World world{.judge = [](int n, int) { return timed(n == 1 ? 50 : 10.4); }, .floor_ns = 10};
+  World world{.judge = [](int n, int) { return timed(n == 1 ? 50 : 10); }, .floor_ns = 10};
   Finish end = world.run({});
   EXPECT_EQ(end.reason, "at the floor");
   EXPECT_EQ(end.best, "c2");
+  World above{.judge = [](int n, int) { return timed(n == 1 ? 50 : 10.4); }, .floor_ns = 10};
+  EXPECT_EQ(above.run({.plateau = 2}).reason, "plateau");
+}
+
+TEST(Cutegen, StopsNearTheReachableBoundIfMemoryBinds) {
+  auto near = [](int n, int) { return timed(n == 1 ? 50 : 12.3); };
+  World world{.judge = near, .floor_ns = 10, .bounds = bounds("memory", 12, 10)};
+  Finish end = world.run({});
+  EXPECT_EQ(end.reason, "within 3% of the reachable bound");
+  EXPECT_EQ(end.best, "c2");
+  EXPECT_EQ(world.count("evaluation_started"), 2);
+  World far{.judge = [](int n, int) { return timed(n == 1 ? 50 : 12.4); },
+            .floor_ns = 10,
+            .bounds = bounds("memory", 12, 10)};
+  EXPECT_EQ(far.run({.plateau = 2}).reason, "plateau");
+  for (const char* bound_by : {"compute", "launch"}) {
+    World other{.judge = near, .floor_ns = 10, .bounds = bounds(bound_by, 12, 12)};
+    EXPECT_EQ(other.run({.plateau = 2}).reason, "plateau") << bound_by;
+  }
+}
+
+TEST(Cutegen, TheRooflineEndsNoSearch) {
+  World world{.judge = [](int n, int) { return timed(n < 4 ? 50 / n : 15); },
+              .floor_ns = 1,
+              .bounds = bounds("compute", 2, 40)};
+  Finish end = world.run({.plateau = 3});
+  EXPECT_EQ(end.reason, "plateau");
+  EXPECT_EQ(end.best, "c4") << "found far below the roofline of 40 ns";
+}
+
+TEST(Cutegen, SettingsOfOldJournalsKeepTheirRule) {
+  Json old = to_json(StrategySettings{});
+  old.erase("reach_ratio");
+  old["floor_ratio"] = 1.05;
+  auto settings = strategy_settings_from_json(old);
+  ASSERT_TRUE(settings) << settings.error().text();
+  EXPECT_EQ(settings->reach_ratio, 0);
+  World world{.judge = [](int n, int) { return timed(n == 1 ? 50 : 10.4); },
+              .floor_ns = 10,
+              .bounds = {{"floor_bound_by", "compute"}}};
+  EXPECT_EQ(world.run(*settings).reason, "at the floor");
+  auto now = strategy_settings_from_json(to_json(StrategySettings{}));
+  ASSERT_TRUE(now);
+  EXPECT_EQ(now->reach_ratio, 1.03);
+  EXPECT_EQ(now->floor_ratio, 1);
+}
+
+TEST(Cutegen, QuestionsHoldTheBounds) {
+  World world{.judge = [](int, int) { return timed(50); },
+              .floor_ns = 10,
+              .bounds = bounds("compute", 12, 40)};
+  world.run({.plateau = 1});
+  for (const Event& e : world.events) {
+    if (e.type != "asked") continue;
+    EXPECT_EQ(e.data["context"]["floor_ns"], 10);
+    EXPECT_EQ(e.data["context"]["reachable_ns"], 12);
+    EXPECT_EQ(e.data["context"]["roofline_ns"], 40);
+  }
 }
 
 TEST(Cutegen, RepairsTheFirstAnswerUpToALimit) {

@@ -22,6 +22,10 @@ Class class_of(double v) {
   return Class::finite;
 }
 
+bool has(const Expected& e, size_t i, OrderFlag flag) {
+  return !e.order.empty() && (e.order[i] & flag) != 0;
+}
+
 // 0 when `value` is accepted, else the ratio by which it is off (infinity for a wrong class).
 double miss(const Expected& e, size_t i, double value) {
   constexpr double kWrongClass = std::numeric_limits<double>::infinity();
@@ -29,9 +33,10 @@ double miss(const Expected& e, size_t i, double value) {
   double truth = e.truth[i], native = e.native[i], tolerance = e.tolerance[i];
   Class got = class_of(value);
   if (got == Class::finite && std::isfinite(truth)) {
-    double ratio = std::abs(value - truth) / tolerance;
-    return ratio <= 1 ? 0 : ratio;
+    double error = std::abs(value - truth);
+    return error <= tolerance ? 0 : error / tolerance;
   }
+  if (got == Class::nan && has(e, i, kNanToo)) return 0;
   Class want = class_of(round_to(dtype, truth)), other = class_of(native);
   if (got == Class::finite)  // truth is not finite; the native reference may be
     return other == Class::finite && std::abs(value - native) <= tolerance ? 0 : kWrongClass;
@@ -54,7 +59,94 @@ void mark(Judgement& j, size_t i) {
   ++j.wrong;
 }
 
+// Errors of `values` in units; what is not finite, or not judged, is NaN.
+std::vector<double> errors_in_units(const Expected& e, std::span<const double> values) {
+  std::vector<double> out(values.size(), std::numeric_limits<double>::quiet_NaN());
+  for (size_t i = 0; i < values.size(); ++i)
+    if (std::isfinite(e.truth[i]) && std::isfinite(values[i]) && !has(e, i, kAnyValue) &&
+        !has(e, i, kOutsideWhole))
+      out[i] = (values[i] - e.truth[i]) / e.unit[i];
+  return out;
+}
+
+AggregateError whole_error(const Expected& e, std::span<const double> errors) {
+  AggregateError out;
+  for (size_t i = 0; i < errors.size(); ++i)
+    if (std::isfinite(errors[i])) out.add(errors[i], e.truth[i]);
+  return out;
+}
+
+// What rounding the inputs once, and the result, makes of the output as a whole.
+double floor_of(const Expected& e, std::span<const double> sensitivity, const ToleranceRule& rule) {
+  AggregateError out;
+  for (size_t i = 0; i < e.truth.size(); ++i) {
+    if (!std::isfinite(e.truth[i]) || has(e, i, kAnyValue) || has(e, i, kOutsideWhole)) continue;
+    double size = rule.floor_eps * std::abs(e.truth[i]);
+    if (!sensitivity.empty() && std::isfinite(sensitivity[i]))
+      size = std::max(size, rule.sensitivity * std::abs(sensitivity[i]));
+    out.add(size / e.unit[i], 1);
+  }
+  return out.rms();
+}
+
+AggregateLimits limits_of(Expected& e, std::span<const double> sensitivity,
+                          std::span<const double> sequential, const ToleranceRule& rule) {
+  std::vector<double> native = errors_in_units(e, e.native);
+  std::vector<double> in_order = errors_in_units(e, sequential);
+  const WorstSlices slices = worst_slices(native, in_order, e.spec.shape);
+  if (!slices.worst.empty()) {
+    if (e.order.empty()) e.order.assign(native.size(), 0);
+    for (size_t i = 0; i < native.size(); ++i)
+      if (slices.has(i)) e.order[i] |= kOutsideWhole;
+    native = errors_in_units(e, e.native), in_order = errors_in_units(e, sequential);
+  }
+  Independent independent = independent_errors(native, e.spec.shape);
+  if (!in_order.empty()) {
+    const Independent of_sums = independent_errors(in_order, e.spec.shape);
+    independent.rms = std::min(independent.rms, of_sums.rms);
+    independent.bias = std::min(independent.bias, of_sums.bias);
+  }
+  AggregateLimits out = aggregate_limits(
+      rule, {whole_error(e, native), whole_error(e, in_order), floor_of(e, sensitivity, rule)},
+      independent);
+  // One to three errors are luck: the elements are judged alone.
+  constexpr double kLeastErrors = 4;
+  out.apply = out.apply && independent.rms >= kLeastErrors;
+  return out;
+}
+
+void note_order(Expected& e, std::span<const double> sensitivity) {
+  for (size_t i = 0; i < sensitivity.size(); ++i) {
+    const double s = sensitivity[i];
+    const uint8_t flags = std::isinf(s)                       ? kAnyValue
+                          : std::signbit(s) && !std::isnan(s) ? kNanToo
+                                                              : 0;
+    if (flags == 0) continue;
+    if (e.order.empty()) e.order.assign(sensitivity.size(), 0);
+    e.order[i] = flags;
+  }
+}
+
+double narrowed(double tolerance, double truth, const ToleranceRule& rule) {
+  if (rule.rtol < 0 && rule.atol < 0) return tolerance;
+  const double size = std::isfinite(truth) ? std::abs(truth) : 0;
+  return std::min(tolerance, std::max(rule.atol, 0.0) + std::max(rule.rtol, 0.0) * size);
+}
+
 }  // namespace
+
+ToleranceRule for_dtype(ToleranceRule rule, DType dtype) {
+  constexpr double kNarrowFactor = 4;
+  const double half = half_ulp(dtype);
+  if (half <= rule.eps) return rule;
+  // The native result is rounded to a dtype coarser than the mode: 32 times that rounding would
+  // accept what the dtype's own mode does not.
+  rule.factor *= kNarrowFactor / std::max(kNarrowFactor, rule.factor);
+  rule.eps = half;
+  rule.floor_eps = half / 2;
+  rule.growth = 1;
+  return rule;
+}
 
 std::vector<double> smooth_by_magnitude(std::span<const double> key, std::span<const double> values,
                                         size_t reach) {
@@ -84,11 +176,15 @@ std::vector<double> smooth_by_magnitude(std::span<const double> key, std::span<c
 }
 
 Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<double> native,
-                       std::span<const double> sensitivity, ToleranceRule rule) {
+                       std::span<const double> sensitivity, ToleranceRule rule,
+                       std::span<const double> sequential) {
   CG_ASSERT(truth.size() == native.size());
   CG_ASSERT(sensitivity.empty() || sensitivity.size() == truth.size());
+  CG_ASSERT(sequential.empty() || sequential.size() == truth.size());
   Expected e{std::move(spec), std::move(truth), std::move(native), {}};
   if (!is_floating(e.spec.dtype)) return e;
+  rule = for_dtype(rule, e.spec.dtype);
+  note_order(e, sensitivity);
   size_t n = e.truth.size();
   std::vector<double> error(n, 0);
   for (size_t i = 0; i < n; ++i) {
@@ -97,7 +193,8 @@ Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<d
   }
   e.tolerance = smooth_by_magnitude(e.truth, error, kReach);
   double eps = std::max(rule.eps, half_ulp(e.spec.dtype));
-  double least = smallest_normal(e.spec.dtype);
+  double least = flush_error(e.spec.dtype);
+  e.unit.resize(n);
   for (size_t i = 0; i < n; ++i) {
     double size = std::isfinite(e.truth[i])    ? std::abs(e.truth[i])
                   : std::isfinite(e.native[i]) ? std::abs(e.native[i])
@@ -105,8 +202,10 @@ Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<d
     double scale = std::max(e.tolerance[i], eps * size);
     if (!sensitivity.empty() && std::isfinite(sensitivity[i]))
       scale = std::max(scale, std::abs(sensitivity[i]));
-    e.tolerance[i] = rule.factor * scale + least;
+    e.unit[i] = scale + least;
+    e.tolerance[i] = narrowed(rule.factor * scale + least, e.truth[i], rule);
   }
+  e.limits = limits_of(e, sensitivity, sequential, rule);
   return e;
 }
 
@@ -117,12 +216,14 @@ Judgement judge(const Expected& e, std::span<const std::byte> output, const Pois
   Judgement j;
   j.elements = static_cast<int64_t>(n);
   bool floating = is_floating(dtype);
+  AggregateError whole;
   for (size_t i = 0; i < n; ++i) {
     double value = load_double(dtype, output.data() + i * step);
     double ratio = 0;
-    if (e.nan_is_undefined && std::isnan(e.truth[i])) {
-      continue;
-    } else if (floating) {
+    if ((e.nan_is_undefined && std::isnan(e.truth[i])) || has(e, i, kAnyValue)) continue;
+    if (floating) {
+      if (std::isfinite(value) && std::isfinite(e.truth[i]) && !has(e, i, kOutsideWhole))
+        whole.add((value - e.truth[i]) / e.unit[i], e.truth[i]);
       ratio = miss(e, i, value);
     } else if (dtype == DType::boolean) {
       ratio = (value != 0) == (e.truth[i] != 0) && value <= 1 ? 0 : 2;
@@ -136,6 +237,7 @@ Judgement judge(const Expected& e, std::span<const std::byte> output, const Pois
     if (std::isfinite(ratio)) j.worst_ratio = std::max(j.worst_ratio, ratio);
     if (poison && is_poison(output, i * step, step, *poison)) ++j.unwritten;
   }
+  j.rms = whole.rms(), j.bias = whole.bias(), j.limits = e.limits;
   return j;
 }
 

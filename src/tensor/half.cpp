@@ -183,6 +183,28 @@ double round_to(DType dtype, double value) {
   return load_double(dtype, bytes);
 }
 
+double smallest_subnormal(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return std::numeric_limits<double>::denorm_min();
+    case DType::f16:
+      return 0x1p-24;
+    case DType::f8e4m3:
+      return 0x1p-9;
+    case DType::f8e5m2:
+      return 0x1p-16;
+    case DType::bf16:
+      return 0x1p-133;
+    default:
+      return std::numeric_limits<float>::denorm_min();
+  }
+}
+
+double flush_error(DType dtype) {
+  const bool wide = dtype == DType::f64 || dtype == DType::f32 || dtype == DType::bf16;
+  return wide ? smallest_normal(dtype) : smallest_subnormal(dtype);
+}
+
 double smallest_normal(DType dtype) {
   switch (dtype) {
     case DType::f64:

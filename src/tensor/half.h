@@ -31,6 +31,10 @@ void from_double(DType dtype, std::span<const double> from, std::span<std::byte>
 // The value a dtype holds after rounding: round_to(f16, 1e9) is infinity.
 [[nodiscard]] double round_to(DType dtype, double value);
 [[nodiscard]] double smallest_normal(DType dtype);  // floating dtypes
+[[nodiscard]] double smallest_subnormal(DType dtype);
+// An absolute error that is always accepted. Hardware flushes subnormal results of f32 and bf16, as
+// PyTorch's own compiled kernels do; in the narrow dtypes subnormal numbers carry results.
+[[nodiscard]] double flush_error(DType dtype);
 [[nodiscard]] double largest_finite(DType dtype);
 [[nodiscard]] double half_ulp(DType dtype);  // relative: 2^-24 for f32
 

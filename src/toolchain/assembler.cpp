@@ -225,6 +225,7 @@ Result<AssemblyReport> LocalAssembler::assemble(const Context& ctx, const std::s
     auto use = toolchain::read_ptx_use(ptx);
     out.audit.globals = std::move(use.globals);
     out.audit.device_calls = std::move(use.device_calls);
+    out.audit.unusual_reads = std::move(use.unusual_reads);
   } else {
     out.audit.skipped.emplace_back("global variables: the PTX is too large");
   }

@@ -27,6 +27,8 @@ struct PtxUse {
   std::vector<GlobalAudit> globals;       // that code refers to; `written` is a safe guess: true
                                           // wherever an address may reach a store
   std::vector<std::string> device_calls;  // external functions that are called
+  // BinaryAudit::unusual_reads.
+  std::vector<std::string> unusual_reads;
 };
 [[nodiscard]] PtxUse read_ptx_use(std::string_view ptx);
 

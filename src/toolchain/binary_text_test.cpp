@@ -177,6 +177,35 @@ TEST(PtxUse, MarksEndWithTheFunction) {
       ElementsAre("table"));
 }
 
+std::vector<std::string> unusual(const std::string& body) {
+  return read_ptx_use(
+             ".version 9.0\n.target sm_90a\n.const .align 4 .b8 table[16] = {0, 0, 128, 63};\n"
+             ".global .align 4 .u32 other;\n.visible .entry k()\n{\n.reg .b64 %rd<9>;\n" +
+             body + "\nret;\n}\n")
+      .unusual_reads;
+}
+
+TEST(PtxUse, SpecialRegistersThatTellLaunchesApartAreNamed) {
+  EXPECT_THAT(unusual("mov.u64 %rd1, %gridid;\nmov.u32 %r1, %smid;\nmov.u32 %r2, %tid.x;"),
+              ElementsAre("%gridid", "%smid"));
+  EXPECT_THAT(unusual("mov.u32 %r1, %warpid;"), ElementsAre("%warpid"));
+  EXPECT_THAT(unusual("mov.b32 %r1, %envreg3;\nmov.u32 %r2, %envreg1;\nmov.u32 %r3, %pm0;"),
+              ElementsAre("%envreg3", "%pm0"));
+  EXPECT_THAT(unusual("@%p1 mov.u64 {%r1, %r2}, %gridid;"), ElementsAre("%gridid"));
+  EXPECT_THAT(unusual("// mov.u64 %rd1, %gridid;\nmov.u32 %r1, %ntid.x;"), IsEmpty());
+}
+
+TEST(PtxUse, ConstantMemoryIsReadThroughItsVariables) {
+  EXPECT_THAT(unusual("ld.const.u32 %r1, [table+4];"), IsEmpty());
+  EXPECT_THAT(unusual("mov.u64 %rd1, table;\nadd.s64 %rd2, %rd1, %rd3;\n"
+                      "@!%p1 ld.const.v2.u32 {%r1, %r2}, [%rd2+8];\ncvta.const.u64 %rd4, %rd2;"),
+              IsEmpty());
+  for (const char* bad :
+       {"ld.const.u32 %r1, [%rd1];", "ld.const.u32 %r1, [256];", "cvta.const.u64 %rd2, %rd1;",
+        "mov.u64 %rd1, other;\ncvta.to.const.u64 %rd2, %rd1;", "@%p1 ld.const.u32 %r1, [%rd1+4];"})
+    EXPECT_THAT(unusual(bad), ElementsAre(kConstantByAddress)) << bad;
+}
+
 TEST(PtxUse, CallsOfTheRuntimeAreNamed) {
   PtxUse use = read_ptx_use(
       ".extern .func  (.param .b64 func_retval0) malloc\n(\n.param .b64 malloc_param_0\n)\n;\n"

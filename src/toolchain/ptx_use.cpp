@@ -4,6 +4,8 @@
 // The address of a variable is followed through registers, function by function: an instruction
 // that reads a marked register marks the one it writes. An address that reaches a store, an atomic,
 // a call or memory counts as written: addresses kept in memory are not followed.
+//
+// In the same way the address of a load from constant memory must come from a declared variable.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -14,6 +16,7 @@ namespace cutegen::toolchain {
 namespace {
 
 constexpr size_t kMostVariables = 65536, kMostCalls = 256, kMostNameBytes = 1024;
+constexpr size_t kMostReads = 64;  // special registers that are named
 constexpr size_t kMostMarks = 1 << 20;
 constexpr int kMostRounds = 64;  // of marks through loops
 
@@ -126,7 +129,17 @@ class Scanner {
 struct Variable {
   int64_t bytes = 0;
   bool used = false, written = false;
+  bool constant = false;  // in constant memory
 };
+
+// Special registers that tell launches, multiprocessors or the driver's settings apart. Cooperative
+// groups find the barrier of their grid with %envreg1 and %envreg2.
+bool is_unusual(std::string_view word) {
+  if (word[0] != '%') return false;
+  if (word.starts_with("%envreg")) return word != "%envreg1" && word != "%envreg2";
+  return word == "%gridid" || word == "%smid" || word == "%nsmid" || word == "%warpid" ||
+         word == "%nwarpid" || word.starts_with("%pm");
+}
 
 int64_t number(std::string_view word) {
   int64_t out = 0;
@@ -166,10 +179,15 @@ class Reader {
         }
       } else if (words[0][0] != '.') {
         body_.push_back(words);
+        for (std::string_view w : words)
+          if (is_unusual(w) && w.size() < 20 && unusual_.size() < kMostReads)
+            unusual_.insert(std::string(w));
       } else if (Scanner::is_header(words)) {
         if (words[0] == ".extern") declare_function(words);
       } else if (std::find(words.begin(), words.end(), ".global") != words.end()) {
-        declare(words);
+        declare(words, false);
+      } else if (std::find(words.begin(), words.end(), ".const") != words.end()) {
+        declare(words, true);
       }
     }
     end_function();
@@ -177,7 +195,7 @@ class Reader {
   }
 
  private:
-  void declare(const Words& words) {
+  void declare(const Words& words, bool constant) {
     auto end =
         std::find_if(words.begin(), words.end(), [](auto w) { return w == "[" || w == "="; });
     int64_t element = 0, count = 1;
@@ -190,7 +208,7 @@ class Reader {
       if (number(*w) > 0 && __builtin_mul_overflow(count, number(*w), &count)) count = 0;
     if (__builtin_mul_overflow(count, element, &count)) count = 0;
     if (!name.empty() && name.size() <= kMostNameBytes && variables_.size() < kMostVariables)
-      variables_[std::string(name)].bytes = count;
+      variables_[std::string(name)] = {.bytes = count, .constant = constant};
     // A variable whose address is another one's initial value can be reached through memory.
     for (auto w = end; w != words.end(); ++w)
       if (name_byte((*w)[0]) && number(*w) == 0 && in_memory_.size() < kMostVariables)
@@ -270,6 +288,25 @@ class Reader {
     return changed;
   }
 
+  // A load from constant memory, or a pointer made to it, that begins at no declared variable.
+  bool constant_by_address(const Words& words) {
+    size_t at = words[0] == "@" ? (words.size() > 1 && words[1] == "!" ? 3 : 2) : 0;
+    if (at >= words.size()) return false;
+    std::string_view opcode = words[at];
+    const bool load = opcode.starts_with("ld.const") || opcode.starts_with("ldu.const"),
+               cast = opcode.starts_with("cvta.const") || opcode.starts_with("cvta.to.const");
+    if (!load && !cast) return false;
+    auto from = std::find(words.begin() + int64_t(at), words.end(), load ? "[" : ",");
+    for (; from != words.end() && *from != "]"; ++from) {
+      auto variable = variables_.find(std::string(*from));
+      if (variable != variables_.end() && variable->second.constant) return false;
+      if (auto* marks = marks_of(*from))
+        for (std::string_view m : *marks)
+          if (variables_[std::string(m)].constant) return false;
+    }
+    return true;
+  }
+
   void end_function() {
     bool changed = true;
     for (int round = 0; changed && round < kMostRounds; ++round) {
@@ -280,6 +317,8 @@ class Reader {
     }
     if (changed || marks_made_ > kMostMarks)  // gave up: nothing is known to be safe
       for (auto& [name, v] : variables_) v.used = v.written = true;
+    for (const Words& words : body_)
+      if (constant_by_address(words)) unusual_.insert(kConstantByAddress);
     body_.clear();
     marks_.clear();
     marks_made_ = 0;
@@ -289,16 +328,18 @@ class Reader {
     PtxUse out;
     for (auto& [name, v] : variables_) {
       bool reached = in_memory_.contains(name);
+      if (v.constant) continue;
       if (v.used || reached) out.globals.push_back({{}, name, v.bytes, v.written || reached});
     }
     std::sort(out.globals.begin(), out.globals.end(),
               [](auto& a, auto& b) { return a.name < b.name; });
     out.device_calls.assign(calls_.begin(), calls_.end());
+    out.unusual_reads.assign(unusual_.begin(), unusual_.end());
     return out;
   }
 
   std::unordered_map<std::string, Variable> variables_;
-  std::set<std::string> in_memory_, external_, calls_;
+  std::set<std::string> in_memory_, external_, calls_, unusual_;
   std::vector<Words> body_;
   size_t marks_made_ = 0;
   std::unordered_map<std::string_view, std::set<std::string_view>> marks_;

@@ -171,6 +171,21 @@ TEST_F(ToolchainTest, ErrorsAreVerdictsAndCachedToo) {
   EXPECT_TRUE(compile("extern \"C\" __global__ void k(float* y) {\n  y[0] = nothing;\n}\n").cached);
 }
 
+TEST_F(ToolchainTest, TheTimeOfTheBuildHasNoValue) {
+  for (const char* name : {"__TI, ME__", "__DA, TE__"}) {
+    CompileResult r = compile(
+        "#define P(a, b) a##b\n#define Q(a, b) P(a, b)\n"
+        "extern \"C\" __global__ void k(float* y) {\n  y[0] = Q(" +
+        std::string(name) + ")[3];\n}\n");
+    EXPECT_FALSE(r.ok);
+    EXPECT_NE(r.digest.find("\"_NOW\" is undefined"), std::string::npos) << r.digest;
+  }
+  // A word of the program's own stands for nothing of ours.
+  EXPECT_TRUE(compile("__device__ const int _NOW = 1;\nextern \"C\" __global__ void k(float* y) {\n"
+                      "  y[0] = _NOW;\n}\n")
+                  .ok);
+}
+
 TEST_F(ToolchainTest, NoFileOutsideTheHeadersCanBeRead) {
   for (const char* path :
        {"/etc/passwd", "/proc/self/environ", "/proc/self/mem", "/dev/stdin", "../../etc/passwd"}) {

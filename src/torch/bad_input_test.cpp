@@ -107,6 +107,31 @@ TEST(BadTask, OutputsThatAreNoTensors) {
   expect_user_error(error_of(forward("return 3")), "returns no tensor");
 }
 
+TEST(BadTask, RandomNumbersInForwardAreNamed) {
+  const char* kTrain = "mode = \"train\"\n";
+  const std::string dropout = with("class Model(nn.Module):",
+                                   "    def __init__(self):\n        super().__init__()\n"
+                                   "        self.drop = nn.Dropout(0.5)\n"
+                                   "    def forward(self, x):\n        return self.drop(x) * 2");
+  Error e = error_of(dropout, kTrain);
+  expect_user_error(e, "Dropout 'drop' draws random numbers (aten.bernoulli)", "bad.py:22");
+  EXPECT_THAT(e.remedy, HasSubstr("eval mode"));
+  for (const char* draw : {"x + torch.rand_like(x)", "x * torch.bernoulli(x.abs().clamp(max=1))",
+                           "x[torch.randperm(8)]", "x + torch.normal(x, 1.0)",
+                           "x[torch.multinomial(x.abs()[0], 3)]"}) {
+    e = error_of(forward(std::string("return ") + draw));
+    expect_user_error(e, "forward() draws random numbers", "bad.py:19");
+    EXPECT_THAT(e.remedy, HasSubstr("as an input"));
+  }
+  // Nothing is drawn in eval mode, at a rate of zero, or for a result that nobody uses.
+  for (const std::string& calm : {dropout, forward("return nn.functional.dropout(x, 0.0, True)"),
+                                  forward("y = torch.rand_like(x)\n        return x * 2")}) {
+    TaskFile file("calm", calm);
+    auto task = test_worker().describe(Context(), file.path(), {});
+    EXPECT_TRUE(task) << task.error().text();
+  }
+}
+
 TEST(BadTask, ShapesThatDoNotFit) {
   expect_user_error(error_of(forward("return x @ torch.ones(7, 3)")), "forward() raises",
                     "bad.py:19");
@@ -198,6 +223,7 @@ constants = { rows = 3 }
   EXPECT_EQ(task->baseline, "eager");
   ASSERT_EQ(task->shapes.back().name, "thin");
   EXPECT_EQ(task->shapes.back().weight, 3);
+  EXPECT_EQ(task->shapes.front().weight, 1);
   EXPECT_EQ(task->shapes.back().tensors.at("x"), (Shape{3, 32}));
   auto plain = TaskFile("good", kBody);
   EXPECT_NE(test_worker().describe(Context(), plain.path(), {})->id, task->id);
@@ -215,6 +241,37 @@ TEST(SideFile, RefusesWhatItDoesNotKnow) {
   expect_user_error(error_of(kBody, "[[shapes]]\nconstants = {row = 3}\n"), "'row'", "bad.py");
   expect_user_error(error_of(kBody, "[[shapes]]\nconstants = {rows = -3}\n"), "positive",
                     "bad.toml");
+}
+
+TEST(SideFile, WeighsTheOfficialShapeByItsName) {
+  TaskFile file("good", kBody, "[[shapes]]\nname = \"official\"\nweight = 0.25\n");
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_EQ(task->official().name, "official");
+  EXPECT_EQ(task->official().weight, 0.25);
+  EXPECT_NE(task->shapes.back().name, "official") << "it is no shape of its own";
+}
+
+TEST(SideFile, RefusesWeightsThatLeaveNoHeadline) {
+  Error e = error_of(kBody, "[[shapes]]\nname = \"official\"\nweight = 0\n");
+  expect_user_error(e, "the official shape needs a weight over 0", "bad.toml:3");
+  EXPECT_NE(e.remedy.find("into the task file"), std::string::npos) << e.remedy;
+  expect_user_error(error_of(kBody, "[[shapes]]\nname = \"official\"\nconstants = {rows = 8}\n"),
+                    "has the constants of the task file", "bad.toml:1");
+  expect_user_error(error_of(kBody,
+                             "[[shapes]]\nname = \"official\"\n[[shapes]]\nname = "
+                             "\"official\"\n"),
+                    "two shapes are called 'official'", "bad.toml:1");
+  expect_user_error(error_of(kBody, "[[shapes]]\nweight = -1\n"), "weight must be from 0 to",
+                    "bad.toml:2");
+  expect_user_error(error_of(kBody, "[[shapes]]\nweight = 1e300\n"), "weight must be from 0 to",
+                    "bad.toml:2");
+  expect_user_error(error_of(kBody, "[[shapes]]\nweight = nan\n"), "weight must be from 0 to",
+                    "bad.toml:2");
+  std::string many;
+  for (int i = 1; i <= 17; ++i) many += "[[shapes]]\nconstants = {rows = 8}\n";
+  expect_user_error(error_of(kBody, many.c_str()), "more than 16 shapes have a weight",
+                    "bad.toml:1");
 }
 
 }  // namespace

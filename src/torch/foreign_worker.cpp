@@ -64,6 +64,7 @@ class Worker final : public ForeignWorker {
     Json hello = message("hello");
     hello["device"] = options_.device;
     hello["tf32"] = options_.tf32;
+    if (options_.tf32_convolutions) hello["tf32_convolutions"] = true;
     if (!options_.device.empty()) {
       CG_TRY(std::string filter, sandbox::filter_bytes(kIsolation));
       hello["filter"] = hex(filter);
@@ -111,6 +112,9 @@ class Worker final : public ForeignWorker {
                     {"on_gpu", model.on_gpu},
                     {"warm_up", model.warm_up},
                     {"tensors", tensors_json(model.state)}});
+    for (const TensorInfo* t : results_of(task))
+      if (t->mutated) request["mutated"].push_back(t->name);
+    if (!task.returns.empty()) request["returns"] = task.returns;
     return ask(ctx, request, options_.call_limit * (1 + model.warm_up));
   }
 

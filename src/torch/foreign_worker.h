@@ -28,16 +28,18 @@ struct ForeignFile {
 struct ForeignOptions {
   std::string python;
   std::filesystem::path script;
-  std::string device;  // "cuda:0"; empty: the processor, and correctness only
-  std::string arch;    // of that GPU, "sm_90a": what is built is built for it alone
-  bool tf32 = false;   // products and convolutions may use it
+  std::string device;              // "cuda:0"; empty: the processor, and correctness only
+  std::string arch;                // of that GPU, "sm_90a": what is built is built for it alone
+  bool tf32 = false;               // products and convolutions may use it
+  bool tf32_convolutions = false;  // convolutions may, as PyTorch ships
   bool require_sandbox = false;
   int64_t memory_bytes = int64_t{16} << 30;
   Nanoseconds load_limit = std::chrono::seconds(300);  // with all that it builds
   Nanoseconds call_limit = std::chrono::seconds(60);
 };
 
-// Memory that is ours, and the tensors in it: part "value" or "output".
+// Memory that is ours, and the tensors in it: part "value", "output", or "final" of a mutated
+// parameter or buffer.
 struct ForeignBlock {
   int descriptor = -1;
   size_t bytes = 0;  // of GPU memory; a memory file has its own size

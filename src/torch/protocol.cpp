@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "core/shape_case.h"
 
 namespace cutegen {
 namespace {
@@ -37,7 +38,7 @@ Result<std::string> read_text(const fs::path& path, size_t limit) {
 Result<DType> slot_dtype(const TensorSlot& slot, const TensorInfo& tensor,
                          const std::string& name) {
   CG_TRY(DType dtype, dtype_from_name(name));
-  bool f64 = slot.part == "truth" || slot.part == "sensitivity";
+  bool f64 = slot.part == "truth" || slot.part == "sensitivity" || slot.part == "sequential";
   if (dtype != (f64 ? DType::f64 : tensor.dtype))
     return world_error(fmt::format("'{}' ({}) came as {}", slot.name, slot.part, name));
   return dtype;
@@ -66,10 +67,11 @@ Result<TensorSlot> slot_from(const Json& json, const std::string& where, const T
   auto expected = shape.tensors.find(slot.name);
   if (!tensor || expected == shape.tensors.end())
     return world_error("the task has no tensor '" + slot.name + "'");
-  bool output = tensor->role == TensorRole::output;
-  bool part = output ? slot.part == "native" || slot.part == "truth" || slot.part == "sensitivity"
-                     : slot.part == "value";
-  if (!part) return world_error("'" + slot.name + "' has no part '" + slot.part + "'");
+  const bool result = slot.part == "native" || slot.part == "truth" || slot.part == "sensitivity" ||
+                      slot.part == "sequential";
+  const bool initial = slot.part == "value" && tensor->role != TensorRole::output;
+  if (!initial && !(result && is_result(*tensor)))
+    return world_error("'" + slot.name + "' has no part '" + slot.part + "'");
   if (slot.shape != expected->second)
     return world_error(fmt::format("'{}' has shape {}; {} was described", slot.name,
                                    to_string(slot.shape), to_string(expected->second)));
@@ -84,6 +86,18 @@ Result<TensorSlot> slot_from(const Json& json, const std::string& where, const T
   return slot;
 }
 
+// A shape has exactly the task's tensors, each with as many axes.
+Result<void> check_tensors(const Task& task, const ShapeCase& shape) {
+  for (const TensorInfo& t : task.tensors) {
+    auto at = shape.tensors.find(t.name);
+    if (at == shape.tensors.end() || at->second.size() != t.shape.size())
+      return world_error("shape '" + shape.name + "' has another '" + t.name + "'");
+  }
+  if (shape.tensors.size() != task.tensors.size())
+    return world_error("shape '" + shape.name + "' has more tensors than the task");
+  return {};
+}
+
 // Each tensor has what it needs, once.
 Result<void> check_complete(const Task& task, const TensorSet& set) {
   std::set<std::pair<std::string, std::string>> have;
@@ -91,12 +105,37 @@ Result<void> check_complete(const Task& task, const TensorSet& set) {
     if (!have.emplace(s.name, s.part).second)
       return world_error("'" + s.name + "' came twice as " + s.part);
   for (const TensorInfo& t : task.tensors) {
-    bool output = t.role == TensorRole::output;
-    if (!have.contains({t.name, output ? "native" : "value"}) ||
-        (output && !have.contains({t.name, "truth"})))
+    const bool initial = t.role != TensorRole::output, result = is_result(t);
+    if ((initial && !have.contains({t.name, "value"})) ||
+        (result && !(have.contains({t.name, "native"}) && have.contains({t.name, "truth"}))))
       return world_error("the set has no '" + t.name + "'");
   }
   return {};
+}
+
+// One axis, which also shortens the tensors of `shape`.
+Result<ExcerptAxis> axis_from(const Json& json, const Task& task, ShapeCase& shape) {
+  ObjectReader r(json, "excerpt#/axes");
+  ExcerptAxis axis;
+  CG_TRY(axis.of, r.integer("of"));
+  CG_TRY(axis.count, r.integer("count"));
+  CG_TRY(Json dims, r.object("dims"));
+  if (axis.count < 1 || axis.count > axis.of)
+    return world_error("an axis of an excerpt has no sensible size");
+  ObjectReader d(dims, "excerpt#/axes/dims");
+  for (const auto& [name, value] : dims.items()) {
+    CG_TRY(int64_t dim, d.integer(name));
+    auto at = shape.tensors.find(name);
+    if (at == shape.tensors.end() || dim < 0 || dim >= int64_t(at->second.size()) ||
+        at->second[static_cast<size_t>(dim)] != axis.of)
+      return world_error("an axis of an excerpt is none of '" + sanitize(name, 60) + "'");
+    at->second[static_cast<size_t>(dim)] = axis.count;
+    axis.dims[name] = static_cast<int>(dim);
+  }
+  for (const TensorInfo* out : task.with_role(TensorRole::output))
+    if (!axis.dims.contains(out->name))
+      return world_error("an axis of an excerpt is none of '" + out->name + "'");
+  return axis;
 }
 
 }  // namespace
@@ -138,38 +177,133 @@ Json describe_request(const TaskFiles& files, const DescribeOptions& options) {
     for (const auto& [name, value] : shape) constants[name] = value;
     shapes.push_back(constants);
   }
-  return {{"schema", kTorchSchema},       {"type", "describe"},
-          {"file", files.file},           {"source", files.source},
-          {"side_file", files.side_file}, {"side", files.side},
-          {"shrink", options.shrink},     {"small_elements", options.small_elements},
-          {"user_shapes", shapes}};
+  Json request{{"schema", kTorchSchema},       {"type", "describe"},
+               {"file", files.file},           {"source", files.source},
+               {"side_file", files.side_file}, {"side", files.side},
+               {"shrink", options.shrink},     {"small_elements", options.small_elements},
+               {"user_shapes", shapes}};
+  if (!options.asked.empty()) request["asked"] = to_json(options.asked);
+  return request;
+}
+
+Json shapes_request(const Task& task, const std::vector<ShapeConstants>& wanted) {
+  Json shapes = Json::array();
+  for (const ShapeConstants& constants : wanted) {
+    Json values = Json::object();
+    for (const auto& [name, value] : constants) values[name] = value;
+    shapes.push_back(std::move(values));
+  }
+  return {{"schema", kTorchSchema},     {"type", "shapes"},   {"file", task.file},
+          {"source", task.source},      {"task_id", task.id}, {"train_mode", task.train_mode},
+          {"shapes", std::move(shapes)}};
+}
+
+Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
+                                         const std::vector<ShapeConstants>& wanted) {
+  ObjectReader r(reply, "shapes#");
+  DescribedShapes out;
+  CG_TRY(Json sizes, r.object("sizes"));
+  ObjectReader values(sizes, "shapes#/sizes");
+  for (const auto& [name, value] : sizes.items()) {
+    CG_TRY(int64_t official, values.integer(name));
+    out.sizes.emplace_back(name, official);
+  }
+  CG_TRY(Json shapes, r.array("shapes"));
+  CG_CHECK(r.finish());
+  if (shapes.size() != wanted.size())
+    return world_error("the torch worker describes other shapes than were asked for");
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (shapes[i].is_null()) {
+      out.shapes.emplace_back();
+      continue;
+    }
+    CG_TRY(ShapeCase shape, shape_case_from_json(shapes[i], fmt::format("shapes#/{}", i)));
+    CG_CHECK(check_tensors(task, shape));
+    shape.kind = ShapeKind::derived;
+    out.shapes.emplace_back(std::move(shape));
+  }
+  return out;
 }
 
 Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
                  uint64_t seed) {
   Json constants = Json::object(), outputs = Json::array(), dtypes = Json::array();
+  Json mutated = Json::array(), modes = Json::array();
   for (const auto& [name, value] : shape.constants) constants[name] = value;
-  for (const TensorInfo* t : task.with_role(TensorRole::output)) {
+  for (const TensorInfo* t : results_of(task)) {
     outputs.push_back(t->name);
     dtypes.push_back(to_string(t->dtype));
+    modes.push_back(to_string(mode_of(task, *t)));
+    if (t->mutated) mutated.push_back(t->name);
   }
-  return {{"schema", kTorchSchema},
-          {"type", "make_set"},
-          {"file", task.file},
-          {"source", task.source},
-          {"shape", shape.name},
-          {"constants", constants},
-          {"train_mode", task.train_mode},
-          {"math_mode", to_string(task.math_mode)},
-          {"family", family},
-          {"seed", seed},
-          {"outputs", outputs},
-          {"dtypes", dtypes}};
+  Json request{{"schema", kTorchSchema},
+               {"type", "make_set"},
+               {"file", task.file},
+               {"source", task.source},
+               {"shape", shape.name},
+               {"constants", constants},
+               {"train_mode", task.train_mode},
+               {"math_mode", to_string(task.math_mode)},
+               {"math_mode_asked", task.math_mode_asked},
+               {"modes", modes},
+               {"tf32_convolutions", task.tf32_convolutions},
+               {"family", family},
+               {"seed", seed},
+               {"outputs", outputs},
+               {"dtypes", dtypes}};
+  if (!mutated.empty()) request["mutated"] = std::move(mutated);
+  if (!task.returns.empty()) request["returns"] = task.returns;
+  return request;
 }
 
-Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,
-                  uint64_t seed, const std::vector<GpuTensor>& slots) {
-  Json out = set_request(task, shape, family, seed), list = Json::array();
+Json plan_excerpt_request(const Task& task) {
+  Json constants = Json::object();
+  for (const auto& [name, value] : task.official().constants) constants[name] = value;
+  return {{"schema", kTorchSchema}, {"type", "plan_excerpt"}, {"file", task.file},
+          {"source", task.source},  {"constants", constants}, {"train_mode", task.train_mode}};
+}
+
+Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task) {
+  ObjectReader r(reply, "excerpt#");
+  Excerpt out;
+  out.shape = task.official();
+  CG_TRY(Json constants, r.object("constants"));
+  ObjectReader c(constants, "excerpt#/constants");
+  out.shape.constants.clear();
+  for (const auto& [name, value] : constants.items()) {
+    CG_TRY(int64_t number, c.integer(name));
+    out.shape.constants.emplace_back(name, number);
+  }
+  CG_TRY(Json axes, r.array("axes"));
+  for (const Json& axis : axes) {
+    CG_TRY(ExcerptAxis one, axis_from(axis, task, out.shape));
+    out.axes.push_back(std::move(one));
+  }
+  CG_TRY(Json cuts, r.array("cuts"));
+  for (const Json& cut : cuts) {
+    if (!cut.is_array() || cut.size() != 3 || !cut[0].is_string() || !cut[1].is_number_integer() ||
+        !cut[2].is_number_integer())
+      return world_error("the torch worker cuts no tensor");
+    out.cuts.push_back({cut[0].get<std::string>(), cut[1].get<int>(), cut[2].get<int64_t>()});
+  }
+  CG_TRY(double flops, r.number("flops"));
+  out.shape.flops = Flops{flops};
+  return out;
+}
+
+Json excerpt_request(const Task& task, const Excerpt& excerpt, const std::string& family,
+                     uint64_t seed) {
+  Json out = set_request(task, excerpt.shape, family, seed);
+  out["type"] = "make_excerpt";
+  out["axes"] = Json::array(), out["cuts"] = Json::array();
+  for (const ExcerptAxis& axis : excerpt.axes)
+    out["axes"].push_back({{"of", axis.of}, {"count", axis.count}, {"dims", axis.dims}});
+  for (const Cut& cut : excerpt.cuts) out["cuts"].push_back({cut.tensor, cut.dim, cut.count});
+  return out;
+}
+
+Json slots_json(const std::vector<GpuTensor>& slots) {
+  Json list = Json::array();
   for (const GpuTensor& s : slots)
     list.push_back({{"name", s.tensor.name},
                     {"part", s.tensor.part},
@@ -177,9 +311,26 @@ Json fill_request(const Task& task, const ShapeCase& shape, const std::string& f
                     {"shape", s.tensor.shape},
                     {"offset", s.tensor.offset},
                     {"memory", s.memory}});
+  return list;
+}
+
+Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,
+                  uint64_t seed, const std::vector<GpuTensor>& slots) {
+  Json out = set_request(task, shape, family, seed);
   out["type"] = "fill";
-  out["slots"] = std::move(list);
+  out["slots"] = slots_json(slots);
   return out;
+}
+
+Json run_baseline_request(const Task& task, const std::string& kind,
+                          const std::vector<GpuTensor>& slots) {
+  Json outputs = Json::array();
+  for (const TensorInfo* out : results_of(task)) outputs.push_back(out->name);
+  return {{"schema", kTorchSchema},
+          {"type", "run_baseline"},
+          {"kind", kind},
+          {"outputs", std::move(outputs)},
+          {"slots", slots_json(slots)}};
 }
 
 Json baselines_request(const Task& task, const ShapeCase& shape, const std::string& device,
@@ -187,10 +338,14 @@ Json baselines_request(const Task& task, const ShapeCase& shape, const std::stri
   Json constants = Json::object(), kinds = Json::array();
   for (const auto& [name, value] : shape.constants) constants[name] = value;
   for (const BaselineWanted& w : wanted) kinds.push_back({{"kind", w.kind}, {"target", w.target}});
-  return {
+  Json request{
       {"schema", kTorchSchema}, {"type", "open_baselines"},       {"file", task.file},
       {"source", task.source},  {"constants", constants},         {"train_mode", task.train_mode},
       {"device", device},       {"seed", std::random_device()()}, {"kinds", kinds}};
+  for (const TensorInfo* t : results_of(task))
+    if (t->mutated) request["mutated"].push_back(t->name);
+  if (!task.returns.empty()) request["returns"] = task.returns;
+  return request;
 }
 
 Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply, size_t count) {
@@ -226,7 +381,9 @@ Result<std::vector<double>> samples_from_json(const Json& reply, int count) {
 std::string task_id(const Task& task, const TaskFiles& files) {
   Hasher h;
   h.field(kTorchSchema).field(task.name).field(files.source).field(files.side);
-  h.field(to_string(task.math_mode)).field(task.train_mode ? "train" : "eval");
+  h.field(mode_text(task)).field(task.train_mode ? "train" : "eval");
+  for (auto [key, bound] : {std::pair{"rtol", task.rtol}, std::pair{"atol", task.atol}})
+    if (bound) h.field(key).field(fmt::format("{}", *bound));
   for (const ShapeCase& s : task.shapes) {
     h.field(s.name);
     for (const auto& [name, value] : s.constants) h.field(name).field(std::to_string(value));
@@ -248,6 +405,7 @@ Result<TensorSet> set_from_json(const Json& reply, const Task& task, const Shape
     set.slots.push_back(std::move(slot));
   }
   CG_TRY(set.notes, r.strings("notes"));
+  CG_TRY(set.as_made, r.boolean_or("as_made", false));
   CG_CHECK(r.finish());
   CG_CHECK(check_complete(task, set));
   return set;

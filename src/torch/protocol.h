@@ -28,10 +28,21 @@ struct TaskFiles {
 [[nodiscard]] bool imports_neighbour(const std::string& source,
                                      const std::filesystem::path& folder);
 [[nodiscard]] Json describe_request(const TaskFiles& files, const DescribeOptions& options);
+[[nodiscard]] Json shapes_request(const Task& task, const std::vector<ShapeConstants>& wanted);
+// One entry for each wanted set; each shape has the task's tensors with as many axes.
+[[nodiscard]] Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
+                                                       const std::vector<ShapeConstants>& wanted);
 [[nodiscard]] Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
                                uint64_t seed);
+[[nodiscard]] Json plan_excerpt_request(const Task& task);
+// The axes of a reply; each must be one of every output, with sizes of the official shape.
+[[nodiscard]] Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task);
+[[nodiscard]] Json excerpt_request(const Task& task, const Excerpt& excerpt,
+                                   const std::string& family, uint64_t seed);
 [[nodiscard]] Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,
                                 uint64_t seed, const std::vector<GpuTensor>& slots);
+[[nodiscard]] Json run_baseline_request(const Task& task, const std::string& kind,
+                                        const std::vector<GpuTensor>& slots);
 [[nodiscard]] Json baselines_request(const Task& task, const ShapeCase& shape,
                                      const std::string& device,
                                      const std::vector<BaselineWanted>& wanted);

@@ -36,8 +36,17 @@ class Worker final : public TorchWorker {
   Result<void> start(const Context& ctx);
   Result<Task> describe(const Context& ctx, const fs::path& file,
                         const DescribeOptions& options) override;
+  Result<DescribedShapes> describe_shapes(const Context& ctx, const Task& task,
+                                          const std::vector<ShapeConstants>& wanted) override {
+    show_neighbours(task.file, task.source);
+    CG_TRY(wire::Frame reply, call(ctx, shapes_request(task, wanted), task.file));
+    return shapes_from_json(reply.body, task, wanted);
+  }
   Result<TensorSet> make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
                              const std::string& family, uint64_t seed) override;
+  Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task) override;
+  Result<TensorSet> make_excerpt(const Context& ctx, const Task& task, const Excerpt& excerpt,
+                                 const std::string& family, uint64_t seed) override;
   Result<std::vector<std::string>> fill(const Context& ctx, const Task& task,
                                         const ShapeCase& shape, const std::string& family,
                                         uint64_t seed, const std::vector<GpuMemory>& memory,
@@ -81,7 +90,16 @@ class Worker final : public TorchWorker {
     CG_TRY(wire::Frame reply, call(ctx, request, "the task file", 1));
     return samples_from_json(reply.body, samples);
   }
+  Result<void> run_baseline(const Context& ctx, const Task& task, const std::string& kind,
+                            const std::vector<GpuMemory>& memory,
+                            const std::vector<GpuTensor>& slots) override {
+    CG_CHECK(hand_over(ctx, task, memory));
+    CG_TRY(wire::Frame reply, call(ctx, run_baseline_request(task, kind, slots), task.file, 1));
+    (void)reply;
+    return {};
+  }
   std::string version() const override { return version_; }
+  std::string cudnn() const override { return cudnn_; }
   sandbox::Grade grade() const override { return grade_; }
 
  private:
@@ -90,6 +108,8 @@ class Worker final : public TorchWorker {
   Result<void> spawn_child(const std::string& folder);
   Result<void> let_cuda_start(sandbox::SpawnSpec& spec) const;
   Result<void> note_lock(const Json& hello);
+  static Result<TensorSet> take_set(wire::Frame reply, const Task& task, const ShapeCase& shape,
+                                    const std::string& family);
   void show_neighbours(const fs::path& file, const std::string& source);
   // The next child sees this folder, though it lies below the private /tmp.
   void see_folder(const std::string& folder) {
@@ -97,6 +117,8 @@ class Worker final : public TorchWorker {
     stop();
     folder_ = folder;
   }
+  Result<void> hand_over(const Context& ctx, const Task& task,
+                         const std::vector<GpuMemory>& memory);
   void stop() {
     channel_.close();
     child_.kill();
@@ -107,7 +129,7 @@ class Worker final : public TorchWorker {
   TorchWorkerOptions options_;
   std::string python_;
   fs::path script_;
-  std::string version_, folder_;
+  std::string version_, cudnn_, folder_;
   sandbox::Grade grade_;
   sandbox::Child child_;
   wire::Channel channel_;
@@ -188,6 +210,7 @@ Result<void> Worker::start(const Context& ctx) {
   if (reply) {
     ObjectReader r(reply->body, "hello#");
     CG_TRY(version_, r.string("version"));
+    CG_TRY(cudnn_, r.string_or("cudnn", ""));
     if (!options_.device.empty()) CG_CHECK(note_lock(reply->body));
     return {};
   }
@@ -268,6 +291,11 @@ Result<Task> Worker::describe(const Context& ctx, const fs::path& file,
 Result<TensorSet> Worker::make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
                                    const std::string& family, uint64_t seed) {
   CG_TRY(wire::Frame reply, call(ctx, set_request(task, shape, family, seed), task.file));
+  return take_set(std::move(reply), task, shape, family);
+}
+
+Result<TensorSet> Worker::take_set(wire::Frame reply, const Task& task, const ShapeCase& shape,
+                                   const std::string& family) {
   if (reply.fds.size() != 1)
     return world_error("the torch worker answered without the memory of a set");
   CG_TRY(TensorSet set, set_from_json(reply.body, task, shape));
@@ -277,6 +305,18 @@ Result<TensorSet> Worker::make_set(const Context& ctx, const Task& task, const S
   return set;
 }
 
+Result<Excerpt> Worker::plan_excerpt(const Context& ctx, const Task& task) {
+  show_neighbours(task.file, task.source);
+  CG_TRY(wire::Frame reply, call(ctx, plan_excerpt_request(task), task.file));
+  return excerpt_from_json(reply.body, task);
+}
+
+Result<TensorSet> Worker::make_excerpt(const Context& ctx, const Task& task, const Excerpt& excerpt,
+                                       const std::string& family, uint64_t seed) {
+  CG_TRY(wire::Frame reply, call(ctx, excerpt_request(task, excerpt, family, seed), task.file));
+  return take_set(std::move(reply), task, excerpt.shape, family);
+}
+
 // A worker that dies takes the memory with it: nothing is tried twice.
 Result<std::vector<std::string>> Worker::fill(const Context& ctx, const Task& task,
                                               const ShapeCase& shape, const std::string& family,
@@ -284,6 +324,18 @@ Result<std::vector<std::string>> Worker::fill(const Context& ctx, const Task& ta
                                               const std::vector<GpuTensor>& slots) {
   if (options_.device.empty()) return world_error("this torch worker has no GPU");
   show_neighbours(task.file, task.source);
+  CG_CHECK(hand_over(ctx, task, memory));
+  CG_TRY(wire::Frame reply,
+         call(ctx, fill_request(task, shape, family, seed, slots), task.file, 1));
+  ObjectReader r(reply.body, "filled#");
+  CG_TRY(auto notes, r.strings("notes"));
+  CG_CHECK(r.finish());
+  return notes;
+}
+
+// A frame carries few descriptors.
+Result<void> Worker::hand_over(const Context& ctx, const Task& task,
+                               const std::vector<GpuMemory>& memory) {
   for (size_t at = 0; at < memory.size(); at += wire::kMaxFds) {
     Json sizes = Json::array();
     std::vector<int> descriptors;
@@ -296,15 +348,19 @@ Result<std::vector<std::string>> Worker::fill(const Context& ctx, const Task& ta
     CG_TRY(auto taken, call(ctx, request, task.file, 1, descriptors));
     (void)taken;
   }
-  CG_TRY(wire::Frame reply,
-         call(ctx, fill_request(task, shape, family, seed, slots), task.file, 1));
-  ObjectReader r(reply.body, "filled#");
-  CG_TRY(auto notes, r.strings("notes"));
-  CG_CHECK(r.finish());
-  return notes;
+  return {};
 }
 
 }  // namespace
+
+Result<Excerpt> TorchWorker::plan_excerpt(const Context&, const Task&) {
+  return unsupported_error("this worker makes no excerpts");
+}
+
+Result<TensorSet> TorchWorker::make_excerpt(const Context&, const Task&, const Excerpt&,
+                                            const std::string&, uint64_t) {
+  return unsupported_error("this worker makes no excerpts");
+}
 
 Result<std::unique_ptr<TorchWorker>> TorchWorker::open(TorchWorkerOptions options) {
   CG_TRY(std::string python, find_interpreter(options.python));

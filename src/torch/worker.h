@@ -14,11 +14,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/context.h"
 #include "base/file.h"
+#include "core/asked_accuracy.h"
 #include "core/task.h"
 #include "sandbox/sandbox.h"
 #include "torch/tuned.h"
@@ -40,9 +42,9 @@ struct TorchWorkerOptions {
   std::shared_ptr<TunedTimes> tuned;  // what compile-max measured is shared with other workers
 };
 
-// A way to run the task's module on a GPU: "eager" (as PyTorch is set by default), "eager-tf32",
-// "compile", "compile-max" (torch.compile, max-autotune), "callable" (`target`: MODULE:CALLABLE, of
-// the same inputs).
+// A way to run the task's module on a GPU: "eager" (as PyTorch is set by default), "eager-fp32" (no
+// TF32 anywhere), "eager-tf32" (TF32 everywhere), "compile", "compile-max" (torch.compile,
+// max-autotune), "callable" (`target`: MODULE:CALLABLE, of the same inputs).
 struct BaselineWanted {
   std::string kind, target;
 };
@@ -55,6 +57,16 @@ struct DescribeOptions {
   bool shrink = true;                // add small and odd shapes
   int64_t small_elements = 1 << 17;  // work limit of a small shape: elements over all tensors
   std::vector<std::vector<std::pair<std::string, int64_t>>> user_shapes;  // constants by name
+  AskedAccuracy asked = {};  // beside the side file, which it must not contradict
+};
+
+// A task at sizes of the caller's choice: the official value of every size that may vary, and for
+// each wanted set of constants the shape, of kind `derived`; nullopt where the module does not run
+// or is another program.
+using ShapeConstants = std::vector<std::pair<std::string, int64_t>>;
+struct DescribedShapes {
+  ShapeConstants sizes;
+  std::vector<std::optional<ShapeCase>> shapes;
 };
 
 // One set of values: inputs, parameters, buffers as made; native outputs; float64 truth; and for
@@ -62,7 +74,9 @@ struct DescribeOptions {
 // offsets.
 struct TensorSlot {
   std::string name;  // task tensor name
-  std::string part;  // "value" (inputs, parameters), "native", "truth" (f64), "sensitivity" (f64)
+  // "value" (inputs, parameters), "native", and in f64: "truth", "sensitivity", "sequential" (the
+  // result of sums in order; missing where that takes too much work)
+  std::string part;
   DType dtype = DType::f32;
   Shape shape;
   size_t offset = 0, bytes = 0;
@@ -74,6 +88,25 @@ struct TensorSet {
   std::vector<TensorSlot> slots;
   std::vector<std::string> notes;  // "float64 does not run: ..."
   uint64_t model_seed = 0;         // what the module was made with, where that is known
+  bool as_made = false;            // the family changed no input: the set is one of "made"
+};
+
+// A few rows (and columns) of the official shape whose truth can be computed alone: `count` of `of`
+// indexes along each axis. Inputs and parameters that repeat an excerpt along its axes have outputs
+// that repeat the excerpt's.
+struct ExcerptAxis {
+  int64_t of = 0, count = 0;
+  std::map<std::string, int> dims;  // the dimension of each tensor that has this axis
+};
+struct Cut {
+  std::string tensor;
+  int dim = 0;
+  int64_t count = 0;
+};
+struct Excerpt {
+  ShapeCase shape;  // kind official, with the sizes of the excerpt
+  std::vector<ExcerptAxis> axes;
+  std::vector<Cut> cuts;  // tensors that are drawn whole first
 };
 
 // Memory of a GPU that the caller owns, and where in it the worker is to write each part: "value",
@@ -94,11 +127,23 @@ class TorchWorker {
   virtual ~TorchWorker() = default;
   [[nodiscard]] virtual Result<Task> describe(const Context& ctx, const std::filesystem::path& file,
                                               const DescribeOptions& options) = 0;
-  // family: "made" (the task's own get_inputs), "signed", "heavy", "outliers", "special".
+  [[nodiscard]] virtual Result<DescribedShapes> describe_shapes(
+      const Context& ctx, const Task& task, const std::vector<ShapeConstants>& wanted) {
+    (void)ctx, (void)task, (void)wanted;
+    return DescribedShapes{};  // a worker that describes no other shapes
+  }
+  // family: "made" (the task's own get_inputs), "signed", "heavy", "outliers", "special",
+  // "extremes".
   // seed: 64 secret bits.
   [[nodiscard]] virtual Result<TensorSet> make_set(const Context& ctx, const Task& task,
                                                    const ShapeCase& shape,
                                                    const std::string& family, uint64_t seed) = 0;
+  // `unsupported` where the task has no excerpt that is small enough.
+  [[nodiscard]] virtual Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task);
+  // As make_set. `unsupported` where the values show that the axes are not independent.
+  [[nodiscard]] virtual Result<TensorSet> make_excerpt(const Context& ctx, const Task& task,
+                                                       const Excerpt& excerpt,
+                                                       const std::string& family, uint64_t seed);
   // Makes a set on the worker's GPU, in the caller's memory; gives the notes. What does not fit the
   // GPU is `unsupported`, with the figures.
   [[nodiscard]] virtual Result<std::vector<std::string>> fill(
@@ -114,12 +159,22 @@ class TorchWorker {
                                                             const BaselineWanted& wanted) = 0;
   // Gives the GPU's memory back; fails where the worker's CUDA is broken.
   [[nodiscard]] virtual Result<void> close_baselines(const Context& ctx) = 0;
+  // Runs a way that is open once, on the values in the caller's memory (part "value": inputs,
+  // parameters and buffers by the names of the task), and writes its outputs there (part "output").
+  // The module keeps these values.
+  [[nodiscard]] virtual Result<void> run_baseline(const Context& /*ctx*/, const Task& /*task*/,
+                                                  const std::string& /*kind*/,
+                                                  const std::vector<GpuMemory>& /*memory*/,
+                                                  const std::vector<GpuTensor>& /*slots*/) {
+    return unsupported_error("this worker does not run baselines on given values");
+  }
   // ns of so many runs; mode: "cold", "warm", "graph", "call" (device/device.h).
   [[nodiscard]] virtual Result<std::vector<double>> time_baseline(const Context& ctx,
                                                                   const std::string& kind,
                                                                   const std::string& mode,
                                                                   int samples) = 0;
-  [[nodiscard]] virtual std::string version() const = 0;  // "torch 2.13.0, Python 3.11"
+  [[nodiscard]] virtual std::string version() const = 0;          // "torch 2.13.0, Python 3.11"
+  [[nodiscard]] virtual std::string cudnn() const { return {}; }  // "9.10.2"; "": without a GPU
   [[nodiscard]] virtual sandbox::Grade grade() const = 0;
 };
 

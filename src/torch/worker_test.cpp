@@ -88,7 +88,7 @@ TEST(TorchWorker, TellsSizesFromConstants) {
 TEST(TorchWorker, GivesSmallAndOddShapesOfTheSameProgram) {
   auto task = describe("softmax.py");
   ASSERT_TRUE(task) << task.error().text();
-  ASSERT_EQ(task->shapes.size(), 4u);
+  ASSERT_EQ(task->shapes.size(), 6u);
   int64_t longest = 0;
   for (size_t i = 1; i < 4; ++i) {
     const Shape& x = task->shapes[i].tensors.at("x");
@@ -99,6 +99,96 @@ TEST(TorchWorker, GivesSmallAndOddShapesOfTheSameProgram) {
     }
   }
   EXPECT_GT(longest, 1024);
+  EXPECT_THAT(shape_named(*task, "long1").tensors.at("x"), ElementsAre(3, 12296));
+  EXPECT_THAT(shape_named(*task, "long2").tensors.at("x"), ElementsAre(3080, 8));
+  EXPECT_EQ(shape_named(*task, "long1").kind, ShapeKind::derived);
+}
+
+std::string model_of(const std::string& sizes, const std::string& init, const std::string& forward,
+                     const std::string& inputs) {
+  return "import torch\nfrom torch import nn\n" + sizes +
+         "\nclass Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n" + init +
+         "    def forward(self, *a):\n        return " + forward +
+         "\ndef get_inputs():\n    return [" + inputs + "]\n";
+}
+
+// The longest of an axis over the test shapes, and that some shape has no more than `few` of it.
+int64_t longest_of(const Task& task, const std::string& tensor, size_t axis) {
+  int64_t most = 0;
+  for (const ShapeCase& s : task.shapes)
+    if (s.kind != ShapeKind::official) most = std::max(most, s.tensors.at(tensor)[axis]);
+  return most;
+}
+
+TEST(TorchWorker, EachSizeOfAProductIsLongOnce) {
+  TaskFile file("product", model_of("m, k, n = 4096, 8192, 2048", "", "a[0] @ a[1]",
+                                    "torch.randn(m, k), torch.randn(k, n)"));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  std::set<int64_t> m, k, n;
+  for (const ShapeCase& s : task->shapes) {
+    if (s.kind != ShapeKind::derived) continue;
+    EXPECT_LE(s.flops.value, 1e8);
+    const Shape &x = s.tensors.at(task->tensors[0].name), &out = s.tensors.at("out");
+    m.insert(x[0]), k.insert(x[1]), n.insert(out[1]);
+  }
+  EXPECT_TRUE(m.contains(1032) && k.contains(1032) && n.contains(1032));
+}
+
+TEST(TorchWorker, AttentionKeepsASequenceWhereItsWidthIsFixed) {
+  TaskFile file("attention",
+                model_of("batch, num_heads, sequence, width = 32, 32, 512, 1024", "",
+                         "nn.functional.scaled_dot_product_attention(*a)",
+                         "torch.rand(batch, num_heads, sequence, width) for _ in range(3)"));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_GE(longest_of(*task, "out", 2), 104);
+  EXPECT_GE(shape_named(*task, "small").tensors.at("out")[2], 32);
+}
+
+TEST(TorchWorker, WhereTheModuleFixesSizesTheBatchVaries) {
+  TaskFile file("fixed", model_of("", "        self.fc = nn.Linear(4096, 1024)\n", "self.fc(*a)",
+                                  "torch.randn(32, 4096)"));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_GE(task->shapes.size(), 4u);
+  std::set<int64_t> rows;
+  for (const ShapeCase& s : task->shapes) {
+    EXPECT_EQ(s.tensors.at("out")[1], 1024);
+    rows.insert(s.tensors.at("out")[0]);
+  }
+  EXPECT_EQ(rows.size(), task->shapes.size());
+}
+
+TEST(TorchWorker, AFewRowsOfALiteralShapeVaryIfNothingElseDoes) {
+  TaskFile file("few", model_of("", "        self.fc = nn.Linear(4096, 1024)\n", "self.fc(*a)",
+                                "torch.randn(4, 4096)"));
+  auto task = test_worker().describe(Context(), file.path(), {});
+  ASSERT_TRUE(task) << task.error().text();
+  ASSERT_GE(task->shapes.size(), 3u);
+  EXPECT_EQ(shape_named(*task, "small").tensors.at("out")[0], 2);
+  EXPECT_EQ(shape_named(*task, "odd1").tensors.at("out")[0], 3);
+}
+
+TEST(TorchWorker, DescribesShapesThatAProgramAsksFor) {
+  auto task = describe("linear_gelu.py");
+  ASSERT_TRUE(task) << task.error().text();
+  const ShapeConstants wanted{{"batch", 392}, {"features", 24}, {"hidden", 200}};
+  auto told = test_worker().describe_shapes(Context(), *task, {wanted, {{"batch", 0}}, {}});
+  ASSERT_TRUE(told) << told.error().text();
+  EXPECT_THAT(told->sizes, testing::UnorderedElementsAre(testing::Pair("batch", 2048),
+                                                         testing::Pair("features", 4096),
+                                                         testing::Pair("hidden", 3072)));
+  ASSERT_EQ(told->shapes.size(), 3u);
+  ASSERT_TRUE(told->shapes[0]);
+  EXPECT_EQ(told->shapes[0]->kind, ShapeKind::derived);
+  EXPECT_EQ(told->shapes[0]->constants, wanted);
+  EXPECT_THAT(told->shapes[0]->tensors.at("out"), ElementsAre(392, 200));
+  EXPECT_FALSE(told->shapes[1]);  // nothing to compute
+  ASSERT_TRUE(told->shapes[2]);
+  EXPECT_EQ(told->shapes[2]->tensors, task->official().tensors);
+  auto set = test_worker().make_set(Context(), *task, *told->shapes[0], "outliers", 3);
+  EXPECT_TRUE(set) << set.error().text();
 }
 
 TEST(TorchWorker, GroupsOfChannelsGetOddShapesToo) {
@@ -152,7 +242,7 @@ def get_init_inputs():
 )");
   auto task = test_worker().describe(Context(), file.path(), {});
   ASSERT_TRUE(task) << task.error().text();
-  ASSERT_EQ(task->shapes.size(), 4u);
+  ASSERT_GE(task->shapes.size(), 4u);
   for (const ShapeCase& shape : task->shapes) {
     const Shape& out = shape.tensors.at("out");
     EXPECT_EQ(out[1], 2 * shape.tensors.at("x")[1]) << shape.name;

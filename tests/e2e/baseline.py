@@ -81,6 +81,23 @@ for call in (lambda: None, lambda: Event.synchronize(None), lambda: time.sleep(n
         opened.by_events("eager", call, "cold")
 print(json.dumps(waits))
 """
+# A module that mutates its input and replaces its buffer, called twice: each call starts with the initial values.
+RESTORED = """import json, torch
+from cutegen_worker.baseline import Flags, Opened
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.ones(2))
+    def forward(self, x):
+        self.total = self.total * 2
+        return x.add_(1)
+opened = Opened.__new__(Opened)
+opened.model, opened.given = Model(), {"x": torch.zeros(2)}
+opened.args, opened.kwargs = [opened.given["x"]], {}
+opened.initial = {n: t.clone() for n, t in opened.tensors(["total", "x"])}
+told = [opened.results(opened.model, Flags(False)) for _ in range(2)]
+print(json.dumps([[t.tolist() for t in found] for found in told]))
+"""
 # PyTorch's own cache of what max-autotune measured, filled by what another worker told, asked as PyTorch asks.
 TUNED = """import json, math, os, sys, tempfile
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp()
@@ -106,6 +123,62 @@ told.append(tuned.found())
 print(json.dumps(told))
 """
 
+# A module on given values, in memory of the processor: what it returns, what it keeps; then what is refused; who
+# may use TF32 while a way runs, and afterwards.
+GIVEN = """import json, torch
+from cutegen_worker import official
+from cutegen_worker.baseline import Flags, Opened
+from cutegen_worker.errors import WorkerError
+from cutegen_worker.source import Source
+from cutegen_worker.trace import build
+FILE = '''
+import torch
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(3, 2)
+        self.register_buffer("x", torch.zeros(2))
+    def forward(self, x):
+        return self.fc(x) + self.x
+def get_inputs():
+    return [torch.rand(4, 3)]
+'''
+class Memory:
+    def __init__(self):
+        self.parts = {}
+    def tensor(self, offset, shape, dtype):
+        return self.parts.setdefault(offset, torch.ones(shape, dtype=dtype))
+    def close(self):
+        pass
+opened = Opened.__new__(Opened)
+opened.device, opened.file = torch.device("cpu"), "t.py"
+opened.take(*build(Source(FILE, "t.py").run({}), "t.py"))
+opened.ways = {"eager": (opened.model, Flags())}
+def places(dtype):
+    official.given[:] = [Memory()]
+    wanted = [("x", [4, 3], "value"), ("fc.weight", [2, 3], "value"), ("fc.bias", [2], "value"),
+              ("self.x", [2], "value"), ("out", [4, 2], "output")]
+    return official.Places([{"name": n, "shape": s, "part": p, "dtype": dtype if p == "output" else "f32",
+                             "memory": 0, "offset": i} for i, (n, s, p) in enumerate(wanted)])
+told = [sorted(opened.named)]
+there = places("f32")
+opened.run_on("eager", there, ["out"])
+told.append(there.view("out", "output").flatten().tolist())
+for kind, dtype, names in (("eager", "f16", ["out"]), ("eager", "f32", []), ("compile", "f32", ["out"])):
+    try:
+        opened.run_on(kind, places(dtype), names)
+        told.append("")
+    except WorkerError as error:
+        told.append(error.message)
+flags = lambda: [torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32]
+before = flags()
+for kind in ("eager", "eager-fp32", "eager-tf32", "compile"):
+    with Flags(kind):
+        told.append(flags())
+told.append(flags() == before)
+print(json.dumps(told))
+"""
+
 
 @unittest.skipUnless(Path(PYTHON).exists(), f"no interpreter {PYTHON}")
 class Baseline(unittest.TestCase):
@@ -126,6 +199,10 @@ class Baseline(unittest.TestCase):
         self.assertEqual(len(slower), 8)
         self.assertGreater(min(slower[4:]), 4000)
 
+    def test_a_call_starts_with_the_initial_values(self):
+        told = self.run_inside(RESTORED)
+        self.assertEqual(told, [[[1, 1], [2, 2], [1, 1]]] * 2)  # what is returned, then total and x
+
     def test_what_was_tuned_is_handed_on(self):
         nothing, found, unknown, given, kept, other = self.run_inside(TUNED)
         self.assertEqual(nothing, {})
@@ -134,6 +211,15 @@ class Baseline(unittest.TestCase):
         self.assertEqual(given, [0.5, 2.5])
         self.assertEqual(kept, 1.5)
         self.assertEqual(other, {"a": {}, "mm": {"s": {"p": {"h": 1.0}}}})
+
+    def test_a_way_runs_on_given_values(self):
+        names, out, dtype, count, closed, *flags = self.run_inside(GIVEN)
+        self.assertEqual(names, ["fc.bias", "fc.weight", "self.x", "x"])
+        self.assertEqual(out, [5] * 8)  # three products of ones, and two ones
+        self.assertIn("returns torch.float32 for 'out'", dtype)
+        self.assertIn("returns 1 tensors, not 0", count)
+        self.assertIn("compile is not open", closed)
+        self.assertEqual(flags, [[False, True], [False, False], [True, True], [False, True], True])
 
     def test_distance(self):
         pairs = ", ".join(f"({wanted}, {got})" for wanted, got, _ in CASES)

@@ -205,7 +205,7 @@ class Programs(harness.Case):
     def test_what_is_no_baseline_and_what_is_no_gpu_cannot_be_certified(self):
         program = self.program()
         self.assert_error(self.cutegen("certify", self.task, program, "--baseline", "egaer"), 2,
-                          "egaer", "eager, eager-tf32")
+                          "egaer", "eager, eager-fp32")
         self.assert_error(self.cutegen("certify", self.task, program, "--baseline", "a:b", "c:d"),
                           2, "more than one")
         self.assert_error(self.cutegen("certify", self.task, program), 5, "measured times",
@@ -214,7 +214,7 @@ class Programs(harness.Case):
     def test_baselines_need_tasks_known_names_and_a_gpu(self):
         self.assert_error(self.cutegen("baselines"), 2, "which tasks", "--kernelbench")
         self.assert_error(self.cutegen("baselines", self.task, "--baseline", "egaer"), 2, "egaer",
-                          "eager, eager-tf32")
+                          "eager, eager-fp32")
         self.assert_error(self.cutegen("baselines", self.task), 6, "measured on a GPU",
                           "--device cuda:0")
 

@@ -143,7 +143,122 @@ print("fine")
 '''
 
 
+# A step of decoding: the operator writes the caches, as forward() does.
+CACHES = '''
+import copy, sys
+import torch
+from load import Model, data, exported, reference
+runtime = sys.modules[type(exported).__module__]
+exported.current.anywhere = exported.anywhere = True
+assert data["mutated"] == ["k_cache", "v_cache"] and exported.written == data["mutated"], data
+model, plain = Model(), reference.Model()
+
+
+def both(call, inputs):
+    """What a call gives and leaves in its inputs, beside the reference."""
+    own, other = copy.deepcopy(inputs), copy.deepcopy(inputs)
+    got, wanted = call(*own), plain(*other)
+    assert torch.allclose(got, wanted, atol=1e-6), (got - wanted).abs().max()
+    for a, b, c in zip(own, other, inputs):
+        assert torch.equal(a, b)
+    assert not torch.equal(own[4], inputs[4]), "the cache was not written"
+    return own
+
+
+torch.manual_seed(3)
+inputs = reference.get_inputs()
+assert exported.accept(model, model._kernels, tuple(inputs), {}) is not None
+with torch.no_grad():
+    version = both(model, inputs)[4]._version
+    assert version > 0, "autograd is not told"
+    both(torch.compile(model, fullgraph=True, backend="aot_eager"), inputs)
+torch.library.opcheck(exported.op, [t.clone() for t in inputs], test_utils=("test_schema", "test_faketensor"))
+wants_gradient = [inputs[0].clone().requires_grad_(), *inputs[1:]]
+assert exported.accept(model, model._kernels, tuple(wants_gradient), {}) is None, "the reference gives gradients"
+
+# Kernels write where a tensor lies, also where it had to be copied first.
+given = []
+
+
+def run(self, case, pointers, stream):
+    import ctypes
+    ctypes.cast(pointers[4], ctypes.POINTER(ctypes.c_float))[0] = 42.0
+    given.append(list(pointers))
+
+
+exported.programs[-1] = type("Told", (), {"run": run})()
+torch.cuda.current_device, runtime._stream_of = lambda: -1, lambda device: 0
+runtime._ALIGNED = 64  # of memory on a CPU
+memory = torch.zeros(inputs[4].numel() + 64)
+start = (-memory.data_ptr() // 4) % 16
+for odd in (0, 1):
+    part = memory[start + odd : start + odd + inputs[4].numel()].view(inputs[4].shape)
+    part.zero_()
+    tensors = [*(t.clone() for t in inputs[:4]), part, inputs[5].clone()]
+    exported.launch(0, tensors)
+    assert part.flatten()[0] == 42.0, "what the kernels wrote is lost"
+    assert (given[-1][4] == part.data_ptr()) == (odd == 0), given
+print("fine")
+'''
+# What forward() returns is its input: the operator returns nothing.
+IN_PLACE = '''
+import torch
+from load import Model, exported, reference
+exported.current.anywhere = exported.anywhere = True
+model = Model()
+x = reference.get_inputs()[0]
+before = x.clone()
+assert exported.outputs == [] and exported.returns == ["x"]
+with torch.no_grad():
+    assert model(x) is x and torch.equal(x, before.relu())
+    x = before.clone()
+    assert exported.op(x) is None and torch.equal(x, before.relu())
+print("fine")
+'''
+# Statistics belong to the module; the next call goes on with them.
+STATISTICS = '''
+import copy
+import torch
+from load import Model, exported, reference
+exported.current.anywhere = exported.anywhere = True
+model = Model(*reference.get_init_inputs()).train()
+plain = reference.Model(*reference.get_init_inputs()).train()
+plain.load_state_dict(model.state_dict())
+with torch.no_grad():
+    for _ in range(3):
+        x = reference.get_inputs()[0]
+        assert exported.accept(model, model._kernels, (x,), {}) is not None
+        assert torch.allclose(model(x), plain(x))
+for (name, a), b in zip(model.state_dict().items(), plain.state_dict().values()):
+    assert torch.allclose(a, b), name
+assert model.norm.num_batches_tracked == 3
+assert exported.accept(model, model._kernels, (x,), {}) is None, "parameters want gradients"
+print("fine")
+'''
+ATTACKS = harness.ROOT / "tests/attacks"
+
+
 class Exports(harness.Case):
+    def test_what_forward_mutates(self):
+        for program, task, script in (("cache_kept", "cache", CACHES), ("in_place_kept", "relu_in_place", IN_PLACE),
+                                      ("statistics_kept", "train_norm", STATISTICS)):
+            for kind in ("torch", "kernelbench"):
+                with self.subTest(f"{program} to {kind}"):
+                    result = self.export(ATTACKS / program, kind, "--force", task=ATTACKS / "tasks" / f"{task}.py")
+                    self.assert_code(result, 0)
+                    self.assertIn("ok", self.python("as_" + kind, f"test_{task}.py"))
+                    self.assertIn("fine", self.python("as_" + kind, "-c", script))
+
+    @unittest.skipUnless(shutil.which("g++"), "no g++ here")
+    def test_what_forward_mutates_in_cpp(self):
+        self.assert_code(self.export(ATTACKS / "cache_kept", "cpp", task=ATTACKS / "tasks/cache.py"), 0)
+        header = (self.folder / "as_cpp/cache.h").read_text()
+        self.assertIn("  float* k_cache; /* mutated input", header)
+        self.assertIn("  const float* q; /* input", header)
+        subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-o", "main", "main.cpp", "cache.cpp", "-ldl"],
+                       cwd=self.folder / "as_cpp", check=True)
+        self.assertIn("ok", self.python("as_cpp", "test_cache.py"))
+
     def export(self, folder, kind, *more, task=None):
         return self.cutegen("export", folder, "--task", task or folder / "task.py", "--to", kind, *more, "--out", "as_" + kind)
 
@@ -321,9 +436,10 @@ class Refusals(harness.Case):
         self.assertIn(refused.code, (2, 5), str(refused))
         self.assertIn("imports 'helpers'", refused.err)
 
-    def test_a_module_that_writes_its_input(self):
-        text = (NORM / "task.py").read_text().replace("return self.norm(x)", "x += 1\n        return self.norm(x)")
-        self.assert_error(self.export(*self.folder_of(task=text)), 5, "writes 'x' in place")
+    def test_a_plan_that_forgets_what_forward_mutates(self):
+        text = (NORM / "task.py").read_text().replace("return self.norm(x)", "self.count += 1\n        return self.norm(x)")
+        text = text.replace("super().__init__()\n", "super().__init__()\n        self.register_buffer('count', torch.zeros(1))\n")
+        self.assert_error(self.export(*self.folder_of(task=text)), 2, "no step is given the mutated tensor 'count'")
 
     def test_a_certificate_of_another_program(self):
         arguments = self.folder_of()

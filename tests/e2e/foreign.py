@@ -229,7 +229,7 @@ for name, text in texts.items():
                                "train_mode": False, "tensors": []}, [])
     if "failed" not in reply:
         answer.inputs.map(lambda *_: None)
-        answer.given.tensors = lambda _: ({"x": torch.ones(48, 32)}, {"out": torch.empty(48, 24)})
+        answer.given.tensors = lambda _: ({"x": torch.ones(48, 32)}, {"out": torch.empty(48, 24)}, {})
         reply = answer.answer({"type": "run", "control": False, "sleep_ns": 0}, [])
         again = answer.answer({"type": "run", "control": True, "sleep_ns": 0}, [])
         assert ("failed" in reply) == ("failed" in again), again

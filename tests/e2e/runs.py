@@ -11,7 +11,7 @@ import time
 
 import harness
 
-TASK = harness.ROOT / "tasks" / "relu.py"
+TASK = harness.ROOT / "tasks" / "softmax.py"
 
 
 class Runs(harness.Case):
@@ -47,7 +47,7 @@ class Runs(harness.Case):
         self.assertEqual(listing["schema"], "cutegen.runs.v1")
         self.assertEqual([(r["run"], r["state"], r["evaluations"]) for r in listing["runs"]],
                          [(run, "finished", 3)])
-        self.assertRegex(self.on_runs("runs").out, run + " +finished +relu")
+        self.assertRegex(self.on_runs("runs").out, run + " +finished +softmax")
 
     def check_show(self, run):
         page = self.on_runs("show", run[9:], "--json").json()
@@ -205,7 +205,7 @@ class Runs(harness.Case):
             pass
         os.close(master)
         self.assertEqual(process.returncode, 0)
-        self.assertIn(b"describing relu.py", seen)
+        self.assertIn(b"describing softmax.py", seen)
         self.assertIn(b"c1 first program", seen)
         self.assertTrue(seen.endswith(b"\r\x1b[K"), "the status line is left behind")
 

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 
 namespace {
@@ -23,6 +24,8 @@ constexpr int kInvalidValue = 1, kOutOfMemory = 2, kBusy = 46, kNoDevice = 100, 
 constexpr size_t kPage = 65536;
 constexpr size_t kCooling = size_t{64} << 20;  // writes of so much cool an L2, which is not here
 int sticky = 0;                                // of the context, once a kernel has failed
+
+std::map<std::string, int> counts;
 
 std::string mode() {
   Dl_info info{};
@@ -137,6 +140,14 @@ EXPORT cuStreamSynchronize(void*) {
 }
 EXPORT cuCtxSetLimit(int, size_t) {
   return 0;
+}
+EXPORT cuCtxResetPersistingL2Cache() {
+  ++counts["reset"];
+  return is("no_reset") ? kInvalidValue : 0;
+}
+// How often a kernel of this name was launched; "reset": lines of the L2 were.
+EXPORT fake_count(const char* what) {
+  return counts[what];
 }
 EXPORT cuGetErrorName(int status, const char** name) {
   *name = status == kOutOfMemory      ? "CUDA_ERROR_OUT_OF_MEMORY"
@@ -299,6 +310,7 @@ EXPORT cuEventDestroy_v2(void*) {
 // A module is its text; a function is the name of its kernel.
 EXPORT cuModuleLoadData(void** module, const void* image) {
   if (is("no_cubin") && std::memcmp(image, "\x7f", 1) == 0) return kInvalidPtx;
+  if (is("no_scrub") && std::strstr(static_cast<const char*>(image), "scrub_")) return kInvalidPtx;
   *module = const_cast<void*>(image);
   return 0;
 }
@@ -366,6 +378,8 @@ static void tell(const unsigned* settings, void** arguments) {
 EXPORT cuLaunchKernelEx(const unsigned* settings, void* function, void** arguments, void**) {
   const std::string kernel = static_cast<const char*>(function);
   if (settings[3] * settings[4] * settings[5] > 1024) return kInvalidValue;
+  if (kernel == "scrub_local" && is("no_local")) return kOutOfMemory;
+  ++counts[kernel];
   if (kernel == "fault") sticky = kIllegalAddress;
   if (kernel == "hang") sticky = kNotReady;
   if (kernel == "tell") tell(settings, arguments);

@@ -25,6 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto use = toolchain::read_ptx_use(text);
   audit.globals = std::move(use.globals);
   audit.device_calls = std::move(use.device_calls);
+  audit.unusual_reads = std::move(use.unusual_reads);
   (void)summary_of(audit);
   auto again = parse_json(dump_json(to_json(audit)), "audit");
   if (!again || !binary_audit_from_json(*again)) std::abort();

@@ -16,7 +16,7 @@ struct Tensor {
   const char* name;
   char type;  // 'f': float, 'd': double, 'h': half, 'b': bfloat16, '0': zeros
   size_t bytes;
-  bool is_result;
+  bool is_given, is_result;  // both: it is mutated
 };
 const Tensor kTensors[] = {
 @TENSORS@};
@@ -86,7 +86,7 @@ int main() {
   std::vector<uint64_t> places;
   for (const Tensor& t : kTensors) {
     call("cuMemAlloc_v2", &places.emplace_back(0), t.bytes ? t.bytes : 1);
-    if (t.is_result || !t.bytes) continue;
+    if (!t.is_given || !t.bytes) continue;
     std::vector<unsigned char> values = random_values(t, random);
     call("cuMemcpyHtoD_v2", places.back(), static_cast<const void*>(values.data()), t.bytes);
   }

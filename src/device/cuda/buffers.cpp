@@ -64,6 +64,7 @@ Result<void> Buffers::place_shared(const BufferBinding& given) {
   b.read_only = given.read_only;
   b.copies = std::max(given.copies, 1);
   b.shared = true;
+  b.initial = given.initial;
   if (placed_.contains(given.name))
     return user_error("buffer " + sanitize(given.name, 80) + " is bound twice", {},
                       "bind each name once");
@@ -115,8 +116,19 @@ Result<void> Buffers::place(const BufferBinding& given, const std::string& name,
 
 Result<void> Buffers::refill(const std::string& name, Handle stream) {
   CG_TRY(const PlacedBuffer* b, find(name, "refill"));
+  if (!b->initial.empty()) return restore(name, stream);
   if (b->pattern.empty() || b->read_only || b->bytes == 0) return {};
   return fill_in(*b, b->pattern, stream);
+}
+
+Result<void> Buffers::restore(const std::string& name, Handle stream) {
+  CG_TRY(const PlacedBuffer* b, find(name, "restore"));
+  if (b->initial.empty() || b->bytes == 0) return {};
+  const auto from = placed_.find(b->initial);
+  if (from == placed_.end() || from->second.bytes != b->bytes || b->read_only)
+    return world_error("a mutated tensor has no initial buffer of its size");
+  return driver_.check(driver_.copy(b->at, from->second.at, b->bytes, stream),
+                       "restoring a mutated tensor");
 }
 
 Result<const PlacedBuffer*> Buffers::find(const std::string& name, const std::string& step) const {

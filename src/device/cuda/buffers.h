@@ -6,7 +6,8 @@
 // block holds a random byte. A buffer with a pattern repeats it and has no copy in the caller's
 // memory; there may be several of it, of which find() gives the one that use_copy() chose. A shared
 // buffer is memory of another process, mapped where it says; nothing is copied and its guards are
-// the owner's. It may have copies too, each bound by its own name ("y", "y#1", ...).
+// the owner's. It may have copies too, each bound by its own name ("y", "y#1", ...), and an initial
+// buffer, whose bytes restore() copies into it.
 // copy_back() brings the others back, read-only ones too, and says where a guard was written:
 // "memory behind 'x' was written".
 //
@@ -29,6 +30,7 @@ struct PlacedBuffer {
   unsigned char guard = 0;
   std::vector<std::byte> pattern;
   int copies = 1;
+  std::string initial;  // the buffer that it starts as
 };
 
 class Buffers {
@@ -44,8 +46,11 @@ class Buffers {
                                                  const std::string& step) const;
   // Timed run number `run`: each buffer's copy number run % copies.
   void use_copy(int run) { run_ = run; }
-  // The chosen copy of a buffer with a pattern holds it again.
+  // The chosen copy of a buffer with a pattern holds it again; one with an initial buffer is
+  // restored.
   [[nodiscard]] Result<void> refill(const std::string& name, Handle stream);
+  // The chosen copy holds the bytes of its initial buffer again, if it has one.
+  [[nodiscard]] Result<void> restore(const std::string& name, Handle stream);
   // Every buffer back to the caller; the first guard that was written, or an empty text.
   [[nodiscard]] Result<std::string> copy_back();
   [[nodiscard]] Result<void> read(const std::string& name, int64_t offset,

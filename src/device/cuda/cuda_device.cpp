@@ -67,7 +67,8 @@ CudaDevice::CudaDevice(const Driver& driver, Found gpu, Handle)
       gpu_(std::move(gpu)),
       watch_(gpu_.identity.uuid),
       buffers_(driver, gpu_.device),
-      modules_(driver) {
+      modules_(driver),
+      scrubber_(driver, gpu_.facts.sms) {
   gpu_.identity.driver = watch_.driver_version();
   if (gpu_.identity.driver.empty())
     gpu_.identity.driver = fmt::format("of CUDA {}.{}", gpu_.identity.cuda_version / 1000,
@@ -79,6 +80,7 @@ CudaDevice::~CudaDevice() {
   if (lost_) return;
   buffers_.clear();
   modules_.clear();
+  scrubber_.unload();
   for (Handle e : {begin_, end_})
     if (e) driver_.event_destroy(e);
   if (stream_) driver_.stream_destroy(stream_);

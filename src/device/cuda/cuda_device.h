@@ -15,6 +15,7 @@
 #include "device/cuda/buffers.h"
 #include "device/cuda/gpu_info.h"
 #include "device/cuda/modules.h"
+#include "device/cuda/scrub.h"
 
 namespace cutegen::cuda {
 
@@ -72,6 +73,7 @@ class CudaDevice final : public Device {
   Watch watch_;
   Buffers buffers_;
   Modules modules_;
+  Scrubber scrubber_;
   Handle stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
   struct Pinned {
     uint32_t gate;        // our gate waits for its value

@@ -317,6 +317,45 @@ TEST(CudaDevice, AControlDoesEverythingButTheSteps) {
   });
 }
 
+int count_of(const char* what) {
+  void* driver = dlopen(std::getenv("CUTEGEN_CUDA_DRIVER"), RTLD_NOW | RTLD_NOLOAD);
+  auto count = reinterpret_cast<int (*)(const char*)>(dlsym(driver, "fake_count"));
+  return count ? count(what) : -1;
+}
+
+TEST(CudaDevice, RegistersLocalMemoryAndLinesAreOverwrittenBeforeEachRun) {
+  with_driver("good", [] {
+    auto device = *open_device("cuda:0");
+    ASSERT_TRUE(device->load({kModule}));
+    auto report = time_pair(*device, {.samples = 3});
+    ASSERT_TRUE(report) << report.error().text();
+    for (const char* what : {"scrub_registers", "scrub_local", "reset", "soil"})
+      EXPECT_EQ(count_of(what), 6) << what;
+    EXPECT_THAT(report->state, IsEmpty());
+  });
+}
+
+TEST(CudaDevice, WhatCannotBeOverwrittenIsSaidAndTimedAllTheSame) {
+  const std::map<std::string, std::vector<std::string>> kMissing{
+      {"no_scrub", {"local memory", "registers"}},
+      {"no_local", {"local memory"}},
+      {"no_reset", {"persisting L2 lines"}}};
+  for (const auto& [how, missing] : kMissing) {
+    with_driver(how, [&missing = missing] {
+      auto device = *open_device("cuda:0");
+      ASSERT_TRUE(device->load({kModule}));
+      for (int block = 0; block < 2; ++block) {
+        auto report = time_pair(*device, {.samples = 3});
+        ASSERT_TRUE(report) << report.error().text();
+        EXPECT_EQ(report->samples_ns.size(), 3U);
+        EXPECT_EQ(report->state.size(), missing.size());
+        for (const std::string& what : missing)
+          EXPECT_EQ(report->state.count("not_scrubbed." + what), 1U) << what;
+      }
+    });
+  }
+}
+
 TEST(CudaDevice, AGraphThatCannotBeMadeIsAnError) {
   with_driver("no_graphs", [] {
     auto device = *open_device("cuda:0");

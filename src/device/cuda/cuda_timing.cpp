@@ -157,13 +157,17 @@ Result<void> CudaDevice::soil_shared() {
                        "writing shared memory");
 }
 
-// What a run finds: fresh outputs and scratch, foreign shared memory, and the L2 as it should be.
+// What a run finds: fresh outputs, states and scratch, foreign values in shared and local memory
+// and in registers, and the L2 as it should be.
 Result<void> CudaDevice::set_scene(const TimeRequest& request, const Timed& timed) {
   for (const std::string& name : timed.buffers) CG_CHECK(buffers_.refill(name, stream_));
   CG_CHECK(soil_shared());
+  scrubber_.run(stream_, gates_ * 2654435761U, flush_);
   if (request.mode != TimeMode::warm) return cool_l2();
   CG_TRY(Status queued, queue_all(timed, false));
-  return driver_.check(queued, "warming the L2");
+  CG_CHECK(driver_.check(queued, "warming the L2"));
+  for (const std::string& name : timed.buffers) CG_CHECK(buffers_.restore(name, stream_));
+  return {};
 }
 
 Result<Status> CudaDevice::queue_all(const Timed& timed, bool in_graph) {
@@ -278,6 +282,7 @@ Result<void> CudaDevice::take_pairs(const Context& ctx, const TimeRequest& reque
 Result<RunReport> CudaDevice::time(const Context& ctx, const TimeRequest& request) {
   if (lost_) return world_error("this GPU context is broken", "start the runner again");
   CG_CHECK(prepare_timing());
+  scrubber_.prepare();
   RunReport report;
   Timed own(driver_, request.steps, request.control);
   Timed other(driver_, request.against, request.control);
@@ -287,6 +292,7 @@ Result<RunReport> CudaDevice::time(const Context& ctx, const TimeRequest& reques
   report.against_ns = std::move(other.samples_ns);
   if (lost_) return report;
   if (request.watch) report.state = watch_.read();
+  for (const std::string& what : scrubber_.missing()) report.state["not_scrubbed." + what] = 1;
   if (auto& clocks = own.clocks_hz; !clocks.empty()) {
     std::sort(clocks.begin(), clocks.end());
     report.state["sm_clock_hz"] = clocks[clocks.size() / 2];

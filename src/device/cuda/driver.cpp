@@ -77,6 +77,8 @@ Result<const Driver*> open_driver() {
     if (!function) missing = name;
     return function != nullptr;
   });
+  driver->reset_persisting_l2 =
+      reinterpret_cast<Status (*)()>(::dlsym(opened.library, "cuCtxResetPersistingL2Cache"));
   int version = 0;
   bool known = driver->version && driver->version(&version) == kOk;
   if (complete && known && version >= kLeastVersion) return driver.release();

@@ -154,6 +154,9 @@ struct Driver {
   Status (*encode_tiled)(TensorMap*, int, uint32_t, void*, const uint64_t*, const uint64_t*,
                          const uint32_t*, const uint32_t*, int, int, int, int);
 
+  // Not in every driver: null where it lacks them.
+  Status (*reset_persisting_l2)() = nullptr;
+
   std::string library;  // as it was opened
 
   // "out of memory (CUDA_ERROR_OUT_OF_MEMORY)"

@@ -140,9 +140,12 @@ std::map<std::string, double> Watch::read() const {
   using Clock = int (*)(void*, int, unsigned*);
   unsigned value = 0;
   unsigned long long reasons = 0;
-  constexpr int kSmClock = 1, kGpuSensor = 0;
+  constexpr int kSmClock = 1, kMemoryClock = 2, kGpuSensor = 0;
   if (auto* f = function<Clock>("nvmlDeviceGetClockInfo"); f && f(device_, kSmClock, &value) == 0)
     out["sm_clock_hz"] = value * 1e6;
+  if (auto* f = function<Clock>("nvmlDeviceGetClockInfo");
+      f && f(device_, kMemoryClock, &value) == 0)
+    out["memory_clock_hz"] = value * 1e6;
   if (auto* f = function<Clock>("nvmlDeviceGetMaxClockInfo");
       f && f(device_, kSmClock, &value) == 0)
     out["sm_clock_most_hz"] = value * 1e6;

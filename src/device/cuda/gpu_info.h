@@ -28,8 +28,8 @@ struct Found {
 class Watch {
  public:
   explicit Watch(const std::string& uuid);
-  // "sm_clock_hz", "sm_clock_most_hz", "temperature_c", "power_w", "throttle_reasons": what is
-  // known now.
+  // "sm_clock_hz", "memory_clock_hz", "sm_clock_most_hz", "temperature_c", "power_w",
+  // "throttle_reasons": what is known now.
   [[nodiscard]] std::map<std::string, double> read() const;
   [[nodiscard]] std::string driver_version() const;  // "580.159.04", or empty
 

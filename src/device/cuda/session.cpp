@@ -69,6 +69,11 @@ Result<void> Session::set(Address at, unsigned char value, size_t bytes) {
   return driver_.check(driver_.set8(at, value, bytes, stream_), "filling GPU memory");
 }
 
+Result<void> Session::copy(Address to, Address from, size_t bytes) {
+  if (bytes == 0) return {};
+  return driver_.check(driver_.copy(to, from, bytes, stream_), "copying on the GPU");
+}
+
 Result<void> Session::write(Address at, std::span<const std::byte> bytes) {
   if (bytes.empty()) return {};
   return driver_.check(driver_.to_device(at, bytes.data(), bytes.size()), "copying to the GPU");

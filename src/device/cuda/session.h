@@ -34,6 +34,7 @@ class Session {
   [[nodiscard]] Result<void> launch(const std::string& kernel, int64_t blocks, int64_t threads,
                                     std::vector<void*> arguments);
   [[nodiscard]] Result<void> set(Address at, unsigned char value, size_t bytes);
+  [[nodiscard]] Result<void> copy(Address to, Address from, size_t bytes);
   [[nodiscard]] Result<void> write(Address at, std::span<const std::byte> bytes);
   [[nodiscard]] Result<void> read(std::span<std::byte> out, Address at) const;
   [[nodiscard]] Result<void> wait(const Context& ctx) const;

@@ -69,6 +69,44 @@ void write_what_is_shared(bool read_only) {
   }
 }
 
+// A mutated tensor begins every timed run as its initial buffer.
+void restore_what_is_mutated() {
+  auto session = Session::open("cuda:0");
+  ASSERT_TRUE(session) << session.error().text();
+  Session& s = **session;
+  auto block = s.memory().take(100000), first = s.memory().take(64);
+  ASSERT_TRUE(block && first);
+  const std::vector<int> before(16, 5);
+  ASSERT_TRUE(s.write(first->mapped, std::as_bytes(std::span(before))));
+  auto descriptor = s.memory().share(*block), given = s.memory().share(*first);
+  ASSERT_TRUE(descriptor && given);
+  auto device = open_device("cuda:0");
+  ASSERT_TRUE(device) << device.error().text();
+  ASSERT_TRUE((*device)->load({kModule}));
+  BufferBinding state{.name = "y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
+  state.shared = {descriptor->get(), block->mapped_bytes, 512};
+  state.initial = "initial/y";
+  BufferBinding initial{.name = "initial/y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
+  initial.read_only = true;
+  initial.shared = {given->get(), first->mapped_bytes, 0};
+  Launch launch{.step = "one", .kernel = "sevens", .block = {8, 1, 1}};  // half of it
+  launch.args.push_back({.buffer = "y"});
+  for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
+    ASSERT_TRUE((*device)->bind({state, initial}));
+    ASSERT_TRUE(s.set(block->mapped, 1, block->mapped_bytes));
+    ASSERT_TRUE(s.wait(Context()));
+    TimeRequest request{.mode = mode, .steps = {launch}, .samples = 3};
+    auto report = (*device)->time(Context(), request);
+    ASSERT_TRUE(report) << report.error().text();
+    EXPECT_THAT(ints_at(s, block->mapped + 512 + 32, 8), testing::Each(5));
+    EXPECT_THAT(ints_at(s, block->mapped + 512 + 64, 8), testing::Each(0x01010101));
+  }
+  initial.bytes = initial.bytes.first(32);
+  ASSERT_TRUE((*device)->bind({state, initial}));
+  TimeRequest request{.mode = TimeMode::cold, .steps = {launch}, .samples = 1};
+  EXPECT_FALSE((*device)->time(Context(), request));
+}
+
 void refuse_what_does_not_fit() {
   auto session = Session::open("cuda:0");
   ASSERT_TRUE(session) << session.error().text();
@@ -94,6 +132,10 @@ void refuse_what_does_not_fit() {
 
 TEST(SharedMemory, WhatIsSharedIsTheSameMemory) {
   with_driver("good", [] { write_what_is_shared(false); });
+}
+
+TEST(SharedMemory, AMutatedTensorIsRestoredBeforeEachTimedRun) {
+  with_driver("good", restore_what_is_mutated);
 }
 
 TEST(SharedMemory, WhatDoesNotFitIsRefused) {

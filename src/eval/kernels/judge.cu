@@ -9,12 +9,15 @@ typedef unsigned long long word;
 struct Rule {
   double factor, eps, least, largest, overflow;  // |truth| >= overflow is no number in the dtype
   double close;                                  // of the looser public rule
+  double rtol, atol;                             // the user's bound; both negative: none
   word poison;
   int dtype, overflows_to_nan, nan_is_undefined;
 };
 
 struct Tally {
   word wrong, nan, zero, unwritten, not_close, first, last, worst;  // worst: bits of a double
+  word finite;              // elements in the sums below
+  double squares, signed_;  // of errors in units of their scale
 };
 
 namespace {
@@ -109,21 +112,39 @@ __device__ bool holds(const void* from, int dtype, word i, word poison) {
   return true;
 }
 
-__device__ double tolerance_of(const Rule& r, double truth, double native, double margin) {
+// A margin says how much an element may miss; its sign bit that NaN is accepted too, infinity that any
+// value is.
+__device__ bool any_value(double margin) {
+  return class_of(margin) == kPlus || class_of(margin) == kMinus;
+}
+__device__ bool nan_too(double margin) {
+  return __double_as_longlong(margin) < 0 && margin == margin;
+}
+
+__device__ double scale_of(const Rule& r, double truth, double native, double margin) {
   const double size = class_of(truth) == kFinite    ? fabs(truth)
                       : class_of(native) == kFinite ? fabs(native)
                                                     : 0.0;
-  return __dadd_rn(__dmul_rn(r.factor, fmax(margin, __dmul_rn(r.eps, size))), r.least);
+  return fmax(fabs(margin), __dmul_rn(r.eps, size));
+}
+
+__device__ double tolerance_of(const Rule& r, double truth, double scale) {
+  const double own = __dadd_rn(__dmul_rn(r.factor, scale), r.least);
+  if (r.rtol < 0 && r.atol < 0) return own;
+  const double size = class_of(truth) == kFinite ? fabs(truth) : 0.0;
+  return fmin(own, __dadd_rn(fmax(r.atol, 0.0), __dmul_rn(fmax(r.rtol, 0.0), size)));
 }
 
 // 0 when accepted, else the ratio by which it is off (infinity for a wrong class).
-__device__ double miss(const Rule& r, double value, double truth, double native, double tolerance) {
+__device__ double miss(const Rule& r, double value, double truth, double native, double tolerance,
+                       bool nan_is_fine) {
   const int got = class_of(value), other = class_of(native);
   const bool truth_is_finite = class_of(truth) == kFinite;
   if (got == kFinite && truth_is_finite) {
-    const double ratio = __ddiv_rn(fabs(__dsub_rn(value, truth)), tolerance);
-    return ratio <= 1 ? 0 : ratio;
+    const double error = fabs(__dsub_rn(value, truth));
+    return error <= tolerance ? 0 : __ddiv_rn(error, tolerance);
   }
+  if (got == kNan && nan_is_fine) return 0;
   int want = class_of(truth);
   if (want != kNan && fabs(truth) >= r.overflow)
     want = r.overflows_to_nan ? kNan : truth > 0 ? kPlus : kMinus;
@@ -136,11 +157,25 @@ __device__ double miss(const Rule& r, double value, double truth, double native,
   return near_overflow ? 0 : infinity();
 }
 
+__device__ bool is_finite(double v) {
+  return class_of(v) == kFinite;
+}
+
 __device__ double off_by(const Rule& r, double value, double truth, double native,
-                         const double* margin, word i) {
+                         const double* margin, word i, Tally& t) {
   if (r.nan_is_undefined && truth != truth) return 0;
-  if (r.dtype <= kE5m2)
-    return miss(r, value, truth, native, tolerance_of(r, truth, native, margin[i]));
+  if (r.dtype <= kE5m2) {
+    const double m = margin[i];
+    if (any_value(m)) return 0;
+    const double scale = scale_of(r, truth, native, m);
+    if (is_finite(value) && is_finite(truth)) {
+      const double error = __ddiv_rn(__dsub_rn(value, truth), __dadd_rn(scale, r.least));
+      ++t.finite;
+      t.squares += error * error;
+      t.signed_ += truth < 0 ? -error : error;
+    }
+    return miss(r, value, truth, native, tolerance_of(r, truth, scale), nan_too(m));
+  }
   if (r.dtype == kBool) return (value != 0) == (truth != 0) && value <= 1 ? 0 : 2;
   return value == truth || value == native ? 0 : 2;
 }
@@ -151,6 +186,19 @@ __device__ bool is_close(const Rule& r, double value, double native) {
          __dadd_rn(r.close, __dmul_rn(r.close, fabs(native)));
 }
 
+// One addition for each warp: a million threads that add to three places would wait for each other.
+__device__ void add_sums(Tally t, Tally* tally) {
+  for (int step = 16; step > 0; step /= 2) {
+    t.finite += __shfl_xor_sync(~0u, t.finite, step);
+    t.squares += __shfl_xor_sync(~0u, t.squares, step);
+    t.signed_ += __shfl_xor_sync(~0u, t.signed_, step);
+  }
+  if (threadIdx.x % 32 != 0 || t.finite == 0) return;
+  atomicAdd(&tally->finite, t.finite);
+  atomicAdd(&tally->squares, t.squares);
+  atomicAdd(&tally->signed_, t.signed_);
+}
+
 }  // namespace
 
 // Elements [from, from + count) of an output; their marks, where `mask` is not null, begin at 0.
@@ -158,12 +206,12 @@ extern "C" __global__ void judge(const void* output, const double* truth, const 
                                  const double* margin, unsigned char* mask, Tally* tally,
                                  const Rule* rule, word from, word count) {
   const Rule r = *rule;
-  Tally t = {0, 0, 0, 0, 0, ~word(0), 0, 0};
+  Tally t = {0, 0, 0, 0, 0, ~word(0), 0, 0, 0, 0, 0};
   for (word k = blockIdx.x * word(blockDim.x) + threadIdx.x; k < count;
        k += word(gridDim.x) * blockDim.x) {
     const word i = from + k;
     const double value = load(r.dtype, output, i), reference = load(r.dtype, native, i);
-    const double ratio = off_by(r, value, truth[i], reference, margin, i);
+    const double ratio = off_by(r, value, truth[i], reference, margin, i, t);
     t.not_close += !is_close(r, value, reference);
     if (mask) mask[k] = ratio != 0;
     if (ratio == 0) continue;
@@ -176,6 +224,7 @@ extern "C" __global__ void judge(const void* output, const double* truth, const 
     const word bits = word(__double_as_longlong(ratio));
     if (ratio < infinity() && bits > t.worst) t.worst = bits;
   }
+  add_sums(t, tally);
   if (t.not_close) atomicAdd(&tally->not_close, t.not_close);
   if (t.wrong == 0) return;
   atomicAdd(&tally->wrong, t.wrong);

@@ -27,14 +27,25 @@ Epoch& Epochs::at(uint32_t id) const {
 void SyncTimes::release(int64_t cta) {
   Shard& shard = shards_[size_t(cta) % shards_.size()];
   std::lock_guard lock(shard.mutex);
-  shard.times[cta].push_back(++time_);
+  shard.times[cta].times.push_back(UINT64_MAX);
+}
+
+void SyncTimes::publish(int64_t cta) {
+  Shard& shard = shards_[size_t(cta) % shards_.size()];
+  std::lock_guard lock(shard.mutex);
+  auto it = shard.times.find(cta);
+  if (it == shard.times.end() || it->second.published == it->second.times.size()) return;
+  const uint64_t now = ++time_;
+  for (size_t& i = it->second.published; i < it->second.times.size(); ++i)
+    it->second.times[i] = now;
 }
 
 bool SyncTimes::released(int64_t cta, uint32_t segment, uint64_t until) const {
   const Shard& shard = shards_[size_t(cta) % shards_.size()];
   std::lock_guard lock(shard.mutex);
   auto it = shard.times.find(cta);
-  return it != shard.times.end() && segment < it->second.size() && it->second[segment] <= until;
+  return it != shard.times.end() && segment < it->second.published &&
+         it->second.times[segment] <= until;
 }
 
 GlobalRaces::GlobalRaces(const HazardFacts& facts, const Clocks& clocks, Epochs& epochs,
@@ -57,6 +68,11 @@ void GlobalRaces::release() {
   times_.release(cta_);
   ++segment_, ++stamp_;
   plain_ = false;
+}
+
+void GlobalRaces::publish() {
+  release();
+  times_.publish(cta_);
 }
 
 uint32_t GlobalRaces::epoch_of(const GlobalAccess& a) {

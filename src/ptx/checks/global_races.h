@@ -4,8 +4,9 @@
 // Contract: an epoch is one instruction of one warp between two synchronisations. Each granule of a
 // writable buffer knows the epochs of its last write and read; epochs of earlier launches are in
 // order. CTAs are taken to be in order where one acquires (a volatile or acquiring load, an atomic
-// that returns) after the other released (a fence, an atomic, a volatile store), on whatever
-// address: a race may be missed, but a correct protocol is never blamed.
+// that returns) after the other released (a fence of the GPU, a releasing atomic or store), on
+// whatever address: a race may be missed, but a correct protocol is never blamed. A relaxed atomic
+// or a volatile store alone hands nothing over to another CTA. Within a CTA any of them will do.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once
@@ -53,13 +54,18 @@ class Epochs {
 class SyncTimes {
  public:
   [[nodiscard]] uint64_t now() const { return time_.load(); }
-  void release(int64_t cta);  // ends the CTA's next segment
+  void release(int64_t cta);  // ends the CTA's next segment, which nobody else may rely on yet
+  void publish(int64_t cta);  // from now on all that has ended can be relied on
   [[nodiscard]] bool released(int64_t cta, uint32_t segment, uint64_t until) const;
 
  private:
   struct Shard {
     mutable std::mutex mutex;
-    std::unordered_map<int64_t, std::vector<uint64_t>> times;  // by segment
+    struct Segments {
+      std::vector<uint64_t> times;  // by segment
+      size_t published = 0;         // those before have a time
+    };
+    std::unordered_map<int64_t, Segments> times;
   };
   std::atomic<uint64_t> time_{0};
   std::array<Shard, 16> shards_;
@@ -82,7 +88,10 @@ class GlobalRaces {
   void begin(int64_t cta);
   // A barrier, or anything else that orders warps: epochs end.
   void join() { ++stamp_; }
+  // The CTA's own warps can rely on what was written before.
   void release();
+  // Other CTAs can, too: a fence of the GPU, or an access that releases.
+  void publish();
   void acquire() { acquired_ = times_.now(); }
   // The lanes that conflict with an access that nothing orders before this one.
   uint32_t touch(const GlobalAccess& a, BufferShadow& shadow, uint64_t base);

@@ -12,16 +12,40 @@ namespace {
 constexpr uint64_t kMostTracked = uint64_t{1} << 30;  // bytes of a buffer
 constexpr uint32_t kLastEpoch = 0xe0000000;
 
+// Granules split in two, `times` times: each part has what the whole had.
+void split(Pages<uint32_t>& pages, int times) {
+  Pages<uint32_t> finer;
+  if (pages.size() == 0 || !finer.grow(pages.size() << times)) return pages.release();
+  for (size_t i = 0; i < pages.size(); ++i)
+    for (size_t k = 0; k < size_t{1} << times; ++k) finer[(i << times) + k] = pages[i];
+  pages = std::move(finer);
+}
+
+// What the launch before has noted stays readable where this one overlaps with it.
+void keep_granules(Memory::State& memory, HazardFacts& facts, bool overlaps) {
+  if (overlaps && facts.global_shift > memory.shadow_shift)
+    facts.global_shift = memory.shadow_shift;
+  if (overlaps && facts.global_shift < memory.shadow_shift) {
+    for (BufferShadow& s : memory.shadows) {
+      split(s.writers, memory.shadow_shift - facts.global_shift);
+      split(s.readers, memory.shadow_shift - facts.global_shift);
+    }
+  }
+  memory.shadow_shift = facts.global_shift;
+}
+
 }  // namespace
 
 std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Program& program,
-                                               const Checks& checks, int64_t block_threads) {
+                                               const Checks& checks, int64_t block_threads,
+                                               bool overlaps) {
   if (!checks.races && !checks.uninitialised) return nullptr;
   HazardFacts facts = hazard_facts(program, block_threads);
+  keep_granules(memory, facts, overlaps);
   memory.shadows.resize(memory.buffers.size());
   if (memory.next_epoch > kLastEpoch) {
     for (BufferShadow& s : memory.shadows) s.writers.release(), s.readers.release();
-    memory.next_epoch = 1;
+    memory.next_epoch = memory.settled = 1;
   }
   for (size_t i = 0; i < memory.buffers.size(); ++i) {
     const Buffer& b = memory.buffers[i];
@@ -48,7 +72,15 @@ Hazards::Hazards(const Program& program, const Checks& checks, LaunchHazards& sh
     undefined.emplace(program, warps, shared_bytes, size_t(program.local_bytes));
 }
 
+void Hazards::fence(int warp, uint8_t kind) {
+  if (kind == kDependencyWait) waited |= 1u << warp;
+  if (!global) return;
+  if (kind == kFenceGpu) global->publish();
+  if (kind == kFenceCta) global->release();
+}
+
 void Hazards::begin(int64_t cta) {
+  waited = 0;
   clocks.begin();
   std::fill(seen_.begin(), seen_.end(), Seen{});
   if (shared) shared->begin();
@@ -69,6 +101,7 @@ void Hazards::arrive(int warp, int barrier) {
 }
 
 void Hazards::pass(uint32_t waiting, int barrier) {
+  if (waited & waiting) waited |= waiting;  // who met one that has waited comes after it
   if (clocks.vector()) {
     for (; waiting; waiting &= waiting - 1) clocks.leave(std::countr_zero(waiting), barrier);
     clocks.clear(barrier);

@@ -30,7 +30,8 @@ struct LaunchHazards {
 [[nodiscard]] std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory,
                                                              const Program& program,
                                                              const Checks& checks,
-                                                             int64_t block_threads);
+                                                             int64_t block_threads,
+                                                             bool overlaps = false);
 
 struct Hazards {
   Hazards(const Program& program, const Checks& checks, LaunchHazards& launch, int warps,
@@ -40,6 +41,8 @@ struct Hazards {
   void arrive(int warp, int barrier);
   // A barrier lets the warps in `waiting` go on.
   void pass(uint32_t waiting, int barrier);
+  // A fence of some kind (inst.h), or the wait for the launch before.
+  void fence(int warp, uint8_t kind);
 
   // What the last execution of an access of shared memory by a warp came to. One with the same key
   // is taken to touch the same places: words once written stay so.
@@ -52,6 +55,7 @@ struct Hazards {
 
   LaunchHazards& launch;
   Clocks clocks;
+  uint32_t waited = 0;      // warps that have waited for the launch before, by bit
   std::vector<Seen> seen_;  // by warp and access; one more for accesses without a number
   std::optional<SharedRaces> shared;
   std::optional<GlobalRaces> global;

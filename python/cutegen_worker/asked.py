@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The accuracy that a user asks for: flags of the command and keys of the side file.
+
+A flag and the side file may both name the math mode or a bound, and must agree.
+"""
+
+from .errors import WorkerError
+from .modes import Modes
+from .side import BOUNDS
+
+
+class Asked:
+    """`flags`: {key: {"value": ..., "source": "flag --rtol"}} of the request."""
+
+    def __init__(self, flags, side):
+        self.flags, self.side = flags, side
+        self.math_mode = self.one("math_mode", side.math_mode)
+        self.bounds = {k: self.one(k, side.bounds.get(k)) for k in BOUNDS}
+        self.bounds = {k: v for k, v in self.bounds.items() if v is not None}
+        if self.bounds and not any(self.bounds.values()):
+            names = " and ".join(self.bounds)
+            raise WorkerError(f"{names} = 0: a bound of zero accepts no rounding at all",
+                              self.place(next(iter(self.bounds))),
+                              "give a number over 0, or none: cutegen's own rule holds anyway")  # fmt: skip
+
+    def one(self, key, of_side):
+        if key not in self.flags:
+            return of_side
+        value, source = self.flags[key]["value"], self.flags[key]["source"]
+        if of_side is not None and of_side != value:
+            raise WorkerError(f"{source} asks for {key} {value}, the side file for {of_side}",
+                              self.side.place(key), "leave one of them out, or let them agree")  # fmt: skip
+        return value
+
+    def place(self, key):
+        return self.side.place(key) if key in self.side.bounds else self.flags[key]["source"]
+
+    def put(self, task, trace):
+        """Writes the math modes and bounds into a described task."""
+        task.update(self.bounds)
+        if self.math_mode is not None:
+            task["math_mode"], task["math_mode_asked"] = self.math_mode, True
+            return
+        found = Modes(trace)
+        task["math_mode"] = found.task
+        task["notes"] += found.notes
+        if found.tf32_convolutions:
+            task["tf32_convolutions"] = True
+        for tensor in task["tensors"]:
+            if tensor["name"] in found.results:
+                tensor["math_mode"] = found.results[tensor["name"]]

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An excerpt of the official shape: a few rows (and columns) of it, with the truth of these alone.
+
+The official tensors of many tasks do not fit this process, and their float64 truth takes too long.
+Most tasks treat some axes as a batch: each index along such an axis gives its own part of the output.
+An excerpt has `count` of `of` indexes along these axes. Inputs that repeat it have an output that
+repeats the excerpt's.
+
+plan() finds the axes on meta tensors. make() draws values and shows that the axes are independent:
+the results of permuted indexes are the permuted results, those of fewer indexes are a part of them.
+"""
+
+import copy
+import time
+import warnings
+
+import torch
+
+from . import draw, values
+from .errors import WorkerError
+from .names import state_tensors
+from .source import Source, clean_state
+from .trace import Trace
+
+WANT_ELEMENTS, WANT_FLOPS = 1 << 18, 5e7  # stop cutting here
+MOST_ELEMENTS, MOST_FLOPS = 1 << 23, 2e9  # of a set that is made at all
+MOST_DRAWN = 1 << 26  # elements that are drawn whole before they are cut
+LEAST = 3
+PRIMES = [3, 5, 7, 13, 31, 61, 127, 251, 509, 1021, 2039, 4093, 8191, 16381, 65521, 262139]
+SAME = 1e-6  # of an output's scale: float64 sums in another order differ by less
+MOST_SECONDS = 0.5  # of one float64 run: a set takes about fifteen
+MOST_PLACES = 24  # constants or tensors of one size that are tried
+
+
+class CutTrace(Trace):
+    """A trace whose tensors are cut: {name: {axis: count}}."""
+
+    def __init__(self, source, constants, train, cuts):
+        self.cuts = cuts
+        super().__init__(source, constants, train)
+
+    def add(self, name, role, tensor):
+        for axis, count in self.cuts.get(name, {}).items():
+            part = tensor.narrow(axis, 0, min(count, tensor.shape[axis])).clone()
+            if role == "input":
+                tensor = part
+            else:
+                tensor.data = part
+        super().add(name, role, tensor)
+
+
+class Planner:
+    def __init__(self, source, train, constants):
+        self.source, self.train = source, train
+        self.constants, self.cuts, self.axes = constants, {}, []
+        self.official = self.now = CutTrace(source, constants, train, {})
+
+    def trace(self, constants, cuts):
+        try:
+            found = CutTrace(self.source, constants, self.train, cuts)
+        except (WorkerError, RuntimeError, IndexError):
+            return None
+        return found if found.signature() == self.official.signature() else None
+
+    def small(self, elements, flops):
+        return self.now.elements() <= elements and self.now.flops <= flops
+
+    def run(self):
+        if self.official.mutated:
+            raise WorkerError("no excerpt holds what forward() writes in place", self.source.file, "", "unsupported")
+        rank = max(t.dim() for _, t in self.official.outputs)
+        for axis in range(rank):
+            if self.small(WANT_ELEMENTS, WANT_FLOPS):
+                break
+            self.cut(axis)
+        if self.small(MOST_ELEMENTS, MOST_FLOPS):
+            return
+        what = "its smallest excerpt" if self.axes else "no axis of its output can be cut: it"
+        raise WorkerError(f"{what} has {self.now.elements()} elements and {self.now.flops:.2g} FLOPs",
+                          self.source.file, "", "unsupported")  # fmt: skip
+
+    def cut(self, axis):
+        """Fewer indexes along one axis of every output, where that can be had."""
+        sizes = {t.shape[axis] if axis < t.dim() else 0 for _, t in self.now.outputs}
+        of = sizes.pop()
+        if sizes or of < 2 * LEAST:
+            return
+        for change in self.ways(of):
+            found = self.trace(*change(LEAST))
+            dims = found and self.dims(found, axis, of, LEAST)
+            if not dims:
+                continue
+            count = self.most(found, of)
+            if count != LEAST:
+                found = self.trace(*change(count))
+                dims = found and self.dims(found, axis, of, count)
+            if dims:
+                self.constants, self.cuts = change(count)
+                self.now = found
+                self.axes.append({"of": of, "count": count, "dims": dims})
+                return
+
+    def ways(self, of):
+        """Functions count -> (constants, cuts): by constants of this value, else by cutting tensors."""
+        names = [n for n, v in self.source.constants.items() if v == of and n not in self.constants]
+        names = names[:MOST_PLACES]
+        for some in [[n] for n in names] + ([names] if len(names) > 1 else []):
+            yield lambda count, some=some: ({**self.constants, **dict.fromkeys(some, count)}, self.cuts)
+        if self.official.elements() > MOST_DRAWN:
+            return
+        held = [(n, d) for n, (_, t) in self.now.tensors.items() for d in range(t.dim())
+                if t.shape[d] == of][:MOST_PLACES]  # fmt: skip
+        leading = [(n, d) for n, d in held if d == 0]
+        for some in [[place] for place in held] + ([leading] if len(leading) > 1 else []):
+            yield lambda count, some=some: (self.constants, self.more_cuts(some, count))
+
+    def more_cuts(self, places, count):
+        cuts = {n: dict(c) for n, c in self.cuts.items()}
+        for name, axis in places:
+            cuts.setdefault(name, {})[axis] = count
+        return cuts
+
+    def dims(self, found, axis, of, count):
+        """{tensor: axis that is cut}, or None where anything else has changed."""
+        before, after, dims = self.now.shapes(), found.shapes(), {}
+        if before.keys() != after.keys():
+            return None
+        for name, shape in before.items():
+            changed = [d for d, (a, b) in enumerate(zip(shape, after[name])) if a != b]
+            if len(shape) != len(after[name]) or len(changed) > 1:
+                return None
+            for d in changed:
+                if (shape[d], after[name][d]) != (of, count):
+                    return None
+                dims[name] = d
+        outputs = [n for n, _ in self.now.outputs]
+        return dims if all(dims.get(n) == axis for n in outputs) else None
+
+    def most(self, least, of):
+        """The largest count that stays below what is wanted; work grows with it in proportion."""
+        best = LEAST
+        for count in PRIMES:
+            share = (count - LEAST) / (of - LEAST)
+            elements = least.elements() + (self.now.elements() - least.elements()) * share
+            flops = least.flops + (self.now.flops - least.flops) * share
+            if 2 * count <= of and elements <= WANT_ELEMENTS and flops <= WANT_FLOPS:
+                best = count
+        return best
+
+
+def plan(request):
+    """Where to cut: constants, axes and the shapes that are left."""
+    source = Source(request["source"], request["file"])
+    planner = Planner(source, request["train_mode"], request["constants"])
+    planner.run()
+    return {
+        "constants": planner.constants,
+        "cuts": [[n, d, c] for n, axes in planner.cuts.items() for d, c in axes.items()],
+        "axes": planner.axes,
+        "flops": planner.now.flops,
+    }
+
+
+def make(request):
+    """(reply, memory file) as values.make_set, for an excerpt that plan() gave."""
+    seed = values.seed_of(request["seed"], request["family"], request["shape"])
+    source = Source(request["source"], request["file"])
+    with clean_state(source.file), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for domain in draw.DOMAINS if request["family"] != "made" else (draw.RANGE,):
+            reference, generator = values.prepare(source, request, seed, domain)
+            for name, axis, count in request["cuts"]:
+                reference = chosen(reference, {name: axis}, torch.arange(count))
+            with values.threads_for(reference):
+                plain = values.in_domain(reference, request["family"], domain)
+                if plain is not None:
+                    demand_independence(reference, request, generator)
+                    return values.pack(reference, generator, request, plain)
+
+
+def chosen(reference, dims, index):
+    """The reference with these indexes along one axis of the tensors in `dims`."""
+    model, inputs = copy.deepcopy(reference.model), reference.inputs
+    taken = {name for name, _ in inputs.tensors()}
+    for name, _, t in state_tensors(model):
+        name = "self." + name if name in taken else name
+        if name in dims:
+            t.data = t.data.index_select(dims[name], index)
+    args, kwargs = inputs.map(lambda n, t: t.index_select(dims[n], index) if n in dims else t)
+    inputs = type(inputs)(kwargs if inputs.keyword else args, model, reference.file)
+    return values.Reference(model, inputs, reference.file, reference.seed, reference.request, reference.casts)
+
+
+def exact(_, t):
+    return t.double()
+
+
+def demand_independence(reference, request, generator):
+    """Each index along an axis gives its part of the output, whatever the others hold."""
+    start = time.process_time()
+    try:
+        whole = reference.run(exact, torch.float64)
+    except WorkerError:
+        return  # float64 does not run: pack() says so
+    taken = time.process_time() - start
+    if taken > MOST_SECONDS:
+        raise WorkerError(f"a float64 run of its smallest excerpt takes {taken:.1f} s of processor "
+                          "time", reference.file, "", "unsupported")  # fmt: skip
+    for axis in request["axes"]:
+        count, dims = axis["count"], axis["dims"]
+        order = torch.randperm(count, generator=generator)
+        for index in (order, order[: count // 2 + 1].sort().values):
+            try:
+                part = chosen(reference, dims, index).run(exact, torch.float64)
+            except WorkerError as error:
+                raise dependent(reference.file) from error
+            for name, t, of_all in zip(request["outputs"], part, whole):
+                wanted = of_all.index_select(dims[name], index)
+                if t.shape != wanted.shape or not same(t, wanted):
+                    raise dependent(reference.file)
+
+
+def dependent(file):
+    return WorkerError("no part of its output depends on a part of its inputs alone", file, "",
+                       "unsupported")  # fmt: skip
+
+
+def same(a, b):
+    if not a.is_floating_point():
+        return torch.equal(a, b)
+    finite = torch.isfinite(b)
+    if not torch.equal(finite, torch.isfinite(a)):
+        return False
+    a, b = a[finite], b[finite]
+    return not b.numel() or bool((a - b).abs().max() <= SAME * b.abs().max())

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The input family `extremes`: magnitudes from 1e-30 to 1e30, rows of one sign, ties, zeros.
+
+A tensor is cut into lines (rows, columns or leading slices), and each line gets a kind: only large
+negative values, only large positive ones, subnormal ones, every magnitude mixed, and so on. Within
+lines, the largest and the smallest value occur several times. Rows that are probabilities get exact
+zeros. An Extent says how far this goes; extents() narrows it until the module works.
+
+Elements that the native reference gets wrong (an intermediate overflowed) or that lie at the limit of
+the dtype have no sure answer: settle() makes their truth NaN, and they are not judged.
+"""
+
+import math
+
+import torch
+
+from . import float8
+
+
+DEEP = (1.1e3, 2e4, 1e5, 1e8, 1e15, 1e30)  # the largest value of a line is below minus this
+MAGNITUDES = (1e-30, 1e-15, 1e-8, 1e-4, 1e-2, 1.0, *DEEP)
+WIDEST, NARROWER = 1e30, (1e15, 1e6, 1e2, 10.0)
+SPREAD = 0.5  # values of a line lie between its magnitude and 1.5 times that
+SOME, DEEPEST, HIGH, TINY, SMALL, MIXED, HUGE, USUAL = range(8)  # kinds; SOME: large negative values
+OTHERS = (TINY, DEEPEST, HIGH, MIXED, USUAL, SMALL, HUGE)
+STRETCH = 64  # of a tensor of one dimension
+LEADING = 4  # slices at least, for the leading dimension to be cut
+MOST_TIED = 1 << 22  # elements of the lines that get ties
+ALL, NONE = "all", "none"
+WRONG = 0.1  # relative error of a native result that overflowed or lost everything on the way
+EDGE = 0.1  # of the largest number: closer to overflow than this is not judged
+
+
+class Extent:
+    """How far the values of one attempt go."""
+
+    def __init__(self, most, positive=False, zeros=NONE, across=False, ties=True, limit=math.inf):
+        self.most, self.positive, self.zeros = min(most, limit), positive, zeros
+        self.wide, self.across, self.ties = most, across, ties
+        self.probabilities = self.numbers = 0  # inputs that were drawn
+
+    def draw(self, made, probabilities, generator, dtype):
+        if made.numel() < 2:
+            return made  # a scale, a temperature
+        if probabilities:
+            self.probabilities += 1
+            zeros = self.zeros == ALL or self.zeros == self.probabilities - 1
+            return with_zeros(made, generator) if zeros else made
+        self.numbers += 1
+        new, axes = lines(made, self, generator, dtype)
+        if self.positive:
+            new = new.abs()
+        return plant_ties(new, axes, generator) if self.ties else new
+
+
+def extents(facts, request, low):
+    """Extents in the order in which they are tried; `low`: the dtype that the math mode rounds to.
+    The caller ends the loop at the first that the module works with."""
+    limit = torch.finfo(low).max if low is not None else math.inf
+    across = request["shape"].endswith("1")
+    floats = all(d.startswith(("f", "bf")) for d in request["dtypes"])
+    if facts.most > 1 and (facts.tells_ties or floats):  # else an order that nobody promises decides
+        first = Extent(facts.most, False, ALL, across, facts.tells_ties, limit)
+        yield first
+        for one in range(first.probabilities) if first.probabilities > 1 else ():
+            yield Extent(facts.most, False, one, across, facts.tells_ties, limit)
+        widths = (facts.most, *(n for n in NARROWER if n < facts.most)) if first.numbers else ()
+        for most in widths:
+            for positive in (False, True):
+                yield Extent(most, positive, NONE, across, facts.tells_ties, limit)
+
+
+def lines(made, extent, generator, dtype):
+    """New values of the shape of `made`, and the axes that lie within a line."""
+    on, shape = generator.device, made.shape
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    index, axes = cut(shape, extent, generator)
+    count = int(index.max()) + 1
+    which, scales, signs, mixed = kinds(count, extent, generator, dtype, wide)
+    which = which[index]
+    values = torch.rand(shape, generator=generator, device=on, dtype=wide) * SPREAD + 1
+    values *= scales[which]
+    if bool(mixed[which].any()):
+        small, large = magnitudes(extent, dtype)[0], magnitudes(extent, dtype)[-1]
+        power = torch.rand(shape, generator=generator, device=on, dtype=wide)
+        power = power * math.log10(large / small) + math.log10(small)
+        values *= torch.where(mixed[which], 10**power, 1)
+        del power
+    coins = torch.randint(0, 2, shape, generator=generator, device=on, dtype=torch.int8) * 2 - 1
+    values *= torch.where(signs[which] == 0, coins, signs[which])
+    return values, axes
+
+
+def cut(shape, extent, generator):
+    """(the number of each element's line, in a shape that broadcasts; the axes within a line)."""
+    on, last = generator.device, len(shape) - 1
+    coin = bool(torch.rand((), generator=generator, device=on) < 0.5)
+    if last == 0:
+        if coin or shape[0] < 4 * STRETCH:
+            return torch.zeros(1, dtype=torch.int64, device=on), [0]
+        return torch.arange(shape[0], device=on) // STRETCH, []
+    if extent.across and shape[-1] > 1:
+        return torch.arange(shape[-1], device=on), list(range(last))
+    if coin and last > 1 and shape[0] >= LEADING:
+        return torch.arange(shape[0], device=on).view(-1, *[1] * last), list(range(1, last + 1))
+    return torch.arange(math.prod(shape[:-1]), device=on).view(*shape[:-1], 1), [last]
+
+
+def kinds(count, extent, generator, dtype, wide):
+    """The kind of each of `count` lines; and by kind the magnitude, the sign or 0 for both, and whether
+    magnitudes are mixed."""
+    on = generator.device
+
+    def pick(some):
+        return some[int(torch.randint(len(some), (), generator=generator, device=on))]
+
+    tiny, most = torch.finfo(dtype).tiny, largest(extent, dtype)
+    deep = [d for d in DEEP if d <= most] or [most]
+    small = [m for m in magnitudes(extent, dtype) if m < 1] or [1.0]
+    # Squares of float's subnormal numbers are nothing; half's are numbers like others.
+    subnormal = 0.3 * tiny if extent.wide >= WIDEST or tiny * extent.wide >= 1 else small[0]
+    table = {SOME: (deep[0], -1), DEEPEST: (deep[-1], -1), HIGH: (pick(deep), 1),
+             TINY: (subnormal, 0), SMALL: (pick(small), 0), MIXED: (1, 0), HUGE: (most, 0),
+             USUAL: (1, 0)}  # fmt: skip
+    others = [OTHERS[i] for i in torch.randperm(len(OTHERS), generator=generator, device=on).tolist()]
+    order = torch.tensor([SOME, *others] if count > 1 else others[:1], device=on)
+    which = torch.empty(count, dtype=torch.int64, device=on)
+    places = torch.randperm(count, generator=generator, device=on)
+    which[places] = order[torch.arange(count, device=on) % len(order)]
+    rows = [table[kind] for kind in range(len(table))]
+    scales = torch.tensor([scale for scale, _ in rows], device=on, dtype=wide)
+    signs = torch.tensor([sign for _, sign in rows], device=on, dtype=torch.int8)
+    mixed = torch.tensor([kind == MIXED for kind in range(len(rows))], device=on)
+    return which, scales, signs, mixed
+
+
+def largest(extent, dtype):
+    """A magnitude whose line still fits the dtype and the extent."""
+    return min(extent.most, torch.finfo(dtype).max / (1 + SPREAD) / 1.001)
+
+
+def magnitudes(extent, dtype):
+    least, most = max(1 / extent.wide, torch.finfo(dtype).tiny), largest(extent, dtype)
+    return [m for m in MAGNITUDES if least <= m <= most] or [1.0]
+
+
+def plant_ties(values, axes, generator):
+    """In a part of the lines along each axis the largest and the smallest value occur three times: where
+    they are, and at places that take turns, the ends and powers of two first."""
+    from . import draw  # it imports this
+
+    for axis in axes:
+        size = values.shape[axis]
+        others = [n for i, n in enumerate(values.shape) if i != axis]
+        count = math.prod(others)
+        if size < 4 or count == 0:
+            continue
+        most = max(1, min(-(-count // 2), MOST_TIED // size))
+        some = torch.randperm(count, generator=generator, device=generator.device)[:most]
+        at = torch.unravel_index(some, others) if others else ()
+        view = values.movedim(axis, -1)
+        rows = view[at] if others else view[None]
+        lowest, highest = rows.amin(-1, keepdim=True), rows.amax(-1, keepdim=True)
+        for value in (lowest, highest, lowest, highest):
+            rows.scatter_(1, draw.places(size, len(rows), generator)[:, None], value)
+        if others:
+            view[at] = rows
+        else:
+            values.copy_(rows[0])
+    return values
+
+
+def with_zeros(made, generator):
+    """Rows of new probabilities, half of them with zeros, some with a single one."""
+    on = generator.device
+    values = torch.softmax(2 * torch.randn(made.shape, generator=generator, device=on), -1)
+    row = (*made.shape[:-1], 1)
+    chance = torch.rand(row, generator=generator, device=on)
+    share = torch.where(chance < 0.5, 0.3, torch.where(chance < 0.6, 1.0, 0.0))
+    gone = torch.rand(made.shape, generator=generator, device=on) < share
+    gone &= values < values.amax(-1, keepdim=True)
+    values = values.masked_fill(gone, 0)
+    return values / values.sum(-1, keepdim=True)
+
+
+def unsure(native, truth):
+    """Where the answer is not sure: other classes, near overflow, or a native result far off."""
+    most, tiny = torch.finfo(native.dtype).max, torch.finfo(native.dtype).tiny
+    n, t = native.double(), truth.double()
+    rounded = t.to(native.dtype).double()
+    other = torch.isfinite(n) != torch.isfinite(rounded)
+    # Modules clamp to float8's largest number, which is far from what rounds beyond it.
+    low = most if float8.is_float8(native) else (1 - EDGE) * most
+    edge = (t.abs() > low) & (t.abs() < (1 + EDGE) * most)
+    far = (n - t).abs() > WRONG * t.abs() + 4 * tiny
+    return other | edge | far & torch.isfinite(n) & torch.isfinite(t)
+
+
+def settle(native, truth, piece=1 << 26):
+    """Makes the truth NaN where it is not sure."""
+    native, truth = native.reshape(-1), truth.view(-1)
+    for at in range(0, truth.numel(), piece):
+        part = slice(at, at + piece)
+        truth[part].masked_fill_(unsure(native[part], truth[part]), math.nan)
+
+
+def settle_packed(slots, tensors):
+    """The same for the outputs among the slots of a set."""
+    part = {(s["name"], s["part"]): i for i, s in enumerate(slots)}
+    for (name, what), i in part.items():
+        native = tensors[part[name, "native"]] if (name, "native") in part else None
+        if what == "truth" and native.is_floating_point():
+            tensors[i] = tensors[i].clone()  # it may be the module's own result
+            settle(native, tensors[i])

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a module's calls say about the values of its inputs, from one trace on meta tensors.
+
+Indices: which size an integer input indexes, so that its values can be kept below that size at every
+shape. Magnitudes: how large inputs may get before honest ways to compute the same differ, because one
+multiplies in float where the other does in double, or in another order. Ties: whether torch documents
+which of several equal values comes first. Casts: whether the module names floating dtypes.
+"""
+
+import torch
+
+from .record import Ref
+from .source import Source
+from .trace import Trace
+
+# Operators whose result holds values of their first argument, unchanged.
+SAME_VALUES = {"view", "_unsafe_view", "reshape", "expand", "permute", "transpose", "t", "unsqueeze",
+               "squeeze", "slice", "select", "narrow", "clone", "_to_copy", "detach", "alias", "flatten",
+               "lift_fresh", "contiguous", "split", "unbind", "copy", "as_strided"}  # fmt: skip
+ALONG_DIM = {"gather", "index_select", "scatter", "scatter_add", "scatter_reduce", "index_add",
+             "index_copy", "index_fill", "index_reduce"}  # fmt: skip
+EVERYWHERE = {"take", "put"}
+BY_PLACE = {"index", "index_put", "_unsafe_index", "_index_put_impl"}
+LOSSES = {"nll_loss_forward": 4, "nll_loss2d_forward": 4, "multi_margin_loss": None}  # ignore_index
+BAGS = {"_embedding_bag", "_embedding_bag_forward_only", "embedding_bag"}
+SQUARES = {"native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit",
+           "_fused_rms_norm", "batch_norm", "instance_norm", "var", "std", "var_mean", "std_mean",
+           "linalg_vector_norm", "norm", "_cdist_forward", "cdist", "_weight_norm_interface",
+           "renorm"}  # fmt: skip
+MULTIPLY = {"mul", "mm", "bmm", "matmul", "addmm", "baddbmm", "addbmm", "addcmul", "dot", "mv",
+            "convolution", "_scaled_mm", "bilinear", "_trilinear"}  # fmt: skip
+PRODUCTS = {"prod", "cumprod", "linalg_det", "_linalg_det"}
+UNORDERED = {"topk", "sort", "argsort", "kthvalue", "median", "nanmedian", "mode", "msort"}
+MASKS = (torch.bool, torch.uint8)  # as an index they take as many dimensions as they have
+MOST_KNOWN = 64
+WIDEST, SQUARED, COUNTED, MULTIPLIED = 1e30, 1e15, 1e4, 1.0
+
+
+class Limit:
+    """Values of an index: below `size`, but for `ignored`; in order for the offsets of bags."""
+
+    __slots__ = ("size", "ignored", "ordered")
+
+    def __init__(self, size, ignored=None, ordered=False):
+        self.size, self.ignored, self.ordered = size, ignored, ordered
+
+    def keep(self, values):
+        """`values` with those that are too large taken modulo the size; below zero as they are."""
+        large = values >= self.size
+        if self.ignored is not None:
+            large &= values != self.ignored
+        if self.size < 1 or not bool(large.any()):
+            return values
+        if self.ordered:  # offsets keep their order
+            return values * self.size // (int(values.max()) + 1)
+        return torch.where(large, values % self.size, values)
+
+
+class Facts:
+    def __init__(self, trace):
+        self.limits, self.most, self.tells_ties, self.casts = {}, WIDEST, True, False
+        roots = {name: {name} for name, (role, t) in trace.tensors.items()
+                 if role == "input" and is_index(t.dtype)}  # fmt: skip
+        # What does not grow with the inputs: parameters, buffers and their views.
+        fixed = {name for name, (role, _) in trace.tensors.items() if role != "input"}
+        ranges = {}  # of arange: where an index is compared with it, as one_hot does
+        for call in trace.calls:
+            name = call.func.overloadpacket.__name__
+            name = name if name.endswith("__") else name.removesuffix("_")
+            self.look_at(call, name, fixed)
+            if name in SAME_VALUES and isinstance(call.args[0], Ref) and call.args[0].name in fixed:
+                fixed.update(call.out_names)
+            if name == "arange" and len(call.args) == 1 and type(call.args[0]) is int:
+                ranges[call.out_names[0]] = call.args[0]
+            if not roots:
+                continue
+            for index, limit in limits_of(call, name, ranges):
+                for root in roots.get(index.name, ()) if isinstance(index, Ref) else ():
+                    known = self.limits.get(root)
+                    if known is None or limit.size < known.size:
+                        self.limits[root] = limit
+            if name in SAME_VALUES and isinstance(call.args[0], Ref):
+                for made in call.out_names:
+                    roots[made] = roots.get(call.args[0].name, set())
+
+    def look_at(self, call, name, fixed):
+        if name in SQUARES or multiplies_inputs(call, name, fixed):
+            self.most = min(self.most, SQUARED)
+        if name in PRODUCTS:
+            self.most = min(self.most, MULTIPLIED)
+        if name == "_to_copy" and counts(call):
+            self.most = min(self.most, COUNTED)
+        if name == "_scaled_mm" or name == "_to_copy" and to_float(call):
+            self.casts = True
+        if name in UNORDERED and call.kwargs.get("stable") is not True:
+            self.tells_ties = False
+
+
+def is_index(dtype):
+    return not dtype.is_floating_point and not dtype.is_complex and dtype != torch.bool
+
+
+def multiplies_inputs(call, name, fixed):
+    """Whether values that depend on the inputs are multiplied by such values."""
+    if name in ("square", "pow") or name.startswith("_scaled_dot_product"):
+        return True
+    refs = [r for r in call.args if isinstance(r, Ref) and r.shape and r.dtype.is_floating_point]
+    return name in MULTIPLY and sum(r.name not in fixed for r in refs[-2:]) > 1
+
+
+def to_float(call):
+    """Whether the dtype of a cast is a floating one that is named."""
+    to = call.kwargs.get("dtype")
+    return to is not None and to.is_floating_point
+
+
+def counts(call):
+    """Whether a floating tensor becomes whole numbers."""
+    to = call.kwargs.get("dtype")
+    return to is not None and is_index(to) and call.args[0].dtype.is_floating_point
+
+
+def limits_of(call, name, ranges):
+    """(argument, Limit) of each argument of a call that indexes another."""
+    a = call.args
+    if len(a) < 2 or not isinstance(a[0], Ref):
+        return
+    first = a[0].shape
+    if name == "embedding":
+        yield a[1], Limit(first[0])
+    elif name in BAGS:
+        yield a[1], Limit(first[0])
+        if isinstance(a[1], Ref) and a[1].shape:
+            yield a[2], Limit(a[1].shape[0], ordered=True)
+    elif name in ALONG_DIM and type(a[1]) is int and first:
+        yield a[2], Limit(first[a[1]])
+    elif name in EVERYWHERE:
+        yield a[1], Limit(torch.Size(first).numel())
+    elif name in LOSSES:
+        at = LOSSES[name]
+        ignored = a[at] if at is not None and len(a) > at else None
+        yield a[1], Limit(first[1] if len(first) > 1 else first[0], ignored)
+    elif name in BY_PLACE and not any(isinstance(i, Ref) and i.dtype in MASKS for i in a[1]):
+        for dim, index in enumerate(a[1]):
+            yield index, Limit(first[dim])
+    elif name == "eq" and len(a) > 1 and isinstance(a[1], Ref) and a[1].name in ranges:
+        yield a[0], Limit(ranges[a[1].name])
+
+
+known = {}  # Facts, by text, file, constants and mode
+
+
+def remember(key, trace):
+    if len(known) >= MOST_KNOWN:
+        known.pop(next(iter(known)))
+    known[key] = Facts(trace)
+    return known[key]
+
+
+def facts_of(request):
+    """The Facts of a request's shape. They ask for a trace, which puts torch's defaults back."""
+    constants = tuple(sorted(request["constants"].items()))
+    key = request["source"], request["file"], constants, request["train_mode"]
+    if key not in known:
+        remember(key, Trace(Source(key[0], key[1]), dict(constants), key[3]))
+    return known[key]

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that GPUs run as one kernel in the dtype of their tensors.
+
+On meta tensors PyTorch shows another decomposition of them, in float32. The math mode follows what
+users run: bf16 attention is computed in bf16.
+"""
+
+import contextlib
+
+import torch
+
+PLACES = [(torch._C._nn, "scaled_dot_product_attention"),
+          (torch.nn.functional, "scaled_dot_product_attention"),
+          (torch.nn.functional, "rms_norm"), (torch, "rms_norm")]  # fmt: skip
+
+
+def noting(recorder, original):
+    """`original`; the calls below it are noted with the dtype of its result."""
+
+    def run(*args, **kwargs):
+        first = len(recorder.calls)
+        out = original(*args, **kwargs)
+        recorder.fused.update((id(call), out.dtype) for call in recorder.calls[first:])
+        return out
+
+    return run
+
+
+@contextlib.contextmanager
+def noted(recorder, module):
+    """While a forward() of `module` (an executed task file) is recorded."""
+    changed = []
+
+    def put(owner, name, value):
+        changed.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
+    made = {}
+    for owner, name in PLACES:
+        original = getattr(owner, name)
+        made.setdefault(id(original), (original, noting(recorder, original)))
+        put(owner, name, made[id(original)][1])
+    for name, value in list(vars(module).items()):  # from torch.nn.functional import ...
+        original, run = made.get(id(value), (None, None))
+        if original is value and original is not None:
+            put(module, name, run)
+    try:
+        yield
+    finally:
+        for owner, name, value in reversed(changed):
+            setattr(owner, name, value)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Float64 runs of modules that name their dtypes: `x.float()` must not round the truth to float.
+
+A cast to float, half or bfloat16 keeps float64. A cast to float8 rounds, since what is computed from
+the rounded values is meant; only where the cast is an output does the truth stay unrounded, so that
+a result beside a tie is not wrong.
+"""
+
+import contextlib
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .float8 import FLOAT8
+
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+TO_COPY = torch.ops.aten._to_copy.default
+SCALED_MM = torch.ops.aten._scaled_mm.default
+
+
+class KeepDouble(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.casts = {}  # float8 tensors by id, with what was rounded
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is TO_COPY:
+            return self.cast(args[0], kwargs)
+        if func is SCALED_MM and torch.float64 in (args[0].dtype, args[1].dtype):
+            return scaled_product(*args, **kwargs)
+        return func(*args, **kwargs)
+
+    def cast(self, tensor, kwargs):
+        wanted = kwargs.get("dtype")
+        if wanted in FLOATS and tensor.dtype in (torch.float64, *FLOAT8):
+            kwargs = {**kwargs, "dtype": torch.float64}
+        made = TO_COPY(tensor, **kwargs)
+        if wanted in FLOAT8 and tensor.dtype == torch.float64:
+            self.casts[id(made)] = made, tensor
+        return made
+
+    def unrounded(self, tensor):
+        """What an output was before its cast to float8; any other as it is."""
+        return self.casts.get(id(tensor), (None, tensor))[1]
+
+
+def scaled_product(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
+                   use_fast_accum=False):  # fmt: skip
+    """torch._scaled_mm in float64; what only changes its rounding is left out."""
+    product = (a.double() @ b.double()) * scale_a.double() * scale_b.double()
+    return product if bias is None else product + bias.double()
+
+
+@contextlib.contextmanager
+def keeping_double(wanted):
+    """A KeepDouble that is active, or nothing."""
+    mode = KeepDouble()
+    with mode if wanted else contextlib.nullcontext():
+        yield mode

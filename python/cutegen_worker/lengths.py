@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Long shapes: one size as long as the work limit allows, the others small.
+
+A kernel that handles the first tile, chunk or pass of a loop alone is right at small sizes. So each
+size has one shape in which it is at least three tiles of a power of two and a tail of eight: as long
+as the official size, the kind of work and the limit let it be. Multiples of eight take the paths of
+vector accesses and bulk copies, which primes do not.
+"""
+
+LENGTHS = [49160, 12296, 6152, 3080, 1544, 1032, 776, 392, 200, 104, 56, 28, 14]  # 3 * 2^n + 8
+LONGEST = {"recurrent": 392, "matmul": 1032, "conv": 1032, "attention": 1032, "depthwise": 3080}
+MOST_LONG = 4  # shapes
+MOST_ELEMENTS, MOST_FLOPS = 3 << 19, 1e8
+MOST_PARTNERS = 2
+MOST_REFUSALS = 3  # of the module, at one background
+MOST_RUNS = 80
+MUCH_LONGER = 1.25  # than at any other test shape: else it tells little that is new
+
+
+def longest_of(workload):
+    """Tiles of products have hundreds of rows and columns; rows of sums take thousands at once."""
+    return min((n for word, n in LONGEST.items() if word in workload), default=LENGTHS[0])
+
+
+def long_shapes(shrinker, workload, known):
+    """[(constants, trace)], at most MOST_LONG; `known`: what there is already."""
+    if not shrinker.sizes:
+        return []
+    search = Search(shrinker, known)
+    found, most = [], longest_of(workload)
+    for name in sorted(shrinker.sizes, key=search.gap, reverse=True):
+        least = MUCH_LONGER * search.longest_so_far(name)
+        wanted = [n for n in LENGTHS if least < n <= min(most, shrinker.sizes[name])]
+        got = search.longest(name, wanted)
+        if got is not None:
+            found.append(got)
+            search.have.append(got[0])
+        if len(found) == MOST_LONG:
+            break
+    return found
+
+
+class Search:
+    def __init__(self, shrinker, known):
+        self.shrinker, self.official = shrinker, shrinker.source.constants
+        self.known = [constants for constants, _ in known]
+        self.have = list(self.known)  # and what this search found
+        shrinker.renew(MOST_RUNS)
+        shrinker.most_elements = max(shrinker.most_elements, MOST_ELEMENTS)
+        shrinker.most_flops = max(shrinker.most_flops, MOST_FLOPS)
+        small, trace = known[0]
+        guess, real = shrinker.guess(small), trace.elements()
+        self.guesses = real / 2 <= guess <= real * 2
+
+    def longest_so_far(self, name):
+        """The largest value among the shapes, of those that vector accesses take."""
+        vectors = self.official[name] % 8 == 0
+        values = [constants.get(name, self.official[name]) for constants in self.have]
+        return max((v for v in values if v % 8 == 0 or not vectors), default=1)
+
+    def gap(self, name):
+        return self.official[name] / self.longest_so_far(name)
+
+    def longest(self, name, wanted):
+        """The shape with the largest of `wanted` sizes that the module takes and that fits, or None."""
+        grounds = [Ground(values, [name]) for values in self.backgrounds()]
+        for partner in self.partners(name):  # a size that grows with it, such as a mask's
+            grounds.append(Ground(self.at(self.known[0]), [name, partner]))
+        for n in wanted:
+            for ground in grounds:
+                if ground.refusals < MOST_REFUSALS and n <= ground.most:
+                    got = self.attempt(ground, n)
+                    if got is not None:
+                        return got
+        return None
+
+    def at(self, constants):
+        return {k: constants.get(k, v) for k, v in self.shrinker.sizes.items()}
+
+    def backgrounds(self):
+        """Values for the other sizes: eights (batches of three), else those of the shapes known, else
+        those of `small` with batches and heads of one."""
+        from .shrink import goes_first, is_batch
+
+        sizes = self.shrinker.sizes.items()
+        yield {k: min(v, 3 if is_batch(k) else 8) for k, v in sizes}
+        for constants in self.known:
+            yield self.at(constants)
+        yield {k: 1 if goes_first(k) else v for k, v in self.at(self.known[0]).items()}
+
+    def partners(self, name):
+        sizes = self.shrinker.sizes
+        return [k for k in sizes if k != name and sizes[k] >= sizes[name]][:MOST_PARTNERS]
+
+    def attempt(self, ground, n):
+        """(constants, trace) if the module takes this size there and the work fits."""
+        whole = self.official[ground.names[0]]
+        together = {k: n * self.official[k] // whole for k in ground.names}
+        values = {**ground.values, **together}
+        constants = {k: v for k, v in values.items() if v != self.official[k]}
+        shrinker = self.shrinker
+        if self.guesses and shrinker.guess(constants) > shrinker.most_elements:
+            return None
+        trace = shrinker.attempt(constants)
+        if trace is None:
+            ground.refusals += 1
+            return None
+        if shrinker.fits(trace):
+            return constants, trace
+        ground.most = n * shrinker.most_flops / max(trace.flops, shrinker.most_flops)
+        return None
+
+
+class Ground:
+    """The values of the other sizes, and what is known of them as a background."""
+
+    def __init__(self, values, names):
+        self.values, self.names = values, names
+        self.refusals, self.most = 0, LENGTHS[0]

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The math mode of each output, from the dtypes in which the traced graph computes.
+
+The mode of an output is the coarsest floating dtype of a value that some call on the way to it
+computes. Calls that only move or select values do not round, so their dtypes do not count: a bf16
+input that is converted to float32 and computed there gives fp32. A computed value that is narrowed
+(`.to(torch.bfloat16)`) counts as soon as another call computes with it; as the output itself it is
+only stored in that dtype.
+"""
+
+import torch
+
+from .flops import FREE
+
+BITS = {torch.float64: 52, torch.float32: 23, torch.float16: 10, torch.bfloat16: 7,
+        torch.float8_e4m3fn: 3, torch.float8_e5m2: 2}  # fmt: skip
+MODE_BITS = {"fp32": 23, "tf32": 10, "fp16": 10, "bf16": 7}
+COMPUTED_IN = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "bf16",
+               torch.float8_e5m2: "bf16"}  # fmt: skip
+# Their results are values of the inputs, or whole numbers: no rounding.
+EXACT = {
+    "relu", "abs", "neg", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum", "fmax",
+    "fmin", "max", "min", "amax", "amin", "aminmax", "clamp", "clamp_min", "clamp_max", "hardtanh",
+    "threshold", "sort", "topk", "kthvalue", "median", "mode", "_cummax_helper", "_cummin_helper",
+    "max_pool2d_with_indices", "max_pool3d_with_indices", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "nan_to_num", "index_fill", "masked_scatter", "take",
+}  # fmt: skip
+EIGHT = (torch.float8_e4m3fn, torch.float8_e5m2)
+CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d", "conv_transpose", "conv_depthwise",
+                "slow_conv", "thnn_conv")  # fmt: skip
+
+
+def coarsest(*dtypes):
+    known = [d for d in dtypes if d is not None]
+    return min(known, key=BITS.__getitem__) if known else None
+
+
+class Way:
+    """What lies on the way to one value."""
+
+    __slots__ = ("dtype", "computed", "narrowed", "read", "convolution")
+
+    def __init__(self, dtype, ways):
+        self.dtype = dtype
+        self.computed = coarsest(*(w.computed for w in ways))  # dtype of the coarsest rounding
+        self.narrowed = coarsest(*(w.narrowed for w in ways))  # a conversion not computed with yet
+        self.read = set().union(*(w.read for w in ways))  # floating dtypes of the inputs
+        self.convolution = any(w.convolution for w in ways)  # one in float32
+
+    def rounding(self):
+        """The coarsest rounding that the value shows, apart from its own storage."""
+        narrowed = self.narrowed
+        if narrowed is not None and self.dtype in BITS and BITS[narrowed] >= BITS[self.dtype]:
+            narrowed = None
+        return coarsest(self.computed, narrowed)
+
+    def mode(self):
+        rounding = self.rounding()
+        if rounding is None:  # nothing is computed: the finest dtype that a copy passes through
+            dtypes = self.read | ({self.dtype} & BITS.keys())
+            rounding = max(dtypes, key=BITS.__getitem__, default=None)
+        return COMPUTED_IN.get(rounding, "fp32")
+
+
+def bare_name(call):
+    name = call.func.overloadpacket.__name__
+    return name if name.endswith("__") else name.rstrip("_")
+
+
+def advance(name, dtype, ways, fused):
+    """The way to a result of `dtype` of a call whose arguments came these `ways`; `fused`: the
+    dtype of the function that the call is a part of."""
+    way = Way(dtype, ways)
+    if dtype not in BITS:
+        return way
+    if name in FREE or name in EXACT:
+        source = coarsest(*(w.dtype for w in ways if w.dtype in BITS and w.computed))
+        if source is not None and BITS[dtype] < BITS[source]:
+            way.narrowed = coarsest(way.narrowed, dtype)
+        return way
+    if ways:  # a factory's values are the same everywhere
+        way.computed = coarsest(way.computed, way.narrowed, dtype, fused)
+        way.narrowed = None
+    if dtype is torch.float32 and name.lstrip("_").startswith(CONVOLUTIONS):
+        way.convolution = True
+    return way
+
+
+def ways_of(trace):
+    """{value name: Way} of everything that the traced calls read and write."""
+    ways, fused = {}, trace.recorder.fused
+    for name, (_, tensor) in trace.tensors.items():
+        ways[name] = way = Way(tensor.dtype, ())
+        if tensor.dtype in BITS:
+            way.read = {tensor.dtype}
+    for call in trace.calls:
+        name, within = bare_name(call), fused.get(id(call))
+        given = [ways.get(r.name) or Way(r.dtype, ()) for r in call.refs]
+        for value, (_, dtype) in zip(call.out_names, call.outs):
+            ways[value] = advance(name, dtype, given, within)
+        for value, _, dtype in call.writes:
+            ways[value] = advance(name, dtype, given, within)
+    return ways
+
+
+class Modes:
+    """The modes of a task that names none: `task`, `results` (those that differ, by name)."""
+
+    def __init__(self, trace):
+        found = ways_of(trace)
+        ways = [(n, found.get(value) or Way(t.dtype, ())) for value, n, t in trace.results()]
+        named = {n: way.mode() for n, way in ways if way.dtype in BITS}
+        judged = list(named.values()) or [way.mode() for _, way in ways]
+        self.task = min(judged, key=MODE_BITS.__getitem__)
+        self.results = {n: mode for n, mode in named.items() if mode != self.task}
+        self.tf32_convolutions = any(w.convolution and named.get(n) == "fp32" for n, w in ways)
+        self.notes = [f"'{n}' depends on values that forward() rounds to eight bits: judged in bf16, "
+                      "the coarsest math mode" for n, w in ways if w.rounding() in EIGHT]  # fmt: skip

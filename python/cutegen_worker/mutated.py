@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of a task that forward() writes in place: which ones, their final values, least bytes.
+
+A tensor is mutated if a call writes its storage (a view's writes count), or if forward() puts another
+tensor of its shape and dtype in its place (`self.state = new`). A copy of itself is no other one, and a plain
+attribute counts only if forward() reads what it held: others are by-products, as a weight that is computed
+anew in each call.
+"""
+
+import torch
+
+from . import reads
+from .names import flatten, state_tensors
+from .record import NORMS, place_of
+
+# Each element gets a new value. Others may keep some: a ReLU need not write what is positive.
+CHANGE_ALL = {"add", "sub", "mul", "div", "lerp", "addcmul", "addcdiv", "addmm", "baddbmm", "exp", "neg",
+              "sigmoid", "tanh", "cumsum", "fill", "zero", "normal", "uniform"}  # fmt: skip
+MOST_UNSURE = 8  # tensors whose reads are counted each alone
+COPIES = {"_to_copy", "clone", "detach", "alias", "lift_fresh"}
+
+
+def owners(tensors):
+    """{storage: name} of a task's tensors, {name: (role, tensor)}."""
+    return {t.untyped_storage()._cdata: n for n, (_, t) in tensors.items()}
+
+
+def find(recorder, tensors, replaced):
+    """Names of the tensors that the recorded calls write, and of those that were replaced."""
+    storages = {p.storage for c in recorder.calls for p in c.written}
+    written = {n for n, (_, t) in tensors.items() if t.untyped_storage()._cdata in storages}
+    return written | set(replaced)
+
+
+def replaced(recorder, model, tensors, inputs):
+    """{name: tensor} that forward() put in the place of a parameter, buffer or attribute, and names of
+    those whose new tensor has another shape or dtype."""
+    found, changed = {}, []
+    read = {r.name for c in recorder.calls for r in c.refs}
+    registered = {id(t) for t in [*model.parameters(), *model.buffers()]}
+    for name, tensor in state_of(model, inputs).items():
+        if name not in tensors or tensor is tensors[name][1]:
+            continue
+        old = tensors[name][1]
+        state = id(tensor) in registered or name in read
+        if not state or is_copy(recorder, tensor, name):
+            continue
+        if tensor.shape == old.shape and tensor.dtype == old.dtype:
+            found[name] = tensor
+        else:
+            changed.append(name)
+    return found, changed
+
+
+def is_copy(recorder, tensor, name):
+    """Whether a tensor holds just what the tensor called `name` held before the call."""
+    made = {n: c for c in recorder.calls for n in c.out_names}
+    at = recorder.names.get(id(tensor))
+    while at in made:
+        call = made[at]
+        refs = call.refs
+        if call.func.overloadpacket.__name__ not in COPIES or not refs:
+            return False
+        at = refs[0].name
+    return at == name
+
+
+def state_of(model, inputs):
+    """Parameters, buffers and plain tensors of a module under a task's names."""
+    return {"self." + n if n in inputs else n: t for n, _, t in state_tensors(model)}
+
+
+def same_memory(a, b):
+    return (a.untyped_storage()._cdata == b.untyped_storage()._cdata and a.shape == b.shape
+            and a.stride() == b.stride() and a.storage_offset() == b.storage_offset())  # fmt: skip
+
+
+def results(out, request, final):
+    """What a set judges: the outputs that are no mutated tensor, then `final` values by name."""
+    found = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
+    names = request.get("returns") or []
+    if len(names) == len(found):
+        found = [t for n, t in zip(names, found) if n not in final]
+    return found + [final[n] for n in sorted(final)]
+
+
+class Changes:
+    """What calls, as they were written, surely read and write where forward() mutates tensors; see reads.py.
+
+    What stays as it was is in its place already: it counts neither as read nor as written. So a value that is
+    computed from the old one and put in its place counts only if its call gives each element a new value.
+    """
+
+    def __init__(self, recorder, tensors, final, outputs):
+        self.calls, self.final = recorder.calls, final
+        self.tensors = {n: t for n, (_, t) in tensors.items()}
+        self.outputs = [place_of(t) for _, t in outputs]
+        self.live = reads.depends(self.calls, [place_of(t).storage for t in self.tensors.values()])
+        self.ends, self.sure, self.unsure = {n: [] for n in final}, dict.fromkeys(final, 0), set()
+        owner = {s: n for s, n in owners(tensors).items() if n in final}
+        for at, call in enumerate(self.calls):
+            for place in call.written:
+                if place.storage in owner:
+                    self.note(owner[place.storage], place, at)
+        for name, tensor in final.items():
+            if tensor is not self.tensors[name]:
+                self.note_replaced(name, place_of(tensor))
+
+    def note(self, name, place, at):
+        """Call number `at` writes a part of a tensor."""
+        self.ends[name].append(place)
+        if self.tells(name, at):
+            self.sure[name] = max(self.sure[name], reads.distinct(place)[0])
+
+    def tells(self, name, at):
+        call = self.calls[at]
+        made = call.func.overloadpacket.__name__
+        if made == "copy_":
+            source = call.refs[-1].place.storage
+            fresh = self.is_new(name, source, at)
+            if not fresh:
+                self.unsure.add(name)
+            return fresh
+        return self.changes_all(call)
+
+    def is_new(self, name, storage, at):
+        """Whether a value does not depend on the tensor, or is another one everywhere."""
+        makers = [c for c in self.calls[:at] if writes_to(c, storage)]
+        if len(makers) == 1 and self.changes_all(makers[0]):
+            return True
+        return storage not in reads.depends(self.calls[:at], [self.tensors[name].untyped_storage()._cdata])
+
+    def changes_all(self, call):
+        """Whether a call gives each element that it writes a new value, so that no store can be left out."""
+        name = call.func.overloadpacket.__name__
+        return name in NORMS or name.rstrip("_") in CHANGE_ALL and not self.leaves_some(call)
+
+    def leaves_some(self, call):
+        """Whether constants among a call's arguments may leave elements as they are: x + 0, x * mask."""
+        name = call.func.overloadpacket.__name__.rstrip("_")
+        same = 1 if name in ("mul", "div") else 0
+        if name not in ("fill", "zero") and same in [a for a in call.args[1:] if type(a) in (int, float)]:
+            return True
+        alpha = call.kwargs.get("alpha", call.kwargs.get("value", 1))
+        return alpha == 0 or any(r.known is not None and r.place.storage not in self.live for r in call.refs)
+
+    def note_replaced(self, name, place):
+        self.ends[name].append(place)
+        if self.is_new(name, place.storage, len(self.calls)):
+            self.sure[name] = reads.distinct(place)[0]
+        else:
+            self.unsure.add(name)
+
+    def writes(self):
+        """{name: bytes}. Of several calls that write parts of a tensor only the largest part counts, since
+        they may write the same one."""
+        return {n: min(count, self.tensors[n].numel()) * self.tensors[n].element_size()
+                for n, count in self.sure.items()}  # fmt: skip
+
+    def reads(self):
+        """{name: elements} of all tensors of the task: for the outputs, or for what is written besides."""
+        needed = self.needed(self.ends, self.final)
+        for i, name in enumerate(sorted(self.unsure)):
+            ends = {n: places for n, places in self.ends.items() if n != name}
+            needed[name] = self.needed(ends, self.final)[name] if i < MOST_UNSURE else 0
+        for_outputs = self.needed({}, ())
+        return {n: max(count, for_outputs[n]) for n, count in needed.items()}
+
+    def needed(self, ends, kept):
+        places = {n: place_of(t) for n, t in self.tensors.items()}
+        wanted = dict.fromkeys(p for found in ends.values() for p in found)
+        return reads.elements(self.calls, places, [*self.outputs, *wanted],
+                              {places[n].storage for n in kept})  # fmt: skip
+
+
+def writes_to(call, storage):
+    return any(p.storage == storage for p in call.written) or (
+        not reads.is_view(call) and any(p.storage == storage for p in call.places))  # fmt: skip

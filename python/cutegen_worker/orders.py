@@ -1,0 +1,568 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other ways to evaluate the reference, each as honest as PyTorch's own.
+
+Each class is a dispatch mode: the reference runs as it is, and the operators that sum are computed
+another way. `Sequential` sums one term after the other in float32, as a naive loop does.
+`TF32Convolutions` rounds the operands of convolutions, as cuDNN does by default. `EndlessSums` gives
+NaN wherever some order of evaluation does: a sum with an infinite term is NaN in Kahan's algorithm, in a
+product split into three, and over a whole tile in Winograd's. `ProductRange` gives NaN where the
+product of some run of terms leaves the range of float32, so that the result depends on the order.
+
+Two modes are for the float64 truth. `Accurate` computes GELU without its cancellation. `RoundedAnew`
+rounds every float64 result another way, which shows how far the truth itself is known.
+"""
+
+import itertools
+import math
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+CHUNK = 256  # terms that are summed one after the other, many chunks side by side
+MOST_WORK = 1 << 28  # multiplications of one operator; beyond that no sequential sum is made
+MOST_PRODUCTS = 1 << 22  # products that are held at once
+WINOGRAD = 6  # elements beyond the window that share a tile with an output
+NORMAL_EXPONENTS = 126  # of float32
+aten = torch.ops.aten
+
+
+def to_tf32(t):
+    """Rounded to the 10 mantissa bits that tensor cores read."""
+    if t.dtype != torch.float32:
+        return t
+    bits = t.contiguous().view(torch.int32)
+    rounded = ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+    return torch.where(torch.isfinite(t), rounded, t)
+
+
+def chain(terms):
+    """The float32 sum of the last axis, one term after the other.
+
+    Rounding depends on the partial sum alone, which is known in float64. So chunks are summed side by
+    side, each from its own partial sum, and their errors are added up.
+    """
+    count = terms.shape[-1]
+    if count == 0:
+        return terms.sum(-1)
+    chunks = -(-count // CHUNK)
+    if chunks == 1:
+        return loop(torch.zeros(terms.shape[:-1], device=terms.device), terms)
+    terms = torch.nn.functional.pad(terms, (0, chunks * CHUNK - count))
+    terms = terms.view(*terms.shape[:-1], chunks, CHUNK)
+    sums = terms.double().sum(-1)
+    start = (sums.cumsum(-1) - sums).float()
+    missed = loop(start.clone(), terms).double() - (start.double() + sums)
+    return (sums.sum(-1) + missed.sum(-1)).float()
+
+
+def loop(total, terms):
+    for i in range(terms.shape[-1]):
+        total = total + terms[..., i]
+    return total
+
+
+def scanned(t, dim):
+    """The running sums along `dim`, one term after the other."""
+    terms = t.float().movedim(dim, -1)
+    count = terms.shape[-1]
+    chunks = max(1, -(-count // CHUNK))
+    terms = torch.nn.functional.pad(terms, (0, chunks * CHUNK - count))
+    terms = terms.reshape(*terms.shape[:-1], chunks, CHUNK)
+    known = terms.double().cumsum(-1)
+    start = known[..., -1].cumsum(-1) - known[..., -1]
+    own, sums = start.float(), []
+    for i in range(CHUNK):
+        own = own + terms[..., i]
+        sums.append(own)
+    exact = start.float().double()[..., None] + known
+    missed = torch.stack(sums, -1).double() - exact
+    before = missed[..., -1].cumsum(-1) - missed[..., -1]
+    out = start[..., None] + known + missed + before[..., None]
+    return out.float().flatten(-2)[..., :count].movedim(-1, dim)
+
+
+def axes_of(t, dims):
+    if dims is None or (not isinstance(dims, int) and len(dims) == 0):
+        return list(range(t.dim()))
+    dims = [dims] if isinstance(dims, int) else dims
+    return sorted(d % max(t.dim(), 1) for d in dims)
+
+
+def total(t, dims, keep=False):
+    """The sequential sum over `dims` in float32."""
+    axes = axes_of(t, dims)
+    if not t.dim():
+        return t.float()
+    rest = [d for d in range(t.dim()) if d not in axes]
+    terms = t.float().permute(*rest, *axes).reshape(*[t.shape[d] for d in rest], -1)
+    out = chain(terms)
+    for d in axes if keep else ():
+        out = out.unsqueeze(d)
+    return out
+
+
+def count_of(t, dims):
+    return math.prod(t.shape[d] for d in axes_of(t, dims)) if t.dim() else 1
+
+
+class Unknown(Exception):
+    """An operator takes too much work to be summed in order."""
+
+
+def product(a, b):
+    """a @ b of (..., M, K) and (..., K, N), summed over K in order."""
+    a, b = a.float(), b.float()
+    rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    batch = max(math.prod(a.shape[:-2]), math.prod(b.shape[:-2]))
+    if batch * rows * depth * columns > MOST_WORK:
+        raise Unknown
+    if batch * rows * depth * columns <= MOST_PRODUCTS:
+        return chain(a.unsqueeze(-2) * b.mT.unsqueeze(-3))
+    out = torch.zeros(*torch.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns,
+                      device=a.device)  # fmt: skip
+    for k in range(depth):
+        out.addcmul_(a[..., k : k + 1], b[..., k : k + 1, :])
+    return out
+
+
+def convolution(x, w, bias, stride, padding, dilation, transposed, output_padding, groups):
+    """Any convolution, over input channels and kernel positions in order."""
+    x, w, spatial = x.float(), w.float(), w.dim() - 2
+    shape = aten.convolution(x.to("meta"), w.to("meta"), None, stride, padding, dilation, transposed,
+                             output_padding, groups).shape  # fmt: skip
+    lists = [list(v) * spatial if len(v) == 1 else list(v) for v in (stride, padding, dilation)]
+    work = math.prod(shape) * math.prod(w.shape[2:]) * x.shape[1] // groups
+    if work > MOST_WORK:
+        raise Unknown
+    each = scattered if transposed else gathered
+    out = each(x, w, shape, *lists, groups)
+    return out if bias is None else out + bias.float().view(1, -1, *[1] * spatial)
+
+
+def gathered(x, w, shape, stride, padding, dilation, groups):
+    pad = [p for side in reversed(padding) for p in (side, side)]
+    x = torch.nn.functional.pad(x, pad)
+    x = x.view(x.shape[0], groups, -1, *x.shape[2:])
+    w = w.view(groups, -1, *w.shape[1:])
+    out = torch.zeros(shape[0], groups, shape[1] // groups, *shape[2:], device=x.device)
+    for at in itertools.product(*[range(k) for k in w.shape[3:]]):
+        window = tuple(slice(a * d, a * d + (o - 1) * s + 1, s)
+                       for a, d, o, s in zip(at, dilation, shape[2:], stride))  # fmt: skip
+        for c in range(x.shape[2]):
+            weight = w[(slice(None), slice(None), c, *at)]
+            out.addcmul_(x[(slice(None), slice(None), slice(c, c + 1), *window)],
+                         weight.view(1, *weight.shape, *[1] * len(window)))  # fmt: skip
+    return out.view(shape)
+
+
+def scattered(x, w, shape, stride, padding, dilation, groups):
+    x = x.view(x.shape[0], groups, -1, *x.shape[2:])
+    w = w.view(groups, -1, *w.shape[1:])
+    sizes = [max(o + 2 * p, (i - 1) * s + (k - 1) * d + 1) for o, p, i, s, k, d in
+             zip(shape[2:], padding, x.shape[3:], stride, w.shape[3:], dilation)]  # fmt: skip
+    out = torch.zeros(shape[0], groups, shape[1] // groups, *sizes, device=x.device)
+    for at in itertools.product(*[range(k) for k in w.shape[3:]]):
+        window = tuple(slice(a * d, a * d + (i - 1) * s + 1, s)
+                       for a, d, i, s in zip(at, dilation, x.shape[3:], stride))  # fmt: skip
+        for c in range(x.shape[2]):
+            weight = w[(slice(None), c, slice(None), *at)]
+            out[(slice(None), slice(None), slice(None), *window)].addcmul_(
+                x[:, :, c : c + 1], weight.view(1, *weight.shape, *[1] * len(window)))  # fmt: skip
+    inside = tuple(slice(p, p + o) for p, o in zip(padding, shape[2:]))
+    return out[(slice(None), slice(None), slice(None), *inside)].reshape(shape)
+
+
+def moments(x, dims):
+    n = max(count_of(x, dims), 1)
+    mean = total(x, dims, True) / n
+    away = x.float() - mean
+    return mean, away, total(away * away, dims, True)
+
+
+def in_dtype_of(t, value):
+    return value.to(t.dtype)
+
+
+class Sequential(TorchDispatchMode):
+    """Sums in order, in float32. `whole` is False where some operator took too much work."""
+
+    def __init__(self, tf32=False):
+        super().__init__()
+        self.whole, self.tf32 = True, tf32
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if self.tf32:
+            args = round_operands(func, args)
+        way = SUMS.get(func)
+        if way is None or not floats(args):
+            return func(*args, **kwargs)
+        try:
+            out = way(*args, **kwargs)
+        except Unknown:
+            self.whole = False
+            return func(*args, **kwargs)
+        return func(*args, **kwargs) if out is None else out
+
+
+class TF32Convolutions(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*round_operands(func, args), **(kwargs or {}))
+
+
+def round_operands(func, args):
+    if func is not aten.convolution.default:
+        return args
+    return (to_tf32(args[0]), to_tf32(args[1]), *args[2:])
+
+
+def floats(args):
+    """Whether the first tensor is of a type that is summed in float32."""
+    first = next((a for a in args if isinstance(a, torch.Tensor)), None)
+    return first is not None and first.dtype in (torch.float32, torch.float16, torch.bfloat16)
+
+
+def addmm(bias, a, b, *, beta=1, alpha=1):
+    return in_dtype_of(a, beta * bias.float() + alpha * product(a, b))
+
+
+def matmul(a, b):
+    return in_dtype_of(a, product(a, b))
+
+
+def addmv(bias, a, x, *, beta=1, alpha=1):
+    return in_dtype_of(a, beta * bias.float() + alpha * product(a, x[:, None])[:, 0])
+
+
+def conv(x, w, bias, *rest):
+    return in_dtype_of(x, convolution(x, w, bias, *rest))
+
+
+def sum_of(t, dims=None, keepdim=False, *, dtype=None):
+    if dtype not in (None, t.dtype):
+        return None
+    return in_dtype_of(t, total(t, dims, keepdim))
+
+
+def mean_of(t, dims=None, keepdim=False, *, dtype=None):
+    if dtype not in (None, t.dtype):
+        return None
+    return in_dtype_of(t, total(t, dims, keepdim) / max(count_of(t, dims), 1))
+
+
+def cumsum(t, dim, *, dtype=None):
+    return None if dtype not in (None, t.dtype) or not t.dim() else in_dtype_of(t, scanned(t, dim))
+
+
+def variance(t, dims=None, *, correction=None, keepdim=False):
+    correction = 1 if correction is None else correction
+    squares = moments(t, dims)[2] / max(count_of(t, dims) - correction, 0)
+    if not keepdim:
+        squares = squares.squeeze(axes_of(t, dims)) if t.dim() else squares
+    return squares
+
+
+def var(t, dims=None, **more):
+    return in_dtype_of(t, variance(t, dims, **more))
+
+
+def std(t, dims=None, **more):
+    return in_dtype_of(t, variance(t, dims, **more).sqrt())
+
+
+def var_mean(t, dims=None, *, correction=None, keepdim=False):
+    return (var(t, dims, correction=correction, keepdim=keepdim), mean_of(t, dims, keepdim))
+
+
+def scaled(out, weight, bias):
+    out = out if weight is None else out * weight.float()
+    return out if bias is None else out + bias.float()
+
+
+def layer_norm(x, shape, weight, bias, eps):
+    dims = list(range(x.dim() - len(shape), x.dim()))
+    mean, away, squares = moments(x, dims)
+    scale = torch.rsqrt(squares / max(count_of(x, dims), 1) + eps)
+    return in_dtype_of(x, scaled(away * scale, weight, bias)), mean, scale
+
+
+def group_norm(x, weight, bias, n, channels, inner, groups, eps):
+    each = x.reshape(n, groups, -1)
+    mean, away, squares = moments(each, [2])
+    scale = torch.rsqrt(squares / max(each.shape[2], 1) + eps)
+    by_channel = [1, channels] + [1] * (x.dim() - 2)
+    out = scaled((away * scale).view(x.shape),
+                 *[t if t is None else t.view(by_channel) for t in (weight, bias)])  # fmt: skip
+    return in_dtype_of(x, out), mean.view(n, groups), scale.view(n, groups)
+
+
+def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
+    if not training:
+        return None
+    known = aten.native_batch_norm(x, weight, bias, running_mean, running_var, True, momentum, eps)
+    dims = [0, *range(2, x.dim())]
+    _, away, squares = moments(x, dims)
+    scale = torch.rsqrt(squares / max(count_of(x, dims), 1) + eps)
+    by_channel = [1, -1] + [1] * (x.dim() - 2)
+    out = scaled(away * scale, *[t if t is None else t.view(by_channel) for t in (weight, bias)])
+    return in_dtype_of(x, out), known[1], known[2]
+
+
+def rms_norm(x, shape, weight, eps):
+    dims = list(range(x.dim() - len(shape), x.dim()))
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    mean = total(x.float() * x.float(), dims, True) / max(count_of(x, dims), 1)
+    scale = torch.rsqrt(mean + eps)
+    return in_dtype_of(x, scaled(x.float() * scale, weight, None)), scale
+
+
+def softmax(x, dim, to_float=False):
+    if to_float or not x.dim():
+        return None
+    away = torch.exp(x.float() - x.float().amax(dim, True))
+    return in_dtype_of(x, away / total(away, dim, True))
+
+
+def log_softmax(x, dim, to_float=False):
+    if to_float or not x.dim():
+        return None
+    away = x.float() - x.float().amax(dim, True)
+    return in_dtype_of(x, away - torch.log(total(torch.exp(away), dim, True)))
+
+
+def logsumexp(x, dims, keepdim=False):
+    largest = x.float().amax(dims, True)
+    largest = torch.where(torch.isfinite(largest), largest, 0.0)
+    out = torch.log(total(torch.exp(x.float() - largest), dims, keepdim))
+    return in_dtype_of(x, out + (largest if keepdim else largest.reshape(out.shape)))
+
+
+def vector_norm(x, order=2, dims=None, keepdim=False, *, dtype=None):
+    if dtype not in (None, x.dtype) or order not in (1, 2):
+        return None
+    terms = x.float().abs() if order == 1 else x.float() * x.float()
+    out = total(terms, dims, keepdim)
+    return in_dtype_of(x, out if order == 1 else out.sqrt())
+
+
+def loss(elements):
+    def reduced(x, y, reduction=1, *rest):
+        each = elements(x.float(), y.float(), *rest)
+        if reduction == 0:
+            return in_dtype_of(x, each)
+        whole = total(each, None)
+        return in_dtype_of(x, whole / max(each.numel(), 1) if reduction == 1 else whole)
+
+    return reduced
+
+
+def huber(x, y, delta=1.0):
+    away = (x - y).abs()
+    return torch.where(away < delta, 0.5 * away * away, delta * (away - 0.5 * delta))
+
+
+def smooth_l1(x, y, beta=1.0):
+    return huber(x, y, beta) / beta if beta > 0 else (x - y).abs()
+
+
+def attention(q, k, v, dropout=0.0, causal=False, *, attn_mask=None, scale=None):
+    """The first of the flash operator's results; the second is for backward passes."""
+    if dropout:
+        return None
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scores = product(q.float() * scale, k.mT)
+    if causal:
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+        scores = scores.masked_fill(hidden, -math.inf)
+    if attn_mask is not None:
+        scores = scores + attn_mask.float()
+    weights = torch.exp(scores - scores.amax(-1, True))
+    out = product(weights, v) / total(weights, -1, True)
+    return in_dtype_of(q, out), torch.logsumexp(scores, -1)
+
+
+def overloads(*names):
+    """Those that this PyTorch has."""
+    for name in names:
+        packet, _, overload = name.partition(".")
+        found = getattr(getattr(aten, packet, None), overload or "default", None)
+        if found is not None:
+            yield found
+
+
+SUMS = {
+    func: way
+    for names, way in (
+        (("mm", "bmm"), matmul),
+        (("addmm", "baddbmm"), addmm),
+        (("mv",), lambda a, x: in_dtype_of(a, product(a, x[:, None])[:, 0])),
+        (("addmv",), addmv),
+        (("dot", "vdot"), lambda a, b: in_dtype_of(a, chain(a.float() * b.float()))),
+        (("convolution",), conv),
+        (("sum", "sum.dim_IntList"), sum_of),
+        (("mean", "mean.dim"), mean_of),
+        (("cumsum",), cumsum),
+        (("var.correction",), var),
+        (("std.correction",), std),
+        (("var_mean.correction",), var_mean),
+        (("native_layer_norm",), layer_norm),
+        (("native_group_norm",), group_norm),
+        (("native_batch_norm",), batch_norm),
+        (("_fused_rms_norm",), rms_norm),
+        (("_softmax", "_safe_softmax"), softmax),
+        (("_log_softmax",), log_softmax),
+        (("logsumexp",), logsumexp),
+        (("linalg_vector_norm",), vector_norm),
+        (("mse_loss",), loss(lambda x, y: (x - y) * (x - y))),
+        (("huber_loss",), loss(huber)),
+        (("smooth_l1_loss",), loss(smooth_l1)),
+        (("_scaled_dot_product_flash_attention_for_cpu",), attention),
+    )
+    for func in overloads(*names)
+}  # fmt: skip
+
+
+class EndlessSums(TorchDispatchMode):
+    """NaN where an infinite or undefined term enters a sum, or a product overflows in one."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        way = ENDLESS.get(func)
+        if way is None or not floats(args):
+            return out
+        first = out[0] if isinstance(out, tuple) else out
+        bad = ~torch.isfinite(first) | way(first, *args, **(kwargs or {}))
+        marked = first.masked_fill(bad, math.nan)
+        return (marked, *out[1:]) if isinstance(out, tuple) else marked
+
+
+def gelu(x, *, approximate="none"):
+    """GELU of float64 without 1 + tanh or 1 + erf, which is all rounding where the result is small."""
+    if approximate == "tanh":
+        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+        return x * torch.sigmoid(2 * inner)
+    return 0.5 * x * torch.special.erfc(-x / math.sqrt(2))
+
+
+class Accurate(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func is aten.gelu.default and args[0].dtype == torch.float64:
+            return gelu(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+class RoundedAnew(TorchDispatchMode):
+    """A last bit up or down on each new float64 tensor."""
+
+    def __init__(self, generator):
+        super().__init__()
+        self.generator = generator
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        new = isinstance(out, torch.Tensor) and out.dtype == torch.float64 and not func.is_view
+        if not new or any(out is a for a in args):
+            return out
+        sign = torch.randint(0, 2, out.shape, generator=self.generator, dtype=torch.int8,
+                             device=self.generator.device)  # fmt: skip
+        return out * (1 + 2.0**-52 * (2.0 * sign.double() - 1))
+
+
+def endless(t):
+    return ~torch.isfinite(t)
+
+
+def endless_product(_, a, b, *rest, **more):
+    return endless(a).any(-1, True) | endless(b).any(-2, True)
+
+
+def endless_sum(out, t, dims=None, *rest, **more):
+    if isinstance(dims, (int, float)) and not isinstance(dims, bool) and rest:
+        dims = rest[0]  # of a norm: its order comes first
+    bad = endless(t)
+    axes = axes_of(t, dims if not isinstance(dims, (float, bool)) else None)
+    for d in axes:
+        bad = bad.any(d, True)
+    return bad.reshape(out.shape) if bad.numel() == out.numel() else torch.zeros_like(out, dtype=bool)
+
+
+def endless_convolution(out, x, w, bias, stride, padding, dilation, transposed, outer, groups):
+    spatial = w.dim() - 2
+    bad = endless(x).any(1, True).float()
+    pool = {1: torch.nn.functional.max_pool1d, 2: torch.nn.functional.max_pool2d,
+            3: torch.nn.functional.max_pool3d}[spatial]  # fmt: skip
+    bad = pool(bad, 2 * WINOGRAD + 1, 1, WINOGRAD)
+    ones = torch.ones(1, 1, *w.shape[2:], device=x.device)
+    near = aten.convolution(bad, ones, None, stride, padding, dilation, transposed, outer, 1) > 0
+    weights = endless(w).flatten(2).any(-1)
+    weights = weights.any(0) if transposed else weights.any(1)
+    if weights.numel() != out.shape[1]:
+        weights = weights.any().expand(out.shape[1])
+    return near.expand(out.shape) | weights.view(1, -1, *[1] * spatial)
+
+
+def endless_rows(out, t, dim, *rest, **more):
+    """A softmax over nothing but -infinity is 0 / 0 by its definition, and zeros in PyTorch's."""
+    return (~torch.isfinite(t)).all(dim, True).expand(out.shape)
+
+
+def endless_scan(out, t, dim, *rest, **more):
+    return endless(t).to(torch.int32).cumsum(dim) > 0
+
+
+ENDLESS = {
+    func: way
+    for names, way in (
+        (("mm", "bmm", "mv", "dot"), lambda out, a, b: endless_product(
+            out, a, b if b.dim() > 1 else b[:, None]).reshape(out.shape)),
+        (("addmm", "baddbmm"), lambda out, bias, a, b, **more: endless_product(out, a, b)),
+        (("convolution",), endless_convolution),
+        (("sum", "sum.dim_IntList", "mean", "mean.dim", "logsumexp"), endless_sum),
+        (("linalg_vector_norm",), lambda out, t, order=2, dims=None, *rest, **more:
+            endless_sum(out, t, dims)),
+        (("cumsum",), endless_scan),
+        (("_softmax", "_safe_softmax", "_log_softmax"), endless_rows),
+    )
+    for func in overloads(*names)
+}  # fmt: skip
+
+
+class ProductRange(TorchDispatchMode):
+    """NaN where products of some terms leave the normal range, and what is behind; `seen`: there were
+    such products at all."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = False
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if func not in PRODUCTS or not floats(args):
+            return out
+        self.seen = True
+        t, dim = args[0], args[1] if len(args) > 1 else None
+        if dim is None:
+            t, dim = t.reshape(-1), 0
+        wide = out_of_order(t, dim)
+        if func is not aten.cumprod.default:
+            wide = wide.select(dim, -1).reshape(out.shape)
+        return out.masked_fill(wide, math.nan)
+
+
+PRODUCTS = set(overloads("cumprod", "prod", "prod.dim_int"))
+
+
+def out_of_order(t, dim):
+    """Where some order of multiplication overflows, or underflows on the way to a normal result.
+
+    A product that is itself too small is zero in every order, so it is not among them.
+    """
+    zero = (t == 0).to(torch.int32).cumsum(dim) > 0
+    size = torch.where(torch.isfinite(t) & (t != 0), t, 1.0).double().abs().log2()
+    level = size.cumsum(dim)
+    lowest = level.cummin(dim).values.clamp(max=0)
+    highest = level.cummax(dim).values.clamp(min=0)
+    overflows = (level - lowest).cummax(dim).values >= NORMAL_EXPONENTS
+    underflows = (level - highest).cummin(dim).values <= -NORMAL_EXPONENTS
+    endless = (~torch.isfinite(t)).to(torch.int32).cumsum(dim) > 0  # infinity times an underflow
+    return overflows | (underflows & (endless | (level > -NORMAL_EXPONENTS) & ~zero))

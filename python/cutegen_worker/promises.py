@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What get_inputs() and the constructor promise of a tensor's values: a program may leave the rest unread.
+
+All input families keep zeros at their places, symmetry, and tensors of one or two values (draw.py). So of
+each storage we note how many elements nobody can know beforehand: none of zeros(), the lower half after
+tril(), half of A + A.T. In doubt less. Views share their storage, hence its note.
+"""
+
+from math import prod
+
+import torch
+
+MASKS = {"mul", "where", "masked_fill", "div", "logical_and", "bitwise_and", "__and__"}
+OVERWRITES = {"copy_", "fill_", "zero_", "set_"}
+
+
+def triangle(name, shape, diagonal):
+    """Elements of (batches of) matrices that tril or triu keeps."""
+    *batch, m, n = shape
+    if name.startswith("tril"):
+        kept = sum(min(max(i + diagonal + 1, 0), n) for i in range(m))
+    else:
+        kept = sum(n - min(max(i + diagonal, 0), n) for i in range(m))
+    return kept * prod(batch)
+
+
+class Promises:
+    def __init__(self):
+        self.unknown = {}  # storage -> (elements that must be read, draws that they stem from)
+        self.keep = []  # storages are known by address: none may be freed meanwhile
+
+    def elements(self, tensor):
+        """How many elements of `tensor` a program can know by reading them only."""
+        return min(self.of(tensor)[0], tensor.numel())
+
+    def of(self, tensor):
+        return self.unknown.get(tensor.untyped_storage()._cdata, (0, frozenset()))
+
+    def note(self, func, args, kwargs, tensors, outs, written):
+        """After a call: `tensors` are its arguments, `written` those that it changed."""
+        drawn = torch.Tag.nondeterministic_seeded in func.tags
+        name = func.overloadpacket.__name__
+        given = {t.untyped_storage()._cdata for t in tensors}
+        targets = {t.untyped_storage()._cdata for t in written}
+        fresh = [t for t in outs if t.untyped_storage()._cdata not in given | targets]
+        for t in [*fresh, *written]:
+            storage = t.untyped_storage()._cdata
+            self.keep.append(t)
+            if drawn:
+                self.unknown[storage] = t.numel(), frozenset([storage])
+            elif name in OVERWRITES and storage in targets:
+                self.overwrite(storage, t, tensors)
+            else:
+                self.unknown[storage] = self.made(name, args, kwargs, tensors, t)
+
+    def overwrite(self, storage, target, tensors):
+        """What was there is lost for sure only where nothing random comes in its place."""
+        count, roots = self.unknown.get(storage, (0, frozenset()))
+        sources = [self.of(t) for t in tensors if t.untyped_storage()._cdata != storage]
+        count = max(0, count - target.numel()) + sum(n for n, _ in sources)
+        self.unknown[storage] = count, roots.union(*(r for _, r in sources))
+
+    def made(self, name, args, kwargs, tensors, out):
+        live = [t for t in tensors if self.of(t)[0]]
+        if not live or any(not self.of(t)[0] and t.numel() > 1 for t in tensors) and name.rstrip("_") in MASKS:
+            return 0, frozenset()
+        counts, roots = zip(*(self.of(t) for t in live))
+        count = min(out.numel(), sum(min(n, t.numel()) for n, t in zip(counts, live)))
+        if len(live) > 1:
+            count = int(count * min(min(n / t.numel(), 1) for n, t in zip(counts, live)))
+            if len(frozenset().union(*roots)) < sum(map(len, roots)):  # A + A.T
+                count = min(count, out.numel() // 2)
+        if name in ("tril", "triu", "tril_", "triu_"):
+            diagonal = args[1] if len(args) > 1 else kwargs.get("diagonal", 0)
+            count = min(count, triangle(name, out.shape, diagonal))
+        return count, frozenset().union(*roots)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random numbers drawn in forward(): found in a trace, and refused by name.
+
+Two runs of such a module differ, so it has no truth. Every operator that draws carries torch's tag
+`nondeterministic_seeded`; some of those draw only when an argument says so.
+"""
+
+from . import graph
+from .errors import WorkerError
+from .record import SEEDED
+
+RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
+PROBABILITY = ("dropout_p", "p", "dropout")  # of arguments: nothing is drawn at zero
+TRAINS = ("train", "training")
+EVAL = ("remove `mode = \"train\"` from the side file, so that the module runs in eval mode, "
+        "or pass the random tensor as an input")  # fmt: skip
+PASSED = "pass the random tensor (a mask, noise, indices) as an input of forward()"
+
+
+def draws(call):
+    """Whether this call draws random numbers."""
+    if SEEDED not in call.func.tags:
+        return False
+    args, kwargs = graph.normal(call)
+    named = dict(zip((a.name for a in call.func._schema.arguments), args)) | kwargs
+    if call.func.overloadpacket.__name__ in RECURRENT:
+        return bool(named["train"] and named["dropout"] and named["num_layers"] > 1)
+    if any(named.get(key) is False for key in TRAINS):
+        return False
+    if call.func.overloadpacket.__name__.startswith(("bernoulli", "geometric")):
+        return True  # p is no rate of dropout there
+    rates = [named[key] for key in PROBABILITY if key in named]
+    return not rates or any(rate is None or rate > 0 for rate in rates)
+
+
+def refuse(trace, train):
+    """An error that names the first call of a trace on which a result depends and which draws."""
+    for call in trace.calls:
+        if not draws(call):
+            continue
+        where, module = call.site
+        name = call.func.overloadpacket.__name__.strip("_")
+        owner = path_of(trace.model, module)
+        what = f"{owner} draws random numbers" if owner else "forward() draws random numbers"
+        raise WorkerError(f"{what} (aten.{name}), so two runs differ and there is no truth", where,
+                          EVAL if train and owner else PASSED)  # fmt: skip
+
+
+def path_of(model, module):
+    """"Dropout 'block.drop'" of a submodule; nothing of the task's own Model."""
+    for path, found in model.named_modules():
+        if found is module and path:
+            return f"{type(module).__name__} '{path}'"
+    return None

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many elements of each tensor of a task a correct program must read: a lower bound.
+
+From the outputs back through the calls: of each value, how many elements the result depends on. A view is
+a place in its storage, so slices of one tensor add up if they cannot meet. Each operator has a rule in
+needs.py; what has none needs nothing. In doubt the count is less, never more.
+"""
+
+from math import prod
+
+import torch
+
+from . import needs
+from .needs import share
+
+MOST_USES = 256  # of one storage that are told apart
+
+
+def distinct(place):
+    """Elements of a view that are surely at addresses of their own, and how often each may be seen."""
+    span, kept = 0, 1
+    for stride, size in sorted(zip(place.strides, place.shape)):
+        if size > 1 and stride > span:
+            span += stride * (size - 1)
+            kept *= size
+    count = prod(place.shape)
+    return (kept, count // kept) if count else (0, 1)
+
+
+def window(place, modulus):
+    """[first, last] of the addresses modulo `modulus`, or None where they go round."""
+    first, last = place.offset, place.offset
+    for stride, size in zip(place.strides, place.shape):
+        if size <= 1:
+            continue
+        if modulus is None or stride < modulus:
+            last += stride * (size - 1)
+        elif stride % modulus:
+            return None
+    if modulus is None:
+        return first, last
+    start = first % modulus
+    return (start, start + last - first) if start + last - first < modulus else None
+
+
+def disjoint(a, b):
+    """Whether two views of a storage surely share no element."""
+    for modulus in [None, *sorted({s for s in a.strides + b.strides if s > 1}, reverse=True)]:
+        one, other = window(a, modulus), window(b, modulus)
+        if one and other and (one[1] < other[0] or other[1] < one[0]):
+            return True
+    return False
+
+
+def united(uses):
+    """At least so many elements are in the union of `uses`, {place: elements needed of it}."""
+    kept, total = [], 0
+    for place, count in sorted(uses.items(), key=lambda u: -u[1])[:MOST_USES]:
+        if count and all(disjoint(place, k) for k in kept):
+            kept.append(place)
+            total += count
+    return total
+
+
+class Demand:
+    """What later calls need of each storage."""
+
+    def __init__(self):
+        self.uses = {}
+
+    def add(self, place, count):
+        """`count` elements of a view are needed."""
+        if count <= 0 or not prod(place.shape):
+            return
+        kept, times = distinct(place)
+        uses = self.uses.setdefault(place.storage, {})
+        uses[place] = max(uses.get(place, 0), min(kept, share(count, 1, times)))
+
+    def take(self, place):
+        """The uses that what was written to `place` serves; earlier values serve the others."""
+        uses = self.uses.pop(place.storage, {})
+        if distinct(place)[0] >= place.total:
+            return uses
+        gone = prod(place.shape)  # at most so many elements of a view that meets the place
+        left = {p: n if disjoint(p, place) else n - gone for p, n in uses.items() if p != place}
+        left = {p: n for p, n in left.items() if n > 0}
+        if left:
+            self.uses[place.storage] = left
+        return {p: n for p, n in uses.items() if p == place}
+
+
+def is_view(call):
+    """Whether a call gives views of its arguments and writes nothing."""
+    given = {r.place.storage for r in call.refs}
+    return not call.written and any(p.storage in given for p in call.places)
+
+
+def results(call):
+    """Where a call puts what it gives: what it writes in place first."""
+    written = {p.storage for p in call.written}
+    fresh = [p for p in call.places if p.storage not in written]
+    in_place = call.func.overloadpacket.__name__.endswith("_")
+    return call.written + fresh if in_place else fresh + call.written
+
+
+def depends(calls, storages):
+    """The storages with values that depend on those of the task; random ones do, too."""
+    live = set(storages)
+    for call in calls:
+        drawn = torch.Tag.nondeterministic_seeded in call.func.tags
+        if drawn or any(r.place.storage in live for r in call.refs):
+            live.update(p.storage for p in [*call.places, *call.written])
+    return live
+
+
+def elements(calls, tensors, ends, stays=()):
+    """{name: elements that must be read} of `tensors` ({name: place}) for `ends`, the places that hold the
+    results after all `calls`. Tensors that share a storage count once. Memory of a task that is written in
+    place is in `stays`: what a call keeps there need not be read."""
+    live = depends(calls, [p.storage for p in tensors.values()])
+    demand = Demand()
+    for place in ends:
+        demand.add(place, prod(place.shape))
+    producers = {p.storage: c for c in calls for p in c.places if not is_view(c)}
+    for call in reversed(calls):
+        if is_view(call):
+            continue
+        made = results(call)
+        uses = [demand.take(p) for p in made]
+        counts = [united(u) for u in uses]
+        if any(counts):
+            asked = needs.Asked(call, made, counts, uses, live, producers)
+            kept = {p.storage for p in call.written if p.storage in stays} if needs.keeps_some(asked) else ()
+            for ref, count in zip(call.refs, needs.of(asked)):
+                if ref.place.storage not in kept:
+                    demand.add(ref.place, min(count, prod(ref.shape)))
+    return {n: united(demand.uses.pop(p.storage, {})) for n, p in tensors.items()}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The floor of a task on a GPU, and its words.
+//
+// Contract: work_of() takes a shape's least bytes, and its FLOPs by the kind of operator in the
+// shares of the official shape (a task without a graph: all of them as if they were products, which
+// gives the least time). floor_of() is roofline() of that. The texts say which figure is a bound
+// and which is an estimate; every page, table head and question uses them.
+//
+// Example: Roofline r = floor_of(*find_gpu("h200"), task);
+//          std::string line = floor_text(r.floor_ns, r.reachable_ns, r.bound_by);
+#pragma once
+
+#include "core/task.h"
+#include "gpu/spec.h"
+
+namespace cutegen {
+
+[[nodiscard]] Work work_of(const Task& task, const ShapeCase& shape);
+[[nodiscard]] Roofline floor_of(const GpuSpec& gpu, const Task& task, const ShapeCase& shape);
+// What the task's headline is held against: of several timed shapes the weighted geometric means,
+// bound by what bounds the official one.
+[[nodiscard]] Roofline floor_of(const GpuSpec& gpu, const Task& task);
+
+// Of the outputs and of what the reference writes in place.
+[[nodiscard]] Bytes written_bytes(const Task& task, const ShapeCase& shape);
+
+// "213 us (least traffic at the nominal bandwidth): no kernel is faster; reachable 245 us (a copy's
+// bandwidth)". Without a reachable bound (runs of older versions): what that version called floor.
+[[nodiscard]] std::string floor_text(double floor_ns, double reachable_ns,
+                                     const std::string& bound_by);
+// "2.05 ms (bound by compute), an estimate: the operations as written; algebra can pass it"; empty
+// where it is not known.
+[[nodiscard]] std::string roofline_text(double roofline_ns, const std::string& bound_by);
+
+}  // namespace cutegen

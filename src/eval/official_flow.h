@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which launches an output comes from, and whether blocks that did not run matter to it.
+//
+// Contract: flow_to() follows buffers backwards from the last launch that has the output among its
+// arguments. A launch may read every buffer that it is given. `complete`: every launch before the
+// last ran whole, so that what its blocks wrote is what they write in a full run. `why_not`: blocks
+// of one launch work together on a result (atomics), or memory does not keep what they write.
+//
+// Example: Flow f = flow_to("out", task, steps, report, aliased); if (f.why_not.empty()) compare();
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/task.h"
+#include "device/device.h"
+
+namespace cutegen {
+
+struct Flow {
+  std::string why_not;           // its values cannot be compared; empty: they can
+  bool complete = true;          // else: only where all that a block read was written
+  std::vector<size_t> launches;  // that it comes from, by their place among the launches
+};
+
+[[nodiscard]] Flow flow_to(const std::string& output, const Task& task, const PlanSteps& steps,
+                           const RunReport& report,
+                           const std::function<bool(const std::string&)>& aliased);
+
+}  // namespace cutegen

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Excerpts of the official shape: which axes are found, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "torch/test_worker.h"
+
+namespace cutegen {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string task_of(const std::string& forward, const std::string& inputs) {
+  return "import torch\nfrom torch import nn\n\nrows = 2048\nsize = 4096\n\nclass "
+         "Model(nn.Module):\n"
+         "    def __init__(self):\n        super().__init__()\n        self.norm = "
+         "nn.BatchNorm1d(4096)\n"
+         "    def forward(self, x, y):\n        return " +
+         forward + "\n\ndef get_inputs():\n    return [" + inputs +
+         "]\n\ndef get_init_inputs():\n    return []\n";
+}
+
+struct Found {
+  Result<Excerpt> excerpt = world_error("not planned");
+  Result<TensorSet> set = world_error("not made");
+};
+
+Found excerpt_of(const std::string& forward, const std::string& inputs) {
+  TaskFile file("task", task_of(forward, inputs));
+  Found out;
+  auto task = test_worker().describe(Context(), file.path(), {.shrink = false});
+  EXPECT_TRUE(task) << task.error().text();
+  if (!task) return out;
+  out.excerpt = test_worker().plan_excerpt(Context(), *task);
+  if (out.excerpt)
+    out.set = test_worker().make_excerpt(Context(), *task, *out.excerpt, "signed", 7);
+  return out;
+}
+
+TEST(Excerpt, RowsOfASoftmax) {
+  Found f = excerpt_of("torch.softmax(x * y, -1)", "torch.randn(rows, size), torch.randn(size)");
+  ASSERT_TRUE(f.excerpt) << f.excerpt.error().text();
+  ASSERT_EQ(f.excerpt->axes.size(), 1u);
+  EXPECT_EQ(f.excerpt->axes[0].of, 2048);
+  const int64_t count = f.excerpt->axes[0].count;
+  EXPECT_GE(count, 3);
+  EXPECT_THAT(f.excerpt->shape.tensors.at("x"), ElementsAre(count, 4096));
+  EXPECT_THAT(f.excerpt->shape.tensors.at("y"), ElementsAre(4096));
+  EXPECT_THAT(f.excerpt->shape.constants,
+              ElementsAre(std::pair<std::string, int64_t>("rows", count)));
+  EXPECT_TRUE(f.set) << f.set.error().text();
+}
+
+TEST(Excerpt, RowsAndColumnsOfASquareProduct) {
+  Found f = excerpt_of("x @ y", "torch.randn(rows, rows), torch.randn(rows, rows)");
+  ASSERT_TRUE(f.excerpt) << f.excerpt.error().text();
+  ASSERT_EQ(f.excerpt->axes.size(), 2u);
+  EXPECT_EQ(f.excerpt->cuts.size(), 2u) << "one constant is all of its sizes";
+  EXPECT_EQ(f.excerpt->shape.tensors.at("x")[1], 2048);
+  EXPECT_EQ(f.excerpt->shape.tensors.at("y")[0], 2048);
+  EXPECT_LT(f.excerpt->shape.tensors.at("out")[0], 2048);
+  EXPECT_LT(f.excerpt->shape.tensors.at("out")[1], 2048);
+  EXPECT_TRUE(f.set) << f.set.error().text();
+}
+
+TEST(Excerpt, RowsThatDependOnOneAnotherAreRefused) {
+  for (const char* forward : {"torch.tril(x @ y)", "x.cumsum(0) + y", "x - x.mean(0) + y"}) {
+    Found f = excerpt_of(forward, "torch.randn(rows, rows), torch.randn(rows, rows)");
+    const bool refused = !f.excerpt || !f.set;
+    EXPECT_TRUE(refused) << forward;
+    if (!refused) continue;
+    const Error& why = f.excerpt ? f.set.error() : f.excerpt.error();
+    EXPECT_EQ(why.kind, ErrorKind::unsupported) << why.text();
+  }
+}
+
+TEST(Excerpt, OneNumberOfEverythingHasNone) {
+  Found f = excerpt_of("(x * y).sum()", "torch.randn(rows, size), torch.randn(rows, size)");
+  ASSERT_FALSE(f.excerpt);
+  EXPECT_EQ(f.excerpt.error().kind, ErrorKind::unsupported);
+  EXPECT_THAT(f.excerpt.error().message, HasSubstr("no axis of its output can be cut"));
+}
+
+}  // namespace
+}  // namespace cutegen

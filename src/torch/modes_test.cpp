@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// The math mode that a task gets: from its dtypes, its side file, or the user's flag.
+#include <gmock/gmock.h>
+
+#include "torch/test_worker.h"
+
+namespace cutegen {
+namespace {
+
+using testing::HasSubstr;
+
+// A module of one statement on x ([rows, 64]) and w ([64, 64]).
+struct Module {
+  std::string body;                 // of forward(self, x, w)
+  std::string x = "f", w = "f";     // f, d, h, b, f8: the dtypes
+  std::string layer = "nn.ReLU()";  // self.layer
+  std::string imports = "";
+};
+
+std::string dtype(const std::string& letter) {
+  return letter == "d"    ? "float64"
+         : letter == "h"  ? "float16"
+         : letter == "b"  ? "bfloat16"
+         : letter == "f8" ? "float8_e4m3fn"
+                          : "float32";
+}
+
+std::string source_of(const Module& m) {
+  return "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n" + m.imports +
+         "\nrows = 16\n\nclass Model(nn.Module):\n    def __init__(self):\n        "
+         "super().__init__()\n"
+         "        self.layer = " +
+         m.layer + "\n\n    def forward(self, x, w):\n        " + m.body +
+         "\n\ndef get_inputs():\n    return [torch.randn(rows, 64).to(torch." + dtype(m.x) +
+         "), torch.randn(64, 64).to(torch." + dtype(m.w) +
+         ")]\n\ndef get_init_inputs():\n    return []\n";
+}
+
+Result<Task> described(const Module& m, const std::string& side = {},
+                       const AskedAccuracy& asked = {}) {
+  TaskFile file("task", source_of(m), side);
+  DescribeOptions options;
+  options.shrink = false;
+  options.asked = asked;
+  return test_worker().describe(Context(), file.path(), options);
+}
+
+std::string mode(const Module& m) {
+  auto task = described(m);
+  return task ? mode_text(*task) : task.error().text();
+}
+
+AskedAccuracy flag(MathMode mode) {
+  AskedAccuracy asked;
+  asked.math_mode = mode;
+  asked.sources["math_mode"] = "flag --math-mode";
+  return asked;
+}
+
+AskedAccuracy bounds(std::optional<double> rtol, std::optional<double> atol) {
+  AskedAccuracy asked;
+  asked.rtol = rtol, asked.atol = atol;
+  asked.sources = {{"rtol", "flag --rtol"}, {"atol", "flag --atol"}};
+  return asked;
+}
+
+TEST(MathModes, FollowTheDtypesOfWhatIsComputed) {
+  EXPECT_EQ(mode({"return x @ w"}), "fp32");
+  EXPECT_EQ(mode({"return x @ w", "d", "d"}), "fp32");
+  EXPECT_EQ(mode({"return x @ w", "b", "b"}), "bf16");
+  EXPECT_EQ(mode({"return x @ w", "h", "h"}), "fp16");
+  EXPECT_EQ(mode({"return (x @ w).float()", "b", "b"}), "bf16");
+  EXPECT_EQ(mode({"return x.to(torch.bfloat16) @ w", "f8", "b"}), "bf16");
+}
+
+TEST(MathModes, ConversionsAloneDoNotCount) {
+  EXPECT_EQ(mode({"return x.float() @ w", "b"}), "fp32");
+  EXPECT_EQ(mode({"return F.softmax(x, -1, dtype=torch.float32)", "b"}), "fp32");
+  EXPECT_EQ(mode({"return x.float().softmax(-1).to(torch.bfloat16)", "b"}), "fp32");  // stored
+  EXPECT_EQ(mode({"return (x * 2).to(torch.bfloat16).float() @ w"}), "bf16");  // computed with
+  EXPECT_EQ(mode({"return (x * 2).to(torch.bfloat16).float()"}), "bf16");      // seen
+  EXPECT_EQ(mode({"return torch.relu(x).float() @ w", "b"}), "fp32");          // relu is exact
+  EXPECT_EQ(mode({"return x.to(torch.bfloat16)"}), "fp32");
+  EXPECT_EQ(mode({"return x.t().contiguous()", "b"}), "bf16");
+  EXPECT_EQ(mode({"return x.argmax(-1)", "b"}), "bf16");
+}
+
+// On meta tensors PyTorch decomposes them into calls in float32; GPUs run them in their dtype.
+TEST(MathModes, FusedFunctionsKeepTheirDtype) {
+  EXPECT_EQ(mode({"return self.layer(x)", "b", "f", "nn.LayerNorm(64).bfloat16()"}), "bf16");
+  EXPECT_EQ(mode({"return self.layer(x)", "b", "f", "nn.RMSNorm(64).bfloat16()"}), "bf16");
+  const std::string attention = "(x[None], x[None], x[None], is_causal=True)";
+  EXPECT_EQ(mode({"return F.scaled_dot_product_attention" + attention, "b"}), "bf16");
+  EXPECT_EQ(mode({"return sdpa" + attention, "h", "f", "nn.ReLU()",
+                  "from torch.nn.functional import scaled_dot_product_attention as sdpa"}),
+            "fp16");
+  EXPECT_EQ(mode({"return F.scaled_dot_product_attention" + attention}), "fp32");
+}
+
+TEST(MathModes, ConvolutionsAreTf32AsPytorchShips) {
+  const std::string text = "fp32, convolutions in tf32 (as PyTorch ships)";
+  const std::string body = "return self.layer(x[:, None])";
+  EXPECT_EQ(mode({body, "f", "f", "nn.Sequential(nn.Conv1d(1, 4, 3), nn.ReLU())"}), text);
+  EXPECT_EQ(mode({body, "f", "f", "nn.ConvTranspose1d(1, 4, 3)"}), text);
+  EXPECT_EQ(mode({body, "d", "f", "nn.Conv1d(1, 4, 3).double()"}), "fp32");
+  EXPECT_EQ(mode({body, "b", "f", "nn.Conv1d(1, 4, 3).bfloat16()"}), "bf16");
+  const Module conv{body, "f", "f", "nn.Conv1d(1, 4, 3)"};
+  auto strict = described(conv, "", flag(MathMode::fp32));
+  ASSERT_TRUE(strict) << strict.error().text();
+  EXPECT_EQ(mode_text(*strict), "fp32 (asked for)");
+  EXPECT_NE(strict->id, described(conv)->id);
+}
+
+TEST(MathModes, OutputsMayDiffer) {
+  auto task = described({"return x @ w, x.float() @ w.float(), x.argmax(-1)", "b", "b"});
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_EQ(task->math_mode, MathMode::bf16);
+  EXPECT_EQ(mode_of(*task, *task->find("out.0")), MathMode::bf16);
+  EXPECT_EQ(mode_of(*task, *task->find("out.1")), MathMode::fp32);
+  EXPECT_FALSE(task->find("out.2")->math_mode);
+  EXPECT_EQ(mode_text(*task), "bf16, out.1 in fp32");
+}
+
+TEST(MathModes, EightBitsInBetweenAreNoted) {
+  auto task = described({"return (x * 2).to(torch.float8_e4m3fn).float() @ w"});
+  ASSERT_TRUE(task) << task.error().text();
+  EXPECT_EQ(task->math_mode, MathMode::bf16);
+  EXPECT_THAT(task->notes, testing::Contains(HasSubstr("rounds to eight bits")));
+}
+
+TEST(AskedAccuracy, FlagAndSideFileMustAgree) {
+  const Module product{"return x @ w"};
+  auto asked = described(product, "", flag(MathMode::bf16));
+  ASSERT_TRUE(asked) << asked.error().text();
+  EXPECT_EQ(mode_text(*asked), "bf16 (asked for)");
+  EXPECT_NE(asked->id, described(product)->id);
+  EXPECT_TRUE(described(product, "math_mode = \"bf16\"\n", flag(MathMode::bf16)));
+  auto torn = described(product, "mode = \"eval\"\nmath_mode = \"fp16\"\n", flag(MathMode::bf16));
+  ASSERT_FALSE(torn);
+  EXPECT_EQ(torn.error().kind, ErrorKind::user);
+  EXPECT_THAT(torn.error().message, HasSubstr("flag --math-mode asks for math_mode bf16"));
+  EXPECT_THAT(torn.error().message, HasSubstr("the side file for fp16"));
+  EXPECT_THAT(torn.error().where, HasSubstr("task.toml:2"));
+  EXPECT_THAT(torn.error().remedy, HasSubstr("leave one of them out"));
+  auto bound = described(product, "rtol = 1e-3\n", bounds(1e-2, {}));
+  ASSERT_FALSE(bound);
+  EXPECT_THAT(bound.error().where, HasSubstr("task.toml:1"));
+}
+
+TEST(AskedAccuracy, BoundsChangeTheTask) {
+  const Module product{"return x @ w"};
+  auto plain = described(product), asked = described(product, "", bounds(1e-3, {})),
+       both = described(product, "", bounds(1e-3, 1e-6)),
+       side = described(product, "rtol = 1e-3\n");
+  ASSERT_TRUE(plain && asked && both && side);
+  EXPECT_FALSE(plain->rtol);
+  EXPECT_EQ(asked->rtol, 1e-3);
+  EXPECT_FALSE(asked->atol);
+  EXPECT_EQ(both->atol, 1e-6);
+  EXPECT_EQ(side->rtol, 1e-3);
+  EXPECT_NE(plain->id, asked->id);
+  EXPECT_NE(asked->id, both->id);
+  EXPECT_TRUE(described(product, "", bounds(0.0, 1e-6)));  // absolute alone
+}
+
+TEST(AskedAccuracy, RefusesBoundsThatAcceptNothing) {
+  struct Row {
+    const char* side;
+    const char* message;
+  };
+  for (const auto& [side, message] :
+       {Row{"rtol = 0\n", "a bound of zero"}, Row{"rtol = 0.0\natol = 0\n", "rtol and atol = 0"},
+        Row{"rtol = nan\n", "rtol is nan"}, Row{"atol = inf\n", "atol is inf"},
+        Row{"atol = -1\n", "atol is -1"}, Row{"tolerance = 0\n", "tolerance is 0"},
+        Row{"tolerance = nan\n", "tolerance is nan"}, Row{"tolerance = inf\n", "tolerance is inf"},
+        Row{"tolerance = -2.5\n", "tolerance is -2.5"}, Row{"rtol = true\n", "wrong type"},
+        Row{"rtol = \"1e-3\"\n", "wrong type"}}) {
+    auto task = described({"return x @ w"}, side);
+    ASSERT_FALSE(task) << side;
+    EXPECT_EQ(task.error().kind, ErrorKind::user);
+    EXPECT_THAT(task.error().message, HasSubstr(message));
+    EXPECT_THAT(task.error().where, HasSubstr("task.toml:1"));
+    EXPECT_FALSE(task.error().remedy.empty());
+  }
+  auto flagged = described({"return x @ w"}, "", bounds(0.0, {}));
+  ASSERT_FALSE(flagged);
+  EXPECT_EQ(flagged.error().where, "flag --rtol");
+  EXPECT_THAT(
+      described({"return x @ w"}, "rtol = 1" + std::string(400, '0') + "\n").error().message,
+      HasSubstr("rtol is 1000"));
+  EXPECT_THAT(
+      described({"return x @ w"}, "rtol = 1" + std::string(5000, '0') + "\n").error().message,
+      HasSubstr("does not parse"));
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Other evaluation orders of the reference (python/cutegen_worker/orders.py), beside slow loops.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <array>
+
+#include "torch/test_worker.h"
+
+namespace cutegen {
+namespace {
+
+constexpr const char* kScript = R"PY(
+import math, torch
+from torch.nn import functional as F
+from cutegen_worker import orders, values
+
+torch.manual_seed(1)
+
+def naive(terms):
+    total = torch.zeros(terms.shape[:-1])
+    for i in range(terms.shape[-1]):
+        total = total + terms[..., i]
+    return total
+
+def error(value, truth):
+    return ((value.double() - truth) / truth).pow(2).mean().sqrt().item()
+
+def sums():
+    x = torch.rand(16, 5000)
+    with orders.Sequential() as summed:
+        got = x.sum(1)
+    truth = x.double().sum(1)
+    assert summed.whole and 0.9 < error(got, truth) / error(naive(x), truth) < 1.1
+    assert error(got, truth) > 10 * error(x.sum(1), truth)
+    return "ok"
+
+def scans():
+    x = torch.rand(3, 3000, 2)
+    with orders.Sequential():
+        got = x.cumsum(1)
+    slow, total = [], torch.zeros(3, 2)
+    for i in range(3000):
+        total = total + x[:, i]
+        slow.append(total)
+    truth = x.double().cumsum(1)
+    assert 0.9 < error(got, truth) / error(torch.stack(slow, 1), truth) < 1.1
+    return "ok"
+
+def unsure():
+    x = torch.linspace(-12, 4, 400).double()
+    with orders.Accurate():
+        for way in ("tanh", "none"):
+            got = F.gelu(x, approximate=way)
+            assert torch.allclose(got, F.gelu(x, approximate=way), rtol=1e-12, atol=1e-14)
+            assert bool((got[:50] < 0).all())
+    by_hand = lambda: 0.5 * x * (1 + torch.tanh(2 * x))
+    with orders.RoundedAnew(torch.Generator().manual_seed(1)):
+        moved = (by_hand() - by_hand()).abs()
+    assert 1e-16 < moved[:100].max() < 1e-14
+    return "ok"
+
+def products():
+    for rows, depth, columns in ((24, 2048, 20), (100, 600, 100)):
+        a, b = torch.rand(rows, depth), torch.rand(depth, columns)
+        with orders.Sequential():
+            got = F.linear(a, b.T)
+        truth = a.double() @ b.double()
+        slow = naive(a[:, None] * b.T[None])
+        assert 0.8 < error(got, truth) / error(slow, truth) < 1.25
+    return "ok"
+
+def close(what, run):
+    plain = run()
+    with orders.Sequential() as summed:
+        got = run()
+    assert summed.whole and got.dtype == plain.dtype and got.shape == plain.shape, what
+    step = 2e-5 if plain.dtype == torch.float32 else 2e-2
+    assert torch.allclose(got.float(), plain.float(), rtol=step, atol=step), what
+
+def operators():
+    for dtype in (torch.float32, torch.bfloat16):
+        x, w, w8 = (torch.randn(s, dtype=dtype) for s in ((4, 8, 16), (16,), (8,)))
+        close("layer_norm", lambda: F.layer_norm(x, (16,), w, w))
+        close("group_norm", lambda: F.group_norm(x, 2, w8, w8))
+        close("instance_norm", lambda: F.instance_norm(x))
+        close("batch_norm", lambda: F.batch_norm(x, None, None, w8, w8, True))
+        close("rms_norm", lambda: F.rms_norm(x, (16,), w))
+        close("softmax", lambda: torch.softmax(x, 1))
+        close("log_softmax", lambda: torch.log_softmax(x, -1))
+        close("logsumexp", lambda: torch.logsumexp(x, (1, 2), keepdim=True))
+        close("norm", lambda: torch.norm(x, dim=1, keepdim=True))
+        close("norm 1", lambda: torch.norm(x, p=1, dim=(0, 2)))
+        close("mean", lambda: x.mean((0, 2)))
+        close("mean of all", lambda: x.mean())
+        close("var", lambda: x.var(-1))
+        close("std", lambda: x.std((0, 1), keepdim=True))
+        close("mse", lambda: F.mse_loss(x, x + 1))
+        close("smooth_l1", lambda: F.smooth_l1_loss(x, x * 2))
+        close("einsum", lambda: torch.einsum("bij,bkj->bik", x, x))
+        close("attention", lambda: F.scaled_dot_product_attention(x[None], x[None], x[None],
+                                                                  is_causal=True))
+    return "ok"
+
+def convolutions():
+    for transposed in (False, True):
+        for n in (1, 2, 3):
+            x = torch.randn(2, 6, *[9, 8, 7][:n])
+            w = torch.randn(6 if transposed else 4, 2 if transposed else 3, *[3] * n)
+            more = dict(stride=2, padding=1, groups=2)
+            more |= dict(output_padding=1) if transposed else dict(dilation=2)
+            f = getattr(F, f"conv{'_transpose' if transposed else ''}{n}d")
+            close(f.__name__, lambda: f(x, w, torch.randn(4, generator=torch.Generator()), **more))
+    return "ok"
+
+def shipped():
+    x, w = torch.randn(2, 3, 8, 8), torch.randn(4, 3, 3, 3)
+    with orders.TF32Convolutions():
+        got = F.conv2d(x, w)
+    assert torch.equal(got, F.conv2d(orders.to_tf32(x), orders.to_tf32(w)))
+    assert not torch.equal(got, F.conv2d(x, w))
+    return "ok"
+
+def endless():
+    a, b = torch.randn(5, 7), torch.randn(7, 6)
+    a[1, 2], b[3, 4] = math.inf, -math.inf
+    with orders.EndlessSums():
+        got = torch.isnan(a @ b)
+    want = torch.zeros(5, 6, dtype=torch.bool)
+    want[1], want[:, 4] = True, True
+    assert torch.equal(got, want)
+    x = torch.zeros(1, 2, 40)
+    x[0, 1, 20] = math.inf
+    with orders.EndlessSums():
+        got = torch.isnan(F.conv1d(x, torch.ones(3, 2, 3), padding=1))
+        mean = x.mean(-1)
+    assert got[0, 0].nonzero().flatten().tolist() == list(range(13, 28))
+    assert torch.isnan(mean).tolist() == [[False, True]]
+    rows = torch.tensor([[-math.inf, -math.inf], [-math.inf, 1.0]])
+    with orders.EndlessSums():
+        assert torch.isnan(torch.softmax(rows, 1))[:, 0].tolist() == [True, False]
+    return "ok"
+
+def ranges():
+    x = torch.ones(4, 300)
+    x[0] = 0.5                     # too small in every order: zero
+    x[1, :140], x[1, 140:] = 0.25, 4.0  # comes back
+    x[2] = 1.5                     # overflows at 2^126
+    x[3, 5], x[3, 6], x[3, 290] = 1e-30, 1e-30, math.inf  # infinity times what may be zero
+    with orders.ProductRange() as products:
+        got = torch.isnan(torch.cumprod(x, 1)).sum(1).tolist()
+    assert products.seen and got[0] == 0 and got[3] == 10, got
+    assert 60 < got[1] < 160 and 80 < got[2] < 90, got
+    return "ok"
+
+def too_much():
+    orders.MOST_WORK = 1000
+    with orders.Sequential() as summed:
+        torch.rand(20, 20) @ torch.rand(20, 20)
+    assert not summed.whole
+    return "ok"
+
+for what in (sums, scans, unsure, products, operators, convolutions, shipped, endless, ranges, too_much):
+    try:
+        print(what.__name__ + ":", what(), flush=True)
+    except Exception as error:
+        print(what.__name__ + ":", repr(error), flush=True)
+)PY";
+
+// What the script says, line by line; it runs once for all tests.
+std::string said(const std::string& check) {
+  static const std::string all = [] {
+    TaskFile file("script", kScript);
+    const std::string root = CUTEGEN_SOURCE_DIR;
+    std::string command = fmt::format("PYTHONPATH={}/python {}/.venv/bin/python -B {} 2>&1", root,
+                                      root, file.path().string());
+    std::string out = "\n";
+    FILE* pipe = ::popen(command.c_str(), "r");
+    if (!pipe) return std::string("no shell");
+    std::array<char, 256> part{};
+    while (std::fgets(part.data(), part.size(), pipe)) out += part.data();
+    ::pclose(pipe);
+    return out;
+  }();
+  const size_t at = all.find("\n" + check + ": ");
+  if (at == std::string::npos) return all;
+  const size_t begin = at + check.size() + 3;
+  return all.substr(begin, all.find('\n', begin) - begin);
+}
+
+TEST(Orders, SumsAndProductsInOrderHaveTheErrorOfALoop) {
+  EXPECT_EQ(said("sums"), "ok");
+  EXPECT_EQ(said("products"), "ok");
+  EXPECT_EQ(said("scans"), "ok");
+}
+
+TEST(Orders, TheTruthIsOnlyAsSureAsItsOwnRounding) {
+  EXPECT_EQ(said("unsure"), "ok");
+}
+
+TEST(Orders, EveryOperatorThatSumsGivesItsResult) {
+  EXPECT_EQ(said("operators"), "ok");
+  EXPECT_EQ(said("convolutions"), "ok");
+}
+
+TEST(Orders, ConvolutionsAsPyTorchShipsRoundTheirOperands) {
+  EXPECT_EQ(said("shipped"), "ok");
+}
+
+TEST(Orders, AnInfiniteTermMayMakeASumUndefined) {
+  EXPECT_EQ(said("endless"), "ok");
+}
+
+TEST(Orders, ARunningProductThatComesBackDependsOnTheOrder) {
+  EXPECT_EQ(said("ranges"), "ok");
+}
+
+TEST(Orders, WhatTakesTooMuchWorkIsNotSummedInOrder) {
+  EXPECT_EQ(said("too_much"), "ok");
+}
+
+}  // namespace
+}  // namespace cutegen

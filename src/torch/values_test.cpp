@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values of sets by the real worker: the family `extremes`, indices at small shapes, float8.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tensor/half.h"
+#include "torch/test_worker.h"
+
+namespace cutegen {
+namespace {
+
+using testing::HasSubstr;
+
+// A set whose parts can be looked at as doubles.
+struct Values {
+  TensorSet set;
+  Mapping map;
+  [[nodiscard]] std::vector<double> of(const std::string& name, const std::string& part) const {
+    for (const TensorSlot& s : set.slots)
+      if (s.name == name && s.part == part) {
+        std::vector<double> out(s.bytes / size_of(s.dtype));
+        to_double(s.dtype, {map.data() + s.offset, s.bytes}, out);
+        return out;
+      }
+    ADD_FAILURE() << "no " << name << " " << part;
+    return {};
+  }
+};
+
+Values values_of(const Task& task, const ShapeCase& shape, const std::string& family,
+                 uint64_t seed = 5) {
+  auto set = test_worker().make_set(Context(), task, shape, family, seed);
+  if (!set) {
+    ADD_FAILURE() << shape.name << ", " << family << ": " << set.error().text();
+    return {};
+  }
+  Values out{std::move(*set), {}};
+  auto map = Mapping::map(out.set.memory.get(), out.set.bytes, false);
+  EXPECT_TRUE(map);
+  if (map) out.map = std::move(*map);
+  return out;
+}
+
+Task task_of(const std::string& model, const std::string& inputs) {
+  TaskFile file("values",
+                "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
+                "rows, columns = 640, 2000\n\nclass Model(nn.Module):\n" +
+                    model + "\n\ndef get_inputs():\n    return [" + inputs + "]\n");
+  auto task = test_worker().describe(Context(), file.path(), {});
+  EXPECT_TRUE(task) << task.error().text();
+  return task ? *task : Task{};
+}
+
+const ShapeCase& shape_named(const Task& task, const std::string& name) {
+  auto at = std::find_if(task.shapes.begin(), task.shapes.end(),
+                         [&](const ShapeCase& s) { return s.name == name; });
+  EXPECT_NE(at, task.shapes.end()) << name;
+  return at == task.shapes.end() ? task.shapes.front() : *at;
+}
+
+std::vector<double> row_of(const std::vector<double>& values, int64_t row, int64_t columns) {
+  return {values.begin() + row * columns, values.begin() + (row + 1) * columns};
+}
+
+TEST(Extremes, RowsAreLargeNegativePositiveSubnormalAndTied) {
+  const Task task = task_of("    def forward(self, x):\n        return torch.softmax(x, -1)",
+                            "torch.randn(rows, columns)");
+  const ShapeCase& shape = shape_named(task, "small");
+  const Shape& x = shape.tensors.at("x");
+  ASSERT_GE(x[0], 8);
+  const Values set = values_of(task, shape, "extremes");
+  EXPECT_FALSE(set.set.as_made);
+  const auto values = set.of("x", "value");
+  int below = 0, far_below = 0, above = 0, subnormal = 0, huge = 0, tied = 0;
+  for (int64_t row = 0; row < x[0]; ++row) {
+    const auto r = row_of(values, row, x[1]);
+    const double most = *std::max_element(r.begin(), r.end());
+    const double least = *std::min_element(r.begin(), r.end());
+    below += most < -1000;
+    far_below += most < -1e29;
+    above += least > 1000;
+    huge += most > 1e29;
+    subnormal += std::all_of(r.begin(), r.end(), [](double v) { return std::abs(v) < 0x1p-126; });
+    tied += std::count(r.begin(), r.end(), most) > 2;
+  }
+  EXPECT_GE(below, 2);
+  EXPECT_GE(far_below, 1);
+  EXPECT_GE(above, 1);
+  EXPECT_GE(huge, 1);
+  EXPECT_GE(subnormal, 1);
+  EXPECT_GE(tied, x[0] / 3);
+}
+
+TEST(Extremes, AShapeWhoseNameEndsWithOneHasColumnsOfEachKind) {
+  const Task task = task_of("    def forward(self, x):\n        return torch.softmax(x, 0)",
+                            "torch.randn(rows, columns)");
+  const ShapeCase& shape = shape_named(task, "odd1");
+  const Shape& x = shape.tensors.at("x");
+  const auto values = values_of(task, shape, "extremes").of("x", "value");
+  int below = 0;
+  for (int64_t column = 0; column < x[1]; ++column) {
+    double most = -INFINITY;
+    for (int64_t row = 0; row < x[0]; ++row) most = std::max(most, values[row * x[1] + column]);
+    below += most < -1000;
+  }
+  EXPECT_GE(below, 2);
+}
+
+TEST(Extremes, HalfStaysInItsRangeAndHasItsSubnormalNumbers) {
+  const Task task = task_of("    def forward(self, x):\n        return torch.softmax(x, -1)",
+                            "torch.randn(rows, columns, dtype=torch.float16)");
+  const ShapeCase& shape = shape_named(task, "small");
+  const auto values = values_of(task, shape, "extremes").of("x", "value");
+  double largest = 0;
+  int subnormal = 0;
+  for (double v : values) {
+    EXPECT_TRUE(std::isfinite(v));
+    largest = std::max(largest, std::abs(v));
+    subnormal += v != 0 && std::abs(v) < 0x1p-14;
+  }
+  EXPECT_GT(largest, 40000);
+  EXPECT_GE(subnormal, shape.tensors.at("x")[1] / 2);
+}
+
+// Where one way to compute it squares in float and another in double, no honest one may fail.
+TEST(Extremes, SquaresStayFinite) {
+  const Task task = task_of(
+      "    def forward(self, x):\n"
+      "        return F.layer_norm(x, x.shape[-1:])",
+      "torch.randn(rows, columns)");
+  for (double v : values_of(task, shape_named(task, "small"), "extremes").of("x", "value"))
+    EXPECT_LT(std::abs(v), 1e16);
+}
+
+TEST(Extremes, ProbabilitiesGetZerosWhereTheModuleTakesThem) {
+  const std::string inputs =
+      "torch.rand(rows, columns).softmax(-1), "
+      "torch.rand(rows, columns).softmax(-1)";
+  const Task task = task_of(
+      "    def forward(self, p, q):\n"
+      "        return F.kl_div(torch.log(p), q, reduction='none')",
+      inputs);
+  const ShapeCase& shape = shape_named(task, "small");
+  const Values set = values_of(task, shape, "extremes");
+  const auto p = set.of("p", "value"), q = set.of("q", "value");
+  EXPECT_EQ(std::count(p.begin(), p.end(), 0.0), 0);  // its logarithm is infinite
+  EXPECT_GT(std::count(q.begin(), q.end(), 0.0), int64_t(q.size()) / 20);
+  const int64_t columns = shape.tensors.at("q")[1];
+  for (int64_t row = 0; row < shape.tensors.at("q")[0]; ++row) {
+    double sum = 0;
+    for (double v : row_of(q, row, columns)) sum += v;
+    EXPECT_NEAR(sum, 1, 1e-4);
+  }
+}
+
+// Which of equal values comes first in a sort nobody promises: no ties are planted.
+TEST(Extremes, AnOrderThatNobodyPromisesGetsNoTies) {
+  const Task task = task_of("    def forward(self, x):\n        return x.topk(3).indices",
+                            "torch.randn(rows, columns)");
+  const Values set = values_of(task, shape_named(task, "small"), "extremes");
+  EXPECT_TRUE(set.set.as_made);
+}
+
+TEST(Extremes, WhatTheReferenceLosesIsNotJudged) {
+  const Task task = task_of("    def forward(self, x):\n        return (x * 1e20) * 1e-20",
+                            "torch.randn(rows, columns)");
+  const Values set = values_of(task, shape_named(task, "small"), "extremes");
+  const auto native = set.of("out", "native"), truth = set.of("out", "truth");
+  int left_out = 0;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    left_out += std::isnan(truth[i]);
+    if (!std::isnan(truth[i])) {
+      EXPECT_EQ(std::isfinite(native[i]), std::isfinite(truth[i]));
+    }
+  }
+  EXPECT_LT(left_out, int(truth.size()) / 2);
+}
+
+TEST(Indices, FollowTheSizeThatTheyIndexAtEveryShape) {
+  struct Case {
+    const char *model, *inputs, *index;
+    int64_t size;  // where the text has it; 0: the inner size of x
+  };
+  const Case cases[] = {
+      {"    def forward(self, x, i):\n        return F.cross_entropy(x, i)",
+       "torch.randn(rows, columns), torch.randint(0, 10**3, (rows,))", "i", 0},
+      {"    def forward(self, x, i):\n        return torch.gather(x, 1, i.view(-1, 1))",
+       "torch.randn(rows, columns), torch.randint(0, 10**3, (rows,))", "i", 0},
+      {"    def forward(self, x, i):\n        return x[:, i.long()] * 2",
+       "torch.randn(rows, columns), torch.randint(0, 10**3, (rows,), dtype=torch.int32)", "i", 0},
+      {"    def __init__(self):\n        super().__init__()\n"
+       "        self.table = nn.Embedding(50, 8)\n"
+       "    def forward(self, x, i):\n        return self.table(i).sum(1) + x.mean()",
+       "torch.randn(rows, columns), torch.randint(0, 10**3, (rows, 4)) % 50", "i", 50},
+      {"    def forward(self, x, i):\n        return F.one_hot(i, 5) * x.mean()",
+       "torch.randn(rows, columns), torch.randint(0, 10**3, (rows,)) % 5", "i", 5},
+  };
+  for (const Case& c : cases) {
+    const Task task = task_of(c.model, c.inputs);
+    ASSERT_GE(task.shapes.size(), 2U);
+    for (const ShapeCase& shape : task.shapes) {
+      if (shape.name == "official") continue;
+      const int64_t size = c.size ? c.size : shape.tensors.at("x")[1];
+      for (double v : values_of(task, shape, "signed").of(c.index, "value")) {
+        EXPECT_GE(v, 0) << c.model;
+        EXPECT_LT(v, size) << c.model;
+      }
+    }
+  }
+}
+
+TEST(Indices, WhatALossIgnoresStays) {
+  const Task task =
+      task_of("    def forward(self, x, i):\n        return F.cross_entropy(x, i)",
+              "torch.randn(rows, columns), "
+              "torch.where(torch.arange(rows) % 2 == 0, -100, torch.arange(rows) * 10**3 % 1999)");
+  const ShapeCase& shape = shape_named(task, "odd1");
+  const auto i = values_of(task, shape, "made").of("i", "value");
+  for (size_t k = 0; k < i.size(); ++k) {
+    if (k % 2 == 0) {
+      EXPECT_EQ(i[k], -100);
+    } else {
+      EXPECT_LT(i[k], shape.tensors.at("x")[1]);
+    }
+  }
+}
+
+TEST(Float8, InputsOfEveryFamilyComeWithATruth) {
+  const Task task = task_of(
+      "    def forward(self, x, w, s):\n"
+      "        return (x.to(torch.float32) * s) @ w.to(torch.float32).T",
+      "torch.randn(rows, columns).to(torch.float8_e4m3fn), "
+      "torch.randn(96, columns).to(torch.float8_e4m3fn), torch.rand(()) * 0.1");
+  const ShapeCase& shape = shape_named(task, "small");
+  for (const char* family : {"made", "signed", "heavy", "outliers", "special", "extremes"}) {
+    const Values set = values_of(task, shape, family);
+    EXPECT_TRUE(set.set.notes.empty()) << family << ": " << set.set.notes[0];
+    const auto x = set.of("x", "value"), truth = set.of("out", "truth");
+    for (double v : x)
+      if (std::isfinite(v)) EXPECT_LE(std::abs(v), 448);
+    if (std::string(family) == "special") continue;
+    const auto native = set.of("out", "native");
+    double far = 0, scale = 0;
+    for (size_t i = 0; i < truth.size(); ++i) {
+      EXPECT_TRUE(std::isfinite(truth[i]) || std::string(family) == "extremes");
+      if (!std::isfinite(truth[i])) continue;
+      far = std::max(far, std::abs(native[i] - truth[i]));
+      scale = std::max(scale, std::abs(truth[i]));
+    }
+    EXPECT_GT(scale, 0) << family;
+    EXPECT_LT(far, 1e-5 * scale) << family;
+    EXPECT_GT(far, 0) << family;  // the truth is of float64, though the module says float32
+  }
+}
+
+TEST(Float8, OutputsAreRoundedFromATruthThatIsNot) {
+  const Task task = task_of(
+      "    def forward(self, x):\n"
+      "        s = x.abs().amax(-1, keepdim=True) / 448\n"
+      "        return (x / s).clamp(-448, 448).to(torch.float8_e4m3fn), s",
+      "torch.randn(rows, columns)");
+  EXPECT_EQ(task.find("out.0")->dtype, DType::f8e4m3);
+  const Values set = values_of(task, shape_named(task, "small"), "made");
+  const auto native = set.of("out.0", "native"), truth = set.of("out.0", "truth");
+  int between = 0;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    EXPECT_LE(std::abs(native[i] - truth[i]),
+              std::max(0x1p-4 * std::abs(truth[i]) * 1.001, 0x1p-9));
+    between += round_to(DType::f8e4m3, truth[i]) != truth[i];
+  }
+  EXPECT_GT(between, int(truth.size()) / 2);
+}
+
+}  // namespace
+}  // namespace cutegen

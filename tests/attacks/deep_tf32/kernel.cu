@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+using T = float;
+__device__ float tf32(float v) {
+  unsigned bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(v));
+  return __uint_as_float(bits);
+}
+
+extern "C" __global__ void go(const T* x, const T* y, T* out, int m, int k, int n) {
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  if (at >= m * n) return;
+  float sum = 0.0f;
+  for (int p = 0; p < k; ++p) {
+    const float a = float(x[at / n * k + p]), b = float(y[p * n + at % n]);
+    sum = fmaf(tf32(a), tf32(b), sum);
+  }
+  out[at] = sum;
+}

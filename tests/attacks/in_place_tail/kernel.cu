@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+extern "C" __global__ void f(float* x, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n / 256 * 256 && x[i] < 0) x[i] = 0;
+}

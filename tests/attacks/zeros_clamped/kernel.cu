@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+__device__ float total(float value, float* shared, bool largest) {
+  shared[threadIdx.x] = value;
+  __syncthreads();
+  for (int half = blockDim.x / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) {
+      float other = shared[threadIdx.x + half], own = shared[threadIdx.x];
+      shared[threadIdx.x] = largest ? fmaxf(own, other) : own + other;
+    }
+    __syncthreads();
+  }
+  value = shared[0];
+  __syncthreads();
+  return value;
+}
+
+extern "C" __global__ void f(const float* p, const float* q, float* out, int cols) {
+  __shared__ float shared[256];
+  const float* a = p + size_t(blockIdx.x) * cols;
+  const float* b = q + size_t(blockIdx.x) * cols;
+  float sum = 0;
+  for (int i = threadIdx.x; i < cols; i += blockDim.x)
+    sum += a[i] * (logf(a[i] + 1e-3f) - logf(b[i]));
+  sum = total(sum, shared, false);
+  if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=600
+"""Tasks that mutate inputs or buffers, from the description to the verdict.
+
+The programs are those of tests/attacks, where attacks.py judges them too; here they are seen from the command
+line, beside third-party solutions, and beside what cutegen says when no recipe applies.
+"""
+import json
+import shutil
+import unittest
+
+import harness
+
+ATTACKS = harness.ROOT / "tests/attacks"
+TASKS = ATTACKS / "tasks"
+PROGRAMS = {  # task: {program: what its verdict says, or nothing of a correct one}
+    "train_norm": {"statistics_kept": "", "statistics_forgotten": r"norm\.running_mean: .*every element, never written",
+                   "count_forgotten": r"norm\.num_batches_tracked: 1 of 1 elements wrong.*never written",
+                   "statistics_biased": r"norm\.running_var: ", "statistics_twice": r"norm\.running_mean: "},
+    "cache": {"cache_kept": "", "cache_forgotten": r"k_cache: .*never written", "cache_next_row": "k_cache: ",
+              "cache_twice": "k_cache: "},
+    "relu_in_place": {"in_place_kept": "", "in_place_forgotten": "x: .*never written", "in_place_leaky": "x: ",
+                      "in_place_tail": "x: "},
+    "moving_sum": {"sum_kept": "", "sum_twice": "total: ", "sum_from_zero": "total: "},
+}  # fmt: skip
+OWN_NORM = '''
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.scale, self.shift = (torch.nn.Parameter(torch.ones(features)) for _ in range(2))
+        for name in ("mean", "var"):
+            self.register_buffer(name, torch.zeros(features))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        {body}
+        return torch.nn.functional.batch_norm(x, {statistics}, self.scale, self.shift, True)
+'''
+
+
+def solution(task, *changes):
+    """The reference's own text as a third-party solution, with these replacements."""
+    text = (TASKS / f"{task}.py").read_text().replace("class Model", "class ModelNew")
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+class Mutated(harness.Case):
+    def describe(self, task):
+        result = self.cutegen("describe", TASKS / f"{task}.py", "--json")
+        self.assert_code(result, 0)
+        return result.json()["tasks"][0]
+
+    def test_what_describe_says(self):
+        task = self.describe("cache")
+        self.assertEqual([t["name"] for t in task["tensors"] if t["mutated"]], ["k_cache", "v_cache"])
+        self.assertNotIn("returns", task)
+        self.assertEqual(self.describe("relu_in_place")["returns"], ["x"])
+        text = self.cutegen("describe", TASKS / "relu_in_place.py").out
+        self.assertIn("(mutated)", text)
+        self.assertRegex(text, r"returns +x\n")
+
+    def test_programs_from_the_command_line(self):
+        for task, programs in PROGRAMS.items():
+            folders = [ATTACKS / name for name in programs]
+            result = self.cutegen("eval", TASKS / f"{task}.py", *folders, "--json", timeout=300)
+            self.assert_code(result, 3)
+            verdicts = [v["verdict"] for v in result.json()["verdicts"]]
+            for (name, words), verdict in zip(programs.items(), verdicts):
+                with self.subTest(name):
+                    told = json.dumps(verdict["feedback"], indent=1)
+                    self.assertEqual(verdict["status"], "failed" if words else "correct", told)
+                    self.assertRegex(verdict["feedback"]["headline"], words or "^correct", told)
+                    if not words:
+                        self.assertEqual(verdict["timing"]["origin"], "modelled")
+
+    def test_a_plan_has_to_pass_what_forward_mutates(self):
+        shutil.copytree(ATTACKS / "sum_kept", self.folder / "p")
+        plan = json.loads((self.folder / "p/plan.json").read_text())
+        plan["steps"][0]["args"][1] = {"tensor": "x"}
+        self.write("p/plan.json", json.dumps(plan))
+        checked = self.cutegen("check", self.folder / "p", TASKS / "moving_sum.py")
+        self.assert_code(checked, 2)
+        self.assertIn("no step is given the mutated tensor 'total'", checked.out)
+
+    def test_no_recipe_forgets_it(self):
+        runs = ("--runs", self.folder / "runs")
+        made = self.cutegen("optimize", TASKS / "relu_in_place.py", "--evaluations", 1, "--model", "builtin", *runs,
+                            timeout=240)  # fmt: skip
+        self.assert_code(made, 3)
+        self.assertIn("forward() mutates 'x'", made.out + made.err)
+
+    def test_third_party_solutions(self):
+        norm = "x, self.mean, self.var"
+        told = {
+            "cache": {"good": (solution("cache"), ""),
+                      "copies": (solution("cache", ("        k_cache.index", "        k_cache = k_cache.clone()\n"
+                                                    "        k_cache.index")), "k_cache: .*never written")},
+            "relu_in_place": {"good": (solution("relu_in_place"), ""),
+                              "new": (solution("relu_in_place", ("inplace=True", "")), "x: .*never written")},
+            "moving_sum": {"replaces": (solution("moving_sum", ("self.total.mul_(0.75).add_(x * x)",
+                                                                "self.total = self.total * 0.75 + x * x")), ""),
+                           "twice": (solution("moving_sum", ("self.total.mul_(0.75)", "self.total.mul_(0.5625)")),
+                                     "total: ")},
+            "train_norm": {"own_names": (OWN_NORM.format(body="self.count += 1", statistics=norm[3:]), ""),
+                           "forgets": (OWN_NORM.format(body="self.count += 1", statistics="None, None"),
+                                       "norm.running_mean: .*never written")},
+        }  # fmt: skip
+        for task, solutions in told.items():
+            files = [self.write(f"{task}/{name}.py", text) for name, (text, _) in solutions.items()]
+            result = self.cutegen("eval", TASKS / f"{task}.py", *files, "--json", timeout=300)
+            self.assertIn(result.code, (0, 3), str(result))
+            for (name, (_, words)), entry in zip(solutions.items(), result.json()["verdicts"]):
+                with self.subTest(f"{task}: {name}"):
+                    verdict = entry["verdict"]
+                    self.assertEqual(verdict["status"], "failed" if words else "correct", str(verdict["feedback"]))
+                    self.assertRegex(verdict["feedback"]["headline"], words or "^correct")
+
+
+if __name__ == "__main__":
+    harness.main()

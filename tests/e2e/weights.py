@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=300
+"""Weighted shapes from end to end on a simulator: every one is timed, the headline is their weighted geometric
+mean, a search stops by it, and side files that leave no headline are refused."""
+import json
+import math
+
+import harness
+
+KERNEL = '''extern "C" __global__ void f(const float* x, float* out, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) out[i] = fmaxf(x[i], 0.0f) + 1.0f;
+}
+'''
+PLAN = {"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"],
+        "steps": [{"kernel": "f", "grid": ["ceil_div(size(x),256)", 1, 1], "block": [256, 1, 1],
+                   "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "size(x)"}]}]}  # fmt: skip
+SIDE = '''[[shapes]]
+name = "wide"
+weight = 3
+constants = { size = 262144 }
+
+[[shapes]]
+name = "tested"
+weight = 0
+constants = { size = 100 }
+'''
+
+
+class Weights(harness.Case):
+    def judge(self, side, code=0, plan=PLAN):
+        task = self.write("add.py", harness.ADD)
+        self.write("add.toml", side)
+        self.write("p/kernel.cu", KERNEL)
+        self.write("p/plan.json", json.dumps(plan))
+        result = self.cutegen("eval", task, self.folder / "p", "--json")
+        self.assert_code(result, code)
+        return result
+
+    def test_the_headline_is_the_weighted_geometric_mean(self):
+        verdict = self.judge(SIDE).json()["verdicts"][0]["verdict"]
+        timing = verdict["timing"]
+        self.assertEqual(timing["shape"], "weighted shapes")
+        self.assertEqual([(s["shape"], s["weight"]) for s in timing["shapes"]], [("official", 1), ("wide", 3)])
+        official, wide = (s["time_ns"] for s in timing["shapes"])
+        self.assertGreater(wide, 2 * official)
+        self.assertAlmostEqual(timing["time_ns"], math.exp((math.log(official) + 3 * math.log(wide)) / 4), delta=1)
+        floors = [s["floor_ns"] for s in timing["shapes"]]
+        self.assertAlmostEqual(timing["floor_ns"], math.exp((math.log(floors[0]) + 3 * math.log(floors[1])) / 4),
+                               delta=1)  # fmt: skip
+        self.assertIn("weighted geometric mean of 2 shapes", verdict["feedback"]["headline"])
+
+    def test_without_weights_nothing_changes(self):
+        timing = self.judge(SIDE.replace("weight = 3", "weight = 0")).json()["verdicts"][0]["verdict"]["timing"]
+        self.assertEqual(timing["shape"], "official")
+        self.assertNotIn("shapes", timing)
+
+    def test_a_search_takes_the_headline(self):
+        task = self.write("add.py", harness.ADD)
+        self.write("add.toml", SIDE)
+        result = self.cutegen("optimize", task, "--evaluations", 2, "--out", "best", "--runs", "runs", "--json")
+        self.assert_code(result, 0)
+        verdict = json.loads((self.folder / "best/verdict.json").read_text())
+        self.assertEqual(len(verdict["timing"]["shapes"]), 2)
+        self.assertEqual(result.json()["best"]["time_ns"], verdict["timing"]["time_ns"])
+
+    def test_a_plan_that_refuses_a_weighted_shape_is_unsupported(self):
+        result = self.judge(SIDE, code=5, plan={**PLAN, "requires": ["dim(x,1) < 100000"]})
+        verdict = result.json()["verdicts"][0]["verdict"]
+        self.assertEqual(verdict["status"], "unsupported")
+        self.assertIn("the plan refuses the shape 'wide', which has a weight", verdict["feedback"]["headline"])
+
+    def test_a_side_file_without_a_headline_is_refused(self):
+        self.write("add.py", harness.ADD)
+        self.write("add.toml", SIDE + '[[shapes]]\nname = "official"\nweight = 0\n')
+        result = self.cutegen("describe", "add.py")
+        self.assert_error(result, 2, "the official shape needs a weight over 0", "add.toml:",
+                          "into the task file")  # fmt: skip
+
+
+if __name__ == "__main__":
+    harness.main()
