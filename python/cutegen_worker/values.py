@@ -167,40 +167,49 @@ def pieces(count):
     return [slice(at, min(at + PIECE, count)) for at in range(0, count, PIECE)]
 
 
+def signs(shape, generator):
+    coins = torch.randint(0, 2, shape, generator=generator, dtype=torch.int8, device=generator.device)
+    return 2.0 * coins.double() - 1
+
+
+def fractions(shape, generator):
+    """Uniform from -1 to 1: unlike signs, two of them never agree."""
+    return 2 * draw.uniform(shape, generator).double() - 1
+
+
 def moves(mode, generator, tensors):
     """Changes of the inputs, as (change(name, tensor), roundings of it); `tensors` counts one run.
 
-    One rounding takes random signs a few times, once the same sign, and then, for every two
-    tensors, once opposite ones: where a difference of two tensors is nearly nothing, random signs
-    that agree by chance would show no change at all. FAR roundings go one way and back: below a
+    One rounding takes random signs once, random fractions DRAWS - 1 times, once the same sign, and
+    then, for every two tensors, once opposite ones: where a difference of two elements is nearly
+    nothing, signs that agree by chance show no change at all. FAR roundings go one way and back: below a
     ReLU's kink the truth is zero, and so is the native result, and no single rounding moves it,
     though a sum of thousands may honestly end above. In modes of few bits FAR would be no small
     change any more.
     """
     eps = ULP[mode]
 
-    def noisy(size):
+    def noisy(size, numbers):
         def change(_, t):
             next(tensors)
             t = t.double().contiguous()
             flat = t.view(-1)
             for part in pieces(flat.numel()):
-                sign = torch.randint(0, 2, flat[part].shape, generator=generator, dtype=torch.int8,
-                                     device=generator.device)  # fmt: skip
-                flat[part] *= 1 + size * eps * (2.0 * sign.double() - 1)
+                flat[part] *= 1 + size * eps * numbers(flat[part].shape, generator)
             return t
 
         return change
 
     runs = DRAWS
-    for _ in range(DRAWS):
-        yield noisy(1), 1
+    yield noisy(1, signs), 1
+    for _ in range(DRAWS - 1):
+        yield noisy(1, fractions), 1
     if mode == "fp32":
         runs += 2
         state = generator.get_state()
-        yield noisy(FAR), FAR
-        generator.set_state(state)  # the same signs
-        yield noisy(-FAR), FAR
+        yield noisy(FAR, fractions), FAR
+        generator.set_state(state)  # the same fractions
+        yield noisy(-FAR, fractions), FAR
     yield one_sign(1, None, eps), 1
     many = next(tensors) // runs
     for bit in range(min(max(many - 1, 0).bit_length(), MOST_PAIRINGS)):

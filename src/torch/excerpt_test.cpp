@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "torch/test_worker.h"
 
 namespace cutegen {
@@ -80,6 +82,21 @@ TEST(Excerpt, OneNumberOfEverythingHasNone) {
   ASSERT_FALSE(f.excerpt);
   EXPECT_EQ(f.excerpt.error().kind, ErrorKind::unsupported);
   EXPECT_THAT(f.excerpt.error().message, HasSubstr("no axis of its output can be cut"));
+}
+
+// One draw in four of "signed" is negative everywhere, and ReLU makes one constant of it.
+TEST(Excerpt, ResultsDifferFromRowToRow) {
+  TaskFile file("task", task_of("torch.relu(x) + 1", "torch.randn(rows, size), torch.randn(size)"));
+  auto task = test_worker().describe(Context(), file.path(), {.shrink = false});
+  ASSERT_TRUE(task) << task.error().text();
+  auto excerpt = test_worker().plan_excerpt(Context(), *task);
+  ASSERT_TRUE(excerpt) << excerpt.error().text();
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    auto set = test_worker().make_excerpt(Context(), *task, *excerpt, "signed", seed);
+    ASSERT_TRUE(set) << set.error().text();
+    const std::vector<double> truth = read_values(std::move(*set)).of("out", "truth");
+    EXPECT_GT(std::ranges::count_if(truth, [](double v) { return v > 1; }), 100) << seed;
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tensor/half.h"
 #include "torch/worker.h"
 
 namespace cutegen {
@@ -78,5 +79,29 @@ class TaskFile {
  private:
   std::filesystem::path folder_, path_;
 };
+
+// A set whose parts are read as doubles.
+struct Values {
+  TensorSet set;
+  Mapping map;
+  [[nodiscard]] std::vector<double> of(const std::string& name, const std::string& part) const {
+    for (const TensorSlot& s : set.slots)
+      if (s.name == name && s.part == part) {
+        std::vector<double> out(s.bytes / size_of(s.dtype));
+        to_double(s.dtype, {map.data() + s.offset, s.bytes}, out);
+        return out;
+      }
+    ADD_FAILURE() << "no " << name << " " << part;
+    return {};
+  }
+};
+
+inline Values read_values(TensorSet set) {
+  Values out{std::move(set), {}};
+  auto map = Mapping::map(out.set.memory.get(), out.set.bytes, false);
+  EXPECT_TRUE(map);
+  if (map) out.map = std::move(*map);
+  return out;
+}
 
 }  // namespace cutegen

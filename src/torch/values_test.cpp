@@ -14,22 +14,6 @@ namespace {
 
 using testing::HasSubstr;
 
-// A set whose parts can be looked at as doubles.
-struct Values {
-  TensorSet set;
-  Mapping map;
-  [[nodiscard]] std::vector<double> of(const std::string& name, const std::string& part) const {
-    for (const TensorSlot& s : set.slots)
-      if (s.name == name && s.part == part) {
-        std::vector<double> out(s.bytes / size_of(s.dtype));
-        to_double(s.dtype, {map.data() + s.offset, s.bytes}, out);
-        return out;
-      }
-    ADD_FAILURE() << "no " << name << " " << part;
-    return {};
-  }
-};
-
 Values values_of(const Task& task, const ShapeCase& shape, const std::string& family,
                  uint64_t seed = 5) {
   auto set = test_worker().make_set(Context(), task, shape, family, seed);
@@ -37,11 +21,7 @@ Values values_of(const Task& task, const ShapeCase& shape, const std::string& fa
     ADD_FAILURE() << shape.name << ", " << family << ": " << set.error().text();
     return {};
   }
-  Values out{std::move(*set), {}};
-  auto map = Mapping::map(out.set.memory.get(), out.set.bytes, false);
-  EXPECT_TRUE(map);
-  if (map) out.map = std::move(*map);
-  return out;
+  return read_values(std::move(*set));
 }
 
 Task task_of(const std::string& model, const std::string& inputs) {
@@ -272,6 +252,21 @@ TEST(Float8, OutputsAreRoundedFromATruthThatIsNot) {
     between += round_to(DType::f8e4m3, truth[i]) != truth[i];
   }
   EXPECT_GT(between, int(truth.size()) / 2);
+}
+
+// The mean is the small difference of two large numbers, and the standard deviation follows their
+// size: if one change moves both by the same share, no result moves.
+TEST(Sensitivity, SeesADifferenceOfTwoElements) {
+  const Task task = task_of(
+      "    def forward(self, x):\n"
+      "        variance, mean = torch.var_mean(x, dim=0, keepdim=True, correction=0)\n"
+      "        return (x - mean) * torch.rsqrt(variance + 1e-5)",
+      "torch.cat([(a := 1e6 * (1 + torch.rand(1, columns))), -a - 1, torch.zeros(9, columns)])");
+  const ShapeCase& shape = task.official();
+  const Values set = values_of(task, shape, "made");
+  const std::vector<double> sensitivity = set.of("out", "sensitivity");
+  const int64_t columns = shape.tensors.at("x")[1];
+  for (int64_t c = 0; c < columns; ++c) EXPECT_GT(sensitivity[2 * columns + c], 1e-10) << c;
 }
 
 }  // namespace
