@@ -5,7 +5,7 @@
 Usage: gpu_drill.py faults OUT.jsonl [--device cuda:0] [--bad 100] [--seed 1] [--limit-s N]
            hanging, crashing, leaking and corrupting programs in random order, a good one after each,
            all on one evaluator
-       gpu_drill.py honest OUT.jsonl [--device cuda:0] [--times 1000] [--seed 1] [--limit-s N]
+       gpu_drill.py honest OUT.jsonl [--device cuda:0] [--times 1000] [--seed 1] [--limit-s N] [--only NAME...]
            the correct programs of tests/honest, one a class, in random order; some judgements are
            timed, too. What is aborted is judged again, as a run does
        gpu_drill.py table FILE.jsonl...
@@ -150,7 +150,7 @@ def judge_class(drill, evaluator, folder):
 
 def honest(options, evaluator):
     drill, chance = Drill(options), random.Random(options.seed)
-    folders = sorted((ROOT / "tests" / "honest").iterdir())
+    folders = [f for f in sorted((ROOT / "tests" / "honest").iterdir()) if not options.only or f.name in options.only]
     for _ in range(-(-options.times // (EACH * len(folders)))):
         for folder in chance.sample(folders, len(folders)):
             if drill.over():
@@ -196,6 +196,7 @@ def main():
         sub.add_argument("--limit-s", type=float, default=1e9)
     commands.choices["faults"].add_argument("--bad", type=int, default=100)
     commands.choices["honest"].add_argument("--times", type=int, default=1000)
+    commands.choices["honest"].add_argument("--only", nargs="*")
     sub = commands.add_parser("table")
     sub.set_defaults(action=None)
     sub.add_argument("files", nargs="+")

@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The bars of verdicts, on a machine with a GPU: wrong programs, honest programs, mutants.
+"""The bars of verdicts, on a machine with a GPU: wrong programs, honest programs, mutants, times.
 
-Usage: verdict_lanes.py OUT [--seconds 560] [--lanes 10] [--only NAME...]
+Usage: verdict_lanes.py OUT [--seconds 560] [--lanes 10] [--only JOB...] [--older DIR] [--kernelbench DIR]
 
-OUT gets a folder or file for each job. Jobs run side by side: those of the GPU one after the other, those of
-the simulator in lanes. Jobs that are not done in time are ended. $CUTEGEN_BIN names the programs, $CUTEGEN_PYTHON
-the Python with torch.
+OUT gets a log for each command and the data of each job. The GPU's jobs run one after the other; the simulator's
+run beside them. A job that is not done after --seconds is ended. $CUTEGEN_BIN names the programs, $CUTEGEN_PYTHON the
+Python with torch. --older names the programs of an older version, --kernelbench the folder KernelBench/KernelBench.
 
-  attacks       tests/attacks on cuda:0              honest        500 judgements on cuda:0
-  mutants       of tests/honest on cuda:0            sim_mutants   the same on the simulator
+  paired        A/A and 1% more work, under the rule of a search (paired_timing_bench beside OUT)
+  attacks       tests/attacks on cuda:0
+  time          honest programs on cuda:0, judged by this version and by --older in turn
+  honest        500 judgements of honest programs on cuda:0
+  mutants       mutants of tests/honest on cuda:0
+  sim_time      the same as time on the simulator
   sim_honest    1,000 judgements on the simulator
+  sim_mutants   mutants of tests/honest on the simulator
+  admission     degenerate solutions of KernelBench's levels 1 and 2, on the simulator
 """
 import argparse
 import os
@@ -22,28 +28,73 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+# Programs that both versions know.
+KNOWN = ("attention", "conv", "depthwise", "elementwise", "fused", "gemv", "loss", "matmul", "norm", "pooling",
+         "recurrent", "reduction", "scan", "softmax", "transposed_conv")
+GPU = "cuda:0"
 
 
-def jobs(options):
-    """{name: (is of the GPU, [command, ...])}; the commands of a job run side by side."""
-    out, python, n = options.out, sys.executable, options.lanes
-    drill = [python, ROOT / "bench/gpu_drill.py", "honest"]
-    mutants = [python, ROOT / "tools/mutants.py", "--honest", "--each", "8"]
-    return {
-        "attacks": (True, [[python, ROOT / "tests/e2e/attacks.py", "OnADevice", "--device", "cuda:0", "--out",
-                            out / "attacks.jsonl", "--skip", "macro_bomb"]]),
-        "honest": (True, [[*drill, out / "honest.jsonl", "--times", "500", "--limit-s", "250"]]),
-        "mutants": (True, [[*mutants, "--device", "cuda:0", "--work", out / "mutants"]]),
-        "sim_mutants": (False, [[*mutants, "--part", f"{i + 1}/{n}", "--work", out / f"sim_mutants{i}"]
-                                for i in range(n)]),
-        "sim_honest": (False, [[*drill, out / f"sim_honest{i}.jsonl", "--times", "340", "--seed", i,
-                                "--device", "sim:h200", "--limit-s", options.seconds - 30]
-                               for i in range(3)]),
-    }  # fmt: skip
+class Jobs:
+    """Each method gives the commands of one job; those of a simulator's job run side by side."""
+
+    def __init__(self, options):
+        self.options, self.out, self.lanes = options, options.out, options.lanes
+        self.seconds = options.seconds - 20
+
+    def drill(self, name, times, seed, device, only=(), seconds=None):
+        return [sys.executable, ROOT / "bench/gpu_drill.py", "honest", self.out / f"{name}.jsonl", "--times", times,
+                "--seed", seed, "--device", device, "--limit-s", seconds or self.seconds,
+                *(["--only", *only] if only else [])]
+
+    def mutants_of(self, name, *more):
+        return [sys.executable, ROOT / "tools/mutants.py", "--honest", "--each", "8", "--work", self.out / name, *more]
+
+    def paired(self):
+        return [[self.out.parent / "paired_timing_bench", "300", GPU]]
+
+    def attacks(self):
+        return [[sys.executable, ROOT / "tests/e2e/attacks.py", "OnADevice", "--device", GPU,
+                 "--out", self.out / "attacks.jsonl", "--skip", "macro_bomb"]]
+
+    def in_turn(self, name, device):
+        commands = []
+        for turn in range(2):
+            commands.append(self.drill(f"{name}_now", 1, turn, device, KNOWN))
+            if self.options.older:
+                older = ["env", f"CUTEGEN_BIN={self.options.older}"]
+                commands.append(older + self.drill(f"{name}_older", 1, turn, device, KNOWN))
+        return commands
+
+    def time(self):
+        return self.in_turn("time", GPU)
+
+    def sim_time(self):
+        return self.in_turn("sim_time", "sim:h200")
+
+    def honest(self):
+        return [self.drill("honest", 500, 1, GPU, seconds=250)]
+
+    def mutants(self):
+        return [self.mutants_of("mutants", "--device", GPU)]
+
+    def sim_honest(self):
+        return [self.drill(f"sim_honest{i}", 340, i, "sim:h200") for i in range(3)]
+
+    def sim_mutants(self):
+        return [self.mutants_of(f"sim_mutants{i}", "--part", f"{i + 1}/{self.lanes}") for i in range(self.lanes)]
+
+    def admission(self):
+        return [[sys.executable, ROOT / "tools/admission.py", self.options.kernelbench / f"level{level}",
+                 "--part", f"{part + 1}/{self.lanes}"] for level in (1, 2) for part in range(self.lanes)]
+
+
+IN_TURN = ("paired", "attacks", "time", "honest", "mutants")  # they share the GPU
+SIDE_BY_SIDE = ("sim_honest", "sim_mutants", "admission")
 
 
 def run(name, command, log, end):
     """One command, in a group of its own, until `end`."""
+    began = time.monotonic()
     with open(log, "w", encoding="utf-8") as out:
         process = subprocess.Popen(list(map(str, command)), stdout=out, stderr=out, start_new_session=True)
         try:
@@ -51,29 +102,38 @@ def run(name, command, log, end):
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             status = "cut"
-    print(f"{name}: {status}, {log.name}", flush=True)
+    print(f"{name}: {status} after {time.monotonic() - began:.0f} s, {log.name}", flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--seconds", type=float, default=560)
     parser.add_argument("--lanes", type=int, default=10)
-    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--only", nargs="*", choices=[*IN_TURN, "sim_time", *SIDE_BY_SIDE])
+    parser.add_argument("--older", type=Path)
+    parser.add_argument("--kernelbench", type=Path)
     options = parser.parse_args()
+    options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
     end = time.monotonic() + options.seconds
-    chosen = {n: job for n, job in jobs(options).items() if not options.only or n in options.only}
+    jobs = Jobs(options)
 
-    def in_turn():
-        for name, (gpu, commands) in chosen.items():
-            if gpu and time.monotonic() < end:
-                run(name, commands[0], options.out / f"{name}.log", end)
+    def wanted(names):
+        return [n for n in names if not options.only or n in options.only]
 
-    threads = [threading.Thread(target=in_turn)]
-    for name, (gpu, commands) in chosen.items():
+    def in_turn(names):
+        for name in names:
+            for i, command in enumerate(getattr(jobs, name)()):
+                if time.monotonic() < end:
+                    run(name, command, options.out / f"{name}{i}.log", end)
+
+    threads = [threading.Thread(target=in_turn, args=(wanted(names),)) for names in (IN_TURN, ("sim_time",))]
+    for name in wanted(SIDE_BY_SIDE):
+        if name == "admission" and not options.kernelbench:
+            continue
         threads += [threading.Thread(target=run, args=(name, c, options.out / f"{name}{i}.log", end))
-                    for i, c in enumerate(commands) if not gpu]
+                    for i, c in enumerate(getattr(jobs, name)())]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges the lazy answers of every task file in a folder; the table goes to stdout, as Markdown.
+"""Judges the degenerate solutions of every task file in a folder; the table goes to stdout, as Markdown.
 
     nice python3 tools/admission.py KERNELBENCH/KernelBench/level1 > docs/measurements/admission.md
 """
@@ -17,13 +17,13 @@ import harness  # noqa: E402
 from evaluator_client import Closed, Evaluator, Refused  # noqa: E402
 from soak import environment  # noqa: E402
 
-HEAD = """# Lazy answers
+HEAD = """# Degenerate solutions
 
-Which answers that compute nothing pass on which input families (`docs/evaluation.md`, "Lazy
-answers"), for each task of a folder of task files, at the small and odd shapes. A task is admitted
-when each lazy answer fails on some family; the last column names those that a family alone lets pass.
+Which solutions that compute nothing pass on which input families ([evaluation.md](../evaluation.md#degenerate-solutions)),
+for each task of a folder, at the small and odd shapes. A task is admitted if each degenerate solution fails on
+some family. The last column names those that pass on one family.
 
-| task | admitted | lazy answers | passes, by family |
+| task | admitted | degenerate solutions | passes, by family |
 |---|---|---|---|
 """
 
@@ -60,12 +60,14 @@ def one(evaluator, path, tally):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--part", default="1/1", metavar="I/N", help="every N-th task, from the I-th")
     arguments = parser.parse_args()
+    part, parts = map(int, arguments.part.split("/"))
     tally = {"yes": 0, "no": 0, "not judged": 0, "answers": 0}
     print(HEAD, end="")
     began, evaluator = time.monotonic(), None
     with tempfile.TemporaryDirectory(prefix="cutegen-admission-") as home:
-        for path in sorted(arguments.folder.glob("*.py"), key=number):
+        for path in sorted(arguments.folder.glob("*.py"), key=number)[part - 1 :: parts]:
             try:
                 evaluator = evaluator or Evaluator(environment(home))
                 print(one(evaluator, path, tally), flush=True)
@@ -75,7 +77,7 @@ def main():
                 evaluator = None
         if evaluator:
             evaluator.close()
-    print(f"\n{tally['yes']} tasks admitted ({tally['answers']} lazy answers judged on them, none "
+    print(f"\n{tally['yes']} tasks admitted ({tally['answers']} degenerate solutions judged on them, none "
           f"passes everywhere), {tally['no']} not admitted, {tally['not judged']} not judged; "
           f"{time.monotonic() - began:.0f} s.")  # fmt: skip
     return os.EX_OK

@@ -27,8 +27,11 @@ STAY = 10  # evaluations of a task before another is opened
 
 def environment(home):
     kept = {n: os.environ[n] for n in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON") if n in os.environ}
-    return dict(kept, HOME=home, CUTEGEN_SHARE=str(harness.ROOT), CUTEGEN_BIN=str(harness.BIN),
-                XDG_CACHE_HOME=str(harness.BIN.parent / "e2e-cache"))
+    env = dict(kept, HOME=home, XDG_CACHE_HOME=str(Path(home) / "cache"))
+    if not (harness.BIN.parent / "libexec").exists():  # a bundle knows its own places
+        env |= {"CUTEGEN_SHARE": str(harness.ROOT), "CUTEGEN_BIN": str(harness.BIN),
+                "XDG_CACHE_HOME": str(harness.BIN.parent / "e2e-cache")}
+    return env
 
 
 def programs(tasks, env, folder):
