@@ -120,6 +120,9 @@ class Attacks(Judging):
         rows = {}
         for match in re.finditer(r"^\| (\d+) \|([^|]*)\|([^|]*)\|$", text, re.MULTILINE):
             rows[int(match[1])] = match[3]
+        # Long lists of programs stand below the table.
+        for match in re.finditer(r"^- Row (\d+):(.*(?:\n  .*)*)$", text, re.MULTILINE):
+            rows[int(match[1])] += match[2]
         self.assertEqual(sorted(rows), list(range(1, ROWS + 1)))
         for name, expected in expectations().items():
             for row in expected.get("rows", []):
