@@ -136,12 +136,9 @@ def faults(options, evaluator):
         drill.judge(evaluator, "good", name, program(GOOD[name], chance.randrange(1, 1000)))
 
 
-EACH = 7  # judgements of one class before the next is opened
-
-
 def judge_class(drill, evaluator, folder):
     evaluator.open_task(folder / "task.py")
-    for number in range(EACH):
+    for number in range(drill.options.each):
         up_to = "timing" if number % 5 == 0 else "correctness"
         for _ in range(3):
             if drill.judge(evaluator, "good", folder.name, load_program(folder), up_to=up_to) != "aborted":
@@ -151,7 +148,7 @@ def judge_class(drill, evaluator, folder):
 def honest(options, evaluator):
     drill, chance = Drill(options), random.Random(options.seed)
     folders = [f for f in sorted((ROOT / "tests" / "honest").iterdir()) if not options.only or f.name in options.only]
-    for _ in range(-(-options.times // (EACH * len(folders)))):
+    for _ in range(-(-options.times // (options.each * len(folders)))):
         for folder in chance.sample(folders, len(folders)):
             if drill.over():
                 print("out of time")
@@ -197,6 +194,7 @@ def main():
     commands.choices["faults"].add_argument("--bad", type=int, default=100)
     commands.choices["honest"].add_argument("--times", type=int, default=1000)
     commands.choices["honest"].add_argument("--only", nargs="*")
+    commands.choices["honest"].add_argument("--each", type=int, default=7, help="judgements of a class in a row")
     sub = commands.add_parser("table")
     sub.set_defaults(action=None)
     sub.add_argument("files", nargs="+")

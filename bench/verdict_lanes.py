@@ -10,7 +10,7 @@ Python with torch. --older names the programs of an older version, --kernelbench
 
   paired        A/A and 1% more work, under the rule of a search (paired_timing_bench beside OUT)
   attacks       tests/attacks on cuda:0
-  time          honest programs on cuda:0, judged by this version and by --older in turn
+  time          honest programs on cuda:0, judged by this version, then by --older
   honest        500 judgements of honest programs on cuda:0
   mutants       mutants of tests/honest on cuda:0
   sim_time      the same as time on the simulator
@@ -57,12 +57,10 @@ class Jobs:
                  "--out", self.out / "attacks.jsonl", "--skip", "macro_bomb"]]
 
     def in_turn(self, name, device):
-        commands = []
-        for turn in range(2):
-            commands.append(self.drill(f"{name}_now", 1, turn, device, KNOWN))
-            if self.options.older:
-                older = ["env", f"CUTEGEN_BIN={self.options.older}"]
-                commands.append(older + self.drill(f"{name}_older", 1, turn, device, KNOWN))
+        commands = [self.drill(f"{name}_now", 1, 1, device, KNOWN) + ["--each", 5]]
+        if self.options.older:
+            older = self.drill(f"{name}_older", 1, 1, device, KNOWN) + ["--each", 5]
+            commands.append(["env", f"CUTEGEN_BIN={self.options.older}", *older])
         return commands
 
     def time(self):

@@ -7,7 +7,7 @@ for, the task (tests/attacks/tasks; task.py where none is named), and what must 
 the rung that ends the ladder, a pattern of the headline. One evaluator judges them all, so that each
 also shows that the one before did no harm; an honest program is the first and the last.
 
-On a GPU: python3 tests/e2e/attacks.py OnADevice --device cuda:0 [--out FILE.jsonl] [--skip NAME]...
+On a GPU: python3 tests/e2e/attacks.py OnADevice --device cuda:0 [--out FILE.jsonl] [--skip NAME...] [--only NAME...]
 There a part "cuda"
 of expected.json, which must say why, replaces what it names.
 """
@@ -78,7 +78,7 @@ class Judging(harness.Case):
 class OnADevice(Judging):
     """Only on request: the whole corpus on a GPU."""
 
-    device, out, skip = "", "", ()
+    device, out, skip, only = "", "", (), ()
 
     def note(self, name, verdict):
         line = {"program": name, "status": verdict["status"],
@@ -93,7 +93,8 @@ class OnADevice(Judging):
         if not self.device:
             self.skipTest("give --device cuda:0")
         self.judge_all({name: {**expected, **expected.get("cuda", {})}
-                        for name, expected in expectations().items() if name not in self.skip},
+                        for name, expected in expectations().items()
+                        if name not in self.skip and (not self.only or name in self.only or name == "control")},
                        self.note, device=self.device, python=os.environ.get("CUTEGEN_PYTHON", ""))
 
 
@@ -254,8 +255,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="", help="of OnADevice")
     parser.add_argument("--out", default="", help="of OnADevice: a line of JSON for each verdict")
-    parser.add_argument("--skip", action="append", default=[], help="of OnADevice: leave a program out")
+    parser.add_argument("--skip", action="extend", nargs="+", default=[], help="of OnADevice: leave programs out")
+    parser.add_argument("--only", action="extend", nargs="+", default=[], help="of OnADevice: leave all others out")
     options, rest = parser.parse_known_args()
-    OnADevice.device, OnADevice.out, OnADevice.skip = options.device, options.out, options.skip
+    OnADevice.device, OnADevice.out = options.device, options.out
+    OnADevice.skip, OnADevice.only = options.skip, options.only
     sys.argv = sys.argv[:1] + rest
     harness.main()
