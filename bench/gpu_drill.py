@@ -6,8 +6,10 @@ Usage: gpu_drill.py faults OUT.jsonl [--device cuda:0] [--bad 100] [--seed 1] [-
            hanging, crashing, leaking and corrupting programs in random order, a good one after each,
            all on one evaluator
        gpu_drill.py honest OUT.jsonl [--device cuda:0] [--times 1000] [--seed 1] [--limit-s N] [--only NAME...]
+           [--distinct]
            the correct programs of tests/honest, one a class, in random order; some judgements are
-           timed, too. What is aborted is judged again, as a run does
+           timed, too. What is aborted is judged again, as a run does. With --distinct, a comment makes
+           each another program, as in a search: it is compiled, and meets sets that others have met
        gpu_drill.py table FILE.jsonl...
            of either: what came out
 
@@ -140,8 +142,12 @@ def judge_class(drill, evaluator, folder):
     evaluator.open_task(folder / "task.py")
     for number in range(drill.options.each):
         up_to = "timing" if number % 5 == 0 else "correctness"
+        what = load_program(folder)
+        if drill.options.distinct:
+            for name in what["sources"]:
+                what["sources"][name] += f"// {random.random()}\n"
         for _ in range(3):
-            if drill.judge(evaluator, "good", folder.name, load_program(folder), up_to=up_to) != "aborted":
+            if drill.judge(evaluator, "good", folder.name, what, up_to=up_to) != "aborted":
                 break
 
 
@@ -194,6 +200,7 @@ def main():
     commands.choices["faults"].add_argument("--bad", type=int, default=100)
     commands.choices["honest"].add_argument("--times", type=int, default=1000)
     commands.choices["honest"].add_argument("--only", nargs="*")
+    commands.choices["honest"].add_argument("--distinct", action="store_true")
     commands.choices["honest"].add_argument("--each", type=int, default=7, help="judgements of a class in a row")
     sub = commands.add_parser("table")
     sub.set_defaults(action=None)

@@ -19,6 +19,7 @@ FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES)
 ANY, POSITIVE, RANGE = "any", "positive", "range"
 DOMAINS = (ANY, POSITIVE, RANGE)
 FAR_AMONG = 8  # rows at least, for one of them to be far below zero
+PEAK, PEAK_AMONG = 200.0, 10  # the largest value of one row in so many
 BLOCK = 64  # one outlier in each row, or in each such stretch where rows are shorter
 
 
@@ -136,6 +137,11 @@ def outliers(made, generator):
         where = where.clamp(max=flat.numel() - 1)
         planted = sign * size * (0.5 + uniform(where.shape, generator))
         flat[where] = planted.to(made.dtype)
+    peaks = min(2, len(start) // PEAK_AMONG)
+    ends = (width - 1) * (below(2, (1,), generator) + torch.arange(peaks, device=flat.device)) % (2 * width - 2)
+    where = start[shuffled(len(start), generator)[:peaks]] + ends
+    peak = max(size, PEAK) * (1 + uniform((peaks,), generator))
+    flat[where.clamp(max=flat.numel() - 1)] = peak.to(made.dtype)
     return values
 
 

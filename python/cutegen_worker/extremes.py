@@ -7,7 +7,9 @@ lines, the largest and the smallest value occur several times. Rows that are pro
 zeros. An Extent says how far this goes; extents() narrows it until the module works.
 
 Elements that the native reference gets wrong (an intermediate overflowed) or that lie at the limit of
-the dtype have no sure answer: settle() makes their truth NaN, and they are not judged.
+the dtype have no sure answer: settle() makes their truth NaN, and they are not judged. Where one rounding
+of the inputs changes a result by a tenth (the exponential of a difference of large numbers), an honest
+error is a factor of any size: loosen() lets it have any value as large as other results.
 """
 
 import math
@@ -28,6 +30,7 @@ LEADING = 4  # slices at least, for the leading dimension to be cut
 MOST_TIED = 1 << 22  # elements of the lines that get ties
 ALL, NONE = "all", "none"
 WRONG = 0.1  # relative error of a native result that overflowed or lost everything on the way
+LOOSE = 0.1  # relative change of a result by one rounding of its inputs
 EDGE = 0.1  # of the largest number: closer to overflow than this is not judged
 
 
@@ -204,6 +207,18 @@ def settle(native, truth, piece=1 << 26):
         truth[part].masked_fill_(unsure(native[part], truth[part]), math.nan)
 
 
+def loosen(moved, truth, piece=1 << 26):
+    """Raises the sensitivities `moved` that exceed LOOSE of the truth to the largest result. (A truth of
+    zero is left alone: beside ReLU's kink a small sensitivity is all that an honest error needs.)"""
+    moved, truth = moved.view(-1), truth.reshape(-1)
+    parts = [slice(at, at + piece) for at in range(0, truth.numel(), piece)]
+    largest = max((float(truth[p].nan_to_num(0, 0, 0).abs().max()) for p in parts), default=0.0)
+    for part in parts:
+        size, t = moved[part].abs(), truth[part].abs()
+        loose = torch.isfinite(size) & (size > LOOSE * t) & (size < largest) & (t > 0)
+        moved[part] = torch.where(loose, torch.copysign(torch.full_like(size, largest), moved[part]), moved[part])
+
+
 def settle_packed(slots, tensors):
     """The same for the outputs among the slots of a set."""
     part = {(s["name"], s["part"]): i for i, s in enumerate(slots)}
@@ -212,3 +227,5 @@ def settle_packed(slots, tensors):
         if what == "truth" and native.is_floating_point():
             tensors[i] = tensors[i].clone()  # it may be the module's own result
             settle(native, tensors[i])
+            if (name, "sensitivity") in part:
+                loosen(tensors[part[name, "sensitivity"]], tensors[i])

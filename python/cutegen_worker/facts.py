@@ -33,7 +33,11 @@ PRODUCTS = {"prod", "cumprod", "linalg_det", "_linalg_det"}
 UNORDERED = {"topk", "sort", "argsort", "kthvalue", "median", "nanmedian", "mode", "msort"}
 MASKS = (torch.bool, torch.uint8)  # as an index they take as many dimensions as they have
 MOST_KNOWN = 64
-WIDEST, SQUARED, COUNTED, MULTIPLIED = 1e30, 1e15, 1e4, 1.0
+SUMS = MULTIPLY | {"sum", "mean", "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d"}
+# A rounding error of a large sum decides what these give.
+CHOOSE = {"exp", "exp2", "expm1", "_softmax", "_safe_softmax", "softmax", "_log_softmax", "log_softmax",
+          "logsumexp", "argmax", "argmin", "max", "min", "topk", "sort"}  # fmt: skip
+WIDEST, SQUARED, COUNTED, CHOSEN, MULTIPLIED = 1e30, 1e15, 1e4, 1e2, 1.0
 
 
 class Limit:
@@ -59,6 +63,7 @@ class Limit:
 class Facts:
     def __init__(self, trace):
         self.limits, self.most, self.tells_ties, self.casts = {}, WIDEST, True, False
+        self.sums = False  # values were added up
         roots = {name: {name} for name, (role, t) in trace.tensors.items()
                  if role == "input" and is_index(t.dtype)}  # fmt: skip
         # What does not grow with the inputs: parameters, buffers and their views.
@@ -86,6 +91,9 @@ class Facts:
     def look_at(self, call, name, fixed):
         if name in SQUARES or multiplies_inputs(call, name, fixed):
             self.most = min(self.most, SQUARED)
+        if name.startswith("_scaled_dot_product") or self.sums and name in CHOOSE:
+            self.most = min(self.most, CHOSEN)
+        self.sums = self.sums or name in SUMS
         if name in PRODUCTS:
             self.most = min(self.most, MULTIPLIED)
         if name == "_to_copy" and counts(call):

@@ -137,6 +137,7 @@ def write(places, reference, generator, request, plain):
     for margin, own, t in zip(margins, native, truth):
         if margin is not None and request["family"] == draw.EXTREMES:
             extremes.settle(own, t)
+            extremes.loosen(margin, t)
         if margin is not None:
             widen(margin.view(-1), own.view(-1), t.view(-1))
     if values.order_matters(request) or not all(map(values.finite, native)):

@@ -138,9 +138,10 @@ ReportData what_to_win(const RunView& view) {
                                : ""));
   if (simulated) e.add("baseline", "none measured: the device is a simulator");
   add_baselines(e, view);
-  e.add("admission", o.admission.admitted ? fmt::format("{} lazy answers were tried and fail",
-                                                        o.admission.lazy_answers_tried)
-                                          : "not admitted: " + join(o.admission.passing, "; "));
+  e.add("admission", o.admission.admitted
+                         ? fmt::format("{} degenerate solutions were tried and fail",
+                                       o.admission.lazy_answers_tried)
+                         : "not admitted: " + join(o.admission.passing, "; "));
   e.add("remark", o.admission.remark);
   return e.list();
 }

@@ -40,7 +40,7 @@ struct EvaluatorOptions {
   std::string log_level;
 };
 
-// A lazy answer that the task's inputs let pass, or the proof that none does.
+// A degenerate solution that the task's inputs let pass, or the proof that none does.
 struct Admission {
   bool admitted = false;
   int lazy_answers_tried = 0;

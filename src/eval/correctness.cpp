@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <set>
 
+#include "base/text.h"
 #include "eval/arena.h"
 #include "eval/derive_shapes.h"
 #include "eval/feedback.h"
@@ -20,14 +22,20 @@ namespace {
 constexpr uint64_t kInstructionBudget = 60'000'000;
 constexpr uint64_t kLongBudget = 4 * kInstructionBudget;  // of long and derived shapes
 constexpr uint64_t kMorePolls = 4;  // where those that wait begin before those they wait for
+constexpr uint64_t kSimulatedBudget = 20'000'000;  // beside a GPU: it must not keep it waiting
 constexpr auto kRunLimit = std::chrono::seconds(60);
 constexpr auto kGpuLimit = std::chrono::seconds(2);  // of one launch on a GPU
 
 class Checker {
  public:
   Checker(const Context& ctx, const Services& services, const Task& task, const Prepared& prepared,
-          CorrectnessRecord& record)
-      : ctx_(ctx), services_(services), task_(task), prepared_(prepared), record_(record) {}
+          CorrectnessRecord& record, uint64_t most_instructions = UINT64_MAX)
+      : ctx_(ctx),
+        services_(services),
+        task_(task),
+        prepared_(prepared),
+        record_(record),
+        most_instructions_(most_instructions) {}
 
   // One set, once; `fill` decides what unwritten memory holds.
   Result<RungEnd> run(const PreparedShape& shape, const InputSet& set, Arena::Fill fill,
@@ -40,6 +48,8 @@ class Checker {
       CG_TRY(outcome, run_in(arena, shape, fill, order));  // once more, alone in a fresh runner
     }
     if (order == RunOrder::in_order) communicates_ = outcome.report.state.contains("communicates");
+    found_ = outcome.kind == RunnerOutcome::Kind::reported &&
+             outcome.report.status == RunReport::Status::finding;
     RungEnd reported = end_of(outcome, shape.shape->name, is_cuda(services_.device.name));
     if (!reported.passed) return reported;
     if (auto damage = arena.findings(); !damage.empty())
@@ -48,6 +58,11 @@ class Checker {
     if (end.passed) record_.coverage.add(outcome.report, sources_of(prepared_), *shape.shape);
     return end;
   }
+
+  // Whether a finding of the device ended the last run (a race, an access out of bounds, ...), or
+  // the order of CTAs and warps decided the result.
+  [[nodiscard]] bool found() const { return found_; }
+  [[nodiscard]] bool communicates() const { return communicates_; }
 
   // The set that was right once more: other values in unwritten memory and, if threads exchange
   // values, other orders of CTAs and warps. A GPU orders them as it likes.
@@ -59,6 +74,7 @@ class Checker {
       CG_TRY(RungEnd end, run(shape, set, kFill, order));
       if (end.passed) continue;
       CG_TRY(RungEnd in_order, blamed_on_memory(run(shape, set, kFill)));
+      found_ = true;
       return in_order.passed ? blamed_on_order(std::move(end), order) : std::move(in_order);
     }
     return rung_passed();
@@ -112,8 +128,9 @@ class Checker {
     request.memory = arena.memory();
     request.steps = shape.all_steps();
     request.settings.instruction_budget =
-        (shape.shape->kind == ShapeKind::derived ? kLongBudget : kInstructionBudget) +
-        static_cast<uint64_t>(shape.shape->flops.value / 4);
+        std::min(most_instructions_,
+                 (shape.shape->kind == ShapeKind::derived ? kLongBudget : kInstructionBudget) +
+                     static_cast<uint64_t>(shape.shape->flops.value / 4));
     if (order != RunOrder::in_order) request.settings.instruction_budget *= kMorePolls;
     request.settings.threads = services_.threads;
     // the run with plausible numbers in unwritten memory repeats one that was checked
@@ -184,7 +201,60 @@ class Checker {
   const Task& task_;
   const Prepared& prepared_;
   CorrectnessRecord& record_;
-  bool communicates_ = false;  // the threads of the set that ran last exchange values
+  const uint64_t most_instructions_;  // of a launch
+  bool communicates_ = false;         // the threads of the set that ran last exchange values
+  bool found_ = false;
+};
+
+// One set on the simulator beside a GPU. begin() returns at once; end() waits.
+class Simulated {
+ public:
+  Simulated(const Context& ctx, const Services& services, const Task& task,
+            const Prepared& prepared)
+      : ctx_(ctx), services_(services), task_(task), prepared_(prepared) {
+    services_.runner = services.simulator;
+  }
+
+  void begin(const PreparedShape& shape, SetPtr set) {
+    if (!services_.simulator || running_.valid() || ended_) return;
+    running_ = std::async(std::launch::async,
+                          [this, &shape, set = std::move(set)] { return check(shape, *set); });
+  }
+
+  // What it found, or a rung that passed; the reason for checking nothing goes to `skipped`.
+  Result<RungEnd> end(CorrectnessRecord& record) {
+    if (running_.valid()) {
+      auto outcome = running_.get();
+      CG_CHECK(ctx_.check("simulating a set"));
+      ended_ = outcome ? *outcome : rung_ended(Status::unsupported, outcome.error().text());
+      if (ended_->status == Status::unsupported && !ended_->passed)
+        record.skipped.push_back("checks of the simulator: " + sanitize(ended_->headline, 200));
+    }
+    return ended_ && ended_->status == Status::failed ? *ended_ : rung_passed();
+  }
+
+ private:
+  // `failed` only for what the simulator's checks found.
+  Result<RungEnd> check(const PreparedShape& shape, const InputSet& set) {
+    CG_TRY(services_.device, device_facts("sim:" + services_.gpu.id));
+    CG_TRY(LoadOutcome loaded, prepared_.load_modules(ctx_, services_));
+    if (!loaded.ok) return rung_ended(Status::unsupported, loaded.error.message);
+    CorrectnessRecord unused;
+    Checker checker(ctx_, services_, task_, prepared_, unused, kSimulatedBudget);
+    CG_TRY(RungEnd end, checker.run(shape, set, Arena::Fill::nan));
+    if (end.passed && checker.communicates()) {
+      CG_TRY(end, checker.run_again(shape, set));
+    }
+    if (end.passed || checker.found()) return end;
+    return rung_ended(Status::unsupported, end.headline);
+  }
+
+  const Context& ctx_;
+  Services services_;
+  const Task& task_;
+  const Prepared& prepared_;
+  std::future<Result<RungEnd>> running_;
+  std::optional<RungEnd> ended_;
 };
 
 }  // namespace
@@ -226,17 +296,14 @@ RungEnd end_of_mismatches(std::vector<Mismatch> mismatches) {
   return end;
 }
 
-Result<RungEnd> check_correctness(const Context& ctx, const Services& services, const Task& task,
-                                  const Prepared& prepared, const std::string& program_id,
-                                  CorrectnessRecord& record, const Progress& progress) {
-  Checker checker(ctx, services, task, prepared, record);
-  std::vector<const PreparedShape*> shapes;
-  for (const PreparedShape& s : prepared.shapes())
-    if (is_test_shape(*s.shape)) shapes.push_back(&s);
-  // The official shape, where it is small enough to be among them, comes last: others fail sooner.
-  std::stable_partition(shapes.begin(), shapes.end(), [](const PreparedShape* s) {
-    return s->shape->kind != ShapeKind::official;
-  });
+namespace {
+
+// Small and odd shapes on all families, long and derived ones on two.
+Result<RungEnd> check_test_shapes(const Context& ctx, const Services& services,
+                                  const std::vector<const PreparedShape*>& shapes,
+                                  const std::string& program_id, Checker& checker,
+                                  Simulated& simulated, CorrectnessRecord& record,
+                                  const Progress& progress) {
   const uint64_t salt = services.sample_seed ^ std::hash<std::string>()(program_id);
   size_t done = 0, total = 0;
   for (const PreparedShape* shape : shapes)
@@ -247,6 +314,7 @@ Result<RungEnd> check_correctness(const Context& ctx, const Services& services, 
     for (const std::string& family : families) {
       progress(fmt::format("correctness {}/{}", ++done, total));
       CG_TRY(SetPtr set, services.pool->draw(ctx, *shape->shape, family, program_id));
+      simulated.begin(*shape, set);
       CG_TRY(RungEnd end, checker.run(*shape, *set, Arena::Fill::nan));
       ++record.sets_judged;
       bool again = all && family == families.front();
@@ -256,6 +324,28 @@ Result<RungEnd> check_correctness(const Context& ctx, const Services& services, 
       if (!end.passed) return end;
     }
   }
+  return rung_passed();
+}
+
+}  // namespace
+
+Result<RungEnd> check_correctness(const Context& ctx, const Services& services, const Task& task,
+                                  const Prepared& prepared, const std::string& program_id,
+                                  CorrectnessRecord& record, const Progress& progress) {
+  std::vector<const PreparedShape*> shapes;
+  for (const PreparedShape& s : prepared.shapes())
+    if (is_test_shape(*s.shape)) shapes.push_back(&s);
+  // The official shape, if it is small enough to be among them, comes last: others fail sooner.
+  std::stable_partition(shapes.begin(), shapes.end(), [](const PreparedShape* s) {
+    return s->shape->kind != ShapeKind::official;
+  });
+  Checker checker(ctx, services, task, prepared, record);
+  Simulated simulated(ctx, services, task, prepared);
+  CG_TRY(RungEnd end, check_test_shapes(ctx, services, shapes, program_id, checker, simulated,
+                                        record, progress));
+  CG_TRY(RungEnd seen, simulated.end(record));
+  if (!seen.passed) return seen;  // it names the cause of wrong values, too
+  if (!end.passed) return end;
   const int before = record.sets_judged;
   CG_TRY(RungEnd official,
          check_official(ctx, services, task, prepared, program_id, record, progress));

@@ -5,7 +5,9 @@
 // different poison, so that a dependence on memory nobody wrote shows. Long and derived shapes are
 // judged on two families, once each (eval/derive_shapes.h). A runner that dies is tried
 // once more, alone, before the program is blamed. On a GPU a large official shape is judged last,
-// in shared memory (eval/official.h).
+// in shared memory (eval/official.h), and a simulator of the same model runs the first set beside
+// it: it sees races, undefined values and dependence on order, which a GPU rarely shows. What the
+// simulator cannot run is left to the GPU.
 //
 // Example: CG_TRY(RungEnd end, check_correctness(ctx, services, prepared, id, record, progress));
 #pragma once
@@ -22,7 +24,7 @@ struct CorrectnessRecord {
   int sets_judged = 0;
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
-  std::vector<std::string> marks;
+  std::vector<std::string> marks, skipped;
   // Of a GPU: the first set of each large timed shape, by the name of the shape.
   std::map<std::string, OfficialSetPtr> official = {};
   Coverage coverage;  // of a simulator: what runs that were right executed

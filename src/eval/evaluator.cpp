@@ -97,6 +97,10 @@ Result<void> Evaluator::prepare(const Context& ctx) {
     return counters_outlook(ctx, options_.require_sandbox);
   });
   services_.counters = counters_.get();
+  simulator_ = std::make_unique<Runner>(RunnerOptions{.device = "sim:" + services_.gpu.id,
+                                                      .threads = options_.runner_threads,
+                                                      .require_sandbox = options_.require_sandbox});
+  services_.simulator = simulator_.get();
   return {};
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evaluator: the state of the evaluator process: torch worker, toolchain, runner, the open tasks.
 //
-// Contract: open_task() describes the file, judges the lazy answers and keeps the task, beside as
-// many others as the options say; evaluate() judges a program against one of them. One call at a
-// time; both honour the Context. Between calls the truth pools restock in the background.
+// Contract: open_task() describes the file, judges the degenerate solutions and keeps the task,
+// beside as many others as the options say; evaluate() judges a program against one of them. One
+// call at a time; both honour the Context. Between calls the truth pools restock in the background.
 //
 // Example: CG_TRY(auto e, Evaluator::open(ctx, options)); CG_TRY(auto t, e->open_task(ctx,
 // "a.py"));
@@ -80,6 +80,7 @@ class Evaluator {
   std::unique_ptr<Toolchain> toolchain_;
   std::unique_ptr<Assembler> assembler_;
   Runner runner_;
+  std::unique_ptr<Runner> simulator_;  // of a GPU: checks what the hardware does not show
   Services services_;
   std::unique_ptr<OfficialJudge> official_;     // of a GPU
   std::unique_ptr<HardwareCounters> counters_;  // of a GPU

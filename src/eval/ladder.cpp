@@ -133,6 +133,8 @@ class Climber {
         verdict_.compat = record.compat;
         if (end && end->passed) verdict_.accuracy = record.accuracy;
         verdict_.marks.insert(verdict_.marks.end(), record.marks.begin(), record.marks.end());
+        verdict_.skipped.insert(verdict_.skipped.end(), record.skipped.begin(),
+                                record.skipped.end());
         return end;
       }
       case Rung::timing:
@@ -253,6 +255,8 @@ class Climber {
       if (!image.build_id.empty()) verdict_.build_ids.push_back(image.build_id);
     for (const std::string& s : prepared_.skipped()) verdict_.skipped.push_back(s);
     std::vector<sandbox::Grade> grades{services_.runner->grade()};
+    if (services_.simulator && !services_.simulator->grade().held.empty())
+      grades.push_back(services_.simulator->grade());
     if (!prepared_.compile_grade().held.empty()) grades.push_back(prepared_.compile_grade());
     if (profiler_) grades.push_back(*profiler_);
     verdict_.sandbox = weakest(grades);

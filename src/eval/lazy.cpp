@@ -151,9 +151,12 @@ LazyValues halves_swapped(const InputSet& set, size_t output) {
   return out;
 }
 
+// A result that is negative within its tolerance only (a divergence) has no sign to lose.
 LazyValues without_signs(const InputSet& set, size_t output) {
-  Values out = set.outputs[output].truth;
-  for (double& v : out) v = std::abs(v);
+  const Expected& e = set.outputs[output];
+  Values out = e.truth;
+  for (size_t i = 0; i < out.size(); ++i)
+    if (e.tolerance.empty() || out[i] < -e.tolerance[i]) out[i] = std::abs(out[i]);
   return out;
 }
 
@@ -366,12 +369,13 @@ Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputS
   }
   out.admitted = !sets.empty() && winners.empty();
   if (!winners.empty())
-    out.remark = "not admitted: these lazy answers pass on every input: " + join(winners, ", ") +
-                 (out.reads ? "; the floor counts only what they read" : "");
+    out.remark =
+        "not admitted: these degenerate solutions pass on every input: " + join(winners, ", ") +
+        (out.reads ? "; the floor counts only what they read" : "");
   else if (!out.passing.empty())
-    out.remark = "lazy answers that some inputs let pass are caught by the other families";
+    out.remark = "degenerate solutions that some inputs let pass are caught by the other families";
   else
-    out.remark = "every lazy answer fails on every kind of input";
+    out.remark = "every degenerate solution fails on every kind of input";
   return out;
 }
 

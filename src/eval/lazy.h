@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lazy answers: what a program could return without computing the task. A task is admitted only
-// if every one of them fails somewhere.
+// Degenerate solutions: what a program could return without computing the task. A task is admitted
+// only if every one of them fails somewhere.
 //
-// Contract: admit() judges each lazy answer on every set by the rule candidates are judged by. An
-// answer that passes on some sets is named in `passing`; one that passes on all means the task is
-// not admitted. Answers are tried on the outputs, while mutated tensors are right (on these if
-// there are no outputs); one answer for each mutated tensor leaves it as it was. An answer that
+// Contract: admit() judges each degenerate solution on every set by the rule candidates are judged
+// by. An answer that passes on some sets is named in `passing`; one that passes on all means the
+// task is not admitted. Answers are tried on the outputs, while mutated tensors are right (on these
+// if there are no outputs); one answer for each mutated tensor leaves it as it was. An answer that
 // equals the truth exactly because the task is exact (rounding an output that has few digits
-// anyway) is no lazy answer and is left out. A passing answer that reads less than the graph lowers
-// the floor: a correct program need not read more (count_reads).
+// anyway) is no degenerate solution and is left out. A passing answer that reads less than the
+// graph lowers the floor: a correct program need not read more (count_reads).
 //
 // Example: Admission a = admit(task, sets, replayed); if (!a.admitted) warn(a.remark);
 #pragma once

@@ -27,6 +27,7 @@ struct Services {
   Toolchain* toolchain = nullptr;
   Assembler* assembler = nullptr;
   Runner* runner = nullptr;
+  Runner* simulator = nullptr;  // of a GPU: of the same model; its checks see races (or null)
   TruthPool* pool = nullptr;
   Excerpts* excerpts = nullptr;          // of a simulator: values at large official shapes
   OfficialJudge* official = nullptr;     // of a GPU: values at large official shapes

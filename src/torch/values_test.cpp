@@ -269,5 +269,38 @@ TEST(Sensitivity, SeesADifferenceOfTwoElements) {
   for (int64_t c = 0; c < columns; ++c) EXPECT_GT(sensitivity[2 * columns + c], 1e-10) << c;
 }
 
+// A rounding error of a product of huge values decides which score of a softmax is the largest.
+TEST(Extremes, StaySmallWhereASoftmaxFollowsAProduct) {
+  for (const char* scores : {"x @ y.mT", "(x * 2).sum(0) + y"}) {
+    const Task task = task_of("    def forward(self, x, y):\n        return torch.softmax(" +
+                                  std::string(scores) + ", -1)",
+                              "torch.randn(rows, 32), torch.randn(rows, 32)");
+    const auto x = values_of(task, shape_named(task, "small"), "extremes").of("x", "value");
+    for (double v : x) EXPECT_LE(std::abs(v), 150);
+  }
+}
+
+// An honest error of a large score is a factor of its exponential, so no multiple of what a few
+// changes show bounds it. Such elements may be as large as any result, but they must be numbers.
+TEST(Sensitivity, OfAnExponentialOfLargeDifferencesIsAsLargeAsTheResults) {
+  const Task task = task_of(
+      "    def forward(self, x, v):\n"
+      "        return torch.softmax(x, -1) @ v",
+      "torch.randn(64, columns), torch.randn(columns, 8)");
+  const Values set = values_of(task, shape_named(task, "small"), "extremes");
+  const std::vector<double> truth = set.of("out", "truth"), moved = set.of("out", "sensitivity");
+  double largest = 0;
+  for (double t : truth)
+    if (std::isfinite(t)) largest = std::max(largest, std::abs(t));
+  int loose = 0;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    if (!std::isfinite(truth[i]) || truth[i] == 0 || !std::isfinite(moved[i])) continue;
+    const double s = std::abs(moved[i]);
+    EXPECT_TRUE(s <= 0.1 * std::abs(truth[i]) || s >= largest * 0.999) << i;
+    loose += s >= largest * 0.999;
+  }
+  EXPECT_GT(loose, 0);
+}
+
 }  // namespace
 }  // namespace cutegen
