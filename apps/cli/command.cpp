@@ -80,7 +80,7 @@ int report(const Globals& g, const Error& error) {
   return exit_code(error);
 }
 
-int finish_output(const Globals& g, int code) {
+int finish_output(int code) {
   if (std::fflush(stdout) != 0 && output_error == 0) output_error = errno ? errno : EIO;
   if (output_error == 0 || output_error == EPIPE) return code;  // EPIPE: the reader had enough
   std::fprintf(stderr, "error: cannot write the result to stdout: %s\n",

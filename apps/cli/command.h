@@ -36,7 +36,7 @@ void print_result(const Globals& g, const Json& value, const std::string& text);
 // that went away (a closed pipe) is not.
 [[nodiscard]] bool stderr_is_terminal();
 void print_text(const std::string& text);
-[[nodiscard]] int finish_output(const Globals& g, int code);
+[[nodiscard]] int finish_output(int code);
 // A first word that is no command, with the nearest one.
 [[nodiscard]] std::optional<Error> unknown_command(const CLI::App& app,
                                                    const std::vector<std::string>& words);

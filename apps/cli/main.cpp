@@ -54,16 +54,16 @@ int run(int argc, char** argv) {
   declare(app, g);
   if (argc < 2) {
     print_text(app.help());
-    return finish_output(g, kExitOk);
+    return finish_output(kExitOk);
   }
   if (auto unknown = unknown_command(app, {argv + 1, argv + argc}))
-    return finish_output(g, report(g, *unknown));
+    return finish_output(report(g, *unknown));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     g.exit = answer_parse(app, g, e, {argv + 1, argv + argc});
   }
-  return finish_output(g, g.exit);
+  return finish_output(g.exit);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ template <size_t N>
 Result<std::array<int64_t, N>> numbers(ObjectReader& r, const std::string& key) {
   CG_TRY(auto values, list<int64_t>(r, key, number_of));
   if (values.size() != N) return world_error(fmt::format("'{}' needs {} numbers", key, N));
-  std::array<int64_t, N> out;
+  std::array<int64_t, N> out{};
   std::copy(values.begin(), values.end(), out.begin());
   return out;
 }

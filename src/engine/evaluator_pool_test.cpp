@@ -93,7 +93,9 @@ class PoolTest : public testing::Test {
   static std::unique_ptr<EvaluatorClient> take(EvaluatorPool& from, const std::string& task = "") {
     auto lease = from.lease({}, {});
     EXPECT_TRUE(lease) << lease.error().text();
-    if (!task.empty()) EXPECT_TRUE((*lease)->open_task({}, task + ".py"));
+    if (!task.empty()) {
+      EXPECT_TRUE((*lease)->open_task({}, task + ".py"));
+    }
     return std::move(*lease);
   }
   Parts parts_;
@@ -267,7 +269,9 @@ TEST_F(PoolTest, TheTraceSaysWhatEachEvaluatorDid) {
   const Json json = trace.json();
   for (const Json& e : json["traceEvents"]) {
     if (e["ph"] == "X") spans.push_back(e["name"]);
-    if (e["ph"] == "X") EXPECT_GE(e["dur"].get<double>(), 0);
+    if (e["ph"] == "X") {
+      EXPECT_GE(e["dur"].get<double>(), 0);
+    }
     if (e["name"] == "thread_name") tracks.push_back(e["args"]["name"]);
   }
   EXPECT_THAT(spans,

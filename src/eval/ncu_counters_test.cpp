@@ -54,7 +54,9 @@ TEST(NcuCounters, TheDetailsOfAnH200BecomeProfilesThatAgreeWithNcusRule) {
     const KernelProfile& k = kernels[i];
     EXPECT_EQ(k.kernel, expected[i].kernel);
     EXPECT_EQ(k.diagnosis.bound, expected[i].bound) << k.kernel;
-    if (*expected[i].unit) EXPECT_EQ(k.diagnosis.unit, expected[i].unit) << k.kernel;
+    if (*expected[i].unit) {
+      EXPECT_EQ(k.diagnosis.unit, expected[i].unit) << k.kernel;
+    }
     EXPECT_THAT(k.remarks, Contains(Field(&ProfileRemark::message, HasSubstr(expected[i].rule))));
     EXPECT_GT(k.time_ns, 0);
     EXPECT_GT(k.counters.at("warp_instructions"), 0);

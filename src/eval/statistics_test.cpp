@@ -116,7 +116,9 @@ TEST(EnoughPairs, ASeriesHoldsTheTruthAndFindsOnePercent) {
       slower += m.high < 1;
     }
     EXPECT_NEAR(double(held) / kSeries, 0.95, 0.02) << more;
-    if (more > 0) EXPECT_GT(double(slower) / kSeries, 0.9);
+    if (more > 0) {
+      EXPECT_GT(double(slower) / kSeries, 0.9);
+    }
   }
 }
 

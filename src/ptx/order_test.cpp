@@ -62,7 +62,9 @@ TEST_F(Orders, ALookBackPassesThemAll) {
         auto r = run(kLookBack, 300, 32, order);
         EXPECT_EQ(r.ctas_run, 300);
         EXPECT_EQ(out[598], 299 * 150) << int(order);
-        if (threads == 1) EXPECT_LT(r.counters.warp_instructions, 1'500'000u) << int(order);
+        if (threads == 1) {
+          EXPECT_LT(r.counters.warp_instructions, 1'500'000u) << int(order);
+        }
       }
     }
   }
@@ -143,7 +145,9 @@ class Overlap : public testing::Test {
     };
     EXPECT_EQ(launch(first, false).status, LaunchStatus::ok);
     if (settle) memory.settle();
-    if (!third.empty()) EXPECT_EQ(launch(second, overlaps).status, LaunchStatus::ok);
+    if (!third.empty()) {
+      EXPECT_EQ(launch(second, overlaps).status, LaunchStatus::ok);
+    }
     return launch(third.empty() ? second : third, overlaps);
   }
   std::string third;

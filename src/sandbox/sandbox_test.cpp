@@ -61,8 +61,9 @@ TEST(Spawn, TheEmptyNetworksLoopbackCanBeRaised) {
   const std::string script = "exec 3<>/dev/tcp/127.0.0.1/9";
   Outcome down = run(shell(script, {.namespaces = true, .no_network = true}));
   if (!down.grade.held["namespaces"]) GTEST_SKIP() << down.grade.missing;
-  if (!down.grade.held["bubblewrap"])  // which raises it always
+  if (!down.grade.held["bubblewrap"]) {  // which raises it always
     EXPECT_NE(down.text.find("unreachable"), std::string::npos) << down.text;
+  }
   Outcome up = run(shell(script, {.namespaces = true, .no_network = true, .loopback = true}));
   EXPECT_NE(up.text.find("refused"), std::string::npos) << up.text;
 }
@@ -73,8 +74,9 @@ TEST(Spawn, KeptCapabilitiesAreInTheGrade) {
             {.namespaces = true, .no_network = true, .loopback = true, .keep_capabilities = true}));
   EXPECT_FALSE(kept.grade.held.at("capabilities"));
   EXPECT_NE(kept.grade.label, "full");
-  if (::geteuid() == 0)
+  if (::geteuid() == 0) {
     EXPECT_EQ(kept.text.find("0000000000000000"), std::string::npos) << kept.text;
+  }
 }
 
 TEST(Spawn, PassesOnlyWhatIsListed) {

@@ -245,7 +245,9 @@ TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
   s.agents->profiling = "never";
   never.run("cutegen", s);
   for (const Event& e : never.events) {
-    if (e.type == "evaluation_started") EXPECT_FALSE(e.data["profile"].get<bool>());
+    if (e.type == "evaluation_started") {
+      EXPECT_FALSE(e.data["profile"].get<bool>());
+    }
   }
 }
 

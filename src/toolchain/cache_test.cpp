@@ -124,7 +124,9 @@ TEST_F(CacheTest, ManyThreadsMayUseIt) {
       for (int i = 0; i < 20; ++i) {
         std::string id = sha256(std::to_string(t) + "/" + std::to_string(i % 5));
         cache.store(id, id, headers, Json{{"ptx", std::string(5000, 'x')}, {"id", id}});
-        if (auto hit = cache.find(id)) EXPECT_EQ(hit->result["id"], id);
+        if (auto hit = cache.find(id)) {
+          EXPECT_EQ(hit->result["id"], id);
+        }
       }
     });
   for (auto& t : threads) t.join();

@@ -106,7 +106,7 @@ EXPORT cuDeviceGetAttribute(int* value, int attribute, int) {
   return 0;
 }
 EXPORT cuDeviceTotalMem_v2(size_t* bytes, int) {
-  *bytes = size_t{is("small") ? 3 : 141} << 30;
+  *bytes = (is("small") ? size_t{3} : size_t{141}) << 30;
   return 0;
 }
 EXPORT cuDeviceGetUuid_v2(unsigned char* uuid, int) {

@@ -67,7 +67,8 @@ Result<const Driver*> open_driver() {
   if (!opened.library)
     return world_error("there is no GPU driver here (libcuda.so.1 is not found)", kInstall);
   // The driver looks for its assembler by name alone: once loaded it is found wherever it lies.
-  if (opened.path.find('/') != std::string::npos) open_library("libnvidia-ptxjitcompiler.so.1");
+  if (opened.path.find('/') != std::string::npos)
+    static_cast<void>(open_library("libnvidia-ptxjitcompiler.so.1"));
   auto driver = std::make_unique<Driver>();
   driver->library = opened.path;
   std::string missing;
