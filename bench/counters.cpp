@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "ptx/machine.h"
+#include "ptx/machine/machine.h"
 
 namespace {
 

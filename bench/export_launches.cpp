@@ -15,7 +15,7 @@
 #include "core/program.h"
 #include "core/task.h"
 #include "device/device.h"
-#include "recipes/recipes.h"
+#include "recipes/emit/recipes.h"
 #include "toolchain/toolchain.h"
 
 namespace {

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "device/device.h"
-#include "eval/statistics.h"
+#include "eval/diagnosis/statistics.h"
 
 namespace cutegen {
 namespace {

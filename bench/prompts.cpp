@@ -12,7 +12,7 @@
 
 #include "agent/roles.h"
 #include "base/file.h"
-#include "engine/proposer.h"
+#include "engine/propose/proposer.h"
 #include "llm/tokens.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products in fp32 by tile and layout: what the matmul recipe's cost model is from (src/recipes/matmul.cpp).
+// Products in fp32 by tile and layout: what the matmul recipe's cost model is from (src/recipes/emit/matmul.cpp).
 //
 // On a machine with a GPU and nvcc (a minute to compile; not part of the build):
 //   nvcc -std=c++20 -O3 -arch=sm_90a --expt-relaxed-constexpr -I CUTLASS/include -I include bench/simt_tiles.cu -o simt_tiles

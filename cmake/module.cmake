@@ -1,57 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-# module(NAME FLOOR n [SMALL] [DEPS modules...] [LIBS libraries...]) declares the library src/NAME.
+# module(NAME FLOOR n [SMALL] [DEPS modules...] [LIBS libraries...]) declares the library of src/NAME.
 #
-# SMALL: its code runs a few times a second at most, so that its size counts, in the bundle and in the
-# time to compile it.
+# NAME may be a sub-module, eval/sets; its sources are those of its own folder. SMALL: its code runs a few
+# times a second at most, so that its size counts, in the bundle and in the time to compile it.
 # A module may depend only on modules of a lower floor (ARCHITECTURE.md, "Floors"); the configure
 # step fails otherwise, and tools/check_floors.py checks the real includes against these lines.
+#
+# module_group(NAME [DEPS modules...]) declares cg_NAME, all sub-modules of src/NAME together, and
+# their tests. A module without sub-modules is its own group.
 # Every src/NAME/**/*_test.cpp goes into one test executable, NAME_test.
 define_property(TARGET PROPERTY CUTEGEN_FLOOR BRIEF_DOCS "floor" FULL_DOCS "floor of a module")
 
 function(module NAME)
   cmake_parse_arguments(ARG "SMALL" "FLOOR" "DEPS;LIBS;TEST_LIBS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${NAME})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
-  set(tests ${sources})
+  string(REPLACE "/" "_" target cg_${NAME})
+  if(NAME MATCHES "/" OR EXISTS ${dir}/testing)
+    file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  else()
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  endif()
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
-  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   foreach(dep ${ARG_DEPS})
-    if(NOT TARGET cg_${dep})
+    string(REPLACE "/" "_" dep_target cg_${dep})
+    if(NOT TARGET ${dep_target})
       message(FATAL_ERROR "module ${NAME}: unknown dependency '${dep}' (declare lower floors first)")
     endif()
-    get_target_property(dep_floor cg_${dep} CUTEGEN_FLOOR)
+    get_target_property(dep_floor ${dep_target} CUTEGEN_FLOOR)
     if(NOT dep_floor LESS ARG_FLOOR)
       message(FATAL_ERROR "module ${NAME} (floor ${ARG_FLOOR}) must not depend on ${dep} "
                           "(floor ${dep_floor}): only lower floors")
     endif()
+    list(APPEND dep_targets ${dep_target})
   endforeach()
-  if(NOT sources)
-    message(FATAL_ERROR "module ${NAME}: no sources in ${dir}")
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(${target} PUBLIC ${dep_targets} ${ARG_LIBS})
+    if(ARG_SMALL)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
+    endif()
+  else()  # headers alone
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(${target} INTERFACE ${dep_targets} ${ARG_LIBS})
   endif()
-  set(target cg_${NAME})
-  add_library(${target} STATIC ${sources})
-  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src)
   set_target_properties(${target} PROPERTIES CUTEGEN_FLOOR ${ARG_FLOOR})
+  if(NOT NAME MATCHES "/" AND NOT EXISTS ${dir}/testing)
+    module_tests(${NAME} ${ARG_TEST_LIBS})
+  elseif(NAME MATCHES "^([a-z]+)/")
+    set_property(GLOBAL APPEND PROPERTY CUTEGEN_${CMAKE_MATCH_1} ${target})
+  endif()
+endfunction()
+
+function(module_group NAME)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  get_property(parts GLOBAL PROPERTY CUTEGEN_${NAME})
+  set(floor 0)
+  foreach(part ${parts})
+    get_target_property(part_floor ${part} CUTEGEN_FLOOR)
+    if(part_floor GREATER floor)
+      set(floor ${part_floor})
+    endif()
+  endforeach()
+  list(TRANSFORM ARG_DEPS REPLACE "/" "_")
   list(TRANSFORM ARG_DEPS PREPEND cg_)
-  target_link_libraries(${target} PUBLIC ${ARG_DEPS})
-  target_link_libraries(${target} PUBLIC ${ARG_LIBS})
-  if(ARG_SMALL)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Os>)
+  if(TARGET cg_${NAME})  # files of its own beside its sub-modules
+    message(FATAL_ERROR "module_group(${NAME}): name the root differently")
   endif()
-  if(tests AND BUILD_TESTING)
-    add_executable(${NAME}_test ${tests})
-    target_link_libraries(${NAME}_test PRIVATE ${target} GTest::gmock GTest::gtest GTest::gtest_main
-                                               ${ARG_TEST_LIBS})
-    # A test runs once; what is compiled most often is its own code.
-    target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>
-      # g++ 12 is wrong about members that a designated initialiser leaves out.
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-    target_compile_definitions(${NAME}_test PRIVATE
-      CUTEGEN_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CUTEGEN_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
-    set_target_properties(${NAME}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-    add_test(NAME ${NAME} COMMAND ${NAME}_test)
-    set_tests_properties(${NAME} PROPERTIES LABELS unit)
+  add_library(cg_${NAME} INTERFACE)
+  list(REVERSE parts)  # a static library before those that it needs
+  target_link_libraries(cg_${NAME} INTERFACE ${parts} ${ARG_DEPS})
+  set_target_properties(cg_${NAME} PROPERTIES CUTEGEN_FLOOR ${floor})
+  module_tests(${NAME})
+endfunction()
+
+function(module_tests NAME)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${NAME}/*_test.cpp)
+  if(NOT tests OR NOT BUILD_TESTING)
+    return()
   endif()
+  add_executable(${NAME}_test ${tests})
+  target_link_libraries(${NAME}_test PRIVATE cg_${NAME} GTest::gmock GTest::gtest GTest::gtest_main ${ARGN})
+  # A test runs once; what is compiled most often is its own code.
+  target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>
+    # g++ 12 is wrong about members that a designated initialiser leaves out.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  target_compile_definitions(${NAME}_test PRIVATE
+    CUTEGEN_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CUTEGEN_BIN_DIR="${CMAKE_BINARY_DIR}/bin")
+  set_target_properties(${NAME}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  add_test(NAME ${NAME} COMMAND ${NAME}_test)
+  set_tests_properties(${NAME} PROPERTIES LABELS unit)
 endfunction()
 
 # program(NAME DIR dir DEPS modules...) declares an executable of apps/DIR (floor 7).
@@ -70,10 +109,11 @@ function(program NAME)
   set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 endfunction()
 
-# embed_text(MODULE FUNCTION files...) compiles text files into cg_MODULE as
+# embed_text(MODULE FUNCTION files...) (MODULE as in module()) compiles text files into cg_MODULE as
 #   const std::map<std::string, std::string>& FUNCTION();   // by path relative to the source root
 # declared by the module itself. Used for GPU files, schemas and recipe templates.
 function(embed_text MODULE FUNCTION)
+  string(REPLACE "/" "_" MODULE ${MODULE})
   set(out ${CMAKE_BINARY_DIR}/embedded/${MODULE}_${FUNCTION}.cpp)
   set(text "// generated\n#include <map>\n#include <string>\nnamespace cutegen {\n")
   string(APPEND text "const std::map<std::string, std::string>& ${FUNCTION}() {\n")

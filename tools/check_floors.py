@@ -3,10 +3,13 @@
 """Checks the real #includes against the floors that CMakeLists.txt declares.
 
 Usage: check_floors.py [ROOT]
-A module may include itself and its declared DEPS, all on lower floors; a program of apps/ may
-include its DEPS and what these depend on; nothing in src/ includes apps/; MODULE/internal/ is for
-MODULE alone; headers include no cycle. Prints "file:line: error: ..." and exits 1 on a breach.
+A module or sub-module (eval/sets) may include itself and its declared DEPS, all on lower floors. A test
+and a fixture in MODULE/testing/ may include all of MODULE and what it depends on; a program of apps/ its
+DEPS and what these depend on. Nothing in src/ includes apps/; MODULE/internal/ is for MODULE alone;
+headers include no cycle; a sub-module has at most 32 files. Prints "file:line: error: ..." and exits 1
+on a breach.
 """
+import collections
 import re
 import sys
 from pathlib import Path
@@ -14,9 +17,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import sources  # noqa: E402
 
-CALL = re.compile(r"^[ \t]*(module|program)\(\s*([\w-]+)([^)]*)\)", re.MULTILINE)
+CALL = re.compile(r"^[ \t]*(module|program|module_group)\(\s*([\w/-]+)([^)]*)\)", re.MULTILINE)
 KEYWORDS = {"FLOOR", "DEPS", "LIBS", "DIR", "TEST_LIBS"}
-APPS_FLOOR = 7
+APPS_FLOOR = 99
+MOST_FILES = 32  # of a sub-module, without tests
 
 
 class Declared:
@@ -32,8 +36,9 @@ class Declared:
                 fields[key].append(word)
         self.kind, self.name, self.line = kind, name, line
         self.floor = int(fields["FLOOR"][0]) if kind == "module" else APPS_FLOOR
+        self.group = name.split("/")[0]
         self.deps = set(fields.get("DEPS", []))
-        self.folder = name if kind == "module" else fields["DIR"][0]
+        self.folder = fields["DIR"][0] if kind == "program" else name
 
 
 def read_declared(root):
@@ -46,6 +51,8 @@ def read_declared(root):
 def check_declared(declared):
     modules = {d.name: d for d in declared if d.kind == "module"}
     for d in declared:
+        if d.kind != "module":
+            continue
         for dep in sorted(d.deps):
             place = f"CMakeLists.txt:{d.line}: error: {d.name}"
             if dep not in modules:
@@ -56,10 +63,11 @@ def check_declared(declared):
 
 
 def closure(names, modules):
-    """The modules and all that they depend on."""
+    """The modules and all that they depend on; a group stands for its sub-modules."""
     seen, todo = set(), list(names)
     while todo:
         name = todo.pop()
+        todo += [n for n in modules if n.startswith(f"{name}/") and n not in seen]
         if name in modules and name not in seen:
             seen.add(name)
             todo.extend(modules[name].deps)
@@ -73,6 +81,7 @@ class Tree:
         self.root = root
         self.declared = read_declared(root)
         self.modules = {d.name: d for d in self.declared if d.kind == "module"}
+        self.groups = {d.name: d.deps for d in self.declared if d.kind == "module_group"}
         self.apps = {d.folder: d for d in self.declared if d.kind == "program"}
         self.files = [path for path in sources.tracked(root)
                       if path.parts[0] in ("src", "apps") and path.suffix in sources.CPP]
@@ -93,9 +102,25 @@ class Tree:
                         yield f"{path}:{line}: error: {fault}"
         for group in sources.cycles(edges):
             yield f"{group[0]}:1: error: these files include each other: {', '.join(group)}"
-        for folder in sorted({path.parts[1] for path in self.files if path.parts[0] == "src"}):
-            if folder not in self.modules:
-                yield f"src/{folder}: error: has sources, but CMakeLists.txt declares no such module"
+        sizes = collections.Counter()
+        for path in self.files:
+            if path.parts[0] != "src":
+                continue
+            name = self.module_of(path)
+            if name is None:
+                yield f"{path}:1: error: its folder is no module of CMakeLists.txt"
+            elif not path.stem.endswith("_test"):
+                sizes[name] += 1
+        for name, count in sorted(sizes.items()):
+            if "/" in name and count > MOST_FILES:
+                yield f"src/{name}:1: error: has {count} files; split it (at most {MOST_FILES})"
+
+    def module_of(self, path):
+        """The module or sub-module that a file of src/ belongs to."""
+        folder = "/".join(path.parts[1:-1])
+        while folder and folder not in self.modules:
+            folder = folder.rpartition("/")[0]
+        return folder or None
 
     def resolve(self, path, target):
         """The file of this tree that an include names, relative to the root."""
@@ -108,8 +133,9 @@ class Tree:
         """What is wrong with one include, or None."""
         if found is None:
             return f'"{target}" is no file of src/ or apps/ (system headers take <>)'
-        own_app, own = path.parts[0] == "apps", path.parts[1]
-        to_app, other = found.parts[0] == "apps", found.parts[1]
+        own_app, to_app = path.parts[0] == "apps", found.parts[0] == "apps"
+        own = path.parts[1] if own_app else self.module_of(path)
+        other = found.parts[1] if to_app else self.module_of(found)
         if (own_app, own) == (to_app, other):
             return None
         if "internal" in found.parts[2:-1]:
@@ -118,7 +144,15 @@ class Tree:
             return f'"{target}" belongs to a program; only apps/{other} may include it'
         if own_app:
             return self.judge_program(own, other)
+        if path.stem.endswith("_test") or "testing" in path.parts:
+            return self.judge_test(own, other)
         return self.judge_module(own, other)
+
+    def judge_test(self, own, other):
+        group = self.modules[own].group if own in self.modules else own
+        if other in closure([group, *self.groups.get(group, ())], self.modules):
+            return None
+        return f"{group} does not depend on {other}: tests include what their module depends on"
 
     def judge_program(self, folder, other):
         program = self.apps.get(folder)
@@ -146,7 +180,8 @@ def main(arguments):
     problems = list(tree.problems())
     for problem in problems:
         print(problem)
-    print(f"floors: {len(tree.files)} files, {len(tree.modules)} modules, "
+    inside = sum("/" in name for name in tree.modules)
+    print(f"floors: {len(tree.files)} files, {len(tree.modules) - inside} modules, {inside} sub-modules, "
           f"{len(problems)} problem(s)")
     return 1 if problems else 0
 

@@ -8,7 +8,7 @@
 #include "cli/command.h"
 #include "cli/settings.h"
 #include "cli/table_console.h"
-#include "engine/baseline_table.h"
+#include "engine/baselines/baseline_table.h"
 
 namespace cutegen::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
 #include "cli/table_console.h"
-#include "engine/bench_table.h"
+#include "engine/suite/bench_table.h"
 
 namespace cutegen::cli {
 namespace {

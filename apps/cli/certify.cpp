@@ -7,11 +7,11 @@
 #include "cli/command.h"
 #include "cli/program_folder.h"
 #include "cli/settings.h"
-#include "engine/certificate_text.h"
-#include "engine/fail_under.h"
-#include "eval/baselines.h"
-#include "eval/client.h"
-#include "eval/foreign_file.h"
+#include "engine/report/certificate_text.h"
+#include "engine/report/fail_under.h"
+#include "eval/judge/baselines.h"
+#include "eval/api/client.h"
+#include "eval/api/foreign_file.h"
 
 namespace cutegen::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/program_folder.h"
 #include "cli/settings.h"
-#include "eval/lint.h"
+#include "eval/source/lint.h"
 #include "torch/worker.h"
 
 namespace cutegen::cli {

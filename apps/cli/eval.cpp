@@ -10,8 +10,8 @@
 #include "cli/profile_text.h"
 #include "cli/program_folder.h"
 #include "cli/settings.h"
-#include "eval/client.h"
-#include "eval/foreign_file.h"
+#include "eval/api/client.h"
+#include "eval/api/foreign_file.h"
 
 namespace cutegen::cli {
 namespace {

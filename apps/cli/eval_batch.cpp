@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cli/table_console.h"
 #include "device/device.h"
-#include "engine/judge_folder.h"
+#include "engine/exchange/judge_folder.h"
 
 namespace cutegen::cli {
 namespace {

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "eval/client.h"
+#include "eval/api/client.h"
 
 namespace cutegen::cli {
 

@@ -7,7 +7,7 @@
 #include "cli/export_inputs.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
-#include "engine/hand_out.h"
+#include "engine/exchange/hand_out.h"
 
 namespace cutegen::cli {
 namespace {

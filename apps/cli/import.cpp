@@ -5,7 +5,7 @@
 #include "cli/run_observer.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
-#include "engine/import_verdicts.h"
+#include "engine/exchange/import_verdicts.h"
 
 namespace cutegen::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "engine/agent_proposer.h"
-#include "engine/proposer.h"
+#include "engine/propose/agent_proposer.h"
+#include "engine/propose/proposer.h"
 #include "toolchain/compile_memory.h"
 
 namespace cutegen::cli {

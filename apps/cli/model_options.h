@@ -10,7 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/config.h"
-#include "engine/run.h"
+#include "engine/run/run.h"
 
 namespace cutegen::cli {
 

@@ -7,7 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/settings.h"
-#include "recipes/recipes.h"
+#include "recipes/emit/recipes.h"
 #include "torch/worker.h"
 
 namespace cutegen::cli {

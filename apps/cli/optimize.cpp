@@ -7,9 +7,9 @@
 #include "cli/run_observer.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
-#include "engine/command_proposer.h"
-#include "engine/replay_run.h"
-#include "engine/run_text.h"
+#include "engine/propose/command_proposer.h"
+#include "engine/run/replay_run.h"
+#include "engine/report/run_text.h"
 #include "toolchain/compile_memory.h"
 
 namespace cutegen::cli {

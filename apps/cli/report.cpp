@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cutegen report RUN`: the run as one HTML page that needs nothing else.
+#include "engine/report/report.h"
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/runs_folder.h"

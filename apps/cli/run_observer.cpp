@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run_observer.h"
-#include "engine/fail_under.h"
-#include "engine/run_text.h"
+#include "engine/report/fail_under.h"
+#include "engine/report/run_text.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "engine/view.h"
+#include "engine/record/view.h"
 
 namespace cutegen::cli {
 
@@ -21,7 +21,7 @@ class ConsoleObserver final : public RunObserver {
   void on_event(const Event& event) override;
   void on_progress(const std::string& line) override;
   // Prints the end (or the document) and gives the exit code; below fail_under
-  // (engine/fail_under.h; 0: nothing is asked) it is 7.
+  // (engine/report/fail_under.h; 0: nothing is asked) it is 7.
   [[nodiscard]] int finish(const RunResult& outcome, double fail_under);
   [[nodiscard]] const RunView& view() const { return view_; }
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/config.h"
-#include "engine/view.h"
+#include "engine/record/view.h"
 
 namespace cutegen::cli {
 

@@ -7,8 +7,8 @@
 #include "cli/command.h"
 #include "cli/runs_folder.h"
 #include "cli/settings.h"
-#include "engine/program_diff.h"
-#include "engine/run_text.h"
+#include "engine/record/program_diff.h"
+#include "engine/report/run_text.h"
 
 namespace cutegen::cli {
 namespace {

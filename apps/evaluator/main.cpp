@@ -3,7 +3,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "eval/server.h"
+#include "eval/judge/server.h"
 
 int main(int argc, char**) {
   if (argc > 1) {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ptx/half.h"
+#include "ptx/ops/half.h"
 
 namespace cutegen {
 namespace {

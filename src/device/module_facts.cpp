@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "ptx/declarations.h"
+#include "ptx/decode/declarations.h"
 
 namespace cutegen {
 namespace {

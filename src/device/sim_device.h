@@ -10,7 +10,7 @@
 #include "device/device.h"
 #include "device/sim_facts.h"
 #include "gpu/spec.h"
-#include "ptx/machine.h"
+#include "ptx/machine/machine.h"
 
 namespace cutegen {
 

@@ -8,7 +8,7 @@
 
 #include "core/profile.h"
 #include "device/device.h"
-#include "ptx/model_time.h"
+#include "ptx/model/model_time.h"
 
 namespace cutegen {
 

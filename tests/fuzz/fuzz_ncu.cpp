@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "core/verdict.h"
-#include "eval/bottleneck.h"
-#include "eval/ncu_counters.h"
+#include "eval/diagnosis/bottleneck.h"
+#include "eval/diagnosis/ncu_counters.h"
 #include "toolchain/ncu_report.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ptx/machine.h"
+#include "ptx/machine/machine.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ptx/warp_ops.h"
+#include "ptx/ops/warp_ops.h"
 
 namespace cutegen::ptx {
 namespace {

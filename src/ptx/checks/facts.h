@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ptx/program.h"
+#include "ptx/decode/program.h"
 
 namespace cutegen::ptx {
 

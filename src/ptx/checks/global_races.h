@@ -18,7 +18,7 @@
 
 #include "ptx/checks/clocks.h"
 #include "ptx/checks/facts.h"
-#include "ptx/checks/shadow.h"
+#include "ptx/state/shadow.h"
 
 namespace cutegen::ptx {
 

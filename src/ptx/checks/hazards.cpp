@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ptx/memory.h"
+#include "ptx/state/memory.h"
 
 namespace cutegen::ptx {
 namespace {

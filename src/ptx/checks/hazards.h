@@ -13,7 +13,7 @@
 #include "ptx/checks/global_races.h"
 #include "ptx/checks/shared_races.h"
 #include "ptx/checks/undefined.h"
-#include "ptx/machine.h"
+#include "ptx/machine/machine.h"
 
 namespace cutegen::ptx {
 

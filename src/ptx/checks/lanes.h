@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "ptx/inst.h"
+#include "ptx/machine/inst.h"
 
 namespace cutegen::ptx {
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "ptx/forms.h"
+#include "ptx/ops/forms.h"
 
 namespace cutegen::ptx {
 namespace {

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ptx/program.h"
+#include "ptx/decode/program.h"
 
 namespace cutegen::ptx {
 

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The real parts of a suite of baselines: the GPU, its slot, torch workers, the evaluator.
+#include <algorithm>
+#include <mutex>
+#include <random>
+
+#include "device/device.h"
+#include "engine/baselines/baseline_suite.h"
+#include "engine/run/controls.h"
+#include "eval/judge/baseline_accuracy.h"
+#include "eval/runner/gpu_slot.h"
+#include "eval/sets/judge_kernels.h"
+#include "eval/sets/official_set.h"
+
+namespace cutegen {
+namespace {
+
+constexpr auto kTruthLimit = std::chrono::seconds(120), kJudgeLimit = std::chrono::seconds(60);
+constexpr int64_t kWorkerMemory = int64_t{64} << 30;
+constexpr int kCompileThreads = 1;  // the workers are side by side already
+
+// Makes truths: memory that this process owns, and a worker that writes into it.
+class Truths {
+ public:
+  explicit Truths(const BaselineSuiteSettings& settings) : settings_(settings) {}
+
+  Result<TruthMade> make(const Context& ctx, const BaselineGpu& gpu, const Task& task) {
+    if (!judge_) CG_CHECK(start(ctx, gpu));
+    TruthMade out;
+    CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, gpu.uuid));
+    const auto start = Clock::now();
+    auto set = make_official_set(ctx, *judge_, *worker_, task, task.official(), "made",
+                                 std::random_device()());
+    out.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (set) {
+      out.bytes = (*set)->bytes;
+      out.notes = (*set)->notes;
+      CG_TRY(out.accuracy, judge(ctx, task, *set));
+    } else {
+      CG_CHECK(ctx.check("making a truth"));
+      out.why = set.error().message;
+    }
+    set = fail(Error{});  // the set goes before its memory is trimmed
+    judge_->trim();
+    if (broken_) worker_.reset(), judge_.reset();
+    broken_ = false;
+    return out;
+  }
+
+ private:
+  // The ways that need no compiler, which this worker may not start.
+  Result<std::map<std::string, BaselineAccuracy>> judge(const Context& ctx, const Task& task,
+                                                        const OfficialSetPtr& set) {
+    std::vector<BaselineWanted> wanted;
+    for (const BaselineWanted& w : settings_.baselines)
+      if (w.kind.starts_with("eager") && (w.kind != kStrictEager || same_as_eager(task).empty()))
+        wanted.push_back(w);
+    std::map<std::string, BaselineAccuracy> out;
+    if (wanted.empty()) return out;
+    BaselineSets sets;
+    sets.missing = no_kernels_;
+    sets.gpu = judge_.get(), sets.families = {set->family}, sets.lock = false;
+    sets.draw = [&](const Context&, const std::string&) { return Result<OfficialSetPtr>(set); };
+    const Context limited = ctx.with_timeout(kJudgeLimit);
+    auto opened = worker_->open_baselines(limited, task, task.official(), wanted);
+    CG_CHECK(ctx.check("judging baselines"));
+    if (!opened) sets.missing = opened.error().message;
+    auto found = judge_baselines(limited, sets, *worker_, task, task.official(), wanted);
+    CG_CHECK(ctx.check("judging baselines"));
+    for (size_t i = 0; i < wanted.size() && found; ++i)
+      out.emplace(wanted[i].kind, std::move((*found)[i]));
+    for (size_t i = 0; i < wanted.size() && found && opened; ++i)
+      if (!(*opened)[i].why.empty()) out[wanted[i].kind].why = (*opened)[i].why;
+    broken_ = !worker_->close_baselines(ctx.with_timeout(kJudgeLimit));
+    return out;
+  }
+
+  Result<void> start(const Context& ctx, const BaselineGpu& gpu) {
+    TorchWorkerOptions torch;
+    torch.python = settings_.python, torch.device = settings_.device;
+    torch.require_sandbox = settings_.require_sandbox;
+    torch.call_timeout = kTruthLimit;
+    CG_TRY(worker_, TorchWorker::open(std::move(torch)));
+    CG_TRY(judge_, GpuJudge::open(settings_.device));
+    auto ready = prepare_judge(ctx, *judge_,
+                               {settings_.python, gpu.cuda_version, settings_.require_sandbox});
+    CG_CHECK(ctx.check("starting the judge"));
+    if (!ready) no_kernels_ = ready.error().message;  // truths are made all the same
+    return {};
+  }
+
+  const BaselineSuiteSettings settings_;
+  std::unique_ptr<TorchWorker> worker_;
+  std::unique_ptr<GpuJudge> judge_;
+  std::string no_kernels_;  // why nothing can be compared
+  bool broken_ = false;     // the worker's CUDA
+};
+
+Result<BaselineGpu> look_at(const Context& ctx, const std::string& device) {
+  if (!is_cuda(device))
+    return world_error("baselines are measured on a GPU, and " + device + " is none",
+                       "use --device cuda:0");
+  Runner runner({.device = device});
+  CG_CHECK(runner.start(ctx));
+  const DeviceIdentity& id = runner.identity();
+  CG_TRY(GpuSpec spec, gpu_of_product(id.gpu));
+  return BaselineGpu{std::move(spec), id.uuid, id.driver, id.memory_bytes, id.cuda_version};
+}
+
+// What the workers of a suite share: the lock's files that they were given, and what was tuned.
+struct Shared {
+  std::mutex lock;
+  std::vector<UniqueFd> files;
+  std::shared_ptr<TunedTimes> tuned = std::make_shared<TunedTimes>();
+};
+
+Result<std::unique_ptr<TorchWorker>> open_worker(const BaselineSuiteSettings& settings,
+                                                 const BaselineGpu& gpu, Shared& shared) {
+  CG_TRY(UniqueFd file, GpuSlot::file(gpu.uuid));
+  TorchWorkerOptions torch;
+  torch.python = settings.python, torch.device = settings.device;
+  torch.require_sandbox = settings.require_sandbox;
+  torch.compiles = std::any_of(settings.baselines.begin(), settings.baselines.end(),
+                               [](auto& b) { return !b.kind.starts_with("eager"); });
+  torch.compile_threads = kCompileThreads;
+  torch.memory_bytes = kWorkerMemory;
+  torch.call_timeout = std::chrono::hours(1);  // every call has its own limit
+  torch.slot = file.get();
+  torch.tuned = shared.tuned;
+  std::unique_lock hold(shared.lock);
+  shared.files.push_back(std::move(file));
+  hold.unlock();
+  return TorchWorker::open(std::move(torch));
+}
+
+}  // namespace
+
+BaselineParts real_baseline_parts(const BaselineSuiteSettings& settings) {
+  auto shared = std::make_shared<Shared>();
+  auto truths = std::make_shared<Truths>(settings);
+  return {
+      [settings](const Context& ctx) { return look_at(ctx, settings.device); },
+      [settings, shared](const BaselineGpu& gpu) { return open_worker(settings, gpu, *shared); },
+      [settings](const Context& ctx) -> Result<std::vector<ControlTime>> {
+        EvaluatorOptions options;
+        options.device = settings.device, options.python = settings.python;
+        options.require_sandbox = settings.require_sandbox;
+        CG_TRY(auto evaluator, EvaluatorClient::start(ctx, options));
+        return time_controls(ctx, *evaluator);
+      },
+      [truths](const Context& ctx, const BaselineGpu& gpu, const Task& task) {
+        return truths->make(ctx, gpu, task);
+      }};
+}
+
+}  // namespace cutegen

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/baselines/baseline_suite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <list>
+#include <thread>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "engine/baselines/memory_budget.h"
+#include "eval/sets/admission.h"
+#include "eval/sets/lazy.h"
+#include "eval/sets/official_set.h"
+#include "eval/rungs/timing.h"
+#include "store/run_lock.h"
+
+namespace cutegen {
+namespace {
+
+constexpr auto kDescribeLimit = std::chrono::seconds(90);
+constexpr auto kSetLimit = std::chrono::seconds(60);
+constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr int64_t kContext = kGiB;  // of one worker, with the libraries that it loads
+constexpr double kUsable = 0.93;    // of the GPU's memory
+constexpr auto kLook = std::chrono::milliseconds(50);
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// One task on its way: described by a worker, then built and timed, and its truth made.
+struct Item {
+  BaselineRow* row = nullptr;
+  Task task;
+  int64_t build_bytes = 0, truth_bytes = 0;
+  int left = 2;        // parts that are not done
+  bool alone = false;  // it ran out of memory beside others
+};
+
+struct Job {
+  Item* item = nullptr;
+  bool describe = false;
+};
+
+int64_t budget_of(const BaselineGpu& gpu, int jobs) {
+  const auto usable = static_cast<int64_t>(kUsable * static_cast<double>(gpu.memory_bytes));
+  return std::max(kGiB, usable - kContext * (jobs + 3));
+}
+
+int64_t build_bytes(const Task& task) {
+  return open_bytes(task.official()) + kGiB;
+}
+
+int64_t truth_bytes(const Task& task) {
+  auto needs = official_needs(task, task.official());
+  if (!needs) return INT64_MAX;
+  return needs->set_bytes + needs->work_bytes + open_bytes(task.official()) + kGiB;
+}
+
+class Suite {
+ public:
+  Suite(const BaselineParts& parts, const Context& ctx, const BaselineCache& cache,
+        const BaselineSuiteSettings& settings, const BaselineGpu& gpu, BaselineObserver& observer)
+      : parts_(parts),
+        outer_(ctx),
+        ctx_(settings.minutes > 0 ? ctx.with_timeout(Nanoseconds(int64_t(settings.minutes * 60e9)))
+                                  : ctx),
+        cache_(cache),
+        settings_(settings),
+        gpu_(gpu),
+        observer_(observer),
+        budget_(budget_of(gpu, settings.jobs)) {}
+
+  Result<BaselineReport> run(const std::vector<SuiteTask>& tasks) {
+    const auto start = Clock::now();
+    report_.gpu = gpu_.spec.id, report_.uuid = gpu_.uuid, report_.driver = gpu_.driver;
+    for (const SuiteTask& task : tasks) report_.rows.push_back({task, "pending", {}, {}, 0});
+    for (BaselineRow& row : report_.rows) items_.push_back({&row, {}, 0, 0, 2, false});
+    for (Item& item : items_) undescribed_.push_back(&item);
+    {
+      std::jthread truths([this] { make_truths(); });
+      std::vector<std::jthread> workers;
+      workers.reserve(static_cast<size_t>(settings_.jobs));
+      for (int i = 0; i < settings_.jobs; ++i) workers.emplace_back([this] { work(); });
+    }
+    if (fatal_) return fail(*fatal_);
+    for (BaselineRow& row : report_.rows)
+      if (row.status == "pending") {
+        row.status = "unfinished";
+        row.reason = outer_.stopped() ? "interrupted" : "the time was up";
+      }
+    report_.interrupted = outer_.stopped();
+    report_.seconds = seconds_since(start);
+    return std::move(report_);
+  }
+
+ private:
+  // --- the workers ---------------------------------------------------------------------------
+  void work() {
+    std::unique_ptr<TorchWorker> worker;
+    while (auto job = take()) {
+      if (!worker) {
+        auto opened = parts_.worker(gpu_);
+        if (!opened) return end_with(opened.error());
+        worker = std::move(*opened);
+        note_torch(worker->version());
+      }
+      if (job->describe)
+        describe(*worker, *job->item);
+      else
+        build(worker, *job->item);
+    }
+  }
+
+  // Descriptions come first; of the builds, those that need least memory.
+  std::optional<Job> take() {
+    std::unique_lock hold(lock_);
+    for (;;) {
+      if (ctx_.done() || fatal_) return std::nullopt;
+      if (!undescribed_.empty()) {
+        Item* item = undescribed_.front();
+        undescribed_.pop_front();
+        ++describing_;
+        return Job{item, true};
+      }
+      for (auto* from : {&unbuilt_, &alone_}) {
+        auto at = std::min_element(from->begin(), from->end(), [](const Item* a, const Item* b) {
+          return a->build_bytes < b->build_bytes;
+        });
+        if (at == from->end()) continue;
+        Item* item = *at;
+        from->erase(at);
+        ++building_;
+        return Job{item, false};
+      }
+      if (describing_ == 0 && building_ == 0) return std::nullopt;
+      wake_.wait_for(hold, kLook);
+    }
+  }
+
+  void describe(TorchWorker& worker, Item& item) {
+    const auto start = Clock::now();
+    auto found = describe_in(worker, item);
+    std::unique_lock hold(lock_);
+    --describing_;
+    item.row->describe_s = seconds_since(start);
+    if (found && !*found) {
+      unbuilt_.push_back(&item);
+      untrue_.push_back(&item);
+    } else if (found) {
+      end(item, "cached", {});
+    } else if (!ctx_.done()) {
+      end(item, "error", found.error().text());
+    }
+    wake_.notify_all();
+  }
+
+  // True: the cache has what is asked for.
+  Result<bool> describe_in(TorchWorker& worker, Item& item) {
+    BaselineRecord& record = item.row->record;
+    DescribeOptions options;
+    options.asked = settings_.asked;
+    CG_TRY(item.task,
+           worker.describe(ctx_.with_timeout(kDescribeLimit), item.row->task.file, options));
+    const Task& task = item.task;
+    if (!settings_.again && known(task, worker.version(), record)) return true;
+    record.task_id = task.id, record.name = task.name, record.workload = task.workload;
+    record.math_mode = task.math_mode;
+    record.gpu = gpu_.spec.id, record.uuid = gpu_.uuid, record.driver = gpu_.driver;
+    record.torch = worker.version(), record.measured = utc_now();
+    item.build_bytes = build_bytes(task), item.truth_bytes = truth_bytes(task);
+    TruthPool pool(task, [&](const Context& c, const ShapeCase& shape, const std::string& family,
+                             uint64_t seed) {
+      return worker.make_set(c.with_timeout(kSetLimit), task, shape, family, seed);
+    });
+    auto admission = admission_of(ctx_, task, pool);
+    if (!admission) CG_CHECK(ctx_.check("admitting a task"));
+    if (admission) count_reads(item.task, *admission);
+    const Roofline bounds = floor_of(gpu_.spec, task);
+    record.floor_ns = bounds.floor_ns, record.bound_by = bounds.bound_by;
+    record.admitted = admission && admission->admitted;
+    record.remark = admission ? admission->remark : "not judged: " + admission.error().message;
+    for (const std::string& note : task.notes)
+      record.remark += (record.remark.empty() ? "" : "; ") + note;
+    record.remark = sanitize(record.remark, 600);
+    return false;
+  }
+
+  bool known(const Task& task, const std::string& torch, BaselineRecord& record) const {
+    auto found = cache_.find(task.id, gpu_.spec.id, gpu_.driver, torch);
+    if (!found || found->cut) return false;
+    for (const BaselineWanted& w : settings_.baselines)
+      if (std::none_of(found->times.begin(), found->times.end(), [&](const BaselineTime& t) {
+            return t.kind == (w.target.empty() ? w.kind : w.target);
+          }))
+        return false;
+    record = std::move(*found);
+    return true;
+  }
+
+  void build(std::unique_ptr<TorchWorker>& worker, Item& item) {
+    auto timed = build_in(*worker, item);
+    if (!timed || timed->broken) worker.reset();
+    std::unique_lock hold(lock_);
+    --building_;
+    if (timed && timed->out_of_memory && !item.alone) {
+      item.alone = true, item.build_bytes = budget_.total();
+      alone_.push_back(&item);
+    } else if (timed) {
+      item.row->record.times = std::move(timed->times);
+      item.row->record.cut = timed->cut;
+      part_done(item);
+    } else if (!ctx_.done()) {
+      end(item, "error", timed.error().text());
+    }
+    wake_.notify_all();
+  }
+
+  Result<BaselinesTimed> build_in(TorchWorker& worker, const Item& item) {
+    CG_TRY(auto held, budget_.claim(ctx_, item.build_bytes, item.alone));
+    return time_baselines(ctx_, worker, item.task, settings_.baselines, settings_.limits,
+                          [&](const std::string& what) { tell(item, what); });
+  }
+
+  // --- controls and truths -------------------------------------------------------------------
+  void make_truths() {
+    time_the_controls();
+    while (auto begun = take_truth()) {
+      Item* item = begun->item;
+      tell(*item, "making the truth");
+      auto truth = parts_.truth(ctx_, gpu_, item->task);
+      begun.reset();
+      std::unique_lock hold(lock_);
+      if (!truth && ctx_.done()) return;
+      item->row->record.truth =
+          truth ? std::move(*truth) : TruthMade{0, 0, {}, truth.error().message};
+      part_done(*item);
+      wake_.notify_all();
+    }
+  }
+
+  void time_the_controls() {
+    auto controls = parts_.controls(ctx_);
+    std::unique_lock hold(lock_);
+    if (controls) {
+      report_.controls = std::move(*controls);
+      if (auto kept = cache_.keep_controls(gpu_.spec.id, gpu_.driver, report_.controls); !kept)
+        report_.trouble = kept.error().text();
+    } else {
+      report_.trouble = controls.error().message;
+    }
+  }
+
+  struct Begun {
+    Item* item;
+    MemoryBudget::Claim held;
+  };
+  // The largest of those described whose memory is free now: builds go on beside it, and what does
+  // not fit beside them comes when they have ended.
+  std::optional<Begun> take_truth() {
+    std::unique_lock hold(lock_);
+    for (;;) {
+      if (ctx_.done() || fatal_) return std::nullopt;
+      untrue_.sort([](const Item* a, const Item* b) { return a->truth_bytes > b->truth_bytes; });
+      for (auto at = untrue_.begin(); at != untrue_.end(); ++at) {
+        auto held = budget_.try_claim((*at)->truth_bytes);
+        if (!held) continue;
+        Item* item = *at;
+        untrue_.erase(at);
+        return Begun{item, std::move(*held)};
+      }
+      if (untrue_.empty() && describing_ == 0 && undescribed_.empty()) return std::nullopt;
+      wake_.wait_for(hold, kLook);
+    }
+  }
+
+  // --- rows; all under the lock --------------------------------------------------------------
+  void part_done(Item& item) {
+    if (--item.left > 0) return;
+    BaselineRecord& record = item.row->record;
+    record.controls = report_.controls;
+    for (BaselineTime& t : record.times) {
+      auto judged = record.truth.accuracy.find(t.kind);
+      if (judged != record.truth.accuracy.end())
+        t.accuracy = judged->second;
+      else if (t.known() && t.accuracy.why.empty())
+        t.accuracy.why = "not judged: torch.compile built it in another process; certify judges it";
+    }
+    if (auto kept = cache_.keep(record); !kept)
+      log_warning("baselines of {} are not kept: {}", record.name, kept.error().text());
+    end(item, "measured", {});
+  }
+
+  void end(Item& item, const std::string& status, const std::string& reason) {
+    item.row->status = status, item.row->reason = sanitize(reason, 600);
+    if (item.row->record.name.empty()) item.row->record.name = item.row->task.name;
+    std::erase(unbuilt_, &item), std::erase(untrue_, &item);
+    observer_.on_row(*item.row, ++ended_, report_.rows.size());
+  }
+
+  void note_torch(const std::string& version) {
+    std::lock_guard hold(lock_);
+    report_.torch = version;
+  }
+  // Trouble that every task would meet.
+  void end_with(const Error& error) {
+    std::lock_guard hold(lock_);
+    if (!fatal_ && !ctx_.done()) fatal_ = error;
+    wake_.notify_all();
+  }
+  void tell(const Item& item, const std::string& what) {
+    std::lock_guard hold(lock_);
+    observer_.on_progress(item.task.name + ": " + what);
+  }
+
+  const BaselineParts& parts_;
+  Context outer_, ctx_;
+  const BaselineCache& cache_;
+  const BaselineSuiteSettings& settings_;
+  const BaselineGpu& gpu_;
+  BaselineObserver& observer_;
+  MemoryBudget budget_;
+  std::mutex lock_;  // of all below, and of the observer
+  std::condition_variable wake_;
+  BaselineReport report_;
+  std::list<Item> items_;
+  std::list<Item*> undescribed_, unbuilt_, alone_, untrue_;
+  int describing_ = 0, building_ = 0;
+  size_t ended_ = 0;
+  std::optional<Error> fatal_;
+};
+
+}  // namespace
+
+int BaselineReport::exit_code() const {
+  if (interrupted) return kExitInterrupted;
+  const bool some = std::any_of(rows.begin(), rows.end(), [](const BaselineRow& r) {
+    return std::any_of(r.record.times.begin(), r.record.times.end(),
+                       [](const BaselineTime& t) { return t.known(); });
+  });
+  return some ? kExitOk : kExitFailed;
+}
+
+Result<BaselineReport> measure_baselines(const BaselineParts& parts, const Context& ctx,
+                                         const BaselineCache& cache,
+                                         const BaselineSuiteSettings& settings,
+                                         const std::vector<SuiteTask>& tasks,
+                                         BaselineObserver& observer) {
+  CG_TRY(BaselineGpu gpu, parts.gpu(ctx));
+  return Suite(parts, ctx, cache, settings, gpu, observer).run(tasks);
+}
+
+}  // namespace cutegen

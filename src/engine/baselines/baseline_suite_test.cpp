@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// A suite of baselines over scripted workers: rows, reasons, the cache, interruptions, the forms.
+#include "engine/baselines/baseline_suite.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "engine/baselines/baseline_table.h"
+#include "engine/testing/toy_world.h"
+#include "eval/testing/toy_worker.h"
+
+namespace cutegen {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Seen final : public BaselineObserver {
+ public:
+  void on_row(const BaselineRow& row, size_t ended, size_t total) override {
+    rows.push_back(row.task.name + " " + row.status);
+    EXPECT_LE(ended, total);
+    if (after) after();
+  }
+  void on_progress(const std::string&) override {}
+  std::vector<std::string> rows;
+  std::function<void()> after;
+};
+
+class BaselineSuiteTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    settings_.baselines = *baselines_named({"eager", "compile"});
+    settings_.jobs = 2;
+  }
+  void TearDown() override { fs::remove_all(dir_); }
+
+  // A task of so many bytes; a name that begins with "bad" is none.
+  static Result<Task> described(const fs::path& file) {
+    const std::string name = file.stem();
+    if (name.starts_with("bad")) return user_error("no class Model", file.string());
+    OpenedTask toy = toy::relu_task();
+    toy.task.id = name, toy.task.name = name;
+    if (name.starts_with("wide"))  // its truth takes more than there is
+      for (auto& [tensor, shape] : toy.task.shapes[0].tensors) shape = {1 << 17, 1 << 16};
+    if (name.starts_with("large")) toy.task.shapes[0].least_bytes = Bytes{int64_t{60} << 30};
+    return toy.task;
+  }
+
+  BaselineParts parts() {
+    BaselineParts p;
+    p.gpu = [this](const Context&) -> Result<BaselineGpu> {
+      if (no_gpu_) return world_error("there is no GPU driver here", "use another machine");
+      CG_TRY(GpuSpec spec, find_gpu("h200"));
+      return BaselineGpu{std::move(spec), "GPU-1", "580", int64_t{140} << 30};
+    };
+    p.worker = [this](const BaselineGpu&) -> Result<std::unique_ptr<TorchWorker>> {
+      if (no_cuda_) return world_error("torch is built without CUDA");
+      ++workers_;
+      auto worker = std::make_unique<ToyWorker>();
+      worker->task = described;
+      worker->ways = ways_;
+      worker->module_why = module_why_;
+      worker->close_fails = close_fails_;
+      return worker;
+    };
+    p.controls = [this](const Context&) -> Result<std::vector<ControlTime>> {
+      if (!controls_why_.empty()) return world_error(controls_why_);
+      return std::vector<ControlTime>{{"stream", "p1", 110000}, {"multiply", "p2", 1300000}};
+    };
+    p.truth = [this](const Context&, const BaselineGpu&, const Task& task) -> Result<TruthMade> {
+      truths_.push_back(task.name);
+      if (task.name == "huge") return TruthMade{0, 0, {}, "inputs and truth take 300 GB"};
+      return TruthMade{0.5, 4096, {}, "", accuracy_};
+    };
+    return p;
+  }
+
+  BaselineReport run(const std::vector<std::string>& names, const Context& ctx = {}) {
+    std::vector<SuiteTask> tasks;
+    for (const std::string& n : names) tasks.push_back({1, int(tasks.size()) + 1, n, n + ".py"});
+    seen_.rows.clear(), truths_.clear();
+    auto report = measure_baselines(parts(), ctx, cache_, settings_, tasks, seen_);
+    EXPECT_TRUE(report) << report.error().text();
+    return report ? std::move(*report) : BaselineReport{};
+  }
+
+  fs::path dir_ = toy::scratch_path("suite");
+  BaselineCache cache_{dir_};
+  BaselineSuiteSettings settings_;
+  Seen seen_;
+  std::map<std::string, ToyWay> ways_;
+  std::map<std::string, BaselineAccuracy> accuracy_;
+  std::vector<std::string> truths_;
+  std::string module_why_, controls_why_;
+  bool no_gpu_ = false, no_cuda_ = false, close_fails_ = false;
+  std::atomic<int> workers_ = 0;
+};
+
+TEST_F(BaselineSuiteTest, MeasuresEveryTaskAndKeepsIt) {
+  ways_["eager"].samples = {20000}, ways_["compile"].samples = {15000};
+  BaselineReport r = run({"a", "b", "large"});
+  ASSERT_EQ(r.rows.size(), 3U);
+  for (const BaselineRow& row : r.rows) {
+    EXPECT_EQ(row.status, "measured") << row.reason;
+    EXPECT_EQ(row.record.times.size(), 2U);
+    EXPECT_EQ(row.record.controls.size(), 2U);
+    EXPECT_EQ(row.record.truth.bytes, 4096);
+  }
+  EXPECT_EQ(truths_.size(), 3U);
+  EXPECT_EQ(r.exit_code(), kExitOk);
+  auto kept = cache_.find("b", "h200", "580", "torch toy");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(best_baseline(kept->times, kept->math_mode)->kind, "compile");
+  EXPECT_TRUE(cache_.controls("h200", "580"));
+}
+
+TEST_F(BaselineSuiteTest, WhatWasJudgedOnTheTruthIsKeptWithTheTimes) {
+  accuracy_["eager"] = {"fp32", false, 0.25, true, ""};
+  BaselineReport r = run({"a"});
+  const auto& times = r.rows[0].record.times;
+  ASSERT_EQ(times.size(), 2U);
+  EXPECT_EQ(times[0].accuracy.passes, true);
+  EXPECT_EQ(times[0].accuracy.share, 0.25);
+  EXPECT_FALSE(times[1].accuracy.passes) << "torch.compile built it elsewhere";
+  EXPECT_THAT(times[1].accuracy.why, HasSubstr("certify judges it"));
+  EXPECT_EQ(times[1].accuracy.precision, "fp32");
+  auto kept = cache_.find("a", "h200", "580", "torch toy");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->times[0].accuracy.share, 0.25);
+  settings_.again = true;
+  accuracy_["eager"] = {"tf32 convolutions", true, 30, false, "every element"};
+  r = run({"a"});
+  EXPECT_EQ(best_baseline(r.rows[0].record.times, MathMode::fp32)->kind, "compile");
+  EXPECT_THAT(baseline_table(r, {"eager", "compile"}),
+              HasSubstr("eager is not compared with programs: tf32 convolutions: fails this task's "
+                        "gate (a)\n"));
+}
+
+TEST_F(BaselineSuiteTest, TruthsOfAllSizesAndBuildsOfAllSizesComeToAnEnd) {
+  settings_.jobs = 4;
+  BaselineReport r = run({"wide1", "large1", "a", "wide2", "large2", "b", "c", "large3"});
+  for (const BaselineRow& row : r.rows) EXPECT_EQ(row.status, "measured") << row.task.name;
+  EXPECT_EQ(truths_.size(), 8U);
+}
+
+TEST_F(BaselineSuiteTest, WhatIsKnownIsNotMeasuredAgainUnlessAsked) {
+  run({"a"});
+  BaselineReport r = run({"a", "b"});
+  EXPECT_EQ(r.rows[0].status, "cached");
+  EXPECT_EQ(r.rows[0].record.times.size(), 2U);
+  EXPECT_EQ(r.rows[1].status, "measured");
+  EXPECT_THAT(truths_, ElementsAre("b"));
+  settings_.again = true;
+  EXPECT_EQ(run({"a"}).rows[0].status, "measured");
+  settings_.again = false;
+  settings_.baselines = *baselines_named({"eager", "compile-max"});
+  EXPECT_EQ(run({"a"}).rows[0].status, "measured");
+}
+
+TEST_F(BaselineSuiteTest, WhatWasCutShortIsMeasuredAgain) {
+  ways_["compile"].hangs = true;
+  BaselineReport r = run({"a"}, Context().with_timeout(std::chrono::milliseconds(600)));
+  ASSERT_EQ(r.rows[0].status, "measured");
+  EXPECT_TRUE(r.rows[0].record.cut);
+  EXPECT_TRUE(cache_.find("a", "h200", "580", r.torch)) << "it is of use meanwhile";
+  ways_["compile"].hangs = false;
+  r = run({"a"});
+  EXPECT_EQ(r.rows[0].status, "measured");
+  EXPECT_FALSE(r.rows[0].record.cut);
+  EXPECT_EQ(run({"a"}).rows[0].status, "cached");
+}
+
+TEST_F(BaselineSuiteTest, TroubleIsARowNotTheEnd) {
+  ways_["compile"].why = "it raises";
+  BaselineReport r = run({"bad", "a", "huge"});
+  EXPECT_EQ(r.rows[0].status, "error");
+  EXPECT_THAT(r.rows[0].reason, HasSubstr("no class Model"));
+  EXPECT_EQ(r.rows[1].status, "measured");
+  EXPECT_EQ(r.rows[1].record.times[1].why, "it raises");
+  EXPECT_EQ(r.rows[2].record.truth.why, "inputs and truth take 300 GB");
+  EXPECT_THAT(baseline_table(r, {"eager", "compile"}), HasSubstr("compile: it raises (a, huge)"));
+}
+
+TEST_F(BaselineSuiteTest, WhatRunsOutOfMemoryIsTriedAloneOnce) {
+  module_why_ = "the module on the GPU: out of memory";
+  BaselineReport r = run({"a"});
+  EXPECT_EQ(r.rows[0].status, "measured");
+  EXPECT_THAT(r.rows[0].record.times[0].why, HasSubstr("out of memory"));
+  EXPECT_EQ(r.exit_code(), kExitFailed);
+}
+
+TEST_F(BaselineSuiteTest, ABrokenWorkerIsReplaced) {
+  settings_.jobs = 1;
+  close_fails_ = true;
+  BaselineReport r = run({"a", "b"});
+  EXPECT_EQ(r.rows[1].status, "measured");
+  EXPECT_EQ(workers_, 2);
+}
+
+TEST_F(BaselineSuiteTest, AnInterruptedOneGoesOn) {
+  settings_.jobs = 1;
+  std::stop_source stop;
+  seen_.after = [&] { stop.request_stop(); };
+  BaselineReport r = run({"a", "b", "c"}, Context(stop.get_token()));
+  EXPECT_TRUE(r.interrupted);
+  EXPECT_EQ(r.exit_code(), kExitInterrupted);
+  std::vector<std::string> reasons;
+  for (const BaselineRow& row : r.rows) reasons.push_back(row.status + " " + row.reason);
+  EXPECT_THAT(reasons, Contains("unfinished interrupted"));
+  seen_.after = {};
+  r = run({"a", "b", "c"});
+  EXPECT_THAT(seen_.rows, Contains(HasSubstr("cached")));
+  EXPECT_EQ(r.exit_code(), kExitOk);
+}
+
+TEST_F(BaselineSuiteTest, TimeThatIsUpLeavesRowsUnfinished) {
+  ways_["eager"].never_ends = true;
+  settings_.minutes = 0.001;
+  BaselineReport r = run({"a"});
+  EXPECT_EQ(r.rows[0].status, "unfinished");
+  EXPECT_EQ(r.rows[0].reason, "the time was up");
+  EXPECT_FALSE(r.interrupted);
+  EXPECT_FALSE(cache_.find("a", "h200", "580", "torch toy"));
+}
+
+TEST_F(BaselineSuiteTest, NoGpuAndNoCudaAreErrorsOfTheWorld) {
+  no_gpu_ = true;
+  auto none = measure_baselines(parts(), {}, cache_, settings_, {{1, 1, "a", "a.py"}}, seen_);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(exit_code(none.error()), kExitEnvironment);
+  no_gpu_ = false, no_cuda_ = true;
+  none = measure_baselines(parts(), {}, cache_, settings_, {{1, 1, "a", "a.py"}}, seen_);
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().message, HasSubstr("without CUDA"));
+}
+
+TEST_F(BaselineSuiteTest, ControlsThatCannotBeTimedAreTold) {
+  controls_why_ = "the control kernel 'stream' cannot be timed here";
+  BaselineReport r = run({"a"});
+  EXPECT_EQ(r.rows[0].status, "measured");
+  EXPECT_TRUE(r.rows[0].record.controls.empty());
+  EXPECT_THAT(baseline_table(r, {"eager"}), HasSubstr("controls: the control kernel 'stream'"));
+}
+
+// The table and the document of a fixed report.
+TEST(BaselineTable, HasItsForms) {
+  BaselineReport r;
+  r.gpu = "h200", r.uuid = "GPU-1", r.driver = "580", r.torch = "torch 2.11", r.seconds = 42.5;
+  r.controls = {{"stream", "p1", 110000}, {"multiply", "p2", 1300000}};
+  BaselineRow a{{1, 19, "19_ReLU", "19_ReLU.py"}, "measured", "", {}, 1.5};
+  a.record.task_id = "t", a.record.name = "19_ReLU", a.record.workload = "elementwise";
+  a.record.gpu = "h200", a.record.floor_ns = 2.7e6, a.record.bound_by = "memory";
+  a.record.admitted = true, a.record.truth = {1.04, 38 << 20, {}, ""};
+  a.record.controls = r.controls;
+  a.record.times = {{"eager", 3.02e6, 3.01e6, 3.03e6, 40, Origin::measured, 0, 0.4, ""},
+                    {"compile", 0, 0, 0, 0, Origin::measured, 0, 9, "it raises\nmore"}};
+  BaselineRow b{{1, 20, "20_Bad", "20_Bad.py"}, "error", "no class Model", {}, 0.1};
+  r.rows = {a, b};
+  const fs::path golden = fs::path(CUTEGEN_SOURCE_DIR) / "tests/golden/engine";
+  auto check = [&](const std::string& file, const std::string& text) {
+    if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+      ASSERT_TRUE(write_file(golden / file, text));
+    }
+    EXPECT_EQ(read_file(golden / file).value_or("no file"), text) << file;
+  };
+  check("baselines.txt", baseline_table(r, {"eager", "compile"}));
+  check("baselines.json", dump_json(baseline_json(r), 1) + "\n");
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A suite's baselines as a table for people and as JSON (schema cutegen.baseline_suite.v1).
+//
+// Contract: foreign text is one line. A baseline without a time is "-" in the table; the reasons
+// come below it, once each.
+//
+// Example: print_result(g, baseline_json(report), baseline_table(report));
+#pragma once
+
+#include "engine/baselines/baseline_suite.h"
+
+namespace cutegen {
+
+[[nodiscard]] std::string baseline_header(const std::vector<std::string>& kinds);
+[[nodiscard]] std::string baseline_line(const BaselineRow& row,
+                                        const std::vector<std::string>& kinds);
+[[nodiscard]] std::string baseline_table(const BaselineReport& report,
+                                         const std::vector<std::string>& kinds);
+[[nodiscard]] Json baseline_json(const BaselineReport& report);
+
+}  // namespace cutegen

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/exchange/hand_out.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/file.h"
+
+namespace cutegen {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kMostText = size_t{4} << 20;
+
+Result<void> check_folder(const fs::path& folder) {
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(folder, error))) return {};
+  if (fs::is_directory(folder, error) && fs::is_empty(folder, error)) return {};
+  return user_error("this is no empty folder", folder.string(), "name a new one");
+}
+
+// The best one first, then by time; of one program only the first.
+std::vector<const RunStep*> chosen(const RunView& view, size_t most) {
+  std::vector<const RunStep*> out;
+  for (const RunStep& step : view.steps)
+    if (!step.imported && step.verdict && step.verdict->status == Status::correct)
+      out.push_back(&step);
+  auto rank = [&](const RunStep* s) {
+    return std::make_pair(s->candidate.id != view.best, s->time_ns().value_or(1e300));
+  };
+  std::stable_sort(out.begin(), out.end(),
+                   [&](const RunStep* a, const RunStep* b) { return rank(a) < rank(b); });
+  std::set<std::string> seen;
+  std::erase_if(
+      out, [&](const RunStep* s) { return !seen.insert(program_id(s->candidate.program)).second; });
+  if (out.size() > most) out.resize(most);
+  return out;
+}
+
+// The side file is no part of the journal, so both have to be where they were.
+Result<fs::path> write_task(const RunView& view, const fs::path& folder) {
+  const fs::path file = view.settings.file;
+  auto text = read_file(file, kMostText);
+  if (!text || *text != view.task->task.source)
+    return user_error(text ? "the task file has changed since the run began"
+                           : "the task file is gone: " + text.error().message,
+                      file.string(), "restore it");
+  const fs::path to = folder / file.filename();
+  CG_CHECK(write_file(to, *text));
+  fs::path side = file;
+  side.replace_extension(".toml");
+  std::error_code error;
+  if (!fs::exists(side, error)) return to;
+  CG_TRY(std::string more, read_file(side, kMostText));
+  CG_CHECK(write_file(folder / side.filename(), more));
+  return to;
+}
+
+}  // namespace
+
+Result<HandedOut> hand_out(const RunView& view, const fs::path& folder, size_t most) {
+  const auto steps = chosen(view, most);
+  if (!view.task || steps.empty())
+    return user_error("the run has no correct program to hand out", {},
+                      "cutegen show says why; cutegen resume goes on");
+  CG_CHECK(check_folder(folder));
+  CG_CHECK(private_dir(folder));
+  HandedOut out;
+  CG_TRY(out.task, write_task(view, folder));
+  for (const RunStep* step : steps) {
+    CG_CHECK(save_program(step->candidate.program, folder / step->candidate.id));
+    out.candidates.push_back(step->candidate.id);
+  }
+  return out;
+}
+
+}  // namespace cutegen

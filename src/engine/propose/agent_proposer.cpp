@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/propose/agent_proposer.h"
+
+#include <fmt/format.h>
+
+#include "agent/changes.h"
+#include "agent/edit.h"
+#include "agent/hints.h"
+#include "agent/roles.h"
+#include "base/text.h"
+#include "engine/propose/command_proposer.h"
+#include "eval/source/lint.h"
+
+namespace cutegen {
+namespace {
+
+// The question's matter, from the strategy's words and the run's events.
+std::string text_of(const Json& context, const char* key) {
+  auto it = context.find(key);
+  return it != context.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+int count_of(const Json& context, const char* key, int fallback) {
+  auto it = context.find(key);
+  return it != context.end() && it->is_number_integer() ? it->get<int>() : fallback;
+}
+
+bool flag_of(const Json& context, const char* key, bool fallback) {
+  auto it = context.find(key);
+  return it != context.end() && it->is_boolean() ? it->get<bool>() : fallback;
+}
+
+std::vector<Attempt> attempts_of(const RunView& run) {
+  std::vector<Attempt> out;
+  for (const RunStep& step : run.steps) {
+    // Drafts of the open question are not part of it: a resumed run puts it as it was put before.
+    if (!step.verdict || run.is_open_draft(step)) continue;
+    Attempt a{step.candidate.id,
+              step.candidate.parent.value_or(""),
+              step.candidate.edit.summary,
+              step.verdict->status,
+              step.verdict->feedback.headline,
+              step.time_ns(),
+              step.decision == Decision::accepted};
+    out.push_back(std::move(a));
+  }
+  return out;
+}
+
+Question question_of(const Ask& ask, const RunView& run) {
+  Question q;
+  q.role = ask.role;
+  q.purpose = text_of(ask.context, "purpose");
+  q.stage = text_of(ask.context, "stage");
+  q.approach = text_of(ask.context, "approach");
+  q.advice = text_of(ask.context, "advice");
+  q.profile = flag_of(ask.context, "profile", false);
+  q.repair = count_of(ask.context, "repair", 0);
+  q.approaches = count_of(ask.context, "approaches", 1);
+  if (const RunStep* step = run.find(text_of(ask.context, "parent"))) {
+    q.subject = &step->candidate;
+    if (step->verdict) q.verdict = &*step->verdict;
+  }
+  if (flag_of(ask.context, "memory", true)) q.history = attempts_of(run);
+  return q;
+}
+
+// Which program stands whole in questions about a candidate: itself, or the one that does so for
+// its parent, as long as the changes since then are few. It follows from the programs alone, so
+// that a resumed run asks as it asked before.
+class Bases {
+ public:
+  const Candidate& of(const RunStep& step, const RunView& run) {
+    const std::string& id = step.candidate.id;
+    if (auto known = known_.find(id); known != known_.end())
+      return run.find(known->second)->candidate;
+    const Candidate* base = &step.candidate;
+    if (const RunStep* parent = run.find(step.candidate.parent.value_or(""))) {
+      const Candidate& earlier = of(*parent, run);
+      if (changes_text(earlier.program, step.candidate.program)) base = &earlier;
+    }
+    known_[id] = base->id;
+    return *base;
+  }
+
+ private:
+  std::map<std::string, std::string> known_;
+};
+
+bool writes(const Question& q) {
+  return q.role == "coder" || q.role == "debugger";
+}
+
+class AgentProposer final : public Proposer {
+ public:
+  AgentProposer(llm::RunModel& model, RunTools& tools, const OptimizeSettings& settings,
+                TaskBrief brief)
+      : model_(model),
+        tools_(tools),
+        origin_(settings.model),
+        settings_(settings.model_settings),
+        brief_(std::move(brief)) {
+    limits_.tokens = settings_.prompt_tokens;
+    limits_.prefix_tokens = settings_.prompt_tokens * 5 / 8;
+    bool profiles = settings.search.agents && settings.search.agents->profiling != "never";
+    if (settings_.tools == "on") limits_.tools = tool_specs(profiles);
+    limits_.tool_calls = settings_.tool_calls;
+  }
+
+  Result<Answer> answer(const Context& ctx, const Ask& ask, const RunView& run) override {
+    if (ask.role == "recipe") return recipe(ctx);
+    Question question = question_of(ask, run);
+    // One that is to know of no other attempt is shown none.
+    const RunStep* subject = question.subject ? run.find(question.subject->id) : nullptr;
+    if (subject && flag_of(ask.context, "memory", true)) question.base = &bases_.of(*subject, run);
+    std::unique_ptr<ToolHost> host;
+    std::optional<ToolDesk> desk;
+    if (!limits_.tools.empty()) {
+      host = tools_.begin_ask(run, question, flag_of(ask.context, "memory", true));
+      desk.emplace(setting_of(question, run), *host);
+    }
+    CG_TRY(Answer answer, converse(ctx, question, run, desk ? &*desk : nullptr));
+    if (!desk || !writes(question)) return answer;
+    CG_TRY(answer.candidate, desk->choose(ctx, std::move(answer.candidate)));
+    if (answer.candidate) answer.unusable = false;
+    return answer;
+  }
+
+ private:
+  using Read = tl::expected<Answer, Reask>;
+
+  // The dialogue about one question: calls of tools, replies that do not apply, the answer.
+  Result<Answer> converse(const Context& ctx, const Question& question, const RunView& run,
+                          ToolDesk* desk) {
+    llm::ChatRequest request = make_request(brief_, question, limits_);
+    request.effort = settings_.effort;
+    request.temperature = settings_.temperature;
+    llm::ChatModel& model = model_.begin_ask();
+    Answer given;
+    for (int attempt = 1;;) {
+      request.label = label_of(question, run, attempt, desk);
+      request.may_call = !desk || desk->calls_left() > 0;
+      auto reply = model.chat(ctx, request);
+      if (!reply && llm::is_budget_end(reply.error())) {
+        given.reason = reply.error().message;
+        return given;
+      }
+      if (!reply) return fail(reply.error());
+      if (calls_tools(*reply, desk)) {
+        request.messages.push_back(reply->message);
+        CG_TRY(auto results, desk->answer(ctx, reply->message.calls));
+        request.messages.push_back({.results = std::move(results)});
+        continue;
+      }
+      auto read = read_reply(*reply, question, run, desk);
+      if (read) {
+        read->reasks = given.reasks;
+        return std::move(*read);
+      }
+      given.reasks.push_back(read.error().reason);
+      if (attempt > settings_.reasks || reply->stop == llm::Stop::refusal)
+        return unusable(read.error(), given.reasks);
+      ask_again(request, *reply,
+                reask_text(read.error(), writes(question) && attempt == settings_.reasks));
+      ++attempt;
+    }
+  }
+
+  static std::string label_of(const Question& question, const RunView& run, int attempt,
+                              const ToolDesk* desk) {
+    std::string out = fmt::format("{} ask {} try {}", question.role, run.answers + 1, attempt);
+    if (desk && desk->calls() > 0) out += fmt::format(" after {} calls", desk->calls());
+    return out;
+  }
+
+  static bool calls_tools(const llm::ChatReply& reply, const ToolDesk* desk) {
+    return desk && desk->calls_left() > 0 && !reply.message.calls.empty() &&
+           reply.stop != llm::Stop::refusal;
+  }
+
+  // Every call must have a result, also one that was not allowed.
+  static void ask_again(llm::ChatRequest& request, const llm::ChatReply& reply, std::string text) {
+    llm::Message again{.text = std::move(text)};
+    for (const llm::ToolCall& call : reply.message.calls)
+      again.results.push_back({call.id, "not done: no calls are left", true});
+    if (!reply.message.text.empty() || !reply.message.calls.empty())
+      request.messages.push_back(reply.message);
+    request.messages.push_back(std::move(again));
+  }
+
+  ToolSetting setting_of(const Question& question, const RunView& run) const {
+    ToolSetting set;
+    set.question = question;
+    set.floor_ns = brief_.floor_ns;
+    set.origin = origin_;
+    set.check = [this](const KernelProgram& p) { return faults_of(p); };
+    bool knows = !question.history.empty();
+    set.tried = [&run, knows](const KernelProgram& p) -> std::optional<Reask> {
+      return knows ? tried_before(p, run) : std::nullopt;
+    };
+    set.limits = tools_.limits(run);
+    return set;
+  }
+
+  static Answer unusable(const Reask& why, const std::vector<std::string>& reasks) {
+    Answer answer;
+    answer.unusable = true;
+    answer.reason = why.reason + ": " + sanitize(why.text, 300);
+    answer.reasks = reasks;
+    return answer;
+  }
+
+  Result<Answer> recipe(const Context& ctx) const {
+    CG_TRY(auto builtin, make_proposer("builtin", brief_.task));
+    CG_TRY(Answer answer, builtin->answer(ctx, Ask{"coder", {{"purpose", "first"}}}, RunView{}));
+    if (!answer.candidate) answer.unusable = true;
+    return answer;
+  }
+
+  Read read_reply(const llm::ChatReply& reply, const Question& question, const RunView& run,
+                  const ToolDesk* desk) const {
+    if (reply.stop == llm::Stop::refusal)
+      return tl::unexpected(Reask{"refusal", "the model declined: " + sanitize(reply.detail, 200)});
+    if (!writes(question)) {
+      auto advice = parse_advice(reply.message.text, question);
+      if (!advice) return tl::unexpected(advice.error());
+      Answer answer;
+      answer.advice = std::move(*advice);
+      return answer;
+    }
+    return read_program(reply, question, run, desk);
+  }
+
+  Read read_program(const llm::ChatReply& reply, const Question& question, const RunView& run,
+                    const ToolDesk* desk) const {
+    const KernelProgram* base = question.subject ? &question.subject->program : nullptr;
+    if (std::string name = named_draft(reply.message.text); !name.empty()) {
+      base = desk ? desk->draft(name) : nullptr;
+      if (!base)
+        return tl::unexpected(
+            Reask{"no_draft", fmt::format("There is no draft '{}'; there are: {}.", name,
+                                          desk ? desk->draft_names() : "none")});
+    }
+    auto parsed = parse_reply(reply.message.text, base, reply.stop == llm::Stop::length);
+    if (!parsed) return tl::unexpected(parsed.error());
+    tl::expected<KernelProgram, Reask> program = tl::unexpected(Reask{});
+    if (parsed->changes.empty())
+      program = *base;
+    else
+      program = apply_reply(*parsed, base, [this](const KernelProgram& p) { return faults_of(p); });
+    if (!program) return tl::unexpected(program.error());
+    if (!question.history.empty())
+      if (auto tried = tried_before(*program, run)) return tl::unexpected(*tried);
+    Answer answer;
+    Candidate c;
+    if (question.subject) c.parent = question.subject->id;
+    c.edit.summary =
+        parsed->summary.empty() ? question.purpose + " by the " + question.role : parsed->summary;
+    c.edit.rationale = parsed->rationale;
+    c.edit.origin = origin_;
+    c.program = std::move(*program);
+    answer.candidate = std::move(c);
+    return answer;
+  }
+
+  // What can be said without a compiler. Broken rules are left to the evaluator's verdict.
+  [[nodiscard]] std::vector<Error> faults_of(const KernelProgram& program) const {
+    std::vector<Error> out = check_plan(program.plan, brief_.task);
+    for (const LintFinding& finding : lint_program(program))
+      if (!finding.rule) out.push_back(finding.error);
+    auto certain = certain_faults(program, brief_.gpu);
+    out.insert(out.end(), certain.begin(), certain.end());
+    if (program.plan.dialect != brief_.dialect)
+      out.push_back({ErrorKind::user, "the dialect is '" + program.plan.dialect + "'",
+                     "plan.json#/dialect", "this run wants \"" + brief_.dialect + "\""});
+    return out;
+  }
+
+  static std::optional<Reask> tried_before(const KernelProgram& program, const RunView& run) {
+    std::string id = program_id(program);
+    for (const RunStep& step : run.steps)
+      if (!run.is_open_draft(step) && program_id(step.candidate.program) == id)
+        return Reask{"repeated", "This program is the same as " + step.candidate.id +
+                                     ", which was tried before. Make another change."};
+    return std::nullopt;
+  }
+
+  llm::RunModel& model_;
+  RunTools& tools_;
+  std::string origin_;  // the model as the user named it
+  ModelSettings settings_;
+  TaskBrief brief_;
+  PromptLimits limits_;
+  Bases bases_;
+};
+
+}  // namespace
+
+bool asks_model(const OptimizeSettings& settings) {
+  return settings.model != "builtin" && !settings.model.starts_with(kCommandModel);
+}
+
+std::string settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model) {
+  const std::string& wanted = settings.model_settings.tools;
+  if (wanted != "auto") return wanted;
+  bool stepwise = settings.strategy == "cutegen";  // the others are measures without tools
+  return stepwise && model.has_tools() ? "on" : "off";
+}
+
+Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
+                                                      const OptimizeSettings& settings,
+                                                      const OpenedTask& task) {
+  TaskBrief brief{task.task, {}, settings.evaluator.device, task.floor_ns, task.floor_bound_by};
+  brief.reachable_ns = task.reachable_ns, brief.roofline_ns = task.roofline_ns;
+  std::string device = settings.evaluator.device;
+  CG_TRY(brief.gpu, find_gpu(!task.gpu.empty()            ? task.gpu
+                             : device.starts_with("sim:") ? device.substr(4)
+                                                          : device));
+  if (settings.search.agents) brief.dialect = settings.search.agents->dialect;
+  return std::make_unique<AgentProposer>(model, tools, settings, std::move(brief));
+}
+
+}  // namespace cutegen

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model `builtin`: recipes. First the safe choice, then one parameter changed at a time.
+#include <set>
+
+#include "engine/propose/command_proposer.h"
+#include "llm/models.h"
+#include "recipes/emit/recipes.h"
+
+namespace cutegen {
+namespace {
+
+std::string value_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : dump_json(value);
+}
+
+// "vector 1 -> 4, threads 128 -> 256"
+std::string change_text(const Json& before, const Json& after) {
+  std::string text;
+  for (const auto& [name, value] : after.items()) {
+    auto old = before.find(name);
+    if (old != before.end() && *old == value) continue;
+    if (!text.empty()) text += ", ";
+    text +=
+        name + " " + (old == before.end() ? "none" : value_text(*old)) + " -> " + value_text(value);
+  }
+  return text;
+}
+
+class BuiltinProposer final : public Proposer {
+ public:
+  explicit BuiltinProposer(const Task& task) : task_(task), match_(match_recipe(task_)) {}
+
+  Result<Answer> answer(const Context&, const Ask& ask, const RunView& run) override {
+    if (ask.role != "coder")
+      return unsupported_error("the model 'builtin' has no role '" + ask.role + "'");
+    if (match_.recipe.empty()) return Answer{{}, "no recipe: " + match_.why};
+    Tried tried = tried_in(run);
+    if (run.steps.empty()) return first();
+    for (const RunStep* from : sources(ask, run))
+      for (const Json& params : neighbours(match_, from->candidate.edit.params)) {
+        if (tried.params.count(canonical_json(params))) continue;
+        auto program = instantiate(task_, match_, params);
+        // A choice that is not legal here, or gives a program already judged, is no proposal.
+        if (!program || tried.programs.count(program_id(*program))) continue;
+        return changed(*from, params, std::move(*program));
+      }
+    return Answer{{}, "nothing left to try"};
+  }
+
+ private:
+  struct Tried {
+    std::set<std::string> params, programs;
+  };
+
+  static Tried tried_in(const RunView& run) {
+    Tried tried;
+    for (const RunStep& step : run.steps) {
+      tried.params.insert(canonical_json(step.candidate.edit.params));
+      tried.programs.insert(program_id(step.candidate.program));
+    }
+    return tried;
+  }
+
+  // An improvement starts from the incumbent; a repair from any choice made so far.
+  static std::vector<const RunStep*> sources(const Ask& ask, const RunView& run) {
+    std::vector<const RunStep*> out;
+    if (auto it = ask.context.find("parent"); it != ask.context.end() && it->is_string()) {
+      if (const RunStep* parent = run.find(it->get<std::string>())) out.push_back(parent);
+      return out;
+    }
+    for (const RunStep& step : run.steps) out.push_back(&step);
+    return out;
+  }
+
+  Result<Answer> first() {
+    CG_TRY(KernelProgram program, instantiate(task_, match_, match_.safe));
+    Candidate c;
+    c.edit = {"first program: the safe choice of recipe '" + match_.recipe + "'", match_.why,
+              "recipe:" + match_.recipe, match_.safe};
+    c.program = std::move(program);
+    return Answer{std::move(c), {}};
+  }
+
+  Answer changed(const RunStep& from, const Json& params, KernelProgram program) {
+    Candidate c;
+    c.parent = from.candidate.id;
+    c.edit = {
+        change_text(from.candidate.edit.params, params), {}, "recipe:" + match_.recipe, params};
+    for (const RecipeParameter& parameter : match_.parameters)
+      if (params.contains(parameter.name) && from.candidate.edit.params.contains(parameter.name) &&
+          params[parameter.name] != from.candidate.edit.params[parameter.name])
+        c.edit.rationale +=
+            (c.edit.rationale.empty() ? "" : "; ") + parameter.name + ": " + parameter.meaning;
+    c.program = std::move(program);
+    return Answer{std::move(c), {}};
+  }
+
+  Task task_;
+  RecipeMatch match_;
+};
+
+}  // namespace
+
+Result<void> check_model(const std::string& model) {
+  if (model == "builtin" || model.starts_with(kCommandModel)) return {};
+  CG_CHECK(llm::parse_model(model));
+  return {};
+}
+
+Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const Task& task) {
+  if (model.starts_with(kCommandModel))
+    return make_command_proposer(model.substr(std::string(kCommandModel).size()), task);
+  if (model != "builtin")
+    return user_error("'" + model + "' is no proposer without a model", "--model", "give builtin");
+  return std::make_unique<BuiltinProposer>(task);
+}
+
+}  // namespace cutegen

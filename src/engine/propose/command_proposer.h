@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proposer of `--proposer CMD`: a user's own program that answers JSON lines.
+//
+// Contract (docs/proposer.md has it for users): one question a line, with the whole run so far in
+// it; one answer a line. The command is started with the first question and ended with the
+// proposer. An answer that cannot be read is told to the command once; the second one in a row is
+// the user's error.
+//
+// Example: auto p = make_command_proposer("python3 mine.py", task); p->answer(ctx, ask, run);
+#pragma once
+
+#include "engine/propose/proposer.h"
+
+namespace cutegen {
+
+inline constexpr const char* kCommandModel = "command:";  // the model's name before the command
+
+[[nodiscard]] std::unique_ptr<Proposer> make_command_proposer(const std::string& line,
+                                                              const Task& task);
+[[nodiscard]] Json proposer_question(const Ask& ask, const RunView& run);
+[[nodiscard]] Result<Answer> answer_from_json(const Json& json, const RunView& run);
+
+}  // namespace cutegen

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/propose/proposer.h"
+
+namespace cutegen {
+
+Json answer_data(const Answer& answer) {
+  Json out;
+  if (answer.candidate)
+    out = {{"outcome", "proposed"}, {"candidate", to_json(*answer.candidate)}};
+  else if (!answer.advice.empty())
+    out = {{"outcome", "advised"}, {"advice", answer.advice}};
+  else
+    out = {{"outcome", answer.unusable ? "unusable" : "nothing"}, {"reason", answer.reason}};
+  if (!answer.reasks.empty()) out["reasks"] = answer.reasks;
+  return out;
+}
+
+}  // namespace cutegen

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proposer: who answers a strategy's question. `builtin` answers with the project's recipes.
+//
+// Contract: an answer depends on the question and on the run so far only, so that a deterministic
+// proposer can be replayed. The candidate in it has no id yet; the loop numbers candidates.
+//
+// Example: CG_TRY(auto p, make_proposer("builtin", task)); CG_TRY(Answer a, p->answer(ctx, ask,
+// run));
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/record/view.h"
+
+namespace cutegen {
+
+struct Answer {
+  std::optional<Candidate> candidate;
+  std::string reason;               // without a candidate: "nothing left to try", "no recipe: ..."
+  std::vector<std::string> advice;  // of planners (one for each approach) and judges
+  bool unusable = false;            // there was an answer, but nothing can be done with it
+  std::vector<std::string> reasks;  // why a model was asked again, one word each
+};
+
+class Proposer {
+ public:
+  virtual ~Proposer() = default;
+  [[nodiscard]] virtual Result<Answer> answer(const Context& ctx, const Ask& ask,
+                                              const RunView& run) = 0;
+};
+
+[[nodiscard]] Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
+                                                              const Task& task);
+// Error if no such model exists; before any work is done.
+[[nodiscard]] Result<void> check_model(const std::string& model);
+[[nodiscard]] Json answer_data(const Answer& answer);
+
+}  // namespace cutegen

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/propose/run_tools.h"
+
+#include "base/text.h"
+#include "engine/record/program_diff.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMostDiff = size_t{64} << 10;
+
+Result<ToolRecord> record_from(const Json& data) {
+  ObjectReader r(data, "tool_called");
+  ToolRecord out;
+  CG_TRY(out.tool, r.string("tool"));
+  CG_TRY(out.arguments_hash, r.string("arguments_hash"));
+  CG_TRY(out.text, r.string("text"));
+  CG_TRY(out.is_error, r.boolean("is_error"));
+  return out;
+}
+
+}  // namespace
+
+class RunTools::Host final : public ToolHost {
+ public:
+  Host(RunTools& run, const RunView& view, const Question& question, bool memory)
+      : run_(run), view_(view), profile_(question.profile), memory_(memory) {
+    if (question.subject) subject_ = question.subject->id;
+    past_ = {run.open_.begin(), run.open_.end()};
+  }
+
+  Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) override {
+    if (past_.empty()) return std::optional<ToolRecord>();
+    ToolRecord next = std::move(past_.front());
+    past_.pop_front();
+    if (next.tool != call.tool || next.arguments_hash != call.arguments_hash)
+      return user_error(
+          "the run diverges: the tool '" + next.tool + "' was called, now '" + call.tool + "' is",
+          {}, "it was written by another version of cutegen");
+    return std::optional(std::move(next));
+  }
+
+  Result<void> record(const ToolRecord& call) override {
+    return run_.sink_.record("tool_called", {{"tool", call.tool},
+                                             {"arguments_hash", call.arguments_hash},
+                                             {"text", call.text},
+                                             {"is_error", call.is_error}});
+  }
+
+  Result<Verdict> compile(const Context& ctx, const KernelProgram& program) override {
+    CG_TRY(Judged judged, run_.judge_(ctx, {program, Rung::load, false}, "compiling a draft: "));
+    return std::move(judged.verdict);
+  }
+
+  // As often as the run retries; what is settled is not done again.
+  Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) override {
+    CG_TRY(std::string id, drafted(draft));
+    for (;;) {
+      const RunStep* step = view_.find(id);
+      CG_ASSERT(step);
+      bool settled = step->verdict && (step->verdict->status != Status::aborted ||
+                                       step->attempts > view_.settings.search.retries);
+      if (settled) return Evaluated{id, *step->verdict};
+      EvaluateRequest request{draft.program, Rung::timing, profile_ || profile_is_free()};
+      CG_TRY(Judged judged, run_.judge_(ctx, request, id + " " + draft.edit.summary + ": "));
+      CG_CHECK(run_.sink_.record("evaluated", {{"candidate", id},
+                                               {"verdict", to_json(judged.verdict)},
+                                               {"elapsed_ms", judged.elapsed_ms}}));
+    }
+  }
+
+  std::string diff_best(const KernelProgram& draft) const override {
+    const RunStep* best = memory_ ? view_.incumbent() : nullptr;
+    if (!best) best = view_.find(subject_);
+    if (!best) return {};
+    return sanitize(program_diff(best->candidate.program, draft), kMostDiff);
+  }
+
+ private:
+  // A simulator's counters are there with every time.
+  [[nodiscard]] bool profile_is_free() const {
+    return view_.settings.evaluator.device.starts_with("sim:");
+  }
+
+  // The id of a draft of this question, which is recorded first if it is new.
+  Result<std::string> drafted(const Candidate& draft) {
+    const std::string program = program_id(draft.program);
+    for (const RunStep& step : view_.steps)
+      if (view_.is_open_draft(step) && program_id(step.candidate.program) == program)
+        return step.candidate.id;
+    Candidate candidate = draft;
+    candidate.id = view_.next_id();
+    CG_CHECK(run_.sink_.record("drafted", {{"candidate", to_json(candidate)}}));
+    return candidate.id;
+  }
+
+  RunTools& run_;
+  const RunView& view_;
+  bool profile_, memory_;
+  std::string subject_;
+  std::deque<ToolRecord> past_;
+};
+
+Result<void> RunTools::fold(const std::string& type, const Json& data) {
+  if (type == "answered") {
+    closed_calls_ += static_cast<int64_t>(open_.size());
+    open_.clear();
+  } else if (type == "tool_called") {
+    CG_TRY(ToolRecord record, record_from(data));
+    open_.push_back(std::move(record));
+  }
+  return {};
+}
+
+std::unique_ptr<ToolHost> RunTools::begin_ask(const RunView& view, const Question& question,
+                                              bool memory) {
+  return std::make_unique<Host>(*this, view, question, memory);
+}
+
+// As they stood when the question was put, also if some of its calls are on record already.
+ToolLimits RunTools::limits(const RunView& view) const {
+  ToolLimits out;
+  out.calls = view.settings.model_settings.tool_calls;
+  out.run_calls = std::max<int64_t>(0, view.settings.model_settings.run_tool_calls - closed_calls_);
+  int64_t done = view.evaluations;
+  for (const RunStep& step : view.steps)
+    if (view.is_open_draft(step) && step.verdict && step.verdict->status != Status::aborted) --done;
+  out.run_evaluations = view.settings.search.budget.evaluations - done;
+  return out;
+}
+
+}  // namespace cutegen

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of the events at the end of a run (`profiled`, `certified`) and after it (`imported`),
+// as JSON and back.
+//
+// Contract: docs/journal.md has the fields. What is read is checked like everything of a journal;
+// an imported step says where its figures come from.
+//
+// Example: journal->append("certified", to_json(certified));
+#pragma once
+
+#include "engine/record/view.h"
+
+namespace cutegen {
+
+[[nodiscard]] Json to_json(const BestProfile& profiled);
+[[nodiscard]] Result<BestProfile> best_profile_from(const Json& data);
+[[nodiscard]] Json to_json(const BestCertificate& certified);
+[[nodiscard]] Result<BestCertificate> best_certificate_from(const Json& data);
+// Of a step with `imported` and a verdict.
+[[nodiscard]] Json imported_data(const RunStep& step);
+[[nodiscard]] Result<RunStep> imported_step_from(ObjectReader& r);
+
+}  // namespace cutegen

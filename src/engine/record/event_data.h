@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of the events `opened` and `task`: settings and the opened task, as JSON and back.
+//
+// Contract: docs/journal.md has the fields; versions are in store/events.h. What is read back is
+// enough to resume, replay and report a run without the task file.
+//
+// Example: journal->append("task", task_data(opened)); CG_TRY(auto t, task_from(event.data));
+#pragma once
+
+#include "engine/record/settings.h"
+
+namespace cutegen {
+
+[[nodiscard]] Json opened_data(const OptimizeSettings& settings);
+[[nodiscard]] Result<OptimizeSettings> settings_from(const Json& data);
+[[nodiscard]] Json task_data(const OpenedTask& opened);
+[[nodiscard]] Result<OpenedTask> task_from(const Json& data);
+
+}  // namespace cutegen

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run knows of its baselines, and what its best program gains over them.
+//
+// Contract: kept baselines (engine/run/baseline_cache.h) are carried over by the control kernels; where
+// there are none that count, eager is timed once. `note` says which it was and why. Gains are of a
+// cold call; a baseline without a time gives none. JSON is that of the events `baselines` and
+// `compared`.
+//
+// Example: for (const BaselineGain& g : gains(*view.baselines, mode, ns)) use(g.kind, g.speedup);
+#pragma once
+
+#include "core/baseline.h"
+
+namespace cutegen {
+
+struct TaskBaselines {
+  std::vector<BaselineTime> times;
+  std::string note;
+};
+
+struct BaselineGain {
+  std::string kind;
+  double time_ns = 0, speedup = 0;
+  Origin origin = Origin::measured;
+  bool in_mode = true;  // it keeps to the task's math mode
+};
+[[nodiscard]] std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode,
+                                              double own_ns);
+// Against the fastest one in the task's math mode.
+[[nodiscard]] std::optional<BaselineGain> hardest_gain(const TaskBaselines& baselines,
+                                                       MathMode mode, double own_ns);
+
+[[nodiscard]] Json to_json(const TaskBaselines& baselines);
+[[nodiscard]] Result<TaskBaselines> task_baselines_from_json(const Json& json);
+[[nodiscard]] Json to_json(const BaselineGain& gain);
+
+}  // namespace cutegen

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run is asked for: task, strategy, proposer, evaluator and limits.
+//
+// Contract: plain values. The event `opened` holds all of them (engine/record/event_data.h), so a resumed
+// run has the same.
+//
+// Example: OptimizeSettings settings{.file = "relu.py", .model = "builtin"};
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "eval/api/client.h"
+#include "search/strategy.h"
+
+namespace cutegen {
+
+// How a model is reached and what it may cost; unused by `builtin`.
+struct ModelSettings {
+  std::string url;                         // empty: the provider's own
+  std::filesystem::path key_file, prices;  // empty: the environment; the shipped prices
+  double relay_minutes = 0;                // for an answer file; 0: for ever
+  std::string effort;                      // of reasoning
+  std::optional<double> temperature;
+  int64_t prompt_tokens = 24000;  // the most of one question, estimated
+  int reasks = 2;                 // of one question, when its answer does not apply
+  std::string tools = "off";      // "on", "off"; when a run begins also "auto"
+  int tool_calls = 8;             // of one question
+  int64_t run_tool_calls = 400;   // of the whole run
+  double usd = 0;                 // 0: no limit
+  int64_t tokens = 0;
+};
+
+struct OptimizeSettings {
+  std::filesystem::path file;
+  std::string strategy = "cutegen", model = "builtin";
+  EvaluatorOptions evaluator;
+  AskedAccuracy asked;  // of the task, beside its side file
+  StrategySettings search;
+  ModelSettings model_settings;
+  std::filesystem::path out;  // folder for the best program so far; empty: none is written
+  bool baselines = true;      // on a GPU: said before the first step, and what is gained at the end
+  bool profile_best = false;  // at the end, where the best program has no profile
+  bool profile_slower = false;  // the same, where it is slower than the fastest known baseline
+  // On a GPU: how long the best program's certificate may take at the end (and what the search left
+  // of its minutes); 0: none is made.
+  double certify_minutes = 0;
+  Json resolved_config = Json::object();  // every setting with its source
+};
+
+}  // namespace cutegen

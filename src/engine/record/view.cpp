@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/record/view.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/record/end_data.h"
+#include "engine/record/event_data.h"
+
+namespace cutegen {
+
+const char* to_string(Decision decision) {
+  switch (decision) {
+    case Decision::open:
+      return "open";
+    case Decision::accepted:
+      return "accepted";
+    case Decision::rejected:
+      return "rejected";
+  }
+  return "open";
+}
+
+std::optional<double> RunStep::time_ns() const {
+  if (!verdict || verdict->status != Status::correct || !verdict->timing) return std::nullopt;
+  return verdict->timing->time_ns;
+}
+
+const RunStep* RunView::find(const std::string& candidate) const {
+  for (const RunStep& step : steps)
+    if (step.candidate.id == candidate) return &step;
+  return nullptr;
+}
+
+Result<RunStep*> RunView::step_of(const Event& event) {
+  ObjectReader r(event.data, "event " + std::to_string(event.seq));
+  CG_TRY(std::string id, r.string("candidate"));
+  for (RunStep& step : steps)
+    if (step.candidate.id == id) {
+      step.clock_ms = clock_ms;
+      return &step;
+    }
+  return user_error("no candidate '" + id + "' was proposed before", r.place("candidate"));
+}
+
+Result<void> RunView::on_answered(ObjectReader& r) {
+  ++answers;
+  CG_TRY(auto again, r.array_or_empty("reasks"));
+  reasks += static_cast<int64_t>(again.size());
+  CG_TRY(std::string kind, r.string("outcome"));
+  if (kind != "proposed") return {};
+  return add_step(r, std::nullopt);
+}
+
+Result<void> RunView::on_drafted(ObjectReader& r) {
+  return add_step(r, answers);
+}
+
+// An answer may be one of the drafts, in other words.
+Result<void> RunView::add_step(ObjectReader& r, std::optional<int64_t> drafted) {
+  CG_TRY(Json json, r.object("candidate"));
+  CG_TRY(Candidate candidate, candidate_from_json(json));
+  for (RunStep& step : steps)
+    if (step.drafted && step.candidate.id == candidate.id) {
+      step.candidate = std::move(candidate);
+      return {};
+    }
+  RunStep step;
+  step.candidate = std::move(candidate);
+  step.clock_ms = clock_ms;
+  step.drafted = drafted;
+  step.usd = models.usd - std::exchange(told_usd_, models.usd);
+  steps.push_back(std::move(step));
+  return {};
+}
+
+// A later evaluation (for a profile) that was aborted takes nothing from a verdict that was
+// correct.
+Result<void> RunView::on_evaluated(const Event& event, ObjectReader& r) {
+  CG_TRY(RunStep * step, step_of(event));
+  CG_TRY(Json json, r.object("verdict"));
+  CG_TRY(Verdict verdict, verdict_from_json(json));
+  CG_TRY(int64_t elapsed, r.integer("elapsed_ms"));
+  step->elapsed_ms += elapsed;
+  ++step->attempts;
+  if (verdict.status != Status::aborted) ++evaluations;
+  bool lost = verdict.status == Status::aborted && step->verdict &&
+              step->verdict->status == Status::correct;
+  if (!lost) step->verdict = std::move(verdict);
+  return {};
+}
+
+// Of a call's end: {"reply": {"usage": {...}, "cost_usd": ...}}, or an error that cost nothing.
+void RunView::on_call_ended(const Json& data) {
+  ++models.calls;
+  if (data.contains("elapsed_ms") && data["elapsed_ms"].is_number_integer())
+    models.elapsed_ms += data["elapsed_ms"].get<int64_t>();
+  if (!data.contains("reply") || !data["reply"].is_object()) return;
+  const Json& reply = data["reply"];
+  auto number = [&](const char* key) {
+    const Json usage = reply.value("usage", Json::object());
+    return usage.contains(key) && usage[key].is_number_integer() ? usage[key].get<int64_t>() : 0;
+  };
+  models.input += number("input") + number("cache_written") + number("cached");
+  models.cached += number("cached");
+  models.output += number("output");
+  if (reply.contains("cost_usd") && reply["cost_usd"].is_number())
+    models.usd += reply["cost_usd"].get<double>();
+  else
+    models.unpriced = true;
+}
+
+Result<void> RunView::apply(const Event& event) {
+  const std::string& type = event.type;
+  ObjectReader r(event.data, "event " + std::to_string(event.seq));
+  CG_TRY(clock_ms, r.integer_or("clock_ms", clock_ms));
+  interrupted = type == "interrupted";
+  if (type == "opened") {
+    CG_TRY(settings, settings_from(event.data));
+  } else if (type == "task") {
+    CG_TRY(task, task_from(event.data));
+  } else if (type == "baselines") {
+    CG_TRY(baselines, task_baselines_from_json(event.data));
+  } else if (type == "answered") {
+    return on_answered(r);
+  } else if (type == "drafted") {
+    return on_drafted(r);
+  } else if (type == "tool_called") {
+    ++tool_calls;
+  } else if (type == "evaluated") {
+    return on_evaluated(event, r);
+  } else if (type == "call_ended") {
+    on_call_ended(event.data);
+  } else if (type == "accepted" || type == "rejected") {
+    return on_decided(event, r);
+  } else if (type == "resumed") {
+    ++resumes;
+  } else {
+    return apply_end(event, r);
+  }
+  return {};
+}
+
+// What stands at the end of a run, and after it.
+Result<void> RunView::apply_end(const Event& event, ObjectReader& r) {
+  const std::string& type = event.type;
+  if (type == "profiled") {
+    CG_TRY(profiled, best_profile_from(event.data));
+  } else if (type == "certifying") {
+    CG_TRY(certifying, r.string("candidate"));
+  } else if (type == "certified") {
+    CG_TRY(certified, best_certificate_from(event.data));
+    certifying.clear();
+  } else if (type == "finished") {
+    CG_TRY(finished, r.string("reason"));
+  } else if (type == "imported") {
+    return on_imported(r);
+  }
+  return {};
+}
+
+Result<void> RunView::on_decided(const Event& event, ObjectReader& r) {
+  CG_TRY(RunStep * step, step_of(event));
+  const bool accepted = event.type == "accepted";
+  step->decision = accepted ? Decision::accepted : Decision::rejected;
+  CG_TRY(step->reason, r.string("reason"));
+  if (!accepted) return {};
+  best = step->candidate.id;
+  if (!first_ns) first_ns = step->time_ns();
+  return {};
+}
+
+Result<void> RunView::on_imported(ObjectReader& r) {
+  CG_TRY(RunStep step, imported_step_from(r));
+  step.clock_ms = clock_ms;
+  if (step.decision == Decision::accepted) best = step.candidate.id;
+  steps.push_back(std::move(step));
+  return {};
+}
+
+std::optional<BaselineGain> RunView::gain() const {
+  const RunStep* step = incumbent();
+  if (!step || step->imported || !step->time_ns() || !task || !baselines) return std::nullopt;
+  return hardest_gain(*baselines, task->task.math_mode, *step->time_ns());
+}
+
+std::optional<double> RunView::over_first(const RunStep& step) const {
+  auto ns = step.time_ns();
+  if (!ns || step.imported || !first_ns || *ns <= 0) return std::nullopt;
+  return *first_ns / *ns;
+}
+
+std::optional<double> RunView::over_floor(const RunStep& step) const {
+  auto ns = step.time_ns();
+  const double floor = step.imported && ns ? step.verdict->timing->floor_ns
+                       : task              ? task->floor_ns
+                                           : 0;
+  if (!ns || floor <= 0) return std::nullopt;
+  return *ns / floor;
+}
+
+const Profile* RunView::best_profile() const {
+  const RunStep* step = incumbent();
+  if (!step) return nullptr;
+  if (profiled && profiled->candidate == best && profiled->profile) return &*profiled->profile;
+  return step->verdict && step->verdict->profile ? &*step->verdict->profile : nullptr;
+}
+
+const Certificate* RunView::best_certificate() const {
+  const bool known = certified && certified->candidate == best && certified->certificate;
+  return known ? &*certified->certificate : nullptr;
+}
+
+Result<RunView> view_run(const std::vector<Event>& events) {
+  RunView view;
+  for (const Event& event : events) CG_CHECK(view.apply(event));
+  return view;
+}
+
+RunResult outcome_of(const RunView& view, const std::string& run_id) {
+  RunResult out;
+  out.run_id = run_id;
+  out.reason = view.finished.value_or("");
+  out.interrupted = view.interrupted;
+  out.evaluations = view.evaluations;
+  out.first_ns = view.first_ns;
+  if (view.task) out.floor_ns = view.task->floor_ns;
+  if (const RunStep* best = view.incumbent()) {
+    out.best = best->candidate;
+    out.best_verdict = best->verdict;
+  }
+  if (!out.best && !view.steps.empty() && view.steps.front().verdict) {
+    Status common = view.steps.front().verdict->status;
+    if (std::all_of(view.steps.begin(), view.steps.end(), [&](const RunStep& step) {
+          return step.verdict && step.verdict->status == common;
+        }))
+      out.all_verdicts = common;
+  }
+  return out;
+}
+
+}  // namespace cutegen

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunView: what the events of a run say so far, for the loop, the reports and the command line.
+//
+// Contract: apply() folds one event and fails only on data it cannot read. Candidates are in the
+// order in which they were proposed. Nothing is computed that the events do not say.
+//
+// Example: CG_TRY(RunView view, view_run(events)); for (const RunStep& s : view.steps) ...
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/record/run_baselines.h"
+#include "engine/record/settings.h"
+#include "store/store.h"
+
+namespace cutegen {
+
+struct RunResult {
+  std::string run_id, reason;
+  std::optional<Candidate> best;
+  std::optional<Verdict> best_verdict;
+  double floor_ns = 0;
+  std::optional<double> first_ns;  // the first correct candidate's time
+  int64_t evaluations = 0;
+  bool interrupted = false;
+  // With nothing correct: the status that every verdict had, if they had one in common.
+  std::optional<Status> all_verdicts;
+};
+
+enum class Decision { open, accepted, rejected };
+[[nodiscard]] const char* to_string(Decision decision);
+
+// Where a verdict comes from that another machine gave (engine/exchange/import_verdicts.h).
+struct ImportedFrom {
+  std::string entry, entry_sha256;
+  std::string device;                // "NVIDIA H200 (cuda:0, driver 580.159.04)"
+  Origin origin = Origin::measured;  // of its figures there
+};
+
+struct RunStep {
+  Candidate candidate;
+  std::optional<Verdict> verdict;  // the last one; aborted ones are replaced by their retries
+  int attempts = 0;                // evaluations finished for it, aborted ones included
+  Decision decision = Decision::open;
+  std::string reason;                    // of the decision
+  int64_t elapsed_ms = 0;                // spent on its evaluations
+  double usd = 0;                        // spent on models since the step before
+  int64_t clock_ms = 0;                  // the run's clock at its last event
+  std::optional<int64_t> drafted;        // by a tool: the answers that the run had then
+  std::optional<ImportedFrom> imported;  // its times are those of that device
+  [[nodiscard]] std::optional<double> time_ns() const;
+};
+
+// What the models of a run cost.
+struct ModelCost {
+  int64_t calls = 0, input = 0, cached = 0, output = 0;
+  double usd = 0;
+  bool unpriced = false;  // some call had no known price
+  int64_t elapsed_ms = 0;
+};
+
+// What the end of a run found of its best program, or why not.
+struct BestProfile {
+  std::string candidate, why;
+  std::optional<Profile> profile;
+};
+struct BestCertificate {
+  std::string candidate, why;
+  std::optional<Certificate> certificate;
+};
+
+struct RunView {
+  OptimizeSettings settings;
+  std::optional<OpenedTask> task;
+  std::optional<TaskBaselines> baselines;
+  std::deque<RunStep> steps;  // grows without moving what is in it
+  std::string best;           // id of the incumbent, or empty
+  std::optional<BestProfile> profiled;
+  std::string certifying;  // the candidate whose certificate was begun and not finished
+  std::optional<BestCertificate> certified;
+  std::optional<double> first_ns;  // time of the first accepted candidate
+  int64_t evaluations = 0;         // finished ones, without aborted ones
+  int64_t answers = 0;             // of proposers
+  int64_t reasks = 0;              // answers of models that had to be asked for again
+  int64_t tool_calls = 0;          // of models
+  ModelCost models;
+  int64_t clock_ms = 0;  // time spent, pauses between sessions left out
+  int resumes = 0;
+  std::optional<std::string> finished;  // the reason
+  bool interrupted = false;
+
+  [[nodiscard]] Result<void> apply(const Event& event);
+  [[nodiscard]] const RunStep* find(const std::string& candidate) const;
+  [[nodiscard]] const RunStep* incumbent() const { return find(best); }
+  // Of the incumbent, against the fastest baseline in the task's math mode.
+  [[nodiscard]] std::optional<BaselineGain> gain() const;
+  // How many times faster than the first correct program, and how many floors it takes; an imported
+  // time is not compared with those of this run, its floor is that of its own device.
+  [[nodiscard]] std::optional<double> over_first(const RunStep& step) const;
+  [[nodiscard]] std::optional<double> over_floor(const RunStep& step) const;
+  // The incumbent's; null where there is none.
+  [[nodiscard]] const Profile* best_profile() const;
+  [[nodiscard]] const Certificate* best_certificate() const;
+  // Whether a candidate is a draft of the question that has no answer yet.
+  [[nodiscard]] bool is_open_draft(const RunStep& step) const { return step.drafted == answers; }
+  // The id of the next candidate.
+  [[nodiscard]] std::string next_id() const { return "c" + std::to_string(steps.size() + 1); }
+
+ private:
+  [[nodiscard]] Result<RunStep*> step_of(const Event& event);
+  [[nodiscard]] Result<void> on_answered(ObjectReader& r);
+  [[nodiscard]] Result<void> on_drafted(ObjectReader& r);
+  [[nodiscard]] Result<void> add_step(ObjectReader& r, std::optional<int64_t> drafted);
+  [[nodiscard]] Result<void> on_evaluated(const Event& event, ObjectReader& r);
+  [[nodiscard]] Result<void> on_decided(const Event& event, ObjectReader& r);
+  [[nodiscard]] Result<void> on_imported(ObjectReader& r);
+  [[nodiscard]] Result<void> apply_end(const Event& event, ObjectReader& r);
+  void on_call_ended(const Json& data);
+
+  double told_usd_ = 0;  // what the steps so far account for
+};
+
+[[nodiscard]] Result<RunView> view_run(const std::vector<Event>& events);
+[[nodiscard]] RunResult outcome_of(const RunView& view, const std::string& run_id);
+
+}  // namespace cutegen

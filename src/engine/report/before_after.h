@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the best program saves: launches and bytes of memory, beside the module's operators.
+//
+// Contract: `before` is modelled from the graph: one launch an operator that is no view, which
+// reads its tensors and writes its results once. `after` is what the profile of the best program
+// counted; without one only its launches are known, from the plan. The least bytes are the task's.
+// Nothing is known of an imported program that has no profile.
+//
+// Example: if (auto b = before_after(view)) print(to_text(*b));
+#pragma once
+
+#include "engine/record/view.h"
+
+namespace cutegen {
+
+struct BeforeAfter {
+  int64_t launches_before = 0, launches_after = 0;
+  double bytes_before = 0, bytes_least = 0, flops = 0;
+  std::optional<double> bytes_after;
+  Origin after = Origin::modelled;  // of the bytes
+};
+[[nodiscard]] std::optional<BeforeAfter> before_after(const RunView& view);
+// Of the operators of a graph: launches, and bytes that they move.
+struct OperatorCost {
+  int64_t launches = 0;
+  double bytes = 0;
+};
+[[nodiscard]] OperatorCost cost_of(const Graph& graph);
+// "launches 5 -> 1; memory traffic 1.20 GB (modelled) -> 403 MB (measured), least 403 MB"
+[[nodiscard]] std::string to_text(const BeforeAfter& saved);
+[[nodiscard]] Json to_json(const BeforeAfter& saved);
+
+}  // namespace cutegen

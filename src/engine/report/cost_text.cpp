@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/cost_text.h"
+
+#include <fmt/format.h>
+
+#include "search/structure.h"
+
+namespace cutegen {
+namespace {
+
+std::string counted(int64_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string model_cost_text(const RunView& view) {
+  const ModelCost& m = view.models;
+  double cached =
+      m.input ? 100.0 * static_cast<double>(m.cached) / static_cast<double>(m.input) : 0;
+  std::string text = fmt::format("{}, {} tokens in ({:.0f}% cached), {} out",
+                                 counted(m.calls, "call"), m.input, cached, m.output);
+  if (m.usd > 0) text += fmt::format(", ${:.4f}", m.usd);
+  if (m.unpriced) text += ", some calls without a known price";
+  if (view.tool_calls > 0) text += ", " + counted(view.tool_calls, "call") + " of tools";
+  if (view.reasks > 0) text += ", " + counted(view.reasks, "answer") + " asked for again";
+  return text;
+}
+
+std::string cute_use_text(const KernelProgram& program) {
+  CuteUse use = cute_use(program);
+  if (!use.includes) return "not used";
+  return fmt::format("{:.0f}% of the statements; {} TiledMMA, {} TiledCopy, {}, {}",
+                     100 * use.share, use.tiled_mma, use.tiled_copy, counted(use.layouts, "layout"),
+                     counted(use.tensors, "tensor"));
+}
+
+}  // namespace cutegen

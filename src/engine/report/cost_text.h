@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run's models cost, and how much of a program is CuTe, in one line each.
+//
+// Contract: for terminal and report alike. Dollars are said only where a price was known.
+//
+// Example: line("model", model_cost_text(view));  // "8 calls, 91000 tokens in (70% cached), ..."
+#pragma once
+
+#include "engine/record/view.h"
+
+namespace cutegen {
+
+[[nodiscard]] std::string model_cost_text(const RunView& view);
+[[nodiscard]] std::string cute_use_text(const KernelProgram& program);
+
+}  // namespace cutegen

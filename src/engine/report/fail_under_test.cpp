@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/report/fail_under.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/testing/toy_world.h"
+
+namespace cutegen {
+namespace {
+
+using testing::HasSubstr;
+using namespace toy;
+
+RunView one_step(const std::string& device) {
+  RunView view;
+  view.settings.evaluator.device = device;
+  view.task = relu_task();
+  for (double ns : {100.0, 50.0}) {
+    RunStep step;
+    step.candidate.id = view.next_id();
+    step.candidate.program = numbered_program(1);
+    step.verdict = timed(ns);
+    step.verdict->timing->low_ns = ns * 0.99, step.verdict->timing->high_ns = ns * 1.01;
+    step.decision = Decision::accepted;
+    view.best = step.candidate.id;
+    view.steps.push_back(step);
+  }
+  view.first_ns = 100;
+  return view;
+}
+
+TEST(FailUnder, OnASimulatorTheFirstCorrectProgramCounts) {
+  RunView view = one_step("sim:h200");
+  auto gain = best_gain(view);
+  ASSERT_TRUE(gain);
+  EXPECT_EQ(gain->by, "first");
+  EXPECT_EQ(gain->ratio, 2);
+  EXPECT_NEAR(gain->low, 99 / 50.5, 1e-9);
+  EXPECT_TRUE(reaches(gain, 1.9));
+  EXPECT_FALSE(reaches(gain, 2)) << "the lower end counts, not the median";
+}
+
+TEST(FailUnder, OnAGpuABaselineHasToBeKnown) {
+  RunView view = one_step("cuda:0");
+  EXPECT_FALSE(best_gain(view)) << "the first program is no baseline";
+  EXPECT_FALSE(reaches(best_gain(view), 0.1));
+  EXPECT_THAT(to_text(best_gain(view)), HasSubstr("no baseline is known"));
+  view.baselines = TaskBaselines{{{"eager", 80, 79, 81, 8, Origin::measured, 0, 1, ""},
+                                  {"eager-tf32", 20, 19, 21, 8, Origin::measured, 0, 1, ""}},
+                                 ""};
+  auto gain = best_gain(view);
+  ASSERT_TRUE(gain);
+  EXPECT_EQ(gain->against, "eager") << "tf32 is another math mode";
+  EXPECT_EQ(gain->by, "baselines");
+  EXPECT_NEAR(gain->low, 79 / 50.5, 1e-9);
+}
+
+TEST(FailUnder, ACertificateOfTheBestProgramDecides) {
+  RunView view = one_step("cuda:0");
+  view.certified = BestCertificate{"c2", {}, toy_certificate(numbered_program(1))};
+  auto gain = best_gain(view);
+  ASSERT_TRUE(gain);
+  EXPECT_EQ(gain->by, "certificate");
+  EXPECT_EQ(gain->against, "compile");
+  EXPECT_EQ(gain->low, 1.98);
+  EXPECT_THAT(to_text(gain),
+              HasSubstr("at least 1.980x over compile (certified, cold; median 2.000x)"));
+  EXPECT_FALSE(reaches(gain, 2));
+  view.certified->candidate = "c1";
+  EXPECT_FALSE(best_gain(view)) << "that is of another program";
+}
+
+TEST(FailUnder, ABaselineThatFailsTheProgramsGateIsNotTheHardest) {
+  RunView view = one_step("cuda:0");
+  Certificate c = toy_certificate(numbered_program(1));
+  c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}},
+                 {"compile", {"tf32 convolutions", true, 40, false, "every element"}},
+                 {"eager-tf32", {"tf32", true, 0.9, true, ""}}};
+  view.certified = BestCertificate{"c2", {}, c};
+  auto gain = best_gain(view);
+  ASSERT_TRUE(gain);
+  EXPECT_EQ(gain->against, "eager-tf32") << "as exact as a program has to be";
+  view.certified->certificate->baselines[2].accuracy.passes.reset();
+  EXPECT_EQ(best_gain(view)->against, "eager");
+}
+
+TEST(FailUnder, ImportedTimesAreNotComparedWithThisRunsOwn) {
+  RunView view = one_step("sim:h200");
+  view.steps.back().imported = ImportedFrom{"c2", "", "NVIDIA H200", Origin::measured};
+  EXPECT_FALSE(best_gain(view));
+  EXPECT_FALSE(view.over_first(view.steps.back()));
+  EXPECT_EQ(view.over_floor(view.steps.back()), 5);
+}
+
+TEST(FailUnder, NothingCorrectReachesNothing) {
+  RunView view;
+  EXPECT_FALSE(best_gain(view));
+}
+
+}  // namespace
+}  // namespace cutegen

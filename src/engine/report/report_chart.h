@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chart of a report: time per step against the floor and the reachable bound, as an inline SVG.
+//
+// Contract: numbers and candidate ids only, so nothing in it needs trust; empty if no step has a
+// time. Example: std::string svg = chart_svg(view);
+#pragma once
+
+#include <string>
+
+#include "engine/record/view.h"
+
+namespace cutegen {
+
+[[nodiscard]] std::string chart_svg(const RunView& view);
+[[nodiscard]] std::string html_escape(const std::string& text);
+
+}  // namespace cutegen

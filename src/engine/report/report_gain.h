@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the report page that say what was gained: before and after, the roofline, the
+// certified table, what was imported.
+//
+// Contract: sets `gain`, `roofline`, `certificate` or `no_certificate`, and `imported`, each only
+// where there is something to say. Every figure names its origin.
+//
+// Example: add_gain(page, view);
+#pragma once
+
+#include "engine/report/report_parts.h"
+#include "engine/record/view.h"
+
+namespace cutegen {
+
+void add_gain(ReportData& page, const RunView& view);
+// Of the runs in turn with the best program of that time: "1.052x [1.049,1.055]", or "-".
+[[nodiscard]] std::string in_turn_text(const RunStep& step);
+
+}  // namespace cutegen

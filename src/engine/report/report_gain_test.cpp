@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the report says of the gain: before and after, the roofline, the certificate, imports.
+#include "engine/report/report.h"
+#include "engine/report/report_gain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/record/end_data.h"
+#include "engine/record/event_data.h"
+#include "engine/report/roofline_chart.h"
+#include "engine/testing/toy_world.h"
+
+namespace cutegen {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using namespace toy;
+
+class Journal {
+ public:
+  void add(const std::string& type, const Json& data) {
+    events.push_back({static_cast<int64_t>(events.size()) + 1, type, 1, data});
+  }
+  std::vector<Event> events;
+};
+
+Profile profile_of_best(const std::string& word) {
+  KernelProfile k;
+  k.kernel = word, k.origin = Origin::measured;
+  k.counters = {{"dram_read_bytes", 2048}, {"dram_write_bytes", 2048}};
+  return Profile{{k}, "official", "ncu", ""};
+}
+
+// One step on a GPU, `word` wherever text is foreign.
+Journal gpu_run(const std::string& word) {
+  Journal j;
+  OptimizeSettings settings;
+  settings.evaluator.device = "cuda:0";
+  settings.certify_minutes = 3;
+  OpenedTask task = relu_task();
+  task.gpu = "h200", task.product = word, task.driver = word, task.counters = word;
+  task.task.shapes[0].flops = Flops{4096};
+  j.add("opened", opened_data(settings));
+  j.add("task", task_data(task));
+  TaskBaselines baselines{{{"eager", 200, 199, 201, 8, Origin::cached, 0, 1, ""}}, word};
+  j.add("baselines", to_json(baselines));
+  Candidate c{"c1", {}, {"change", word, "toy", Json::object()}, numbered_program(1)};
+  j.add("answered", {{"outcome", "proposed"}, {"candidate", to_json(c)}});
+  Verdict v = timed(50);
+  v.timing->origin = Origin::measured;
+  v.timing->paired = {{"incumbent", "p", 2, 1.98, 2.03, 100, 16, "precise"}};
+  v.accuracy = Accuracy{1024, 3e-7, 2.5e-7, 4.5, 0.125};
+  v.compat = Compat{"allclose 1e-04", 1024, 0};
+  v.marks = {word};
+  j.add("evaluated", {{"candidate", "c1"}, {"verdict", to_json(v)}, {"elapsed_ms", 800}});
+  j.add("accepted", {{"candidate", "c1"}, {"reason", word}});
+  return j;
+}
+
+RunStep imported_step(const std::string& word) {
+  RunStep step;
+  step.candidate = {
+      "c2", "c1", {"c1, judged elsewhere", "", "imported", Json::object()}, numbered_program(1)};
+  step.verdict = timed(40);
+  step.verdict->gpu = "NVIDIA H100 80GB HBM3", step.verdict->driver = word;
+  step.verdict->timing->origin = Origin::imported;
+  step.imported = ImportedFrom{word, "sha", "NVIDIA H100 " + word, Origin::measured};
+  step.reason = "not compared " + word;
+  return step;
+}
+
+std::string page_of(const Journal& j) {
+  RunInfo info;
+  info.id = "20260101-abcdef";
+  auto page = report_html(info, j.events);
+  EXPECT_TRUE(page) << page.error().text();
+  return page ? *page : "";
+}
+
+TEST(ReportGain, BeforeAndAfterWithEveryOrigin) {
+  Journal j = gpu_run("plain");
+  j.add("profiled", to_json(BestProfile{"c1", {}, profile_of_best("k")}));
+  const std::string page = page_of(j);
+  for (const char* part :
+       {"1 operator (modelled: a launch each) before, 1 after, 0% saved",
+        "8.19 KB before (modelled: each operator reads and writes its tensors once), 4.1 KB after "
+        "(measured), 50% saved; the least is 8.19 KB",
+        "at most 3e-07, the native reference&apos;s 2.5e-07, on 1024 values of up to 4.5",
+        "12.5% of what is accepted", "allclose 1e-04: 0 of 1024 values differ",
+        "at least 3.980x over eager (measured, not in turn; median 4.000x)", "2.000x [1.980,2.030]",
+        "Mark: plain", "--certify-minutes 3", "an export runs the module itself"})
+    EXPECT_THAT(page, HasSubstr(part));
+}
+
+TEST(ReportGain, TheRooflineHasBothPointsAndSaysWhatTheyAre) {
+  Journal j = gpu_run("plain");
+  auto view = view_run(j.events);
+  ASSERT_TRUE(view) << view.error().text();
+  RooflineChart chart = roofline_chart(*view);
+  EXPECT_THAT(chart.svg, AllOf(HasSubstr("class=\"roof\""), HasSubstr("class=\"before\""),
+                               HasSubstr("class=\"kept\"")));
+  EXPECT_THAT(chart.svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(chart.legend, HasSubstr("NVIDIA H200 gives in fp32"));
+  EXPECT_THAT(chart.legend, HasSubstr("Hollow: eager, 200 ns (cached)"));
+  EXPECT_THAT(chart.legend, HasSubstr("c1, 50 ns (measured), set at the least bytes"));
+  j.add("profiled", to_json(BestProfile{"c1", {}, profile_of_best("k")}));
+  chart = roofline_chart(*view_run(j.events));
+  EXPECT_THAT(chart.legend, Not(HasSubstr("least bytes")));
+  view->baselines.reset();
+  EXPECT_THAT(roofline_chart(*view).legend, HasSubstr("Hollow: the first correct program, 50 ns"));
+  view->task->task.shapes[0].flops = Flops{0};
+  EXPECT_THAT(roofline_chart(*view).svg, IsEmpty());
+  view->task->task.shapes[0].flops = Flops{1};
+  view->task->gpu = "no such gpu";
+  EXPECT_THAT(roofline_chart(*view).svg, IsEmpty());
+}
+
+TEST(ReportGain, TheCertifiedTableOrWhyThereIsNone) {
+  Journal j = gpu_run("plain");
+  EXPECT_THAT(page_of(j), HasSubstr("None: this run made none"));
+  j.add("certifying", {{"candidate", "c1"}, {"limit_ms", 1}});
+  EXPECT_THAT(page_of(j), HasSubstr("None: it was begun and is not finished"));
+  Journal failed = j;
+  failed.add("certified", to_json(BestCertificate{"c1", "torch has no CUDA", {}}));
+  EXPECT_THAT(page_of(failed), HasSubstr("None: torch has no CUDA"));
+  j.add("certified", to_json(BestCertificate{"c1", {}, toy_certificate(numbered_program(1))}));
+  const std::string page = page_of(j);
+  for (const char* part : {"over compile", "2.000x [1.980,2.020]", "<th class=\"n\">graph</th>",
+                           "Missing: compile-max: it raises", "floor 10 ns", "5.00x above",
+                           "at least 1.980x over compile (certified, cold"})
+    EXPECT_THAT(page, HasSubstr(part));
+}
+
+TEST(ReportGain, ImportedVerdictsHaveATableOfTheirOwn) {
+  Journal j = gpu_run("plain");
+  j.add("imported", imported_data(imported_step("plain")));
+  const std::string page = page_of(j);
+  for (const char* part : {"<h2>Imported</h2>", "NVIDIA H100 plain", "40 ns", "4.00x",
+                           "not compared plain", "<td>measured</td>"})
+    EXPECT_THAT(page, HasSubstr(part));
+  EXPECT_THAT(page, Not(HasSubstr("<title>c2: 40 ns"))) << "the chart is of this run's device";
+}
+
+TEST(ReportGain, HostileTextStaysText) {
+  const std::string evil = "<script>alert(1)</script>\"'{{{run}}}\x1b[31m&amp;";
+  Journal j = gpu_run(evil);
+  j.add("profiled", to_json(BestProfile{"c1", evil, {}}));
+  Certificate c = toy_certificate(numbered_program(1));
+  c.gpu = c.driver = c.torch = c.shape = c.bound_by = evil, c.missing = {evil};
+  c.modes[0].mode = evil, c.modes[0].against[0].against = evil;
+  j.add("certified", to_json(BestCertificate{"c1", {}, c}));
+  j.add("imported", imported_data(imported_step(evil)));
+  const std::string page = page_of(j);
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(page, HasSubstr("<h2>Certificate</h2>"));
+}
+
+}  // namespace
+}  // namespace cutegen

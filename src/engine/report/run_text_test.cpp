@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run prints, by golden files: one on a GPU with its certified table, one on a simulator.
+// After a deliberate change: CUTEGEN_UPDATE_GOLDEN=1 engine_test --gtest_filter='RunText*'
+#include "engine/report/run_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/file.h"
+#include "engine/report/certificate_text.h"
+#include "engine/testing/toy_world.h"
+
+namespace cutegen {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using namespace toy;
+
+RunStep step_of(int n, const Verdict& verdict, Decision decision) {
+  RunStep step;
+  step.candidate.id = "c" + std::to_string(n);
+  if (n > 1) step.candidate.parent = "c1";
+  step.candidate.edit = {"change " + std::to_string(n), "", "toy", Json::object()};
+  step.candidate.program = numbered_program(n);
+  step.candidate.program.plan.arch = {"sm_80+"};
+  step.verdict = verdict;
+  step.decision = decision;
+  step.elapsed_ms = 800 * n;
+  step.clock_ms = 31'000 * n;
+  return step;
+}
+
+RunView gpu_run() {
+  RunView view;
+  view.settings.evaluator.device = "cuda:0";
+  view.settings.out = "/best";
+  view.settings.certify_minutes = 3;
+  view.task = relu_task();
+  view.task->gpu = "h200", view.task->product = "NVIDIA H200", view.task->driver = "580.159.04";
+  view.task->counters = "ncu 2025.3.1.0";
+  view.baselines = TaskBaselines{{{"eager", 200, 199, 201, 8, Origin::cached, 0, 1, ""},
+                                  {"compile", 0, 0, 0, 0, Origin::skipped, 0, 0, "it raises"}},
+                                 "kept of yesterday"};
+  Verdict first = timed(100), second = timed(50);
+  for (Verdict* v : {&first, &second}) v->timing->origin = Origin::measured;
+  second.timing->paired = {{"incumbent", "p", 2, 1.98, 2.03, 100, 16, "precise"}};
+  first.timing->sm_clock_hz = 1.98e9;
+  second.accuracy = Accuracy{1024, 3e-7, 2.5e-7, 4.5, 0.125};
+  second.marks = {"the SM clock was at 80% of the GPU's"};
+  view.steps.push_back(step_of(1, first, Decision::accepted));
+  view.steps.push_back(step_of(2, second, Decision::accepted));
+  view.steps.push_back(
+      step_of(3, untimed(Status::failed, "2 of 64 values are wrong"), Decision::rejected));
+  view.first_ns = 100;
+  view.best = "c2";
+  view.evaluations = 3;
+  view.clock_ms = 95'000;
+  view.finished = "plateau";
+  view.certified = BestCertificate{"c2", {}, toy_certificate(numbered_program(2))};
+  return view;
+}
+
+std::string page(const RunView& view) {
+  std::string text = task_text(view) + step_header(view);
+  for (const RunStep& step : view.steps) text += step_line(view, step);
+  return text + end_text(view, "20260101-abcdef");
+}
+
+void expect_golden(const std::string& file, const std::string& text) {
+  const auto golden = std::filesystem::path(CUTEGEN_SOURCE_DIR) / "tests/golden/engine" / file;
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(golden, text));
+  }
+  EXPECT_EQ(read_file(golden).value_or("no file"), text) << file;
+}
+
+TEST(RunText, OnAGpuIsTheGoldenFile) {
+  expect_golden("run_gpu.txt", page(gpu_run()));
+}
+
+TEST(RunText, OnASimulatorIsTheGoldenFile) {
+  RunView view = gpu_run();
+  view.settings.evaluator.device = "sim:h200";
+  view.task->driver.clear(), view.baselines.reset(), view.certified.reset();
+  for (RunStep& step : view.steps)
+    if (step.verdict->timing) step.verdict->timing->origin = Origin::modelled;
+  expect_golden("run_sim.txt", page(view));
+}
+
+TEST(RunText, TheDocumentIsTheGoldenFile) {
+  expect_golden("run_gpu.json", dump_json(run_json(gpu_run(), "20260101-abcdef"), 1) + "\n");
+}
+
+TEST(RunText, AnUnfinishedCertificateIsSaid) {
+  RunView view = gpu_run();
+  view.certified.reset(), view.finished.reset();
+  view.certifying = "c2";
+  const std::string text = end_text(view, "r");
+  EXPECT_THAT(text, HasSubstr("interrupted while c2 was certified, which is not finished"));
+  EXPECT_THAT(text, HasSubstr("cutegen resume r"));
+  EXPECT_THAT(text, HasSubstr("certified  no: not finished"));
+}
+
+TEST(RunText, ACertificateOfAnotherProgramIsNotTheBestOnes) {
+  RunView view = gpu_run();
+  view.certified->candidate = "c1";
+  EXPECT_THAT(end_text(view, "r"), HasSubstr("no: that is c1, another program"));
+  view.certified = BestCertificate{"c2", "torch has no CUDA\n\x1b[31m", {}};
+  const std::string text = end_text(view, "r");
+  EXPECT_THAT(text, HasSubstr("no: torch has no CUDA"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(RunText, WhatSpeaksAgainstTheBestProgramIsSaid) {
+  RunView view = gpu_run();
+  EXPECT_THAT(end_text(view, "r"), Not(HasSubstr("elsewhere")));
+  view.profiled = BestProfile{"c2", "judged once more it was failed: 3 values", {}};
+  RunStep there =
+      step_of(4, untimed(Status::failed, "2 values are wrong there"), Decision::rejected);
+  there.candidate.parent = "c2";
+  there.imported = ImportedFrom{"c2", "", "NVIDIA H200 (driver 570)", Origin::skipped};
+  view.steps.push_back(there);
+  const std::string text = end_text(view, "r");
+  EXPECT_THAT(text, HasSubstr("profile    none: judged once more it was failed: 3 values"));
+  EXPECT_THAT(text, HasSubstr("elsewhere  failed on NVIDIA H200 (driver 570): 2 values are wrong"));
+}
+
+TEST(CertificateText, WhatAModeLacksIsADash) {
+  const CertificateTable table = certificate_table(toy_certificate(numbered_program(1)));
+  ASSERT_EQ(table.rows.size(), 5U);
+  EXPECT_EQ(table.rows[1].front(), "over eager-tf32") << "the fastest baseline comes first";
+  EXPECT_EQ(table.rows[1].back(), "-");
+  EXPECT_EQ(table.rows[1][1], "1.500x [1.490,1.510]");
+  EXPECT_EQ(table.rows[4][1], "5.00x above");
+  EXPECT_THAT(certificate_text(Certificate()), HasSubstr("this program"));
+}
+
+TEST(CertificateText, SaysHowExactEachBaselineIs) {
+  Certificate c = toy_certificate(numbered_program(1));
+  c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}},
+                 {"compile", {"tf32 convolutions", true, 40, false, "every element is wrong"}},
+                 {"eager-tf32", {"tf32", true, std::nullopt, std::nullopt, "no memory"}}};
+  const CertificateTable table = certificate_table(c);
+  EXPECT_EQ(table.modes.back(), "accuracy");
+  EXPECT_EQ(table.rows[0].back(), "");
+  EXPECT_EQ(table.rows[1].back(), "tf32: coarser than the math mode");
+  EXPECT_EQ(table.rows[2].back(), "tf32 convolutions: fails this task's gate");
+  EXPECT_EQ(table.rows[3].back(), "fp32, 0.50 of the accepted error");
+  const std::string text = certificate_text(c);
+  EXPECT_THAT(text, HasSubstr("  compile fails this task's gate: every element is wrong\n"));
+  EXPECT_THAT(text, HasSubstr("  eager-tf32 is not known to pass this task's gate: no memory\n"));
+  EXPECT_THAT(text, Not(HasSubstr("eager fails")));
+}
+
+TEST(CertificateText, NamesVersionsAndClocks) {
+  Certificate c = toy_certificate(numbered_program(1));
+  EXPECT_THAT(certificate_head(c), Not(HasSubstr("clock")));
+  c.cudnn = "9.10.2", c.sm_clock_hz = 1.98e9, c.sm_clock_least_hz = 1.905e9;
+  c.memory_clock_hz = 3.201e9;
+  EXPECT_EQ(certificate_head(c),
+            "NVIDIA H200 (driver 580.159.04), 2.11.0, cuDNN 9.10.2, 2 fresh processes, 50 s; SM "
+            "clock 1980 MHz (1905 at least), memory 3201 MHz");
+}
+
+TEST(CertificateText, HasATableForEachWeightedShape) {
+  Certificate c = toy_certificate(numbered_program(1));
+  EXPECT_TRUE(shape_tables(c).empty());
+  c.shapes = {{"official", 1, 5, c.modes}, {"wide", 2.5, 20, c.modes}};
+  const auto tables = shape_tables(c);
+  ASSERT_EQ(tables.size(), 2U);
+  EXPECT_EQ(certificate_table(c).title, "weighted mean of 2 shapes");
+  EXPECT_EQ(tables[1].title, "shape wide, weight 2.5");
+  EXPECT_EQ(tables[1].rows.back()[1], "2.50x above");
+  const std::string text = certificate_text(c);
+  EXPECT_THAT(text, HasSubstr("  weighted mean of 2 shapes  cold"));
+  EXPECT_THAT(text, HasSubstr("  shape wide, weight 2.5  cold"));
+}
+
+}  // namespace
+}  // namespace cutegen

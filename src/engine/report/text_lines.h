@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of a run's text: a name, then its value. Private to engine's texts.
+//
+// Contract: clean() makes foreign text one line without terminal escapes.
+//
+// Example: out += line("stopped", clean(reason, 400));
+#pragma once
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/words.h"
+
+namespace cutegen {
+
+inline std::string clean(const std::string& text, size_t limit = 200) {
+  return one_line(text, limit);
+}
+
+inline std::string line(const char* name, const std::string& value) {
+  return fmt::format("{:<11}{}\n", name, value);
+}
+
+inline std::string times(double a, double b) {
+  return b > 0 ? fmt::format("{:.2f}x", a / b) : std::string("-");
+}
+
+inline std::string counted(int64_t n, const char* what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
+
+}  // namespace cutegen

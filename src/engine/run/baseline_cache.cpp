@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/baseline_cache.h"
+
+#include <cstdlib>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+namespace cutegen {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kMostRecord = size_t{1} << 20;
+
+fs::path default_folder() {
+  if (const char* set = std::getenv("CUTEGEN_CACHE"); set && *set)
+    return fs::path(set) / "baselines";
+  if (const char* set = std::getenv("XDG_CACHE_HOME"); set && *set == '/')
+    return fs::path(set) / "cutegen" / "baselines";
+  if (const char* home = std::getenv("HOME"); home && *home == '/')
+    return fs::path(home) / ".cache" / "cutegen" / "baselines";
+  return fs::temp_directory_path() / "cutegen-cache" / "baselines";
+}
+
+std::string record_name(const std::string& task_id, const std::string& gpu,
+                        const std::string& driver, const std::string& torch) {
+  Hasher h;
+  h.field(task_id).field(gpu).field(driver).field(torch);
+  return h.hex() + ".json";
+}
+
+std::string controls_name(const std::string& gpu, const std::string& driver) {
+  Hasher h;
+  h.field("controls").field(gpu).field(driver);
+  return h.hex() + ".json";
+}
+
+int64_t seconds_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
+Result<Json> read_json(const fs::path& file) {
+  CG_TRY(std::string text, read_file(file, kMostRecord));
+  return parse_json(text, file.string(), kMostRecord);
+}
+
+Result<std::vector<ControlTime>> controls_from(const Json& json) {
+  ObjectReader r(json, "controls#");
+  CG_TRY(int64_t timed, r.integer("timed"));
+  const int64_t age = seconds_now() - timed;
+  if (age < 0 || age > std::chrono::seconds(BaselineCache::kFresh).count())
+    return world_error("these are old");
+  CG_TRY(Json list, r.array("controls"));
+  std::vector<ControlTime> out;
+  for (const Json& one : list) {
+    CG_TRY(ControlTime control, control_time_from_json(one));
+    out.push_back(std::move(control));
+  }
+  CG_CHECK(r.finish());
+  return out;
+}
+
+}  // namespace
+
+BaselineCache::BaselineCache(fs::path folder)
+    : folder_(folder.empty() ? default_folder() : std::move(folder)) {}
+
+std::optional<BaselineRecord> BaselineCache::find(const std::string& task_id,
+                                                  const std::string& gpu, const std::string& driver,
+                                                  const std::string& torch) const {
+  auto json = read_json(folder_ / record_name(task_id, gpu, driver, torch));
+  if (!json) return std::nullopt;
+  auto record = baseline_record_from_json(*json);
+  const bool same = record && record->task_id == task_id && record->gpu == gpu &&
+                    record->driver == driver && record->torch == torch;
+  return same ? std::optional(std::move(*record)) : std::nullopt;
+}
+
+std::optional<BaselineRecord> BaselineCache::find(const OpenedTask& o) const {
+  return find(o.task.id, o.gpu, o.driver, o.torch);
+}
+
+Result<void> BaselineCache::keep(const BaselineRecord& r) const {
+  CG_CHECK(private_dir(folder_));
+  return write_file(folder_ / record_name(r.task_id, r.gpu, r.driver, r.torch),
+                    dump_json(to_json(r), 1) + "\n");
+}
+
+std::optional<std::vector<ControlTime>> BaselineCache::controls(const std::string& gpu,
+                                                                const std::string& driver) const {
+  auto json = read_json(folder_ / controls_name(gpu, driver));
+  if (!json) return std::nullopt;
+  auto controls = controls_from(*json);
+  return controls ? std::optional(std::move(*controls)) : std::nullopt;
+}
+
+Result<void> BaselineCache::keep_controls(const std::string& gpu, const std::string& driver,
+                                          const std::vector<ControlTime>& controls) const {
+  CG_CHECK(private_dir(folder_));
+  Json list = Json::array();
+  for (const ControlTime& c : controls) list.push_back(to_json(c));
+  return write_file(folder_ / controls_name(gpu, driver),
+                    dump_json({{"timed", seconds_now()}, {"controls", std::move(list)}}) + "\n");
+}
+
+}  // namespace cutegen

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// BaselineCache: measured baselines, kept for searches; and the control kernels' last times.
+//
+// Contract: one file a (task, GPU model, driver, torch) in a private folder, replaced whole. A file
+// that is missing, unreadable or of another version is no record. Controls count as those of now
+// for kFresh. Safe from several threads and processes.
+//
+// Example: BaselineCache cache; if (auto record = cache.find(opened)) use(record->times);
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "core/baseline.h"
+#include "eval/api/client.h"
+
+namespace cutegen {
+
+class BaselineCache {
+ public:
+  static constexpr auto kFresh = std::chrono::minutes(15);
+
+  // Empty: $CUTEGEN_CACHE, $XDG_CACHE_HOME/cutegen or ~/.cache/cutegen, there "baselines".
+  explicit BaselineCache(std::filesystem::path folder = {});
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+
+  [[nodiscard]] std::optional<BaselineRecord> find(const std::string& task_id,
+                                                   const std::string& gpu,
+                                                   const std::string& driver,
+                                                   const std::string& torch) const;
+  [[nodiscard]] std::optional<BaselineRecord> find(const OpenedTask& opened) const;
+  [[nodiscard]] Result<void> keep(const BaselineRecord& record) const;
+
+  [[nodiscard]] std::optional<std::vector<ControlTime>> controls(const std::string& gpu,
+                                                                 const std::string& driver) const;
+  [[nodiscard]] Result<void> keep_controls(const std::string& gpu, const std::string& driver,
+                                           const std::vector<ControlTime>& controls) const;
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace cutegen

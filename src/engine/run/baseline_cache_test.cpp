@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/baseline_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "engine/testing/toy_world.h"
+
+namespace cutegen {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BaselineCacheTest : public testing::Test {
+ protected:
+  void TearDown() override { fs::remove_all(dir_); }
+  static BaselineRecord record(double ns) {
+    BaselineRecord r;
+    r.task_id = "t", r.gpu = "h200", r.driver = "580", r.torch = "2.11";
+    r.times = {{"eager", ns, ns, ns, 8, Origin::measured, 0, 0, ""}};
+    return r;
+  }
+  fs::path dir_ = toy::scratch_path("baselines");
+  BaselineCache cache_{dir_};
+};
+
+TEST_F(BaselineCacheTest, KeepsOneRecordForEachGpuDriverAndTorch) {
+  EXPECT_FALSE(cache_.find("t", "h200", "580", "2.11"));
+  ASSERT_TRUE(cache_.keep(record(10)));
+  ASSERT_TRUE(cache_.keep(record(20)));
+  auto found = cache_.find("t", "h200", "580", "2.11");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->times[0].time_ns, 20);
+  EXPECT_FALSE(cache_.find("u", "h200", "580", "2.11"));
+  EXPECT_FALSE(cache_.find("t", "h100", "580", "2.11"));
+  EXPECT_FALSE(cache_.find("t", "h200", "590", "2.11"));
+  EXPECT_FALSE(cache_.find("t", "h200", "580", "2.12"));
+}
+
+TEST_F(BaselineCacheTest, AFileThatCannotBeReadIsNoRecord) {
+  ASSERT_TRUE(cache_.keep(record(10)));
+  for (const auto& entry : fs::directory_iterator(dir_))
+    ASSERT_TRUE(write_file(entry.path(), "{\"schema\": \"cutegen.baselines.v1\""));
+  EXPECT_FALSE(cache_.find("t", "h200", "580", "2.11"));
+}
+
+TEST_F(BaselineCacheTest, ARecordUnderAnotherNameIsNotTaken) {
+  ASSERT_TRUE(cache_.keep(record(10)));
+  for (const auto& entry : fs::directory_iterator(dir_)) {
+    auto text = read_file(entry.path());
+    ASSERT_TRUE(text);
+    ASSERT_TRUE(write_file(entry.path(), replace_all(*text, "\"580\"", "\"581\"")));
+  }
+  EXPECT_FALSE(cache_.find("t", "h200", "580", "2.11"));
+}
+
+TEST_F(BaselineCacheTest, ControlsAreThoseOfNowForAWhile) {
+  EXPECT_FALSE(cache_.controls("h200", "580"));
+  ASSERT_TRUE(cache_.keep_controls("h200", "580", {{"stream", "p", 100}}));
+  auto found = cache_.controls("h200", "580");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->at(0).time_ns, 100);
+  EXPECT_FALSE(cache_.controls("h200", "590"));
+  for (const auto& entry : fs::directory_iterator(dir_))
+    ASSERT_TRUE(write_file(entry.path(), "{\"timed\": 1000, \"controls\": []}"));
+  EXPECT_FALSE(cache_.controls("h200", "580"));
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/look_up_baselines.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "eval/judge/baselines.h"
+
+namespace cutegen {
+namespace {
+
+constexpr double kBuildSeconds = 60;
+
+// No value: they do not count now, and `note` says why.
+std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
+                                  EvaluatorClient& evaluator, const OpenedTask& opened,
+                                  RunObserver& observer, std::string& note) {
+  auto record = parts.find_baselines(opened);
+  if (!record) {
+    note = "none are kept (cutegen baselines FILE measures all)";
+    return std::nullopt;
+  }
+  observer.on_progress("timing the control kernels");
+  auto controls = parts.controls(ctx, evaluator, opened);
+  CarriedOver now;
+  if (controls)
+    now = carried_over(*record, *controls);
+  else
+    now.why = controls.error().message;
+  if (!now.why.empty()) {
+    note = fmt::format("those kept of {} are not used: {}", record->measured, now.why);
+    return std::nullopt;
+  }
+  return TaskBaselines{std::move(now.times),
+                       fmt::format("kept of {}, carried over by {:.3f}: what the control kernels "
+                                   "take now to what they took then",
+                                   record->measured, now.ratio)};
+}
+
+}  // namespace
+
+bool wants_baselines(const OptimizeSettings& settings) {
+  return settings.baselines && settings.evaluator.device.starts_with("cuda:");
+}
+
+Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
+                                        EvaluatorClient& evaluator, const OpenedTask& opened,
+                                        RunObserver& observer) {
+  TaskBaselines out;
+  if (auto found = kept(parts, ctx, evaluator, opened, observer, out.note))
+    return std::move(*found);
+  CG_CHECK(ctx.check("looking up baselines"));
+  BaselinesRequest request;
+  request.build_seconds = kBuildSeconds;
+  request.task = opened.task.id;
+  // Eager alone would leave a task that is held to fp32 in its convolutions without a baseline.
+  if (class_of("eager", opened.task).coarser) request.baselines.push_back({kStrictEager, ""});
+  auto times = evaluator.time_baselines(
+      ctx, request, [&](const std::string& line) { observer.on_progress("baseline: " + line); });
+  CG_CHECK(ctx.check("timing eager"));
+  if (times)
+    out.times = std::move(*times);
+  else
+    out.note += "; eager could not be timed: " + times.error().message;
+  out.note = sanitize(out.note, 600);
+  return out;
+}
+
+}  // namespace cutegen

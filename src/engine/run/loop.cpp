@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/loop.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "engine/propose/agent_proposer.h"
+#include "engine/run/complete_best.h"
+#include "engine/record/end_data.h"
+#include "engine/record/event_data.h"
+#include "engine/run/look_up_baselines.h"
+#include "engine/run/out_folder.h"
+#include "engine/propose/run_tools.h"
+#include "eval/api/expect_children.h"
+#include "llm/run_model.h"
+
+namespace cutegen {
+namespace {
+
+using EvaluatorPtr = std::unique_ptr<EvaluatorClient>;
+
+class RunLoop : private llm::CallSink {
+ public:
+  RunLoop(const Parts& parts, const Context& ctx, std::unique_ptr<RunJournal> journal,
+          const OptimizeSettings& settings, std::unique_ptr<llm::ChatModel> client,
+          RunObserver& observer, int64_t started_ms)
+      : parts_(parts),
+        ctx_(ctx),
+        model_(std::move(client),
+               {settings.model_settings.usd, settings.model_settings.tokens, 0,
+                settings.search.budget.minutes},
+               *this),
+        tools_([this](auto&&... given) { return judge(given...); }, *this),
+        journal_(std::move(journal)),
+        observer_(observer),
+        started_ms_(started_ms) {}
+
+  Result<void> recall(const std::vector<Event>& events) {
+    for (const Event& event : events) {
+      CG_CHECK(fold(event));
+    }
+    clock_base_ms_ = walk_.view().clock_ms;
+    return {};
+  }
+
+  // Commits an event, then lets the strategy and the observer know.
+  Result<void> record(const std::string& type, const Json& given) override {
+    Json data = given;
+    data["clock_ms"] = clock_ms();
+    CG_TRY(Event event, journal_->append(type, data));
+    CG_CHECK(fold(event));
+    observer_.on_event(event);
+    return {};
+  }
+
+  // On a GPU: what there is to win, said once, before the first step.
+  Result<void> say_baselines(EvaluatorClient& evaluator) {
+    if (view().baselines || !parts_.find_baselines || !wants_baselines(view().settings)) return {};
+    auto found = look_up_baselines(parts_, ctx_, evaluator, *view().task, observer_);
+    if (!found) return {};  // the Context ended: the run is interrupted at its first step
+    return record("baselines", to_json(*found));
+  }
+
+  Result<RunResult> drive(EvaluatorPtr evaluator) {
+    evaluator_ = std::move(evaluator);
+    CG_CHECK(open_proposer());
+    CG_CHECK(save_best());  // a crash may have come between an acceptance and its saving
+    expect_children();
+    while (!view().finished) {
+      if (ctx_.done()) return interrupted();
+      const Action* open = walk_.next();
+      CG_ASSERT(open);
+      CG_TRY(bool stopped, perform(Action(*open)));
+      if (stopped) return interrupted();
+    }
+    return outcome_of(view(), journal_->id());
+  }
+
+  // The run stays resumable; the reason is for the reader.
+  Result<RunResult> interrupted() {
+    CG_CHECK(record("interrupted", {{"reason", ctx_.stopped() ? "stopped" : "out of time"}}));
+    return outcome_of(view(), journal_->id());
+  }
+
+  [[nodiscard]] const RunView& view() const { return walk_.view(); }
+
+ private:
+  [[nodiscard]] int64_t clock_ms() const { return clock_base_ms_ + parts_.now_ms() - started_ms_; }
+
+  Result<void> fold(const Event& event) {
+    CG_CHECK(model_.fold(event.type, event.data));
+    CG_CHECK(tools_.fold(event.type, event.data));
+    return walk_.step(event);
+  }
+
+  Result<void> open_proposer() {
+    if (asks_model(view().settings)) {
+      CG_TRY(proposer_, make_agent_proposer(model_, tools_, view().settings, *view().task));
+    } else {
+      CG_TRY(proposer_, parts_.make_proposer(view().settings.model, view().task->task));
+    }
+    return {};
+  }
+
+  // True when the context ended during the action, which then stays open.
+  Result<bool> perform(const Action& action) {
+    if (std::holds_alternative<Finish>(action)) {
+      CG_TRY(bool stopped, complete_best());
+      if (stopped) return true;
+      CG_CHECK(compare_with_baselines());
+    }
+    CG_CHECK(record(event_type(action), event_data(action)));
+    if (const Ask* ask = std::get_if<Ask>(&action)) return perform_ask(*ask);
+    if (const Evaluate* evaluate = std::get_if<Evaluate>(&action))
+      return perform_evaluate(*evaluate);
+    if (std::holds_alternative<Accept>(action)) {
+      CG_CHECK(save_best());
+      expect_children();
+    }
+    return false;
+  }
+
+  // What the end owes the best program. True when the context ended meanwhile.
+  Result<bool> complete_best() {
+    if (wants_profile(view())) {
+      EvaluateRequest request{view().incumbent()->candidate.program, Rung::profile, true};
+      auto judged = judge(ctx_, request, view().best + " profile: ");
+      if (!judged) return true;
+      CG_CHECK(record("profiled", to_json(profile_of(view().best, std::move(judged->verdict)))));
+    }
+    if (!wants_certificate(view())) return false;
+    const Nanoseconds limit = certify_limit(view(), clock_ms());
+    CG_CHECK(record("certifying",
+                    {{"candidate", view().best}, {"limit_ms", limit.count() / 1'000'000}}));
+    const BestCertificate made = certificate_of(ctx_, view(), *evaluator_, limit, observer_);
+    if (!made.certificate && ctx_.done()) return true;
+    CG_CHECK(record("certified", to_json(made)));
+    CG_CHECK(save_best());
+    return false;
+  }
+
+  Result<void> compare_with_baselines() {
+    auto best = view().gain();
+    if (!best) return {};
+    const double own_ns = *view().incumbent()->time_ns();
+    Json against = Json::array();
+    for (const BaselineGain& g : gains(*view().baselines, view().task->task.math_mode, own_ns))
+      against.push_back(to_json(g));
+    return record("compared", {{"candidate", view().best},
+                               {"time_ns", own_ns},
+                               {"against", std::move(against)},
+                               {"best", to_json(*best)}});
+  }
+
+  Result<bool> perform_ask(const Ask& ask) {
+    if (ask.role != "recipe" && asks_model(view().settings))
+      observer_.on_progress("asking " + view().settings.model + " (" + ask.role + ")");
+    auto answer = proposer_->answer(ctx_, ask, view());
+    if (!answer && ctx_.done()) return true;
+    if (!answer) return fail(answer.error());
+    if (answer->candidate && answer->candidate->id.empty())
+      answer->candidate->id = view().next_id();
+    CG_CHECK(record("answered", answer_data(*answer)));
+    return false;
+  }
+
+  Result<bool> perform_evaluate(const Evaluate& action) {
+    const RunStep* step = view().find(action.candidate);
+    CG_ASSERT(step);
+    EvaluateRequest request{step->candidate.program, action.up_to, action.profile};
+    add_incumbent(request, action.candidate);
+    auto judged =
+        judge(ctx_, request, action.candidate + " " + step->candidate.edit.summary + ": ");
+    if (!judged) return true;
+    CG_CHECK(record("evaluated", {{"candidate", action.candidate},
+                                  {"verdict", to_json(judged->verdict)},
+                                  {"elapsed_ms", judged->elapsed_ms}}));
+    return false;
+  }
+
+  // On a GPU a candidate is timed in turn with the best one so far.
+  void add_incumbent(EvaluateRequest& request, const std::string& candidate) const {
+    const RunStep* best = view().incumbent();
+    const bool timed = best && best->verdict && best->verdict->timing &&
+                       best->verdict->timing->origin == Origin::measured;
+    if (timed && best->candidate.id != candidate) request.against = best->candidate.program;
+  }
+
+  // An error only if the context ended.
+  Result<Judged> judge(const Context& ctx, const EvaluateRequest& request,
+                       const std::string& label) {
+    int64_t before = parts_.now_ms();
+    EvaluateRequest named = request;  // another task may have been opened since
+    named.task = view().task->task.id;
+    auto verdict = evaluator_->evaluate(
+        ctx, named, [&](const std::string& line) { observer_.on_progress(label + line); });
+    if (!verdict && ctx.done()) return fail(verdict.error());
+    if (!verdict) verdict = aborted(verdict.error());
+    return Judged{std::move(*verdict), parts_.now_ms() - before};
+  }
+
+  // The evaluator could not answer: that is our failure, and the strategy decides about a retry.
+  [[nodiscard]] Verdict aborted(const Error& error) const {
+    Verdict v;
+    v.task_id = view().task->task.id;
+    v.device = view().settings.evaluator.device;
+    v.feedback.headline = error.message;
+    v.feedback.detail = error.text();
+    return v;
+  }
+
+  // What comes next begins like the best program, up to an edit, where a model or a command writes
+  // it; a recipe's children differ in their first lines. At most a plateau of them come before
+  // another is the best or the run ends.
+  void expect_children() {
+    const RunStep* best = view().incumbent();
+    if (!best || view().finished || view().settings.model == "builtin") return;
+    const StrategySettings& search = view().settings.search;
+    const int64_t left = search.budget.evaluations - view().evaluations;
+    const auto count = static_cast<int>(std::min<int64_t>(left, search.plateau));
+    if (count > 0)
+      cutegen::expect_children(*evaluator_, ctx_,
+                               {best->candidate.program, count, view().task->task.id});
+  }
+
+  Result<void> save_best() {
+    const RunStep* best = view().incumbent();
+    if (!best || !best->verdict || view().settings.out.empty()) return {};
+    return save_out_folder(view().settings.out, best->candidate, *best->verdict,
+                           view().best_certificate());
+  }
+
+  const Parts& parts_;
+  Context ctx_;
+  llm::RunModel model_;  // has no client for runs that ask no model
+  RunTools tools_;
+  std::unique_ptr<RunJournal> journal_;
+  RunObserver& observer_;
+  int64_t started_ms_ = 0, clock_base_ms_ = 0;
+  Walk walk_;
+  EvaluatorPtr evaluator_;
+  std::unique_ptr<Proposer> proposer_;
+};
+
+// The provider's side of a run's model; null for runs that ask none.
+Result<std::unique_ptr<llm::ChatModel>> open_client(const Parts& parts,
+                                                    const OptimizeSettings& settings,
+                                                    Store& store) {
+  if (!asks_model(settings)) return nullptr;
+  return parts.open_model(settings, store);
+}
+
+Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
+                         RunObserver& observer) {
+  Opened opened;
+  observer.on_progress("starting the evaluator");
+  EvaluatorOptions options = settings.evaluator;
+  if (wants_baselines(settings)) options.tasks = 2;  // room for a control kernel's
+  CG_TRY(opened.evaluator, parts.start_evaluator(ctx, options));
+  observer.on_progress("describing " + settings.file.filename().string());
+  CG_TRY(opened.task, opened.evaluator->open_task_as(ctx, settings.file, settings.asked));
+  return opened;
+}
+
+RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
+  RunInfo info;
+  info.task_name = task.name;
+  info.task_file = settings.file.string();
+  info.device = settings.evaluator.device;
+  info.strategy = settings.strategy;
+  info.model = settings.model;
+  return info;
+}
+
+}  // namespace
+
+// A process may die before the task is open (killed, out of memory): one fresh start is tried.
+Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
+                         RunObserver& observer) {
+  auto opened = open_once(parts, ctx, settings, observer);
+  if (opened || opened.error().kind != ErrorKind::world || ctx.done()) return opened;
+  log_info("starting again, since the task could not be opened: {}", opened.error().message);
+  return open_once(parts, ctx, settings, observer);
+}
+
+Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& store,
+                                const OptimizeSettings& given, RunObserver& observer) {
+  int64_t started_ms = parts.now_ms();
+  OptimizeSettings settings = given;
+  settings.file = std::filesystem::absolute(given.file);
+  constexpr std::string_view kRelay = "relay:";  // a folder, also for a resume from elsewhere
+  if (given.model.starts_with(kRelay))
+    settings.model =
+        std::string(kRelay) + std::filesystem::absolute(given.model.substr(kRelay.size())).string();
+  if (!given.out.empty()) {
+    settings.out = std::filesystem::absolute(given.out);
+    CG_CHECK(check_out_folder(settings.out));
+  }
+  CG_CHECK(make_strategy(settings.strategy, settings.search));
+  CG_TRY(auto client, open_client(parts, settings, store));
+  if (client) settings.model_settings.tools = settle_tools(settings, *client);
+  CG_TRY(Opened opened, open_task(parts, ctx, settings, observer));
+  CG_TRY(auto journal, store.create(info_of(settings, opened.task.task)));
+  RunLoop loop(parts, ctx, std::move(journal), settings, std::move(client), observer, started_ms);
+  CG_CHECK(loop.record("opened", opened_data(settings)));
+  CG_CHECK(loop.record("task", task_data(opened.task)));
+  CG_CHECK(loop.say_baselines(*opened.evaluator));
+  return loop.drive(std::move(opened.evaluator));
+}
+
+Result<RunResult> resume_with(const Parts& parts, const Context& ctx, Store& store,
+                              const std::string& run, RunObserver& observer) {
+  int64_t started_ms = parts.now_ms();
+  CG_TRY(auto journal, store.resume(run));
+  std::string id = journal->id();
+  CG_TRY(auto events, journal->events());
+  if (events.empty() || events.front().type != "opened")
+    return user_error("the journal does not begin with the event 'opened'", "run " + id);
+  CG_TRY(OptimizeSettings begun, settings_from(events.front().data));
+  CG_TRY(auto client, open_client(parts, begun, store));
+  RunLoop loop(parts, ctx, std::move(journal), begun, std::move(client), observer, started_ms);
+  CG_CHECK(loop.recall(events));
+  if (loop.view().finished) return outcome_of(loop.view(), id);
+  const OptimizeSettings settings = loop.view().settings;
+  if (!settings.out.empty()) CG_CHECK(check_out_folder(settings.out));
+  CG_TRY(Opened opened, open_task(parts, ctx, settings, observer));
+  if (loop.view().task && loop.view().task->task.id != opened.task.task.id)
+    return user_error("the task has changed since run " + id + " began", settings.file.string(),
+                      "restore the file, or start a new run");
+  CG_CHECK(loop.record("resumed", Json::object()));
+  if (!loop.view().task) CG_CHECK(loop.record("task", task_data(opened.task)));
+  CG_CHECK(loop.say_baselines(*opened.evaluator));
+  return loop.drive(std::move(opened.evaluator));
+}
+
+}  // namespace cutegen

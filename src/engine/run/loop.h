@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run loop with its surroundings as parameters, so that tests put toy ones in their place.
+//
+// Contract: as engine/run/run.h. Parts give an evaluator, a proposer or a model, and a clock; nothing
+// else of the outside world is used, apart from the store and the out folder.
+//
+// Example: Parts parts = real_parts(); optimize_with(parts, ctx, store, settings, observer);
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "engine/run/walk.h"
+#include "llm/chat.h"
+
+namespace cutegen {
+
+struct Parts {
+  std::function<Result<std::unique_ptr<EvaluatorClient>>(const Context&, const EvaluatorOptions&)>
+      start_evaluator;
+  // For models that are none (`builtin`).
+  std::function<Result<std::unique_ptr<Proposer>>(const std::string& model, const Task&)>
+      make_proposer;
+  std::function<int64_t()> now_ms;  // any steady clock
+  // For all others. The store is for the recordings of earlier runs.
+  std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, Store&)>
+      open_model{};
+  // What is kept of a task's baselines; without it runs know nothing of baselines.
+  std::function<std::optional<BaselineRecord>(const OpenedTask&)> find_baselines{};
+  // The control kernels' times of now, if need be by this evaluator, which may hold two tasks.
+  std::function<Result<std::vector<ControlTime>>(const Context&, EvaluatorClient&,
+                                                 const OpenedTask&)>
+      controls{};
+};
+[[nodiscard]] Parts real_parts();
+
+[[nodiscard]] Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& store,
+                                              const OptimizeSettings& settings,
+                                              RunObserver& observer);
+[[nodiscard]] Result<RunResult> resume_with(const Parts& parts, const Context& ctx, Store& store,
+                                            const std::string& run, RunObserver& observer);
+
+// An evaluator with the task of a run in it; a start that fails is tried once more.
+struct Opened {
+  std::unique_ptr<EvaluatorClient> evaluator;
+  OpenedTask task;
+};
+[[nodiscard]] Result<Opened> open_task(const Parts& parts, const Context& ctx,
+                                       const OptimizeSettings& settings, RunObserver& observer);
+
+}  // namespace cutegen

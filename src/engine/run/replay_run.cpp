@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/replay_run.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "engine/propose/agent_proposer.h"
+#include "engine/record/event_data.h"
+#include "engine/propose/run_tools.h"
+#include "llm/run_model.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kShown = 300;
+
+// A replay records nothing.
+class NoCalls final : public llm::CallSink {
+ public:
+  Result<void> record(const std::string& type, const Json&) override {
+    return user_error("a replay would have to make a call (" + type + ")");
+  }
+};
+
+// The recorded actions, questions and answers, asked for again event by event.
+class Replay {
+ public:
+  explicit Replay(const Parts& parts)
+      : model_(nullptr, {}, no_calls_),
+        tools_(
+            [](auto&&...) -> Result<Judged> {
+              return user_error("a replay would have to evaluate a draft");
+            },
+            no_calls_),
+        walk_([this, &parts](const RunView& view) -> Result<std::unique_ptr<Proposer>> {
+          if (asks_model(view.settings))
+            return make_agent_proposer(model_, tools_, view.settings, *view.task);
+          return parts.make_proposer(view.settings.model, view.task->task);
+        }) {}
+
+  Result<void> step(const Event& event) {
+    CG_CHECK(walk_.step(event));
+    CG_CHECK(model_.fold(event.type, event.data));
+    return tools_.fold(event.type, event.data);
+  }
+
+  [[nodiscard]] const RunView& view() const { return walk_.view(); }
+  // Of a step that failed; empty if it failed for another reason.
+  [[nodiscard]] std::optional<Divergence> divergence(const Event& event) const {
+    if (walk_.divergence()) return walk_.divergence();
+    auto question = model_.difference();
+    if (!question) return std::nullopt;
+    return Divergence{event.seq, "question " + std::to_string(view().answers + 1),
+                      "question" + question->place, question->recorded, question->now};
+  }
+
+ private:
+  NoCalls no_calls_;
+  llm::RunModel model_;
+  RunTools tools_;
+  Walk walk_;
+};
+
+std::string time_text(const Verdict& v) {
+  return v.timing ? fmt::format("{} {}", human_ns(v.timing->time_ns), to_string(v.timing->origin))
+                  : "no time";
+}
+
+std::string status_text(const Verdict& v) {
+  std::string out = to_string(v.status);
+  if (!v.feedback.headline.empty()) out += ": " + v.feedback.headline;
+  return sanitize(out, kShown);
+}
+
+// The rung at which a program ended, or that none did.
+std::string rung_text(const Verdict& v) {
+  for (const RungReport& r : v.rungs)
+    if (r.result == RungResult::failed) return to_string(r.rung);
+  return "none";
+}
+
+class ReEvaluator {
+ public:
+  ReEvaluator(const Parts& parts, const Context& ctx, const ReEvaluateSettings& settings,
+              RunObserver& observer, ReEvaluation& result)
+      : parts_(parts), ctx_(ctx), settings_(settings), observer_(observer), result_(result) {}
+
+  // Before the replay's own step: what the event says must be found again.
+  Result<std::optional<Divergence>> check(const Event& event, const RunView& view) {
+    event_ = event.seq;
+    if (event.type == "task") return open(event, view.settings);
+    if (event.type == "evaluation_started") return note(event);
+    if (event.type == "evaluated") return judge(event, view);
+    return std::optional<Divergence>();
+  }
+
+ private:
+  using Found = Result<std::optional<Divergence>>;
+
+  Found differs(const std::string& field, const std::string& recorded, const std::string& now) {
+    return Divergence{event_, request_of_, field, recorded, now};
+  }
+
+  Found open(const Event& event, OptimizeSettings settings) {
+    CG_TRY(OpenedTask recorded, task_from(event.data));
+    if (!settings_.file.empty()) settings.file = settings_.file;
+    CG_TRY(opened_, open_task(parts_, ctx_, settings, observer_));
+    const OpenedTask& now = opened_.task;
+    remark("toolchain", recorded.toolchain, now.toolchain);
+    remark("torch", recorded.torch, now.torch);
+    remark("sandbox", recorded.sandbox.label, now.sandbox.label);
+    if (recorded.task.id != now.task.id) return differs("task/id", recorded.task.id, now.task.id);
+    if (recorded.device != now.device) return differs("task/device", recorded.device, now.device);
+    if (recorded.reachable_ns <= 0 && now.reachable_ns > 0)
+      remark("floor", human_ns(recorded.floor_ns) + " by an older rule", human_ns(now.floor_ns));
+    else if (std::abs(recorded.floor_ns - now.floor_ns) > 1e-6 * recorded.floor_ns)
+      return differs("task/floor_ns", fmt::format("{}", recorded.floor_ns),
+                     fmt::format("{}", now.floor_ns));
+    return std::optional<Divergence>();
+  }
+
+  Found note(const Event& event) {
+    ObjectReader r(event.data, "event " + std::to_string(event.seq));
+    CG_TRY(request_of_, r.string("candidate"));
+    CG_TRY(std::string rung, r.string("up_to"));
+    CG_TRY(request_.up_to, rung_from(rung));
+    CG_TRY(request_.profile, r.boolean("profile"));
+    return std::optional<Divergence>();
+  }
+
+  Found judge(const Event& event, const RunView& view) {
+    ObjectReader r(event.data, "event " + std::to_string(event.seq));
+    CG_TRY(Json json, r.object("verdict"));
+    CG_TRY(Verdict recorded, verdict_from_json(json));
+    CG_TRY(std::string candidate, r.string("candidate"));
+    if (candidate != request_of_) {  // a draft, which a model had judged by a tool
+      request_of_ = candidate;
+      request_.up_to = Rung::timing;
+      request_.profile = recorded.profile.has_value();
+    }
+    if (recorded.status == Status::aborted) {
+      ++result_.left_out;
+      return std::optional<Divergence>();
+    }
+    const RunStep* step = view.find(request_of_);
+    if (!step || !opened_.evaluator)
+      return user_error("an evaluation is recorded with no candidate or no task before it",
+                        "event " + std::to_string(event.seq));
+    request_.program = step->candidate.program;
+    const std::string label = "again " + request_of_ + ": ";
+    CG_TRY(Verdict now, opened_.evaluator->evaluate(ctx_, request_, [&](const std::string& line) {
+      observer_.on_progress(label + line);
+    }));
+    if (now.status == Status::aborted)
+      return world_error(
+          "the evaluator could not judge " + request_of_ + " again: " + now.feedback.headline,
+          "try again; `cutegen doctor` looks at this machine");
+    ++result_.evaluations;
+    return compare(recorded, now);
+  }
+
+  Found compare(const Verdict& recorded, const Verdict& now) {
+    if (recorded.program_id != now.program_id)
+      return differs("verdict/program_id", recorded.program_id, now.program_id);
+    if (recorded.status != now.status)
+      return differs("verdict/status", status_text(recorded), status_text(now));
+    if (rung_text(recorded) != rung_text(now))
+      return differs("verdict/rung", rung_text(recorded), rung_text(now));
+    if (recorded.timing.has_value() != now.timing.has_value())
+      return differs("verdict/timing", time_text(recorded), time_text(now));
+    if (!recorded.timing) return std::optional<Divergence>();
+    const double change = std::abs(now.timing->time_ns / recorded.timing->time_ns - 1);
+    // Also what is no number (a recorded time of zero) is a change.
+    if (!(change <= settings_.tolerance))
+      return differs("verdict/time_ns", time_text(recorded), time_text(now));
+    result_.largest_change = std::max(result_.largest_change, change);
+    return std::optional<Divergence>();
+  }
+
+  void remark(const std::string& what, const std::string& recorded, const std::string& now) {
+    if (recorded != now)
+      result_.remarks.push_back(what + ": recorded " + sanitize(recorded, kShown) + ", now " +
+                                sanitize(now, kShown));
+  }
+
+  const Parts& parts_;
+  Context ctx_;
+  const ReEvaluateSettings& settings_;
+  RunObserver& observer_;
+  ReEvaluation& result_;
+  Opened opened_;
+  EvaluateRequest request_;
+  std::string request_of_;
+  int64_t event_ = 0;
+};
+
+}  // namespace
+
+Result<RunResult> replay_with(const Parts& parts, const Context& ctx, Store& store,
+                              const std::string& run, RunObserver& observer) {
+  CG_TRY(std::string id, store.resolve(run));
+  CG_TRY(auto events, store.read(id));
+  Replay replay(parts);
+  for (const Event& event : events) {
+    CG_CHECK(ctx.check("replaying run " + id));
+    CG_CHECK(replay.step(event));
+    observer.on_event(event);
+  }
+  return outcome_of(replay.view(), id);
+}
+
+Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx, Store& store,
+                                      const std::string& run, const ReEvaluateSettings& settings,
+                                      RunObserver& observer) {
+  CG_TRY(std::string id, store.resolve(run));
+  CG_TRY(auto events, store.read(id));
+  ReEvaluation result;
+  Replay replay(parts);
+  ReEvaluator evaluator(parts, ctx, settings, observer, result);
+  for (const Event& event : events) {
+    CG_CHECK(ctx.check("replaying run " + id));
+    CG_TRY(result.divergence, evaluator.check(event, replay.view()));
+    if (result.divergence) break;
+    if (auto step = replay.step(event); !step) {
+      result.divergence = replay.divergence(event);
+      if (!result.divergence) return fail(step.error());
+      break;
+    }
+    ++result.events;
+    observer.on_event(event);
+  }
+  result.recorded = outcome_of(replay.view(), id);
+  return result;
+}
+
+Json to_json(const ReEvaluation& r) {
+  Json out{{"schema", "cutegen.replay.v1"},
+           {"run", r.recorded.run_id},
+           {"events", r.events},
+           {"identical", !r.divergence},
+           {"evaluations", r.evaluations},
+           {"left_out", r.left_out},
+           {"largest_change", r.largest_change},
+           {"remarks", r.remarks}};
+  if (r.divergence)
+    out["divergence"] = {{"event", r.divergence->event},
+                         {"step", r.divergence->step},
+                         {"field", r.divergence->field},
+                         {"recorded", r.divergence->recorded},
+                         {"now", r.divergence->now}};
+  return out;
+}
+
+std::string to_text(const Divergence& d) {
+  return fmt::format("{}event {}, {}: recorded {}; now {}",
+                     d.step.empty() ? "" : sanitize(d.step, 80) + ", ", d.event,
+                     sanitize(d.field, 200), sanitize(d.recorded, 400), sanitize(d.now, 400));
+}
+
+}  // namespace cutegen

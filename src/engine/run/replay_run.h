@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recorded run again: its actions and questions, and on request its evaluations.
+//
+// Contract: replay_with feeds the recorded effects and fails at the first action, question or
+// answer that differs; it starts no evaluator. re_evaluate_with does the same and judges every
+// recorded candidate again; it ends at the first divergence, which is no error. A time diverges
+// when it is off by more than `tolerance`; evaluations that the evaluator aborted then are left
+// out. Nothing is recorded.
+//
+// Example: CG_TRY(ReEvaluation r, re_evaluate_with(real_parts(), ctx, store, "last", {},
+// observer));
+//          if (r.divergence) print(r.divergence->field);
+#pragma once
+
+#include "engine/run/loop.h"
+
+namespace cutegen {
+
+[[nodiscard]] Result<RunResult> replay_with(const Parts& parts, const Context& ctx, Store& store,
+                                            const std::string& run, RunObserver& observer);
+
+struct ReEvaluateSettings {
+  std::filesystem::path file;  // of the task; empty: where it was
+  double tolerance = 0.05;     // of a time, as a share of the recorded one
+};
+
+struct ReEvaluation {
+  RunResult recorded;
+  int64_t events = 0, evaluations = 0;  // gone through; judged again
+  int64_t left_out = 0;                 // evaluations that had been aborted
+  double largest_change = 0;            // of a time, as a share
+  std::vector<std::string> remarks;     // "toolchain: recorded NVRTC 13.0, now NVRTC 13.1"
+  std::optional<Divergence> divergence;
+};
+
+[[nodiscard]] Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx,
+                                                    Store& store, const std::string& run,
+                                                    const ReEvaluateSettings& settings,
+                                                    RunObserver& observer);
+[[nodiscard]] Json to_json(const ReEvaluation& result);
+// "step c3, event 17, verdict/time_ns: recorded 12.1 us, now 14.0 us"
+[[nodiscard]] std::string to_text(const Divergence& divergence);
+
+}  // namespace cutegen

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run loop: binds a strategy to proposers and the evaluator, and writes the journal.
+//
+// Contract: every event is committed before the next action starts; resume() folds the journal and
+// goes on. Stopping the Context (Ctrl-C) ends the run after the event in hand, state "interrupted".
+//
+// Example: CG_TRY(auto outcome, optimize(ctx, store, {.file = "relu.py"}, observer));
+#pragma once
+
+#include <string>
+
+#include "engine/record/view.h"
+#include "store/store.h"
+
+namespace cutegen {
+
+// What a person sees while a run goes on; called from the run's thread.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  virtual void on_event(const Event& event) = 0;
+  virtual void on_progress(const std::string& line) = 0;
+};
+
+[[nodiscard]] Result<RunResult> optimize(const Context& ctx, Store& store,
+                                         const OptimizeSettings& settings, RunObserver& observer);
+[[nodiscard]] Result<RunResult> resume_run(const Context& ctx, Store& store, const std::string& run,
+                                           RunObserver& observer);
+
+}  // namespace cutegen

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/run/walk.h"
+
+#include <set>
+
+#include "llm/chat_json.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kShown = 300;  // bytes of an action in a message
+
+bool records_action(const std::string& type) {
+  static const std::set<std::string> types{"asked", "evaluation_started", "accepted", "rejected",
+                                           "finished"};
+  return types.count(type) > 0;
+}
+
+// The part of an event's data that replay must reproduce: all but the clock.
+Json timeless(Json data) {
+  if (data.is_object()) data.erase("clock_ms");
+  return data;
+}
+
+std::string shorten(std::string text) {
+  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
+  return text;
+}
+
+// What an event is about: the candidate, or the role that was asked.
+std::string step_of(const Event& event) {
+  for (const char* key : {"candidate", "role"})
+    if (auto it = event.data.find(key); it != event.data.end() && it->is_string())
+      return it->get<std::string>();
+  return {};
+}
+
+}  // namespace
+
+tl::unexpected<Error> Walk::diverged(const Event& event, const std::string& recorded,
+                                     const std::string& now) {
+  divergence_ = Divergence{event.seq, step_of(event), "action", shorten(recorded), shorten(now)};
+  return user_error("the run diverges at event " + std::to_string(event.seq) + ": recorded " +
+                        shorten(recorded) + "; now " + shorten(now),
+                    {}, "it was written by another version of cutegen, or its journal was changed");
+}
+
+const Action* Walk::next() {
+  if (open_.empty() && strategy_)
+    for (Action& action : strategy_->next()) open_.push_back(std::move(action));
+  return open_.empty() ? nullptr : &open_.front();
+}
+
+Result<void> Walk::check_action(const Event& event) {
+  std::string recorded = event.type + " " + dump_json(timeless(event.data));
+  const Action* action = next();
+  if (!action) return diverged(event, recorded, "no action");
+  if (event_type(*action) != event.type ||
+      canonical_json(event_data(*action)) != canonical_json(timeless(event.data)))
+    return diverged(event, recorded, describe(*action));
+  if (const Ask* ask = std::get_if<Ask>(action)) asked_ = *ask;
+  open_.pop_front();
+  return {};
+}
+
+Result<void> Walk::check_answer(const Event& event) {
+  if (!asked_) return diverged(event, "an answer", "no question was asked");
+  if (!proposer_) return {};
+  CG_TRY(Answer answer, proposer_->answer(Context(), *asked_, view_));
+  if (answer.candidate && answer.candidate->id.empty()) answer.candidate->id = view_.next_id();
+  CG_TRY(Json now, parse_json(dump_json(answer_data(answer)), "answer"));
+  Json recorded = timeless(event.data);
+  if (canonical_json(now) == canonical_json(recorded)) return {};
+  auto difference = llm::find_difference(recorded, now);
+  CG_ASSERT(difference);
+  auto error =
+      diverged(event, "an answer", "another one (it differs at '" + difference->place + "')");
+  divergence_ = Divergence{event.seq, asked_->role, "answer" + difference->place,
+                           difference->recorded, difference->now};
+  return error;
+}
+
+Result<void> Walk::step(const Event& event) {
+  if (!strategy_ && event.type != "opened")
+    return user_error("the journal does not begin with the event 'opened'",
+                      "event " + std::to_string(event.seq));
+  if (records_action(event.type)) CG_CHECK(check_action(event));
+  if (event.type == "answered") CG_CHECK(check_answer(event));
+  if (event.type == "resumed") open_.clear();  // the strategy gives the unfinished action again
+  CG_CHECK(view_.apply(event));
+  if (event.type == "opened") {
+    CG_TRY(strategy_, make_strategy(view_.settings.strategy, view_.settings.search));
+  } else if (event.type == "task" && make_proposer_) {
+    CG_TRY(proposer_, make_proposer_(view_));
+  }
+  strategy_->apply(event);
+  return {};
+}
+
+}  // namespace cutegen

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walk: a run's strategy and view, moved along by events, with every recorded action checked.
+//
+// Contract: step() takes each event in order, live or recorded. An event that records an action
+// must be the one that the strategy gives now; otherwise the error names the event and both
+// actions. With a proposer given, every recorded answer is asked for again and must be the same.
+//
+// Example: Walk walk; for (const Event& e : events) CG_CHECK(walk.step(e)); walk.next();
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "engine/propose/proposer.h"
+
+namespace cutegen {
+
+// Where a replay first differs from what was recorded.
+struct Divergence {
+  int64_t event = 0;  // its number in the journal
+  std::string step;   // the candidate or the role that it is about
+  // "action", "answer/...", "question/...", "verdict/status", "verdict/time_ns", "task/id", ...
+  std::string field;
+  std::string recorded, now;
+};
+
+class Walk {
+ public:
+  using MakeProposer = std::function<Result<std::unique_ptr<Proposer>>(const RunView&)>;
+  // With a maker of proposers, answers are checked too (replay).
+  explicit Walk(MakeProposer make_proposer = {}) : make_proposer_(std::move(make_proposer)) {}
+
+  [[nodiscard]] Result<void> step(const Event& event);
+  // The action to take now; null when none is open (before `task`, or after the end).
+  [[nodiscard]] const Action* next();
+  [[nodiscard]] const RunView& view() const { return view_; }
+  // Of the last step, where it failed because actions or answers differ.
+  [[nodiscard]] const std::optional<Divergence>& divergence() const { return divergence_; }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> diverged(const Event& event, const std::string& recorded,
+                                               const std::string& now);
+  [[nodiscard]] Result<void> check_action(const Event& event);
+  [[nodiscard]] Result<void> check_answer(const Event& event);
+
+  MakeProposer make_proposer_;
+  std::unique_ptr<Proposer> proposer_;
+  std::unique_ptr<Strategy> strategy_;
+  std::deque<Action> open_;
+  std::optional<Ask> asked_;
+  std::optional<Divergence> divergence_;
+  RunView view_;
+};
+
+}  // namespace cutegen

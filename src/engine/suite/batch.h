@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A batch: many runs of one store, several at a time, over a few shared evaluators.
+//
+// Contract: each item is a run like any other, and a row when it has ended. `jobs` runs go on side
+// by side; their evaluators are engine/suite/evaluator_pool.h. An item may go on with a run that an
+// earlier session left unfinished: the one with the same task file, out folder and strategy. A task
+// that cannot be opened is a row, not the end; a user error of the evaluator itself (an unknown
+// device) ends the batch, as does an error of the observer.
+//
+// Example: CG_CHECK(run_batch(real_parts(), ctx, store, {.jobs = 4}, items, observer));
+#pragma once
+
+#include "engine/run/loop.h"
+#include "engine/suite/trace.h"
+
+namespace cutegen {
+
+// What a run came to.
+struct RunRow {
+  // correct, no_recipe, failed, rejected, unsupported, aborted; error: the task could not be
+  // opened; interrupted; pending
+  std::string status = "pending";
+  std::string reason;  // why it stopped, or why nothing was found
+  std::string run, workload;
+  std::optional<double> first_ns, best_ns, floor_ns;
+  std::string time_origin;
+  int64_t evaluations = 0;
+  double seconds = 0;
+  int error_code = 0;  // exit code of the error
+  ModelCost models;
+  std::string math_mode;
+  std::optional<TaskBaselines> baselines;  // on a GPU
+  std::string diagnosis;  // of the best program's slowest kernel, where it has a profile
+  std::vector<std::optional<double>> curve;  // the best time after 1, 2, ... evaluations
+  [[nodiscard]] bool ended() const { return status != "pending" && status != "interrupted"; }
+  [[nodiscard]] std::optional<double> floor_ratio() const;  // best time / floor
+  [[nodiscard]] std::vector<BaselineGain> gains() const;
+  // Against the fastest baseline in the task's math mode.
+  [[nodiscard]] std::optional<BaselineGain> hardest_gain() const;
+};
+
+struct BatchItem {
+  OptimizeSettings settings;
+  double minutes = 0;    // 0: no limit. An evaluation under way has as long again
+  bool goes_on = false;  // an earlier session may have left its run unfinished
+  std::string since;     // if given, a finished run is taken too, where it began no earlier
+};
+
+struct BatchSettings {
+  int jobs = 1, evaluators = 0;  // 0: one for each job, at most one for each core
+  Trace* trace = nullptr;
+};
+[[nodiscard]] int evaluators_of(int jobs, int asked);
+
+class BatchObserver {
+ public:
+  virtual ~BatchObserver() = default;
+  // Called by the threads of the jobs, one at a time.
+  [[nodiscard]] virtual Result<void> on_end(size_t item, RunRow row) = 0;
+  virtual void on_progress(size_t item, const std::string& line) = 0;
+};
+
+[[nodiscard]] Result<void> run_batch(const Parts& parts, const Context& ctx, Store& store,
+                                     const BatchSettings& settings,
+                                     const std::vector<BatchItem>& items, BatchObserver& observer);
+
+// The exit code of several rows: 0 if one is correct, else what they have in common.
+[[nodiscard]] int exit_code(const std::vector<const RunRow*>& rows);
+
+}  // namespace cutegen

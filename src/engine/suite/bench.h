@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bench: `optimize` over the tasks of a suite, one row a task.
+//
+// Contract: each task is a run in the store like any other; engine/suite/batch.h runs them. After each
+// task the rows are saved in out/bench.json, bench.csv, summary.csv and bench.html; with `resume`,
+// rows that have ended are kept (unless the task's file has changed) and a run that was interrupted
+// goes on. A task that cannot be opened is a row, not the end.
+//
+// Example: CG_TRY(BenchReport r, run_bench(real_parts(), ctx, store, settings, tasks, observer));
+#pragma once
+
+#include "engine/suite/batch.h"
+#include "engine/suite/suite.h"
+
+namespace cutegen {
+
+struct BenchSettings {
+  OptimizeSettings optimize;     // of every task; file and out are set for each
+  double per_task_minutes = 0;   // 0: no limit. An evaluation under way has as long again
+  int jobs = 1, evaluators = 0;  // 0: as many as jobs, at most one for each core
+  std::filesystem::path out;     // programs/TASK, bench.json, bench.csv
+  bool resume = false;
+  Trace* trace = nullptr;
+};
+
+struct BenchRow : RunRow {
+  SuiteTask task;
+  std::string task_hash;
+};
+
+struct BenchReport {
+  std::vector<BenchRow> rows;
+  bool interrupted = false;
+  [[nodiscard]] int exit_code() const;
+};
+
+class BenchObserver {
+ public:
+  virtual ~BenchObserver() = default;
+  // Called by the threads of the jobs, one at a time.
+  virtual void on_row(const BenchRow& row, size_t ended, size_t total) = 0;
+  virtual void on_progress(const SuiteTask& task, const std::string& line) = 0;
+};
+
+[[nodiscard]] Result<BenchReport> run_bench(const Parts& parts, const Context& ctx, Store& store,
+                                            const BenchSettings& settings,
+                                            const std::vector<SuiteTask>& tasks,
+                                            BenchObserver& observer);
+
+}  // namespace cutegen

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a bench on a GPU comes to against each baseline: for a table that can be published.
+//
+// Contract: every task of the bench counts, in the shares too: one that has no correct program, or
+// no time of that baseline, is faster than nothing. Means are over the tasks that have both times
+// (`compared`). Speed-ups above kOutlier are named and means without them given, since a few of
+// them carry a mean. "best" is the fastest baseline of each task in the task's math mode.
+//
+// Example: for (const SpeedSummary& s : speed_summaries(report.rows)) use(s.against, s.geomean);
+#pragma once
+
+#include "engine/suite/bench.h"
+
+namespace cutegen {
+
+inline constexpr double kOutlier = 10;
+inline constexpr const char* kBest = "best";
+
+struct SpeedSummary {
+  std::string against;   // a baseline, or kBest
+  std::string workload;  // empty: all classes
+  int64_t tasks = 0, correct = 0, compared = 0;
+  int64_t faster = 0, twice = 0;  // compared ones above 1 and above 2: fast_1, fast_2
+  std::optional<double> mean, geomean, median;
+  std::vector<std::string> outliers;  // task and speed-up
+  std::optional<double> mean_without, geomean_without;
+};
+
+// Distance to the floor of the correct ones.
+struct FloorSummary {
+  std::string workload;  // empty: all
+  int64_t tasks = 0, timed = 0;
+  int64_t near = 0, half = 0;  // at most 1.1 times the floor, at most twice
+  std::optional<double> geomean, worst;
+};
+
+// All baselines that some row has, then kBest; for all classes, then (of kBest) for each. Empty
+// where no row has a baseline.
+[[nodiscard]] std::vector<SpeedSummary> speed_summaries(const std::vector<BenchRow>& rows);
+[[nodiscard]] std::vector<FloorSummary> floor_summaries(const std::vector<BenchRow>& rows);
+// Correct tasks that are slower than their best baseline, the slowest first.
+[[nodiscard]] std::vector<const BenchRow*> slower_rows(const std::vector<BenchRow>& rows);
+// The speed-up of a row against a baseline or kBest.
+[[nodiscard]] std::optional<double> speedup_against(const BenchRow& row,
+                                                    const std::string& against);
+[[nodiscard]] std::vector<std::string> baseline_kinds(const std::vector<BenchRow>& rows);
+
+[[nodiscard]] std::string summary_text(const std::vector<BenchRow>& rows);
+[[nodiscard]] std::string summary_csv(const std::vector<BenchRow>& rows);
+[[nodiscard]] Json summary_json(const std::vector<BenchRow>& rows);
+
+}  // namespace cutegen

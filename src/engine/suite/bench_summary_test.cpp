@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The summary of a bench against its baselines, and each of its forms by a golden file.
+// After a deliberate change: CUTEGEN_UPDATE_GOLDEN=1 engine_test, then read the difference.
+#include "engine/suite/bench_summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/file.h"
+#include "engine/suite/bench_page.h"
+#include "engine/suite/bench_table.h"
+
+namespace cutegen {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+BaselineTime took(const std::string& kind, double ns) {
+  return {kind, ns, ns, ns, 8, Origin::cached, 0, 1, ""};
+}
+
+BenchRow row(int number, const std::string& name, const std::string& workload, double best_ns,
+             std::vector<BaselineTime> times) {
+  BenchRow r;
+  r.task = {1, number, std::to_string(number) + "_" + name, "/kb/" + name + ".py"};
+  r.workload = workload, r.math_mode = "fp32", r.status = best_ns > 0 ? "correct" : "no_recipe";
+  r.time_origin = best_ns > 0 ? "measured" : "";
+  r.floor_ns = 100;
+  if (best_ns > 0) r.first_ns = 2 * best_ns, r.best_ns = best_ns;
+  if (best_ns <= 0) r.reason = "no recipe: <conv>";
+  r.evaluations = 5, r.seconds = 1.5, r.run = "20260101-abcdef", r.task_hash = "h";
+  r.baselines = TaskBaselines{std::move(times), "kept"};
+  return r;
+}
+
+BenchReport report() {
+  BaselineTime missing;
+  missing.kind = "compile", missing.why = "it raises";
+  BenchReport out;
+  out.rows = {
+      row(1, "Relu", "elementwise", 105, {took("eager", 210), took("compile", 126)}),
+      row(2, "Norm", "norm", 150, {took("eager", 3000), took("compile", 300)}),
+      row(3, "Matmul", "matmul", 400, {took("eager", 320), took("eager-tf32", 80), missing}),
+      row(4, "Conv", "conv", 0, {took("eager", 500), took("compile", 400)}),
+      row(5, "Evil<b>", "elementwise", 200, {took("eager", 400), took("compile", 500)}),
+  };
+  out.rows[2].diagnosis = "compute bound: fma 80% of its peak";
+  return out;
+}
+
+TEST(BenchSummary, EveryTaskCountsAndOutliersStandApart) {
+  const auto rows = report().rows;
+  const auto all = speed_summaries(rows);
+  EXPECT_THAT(baseline_kinds(rows), ElementsAre("eager", "compile", "eager-tf32"));
+  const SpeedSummary& eager = all[0];
+  EXPECT_EQ(eager.against, "eager");
+  EXPECT_EQ(eager.tasks, 5);
+  EXPECT_EQ(eager.correct, 4);
+  EXPECT_EQ(eager.compared, 4);
+  EXPECT_EQ(eager.faster, 3);
+  EXPECT_EQ(eager.twice, 1);  // 2.0 is not above 2
+  EXPECT_DOUBLE_EQ(*eager.mean, (2 + 20 + 0.8 + 2) / 4);
+  EXPECT_DOUBLE_EQ(*eager.median, 2);
+  EXPECT_NEAR(*eager.geomean, std::pow(2 * 20 * 0.8 * 2, 0.25), 1e-12);
+  EXPECT_THAT(eager.outliers, ElementsAre("2_Norm 20.0x"));
+  EXPECT_NEAR(*eager.geomean_without, std::cbrt(2 * 0.8 * 2), 1e-12);
+}
+
+TEST(BenchSummary, TheBestBaselineKeepsToTheMathMode) {
+  const auto all = speed_summaries(report().rows);
+  const SpeedSummary& best = all[3];
+  EXPECT_EQ(best.against, kBest);
+  EXPECT_EQ(best.compared, 4);
+  EXPECT_EQ(best.faster, 3);
+  EXPECT_DOUBLE_EQ(*best.mean, (1.2 + 2 + 0.8 + 2) / 4);
+  ASSERT_EQ(all.size(), 8U);
+  EXPECT_EQ(all[4].workload, "conv");
+  EXPECT_EQ(all[4].compared, 0);
+  EXPECT_FALSE(all[4].geomean);
+}
+
+TEST(BenchSummary, TheRooflineAndWhatIsSlower) {
+  const auto rows = report().rows;
+  const FloorSummary f = floor_summaries(rows).front();
+  EXPECT_EQ(f.tasks, 5);
+  EXPECT_EQ(f.timed, 4);
+  EXPECT_EQ(f.near, 1);
+  EXPECT_EQ(f.half, 3);
+  EXPECT_DOUBLE_EQ(*f.worst, 4);
+  ASSERT_EQ(slower_rows(rows).size(), 1U);
+  EXPECT_EQ(slower_rows(rows)[0]->task.number, 3);
+}
+
+TEST(BenchSummary, WithoutBaselinesThereIsNone) {
+  auto rows = report().rows;
+  for (BenchRow& r : rows) r.baselines.reset();
+  EXPECT_TRUE(speed_summaries(rows).empty());
+  EXPECT_EQ(summary_text(rows), "");
+  EXPECT_THAT(bench_csv(rows), Not(HasSubstr("best_baseline")));
+}
+
+TEST(BenchSummary, RowsAreReadBackWithTheirBaselines) {
+  BenchSettings settings;
+  auto back = bench_rows_from(bench_json(settings, report()));
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(summary_csv(*back), summary_csv(report().rows));
+  EXPECT_EQ((*back)[2].baselines->times[2].why, "it raises");
+  EXPECT_EQ((*back)[2].diagnosis, report().rows[2].diagnosis);
+}
+
+TEST(BenchSummary, EachFormIsThatOfItsGoldenFile) {
+  BenchSettings settings;
+  settings.optimize.evaluator.device = "cuda:0";
+  settings.out = "bench";
+  const BenchReport r = report();
+  const fs::path golden = fs::path(CUTEGEN_SOURCE_DIR) / "tests/golden/engine";
+  auto check = [&](const std::string& file, const std::string& text) {
+    if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+      ASSERT_TRUE(write_file(golden / file, text));
+    }
+    EXPECT_EQ(read_file(golden / file).value_or("no file"), text) << file;
+  };
+  check("summary.txt", bench_table(r.rows));
+  check("summary_rows.csv", bench_csv(r.rows));
+  check("summary.csv", summary_csv(r.rows));
+  check("summary.json", dump_json(bench_json(settings, r), 1) + "\n");
+  const std::string page = bench_html(settings, r);
+  check("summary.html", page);
+  EXPECT_THAT(page, Not(HasSubstr("<b>.py")));
+  EXPECT_THAT(page, HasSubstr("Evil&lt;b&gt;"));
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of a bench as a table for people, as CSV and as JSON (schema cutegen.bench.v1).
+//
+// Contract: the JSON holds all that is needed to go on with the bench; bench_rows_from reads it
+// back. Times carry their origin. Foreign text is sanitized in the table and in the CSV.
+//
+// Example: print_text(bench_table(report.rows)); write_file(out / "bench.csv", bench_csv(rows));
+#pragma once
+
+#include "engine/suite/bench.h"
+
+namespace cutegen {
+
+struct BenchClass {
+  std::string workload;
+  int64_t tasks = 0, correct = 0;
+  std::optional<double> floor_ratio;  // geometric mean over the correct ones
+};
+
+[[nodiscard]] std::vector<BenchClass> bench_classes(const std::vector<BenchRow>& rows);
+[[nodiscard]] std::string bench_header();
+[[nodiscard]] std::string bench_line(const BenchRow& row);
+// Header, a line a task, a line a class, the counts.
+[[nodiscard]] std::string bench_table(const std::vector<BenchRow>& rows);
+[[nodiscard]] std::string bench_csv(const std::vector<BenchRow>& rows);
+[[nodiscard]] Json bench_json(const BenchSettings& settings, const BenchReport& report);
+// The settings that must agree when a bench goes on.
+[[nodiscard]] Json bench_settings_json(const BenchSettings& settings);
+[[nodiscard]] Result<std::vector<BenchRow>> bench_rows_from(const Json& document);
+
+}  // namespace cutegen

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A comparison: several strategies on the same tasks, one kind of evaluator, equal budget.
+//
+// Contract: a cell is a task, a strategy and a repeat; each is a run in the store (engine/suite/batch.h)
+// with the same limits of evaluations, dollars, tokens and minutes. Cells are done in rounds (all
+// first repeats, then all second ones), in an order drawn from the seed within a round, so that
+// what changes with time falls on all strategies alike. After each cell everything is saved in
+// out/compare.json, compare.csv and curves.csv; with the same settings a second call goes on there.
+//
+// Example: CG_TRY(Comparison c, run_compare(real_parts(), ctx, store, settings, files, observer));
+#pragma once
+
+#include "engine/suite/batch.h"
+
+namespace cutegen {
+
+// What `compare` knows: cutegen, cudaforge, best-of-n (all with the model) and climb (recipes).
+[[nodiscard]] std::vector<std::string> comparable_strategies();
+[[nodiscard]] Result<std::vector<std::string>> parse_strategies(const std::string& text);
+
+struct CompareSettings {
+  OptimizeSettings optimize;            // of every cell; file, out and strategy are set for each
+  std::vector<std::string> strategies;  // in the order of the table
+  int repeats = 1;
+  int64_t seed = 1;
+  double minutes = 0;            // of each cell; 0: no limit
+  int jobs = 1, evaluators = 0;  // 0: as many as jobs, at most one for each core
+  std::filesystem::path out;
+  Trace* trace = nullptr;
+};
+
+struct CompareCell : RunRow {
+  std::string task;  // its name in the table: the file's stem
+  std::filesystem::path file;
+  std::string task_hash, strategy;
+  int repeat = 1;
+  [[nodiscard]] std::string key() const;  // "softmax/cutegen-1"
+};
+
+struct Comparison {
+  std::vector<CompareCell> cells;  // by task, strategy, repeat
+  std::string began;               // ISO 8601, UTC
+  bool interrupted = false;
+  [[nodiscard]] int exit_code() const;
+};
+
+class CompareObserver {
+ public:
+  virtual ~CompareObserver() = default;
+  // Called by the threads of the jobs, one at a time.
+  virtual void on_cell(const CompareCell& cell, size_t ended, size_t total) = 0;
+  virtual void on_progress(const CompareCell& cell, const std::string& line) = 0;
+};
+
+[[nodiscard]] Result<Comparison> run_compare(const Parts& parts, const Context& ctx, Store& store,
+                                             const CompareSettings& settings,
+                                             const std::vector<std::filesystem::path>& files,
+                                             CompareObserver& observer);
+
+}  // namespace cutegen

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A comparison as a table for people, as CSV and as JSON (schema cutegen.compare.v1).
+//
+// Contract: the JSON holds all that is needed to go on; comparison_from reads it back. Ratios are
+// best time / floor. A strategy's mean is geometric, over the tasks that every strategy solved (in
+// one repeat at least); a task solved in several repeats counts with their geometric mean. A curve
+// says what was there after k evaluations; a run that ended earlier keeps its last value.
+//
+// Example: print_text(compare_table(settings, comparison));
+#pragma once
+
+#include "engine/suite/compare.h"
+
+namespace cutegen {
+
+struct StrategySummary {
+  std::string strategy;
+  int64_t cells = 0, correct = 0;  // runs; of them with a correct program
+  int64_t tasks = 0, solved = 0;   // tasks; of them solved in some repeat
+  std::optional<double> floor_ratio;
+  int64_t evaluations = 0;
+  ModelCost models;
+  double seconds = 0;
+};
+struct CurvePoint {
+  int64_t evaluations = 0;
+  int64_t correct = 0;                // runs that had a correct program by then
+  std::optional<double> floor_ratio;  // over the common tasks, once all of them have a time
+};
+
+// Names of the tasks that every strategy solved.
+[[nodiscard]] std::vector<std::string> common_tasks(const std::vector<CompareCell>& cells);
+[[nodiscard]] std::vector<StrategySummary> summaries(const std::vector<CompareCell>& cells);
+[[nodiscard]] std::vector<CurvePoint> curve_of(const std::vector<CompareCell>& cells,
+                                               const std::string& strategy);
+
+[[nodiscard]] std::string cell_header();
+[[nodiscard]] std::string cell_line(const CompareCell& cell);
+[[nodiscard]] std::string compare_table(const Comparison& comparison);
+[[nodiscard]] std::string compare_csv(const std::vector<CompareCell>& cells);
+[[nodiscard]] std::string curves_csv(const std::vector<CompareCell>& cells);
+// What must be the same for a comparison to go on.
+[[nodiscard]] Json compare_settings_json(const CompareSettings& settings);
+[[nodiscard]] Json compare_json(const CompareSettings& settings, const Comparison& comparison);
+[[nodiscard]] Result<Comparison> comparison_from(const Json& document);
+
+}  // namespace cutegen

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// EvaluatorPool: a few evaluators for many runs at a time.
+//
+// Contract: a run holds an evaluator only while it opens its task or evaluates; while its model
+// thinks, others use it, in the order in which they came. A run stays with one evaluator, which
+// keeps its task open until the lease ends. An evaluator that failed is started anew by whoever
+// uses it next. Leases must not outlive the pool.
+//
+// Example: EvaluatorPool pool(parts, {.evaluators = 2, .runs = 32});
+//          CG_TRY(auto evaluator, pool.lease(ctx, options)); evaluator->open_task(ctx, file);
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/run/loop.h"
+#include "engine/suite/trace.h"
+
+namespace cutegen {
+
+struct PoolSettings {
+  int evaluators = 1;
+  int runs = 1;            // leases at a time, at most
+  Trace* trace = nullptr;  // gets a track for each evaluator
+};
+
+class EvaluatorPool {
+ public:
+  EvaluatorPool(const Parts& parts, PoolSettings settings);
+  ~EvaluatorPool();
+  // options: the same for all; the number of open tasks is set here.
+  [[nodiscard]] Result<std::unique_ptr<EvaluatorClient>> lease(const Context& ctx,
+                                                               const EvaluatorOptions& options);
+
+ private:
+  class Seat;
+  class Lease;
+  const Parts& parts_;
+  PoolSettings settings_;
+  std::mutex lock_;  // of the seats' counts of leases
+  std::vector<std::unique_ptr<Seat>> seats_;
+};
+
+}  // namespace cutegen

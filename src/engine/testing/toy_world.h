@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Toy parts for the engine's tests: numbered programs, scripted verdicts, a clock that ticks.
+//
+// Contract: program number n has the source "// n"; the verdict of its k-th evaluation is
+// judge(n, k). Counters tell what really ran, across crashes and resumes.
+//
+// Example: ToyWorld w; w.judge = [](int n, int) { return timed(100.0 / n); };
+// optimize_with(w.parts(), ...)
+#pragma once
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/hash.h"
+#include "engine/run/loop.h"
+
+namespace cutegen::toy {
+
+inline Verdict timed(double time_ns) {
+  Verdict v;
+  v.status = Status::correct;
+  v.device = "sim:h200";
+  v.sets_judged = 9;
+  v.skipped = {"hazards: not built yet"};
+  Timing t;
+  t.shape = "official";
+  t.time_ns = time_ns;
+  t.floor_ns = 10, t.reachable_ns = 12, t.roofline_ns = 11;
+  t.bound_by = "dram";
+  v.timing = t;
+  return v;
+}
+
+inline Verdict untimed(Status status, const std::string& headline) {
+  Verdict v;
+  v.status = status;
+  v.device = "sim:h200";
+  v.feedback.headline = headline;
+  return v;
+}
+
+inline KernelProgram numbered_program(int n) {
+  KernelProgram p;
+  p.plan.sources = {"kernel.cu"};
+  Step step;
+  step.id = "k";
+  step.kernel = "k";
+  p.plan.steps = {step};
+  p.sources["kernel.cu"] = "// " + std::to_string(n) + "\nextern \"C\" __global__ void k() {}\n";
+  return p;
+}
+
+inline int number_of(const KernelProgram& p) {
+  return std::stoi(p.sources.at("kernel.cu").substr(3));
+}
+
+inline OpenedTask relu_task() {
+  OpenedTask o;
+  Task& t = o.task;
+  t.id = sha256("relu");
+  t.name = "relu";
+  t.file = "relu.py";
+  t.source = "import torch\n";
+  t.tensors = {{"x", TensorRole::input, DType::f32, {16, 64}},
+               {"out", TensorRole::output, DType::f32, {16, 64}}};
+  t.workload = "elementwise";
+  ShapeCase shape;
+  shape.name = "official";
+  shape.tensors = {{"x", {16, 64}}, {"out", {16, 64}}};
+  shape.least_bytes = Bytes{8192};
+  t.shapes = {shape};
+  t.graph.placeholders = {{"x", DType::f32, {16, 64}}};
+  t.graph.nodes = {{"relu",
+                    "aten.relu.default",
+                    {Json{{"ref", "x"}}},
+                    Json::object(),
+                    {{"relu", DType::f32, {16, 64}}}}};
+  t.graph.outputs = {"relu"};
+  o.admission = {true, 7, {}, {"made", "wide"}, ""};
+  o.floor_ns = 10;
+  o.floor_bound_by = "memory";
+  o.reachable_ns = 12, o.roofline_ns = 11;
+  o.toolchain = "NVRTC 13.0";
+  o.torch = "2.13.0";
+  o.device = "sim:h200";
+  o.sandbox = {"partial", {{"seccomp", true}, {"network", false}}};
+  return o;
+}
+
+// A fresh path for a test's files; in memory where there is room, since every event is synced.
+inline std::filesystem::path scratch_path(const std::string& name) {
+  std::filesystem::path shared = "/dev/shm";
+  bool usable = ::access(shared.c_str(), W_OK) == 0;
+  return (usable ? shared : std::filesystem::temp_directory_path()) /
+         ("cutegen-" + name + "-" + random_id().substr(0, 12));
+}
+
+// Twice as fast as compile in every mode, known to 1%.
+inline Certificate toy_certificate(const KernelProgram& program) {
+  Certificate c;
+  c.program_id = program_id(program);
+  c.task_id = sha256("relu");
+  c.shape = "official";
+  c.gpu = "NVIDIA H200", c.uuid = "GPU-1", c.driver = "580.159.04", c.torch = "2.11.0";
+  c.floor_ns = 10, c.bound_by = "memory";
+  c.processes = 2, c.apart = 0.001;
+  for (const char* mode : {"cold", "warm", "graph", "call"}) {
+    CertifiedMode m{mode, 50, 49.5, 50.5, {}};
+    m.against.push_back({"eager", "", 4, 3.96, 4.04, 200, 16, "precise"});
+    m.against.push_back({"compile", "", 2, 1.98, 2.02, 100, 16, "precise"});
+    m.against.push_back({"eager-tf32", "", 1.5, 1.49, 1.51, 75, 16, "precise"});
+    c.modes.push_back(std::move(m));
+  }
+  c.modes[3].against.pop_back();
+  c.missing = {"compile-max: it raises\nan error"};
+  c.sandbox = {"partial", {}};
+  c.elapsed = std::chrono::seconds(50);
+  return c;
+}
+
+struct ToyWorld {
+  std::function<Verdict(int number, int attempt)> judge = [](int n, int) {
+    return timed(100.0 - n);
+  };
+  int programs = 6;                  // then "nothing left to try"
+  int started = 0;                   // evaluators
+  AskedAccuracy asked{};             // of the task opened last
+  std::map<int, int> evaluations{};  // finished evaluations by program number
+  int compiled = 0;                  // programs that were compiled and no more
+  std::function<Verdict(int number)> compile = [](int) { return untimed(Status::correct, ""); };
+  std::function<void(int number)> during_evaluation = [](int) {};
+  OpenedTask opened = relu_task();
+  int64_t clock_ms = 0;
+  std::function<Result<std::vector<BaselineTime>>()> baselines = [] {
+    return world_error("no GPU");
+  };
+  std::vector<BaselineWanted> baselines_asked{};
+  int certified = 0;  // how often it was begun
+  std::function<Result<Certificate>(const Context&, const CertifyRequest&)> certify =
+      [](const Context&, const CertifyRequest& request) -> Result<Certificate> {
+    return toy_certificate(request.program);
+  };
+
+  [[nodiscard]] Parts parts();
+};
+
+class ToyEvaluator final : public EvaluatorClient {
+ public:
+  explicit ToyEvaluator(ToyWorld& world) : world_(world) { ++world.started; }
+  Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path&) override {
+    CG_CHECK(ctx.check("opening the task"));
+    return world_.opened;
+  }
+  Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
+                                  const AskedAccuracy& asked) override {
+    world_.asked = asked;
+    return open_task(ctx, file);
+  }
+  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+                           const std::function<void(const std::string&)>& progress) override {
+    int n = number_of(request.program);
+    if (request.up_to < Rung::correctness) {
+      ++world_.compiled;
+      return world_.compile(n);
+    }
+    if (progress) progress("correctness 1/9");
+    world_.during_evaluation(n);
+    CG_CHECK(ctx.check("evaluating"));
+    return world_.judge(n, world_.evaluations[n]++);
+  }
+  Result<std::vector<BaselineTime>> time_baselines(
+      const Context&, const BaselinesRequest& request,
+      const std::function<void(const std::string&)>&) override {
+    world_.baselines_asked = request.baselines;
+    return world_.baselines();
+  }
+  Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
+                              const std::function<void(const std::string&)>& progress) override {
+    ++world_.certified;
+    if (progress) progress("process 1 of 2: cold");
+    return world_.certify(ctx, request);
+  }
+  int pid() const override { return 0; }
+
+ private:
+  ToyWorld& world_;
+};
+
+// Proposes program 1, 2, 3, ... as children of the parent in the question.
+class ToyProposer final : public Proposer {
+ public:
+  explicit ToyProposer(ToyWorld& world) : world_(world) {}
+  Result<Answer> answer(const Context&, const Ask& ask, const RunView& run) override {
+    int n = static_cast<int>(run.steps.size()) + 1;
+    if (n > world_.programs) return Answer{{}, "nothing left to try"};
+    Candidate c;
+    if (ask.context.contains("parent")) c.parent = ask.context["parent"].get<std::string>();
+    c.edit = {"number " + std::to_string(n), "", "toy", {{"n", n}}};
+    c.program = numbered_program(n);
+    return Answer{c, {}};
+  }
+
+ private:
+  ToyWorld& world_;
+};
+
+inline Parts ToyWorld::parts() {
+  return {
+      [this](const Context&, const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
+        return std::make_unique<ToyEvaluator>(*this);
+      },
+      [this](const std::string&, const Task&) -> Result<std::unique_ptr<Proposer>> {
+        return std::make_unique<ToyProposer>(*this);
+      },
+      [this] { return ++clock_ms; }};
+}
+
+class Recorder final : public RunObserver {
+ public:
+  void on_event(const Event& event) override { events.push_back(event); }
+  void on_progress(const std::string& line) override { progress.push_back(line); }
+  std::vector<Event> events;
+  std::vector<std::string> progress;
+};
+
+}  // namespace cutegen::toy

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// EvaluatorClient: the engine's and the command line's view of the evaluator process.
+//
+// Contract: starts build/…/cutegen-evaluator as a child, restarts it when it dies (the unfinished
+// evaluation runs again, at most twice, then its verdict is `aborted`). All calls block and honour
+// the Context; dropping the client ends the child and, through it, every other process.
+//
+// Example:
+//   CG_TRY(auto e, EvaluatorClient::start(ctx, {.device = "sim:h200"}));
+//   CG_TRY(auto open, e->open_task(ctx, "relu.py", {})); CG_TRY(Verdict v, e->evaluate(ctx,
+//   {program}));
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/context.h"
+#include "core/asked_accuracy.h"
+#include "core/baseline.h"
+#include "core/candidate.h"
+#include "core/certificate.h"
+#include "core/task.h"
+#include "core/verdict.h"
+#include "torch/foreign_worker.h"
+
+namespace cutegen {
+
+struct EvaluatorOptions {
+  std::string device = "sim:h200";
+  std::string python;  // empty: default
+  bool require_sandbox = false;
+  bool use_cache = true;
+  int runner_threads = 0;  // 0: all cores
+  int tasks = 1;           // kept open at once; beyond them the one used least recently is closed
+  int sharing = 1;         // evaluators that share the device: its memory is divided
+  std::string log_level;
+};
+
+// A degenerate solution that the task's inputs let pass, or the proof that none does.
+struct Admission {
+  bool admitted = false;
+  int lazy_answers_tried = 0;
+  std::vector<std::string>
+      passing;  // "copy of x passes family 'made'"; families that catch it are added
+  std::vector<std::string> families;  // families in use
+  std::string remark;
+  bool precision_tells = true;  // no answer of lower precision passes everywhere; not sent
+  // All that a degenerate solution reads which passes everywhere; not sent.
+  std::optional<std::vector<std::string>> reads = std::nullopt;
+};
+
+struct OpenedTask {
+  Task task;
+  Admission admission;
+  double floor_ns = 0;         // at the official shape: no correct program is faster
+  std::string floor_bound_by;  // of the roofline: "memory", "compute" or "launch"
+  std::string toolchain, torch, device;
+  std::string gpu, driver;  // "h200" (a file of gpus/); the driver of a real one, else empty
+  std::string product;      // what the driver calls the GPU: "NVIDIA H200"
+  std::string counters;     // of a GPU: who reads its counters, or why nobody does
+  SandboxGrade sandbox;
+  // What a copy of the least bytes reaches; an estimate for the operations as written. 0: unknown,
+  // and floor_ns is the roofline of an older version.
+  double reachable_ns = 0, roofline_ns = 0;
+};
+
+struct EvaluateRequest {
+  KernelProgram program;
+  Rung up_to = Rung::timing;
+  bool profile = false;
+  // On a GPU: timed in turn with this one, whose verdict was `correct`.
+  std::optional<KernelProgram> against = std::nullopt;
+  std::string task = {};  // id of an open task; empty: the one that was opened last
+};
+
+// A program beside its baselines, in fresh processes; see eval/judge/certify.h.
+struct CertifyRequest {
+  KernelProgram program;
+  std::vector<BaselineWanted> baselines = {
+      {"eager", ""}, {"eager-fp32", ""}, {"eager-tf32", ""}, {"compile", ""}, {"compile-max", ""}};
+  int processes = 2;
+  double precise = 0.002;
+  std::string task = {};
+};
+
+// Baselines of an open task, one after the other, beside no program; see eval/judge/baselines.h.
+struct BaselinesRequest {
+  std::vector<BaselineWanted> baselines = {{"eager", ""}};
+  double build_seconds = 60;  // limit for opening one
+  std::string task = {};
+};
+
+// A peer's answer, `class ModelNew` of one Python file; see eval/judge/foreign.h.
+struct ForeignRequest {
+  ForeignFile answer;
+  Rung up_to = Rung::timing;
+  double seconds = 300;  // for its import with all that it builds; one call gets at most 60
+  std::string task = {};
+};
+
+class EvaluatorClient {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<EvaluatorClient>> start(const Context& ctx,
+                                                                      EvaluatorOptions options);
+  virtual ~EvaluatorClient() = default;
+  [[nodiscard]] virtual Result<OpenedTask> open_task(const Context& ctx,
+                                                     const std::filesystem::path& file) = 0;
+  // The task with an accuracy that the user asks for; without one it is open_task().
+  [[nodiscard]] virtual Result<OpenedTask> open_task_as(const Context& ctx,
+                                                        const std::filesystem::path& file,
+                                                        const AskedAccuracy& asked);
+  // progress: called with short lines such as "compile", "correctness 3/9".
+  [[nodiscard]] virtual Result<Verdict> evaluate(
+      const Context& ctx, const EvaluateRequest& request,
+      const std::function<void(const std::string&)>& progress = {}) = 0;
+  [[nodiscard]] virtual Result<Certificate> certify(
+      const Context& ctx, const CertifyRequest& request,
+      const std::function<void(const std::string&)>& progress = {});
+  [[nodiscard]] virtual Result<Verdict> judge_foreign(
+      const Context& ctx, const ForeignRequest& request,
+      const std::function<void(const std::string&)>& progress = {});
+  [[nodiscard]] virtual Result<std::vector<BaselineTime>> time_baselines(
+      const Context& ctx, const BaselinesRequest& request,
+      const std::function<void(const std::string&)>& progress = {});
+  // The task will not be used again.
+  virtual void close_task(const Context&, const std::string& /*id*/) {}
+  [[nodiscard]] virtual int pid() const = 0;
+};
+
+}  // namespace cutegen

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol between engine and evaluator (schema cutegen.evaluator.v1): JSON forms.
+//
+// Requests: hello {options}, open_task {file, asked}, evaluate {task_id, program, up_to, profile},
+// certify {task_id, program, baselines}, foreign {task_id, file}, baselines {task_id, baselines},
+// close_task {task_id}, expect_children {task_id, request, count}. Each is answered by one reply of
+// the same type, or {"error": ...}; the long ones are preceded by any number of
+// {"type": "progress", "text": ...}. The end of the channel cancels whatever runs.
+// docs/evaluation.md lists the fields.
+//
+// Example: channel.send(ctx, message("open_task", {{"file", path}}));
+#pragma once
+
+#include "base/json.h"
+#include "eval/api/client.h"
+
+namespace cutegen::evaluator_protocol {
+
+inline constexpr const char* kSchema = "cutegen.evaluator.v1";
+inline constexpr int kMostTasks = 64, kMostSharing = 64;
+
+// `body` with schema and type in front.
+[[nodiscard]] Json message(const std::string& type, const Json& body);
+// The type of a message; error if the schema is another.
+[[nodiscard]] Result<std::string> type_of(const Json& message);
+
+[[nodiscard]] Json to_json(const EvaluatorOptions& options);
+[[nodiscard]] Result<EvaluatorOptions> options_from_json(const Json& json);
+[[nodiscard]] Json to_json(const Admission& admission);
+[[nodiscard]] Result<Admission> admission_from_json(const Json& json);
+[[nodiscard]] Json to_json(const OpenedTask& task);
+[[nodiscard]] Result<OpenedTask> opened_task_from_json(const Json& json);
+[[nodiscard]] Json to_json(const EvaluateRequest& request);
+[[nodiscard]] Result<EvaluateRequest> request_from_json(const Json& json);
+[[nodiscard]] Json to_json(const CertifyRequest& request);
+[[nodiscard]] Result<CertifyRequest> certify_request_from_json(const Json& json);
+[[nodiscard]] Json to_json(const ForeignRequest& request);
+[[nodiscard]] Result<ForeignRequest> foreign_request_from_json(const Json& json);
+[[nodiscard]] Json to_json(const BaselinesRequest& request);
+[[nodiscard]] Result<BaselinesRequest> baselines_request_from_json(const Json& json);
+// The times in the reply of `baselines`.
+[[nodiscard]] Result<std::vector<BaselineTime>> baseline_times_from_json(const Json& reply);
+
+}  // namespace cutegen::evaluator_protocol

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/api/protocol.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/file.h"
+
+namespace cutegen::evaluator_protocol {
+namespace {
+
+OpenedTask opened() {
+  OpenedTask t;
+  t.task.id = "0123";
+  t.task.name = "relu";
+  t.task.file = "relu.py";
+  t.task.tensors = {{"x", TensorRole::input, DType::f32, {4}, false},
+                    {"out", TensorRole::output, DType::f32, {4}, false}};
+  t.task.shapes = {{.name = "official"}};
+  t.task.shapes[0].tensors = {{"x", {4}}, {"out", {4}}};
+  t.admission = {true, 14, {"a copy of x passes on 'made'"}, {"made", "signed"}, "caught"};
+  t.floor_ns = 437.5;
+  t.floor_bound_by = "memory";
+  t.reachable_ns = 477.5, t.roofline_ns = 440;
+  t.toolchain = "NVRTC 13.0.88";
+  t.torch = "torch 2.13.0";
+  t.device = "sim:h200";
+  t.sandbox = {"full", {{"network", true}}};
+  return t;
+}
+
+EvaluateRequest request() {
+  EvaluateRequest q;
+  q.program.sources["kernel.cu"] = "extern \"C\" __global__ void f() {}";
+  q.program.plan.sources = {"kernel.cu"};
+  Step step;
+  step.id = step.kernel = "f";
+  q.program.plan.steps = {step};
+  q.up_to = Rung::correctness;
+  q.profile = true;
+  return q;
+}
+
+Json all_messages() {
+  EvaluatorOptions options{
+      .device = "sim:a100", .runner_threads = 2, .sharing = 3, .log_level = "info"};
+  return Json::array({message("hello", {{"options", to_json(options)}}),
+                      message("open_task", {{"opened", to_json(opened())}}),
+                      message("evaluate", {{"request", to_json(request())}}),
+                      message("progress", {{"text", "correctness 3/9"}})});
+}
+
+TEST(Protocol, CountsOfOptionsAreBounded) {
+  for (const char* count : {"tasks", "sharing"})
+    for (int bad : {0, -1, 65}) {
+      Json options = to_json(EvaluatorOptions{});
+      options[count] = bad;
+      auto read = options_from_json(options);
+      ASSERT_FALSE(read) << count << " " << bad;
+      EXPECT_NE(read.error().message.find(count), std::string::npos);
+    }
+}
+
+// CUTEGEN_UPDATE_GOLDEN=1 rewrites the file.
+TEST(Protocol, MessagesAreThoseOfTheGoldenFile) {
+  std::string path = std::string(CUTEGEN_SOURCE_DIR) + "/tests/golden/eval/protocol.json";
+  std::string now = dump_json(all_messages(), 1) + "\n";
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(path, now));
+  }
+  auto golden = read_file(path);
+  ASSERT_TRUE(golden) << golden.error().text();
+  EXPECT_EQ(now, *golden);
+}
+
+TEST(Protocol, RoundTrips) {
+  Json task = to_json(opened()), query = to_json(request());
+  auto t = opened_task_from_json(task);
+  ASSERT_TRUE(t) << t.error().text();
+  EXPECT_EQ(to_json(*t), task);
+  auto q = request_from_json(query);
+  ASSERT_TRUE(q) << q.error().text();
+  EXPECT_EQ(to_json(*q), query);
+  CertifyRequest certify{.program = request().program, .baselines = {{"callable", "m:f"}}};
+  Json asked = to_json(certify);
+  EXPECT_EQ(to_json(*certify_request_from_json(asked)), asked);
+  Json foreign = to_json(ForeignRequest{{"a.py", "text"}, Rung::load, 7});
+  EXPECT_EQ(to_json(*foreign_request_from_json(foreign)), foreign);
+  BaselinesRequest baselines{.baselines = {{"eager", ""}, {"callable", "m:f"}}};
+  Json wanted = to_json(baselines);
+  EXPECT_EQ(to_json(*baselines_request_from_json(wanted)), wanted);
+  EvaluateRequest against = request();
+  against.against = against.program;
+  EXPECT_EQ(to_json(*request_from_json(to_json(against))), to_json(against));
+  EvaluatorOptions options{.python = "python3", .require_sandbox = true, .use_cache = false};
+  EXPECT_EQ(to_json(*options_from_json(to_json(options))), to_json(options));
+}
+
+TEST(Protocol, OtherProtocolsAreRefused) {
+  EXPECT_EQ(*type_of(message("hello", Json::object())), "hello");
+  EXPECT_FALSE(type_of({{"schema", "cutegen.evaluator.v2"}, {"type", "hello"}}));
+  EXPECT_FALSE(type_of({{"type", "hello"}}));
+  EXPECT_FALSE(type_of({{"schema", kSchema}, {"type", 7}}));
+}
+
+TEST(Protocol, MissingAndUnknownFieldsAreRefused) {
+  for (const char* gone : {"program", "up_to", "profile"}) {
+    Json j = to_json(request());
+    j.erase(gone);
+    EXPECT_FALSE(request_from_json(j)) << gone;
+  }
+  Json more = to_json(request());
+  more["timer"] = 1;
+  EXPECT_FALSE(request_from_json(more));
+  Json rung = to_json(request());
+  rung["up_to"] = "roof";
+  EXPECT_FALSE(request_from_json(rung));
+  EXPECT_FALSE(opened_task_from_json(Json::array()));
+  Json task = to_json(opened());
+  EXPECT_TRUE(opened_task_from_json(task));
+  task["seed"] = 7;
+  EXPECT_FALSE(opened_task_from_json(task));
+  CertifyRequest certify{.program = request().program};
+  for (auto [key, value] : {std::pair("processes", Json(0)),
+                            {"processes", Json(99)},
+                            {"precise", Json(0)},
+                            {"baselines", Json("eager")}}) {
+    Json j = to_json(certify);
+    j[key] = value;
+    EXPECT_FALSE(certify_request_from_json(j)) << key;
+  }
+  for (double seconds : {0.0, -1.0, 1e9}) {
+    Json f = to_json(ForeignRequest{.answer = {"a.py", "text"}, .seconds = seconds});
+    EXPECT_FALSE(foreign_request_from_json(f)) << seconds;
+    Json j = to_json(BaselinesRequest{.build_seconds = seconds});
+    EXPECT_FALSE(baselines_request_from_json(j)) << seconds;
+  }
+}
+
+TEST(Protocol, TimesOfBaselinesAreRead) {
+  BaselineTime eager{"eager", 10, 9, 11, 8, Origin::measured, 0, 1, ""};
+  Json reply = message("baselines", {{"times", Json::array({to_json(eager)})}});
+  auto times = baseline_times_from_json(reply);
+  ASSERT_TRUE(times) << times.error().text();
+  EXPECT_EQ(times->at(0).time_ns, 10);
+  reply["times"][0]["time_ns"] = -1;
+  EXPECT_FALSE(baseline_times_from_json(reply));
+  EXPECT_FALSE(baseline_times_from_json(message("baselines", {{"times", "none"}})));
+}
+
+}  // namespace
+}  // namespace cutegen::evaluator_protocol

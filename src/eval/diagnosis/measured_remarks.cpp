@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remarks on a kernel from a GPU's own counters; those by source line are the simulator's.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "eval/diagnosis/bottleneck.h"
+
+namespace cutegen {
+namespace {
+
+constexpr double kStall = 25;  // percent of a warp's time that is worth a remark
+constexpr double kLowOccupancy = 0.4, kLostOccupancy = 0.7;
+
+struct Stall {
+  const char* name;
+  const char* words;
+  const char* helps;
+};
+constexpr Stall kStalls[] = {
+    {"long_scoreboard", "data of global or local memory",
+     "several loads before the first use, wider loads, asynchronous copies, more warps"},
+    {"short_scoreboard", "shared memory or the special-function units",
+     "fewer bank conflicts, wider shared loads, fewer special functions"},
+    {"barrier", "other warps at a barrier",
+     "fewer barriers, smaller blocks, or work of equal length between them"},
+    {"mio_throttle", "the queue of shared memory and special functions",
+     "fewer and wider shared accesses; shuffles instead"},
+    {"lg_throttle", "the queue of global and local memory", "fewer and wider global accesses"},
+    {"math_pipe_throttle", "a busy pipe", "other pipes, tensor cores, or less arithmetic"},
+    {"wait", "the fixed latency of the instruction before",
+     "more independent work in a thread, or more warps"},
+    {"imc_miss", "constants that are not in their cache",
+     "fewer different constants and arguments"},
+    {"no_instruction", "instructions that are not in their cache",
+     "a smaller loop body, less unrolling"},
+    {"gmma", "matrix instructions of its warpgroup",
+     "more of them in flight before the wait, larger tiles, two warpgroups that take turns"},
+    {"membar", "a memory barrier", "fewer fences, of a smaller scope"},
+    {"branch_resolving", "a branch", "fewer branches in the inner loop"},
+    {"drain", "stores to end", "wider stores, aligned to 32 bytes"},
+    {"tex_throttle", "the texture queue", "plain loads"},
+    {"dispatch_stall", "the dispatcher", "another mix of instructions"},
+    {"sleeping", "nanosleep", "shorter sleeps"},
+};
+
+class Remarks {
+ public:
+  explicit Remarks(const KernelProfile& kernel) : k_(kernel) {}
+
+  std::vector<ProfileRemark> make() {
+    stalls();
+    occupancy();
+    coalescing("load", "global_load");
+    coalescing("store", "global_store");
+    conflicts();
+    local_memory();
+    lanes();
+    grid();
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] double at(const std::string& name, double missing = 0) const {
+    auto it = k_.counters.find(name);
+    return it == k_.counters.end() ? missing : it->second;
+  }
+  void add(const char* kind, std::string message) {
+    out_.push_back({kind, 0, std::move(message), Origin::measured});
+  }
+
+  void stalls() {
+    std::vector<std::pair<double, const Stall*>> found;
+    for (const Stall& stall : kStalls)
+      if (const double pct = at(std::string("stall_pct.") + stall.name); pct >= kStall)
+        found.emplace_back(pct, &stall);
+    std::sort(found.rbegin(), found.rend());
+    for (const auto& [pct, stall] : found)
+      add("stalls", fmt::format("a warp waits for {} {:.0f}% of its time ({}): {}", stall->words,
+                                pct, stall->name, stall->helps));
+  }
+
+  void occupancy() {
+    const double fits = at("occupancy"), achieved = at("occupancy_achieved");
+    const std::string by = k_.limited_by.empty() ? "" : ", limited by " + k_.limited_by;
+    if (fits > 0 && fits < kLowOccupancy && k_.diagnosis.bound != "compute")
+      add("occupancy", fmt::format("{:.0f}% of the SM's warps fit{}: smaller blocks, tiles or "
+                                   "fewer registers would let more in",
+                                   100 * fits, by));
+    else if (fits > 0 && achieved > 0 && achieved < kLostOccupancy * fits)
+      add("occupancy", fmt::format("{:.0f}% of the SM's warps were active where {:.0f}% fit: the "
+                                   "grid is small, or CTAs are of unequal length",
+                                   100 * achieved, 100 * fits));
+  }
+
+  void coalescing(const char* what, const std::string& prefix) {
+    const double requests = at(prefix + "_requests"), sectors = at(prefix + "_sectors");
+    if (requests <= 0 || sectors <= 16.5 * requests) return;  // 16 bytes a lane at most
+    add("uncoalesced", fmt::format("{}s touch {:.1f} sectors a request; 16 are the most that full "
+                                   "lines need: let neighbouring threads take neighbouring "
+                                   "addresses",
+                                   what, sectors / requests));
+  }
+
+  void conflicts() {
+    const double wavefronts = at("shared_wavefronts"), lost = at("shared_conflicts");
+    if (wavefronts <= 0 || lost < 0.2 * wavefronts) return;
+    add("bank_conflicts", fmt::format("{:.0f}% of the wavefronts of shared memory are bank "
+                                      "conflicts: pad rows by one element, or swizzle the layout",
+                                      100 * lost / wavefronts));
+  }
+
+  void local_memory() {
+    const double local = at("local_sectors"),
+                 global = at("global_load_sectors") + at("global_store_sectors");
+    if (local <= 0 || local < 0.02 * (local + global)) return;
+    add("local_memory", fmt::format("{:.3g} sectors of local memory, {:.0f}% of all: spilled "
+                                    "registers, or arrays that are indexed by a variable",
+                                    local, 100 * local / (local + global)));
+  }
+
+  void lanes() {
+    const double active = at("active_lanes", 32);
+    if (active <= 0 || active >= 24) return;
+    add("divergence", fmt::format("{:.1f} of 32 lanes are active on average: let whole warps take "
+                                  "a branch together, or give idle lanes work",
+                                  active));
+  }
+
+  void grid() {
+    const double waves = at("waves", -1);
+    if (waves < 0) return;
+    const double last = waves - std::floor(waves);
+    if (waves < 1)
+      add("grid",
+          fmt::format("the grid fills {:.2f} of a wave: more CTAs would use the idle SMs", waves));
+    else if (waves <= 5 && last > 0 && last < 0.5)
+      add("tail", fmt::format("{:.2f} waves of CTAs: the last one is {:.0f}% full; choose tiles so "
+                              "that the grid is near a whole number of waves",
+                              waves, 100 * last));
+  }
+
+  const KernelProfile& k_;
+  std::vector<ProfileRemark> out_;
+};
+
+}  // namespace
+
+void remark_on_measured(KernelProfile& kernel) {
+  auto remarks = Remarks(kernel).make();
+  kernel.remarks.insert(kernel.remarks.begin(), remarks.begin(), remarks.end());
+}
+
+}  // namespace cutegen

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/diagnosis/ncu_counters.h"
+
+#include <algorithm>
+
+namespace cutegen {
+namespace {
+
+constexpr const char* kAny = "*";  // counts have units of their own: "inst", "sector", "block"
+
+struct Known {
+  const char* metric;
+  const char* name;
+  const char* unit = kAny;
+  double scale = 1;
+};
+
+constexpr Known kKnown[] = {
+    {"gpu__time_duration.sum", "time_ns", "ns"},
+    // How much of what the device could do: compute, memory, and the units of each.
+    {"sm__throughput.avg.pct_of_peak_sustained_elapsed", "compute_pct", "%"},
+    {"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "memory_pct", "%"},
+    {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram_pct", "%"},
+    {"lts__throughput.avg.pct_of_peak_sustained_elapsed", "l2_pct", "%"},
+    {"l1tex__throughput.avg.pct_of_peak_sustained_active", "l1_pct", "%"},
+    {"sm__inst_issued.avg.pct_of_peak_sustained_active", "issue_pct", "%"},
+    {"sm__inst_executed_pipe_alu.avg.pct_of_peak_sustained_active", "pipe_pct.alu", "%"},
+    {"sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active", "pipe_pct.fma", "%"},
+    {"sm__inst_executed_pipe_fma_type_fp16.avg.pct_of_peak_sustained_active", "pipe_pct.half", "%"},
+    {"sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active", "pipe_pct.fp64", "%"},
+    {"sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active", "pipe_pct.lsu", "%"},
+    {"sm__inst_executed_pipe_xu.avg.pct_of_peak_sustained_active", "pipe_pct.xu", "%"},
+    {"sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active", "pipe_pct.tensor",
+     "%"},
+    {"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "pipe_pct.tensor", "%"},
+    // The launch.
+    {"launch__registers_per_thread", "registers"},
+    {"launch__grid_size", "ctas"},
+    {"launch__block_size", "block_threads"},
+    {"launch__waves_per_multiprocessor", "waves"},
+    {"launch__occupancy_limit_blocks", "limit_ctas.blocks"},
+    {"launch__occupancy_limit_registers", "limit_ctas.registers"},
+    {"launch__occupancy_limit_shared_mem", "limit_ctas.shared memory"},
+    {"launch__occupancy_limit_warps", "limit_ctas.threads"},
+    {"sm__maximum_warps_per_active_cycle_pct", "occupancy", "%", 0.01},
+    {"sm__warps_active.avg.pct_of_peak_sustained_active", "occupancy_achieved", "%", 0.01},
+    // Work.
+    {"sm__cycles_active.avg", "cycles_active"},
+    {"smsp__inst_executed.sum", "warp_instructions"},
+    {"smsp__thread_inst_executed_per_inst_executed.ratio", "active_lanes"},
+    {"smsp__sass_average_branch_targets_threads_uniform.pct", "uniform_branches_pct", "%"},
+    // Memory.
+    {"dram__bytes_read.sum", "dram_read_bytes", "byte"},
+    {"dram__bytes_write.sum", "dram_write_bytes", "byte"},
+    {"dram__bytes.sum.per_second", "dram_bytes_per_s", "byte/s"},
+    {"dram__throughput.avg.pct_of_peak_sustained_elapsed", "dram_busy_pct", "%"},
+    {"l1tex__t_sector_hit_rate.pct", "l1_hit_pct", "%"},
+    {"lts__t_sector_hit_rate.pct", "l2_hit_pct", "%"},
+    {"lts__throughput.avg.pct_of_peak_sustained_active", "l2_busy_pct", "%"},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "global_load_requests"},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "global_load_sectors"},
+    {"l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "global_store_requests"},
+    {"l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "global_store_sectors"},
+    {"l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "local_load_sectors"},
+    {"l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum", "local_store_sectors"},
+    {"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "shared_wavefronts"},
+    {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "shared_conflicts"},
+    // Cycles between two instructions of a warp, and what they are spent on.
+    {"smsp__average_warp_latency_per_inst_issued.ratio", "warp_cycles_per_instruction"},
+};
+
+constexpr const char* kStalls[] = {"barrier",
+                                   "branch_resolving",
+                                   "dispatch_stall",
+                                   "drain",
+                                   "gmma",
+                                   "imc_miss",
+                                   "lg_throttle",
+                                   "long_scoreboard",
+                                   "math_pipe_throttle",
+                                   "membar",
+                                   "mio_throttle",
+                                   "no_instruction",
+                                   "not_selected",
+                                   "selected",
+                                   "short_scoreboard",
+                                   "sleeping",
+                                   "tex_throttle",
+                                   "wait"};
+
+std::string stall_metric(const std::string& stall) {
+  return "smsp__average_warps_issue_stalled_" + stall + "_per_issue_active.ratio";
+}
+
+// Shares of the time between two instructions of a warp, in percent.
+void add_stalls(const toolchain::NcuKernel& kernel, KernelProfile& out) {
+  double all = 0;
+  for (const char* stall : kStalls)
+    if (auto at = kernel.metrics.find(stall_metric(stall)); at != kernel.metrics.end())
+      all += std::max(0.0, at->second.value);
+  if (all <= 0) return;
+  for (const char* stall : kStalls)
+    if (auto at = kernel.metrics.find(stall_metric(stall)); at != kernel.metrics.end())
+      out.counters[std::string("stall_pct.") + stall] = 100 * std::max(0.0, at->second.value) / all;
+}
+
+// What allows the fewest CTAs of an SM.
+std::string limiter_of(const KernelProfile& k) {
+  std::string out;
+  double least = 0;
+  for (const auto& [name, value] : k.counters) {
+    if (!name.starts_with("limit_ctas.") || (!out.empty() && value >= least)) continue;
+    least = value, out = name.substr(std::string("limit_ctas.").size());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> ncu_metrics() {
+  std::vector<std::string> out;
+  for (const Known& k : kKnown) out.emplace_back(k.metric);
+  for (const char* stall : kStalls) out.push_back(stall_metric(stall));
+  return out;
+}
+
+KernelProfile measured_profile(const toolchain::NcuKernel& kernel) {
+  KernelProfile out;
+  out.kernel = kernel.name;
+  out.origin = Origin::measured;
+  for (const Known& k : kKnown) {
+    auto at = kernel.metrics.find(k.metric);
+    if (at == kernel.metrics.end()) continue;
+    if (k.unit != std::string(kAny) && at->second.unit != k.unit) continue;
+    out.counters[k.name] = at->second.value * k.scale;
+  }
+  if (auto time = out.counters.extract("time_ns")) out.time_ns = time.mapped();
+  auto& c = out.counters;
+  if (c.contains("local_load_sectors") && c.contains("local_store_sectors"))
+    c["local_sectors"] = c["local_load_sectors"] + c["local_store_sectors"];
+  add_stalls(kernel, out);
+  out.limited_by = limiter_of(out);
+  for (const toolchain::NcuRule& rule : kernel.rules)
+    if (rule.name == "SOLBottleneck")
+      out.remarks.push_back({"ncu_rule", 0, rule.text, Origin::measured});
+  return out;
+}
+
+}  // namespace cutegen

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Baselines on secret sets, against a driver without a GPU: the fake comparison finds nothing
+// wrong.
+#include "eval/judge/baseline_accuracy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "device/cuda/driver_process.h"
+#include "eval/sets/gpu_judge.h"
+#include "eval/testing/toy_task.h"
+#include "eval/testing/toy_worker.h"
+
+namespace cutegen {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kKernels = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry fill() { ret; }
+.visible .entry judge() { ret; }
+)";
+
+struct Stage {
+  Stage() {
+    judge = std::move(*GpuJudge::open("cuda:0"));
+    EXPECT_TRUE(judge->load(kKernels));
+    sets.gpu = judge.get();
+    sets.families = {"made", "outliers"};
+    sets.lock = false;
+    sets.draw = [this](const Context&, const std::string& family) -> Result<OfficialSetPtr> {
+      drawn.push_back(family);
+      if (family == refused) return unsupported_error("inputs and truth take 300 GB");
+      auto set = std::make_shared<OfficialSet>();
+      set->family = family;
+      CG_TRY(GpuBuffer x, judge->take("x", 64 * 32 * 4, true));
+      CG_TRY(SharedBuffer shared, x.share(true));
+      set->inputs.push_back(shared);
+      set->memory.push_back(std::move(x));
+      GpuExpected e;
+      e.spec = {"out", DType::f32, {64, 32}};
+      e.elements = 64 * 32;
+      set->outputs.push_back(e);
+      return OfficialSetPtr(set);
+    };
+    worker.run = [this](const std::string& kind, const std::vector<GpuTensor>& slots) {
+      std::string names = kind;
+      for (const GpuTensor& s : slots) names += " " + s.tensor.name + ":" + s.tensor.part;
+      ran.push_back(names);
+      return kind == raises ? Result<void>(user_error("the baseline raises")) : Result<void>();
+    };
+  }
+  std::vector<BaselineAccuracy> judged(const std::vector<BaselineWanted>& wanted) {
+    auto out = judge_baselines(Context(), sets, worker, toy.task, toy.task.official(), wanted);
+    EXPECT_TRUE(out) << out.error().text();
+    return out ? *out : std::vector<BaselineAccuracy>(wanted.size());
+  }
+
+  testing_world::ToyTask toy{[](double x) { return x; }};
+  std::unique_ptr<GpuJudge> judge;
+  BaselineSets sets;
+  ToyWorker worker;
+  std::string raises, refused;
+  std::vector<std::string> drawn, ran;
+};
+
+TEST(BaselineAccuracy, EveryWayRunsOnASetOfEveryFamily) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    auto found = s.judged({{"eager", ""}, {"compile", ""}});
+    EXPECT_THAT(s.drawn, ElementsAre("outliers", "made")) << "one set for all ways, ours last";
+    EXPECT_THAT(s.ran, ElementsAre("eager x:value out:output", "compile x:value out:output",
+                                   "eager x:value out:output", "compile x:value out:output"));
+    for (const BaselineAccuracy& a : found) {
+      EXPECT_EQ(a.passes, true);
+      EXPECT_EQ(a.share, 0);
+      EXPECT_EQ(a.why, "");
+      EXPECT_EQ(a.precision, "fp32");
+    }
+  });
+}
+
+TEST(BaselineAccuracy, OneThatRaisesIsNotKnownAndTheOthersGoOn) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.raises = "eager";
+    auto found = s.judged({{"eager", ""}, {"compile", ""}});
+    EXPECT_FALSE(found[0].passes);
+    EXPECT_EQ(found[0].why, "the baseline raises");
+    EXPECT_EQ(found[1].passes, true);
+    EXPECT_EQ(s.ran.size(), 3U) << "eager is not asked again";
+  });
+}
+
+TEST(BaselineAccuracy, ASetThatDoesNotFitLeavesItUnknown) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.refused = "made";
+    auto found = s.judged({{"eager", ""}});
+    EXPECT_FALSE(found[0].passes) << "one family passed, another could not be judged";
+    EXPECT_THAT(found[0].why, HasSubstr("300 GB"));
+    s.refused = "outliers", s.drawn.clear();
+    found = s.judged({{"eager", ""}});
+    EXPECT_FALSE(found[0].passes);
+    EXPECT_THAT(s.drawn, ElementsAre("outliers"));
+  });
+}
+
+TEST(BaselineAccuracy, TheEndOfTheContextIsAnError) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    std::stop_source stop;
+    stop.request_stop();
+    auto found = judge_baselines(Context(stop.get_token()), s.sets, s.worker, s.toy.task,
+                                 s.toy.task.official(), {{"eager", ""}});
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().kind, ErrorKind::cancelled);
+  });
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a certificate says of rounds, and its JSON form.
+#include "eval/judge/certify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "device/cuda/driver_process.h"
+#include "eval/testing/ladder_world.h"
+#include "eval/testing/toy_worker.h"
+
+namespace cutegen {
+namespace {
+
+using testing::ElementsAre;
+
+Rounds rounds(std::vector<double> own, std::vector<double> eager) {
+  Rounds r;
+  r.own = std::move(own);
+  r.others["eager"] = std::move(eager);
+  return r;
+}
+
+TEST(Certify, RoundsOfAllProcessesCountAndTheirDifferenceIsTold) {
+  double apart = 0;
+  CertifiedMode m =
+      pooled("cold", {rounds({10, 10, 10}, {20, 20, 20}), rounds({10, 10, 10}, {22, 22, 22})},
+             0.002, apart);
+  EXPECT_EQ(m.mode, "cold");
+  EXPECT_DOUBLE_EQ(m.time_ns, 10);
+  ASSERT_EQ(m.against.size(), 1U);
+  EXPECT_EQ(m.against[0].against, "eager");
+  EXPECT_EQ(m.against[0].pairs, 6);
+  EXPECT_NEAR(m.against[0].speedup, std::sqrt(2 * 2.2), 1e-9);
+  EXPECT_DOUBLE_EQ(m.against[0].other_ns, 21);
+  EXPECT_EQ(m.against[0].stopped, "enough");
+  EXPECT_NEAR(apart, 0.1, 1e-9);
+  EXPECT_EQ(hardest(m), &m.against[0]);
+  EXPECT_EQ(pooled("call", {rounds({1}, {2}), rounds({1}, {9})}, 0.002, apart).mode, "call");
+  EXPECT_NEAR(apart, 0.1, 1e-9);  // the host's times are another matter
+}
+
+TEST(Certify, ABaselineThatStoppedHalfWayIsNotCompared) {
+  double apart = 0;
+  Rounds half = rounds({10, 10}, {20});
+  CertifiedMode m = pooled("cold", {half}, 0.002, apart);
+  EXPECT_TRUE(m.against.empty());
+  EXPECT_EQ(hardest(m), nullptr);
+  EXPECT_FALSE(precise_enough(half, 0.002));
+}
+
+TEST(Certify, IsPreciseWhenEveryRatioIs) {
+  Rounds r = rounds(std::vector<double>(9, 10), std::vector<double>(9, 20));
+  EXPECT_TRUE(precise_enough(r, 0.002));
+  r.others["compile"] = {10, 11, 12, 13, 14, 15, 16, 17, 18};
+  EXPECT_FALSE(precise_enough(r, 0.002));
+}
+
+// The fake driver's kernel writes the integer 7 everywhere, which is this float.
+constexpr const char* kSevens = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry sevens(.param .u64 p) { ret; }
+)";
+
+// A whole certificate of two shapes: the real ladder and runner, without a GPU.
+TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
+  cuda::with_driver("good", [] {
+    testing_world::World w([](double) { return double{std::bit_cast<float>(7)}; });
+    w.add_official(1 << 12);
+    Task& task = w.toy.task;
+    task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as one of a GPU
+    ShapeCase wide = task.shapes[0];
+    wide.name = "wide", wide.kind = ShapeKind::user, wide.weight = 3;
+    task.shapes.push_back(wide);
+    w.plan({{"steps", Json::parse(R"json([{"kernel": "sevens", "grid": ["size(x)",1,1],
+        "block": [1,1,1], "args": [{"tensor": "out"}]}])json")}});
+    w.program.sources["kernel.cu"] = "extern \"C\" __global__ void sevens(int* out) {}";
+    w.toolchain.ptx = kSevens;
+    Runner runner({.device = "cuda:0"});
+    ASSERT_TRUE(runner.start(Context()));
+    w.services.runner = &runner;
+    w.services.device = runner.facts();
+    w.services.identity = runner.identity();
+    w.pool.emplace(task, w.toy.source());
+    w.services.pool = &*w.pool;
+    CertifyRequest request{.program = w.program,
+                           .baselines = {{"eager", ""}, {"eager-fp32", ""}, {"compile", ""}},
+                           .processes = 1};
+    std::vector<std::string> said;
+    auto c = certify(
+        Context(), w.services, task, request,
+        []() -> Result<std::unique_ptr<TorchWorker>> {
+          auto worker = std::make_unique<ToyWorker>();
+          worker->ways["eager"].samples = {1e6};
+          worker->ways["compile"].samples = {2.5e5};
+          return worker;
+        },
+        [&](const std::string& text) { said.push_back(text); });
+    ASSERT_TRUE(c) << c.error().text();
+    ASSERT_EQ(c->shapes.size(), 2U);
+    EXPECT_EQ(c->shapes[1].shape, "wide");
+    EXPECT_EQ(c->shapes[1].weight, 3);
+    ASSERT_FALSE(c->modes.empty());
+    EXPECT_EQ(c->modes[0].mode, "cold");
+    EXPECT_NEAR(c->modes[0].time_ns, 5e5, 1e-3);
+    ASSERT_EQ(c->modes[0].against.size(), 2U);
+    for (const PairedRatio& p : c->modes[0].against)
+      EXPECT_NEAR(p.speedup, p.against == "eager" ? 2 : 0.5, 1e-9) << p.against;
+    EXPECT_THAT(c->missing, testing::Contains(testing::HasSubstr("eager-fp32: same as eager")));
+    ASSERT_TRUE(accuracy_of(*c, "eager"));
+    EXPECT_FALSE(accuracy_of(*c, "eager")->passes);
+    EXPECT_THAT(accuracy_of(*c, "eager")->why, testing::HasSubstr("no GPU to compare on"));
+    EXPECT_EQ(accuracy_of(*c, "eager-fp32"), nullptr);
+    EXPECT_NEAR(c->floor_ns, c->shapes[0].floor_ns, 1e-6);
+    EXPECT_THAT(said, testing::Contains(testing::HasSubstr("shape 'wide': process 1 of 1: graph")));
+    auto back = certificate_from_json(to_json(*c));
+    ASSERT_TRUE(back) << back.error().text();
+    EXPECT_EQ(to_json(*back), to_json(*c));
+  });
+}
+
+TEST(Certificate, HoldsItsFormThroughJson) {
+  Certificate c;
+  c.program_id = "p", c.task_id = "t", c.shape = "official", c.gpu = "NVIDIA H200";
+  c.uuid = "GPU-1", c.driver = "580", c.torch = "torch 2.11", c.floor_ns = 5, c.bound_by = "memory";
+  c.processes = 2, c.apart = 0.001, c.missing = {"compile: no"}, c.elapsed = Nanoseconds(7);
+  c.modes = {{"cold", 10, 9, 11, {{"eager", "", 2, 1.9, 2.1, 20, 48, "precise"}}}};
+  Json json = to_json(c);
+  auto back = certificate_from_json(json);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(to_json(*back), json);
+  EXPECT_THAT(back->missing, ElementsAre("compile: no"));
+  for (const char* key : {"shapes", "baselines", "cudnn", "sm_clock_hz", "memory_clock_hz"})
+    EXPECT_FALSE(json.contains(key)) << "older readers know " << key << " not";
+  c.shapes = {{"official", 1, 4, c.modes}, {"wide", 2.5, 6, c.modes}};
+  c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}}};
+  c.cudnn = "9.10.2", c.sm_clock_hz = 1.98e9, c.sm_clock_least_hz = 1.9e9, c.memory_clock_hz = 3e9;
+  json = to_json(c);
+  back = certificate_from_json(json);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(to_json(*back), json);
+  EXPECT_EQ(back->shapes[1].weight, 2.5);
+  ASSERT_TRUE(accuracy_of(*back, "eager"));
+  EXPECT_EQ(accuracy_of(*back, "eager")->share, 0.5);
+  EXPECT_EQ(accuracy_of(*back, "compile"), nullptr);
+  json["schema"] = "cutegen.certificate.v9";
+  EXPECT_FALSE(certificate_from_json(json));
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/judge/evaluator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <random>
+
+#include "base/log.h"
+#include "device/device.h"
+#include "eval/sets/admission.h"
+#include "eval/judge/baselines.h"
+#include "eval/judge/certify.h"
+#include "eval/profile/counters_outlook.h"
+#include "eval/api/expect_children.h"
+#include "eval/judge/foreign.h"
+#include "eval/runner/gpu_slot.h"
+#include "eval/judge/ladder.h"
+#include "eval/sets/lazy.h"
+#include "eval/rungs/prepare.h"
+#include "eval/rungs/timing.h"
+#include "toolchain/compile_memory.h"
+
+namespace cutegen {
+namespace {
+
+constexpr auto kBaselineLimit = std::chrono::minutes(10);  // torch.compile tries many kernels
+constexpr int64_t kBaselineMemory = int64_t{64} << 30;
+
+// The architecture that programs for this device usually name: the exact one, else what it says.
+std::string warm_arch(const DeviceFacts& device) {
+  return device.arch;
+}
+
+// While it lives, the compiler does nothing in the background.
+class Quiet {
+ public:
+  explicit Quiet(Toolchain& toolchain) : toolchain_(toolchain) { toolchain_.hold_background(true); }
+  ~Quiet() { toolchain_.hold_background(false); }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  Toolchain& toolchain_;
+};
+
+}  // namespace
+
+Evaluator::Evaluator(EvaluatorOptions options)
+    : options_(std::move(options)),
+      runner_({.device = options_.device,
+               .threads = options_.runner_threads,
+               .require_sandbox = options_.require_sandbox,
+               .spare = is_cuda(options_.device)}) {}
+
+Evaluator::~Evaluator() {
+  warm_stop_.request_stop();
+  if (warm_.valid()) warm_.wait();
+  if (outlook_.valid()) outlook_.wait();
+}
+
+Result<std::unique_ptr<Evaluator>> Evaluator::open(const Context& ctx, EvaluatorOptions options) {
+  std::unique_ptr<Evaluator> e(new Evaluator(std::move(options)));
+  CG_CHECK(e->prepare(ctx));
+  return e;
+}
+
+Result<void> Evaluator::prepare(const Context& ctx) {
+  CG_CHECK(ctx.check("starting the evaluator"));
+  CG_CHECK(know_device(ctx));
+  CG_TRY(ToolPaths paths, find_tools({options_.python, services_.identity.cuda_version}));
+  ToolchainOptions tools{paths};
+  tools.use_cache = options_.use_cache;
+  tools.require_sandbox = options_.require_sandbox;
+  tools.warm_memory_bytes = granted_compile_memory();
+  AssemblerOptions assembler{std::move(paths)};
+  assembler.use_cache = options_.use_cache;
+  CG_TRY(assembler_, Assembler::open(std::move(assembler)));
+  CG_TRY(toolchain_, Toolchain::open(std::move(tools)));
+  TorchWorkerOptions torch;
+  torch.python = options_.python;
+  torch.require_sandbox = options_.require_sandbox;
+  CG_TRY(worker_, TorchWorker::open(std::move(torch)));
+  services_.toolchain = toolchain_.get();
+  services_.assembler = assembler_.get();
+  services_.runner = &runner_;
+  services_.threads = options_.runner_threads;
+  services_.families = input_families();
+  if (!is_cuda(options_.device)) return {};
+  official_ = std::make_unique<OfficialJudge>(
+      OfficialJudge::Options{options_.device, options_.python, options_.require_sandbox,
+                             toolchain_.get(), options_.sharing});
+  services_.official = official_.get();
+  counters_ = std::make_unique<HardwareCounters>(options_.device, options_.require_sandbox);
+  outlook_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
+    return counters_outlook(ctx, options_.require_sandbox);
+  });
+  services_.counters = counters_.get();
+  simulator_ = std::make_unique<Runner>(RunnerOptions{.device = "sim:" + services_.gpu.id,
+                                                      .threads = options_.runner_threads,
+                                                      .require_sandbox = options_.require_sandbox});
+  services_.simulator = simulator_.get();
+  return {};
+}
+
+// A GPU is asked by the runner, which has seen no program yet; a simulated one is known.
+Result<void> Evaluator::know_device(const Context& ctx) {
+  if (is_cuda(options_.device)) {
+    CG_CHECK(runner_.start(ctx));
+    services_.device = runner_.facts();
+    services_.identity = runner_.identity();
+    CG_TRY(services_.gpu, gpu_of_product(services_.identity.gpu));
+    return {};
+  }
+  CG_TRY(services_.device, device_facts(options_.device));
+  const size_t colon = options_.device.find(':');
+  CG_TRY(services_.gpu, find_gpu(options_.device.substr(colon + 1)));
+  return {};
+}
+
+void Evaluator::warm_up(const Context&) {
+  if (warm_.valid()) return;
+  assembler_->warm_up(warm_arch(services_.device));
+  warm_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
+    // A failure here is met again, and reported, by the first candidate.
+    if (auto ready = toolchain_->warm_up(ctx, warm_arch(services_.device)); !ready)
+      log_info("the compile server is not warm: {}", ready.error().text());
+  });
+}
+
+Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& file,
+                                        const AskedAccuracy& asked) {
+  warm_up(ctx);
+  Quiet quiet(*toolchain_);
+  for (auto& open : open_) open->pause();
+  auto opened = open_file(ctx, file, asked);
+  for (auto& open : open_) open->resume();
+  return opened;
+}
+
+Result<OpenedTask> Evaluator::open_file(const Context& ctx, const std::string& file,
+                                        const AskedAccuracy& asked) {
+  std::unique_lock hold(worker_lock_);
+  DescribeOptions options;
+  options.asked = asked;
+  CG_TRY(Task task, worker_->describe(ctx, file, options));
+  hold.unlock();
+  for (auto& open : open_)
+    if (open->task.id == task.id) {
+      std::rotate(&open, &open + 1, open_.data() + open_.size());
+      return open_.back()->told;
+    }
+  make_room();
+  return open_new(ctx, std::move(task));
+}
+
+// Closes the task used least recently, if there are as many as may be open.
+void Evaluator::make_room() {
+  while (!open_.empty() && open_.size() >= size_t(std::max(options_.tasks, 1))) {
+    close(open_.front());
+    open_.erase(open_.begin());
+  }
+}
+
+void Evaluator::close(std::unique_ptr<Open>& open) {
+  if (official_) official_->close_task(open->task.id);
+}
+
+Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
+  auto open = std::make_unique<Open>();
+  open->task = std::move(described);
+  const Task& task = open->task;
+  open->pool =
+      std::make_unique<TruthPool>(task, [this, &task](const Context& c, const ShapeCase& shape,
+                                                      const std::string& family, uint64_t seed) {
+        std::lock_guard one_at_a_time(worker_lock_);
+        return worker_->make_set(c, task, shape, family, seed);
+      });
+  open->derived = std::make_unique<DerivedShapes>(
+      task, [this, &task](const Context& c, const std::vector<ShapeConstants>& shapes) {
+        std::lock_guard one_at_a_time(worker_lock_);
+        return worker_->describe_shapes(c, task, shapes);
+      });
+  open->sample_seed = std::random_device()() & 0x7fffffff;
+  int64_t addresses = large_addresses(task);
+  for (const auto& other : open_) addresses = std::max(addresses, large_addresses(other->task));
+  runner_.allow_addresses(addresses);
+  CG_CHECK(is_cuda(options_.device) ? runner_.ready(ctx) : runner_.start(ctx));
+  OpenedTask& out = open->told;
+  CG_TRY(out.admission, admission_of(ctx, task, *open->pool));
+  open->precision_tells = out.admission.precision_tells;
+  open->families = out.admission.families;
+  if (open->families.empty()) open->families = input_families();  // there is no test shape
+  count_reads(open->task, out.admission);
+  std::vector<std::pair<ShapeCase, std::string>> wanted;
+  for (const ShapeCase* shape : test_shapes(task))
+    for (const std::string& family : stocked_families(*shape))
+      if (std::ranges::find(open->families, family) != open->families.end())
+        wanted.emplace_back(*shape, family);
+  open->pool->refill_in_background(wanted);
+  if (official_) official_->open_task(task, open->families);
+  if (!is_cuda(options_.device) && !is_test_shape(task.official())) open_excerpts(ctx, *open);
+  const Roofline bounds = floor_of(services_.gpu, task);
+  out.task = task;
+  out.floor_ns = bounds.floor_ns, out.floor_bound_by = bounds.bound_by;
+  out.reachable_ns = bounds.reachable_ns, out.roofline_ns = bounds.roofline_ns;
+  out.toolchain = toolchain_->version();
+  out.torch = worker_->version();
+  out.device = services_.device.name;
+  out.gpu = services_.gpu.id;
+  out.driver = services_.identity.driver;
+  out.product = services_.identity.gpu;
+  if (outlook_.valid()) out.counters = outlook_.get();
+  out.sandbox = weakest({runner_.grade(), worker_->grade()});
+  open_.push_back(std::move(open));
+  return open_.back()->told;
+}
+
+void Evaluator::open_excerpts(const Context& ctx, Open& open) {
+  std::unique_lock hold(worker_lock_);
+  auto planned = worker_->plan_excerpt(ctx, open.task);
+  hold.unlock();
+  open.excerpts = std::make_unique<Excerpts>(
+      open.task, std::move(planned),
+      [this, &task = open.task](const Context& c, const Excerpt& excerpt, const std::string& family,
+                                uint64_t seed) {
+        std::lock_guard one_at_a_time(worker_lock_);
+        return worker_->make_excerpt(c, task, excerpt, family, seed);
+      });
+}
+
+Result<Evaluator::Open*> Evaluator::find(const std::string& id) {
+  if (open_.empty()) return user_error("no task is open", {}, "open a task first");
+  for (auto& open : open_)
+    if (id.empty() ? &open == &open_.back() : open->task.id == id) {
+      std::rotate(&open, &open + 1, open_.data() + open_.size());
+      return open_.back().get();
+    }
+  return user_error("another task is open", {}, "open the task again");
+}
+
+void Evaluator::close_task(const std::string& id) {
+  for (auto& open : open_)
+    if (open->task.id == id) close(open);
+  std::erase_if(open_, [&](const auto& open) { return open->task.id == id; });
+}
+
+void Evaluator::expect_children(const KernelProgram& program, int children,
+                                const std::string& task) {
+  auto open = find(task);
+  if (!open) return;
+  for (const CompileRequest& request : compile_requests(program, (*open)->task, services_.device))
+    toolchain_->expect_children(request, children);
+}
+
+// What the rungs ask is of this task; the other tasks restock no more.
+void Evaluator::use(const Open& open) {
+  services_.pool = open.pool.get();
+  services_.derived = open.derived.get();
+  services_.excerpts = open.excerpts.get();
+  services_.sample_seed = open.sample_seed;
+  services_.precision_tells = open.precision_tells;
+  services_.families = open.families;
+  for (auto& other : open_)
+    if (other.get() != &open) other->pause();
+}
+
+Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest& request,
+                                       const Progress& progress) {
+  if (!is_cuda(options_.device))
+    return unsupported_error("certificates hold measured times, which " + options_.device +
+                             " does not give: use --device cuda:0");
+  CG_TRY(Open * open, find(request.task));
+  Quiet quiet(*toolchain_);
+  use(*open);
+  baselines_.reset();  // of a search: its memory on the GPU is the certificate's now
+  TorchWorkerOptions torch;
+  torch.python = options_.python;
+  torch.device = options_.device;
+  torch.compiles =
+      std::any_of(request.baselines.begin(), request.baselines.end(),
+                  [](const BaselineWanted& b) { return !b.kind.starts_with("eager"); });
+  torch.require_sandbox = options_.require_sandbox;
+  torch.call_timeout = kBaselineLimit;
+  torch.memory_bytes = kBaselineMemory;
+  std::mutex mutex;
+  std::vector<UniqueFd> slots;  // each worker's own: they take turns while they open
+  auto open_worker = [&]() -> Result<std::unique_ptr<TorchWorker>> {
+    CG_TRY(UniqueFd slot, GpuSlot::file(services_.identity.uuid));
+    TorchWorkerOptions own = torch;
+    own.slot = slot.get(), own.slot_for_opening = true;
+    {
+      std::scoped_lock lock(mutex);
+      slots.push_back(std::move(slot));
+    }
+    return TorchWorker::open(std::move(own));
+  };
+  auto certificate = cutegen::certify(ctx, services_, open->task, request, open_worker, progress);
+  runner_.release();
+  for (auto& each : open_) each->resume();
+  if (official_) official_->resume();
+  return certificate;
+}
+
+// The worker stays for the next task: its start takes longer than most modules' times.
+Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
+                                                            const BaselinesRequest& request,
+                                                            const Progress& progress) {
+  if (!is_cuda(options_.device))
+    return unsupported_error("baselines are timed on a GPU, which " + options_.device +
+                             " is not: use --device cuda:0");
+  CG_TRY(Open * open, find(request.task));
+  Quiet quiet(*toolchain_);
+  use(*open);
+  if (!baselines_) {
+    CG_TRY(slot_, GpuSlot::file(services_.identity.uuid));
+    TorchWorkerOptions torch;
+    torch.python = options_.python, torch.device = options_.device;
+    torch.require_sandbox = options_.require_sandbox;
+    torch.compiles = !options_.require_sandbox;
+    torch.call_timeout = kBaselineLimit, torch.memory_bytes = kBaselineMemory;
+    torch.slot = slot_.get();
+    CG_TRY(baselines_, TorchWorker::open(std::move(torch)));
+  }
+  if (official_) official_->pause(), official_->make_room(open->task);
+  BaselineLimits limits;
+  limits.build = Nanoseconds(static_cast<int64_t>(request.build_seconds * 1e9));
+  auto timed = cutegen::time_baselines(ctx, *baselines_, open->task, request.baselines, limits,
+                                       progress, [&](const ShapeCase& shape) {
+                                         return sets_of(official_.get(), open->task, shape,
+                                                        services_.families);
+                                       });
+  if (!timed || timed->broken) baselines_.reset();
+  for (auto& each : open_) each->resume();
+  if (official_) official_->resume();
+  if (!timed) return fail(timed.error());
+  return std::move(timed->times);
+}
+
+Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& request,
+                                    const Progress& progress) {
+  CG_TRY(Open * open, find(request.task));
+  Quiet quiet(*toolchain_);
+  use(*open);
+  auto verdict = climb(ctx, services_, open->task, request, progress);
+  runner_.release();
+  for (auto& each : open_) each->resume();
+  if (official_) official_->resume();
+  if (verdict) mark(*open, *verdict);
+  return verdict;
+}
+
+// What limits every judgement of the task.
+void Evaluator::mark(const Open& open, Verdict& verdict) const {
+  const Admission& admission = open.told.admission;
+  if (!admission.admitted) verdict.marks.push_back("task " + admission.remark);
+  for (const std::string& note : open.task.notes) verdict.marks.push_back(note);
+}
+
+Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignRequest& request,
+                                         const Progress& progress) {
+  CG_TRY(Open * open, find(request.task));
+  Quiet quiet(*toolchain_);
+  use(*open);
+  const bool on_gpu = is_cuda(options_.device);
+  ForeignOpeners openers;
+  openers.answer = [&] {
+    ForeignOptions foreign;
+    foreign.python = options_.python;
+    if (on_gpu) foreign.device = options_.device, foreign.arch = services_.device.arch;
+    foreign.tf32 = open->task.math_mode == MathMode::tf32;
+    foreign.tf32_convolutions = open->task.tf32_convolutions;
+    foreign.require_sandbox = options_.require_sandbox;
+    foreign.load_limit = Nanoseconds(static_cast<int64_t>(request.seconds * 1e9));
+    foreign.call_limit = std::min(foreign.call_limit, foreign.load_limit);
+    return ForeignWorker::open(ctx, std::move(foreign));
+  };
+  openers.baseline = [&]() -> Result<TorchWorker*> {
+    if (beside_) return beside_.get();
+    TorchWorkerOptions torch;
+    torch.python = options_.python, torch.device = options_.device;
+    torch.require_sandbox = options_.require_sandbox;
+    torch.call_timeout = kBaselineLimit, torch.memory_bytes = kBaselineMemory;
+    CG_TRY(beside_, TorchWorker::open(std::move(torch)));
+    return beside_.get();
+  };
+  if (on_gpu) runner_.release();
+  auto verdict = cutegen::judge_foreign(ctx, services_, open->task, request, openers, progress);
+  if (beside_ && !beside_->close_baselines(ctx)) beside_.reset();
+  for (auto& each : open_) each->resume();
+  if (official_) official_->resume();
+  if (verdict) mark(*open, *verdict);
+  return verdict;
+}
+
+}  // namespace cutegen

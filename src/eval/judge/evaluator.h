@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluator: the state of the evaluator process: torch worker, toolchain, runner, the open tasks.
+//
+// Contract: open_task() describes the file, judges the degenerate solutions and keeps the task,
+// beside as many others as the options say; evaluate() judges a program against one of them. One
+// call at a time; both honour the Context. Between calls the truth pools restock in the background.
+//
+// Example: CG_TRY(auto e, Evaluator::open(ctx, options)); CG_TRY(auto t, e->open_task(ctx,
+// "a.py"));
+#pragma once
+
+#include <future>
+
+#include "eval/api/client.h"
+#include "eval/rungs/derive_shapes.h"
+#include "eval/sets/excerpts.h"
+#include "eval/profile/hardware_counters.h"
+#include "eval/rungs/official.h"
+#include "eval/rungs/rung.h"
+#include "torch/worker.h"
+
+namespace cutegen {
+
+class Evaluator {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Evaluator>> open(const Context& ctx,
+                                                               EvaluatorOptions options);
+  ~Evaluator();
+  [[nodiscard]] Result<OpenedTask> open_task(const Context& ctx, const std::string& file,
+                                             const AskedAccuracy& asked = {});
+  // request.task: empty for the task that was opened last.
+  [[nodiscard]] Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+                                         const Progress& progress);
+  [[nodiscard]] Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
+                                            const Progress& progress);
+  [[nodiscard]] Result<Verdict> judge_foreign(const Context& ctx, const ForeignRequest& request,
+                                              const Progress& progress);
+  [[nodiscard]] Result<std::vector<BaselineTime>> time_baselines(const Context& ctx,
+                                                                 const BaselinesRequest& request,
+                                                                 const Progress& progress);
+  void close_task(const std::string& id);
+  // See EvaluatorClient.
+  void expect_children(const KernelProgram& program, int children, const std::string& task);
+
+ private:
+  struct Open {
+    Task task;
+    OpenedTask told;  // what open_task() answered
+    bool precision_tells = true;
+    uint64_t sample_seed = 1;
+    std::unique_ptr<TruthPool> pool;
+    std::vector<std::string> families;  // of inputs, those that differ from "made"
+    std::unique_ptr<DerivedShapes> derived;
+    std::unique_ptr<Excerpts> excerpts;  // of a simulator and a large official shape
+    void pause() const {
+      pool->pause();
+      if (excerpts) excerpts->pause();
+    }
+    void resume() const {
+      pool->resume();
+      if (excerpts) excerpts->resume();
+    }
+  };
+  explicit Evaluator(EvaluatorOptions options);
+  [[nodiscard]] Result<void> prepare(const Context& ctx);
+  [[nodiscard]] Result<void> know_device(const Context& ctx);
+  [[nodiscard]] Result<OpenedTask> open_file(const Context& ctx, const std::string& file,
+                                             const AskedAccuracy& asked);
+  [[nodiscard]] Result<OpenedTask> open_new(const Context& ctx, Task task);
+  void open_excerpts(const Context& ctx, Open& open);
+  void use(const Open& open);
+  [[nodiscard]] Result<Open*> find(const std::string& id);
+  void mark(const Open& open, Verdict& verdict) const;
+  void make_room();
+  void close(std::unique_ptr<Open>& open);
+  void warm_up(const Context& ctx);
+
+  EvaluatorOptions options_;
+  std::unique_ptr<TorchWorker> worker_;
+  std::unique_ptr<Toolchain> toolchain_;
+  std::unique_ptr<Assembler> assembler_;
+  Runner runner_;
+  std::unique_ptr<Runner> simulator_;  // of a GPU: checks what the hardware does not show
+  Services services_;
+  std::unique_ptr<OfficialJudge> official_;     // of a GPU
+  std::unique_ptr<HardwareCounters> counters_;  // of a GPU
+  UniqueFd slot_;                            // the lock's file of the worker that times baselines
+  std::unique_ptr<TorchWorker> baselines_;   // it; sees no program
+  std::unique_ptr<TorchWorker> beside_;      // times eager beside foreign answers; sees none
+  std::mutex worker_lock_;                   // one call of the torch worker at a time
+  std::vector<std::unique_ptr<Open>> open_;  // the one used last comes last
+  std::stop_source warm_stop_;
+  std::future<void> warm_;  // the compile server and the runner, while the task is described
+  std::shared_future<std::string> outlook_;  // of a GPU: who reads its counters
+};
+
+}  // namespace cutegen

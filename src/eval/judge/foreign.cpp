@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/api/foreign_file.h"
+#include "eval/judge/foreign.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "core/weighted.h"
+#include "eval/sets/admission.h"
+#include "eval/runner/arena.h"
+#include "eval/rungs/correctness.h"
+#include "eval/rungs/derive_shapes.h"
+#include "eval/diagnosis/feedback.h"
+#include "eval/runner/gpu_slot.h"
+#include "eval/judge/ladder.h"
+#include "eval/rungs/official.h"
+#include "eval/rungs/prepare.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMostDetail = 1500;
+constexpr const char* kNeverCertified =
+    "foreign: never certified, since it runs host code in the process that times it";
+
+void add_once(std::vector<std::string>& list, std::string text) {
+  text = sanitize(text, 400);
+  if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
+}
+
+bool is_state(const TensorInfo& info) {
+  return info.role == TensorRole::parameter || info.role == TensorRole::buffer;
+}
+
+// Tensors of the task that lie in the arena, in the task's order.
+ForeignTensors tensors_in(const Arena& arena, const Task& task, const ShapeCase& shape) {
+  ForeignTensors out;
+  out.blocks.push_back({arena.memory()});
+  auto part = [](const TensorInfo& info, const RunBuffer& b) {
+    if (info.role == TensorRole::output) return "output";
+    return is_state(info) && !b.read_only ? "final" : "value";
+  };
+  for (const TensorInfo& info : task.tensors)
+    for (const RunBuffer& b : arena.buffers())
+      if (b.name == info.name)
+        out.tensors.push_back({{info.name, part(info, b), info.dtype, shape.tensors.at(info.name),
+                                static_cast<size_t>(b.offset), static_cast<size_t>(b.bytes)},
+                               0});
+  return out;
+}
+
+class Judge {
+ public:
+  Judge(const Context& ctx, const Services& services, const Task& task,
+        const ForeignRequest& request, const ForeignOpeners& openers, const Progress& progress)
+      : ctx_(ctx),
+        services_(services),
+        task_(task),
+        request_(request),
+        openers_(openers),
+        progress_(progress),
+        on_gpu_(is_cuda(services.device.name)) {
+    verdict_.program_id = foreign_id(request.answer);
+    verdict_.task_id = task.id;
+    verdict_.math_mode = mode_text(task);
+    verdict_.device = services.device.name;
+    verdict_.gpu = services.identity.gpu;
+    verdict_.driver = services.identity.driver;
+    verdict_.status = Status::correct;
+    verdict_.marks.emplace_back(kNeverCertified);
+  }
+
+  Result<Verdict> run() {
+    const auto start = Clock::now();
+    for (Rung rung : {Rung::lint, Rung::compile, Rung::audit})
+      skip(rung, "a foreign answer is run as it is");
+    bool going = true;
+    for (Rung rung : {Rung::load, Rung::correctness, Rung::timing}) {
+      if (going && rung <= request_.up_to) {
+        CG_TRY(going, climb(rung));
+      } else {
+        skip(rung, going ? "not asked for" : "an earlier rung failed");
+      }
+    }
+    skip(Rung::profile, "a foreign answer has no profile");
+    if (verdict_.status == Status::correct)
+      verdict_.feedback.headline =
+          verdict_.sets_judged ? fmt::format("correct on {} sets, foreign", verdict_.sets_judged)
+                               : "no rung failed; correctness was not judged";
+    if (verdict_.timing)
+      verdict_.feedback.headline += ", " + verdict_.rungs[static_cast<size_t>(Rung::timing)].detail;
+    verdict_.elapsed = Clock::now() - start;
+    return std::move(verdict_);
+  }
+
+ private:
+  void skip(Rung rung, const char* why) {
+    verdict_.rungs.push_back({rung, RungResult::skipped, Nanoseconds(0), why});
+  }
+
+  // False when the ladder ends here.
+  Result<bool> climb(Rung rung) {
+    CG_CHECK(ctx_.check("judging a foreign answer"));
+    progress_(to_string(rung));
+    const auto start = Clock::now();
+    RungReport report{rung, RungResult::passed, Nanoseconds(0), {}};
+    auto end = rung == Rung::load          ? load()
+               : rung == Rung::correctness ? correctness()
+                                           : time(report.result);
+    report.elapsed = Clock::now() - start;
+    if (!end) {
+      CG_CHECK(ctx_.check("judging a foreign answer"));
+      end = rung_ended(Status::aborted, end.error().text());
+    }
+    if (!end->passed) report.result = RungResult::failed;
+    report.detail = sanitize(end->passed ? end->detail : end->headline, 400);
+    if (report.result == RungResult::skipped)
+      verdict_.skipped.push_back(fmt::format("{}: {}", to_string(rung), report.detail));
+    verdict_.rungs.push_back(report);
+    if (end->passed) return true;
+    verdict_.status = end->status;
+    verdict_.feedback.headline = sanitize(end->headline, 400);
+    verdict_.feedback.detail = sanitize(end->detail, kMostDetail);
+    verdict_.feedback.mismatches = std::move(end->mismatches);
+    return false;
+  }
+
+  Result<RungEnd> load() {
+    CG_CHECK(take_controls());
+    CG_TRY(worker_, openers_.answer());
+    verdict_.sandbox = weakest({worker_->grade()});
+    return load_again();
+  }
+
+  // What is subtracted from the answer's calls is measured before its code is there. Why it cannot
+  // be is met again, and told, by the rung that needs it.
+  Result<void> take_controls() {
+    if (!on_gpu_ || request_.up_to < Rung::timing || !services_.official ||
+        !services_.official->missing().empty())
+      return {};
+    progress_("timing control calls");
+    auto controls = controls_now();
+    CG_CHECK(ctx_.check("timing control calls"));
+    if (controls)
+      controls_ = std::move(*controls);
+    else
+      no_controls_ = controls.error().text();
+    return {};
+  }
+
+  Result<std::vector<double>> controls_now() {
+    CG_TRY(auto clean, openers_.answer());
+    CG_TRY(ForeignReply told, clean->load(ctx_, task_, control_file(task_)));
+    if (!told.ok()) return world_error("the control process: " + end_of(told, {}).headline);
+    ForeignOfficial official(ctx_, services_, task_, *clean, place());
+    return control_calls(ctx_, services_, official);
+  }
+
+  Result<RungEnd> load_again() {
+    CG_TRY(ForeignReply told, worker_->load(ctx_, task_, request_.answer));
+    gone_ = told.gone();
+    return end_of(told, {});
+  }
+
+  Result<RungEnd> correctness() {
+    services_.pool->pause();
+    if (services_.official) services_.official->pause();
+    std::vector<const ShapeCase*> shapes = test_shapes(task_);
+    std::stable_partition(shapes.begin(), shapes.end(), [](const ShapeCase* s) {
+      return s->kind == ShapeKind::official;  // it decides
+    });
+    bool official = false;
+    std::optional<RungEnd> narrow;
+    for (const ShapeCase* shape : shapes) {
+      CG_TRY(RungEnd end, one_shape(*shape));
+      const bool decides = shape->kind == ShapeKind::official;
+      if (end.passed) ++shapes_;
+      if (!end.passed && (decides || end.status == Status::unsupported)) return end;
+      official = official || decides;
+      if (end.passed) continue;
+      if (!narrow) narrow = end;
+      verdict_.skipped.push_back(
+          sanitize(fmt::format("shape {}: {}", shape->name, end.headline), 400));
+      if (gone_ || on_gpu_) break;  // a fault may have broken its process
+    }
+    if (narrow && on_gpu_) {
+      CG_TRY(RungEnd again, load_again());
+      if (!again.passed) return again;
+    }
+    CG_TRY(RungEnd large, large_official(official));
+    if (!large.passed) return large;
+    return summed_up(official, narrow);
+  }
+
+  RungEnd summed_up(bool official, const std::optional<RungEnd>& narrow) {
+    if (narrow && !official) return *narrow;
+    if (narrow)
+      add_once(verdict_.marks, "it holds for fewer shapes than the task has: " + narrow->headline);
+    if (!official)
+      add_once(verdict_.marks,
+               "the official shape was not judged: it is too large to be judged "
+               "without a GPU");
+    for (const ShapeCase* shape : timed_shapes(task_))
+      if (shape->kind == ShapeKind::user)
+        add_once(verdict_.marks, name_of(*shape).substr(4) +
+                                     ", which has a weight, is not timed: third-party solutions "
+                                     "are timed at the official shape");
+    if (verdict_.sets_judged == 0)
+      return rung_ended(Status::unsupported, "no shape of this task can be judged here",
+                        "use --device cuda:0");
+    return rung_passed(fmt::format("{} sets on {} shape{}", verdict_.sets_judged, shapes_,
+                                   shapes_ == 1 ? "" : "s"));
+  }
+
+  Result<RungEnd> one_shape(const ShapeCase& shape) {
+    for (const std::string& family :
+         families_for(shape, services_.families, services_.sample_seed)) {
+      progress_(fmt::format("correctness: shape {}, {}", shape.name, family));
+      CG_TRY(RungEnd end, one_set(shape, family));
+      if (!end.passed) return end;
+    }
+    return rung_passed();
+  }
+
+  Result<RungEnd> one_set(const ShapeCase& shape, const std::string& family) {
+    CG_TRY(SetPtr set, services_.pool->draw(ctx_, shape, family, verdict_.program_id));
+    std::vector<ArenaItem> state, given;
+    for (const TensorSlot& slot : set->inputs) {
+      const TensorInfo& info = *task_.find(slot.name);
+      const bool written = info.role == TensorRole::input && info.mutated;
+      (info.role == TensorRole::input ? given : state)
+          .push_back({written ? ArenaItem::Kind::state : ArenaItem::Kind::input, slot.name,
+                      slot.bytes, set->bytes_of(slot)});
+    }
+    for (const Expected& e : set->outputs)
+      if (task_.find(e.spec.name)->role != TensorRole::input)
+        given.push_back(
+            {ArenaItem::Kind::output, e.spec.name, e.truth.size() * size_of(e.spec.dtype), {}});
+    CG_TRY(Arena weights, Arena::make(std::move(state), Arena::Fill::nan));
+    CG_TRY(Arena memory, Arena::make(std::move(given), Arena::Fill::nan));
+    std::optional<GpuSlot> slot;
+    if (on_gpu_) {
+      CG_TRY(slot, GpuSlot::share(ctx_, services_.identity.uuid));
+    }
+    ForeignModel model{set->model_seed, false, 0, tensors_in(weights, task_, shape)};
+    CG_TRY(ForeignReply told, worker_->make_model(ctx_, task_, shape, model));
+    if (told.ok()) {
+      note(told, set->notes);
+      CG_TRY(told, worker_->run(ctx_, {tensors_in(memory, task_, shape)}));
+    }
+    gone_ = told.gone();
+    if (!told.ok()) return end_of(told, shape.name);
+    if (auto damage = memory.findings(); !damage.empty())
+      return rung_failed(fmt::format("{} (shape {})", damage[0], shape.name),
+                         fmt::format("{}", fmt::join(damage, "\n")));
+    return compare(shape, *set, memory);
+  }
+
+  void note(const ForeignReply& told, const std::vector<std::string>& notes) {
+    for (const std::string& n : notes) add_once(verdict_.marks, n);
+    if (!told.kept.empty())
+      add_once(verdict_.marks,
+               fmt::format("tensors of ModelNew without a counterpart in the reference keep what "
+                           "its constructor gave them: {}",
+                           fmt::join(told.kept, ", ")));
+  }
+
+  RungEnd compare(const ShapeCase& shape, const InputSet& set, const Arena& memory) {
+    std::vector<Mismatch> mismatches;
+    for (const Expected& e : set.outputs) {
+      const auto bytes = memory.bytes_of(e.spec.name);
+      Judgement j = judge_result(set, e, bytes, &memory.poison());
+      if (set.family == "made")
+        count_compat(static_cast<int64_t>(e.truth.size()),
+                     count_not_close(e, bytes, compat_tolerance(task_.math_mode)));
+      if (!j.passes()) mismatches.push_back(describe_mismatch(j, e.spec, shape.name, set.family));
+    }
+    ++verdict_.sets_judged;
+    return mismatches.empty() ? rung_passed() : end_of_mismatches(std::move(mismatches));
+  }
+
+  void count_compat(int64_t elements, int64_t wrong) {
+    if (!verdict_.compat)
+      verdict_.compat =
+          Compat{fmt::format("allclose {:.0e}", compat_tolerance(task_.math_mode)), 0, 0};
+    verdict_.compat->elements += elements;
+    verdict_.compat->wrong += wrong;
+  }
+
+  // On a GPU, values at an official shape that is too large for the others' way.
+  Result<RungEnd> large_official(bool& judged) {
+    if (judged || !services_.official) return rung_passed();
+    if (const std::string& why = services_.official->missing(); !why.empty()) {
+      add_once(verdict_.marks, "at the official shape values were not compared: " + why);
+      return rung_passed();
+    }
+    ForeignOfficial official(ctx_, services_, task_, *worker_, place());
+    for (const std::string& family : official_families(
+             services_.families, services_.official->sets_kept(task_, task_.official()),
+             std::random_device()())) {
+      progress_(fmt::format("correctness: official shape, {}", family));
+      auto shown = official.show(family, 0, {});
+      if (!shown && shown.error().kind != ErrorKind::unsupported) return fail(shown.error());
+      if (!shown) {  // its set does not fit
+        add_once(verdict_.marks,
+                 "at the official shape values were not compared: " + shown.error().text());
+        return rung_passed();
+      }
+      gone_ = shown->model.gone() || shown->run.gone();
+      note(shown->model, shown->notes);
+      if (shown->judged) ++verdict_.sets_judged;
+      if (shown->judged && family == "made")
+        count_compat(shown->found.elements, shown->found.not_close);
+      if (!shown->end.passed) return shown->end;
+    }
+    judged = true, ++shapes_;
+    return rung_passed();
+  }
+
+  // The official judge starts in the background; nothing of it may be missing here.
+  ForeignPlace place() {
+    return {services_.official->gpu(), [this](const std::string& family) {
+              return services_.official->fresh(ctx_, task_, task_.official(), family);
+            }};
+  }
+
+  Result<RungEnd> time(RungResult& result) {
+    std::string why = "foreign answers are timed on a GPU: --device cuda:0";
+    if (on_gpu_) why = services_.official ? services_.official->missing() : "no memory of ours";
+    if (why.empty() && controls_.empty()) why = "no control calls: " + no_controls_;
+    if (!why.empty()) {
+      result = RungResult::skipped;
+      return rung_passed(why);
+    }
+    services_.official->make_room(task_);
+    ForeignOfficial official(ctx_, services_, task_, *worker_, place());
+    CG_TRY(TimingOutcome outcome, time_foreign(ctx_, services_, task_, official,
+                                               {controls_,
+                                                [this] {
+                                                  worker_.reset();  // with all that it started
+                                                  return controls_now();
+                                                }},
+                                               openers_.baseline, progress_));
+    result = outcome.result;
+    for (const std::string& m : outcome.marks) add_once(verdict_.marks, m);
+    verdict_.timing = outcome.timing;
+    return outcome.end;
+  }
+
+  const Context& ctx_;
+  const Services& services_;
+  const Task& task_;
+  const ForeignRequest& request_;
+  const ForeignOpeners& openers_;
+  const Progress& progress_;
+  const bool on_gpu_;
+  std::unique_ptr<ForeignWorker> worker_;
+  std::vector<double> controls_;  // ns
+  std::string no_controls_;
+  Verdict verdict_;
+  int shapes_ = 0;     // that it holds for
+  bool gone_ = false;  // its process, at the last request
+};
+
+// By its own words, which cost it nothing but time.
+bool faulted(const Verdict& v) {
+  return v.status == Status::failed &&
+         v.feedback.headline.find("illegal memory access") != std::string::npos;
+}
+
+}  // namespace
+
+RungEnd end_of(const ForeignReply& reply, const std::string& shape) {
+  if (reply.ok()) return rung_passed();
+  std::string what = reply.what;
+  if (reply.kind == ForeignReply::Kind::hung) what = "the answer does not end: " + what;
+  if (reply.kind == ForeignReply::Kind::died) what = "the answer is gone: " + what;
+  std::vector<std::string> places;
+  if (!reply.where.empty()) places.push_back(reply.where);
+  if (!shape.empty()) places.push_back("shape " + shape);
+  if (!places.empty()) what += fmt::format(" ({})", fmt::join(places, ", "));
+  const std::string said = reply.said.empty() ? "" : "The last that it printed:\n" + reply.said;
+  switch (reply.kind) {
+    case ForeignReply::Kind::rule:
+      return rung_ended(Status::rejected, what, said);
+    case ForeignReply::Kind::needs_gpu:
+      return rung_ended(Status::unsupported, what, said);
+    default:
+      return rung_failed(what, said);
+  }
+}
+
+Result<Verdict> judge_foreign(const Context& ctx, const Services& services, const Task& task,
+                              const ForeignRequest& request, const ForeignOpeners& openers,
+                              const Progress& progress) {
+  CG_TRY(Verdict verdict, Judge(ctx, services, task, request, openers, progress).run());
+  if (!is_cuda(services.device.name) || !faulted(verdict)) return verdict;
+  // Another process may be to blame, as long as it happened once.
+  progress("it faulted: once more");
+  CG_TRY(Verdict again, Judge(ctx, services, task, request, openers, progress).run());
+  add_once(again.marks, "judged twice: the first time a fault of the GPU ended it (" +
+                            verdict.feedback.headline + ")");
+  return again;
+}
+
+}  // namespace cutegen

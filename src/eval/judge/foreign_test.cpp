@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is judged of a foreign answer, with a toy process for it; times against a driver without a
+// GPU.
+#include "eval/judge/foreign.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "device/cuda/driver_process.h"
+#include "device/device.h"
+#include "eval/api/foreign_file.h"
+#include "eval/judge/foreign_timing.h"
+#include "eval/testing/toy_task.h"
+#include "eval/testing/toy_worker.h"
+
+namespace cutegen {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Kind = ForeignReply::Kind;
+
+ForeignReply reply(Kind kind, std::string what = {}) {
+  ForeignReply out;
+  out.kind = kind;
+  out.what = std::move(what);
+  return out;
+}
+
+// An answer that computes `f` of every element where memory is a file; else says what it is told.
+class ToyAnswer final : public ForeignWorker {
+ public:
+  std::function<double(double)> f = [](double x) { return 2 * x; };
+  std::map<std::string, ForeignReply> at_shape;  // what running there gives
+  ForeignReply loading;
+  double claimed_ns = 1e6, open_ns = 1.1e6, seen_ns = 1.3e6, control_ns = 2e5;
+  int loads = 0, runs = 0, controls = 0, fails_at = -1;
+  bool touches_input = false, control_has_input = false;
+
+  Result<ForeignReply> load(const Context&, const Task&, const ForeignFile&) override {
+    ++loads;
+    return loading;
+  }
+  Result<ForeignReply> make_model(const Context&, const Task&, const ShapeCase& shape,
+                                  const ForeignModel&) override {
+    shape_ = shape.name;
+    return reply(Kind::done);
+  }
+  Result<ForeignReply> run(const Context&, const ForeignRun& run) override {
+    if (auto at = at_shape.find(shape_); at != at_shape.end()) return at->second;
+    for (const GpuTensor& t : run.tensors.tensors)
+      control_has_input = control_has_input || (run.control && t.tensor.part == "value");
+    if (!run.tensors.blocks[0].host) return measured(run);
+    const TensorSlot &x = run.tensors.tensors[0].tensor, &y = run.tensors.tensors[1].tensor;
+    EXPECT_EQ(x.name + " " + y.name, "x out");
+    CG_TRY(Mapping m, Mapping::map(run.tensors.blocks[0].descriptor,
+                                   std::max(x.offset + x.bytes, y.offset + y.bytes), true));
+    for (size_t i = 0; i < y.bytes / 4; ++i)
+      store_double(DType::f32, f(load_double(DType::f32, m.data() + x.offset + 4 * i)),
+                   m.data() + y.offset + 4 * i);
+    if (touches_input) m.data()[x.offset + 5] ^= std::byte{1};
+    return reply(Kind::done);
+  }
+  std::string version() const override { return "toy"; }
+  sandbox::Grade grade() const override { return {{{"seccomp", true}}, "full", {}}; }
+
+ private:
+  ForeignReply measured(const ForeignRun& run) {
+    controls += run.control;
+    if (!run.control && runs++ == fails_at) return reply(Kind::raised, "forward() raises");
+    ForeignReply out;
+    out.claimed_ns = run.sleep_ns > 0 ? claimed_ns : open_ns;
+    out.seen = Nanoseconds(static_cast<int64_t>(run.control ? control_ns : seen_ns));
+    return out;
+  }
+  std::string shape_;
+};
+
+struct World {
+  World() {
+    ShapeCase official = toy.task.shapes[0];
+    official.name = "official", official.kind = ShapeKind::official;
+    toy.task.shapes.insert(toy.task.shapes.begin(), official);
+    services.device = *device_facts("sim:h200");
+    services.gpu = *find_gpu("h200");
+    services.families = {"made", "signed", "heavy"};
+    request.answer = {"answer.py", "text"};
+  }
+
+  Verdict judge() {
+    TruthPool pool(toy.task, toy.source());
+    services.pool = &pool;
+    ForeignOpeners openers;
+    openers.answer = [this]() -> Result<std::unique_ptr<ForeignWorker>> {
+      if (!answer) return world_error("no process");
+      std::unique_ptr<ToyAnswer> out = std::move(answer);
+      answer = std::move(next);
+      return out;
+    };
+    auto verdict =
+        judge_foreign(Context(), services, toy.task, request, openers, [](const std::string&) {});
+    EXPECT_TRUE(verdict) << verdict.error().text();
+    return verdict ? *verdict : Verdict{};
+  }
+
+  testing_world::ToyTask toy{[](double x) { return 2 * x; }};
+  Services services;
+  ForeignRequest request;
+  std::unique_ptr<ToyAnswer> answer = std::make_unique<ToyAnswer>(), next;
+};
+
+RungResult result_of(const Verdict& v, Rung rung) {
+  return v.rungs.at(static_cast<size_t>(rung)).result;
+}
+
+TEST(Foreign, IsJudgedOnEveryShapeAndFamilyAndLabelled) {
+  World w;
+  Verdict v = w.judge();
+  EXPECT_EQ(v.status, Status::correct);
+  EXPECT_EQ(v.sets_judged, 6);
+  EXPECT_THAT(v.marks.at(0), HasSubstr("never certified"));
+  EXPECT_EQ(v.sandbox.label, "full");
+  EXPECT_EQ(result_of(v, Rung::compile), RungResult::skipped);
+  EXPECT_EQ(result_of(v, Rung::timing), RungResult::skipped);
+  EXPECT_EQ(v.compat->wrong, 0);
+  Json json = to_json(v);
+  EXPECT_EQ(json["label"], "foreign");
+  auto back = verdict_from_json(json);
+  ASSERT_TRUE(back) << back.error().text();
+  EXPECT_EQ(to_json(*back), json);
+  json["program_id"] = "abc";  // a label that is not the id's
+  EXPECT_FALSE(verdict_from_json(json));
+}
+
+TEST(Foreign, AWrongOneFailsWithItsPattern) {
+  World w;
+  w.answer->f = [](double x) { return x > 0 ? 2 * x : 0; };
+  Verdict v = w.judge();
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("elements wrong"));
+  EXPECT_EQ(v.feedback.mismatches.at(0).shape, "official");
+}
+
+TEST(Foreign, AnInputThatIsChangedIsSeen) {
+  World w;
+  w.answer->touches_input = true;
+  Verdict v = w.judge();
+  EXPECT_EQ(v.status, Status::failed);
+  EXPECT_THAT(v.feedback.headline, HasSubstr("the input 'x' was changed, first at byte 5"));
+}
+
+TEST(Foreign, TheOfficialShapeDecides) {
+  World w;
+  w.answer->at_shape["small"] = reply(Kind::raised, "forward() raises AssertionError");
+  Verdict v = w.judge();
+  EXPECT_EQ(v.status, Status::correct);
+  EXPECT_EQ(v.sets_judged, 3);
+  EXPECT_THAT(v.marks, testing::Contains(HasSubstr("holds for fewer shapes")));
+  EXPECT_THAT(v.skipped.at(0), HasSubstr("shape small: forward() raises"));
+
+  World other;
+  other.toy.task.shapes.front().least_bytes = Bytes{int64_t{1} << 40};  // too large without a GPU
+  other.answer->at_shape["small"] = reply(Kind::raised, "forward() raises AssertionError");
+  EXPECT_EQ(other.judge().status, Status::failed);
+}
+
+TEST(Foreign, WithoutItsOfficialShapeAMarkSaysSo) {
+  World w;
+  w.toy.task.shapes.front().least_bytes = Bytes{int64_t{1} << 40};
+  Verdict v = w.judge();
+  EXPECT_EQ(v.status, Status::correct);
+  EXPECT_EQ(v.sets_judged, 3);
+  EXPECT_THAT(v.marks, testing::Contains(HasSubstr("the official shape was not judged")));
+  World none;
+  none.toy.task.shapes.pop_back();
+  none.toy.task.shapes.front().least_bytes = Bytes{int64_t{1} << 40};
+  EXPECT_EQ(none.judge().status, Status::unsupported);
+}
+
+TEST(Foreign, EachWayToEndHasItsStatus) {
+  const std::pair<Kind, Status> cases[] = {{Kind::raised, Status::failed},
+                                           {Kind::rule, Status::rejected},
+                                           {Kind::needs_gpu, Status::unsupported},
+                                           {Kind::died, Status::failed},
+                                           {Kind::hung, Status::failed}};
+  for (const auto& [kind, status] : cases) {
+    World loading, running;
+    loading.answer->loading = reply(kind, "what it did");
+    Verdict v = loading.judge();
+    EXPECT_EQ(v.status, status);
+    EXPECT_THAT(v.feedback.headline, HasSubstr("what it did"));
+    EXPECT_EQ(result_of(v, Rung::correctness), RungResult::skipped);
+    running.answer->at_shape["official"] = reply(kind, "what it did");
+    v = running.judge();
+    EXPECT_EQ(v.status, status);
+    EXPECT_THAT(v.feedback.headline, HasSubstr("shape official"));
+  }
+  World none;
+  none.answer.reset();
+  EXPECT_EQ(none.judge().status, Status::aborted);
+}
+
+TEST(Foreign, AFaultOfTheGpuIsBelievedWhenItHappensTwice) {
+  const auto fault = reply(Kind::raised, "CUDA error: an illegal memory access was encountered");
+  for (bool again : {false, true}) {
+    World w;
+    w.services.device.name = "cuda:0", w.services.identity.uuid = "GPU-foreign";
+    w.next = std::make_unique<ToyAnswer>();
+    w.answer->at_shape["official"] = fault;
+    if (again) w.next->at_shape["official"] = fault;
+    Verdict v = w.judge();
+    EXPECT_EQ(v.status, again ? Status::failed : Status::correct);
+    EXPECT_THAT(v.marks, testing::Contains(HasSubstr("judged twice")));
+  }
+  World simulated;  // where nobody else's fault can be met
+  simulated.answer->at_shape["official"] = fault;
+  EXPECT_THAT(simulated.judge().marks, testing::Not(testing::Contains(HasSubstr("twice"))));
+}
+
+TEST(Foreign, GoesAsFarAsItIsAsked) {
+  World w;
+  w.request.up_to = Rung::load;
+  Verdict v = w.judge();
+  EXPECT_EQ(v.status, Status::correct);
+  EXPECT_EQ(v.sets_judged, 0);
+  EXPECT_EQ(result_of(v, Rung::load), RungResult::passed);
+  EXPECT_EQ(result_of(v, Rung::correctness), RungResult::skipped);
+}
+
+// The fake driver runs no kernel: nothing is found wrong, and times are the toys'.
+constexpr const char* kKernels = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry fill() { ret; }
+.visible .entry judge() { ret; }
+)";
+
+struct Stage : World {
+  Stage() {
+    folder =
+        std::filesystem::temp_directory_path() / ("cutegen_foreign_" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    ::setenv("CUTEGEN_LOCKS", folder.c_str(), 1);
+    services.device.name = "cuda:0", services.identity.uuid = "GPU-foreign";
+    judge_ = std::move(*GpuJudge::open("cuda:0"));
+    EXPECT_TRUE(judge_->load(kKernels));
+  }
+  ~Stage() {
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+  }
+
+  Result<OfficialSetPtr> fresh() {
+    ++sets;
+    auto set = std::make_shared<OfficialSet>();
+    CG_TRY(GpuBuffer x, judge_->take("x", 64 * 32 * 4, true));
+    CG_TRY(SharedBuffer shared, x.share(true));
+    set->inputs.push_back(shared);
+    set->memory.push_back(std::move(x));
+    GpuExpected e;
+    e.spec = {"out", DType::f32, {64, 32}};
+    e.elements = 64 * 32;
+    set->outputs.push_back(e);
+    return OfficialSetPtr(set);
+  }
+
+  std::vector<double> controls(ToyAnswer& clean) {
+    ForeignOfficial official(context, services, toy.task, clean,
+                             {*judge_, [this](const std::string&) { return fresh(); }});
+    auto out = control_calls(context, services, official);
+    EXPECT_TRUE(out) << out.error().text();
+    return out ? *out : std::vector<double>{};
+  }
+
+  TimingOutcome time() {
+    const ForeignControls controls{
+        std::vector<double>(9, control_ns), [this] {
+          ++controlled_again;
+          return Result<std::vector<double>>(std::vector<double>(9, later_control_ns));
+        }};
+    ForeignOfficial official(context, services, toy.task, *answer,
+                             {*judge_, [this](const std::string&) { return fresh(); }});
+    auto out = time_foreign(
+        context, services, toy.task, official, controls,
+        [this]() -> Result<TorchWorker*> {
+          worker.ways["eager"].samples = {eager_ns};
+          worker.module_why = why;
+          return &worker;
+        },
+        [](const std::string&) {});
+    EXPECT_TRUE(out) << out.error().text();
+    return out ? *out : TimingOutcome{};
+  }
+
+  std::filesystem::path folder;
+  std::unique_ptr<GpuJudge> judge_;
+  Context context;
+  ToyWorker worker;
+  double eager_ns = 2e6, control_ns = 2e5, later_control_ns = 2e5;
+  int controlled_again = 0;
+  std::string why;
+  int sets = 0;
+};
+
+TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    TimingOutcome out = s.time();
+    ASSERT_TRUE(out.timing) << out.end.headline;
+    EXPECT_TRUE(out.end.passed);
+    EXPECT_EQ(out.timing->origin, Origin::measured);
+    EXPECT_DOUBLE_EQ(out.timing->time_ns, 1e6);
+    ASSERT_EQ(out.timing->paired.size(), 1U);
+    EXPECT_EQ(out.timing->paired[0].against, "eager");
+    EXPECT_NEAR(out.timing->paired[0].speedup, 2, 1e-9);
+    EXPECT_EQ(out.timing->paired[0].stopped, "precise");
+    EXPECT_TRUE(out.timing->clock->agrees);
+    EXPECT_EQ(out.timing->samples, 6);
+    EXPECT_EQ(s.sets, 9);  // every third call is an open one
+    EXPECT_EQ(s.answer->controls, 0) << "its process is asked for no control call";
+    EXPECT_EQ(s.controlled_again, 0);
+  });
+}
+
+TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    ToyAnswer clean;
+    EXPECT_THAT(s.controls(clean), testing::AllOf(testing::SizeIs(9), testing::Each(2e5)));
+    EXPECT_EQ(clean.controls, 10) << "the first one warms up";
+    EXPECT_FALSE(clean.control_has_input);
+    EXPECT_EQ(clean.runs, 0);
+    clean.at_shape["official"] = reply(Kind::raised, "no memory");
+    ForeignOfficial official(s.context, s.services, s.toy.task, clean,
+                             {*s.judge_, [&s](const std::string&) { return s.fresh(); }});
+    auto failed = control_calls(s.context, s.services, official);
+    ASSERT_FALSE(failed);
+    EXPECT_THAT(failed.error().message, HasSubstr("the control calls fail: no memory"));
+  });
+}
+
+// An answer that slows control calls bought any time that it wanted, while they were its own.
+TEST(ForeignTiming, AnAnswerThatSleepsInControlCallsGainsNothing) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.answer->control_ns = 50e6;  // it would hide 50 ms of every call
+    s.answer->claimed_ns = s.answer->open_ns = 5e3, s.answer->seen_ns = 20e6;
+    TimingOutcome out = s.time();
+    EXPECT_EQ(out.end.status, Status::rejected) << out.end.detail;
+    EXPECT_EQ(s.answer->controls, 0);
+    EXPECT_EQ(s.controlled_again, 1) << "the machine may have been to blame";
+  });
+}
+
+TEST(ForeignTiming, AMachineThatBecameSlowerIsNoLie) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.answer->seen_ns = 4e6, s.later_control_ns = 2.9e6;
+    TimingOutcome out = s.time();
+    EXPECT_TRUE(out.end.passed) << out.end.headline;
+    EXPECT_EQ(s.controlled_again, 1);
+    EXPECT_TRUE(out.timing->clock->agrees);
+  });
+}
+
+TEST(ForeignTiming, TheControlFileHasOutputsOfTheOfficialShape) {
+  World w;
+  const ForeignFile file = control_file(w.toy.task);
+  EXPECT_THAT(file.source, HasSubstr("OUTPUTS = [([64, 32], \"f32\"), ]"));
+  EXPECT_THAT(file.source, HasSubstr("class ModelNew(torch.nn.Module):"));
+}
+
+TEST(ForeignTiming, AClockThatLiesIsRejected) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.answer->claimed_ns = s.answer->open_ns = 5e3, s.answer->seen_ns = 3e6;
+    TimingOutcome out = s.time();
+    EXPECT_FALSE(out.end.passed);
+    EXPECT_EQ(out.end.status, Status::rejected);
+    EXPECT_THAT(out.end.headline, HasSubstr("by the evaluator's clock"));
+  });
+}
+
+TEST(ForeignTiming, WorkThatDoesNotWaitIsCountedByTheOpenCalls) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.answer->claimed_ns = 5e3, s.answer->open_ns = 3e6, s.answer->seen_ns = 3.3e6;
+    s.eager_ns = 6e6;
+    TimingOutcome out = s.time();
+    ASSERT_TRUE(out.end.passed) << out.end.headline;
+    EXPECT_DOUBLE_EQ(out.timing->time_ns, 3e6);
+    EXPECT_NEAR(out.timing->paired.at(0).speedup, 2, 1e-9);
+    EXPECT_THAT(out.marks, ElementsAre(HasSubstr("the open ones count")));
+  });
+}
+
+TEST(ForeignTiming, NothingIsFasterThanTheFloor) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.toy.task.shapes.front().least_bytes = Bytes{int64_t{100} << 30};
+    TimingOutcome out = s.time();
+    EXPECT_EQ(out.end.status, Status::rejected);
+    EXPECT_THAT(out.end.headline, HasSubstr("leaves work out"));
+  });
+}
+
+TEST(ForeignTiming, ACallThatFailsEndsItAndAMissingBaselineDoesNot) {
+  cuda::with_driver("good", [] {
+    Stage s;
+    s.answer->fails_at = 3;
+    TimingOutcome out = s.time();
+    EXPECT_EQ(out.end.status, Status::failed);
+    EXPECT_FALSE(out.timing);
+
+    Stage alone;
+    alone.why = "it needs more memory";
+    out = alone.time();
+    ASSERT_TRUE(out.timing);
+    EXPECT_TRUE(out.timing->paired.empty());
+    EXPECT_THAT(out.marks, ElementsAre(HasSubstr("it needs more memory")));
+  });
+}
+
+TEST(ForeignTiming, TheClocksMayDifferByALittle) {
+  ForeignTimes t;
+  t.queued.own = {1e6, 1e6, 1e6}, t.open.own = {1.2e6, 1.2e6};
+  t.seen = {1.25e6, 1.25e6, 9e6}, t.control = {1e4, 1e4, 1e4};
+  EXPECT_TRUE(check_foreign_clock(t, t.queued).agrees);  // one that was disturbed is none
+  t.seen = {1.4e6, 1.4e6, 1.4e6};
+  EXPECT_FALSE(check_foreign_clock(t, t.queued).agrees);
+  EXPECT_TRUE(check_foreign_clock(t, t.open).agrees);
+  t.queued.own = {1e7, 1e7, 1e7}, t.seen = {1.1e7, 1.1e7, 1.1e7};
+  EXPECT_TRUE(check_foreign_clock(t, t.queued).agrees);
+}
+
+TEST(ForeignFile, IsAFileOrTheOneInAFolder) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("cutegen_answers_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  auto none = find_foreign(folder);
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+  ASSERT_TRUE(write_file(folder / "task.py", "task"));
+  ASSERT_TRUE(write_file(folder / "answer.py", "text"));
+  auto found = find_foreign(folder);
+  ASSERT_TRUE(found && *found);
+  EXPECT_EQ((*found)->name + (*found)->source, "answer.pytext");
+  EXPECT_EQ(foreign_id(**found), foreign_id({"other.py", "text"}));
+  ASSERT_TRUE(write_file(folder / "plan.json", "{}"));
+  EXPECT_FALSE(*find_foreign(folder));
+  EXPECT_TRUE(find_foreign(folder / "answer.py"));
+  EXPECT_FALSE(find_foreign(folder / "missing.py"));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/judge/server.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "base/log.h"
+#include "eval/judge/evaluator.h"
+#include "eval/api/protocol.h"
+
+namespace cutegen {
+namespace {
+
+namespace protocol = evaluator_protocol;
+
+LogLevel level_from(const std::string& name) {
+  if (name == "debug") return LogLevel::debug;
+  if (name == "info") return LogLevel::info;
+  if (name == "error") return LogLevel::error;
+  return LogLevel::warning;
+}
+
+class Server {
+ public:
+  explicit Server(wire::Channel channel) : channel_(std::move(channel)) {}
+
+  int serve() {
+    std::thread worker([this] { work(); });
+    for (;;) {
+      auto frame = channel_.receive(Context());
+      if (!frame) break;
+      std::unique_lock hold(lock_);
+      if (request_ || busy_) {
+        hold.unlock();
+        reply_error({ErrorKind::user, "the evaluator is at work", {}, "wait for its reply"});
+        continue;
+      }
+      request_ = std::move(frame->body);
+      hold.unlock();
+      wake_.notify_all();
+    }
+    stop_.request_stop();  // the engine went away: so does everything that runs for it
+    wake_.notify_all();
+    worker.join();
+    return kExitOk;
+  }
+
+ private:
+  void work() {
+    for (;;) {
+      Json request;
+      {
+        std::unique_lock hold(lock_);
+        wake_.wait(hold, [this] { return request_ || stop_.stop_requested(); });
+        if (stop_.stop_requested()) break;
+        request = std::move(*request_);
+        request_.reset();
+        busy_ = true;
+      }
+      auto answer = handle(request);
+      {
+        std::lock_guard hold(lock_);
+        busy_ = false;
+      }
+      if (answer)
+        reply(*answer);
+      else
+        reply_error(answer.error());
+    }
+    evaluator_.reset();  // ends the children
+  }
+
+  void reply(const Json& body) {
+    std::lock_guard one(send_lock_);
+    if (auto sent = channel_.send(ctx_, body); !sent)
+      log_debug("a reply was not sent: {}", sent.error().message);
+  }
+  void reply_error(const Error& error) {
+    std::lock_guard one(send_lock_);
+    if (auto sent = channel_.send_error(ctx_, error); !sent)
+      log_debug("a reply was not sent: {}", sent.error().message);
+  }
+
+  Result<Json> handle(const Json& body) {
+    CG_TRY(std::string type, protocol::type_of(body));
+    if (type == "hello") return hello(body);
+    if (!evaluator_) return user_error("the first request must be hello");
+    if (type == "open_task") return open_task(body);
+    if (type == "evaluate") return evaluate(body);
+    if (type == "certify") return certify(body);
+    if (type == "foreign") return foreign(body);
+    if (type == "baselines") return baselines(body);
+    if (type == "close_task") return close_task(body);
+    if (type == "expect_children") return expect_children(body);
+    return user_error("the evaluator does not know the request '" + type + "'");
+  }
+
+  Result<Json> hello(const Json& body) {
+    ObjectReader r(body, "hello#");
+    CG_TRY(Json json, r.object("options"));
+    CG_TRY(EvaluatorOptions options, protocol::options_from_json(json));
+    if (!options.log_level.empty()) set_log_level(level_from(options.log_level));
+    CG_TRY(evaluator_, Evaluator::open(ctx_, std::move(options)));
+    return protocol::message("hello", {{"pid", ::getpid()}});
+  }
+
+  std::function<void(const std::string&)> progress() {
+    return
+        [this](const std::string& text) { reply(protocol::message("progress", {{"text", text}})); };
+  }
+
+  Result<Json> open_task(const Json& body) {
+    ObjectReader r(body, "open_task#");
+    CG_TRY(std::string file, r.string("file"));
+    CG_TRY(Json json, r.object_or_null("asked"));
+    AskedAccuracy asked;
+    if (!json.is_null()) {
+      CG_TRY(asked, asked_accuracy_from_json(json));
+    }
+    CG_TRY(OpenedTask opened, evaluator_->open_task(ctx_, file, asked));
+    return protocol::message("open_task", {{"opened", protocol::to_json(opened)}});
+  }
+
+  Result<Json> evaluate(const Json& body) {
+    ObjectReader r(body, "evaluate#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    CG_TRY(Json json, r.object("request"));
+    CG_TRY(EvaluateRequest request, protocol::request_from_json(json));
+    request.task = task_id;
+    CG_TRY(Verdict verdict, evaluator_->evaluate(ctx_, request, progress()));
+    return protocol::message("evaluate", {{"verdict", to_json(verdict)}});
+  }
+
+  Result<Json> foreign(const Json& body) {
+    ObjectReader r(body, "foreign#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    CG_TRY(Json json, r.object("request"));
+    CG_TRY(ForeignRequest request, protocol::foreign_request_from_json(json));
+    request.task = task_id;
+    CG_TRY(Verdict verdict, evaluator_->judge_foreign(ctx_, request, progress()));
+    return protocol::message("foreign", {{"verdict", to_json(verdict)}});
+  }
+
+  Result<Json> certify(const Json& body) {
+    ObjectReader r(body, "certify#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    CG_TRY(Json json, r.object("request"));
+    CG_TRY(CertifyRequest request, protocol::certify_request_from_json(json));
+    request.task = task_id;
+    CG_TRY(Certificate certificate, evaluator_->certify(ctx_, request, progress()));
+    return protocol::message("certify", {{"certificate", to_json(certificate)}});
+  }
+
+  Result<Json> baselines(const Json& body) {
+    ObjectReader r(body, "baselines#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    CG_TRY(Json json, r.object("request"));
+    CG_TRY(BaselinesRequest request, protocol::baselines_request_from_json(json));
+    request.task = task_id;
+    CG_TRY(auto times, evaluator_->time_baselines(ctx_, request, progress()));
+    Json list = Json::array();
+    for (const BaselineTime& time : times) list.push_back(to_json(time));
+    return protocol::message("baselines", {{"times", std::move(list)}});
+  }
+
+  Result<Json> expect_children(const Json& body) {
+    constexpr int64_t kMost = 1000;
+    ObjectReader r(body, "expect_children#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    CG_TRY(Json json, r.object("request"));
+    CG_TRY(int64_t count, r.integer("count"));
+    CG_TRY(EvaluateRequest request, protocol::request_from_json(json));
+    const int children = static_cast<int>(std::clamp<int64_t>(count, 0, kMost));
+    evaluator_->expect_children(request.program, children, task_id);
+    return protocol::message("expect_children", Json::object());
+  }
+
+  Result<Json> close_task(const Json& body) {
+    ObjectReader r(body, "close_task#");
+    CG_TRY(std::string task_id, r.string("task_id"));
+    evaluator_->close_task(task_id);
+    return protocol::message("close_task", Json::object());
+  }
+
+  wire::Channel channel_;
+  std::mutex lock_, send_lock_;
+  std::condition_variable wake_;
+  std::optional<Json> request_;
+  bool busy_ = false;
+  std::stop_source stop_;
+  Context ctx_{stop_.get_token()};
+  std::unique_ptr<Evaluator> evaluator_;
+};
+
+}  // namespace
+
+int serve_evaluator(wire::Channel channel) {
+  return Server(std::move(channel)).serve();
+}
+
+}  // namespace cutegen

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/profile/counters_outlook.h"
+
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "toolchain/ncu.h"
+
+namespace cutegen {
+namespace {
+
+constexpr const char* kInstead = "; profiles take the simulator's";
+
+// "RmProfilingAdminOnly: 1" is the driver's word for it.
+bool administrators_only(const std::filesystem::path& settings) {
+  auto text = read_file(settings, size_t{1} << 20);
+  if (!text) return false;
+  for (const std::string& line : split(*text, '\n'))
+    if (line.starts_with("RmProfilingAdminOnly:")) return line.ends_with("1");
+  return false;
+}
+
+}  // namespace
+
+std::string counters_outlook(const Context& ctx, bool require_sandbox,
+                             const std::filesystem::path& driver_settings) {
+  if (require_sandbox) return std::string("none: --require-sandbox rules ncu out") + kInstead;
+  auto tool = toolchain::find_ncu(ctx);
+  if (!tool) return "none: " + sanitize(tool.error().message, 200) + kInstead;
+  const std::string ncu = "ncu " + tool->version;
+  if (!administrators_only(driver_settings)) return ncu;
+  if (::geteuid() == 0) return ncu + ", with root's rights, which the driver asks for";
+  return "none: the driver lets only the administrator read them (cutegen doctor prints the "
+         "command)" +
+         std::string(kInstead);
+}
+
+}  // namespace cutegen

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/profile/gpu_profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "eval/diagnosis/bottleneck.h"
+#include "eval/runner/gpu_slot.h"
+#include "eval/profile/hardware_counters.h"
+#include "eval/diagnosis/ncu_counters.h"
+#include "eval/rungs/official.h"
+#include "eval/rungs/official_runs.h"
+#include "eval/rungs/timing.h"
+
+namespace cutegen {
+namespace {
+
+constexpr auto kGpuLimit = std::chrono::seconds(60);  // of all passes over one launch
+constexpr int64_t kSpare = int64_t{2} << 30;  // of the GPU's memory, for ncu and the context
+
+constexpr const char* kFill = "fill ";  // what a device calls a step that launches nothing
+
+// Kernels with counters, or why there are none.
+struct Counted {
+  std::vector<KernelProfile> kernels;
+  std::string source, problem, remedy;
+  std::optional<sandbox::Grade> grade = std::nullopt;
+};
+
+Counted without(std::string problem, std::string remedy = {}) {
+  return {{}, {}, std::move(problem), std::move(remedy)};
+}
+
+std::vector<std::string> launched(const PreparedShape& shape) {
+  std::vector<std::string> out;
+  for (const auto& step : shape.all_steps())
+    if (const auto* launch = std::get_if<Launch>(&step)) out.push_back(launch->kernel);
+  return out;
+}
+
+// The same launches on a simulator of this GPU.
+Result<Counted> simulate(const Context& ctx, const Services& services, const Task& task,
+                         const Prepared& prepared) {
+  const std::string device = "sim:" + services.gpu.id;
+  auto facts = device_facts(device);
+  if (!facts) return without(facts.error().message);
+  Runner runner({.device = device, .threads = services.threads});
+  runner.allow_addresses(large_addresses(task));
+  Services simulated = services;
+  simulated.runner = &runner;
+  simulated.device = *facts;
+  auto outcome = [&]() -> Result<TimingOutcome> {
+    CG_TRY(LoadOutcome loaded, prepared.load_modules(ctx, simulated));
+    if (!loaded.ok) return fail(loaded.error);
+    return time_official(ctx, simulated, task, prepared, {nullptr, {}, true});
+  }();
+  CG_CHECK(ctx.check("simulating for a profile"));
+  if (!outcome) return without(outcome.error().message);
+  if (outcome->kernels.empty())
+    return without(outcome->end.headline.empty() ? outcome->end.detail : outcome->end.headline);
+  Counted out;
+  out.source = "simulator";
+  out.kernels = std::move(outcome->kernels);
+  std::erase_if(out.kernels, [](const KernelProfile& k) { return k.kernel.starts_with(kFill); });
+  return out;
+}
+
+Result<CountRequest> count_request(const Context& ctx, const Services& services, const Task& task,
+                                   const Prepared& prepared, const PreparedShape& official,
+                                   const std::string& program_id, TimedBuffers& buffers) {
+  CountRequest out;
+  for (const KernelImage& image : prepared.images()) out.ptx.push_back(image.ptx);
+  out.code = prepared.code();
+  out.code.resize(out.ptx.size());
+  CG_TRY(SetPtr set, small_set(ctx, services, prepared, program_id));
+  CG_CHECK(buffers.add(task, official, *set));
+  if (!buffers.fit(services.identity.memory_bytes - kSpare, 1))
+    return world_error("the official shape does not fit the GPU");
+  CG_CHECK(buffers.put(out.run));
+  out.run.steps = official.all_steps();
+  out.run.settings.limit = kGpuLimit;
+  out.run.limit = out.limit;
+  out.metrics = ncu_metrics();
+  return out;
+}
+
+// By the hardware, around a runner of its own; the others let go of the GPU's memory first.
+Result<Counted> count(const Context& ctx, const Services& services, const Task& task,
+                      const Prepared& prepared, const PreparedShape& official,
+                      const std::string& program_id) {
+  if (!services.counters) return without("hardware counters are not read here");
+  TimedBuffers buffers;
+  auto request = count_request(ctx, services, task, prepared, official, program_id, buffers);
+  CG_CHECK(ctx.check("preparing a profile"));
+  if (!request) return without(request.error().message, request.error().remedy);
+  services.runner->release();
+  if (services.official) services.official->make_room(task);
+  CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, services.identity.uuid));
+  CG_TRY(auto answer, services.counters->count(ctx, std::move(*request)));
+  Counted out = without(answer.problem, answer.remedy);
+  if (!answer.grade.held.empty()) out.grade = answer.grade;
+  if (answer.kernels.empty()) return out;
+  out.source = answer.tool;
+  for (const auto& kernel : answer.kernels) out.kernels.push_back(measured_profile(kernel));
+  const std::vector<std::string> names = launched(official);
+  const bool same =
+      std::equal(names.begin(), names.end(), out.kernels.begin(), out.kernels.end(),
+                 [](const std::string& name, const KernelProfile& k) { return name == k.kernel; });
+  if (same) return out;
+  out.problem = fmt::format("{} tells of {} launches that are not the {} of the plan", answer.tool,
+                            out.kernels.size(), names.size());
+  out.kernels.clear();
+  return out;
+}
+
+// The simulator's view of the same launches, beside the hardware's.
+void put_beside(std::vector<KernelProfile>& kernels, std::vector<KernelProfile> modelled) {
+  if (kernels.size() != modelled.size()) return;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    KernelProfile &k = kernels[i], &m = modelled[i];
+    if (k.kernel != m.kernel) continue;
+    k.modelled = std::move(m.counters);
+    k.modelled["time_ns"] = m.time_ns;
+    k.lines = std::move(m.lines);
+    k.sampled_share = m.sampled_share, k.sample_error = m.sample_error;
+    if (!m.diagnosis.summary.empty()) k.remarks.push_back({"simulator", 0, m.diagnosis.summary});
+    for (ProfileRemark& remark : m.remarks)  // of the kernel as a whole the hardware knows better
+      if (remark.line > 0) k.remarks.push_back(std::move(remark));
+  }
+}
+
+// How long each launch takes: the measured time of the whole, parted as a single run was.
+std::vector<double> launch_times(const GpuProfileInput& input) {
+  std::vector<double> out;
+  double all = 0;
+  for (const KernelProfile& k : input.timed) {
+    all += k.time_ns;
+    if (!k.kernel.starts_with(kFill)) out.push_back(k.time_ns);
+  }
+  if (input.timing && all > 0)
+    for (double& ns : out) ns *= input.timing->time_ns / all;
+  return out;
+}
+
+// Times that were measured, and what the assembler says of the kernels.
+std::vector<KernelProfile> from_resources(const Services& services, const Task& task,
+                                          const PreparedShape& official,
+                                          const GpuProfileInput& input) {
+  std::vector<KernelProfile> out;
+  LeastWork least;
+  least.bytes = static_cast<double>(official.shape->least_bytes.value);
+  least.flops = official.shape->flops.value;
+  least.math_mode = to_string(task.math_mode);
+  for (const KernelProfile& k : input.timed) least.time_ns += k.time_ns;
+  if (input.timing) least.time_ns = input.timing->time_ns;
+  for (const KernelProfile& timed : input.timed) {
+    if (timed.kernel.starts_with(kFill)) continue;
+    KernelProfile k = timed;
+    if (input.audit)
+      for (const KernelAudit& a : input.audit->kernels) {
+        if (a.kernel != k.kernel) continue;
+        k.counters["registers"] = a.registers;
+        k.counters["spill_bytes"] = double(a.spill_store_bytes + a.spill_load_bytes);
+        if (a.spill_store_bytes + a.spill_load_bytes > 0)
+          k.remarks.push_back({"spills", 0,
+                               fmt::format("registers are spilled: {} bytes stored and {} loaded a "
+                                           "thread: fewer live values, or smaller blocks",
+                                           a.spill_store_bytes, a.spill_load_bytes),
+                               Origin::measured});
+      }
+    diagnose_by_roofline(k, services.gpu, least);
+    out.push_back(std::move(k));
+  }
+  return out;
+}
+
+std::string told(const std::string& what, const Counted& counted) {
+  std::string out = what + ": " + sanitize(counted.problem, 300);
+  return counted.remedy.empty() ? out : out + "; " + sanitize(counted.remedy, 400);
+}
+
+}  // namespace
+
+Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, const Task& task,
+                                  const Prepared& prepared, const GpuProfileInput& input) {
+  const PreparedShape* official = official_of(prepared);
+  if (!official) return world_error("the official shape is not there");
+  CG_TRY(Counted hardware, count(ctx, services, task, prepared, *official, input.program_id));
+  CG_TRY(Counted modelled, simulate(ctx, services, task, prepared));
+  Profile out;
+  out.shape = official->shape->name;
+  if (!hardware.problem.empty()) out.note = told("no hardware counters", hardware);
+  if (!modelled.problem.empty())
+    out.note += (out.note.empty() ? "" : "; ") + told("no counters of the simulator", modelled);
+  const std::vector<double> times = launch_times(input);
+  for (size_t i = 0; i < modelled.kernels.size(); ++i)
+    diagnose(modelled.kernels[i], services.gpu, i < times.size() ? times[i] : 0);
+  if (!hardware.kernels.empty()) {
+    out.source = hardware.source;
+    out.kernels = std::move(hardware.kernels);
+    put_beside(out.kernels, std::move(modelled.kernels));
+  } else if (!modelled.kernels.empty()) {
+    out.source = modelled.source;
+    out.kernels = std::move(modelled.kernels);
+  } else {
+    out.source = "resources";
+    out.kernels = from_resources(services, task, *official, input);
+  }
+  for (KernelProfile& k : out.kernels) {
+    if (k.origin != Origin::measured) continue;
+    if (out.source != "resources") diagnose(k, services.gpu);
+    remark_on_measured(k);
+  }
+  return GpuProfile{std::move(out), hardware.grade};
+}
+
+}  // namespace cutegen

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// HardwareCounters: a GPU's own counters of a program's launches, read by ncu around a runner that
+// lives for this only.
+//
+// Contract: count() starts ncu with the sandboxed runner below it, runs the steps once and reads
+// ncu's table; all of it ends with the call, also past its limit. The caller holds the GPU's slot.
+// That nothing could be counted is an Answer with the problem and what helps, never the program's
+// fault. What cannot change (no ncu, no permission) is remembered and not tried again. Where ncu
+// fails in the sandbox it is tried once more with less of it, unless the sandbox is required; the
+// grade tells. An Error is a Context that ended.
+//
+// Example: CG_TRY(auto a, counters.count(ctx, request)); if (a.kernels.empty()) print(a.problem);
+#pragma once
+
+#include <optional>
+
+#include "eval/runner/runner.h"
+#include "toolchain/ncu.h"
+#include "toolchain/ncu_report.h"
+
+namespace cutegen {
+
+struct CountRequest {
+  std::vector<std::string> ptx, code;  // modules, and cubins where there are any
+  RunRequest run;
+  std::vector<std::string> metrics;
+  Nanoseconds limit = std::chrono::seconds(120);
+  UniqueFd memory = {};  // that `run` names, where nobody else keeps it
+};
+
+class HardwareCounters {
+ public:
+  struct Answer {
+    std::string tool;                           // "ncu 2025.3.1.0"
+    std::vector<toolchain::NcuKernel> kernels;  // one a launch, in their order
+    std::string problem, remedy;                // where there are none
+    sandbox::Grade grade;
+  };
+  HardwareCounters(std::string device, bool require_sandbox)
+      : device_(std::move(device)), require_sandbox_(require_sandbox) {}
+  [[nodiscard]] Result<Answer> count(const Context& ctx, CountRequest request);
+  // One metric of a kernel that stores a word: whether counters can be read here at all.
+  [[nodiscard]] static Result<CountRequest> probe_request();
+  [[nodiscard]] Result<Answer> probe(const Context& ctx);
+
+ private:
+  [[nodiscard]] Result<Answer> once(const Context& ctx, const CountRequest& request,
+                                    toolchain::NcuRefusal& refusal);
+  [[nodiscard]] bool loosen(toolchain::NcuRefusal::Kind why);
+  [[nodiscard]] RunnerOptions runner_options(const CountRequest& request, int log) const;
+
+  std::string device_;
+  bool require_sandbox_;
+  std::optional<toolchain::NcuTool> tool_;
+  enum class Sandbox { full, administrator, none } sandbox_ = Sandbox::full;
+  bool worked_ = false;               // as sandbox_ says
+  int failures_ = 0;                  // before it ever worked
+  Answer refused_;                    // what cannot change
+  std::vector<std::string> unknown_;  // metrics that this GPU's ncu does not have
+};
+
+}  // namespace cutegen

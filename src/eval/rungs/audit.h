@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rung audit: the machine code of every module, read before anything runs.
+//
+// Contract: fills `audit` with all modules of a program and ends the ladder only where the machine
+// code proves a broken rule (state in global variables, launches from the device, a lower precision
+// than the task's math mode where the inputs cannot tell), something that is not offered, or PTX
+// that the assembler refuses. What deserves a look but breaks no rule goes to `marks`. Without
+// ptxas nothing is known: the rung is skipped, with the reason.
+//
+// Example: CG_TRY(AuditOutcome a, audit_binaries(ctx, services, task, prepared.images()));
+#pragma once
+
+#include <vector>
+
+#include "eval/rungs/rung.h"
+
+namespace cutegen {
+
+struct AuditOutcome {
+  RungEnd end;
+  RungResult result = RungResult::passed;
+  BinaryAudit audit;
+  std::vector<std::string> marks;
+  std::vector<std::string> code;  // the cubin of each image, or an empty text
+};
+
+[[nodiscard]] Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services,
+                                                  const Task& task,
+                                                  const std::vector<KernelImage>& images);
+// The same in two steps. Registers, state and calls are known after the first; where a task proves
+// its math mode, the listing cannot end the ladder, and may be made beside the next rungs.
+class BinaryAuditor {
+ public:
+  BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);
+  [[nodiscard]] Result<AuditOutcome> assemble(const Context& ctx);
+  [[nodiscard]] Result<AuditOutcome> list(const Context& ctx);
+
+ private:
+  [[nodiscard]] AuditOutcome judged() const;
+  const Services& services_;
+  const Task& task_;
+  std::vector<std::string> modules_, ptx_;
+  std::string arch_;
+  std::vector<AssemblyReport> reports_;
+};
+// What the rules say of an audit; `proven`: on this task an answer of lower precision fails, so
+// that its math mode is proven by measuring.
+[[nodiscard]] AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
+// By the modes of the task's outputs: what only some of them permit is marked, never rejected.
+[[nodiscard]] AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
+// Registers of a thread, 0 if not known.
+[[nodiscard]] int registers_of(const BinaryAudit& audit, const std::string& module,
+                               const std::string& kernel);
+
+}  // namespace cutegen

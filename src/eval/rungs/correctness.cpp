@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/rungs/correctness.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <set>
+
+#include "base/text.h"
+#include "eval/runner/arena.h"
+#include "eval/rungs/derive_shapes.h"
+#include "eval/diagnosis/feedback.h"
+#include "eval/runner/gpu_slot.h"
+#include "eval/rungs/official.h"
+
+namespace cutegen {
+namespace {
+
+// Warp instructions of one launch. Test shapes are small: an honest program stays far below.
+constexpr uint64_t kInstructionBudget = 60'000'000;
+constexpr uint64_t kLongBudget = 4 * kInstructionBudget;  // of long and derived shapes
+constexpr uint64_t kMorePolls = 4;  // where those that wait begin before those they wait for
+constexpr uint64_t kSimulatedBudget = 20'000'000;  // beside a GPU: it must not keep it waiting
+constexpr auto kRunLimit = std::chrono::seconds(60);
+constexpr auto kGpuLimit = std::chrono::seconds(2);  // of one launch on a GPU
+
+class Checker {
+ public:
+  Checker(const Context& ctx, const Services& services, const Task& task, const Prepared& prepared,
+          CorrectnessRecord& record, uint64_t most_instructions = UINT64_MAX)
+      : ctx_(ctx),
+        services_(services),
+        task_(task),
+        prepared_(prepared),
+        record_(record),
+        most_instructions_(most_instructions) {}
+
+  // One set, once; `fill` decides what unwritten memory holds.
+  Result<RungEnd> run(const PreparedShape& shape, const InputSet& set, Arena::Fill fill,
+                      RunOrder order = RunOrder::in_order) {
+    if (prepared_.has_globals()) CG_CHECK(reload(ctx_, services_, prepared_));
+    CG_TRY(Arena arena, Arena::make(items_of(shape, set), fill));
+    CG_TRY(RunnerOutcome outcome, run_in(arena, shape, fill, order));
+    if (outcome.kind != RunnerOutcome::Kind::reported) {
+      CG_TRY(arena, Arena::make(items_of(shape, set), fill));
+      CG_TRY(outcome, run_in(arena, shape, fill, order));  // once more, alone in a fresh runner
+    }
+    if (order == RunOrder::in_order) communicates_ = outcome.report.state.contains("communicates");
+    found_ = outcome.kind == RunnerOutcome::Kind::reported &&
+             outcome.report.status == RunReport::Status::finding;
+    RungEnd reported = end_of(outcome, shape.shape->name, is_cuda(services_.device.name));
+    if (!reported.passed) return reported;
+    if (auto damage = arena.findings(); !damage.empty())
+      return rung_failed(damage[0], fmt::format("{}", fmt::join(damage, "\n")));
+    RungEnd end = compare(shape, set, arena);
+    if (end.passed) record_.coverage.add(outcome.report, sources_of(prepared_), *shape.shape);
+    return end;
+  }
+
+  // Whether a finding of the device ended the last run (a race, an access out of bounds, ...), or
+  // the order of CTAs and warps decided the result.
+  [[nodiscard]] bool found() const { return found_; }
+  [[nodiscard]] bool communicates() const { return communicates_; }
+
+  // The set that was right once more: other values in unwritten memory and, if threads exchange
+  // values, other orders of CTAs and warps. A GPU orders them as it likes.
+  Result<RungEnd> run_again(const PreparedShape& shape, const InputSet& set) {
+    constexpr auto kFill = Arena::Fill::plausible;
+    const bool orders = communicates_ && !is_cuda(services_.device.name);
+    if (!orders) return blamed_on_memory(run(shape, set, kFill));
+    for (RunOrder order : {RunOrder::reversed, RunOrder::mixed}) {
+      CG_TRY(RungEnd end, run(shape, set, kFill, order));
+      if (end.passed) continue;
+      CG_TRY(RungEnd in_order, blamed_on_memory(run(shape, set, kFill)));
+      found_ = true;
+      return in_order.passed ? blamed_on_order(std::move(end), order) : std::move(in_order);
+    }
+    return rung_passed();
+  }
+
+ private:
+  static Result<RungEnd> blamed_on_memory(Result<RungEnd> end) {
+    if (end && !end->passed && !end->mismatches.empty())
+      end->detail +=
+          "The same inputs gave a right answer before: the result depends on memory "
+          "that nobody wrote.\n";
+    return end;
+  }
+
+  static RungEnd blamed_on_order(RungEnd end, RunOrder order) {
+    end.headline = fmt::format("right in one order of CTAs and warps, not {}: {}",
+                               order == RunOrder::reversed ? "when the last ones begin first"
+                                                           : "when they take turns at random",
+                               end.headline);
+    end.detail +=
+        "\nThe same inputs gave a right answer when CTAs and warps ran by their index. The result "
+        "depends on an order that CUDA does not promise.\n";
+    return end;
+  }
+
+  static std::vector<ArenaItem> items_of(const PreparedShape& shape, const InputSet& set) {
+    std::vector<ArenaItem> out;
+    std::set<std::string> mutated;
+    for (const Expected& e : set.outputs) {
+      if (set.initial(e.spec.name))
+        mutated.insert(e.spec.name);
+      else
+        out.push_back(
+            {ArenaItem::Kind::output, e.spec.name, e.truth.size() * size_of(e.spec.dtype), {}});
+    }
+    for (const TensorSlot& slot : set.inputs)
+      out.push_back({mutated.contains(slot.name) ? ArenaItem::Kind::state : ArenaItem::Kind::input,
+                     slot.name, slot.bytes, set.bytes_of(slot)});
+    for (const ScratchBuffer& s : shape.plan.scratch)
+      out.push_back({s.zero ? ArenaItem::Kind::zeroed : ArenaItem::Kind::scratch,
+                     s.name,
+                     static_cast<size_t>(s.bytes),
+                     {}});
+    return out;
+  }
+
+  Result<RunnerOutcome> run_in(const Arena& arena, const PreparedShape& shape, Arena::Fill fill,
+                               RunOrder order) {
+    RunRequest request;
+    request.buffers = arena.buffers();
+    request.memory = arena.memory();
+    request.steps = shape.all_steps();
+    request.settings.instruction_budget =
+        std::min(most_instructions_,
+                 (shape.shape->kind == ShapeKind::derived ? kLongBudget : kInstructionBudget) +
+                     static_cast<uint64_t>(shape.shape->flops.value / 4));
+    if (order != RunOrder::in_order) request.settings.instruction_budget *= kMorePolls;
+    request.settings.threads = services_.threads;
+    // the run with plausible numbers in unwritten memory repeats one that was checked
+    request.settings.checks = fill == Arena::Fill::nan;
+    request.settings.trace = fill == Arena::Fill::nan && !is_cuda(services_.device.name);
+    request.settings.order = order, request.settings.order_seed = services_.sample_seed;
+    request.settings.limit = kGpuLimit;
+    request.limit = kRunLimit;
+    std::optional<GpuSlot> slot;
+    if (is_cuda(services_.device.name)) {
+      CG_TRY(slot, GpuSlot::share(ctx_, services_.identity.uuid));
+    }
+    return services_.runner->run(ctx_, request);
+  }
+
+  RungEnd compare(const PreparedShape& shape, const InputSet& set, const Arena& arena) {
+    std::vector<Mismatch> mismatches;
+    for (const Expected& e : set.outputs) {
+      auto bytes = arena.bytes_of(e.spec.name);
+      Judgement j = judge_result(set, e, bytes, &arena.poison());
+      if (set.family == "made") count_compat(e, bytes), note_errors(e, bytes);
+      note_whole(e, j, shape.shape->name, set.family);
+      if (!j.passes())
+        mismatches.push_back(describe_mismatch(j, e.spec, shape.shape->name, set.family));
+    }
+    for (const std::string& note : set.notes)
+      if (std::find(record_.marks.begin(), record_.marks.end(), note) == record_.marks.end())
+        record_.marks.push_back(note);
+    return mismatches.empty() ? rung_passed() : end_of_mismatches(std::move(mismatches));
+  }
+
+  void count_compat(const Expected& e, std::span<const std::byte> bytes) {
+    double tolerance = compat_tolerance(task_.math_mode);
+    if (!record_.compat) record_.compat = Compat{fmt::format("allclose {:.0e}", tolerance), 0, 0};
+    record_.compat->elements += static_cast<int64_t>(e.truth.size());
+    record_.compat->wrong += count_not_close(e, bytes, tolerance);
+  }
+
+  // The sets that come nearest to the limits of an output as a whole.
+  void note_whole(const Expected& e, const Judgement& j, const std::string& shape,
+                  const std::string& family) {
+    const AggregateLimits& l = j.limits;
+    if (!l.apply || !(l.rms > 0)) return;
+    if (!record_.accuracy) record_.accuracy.emplace();
+    const ErrorGate gate{e.spec.name,      family, shape,  j.rms,         l.native_rms,
+                         l.sequential_rms, l.rms,  j.bias, l.native_bias, l.bias};
+    auto& rms = record_.accuracy->rms;
+    auto& bias = record_.accuracy->bias;
+    if (!rms || gate.rms / gate.rms_limit > rms->rms / rms->rms_limit) rms = gate;
+    if (!bias || std::abs(gate.bias) / gate.bias_limit > std::abs(bias->bias) / bias->bias_limit)
+      bias = gate;
+  }
+
+  void note_errors(const Expected& e, std::span<const std::byte> bytes) {
+    if (!is_floating(e.spec.dtype)) return;
+    const Errors found = largest_errors(e, bytes);
+    if (!record_.accuracy) record_.accuracy.emplace();
+    Accuracy& a = *record_.accuracy;
+    a.elements += static_cast<int64_t>(e.truth.size());
+    a.error = std::max(a.error, found.own);
+    a.native_error = std::max(a.native_error, found.native);
+    a.largest = std::max(a.largest, found.largest);
+    a.share = std::max(a.share, found.share);
+  }
+
+  const Context& ctx_;
+  const Services& services_;
+  const Task& task_;
+  const Prepared& prepared_;
+  CorrectnessRecord& record_;
+  const uint64_t most_instructions_;  // of a launch
+  bool communicates_ = false;         // the threads of the set that ran last exchange values
+  bool found_ = false;
+};
+
+// One set on the simulator beside a GPU. begin() returns at once; end() waits.
+class Simulated {
+ public:
+  Simulated(const Context& ctx, const Services& services, const Task& task,
+            const Prepared& prepared)
+      : ctx_(ctx), services_(services), task_(task), prepared_(prepared) {
+    services_.runner = services.simulator;
+  }
+
+  void begin(const PreparedShape& shape, SetPtr set) {
+    if (!services_.simulator || running_.valid() || ended_) return;
+    running_ = std::async(std::launch::async,
+                          [this, &shape, set = std::move(set)] { return check(shape, *set); });
+  }
+
+  // What it found, or a rung that passed; the reason for checking nothing goes to `skipped`.
+  Result<RungEnd> end(CorrectnessRecord& record) {
+    if (running_.valid()) {
+      auto outcome = running_.get();
+      CG_CHECK(ctx_.check("simulating a set"));
+      ended_ = outcome ? *outcome : rung_ended(Status::unsupported, outcome.error().text());
+      if (ended_->status == Status::unsupported && !ended_->passed)
+        record.skipped.push_back("checks of the simulator: " + sanitize(ended_->headline, 200));
+    }
+    return ended_ && ended_->status == Status::failed ? *ended_ : rung_passed();
+  }
+
+ private:
+  // `failed` only for what the simulator's checks found.
+  Result<RungEnd> check(const PreparedShape& shape, const InputSet& set) {
+    CG_TRY(services_.device, device_facts("sim:" + services_.gpu.id));
+    CG_TRY(LoadOutcome loaded, prepared_.load_modules(ctx_, services_));
+    if (!loaded.ok) return rung_ended(Status::unsupported, loaded.error.message);
+    CorrectnessRecord unused;
+    Checker checker(ctx_, services_, task_, prepared_, unused, kSimulatedBudget);
+    CG_TRY(RungEnd end, checker.run(shape, set, Arena::Fill::nan));
+    if (end.passed && checker.communicates()) {
+      CG_TRY(end, checker.run_again(shape, set));
+    }
+    if (end.passed || checker.found()) return end;
+    return rung_ended(Status::unsupported, end.headline);
+  }
+
+  const Context& ctx_;
+  Services services_;
+  const Task& task_;
+  const Prepared& prepared_;
+  std::future<Result<RungEnd>> running_;
+  std::optional<RungEnd> ended_;
+};
+
+}  // namespace
+
+Result<void> reload(const Context& ctx, const Services& services, const Prepared& prepared) {
+  CG_TRY(LoadOutcome loaded, prepared.load_modules(ctx, services));
+  if (!loaded.ok) return world_error("modules do not load again: " + loaded.error.message);
+  return {};
+}
+
+RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_gpu) {
+  if (outcome.kind == RunnerOutcome::Kind::died)
+    return rung_failed(
+        fmt::format("the runner died ({}) while running this program", outcome.text));
+  if (outcome.kind == RunnerOutcome::Kind::hung)
+    return rung_failed(fmt::format("the program does not end: {}", outcome.text));
+  const RunReport& report = outcome.report;
+  const std::string on = fmt::format("{} (shape {})", report.message, shape);
+  switch (report.status) {
+    case RunReport::Status::ok:
+      return rung_passed();
+    case RunReport::Status::finding:
+      return rung_failed(on, report.detail);
+    case RunReport::Status::unsupported:
+      return rung_ended(Status::unsupported, on, report.detail);
+    case RunReport::Status::out_of_budget:
+      return rung_failed(fmt::format("the program does not end within its {} on shape {}: an "
+                                     "endless loop?",
+                                     on_gpu ? "time" : "instruction budget", shape),
+                         report.message + "\n" + report.detail);
+  }
+  CG_ASSERT(false);
+}
+
+RungEnd end_of_mismatches(std::vector<Mismatch> mismatches) {
+  RungEnd end = rung_failed(text_of(mismatches[0]));
+  for (const Mismatch& m : mismatches) end.detail += details_of(m) + "\n";
+  end.mismatches = std::move(mismatches);
+  return end;
+}
+
+namespace {
+
+// Small and odd shapes on all families, long and derived ones on two.
+Result<RungEnd> check_test_shapes(const Context& ctx, const Services& services,
+                                  const std::vector<const PreparedShape*>& shapes,
+                                  const std::string& program_id, Checker& checker,
+                                  Simulated& simulated, CorrectnessRecord& record,
+                                  const Progress& progress) {
+  const uint64_t salt = services.sample_seed ^ std::hash<std::string>()(program_id);
+  size_t done = 0, total = 0;
+  for (const PreparedShape* shape : shapes)
+    total += families_for(*shape->shape, services.families, salt).size();
+  for (const PreparedShape* shape : shapes) {
+    const auto families = families_for(*shape->shape, services.families, salt);
+    const bool all = families.size() == services.families.size();
+    for (const std::string& family : families) {
+      progress(fmt::format("correctness {}/{}", ++done, total));
+      CG_TRY(SetPtr set, services.pool->draw(ctx, *shape->shape, family, program_id));
+      simulated.begin(*shape, set);
+      CG_TRY(RungEnd end, checker.run(*shape, *set, Arena::Fill::nan));
+      ++record.sets_judged;
+      bool again = all && family == families.front();
+      if (end.passed && again) {
+        CG_TRY(end, checker.run_again(*shape, *set));
+      }
+      if (!end.passed) return end;
+    }
+  }
+  return rung_passed();
+}
+
+}  // namespace
+
+Result<RungEnd> check_correctness(const Context& ctx, const Services& services, const Task& task,
+                                  const Prepared& prepared, const std::string& program_id,
+                                  CorrectnessRecord& record, const Progress& progress) {
+  std::vector<const PreparedShape*> shapes;
+  for (const PreparedShape& s : prepared.shapes())
+    if (is_test_shape(*s.shape)) shapes.push_back(&s);
+  // The official shape, if it is small enough to be among them, comes last: others fail sooner.
+  std::stable_partition(shapes.begin(), shapes.end(), [](const PreparedShape* s) {
+    return s->shape->kind != ShapeKind::official;
+  });
+  Checker checker(ctx, services, task, prepared, record);
+  Simulated simulated(ctx, services, task, prepared);
+  CG_TRY(RungEnd end, check_test_shapes(ctx, services, shapes, program_id, checker, simulated,
+                                        record, progress));
+  CG_TRY(RungEnd seen, simulated.end(record));
+  if (!seen.passed) return seen;  // it names the cause of wrong values, too
+  if (!end.passed) return end;
+  const int before = record.sets_judged;
+  CG_TRY(RungEnd official,
+         check_official(ctx, services, task, prepared, program_id, record, progress));
+  if (!official.passed) return official;
+  const size_t count = shapes.size() + (record.sets_judged > before ? 1 : 0);
+  return rung_passed(
+      fmt::format("{} sets on {} shape{}", record.sets_judged, count, count == 1 ? "" : "s"));
+}
+
+}  // namespace cutegen

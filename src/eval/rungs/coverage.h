@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coverage: what compared runs executed, so that a run that is not compared can be held against it.
+//
+// Contract: add() takes the traces of a run whose outputs were right. An instruction is covered if
+// a compared run of the same module executed it, or in any module of the same source its source
+// line: a loop that the compiler unrolls runs other copies of a line when it is long. Predicated
+// instructions count if a lane executed them.
+//
+// Example: coverage.add(report, sources_of(prepared), shape); auto gap = coverage.gap(official,
+// ...);
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "eval/rungs/prepare.h"
+
+namespace cutegen {
+
+class Coverage {
+ public:
+  struct Gap {
+    std::string kernel;
+    int64_t line = 0;  // of the first instruction; 0: unknown
+    double share = 0;  // of the warp instructions of all launches
+  };
+  // sources: the source of each module.
+  void add(const RunReport& report, const std::vector<std::string>& sources,
+           const ShapeCase& shape);
+  // What launches of a run executed that nothing has covered; `compared` launches are left alone.
+  [[nodiscard]] std::optional<Gap> gap(const RunReport& report,
+                                       const std::vector<std::string>& sources,
+                                       const std::set<size_t>& compared) const;
+  // The least arithmetic of a compared run, over the task's at that shape; at most 1, and nothing
+  // if there was none.
+  [[nodiscard]] std::optional<double> least_arithmetic() const { return least_arithmetic_; }
+  // The most warp instructions of a compared run, over what the task implies (implied_work).
+  [[nodiscard]] double most_instructions() const { return most_instructions_; }
+
+ private:
+  std::map<std::pair<size_t, std::string>, std::set<int64_t>> executed_;    // by module and kernel
+  std::map<std::pair<std::string, std::string>, std::set<int64_t>> lines_;  // by source and kernel
+  std::optional<double> least_arithmetic_;
+  double most_instructions_ = 1;
+};
+
+[[nodiscard]] std::vector<std::string> sources_of(const Prepared& prepared);
+// Warp instructions that a shape needs at least if all lanes work: a fused operation for two FLOPs,
+// one instruction for each element of a tensor.
+[[nodiscard]] double implied_work(const ShapeCase& shape);
+// FLOPs that the launches executed.
+[[nodiscard]] double arithmetic_of(const RunReport& report);
+
+}  // namespace cutegen

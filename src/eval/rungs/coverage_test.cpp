@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/rungs/coverage.h"
+
+#include <gtest/gtest.h>
+
+namespace cutegen {
+namespace {
+
+LaunchTrace trace(size_t module, std::vector<TracedInst> executed, double flops = 0) {
+  LaunchTrace t;
+  t.kernel = "f", t.module = module, t.executed = std::move(executed), t.flops = flops;
+  return t;
+}
+
+RunReport report(std::vector<LaunchTrace> traces) {
+  RunReport r;
+  r.traces = std::move(traces);
+  return r;
+}
+
+class CoverageTest : public testing::Test {
+ protected:
+  CoverageTest() {
+    shape_.tensors = {{"x", {320}}};
+    shape_.flops = Flops{6400};
+  }
+  [[nodiscard]] std::optional<Coverage::Gap> gap(const RunReport& r,
+                                                 const std::set<size_t>& compared = {}) const {
+    return coverage_.gap(r, sources_, compared);
+  }
+  std::vector<std::string> sources_{"kernel.cu", "kernel.cu", "other.cu"};
+  ShapeCase shape_;
+  Coverage coverage_;
+};
+
+TEST_F(CoverageTest, WithoutComparedRunsNothingIsCovered) {
+  auto found = gap(report({trace(0, {{0, 7, 3}})}));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->kernel, "f");
+  EXPECT_EQ(found->line, 7);
+  EXPECT_EQ(found->share, 1);
+}
+
+TEST_F(CoverageTest, LaunchesThatWereComparedAreLeftAlone) {
+  EXPECT_FALSE(gap(report({trace(0, {{0, 7, 3}})}), {0}));
+}
+
+TEST_F(CoverageTest, InTheSameModuleInstructionsCount) {
+  coverage_.add(report({trace(0, {{0, 7, 3}, {1, 7, 3}})}), sources_, shape_);
+  EXPECT_FALSE(gap(report({trace(0, {{0, 7, 30}, {1, 7, 10}})})));
+  EXPECT_FALSE(gap(report({trace(0, {{0, 7, 30}, {2, 7, 10}})}))) << "an unrolled copy";
+  EXPECT_TRUE(gap(report({trace(0, {{0, 7, 30}, {2, 0, 10}})}))) << "of no known line";
+  auto found = gap(report({trace(0, {{0, 7, 30}, {2, 9, 10}})}));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->line, 9);
+  EXPECT_DOUBLE_EQ(found->share, 0.25);
+}
+
+TEST_F(CoverageTest, InAnotherModuleOfTheSourceItsLinesCount) {
+  coverage_.add(report({trace(0, {{0, 7, 3}})}), sources_, shape_);
+  EXPECT_FALSE(gap(report({trace(1, {{5, 7, 3}})})));
+  EXPECT_TRUE(gap(report({trace(1, {{5, 8, 3}})})));
+  EXPECT_TRUE(gap(report({trace(2, {{0, 7, 3}})}))) << "another source";
+}
+
+TEST_F(CoverageTest, TheLeastArithmeticIsAShareOfTheTasks) {
+  EXPECT_FALSE(coverage_.least_arithmetic());
+  coverage_.add(report({trace(0, {{0, 7, 3}}, 12800)}), sources_, shape_);
+  EXPECT_EQ(coverage_.least_arithmetic(), 1.0);
+  coverage_.add(report({trace(0, {{0, 7, 3}}, 1600)}), sources_, shape_);
+  EXPECT_EQ(coverage_.least_arithmetic(), 0.25);
+}
+
+TEST_F(CoverageTest, ImpliedWorkIsFusedOperationsAndElements) {
+  EXPECT_DOUBLE_EQ(implied_work(shape_), 6400.0 / 64 + 320.0 / 32);
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes derived from programs, for a product whose module takes any sizes: no worker is asked.
+#include "eval/rungs/derive_shapes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace cutegen {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+ShapeCase product(const std::string& name, ShapeKind kind, int64_t m, int64_t k, int64_t n) {
+  ShapeCase s{.name = name, .kind = kind};
+  if (kind != ShapeKind::official) s.constants = {{"m", m}, {"k", k}, {"n", n}};
+  s.tensors = {{"x", {m, k}}, {"y", {k, n}}, {"out", {m, n}}};
+  s.flops = Flops{2.0 * static_cast<double>(m * k * n)};
+  s.least_bytes = Bytes{4 * (m * k + k * n + m * n)};
+  return s;
+}
+
+struct World {
+  Task task;
+  int asked = 0;
+  std::function<bool(const ShapeCase&)> runs = [](const ShapeCase&) { return true; };
+  std::optional<DerivedShapes> derived;
+  DeviceFacts device{.name = "d", .arch = "sm_90a", .sms = 132};
+
+  World() {
+    task.tensors = {{"x", TensorRole::input, DType::f32, {4096, 2048}},
+                    {"y", TensorRole::input, DType::f32, {2048, 4096}},
+                    {"out", TensorRole::output, DType::f32, {4096, 4096}}};
+    task.shapes = {product("official", ShapeKind::official, 4096, 2048, 4096),
+                   product("small", ShapeKind::small, 128, 128, 128),
+                   product("odd1", ShapeKind::odd, 89, 97, 101)};
+    derived.emplace(task, [this](const Context&, const std::vector<ShapeConstants>& wanted) {
+      return describe(wanted);
+    });
+  }
+
+  Result<DescribedShapes> describe(const std::vector<ShapeConstants>& wanted) {
+    DescribedShapes out;
+    out.sizes = {{"m", 4096}, {"k", 2048}, {"n", 4096}};
+    for (const ShapeConstants& c : wanted) {
+      ++asked;
+      ShapeCase s = product("derived " + std::to_string(asked), ShapeKind::derived, c[0].second,
+                            c[1].second, c[2].second);
+      out.shapes.emplace_back(runs(s) ? std::optional(s) : std::nullopt);
+    }
+    return out;
+  }
+
+  std::vector<ShapeCasePtr> find(const std::string& grid, const std::string& source,
+                                 const std::string& condition = "1 == 1") {
+    KernelProgram p;
+    p.sources["kernel.cu"] = source;
+    auto plan = plan_from_json(Json::parse(
+        R"json({"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"],
+          "symbols": {"m": "dim(x,0)", "depth": "dim(x,1)", "n": "dim(y,1)"}, "requires": [")json" +
+        condition + R"json("], "steps": [{"kernel": "f", "block": [64, 1, 1], "grid": )json" +
+        grid + R"json(, "args": [{"tensor": "out"}]}]})json"));
+    EXPECT_TRUE(plan) << plan.error().text();
+    if (plan) p.plan = *plan;
+    auto found = derived->find(Context(), p, device);
+    EXPECT_TRUE(found) << found.error().text();
+    return found ? *found : std::vector<ShapeCasePtr>{};
+  }
+
+  static int64_t size(const ShapeCasePtr& s, const char* tensor, size_t axis) {
+    return s->tensors.at(tensor)[axis];
+  }
+};
+
+TEST(DerivedShapes, ThreeTilesAndATailAlongBothAxesOfAGrid) {
+  World w;
+  const auto found = w.find(R"j(["ceil_div(n,128)", "ceil_div(m,64)", 1])j", "");
+  bool both = false;
+  for (const ShapeCasePtr& s : found) {
+    const int64_t m = World::size(s, "out", 0), n = World::size(s, "out", 1);
+    EXPECT_LE(s->flops.value, 1e8);
+    both = both || (m > 3 * 64 && m % 64 != 0 && n > 3 * 128 && n % 128 != 0);
+  }
+  EXPECT_TRUE(both);
+}
+
+TEST(DerivedShapes, ALoopOverTheSumIsGivenThreeOfTheLongestSteps) {
+  World w;
+  const auto found = w.find("[1, 1, 1]", "constexpr int kStep = 512;");
+  int64_t longest = 0;
+  for (const ShapeCasePtr& s : found) longest = std::max(longest, World::size(s, "x", 1));
+  EXPECT_GT(longest, 3 * 512);
+  EXPECT_NE(longest % 512, 0);
+}
+
+TEST(DerivedShapes, APersistentGridGoesRoundMoreThanTwice) {
+  World w;
+  const auto found = w.find(R"j(["min(ceil_div(m*n,1024),gpu.sms)", 1, 1])j", "");
+  int64_t most = 0;
+  for (const ShapeCasePtr& s : found)
+    most = std::max(most, World::size(s, "out", 0) * World::size(s, "out", 1));
+  EXPECT_GT(most, 2 * 132 * 1024);
+}
+
+TEST(DerivedShapes, RequiresHoldsAtEach) {
+  World w;
+  const auto found =
+      w.find(R"j(["ceil_div(n,128)", "ceil_div(m,128)", 1])j", "", "depth % 64 == 0");
+  ASSERT_FALSE(found.empty());
+  for (const ShapeCasePtr& s : found) EXPECT_EQ(World::size(s, "x", 1) % 64, 0);
+}
+
+TEST(DerivedShapes, APlanThatTakesOneDepthAloneGetsItsFirstShape) {
+  World w;
+  const auto found = w.find(R"j(["ceil_div(n,128)", 1, 1])j", "", "depth == 2048");
+  ASSERT_FALSE(found.empty());
+  for (const ShapeCasePtr& s : found) EXPECT_EQ(World::size(s, "x", 1), 2048);
+}
+
+TEST(DerivedShapes, WhatTheTaskReachesNeedsNone) {
+  World w;
+  for (auto [name, m, k, n] :
+       {std::tuple{"long1", 4096, 8, 8}, {"long2", 8, 2048, 8}, {"long3", 8, 8, 4096}})
+    w.task.shapes.push_back(product(name, ShapeKind::derived, m, k, n));
+  EXPECT_THAT(w.find(R"j(["ceil_div(n,30)", 1, 1])j", ""), IsEmpty());
+}
+
+TEST(DerivedShapes, ProgramsOfATaskShareShapesAndDescriptions) {
+  World w;
+  const auto first = w.find(R"j(["ceil_div(n,128)", "ceil_div(m,128)", 1])j", "");
+  const int asked = w.asked;
+  const auto second = w.find(R"j(["ceil_div(n,128)", "ceil_div(m,128)", 1])j", "int other;");
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(w.asked, asked);
+  const auto third = w.find(R"j(["ceil_div(n,64)", "ceil_div(m,64)", 1])j", "");
+  EXPECT_TRUE(std::any_of(third.begin(), third.end(), [&](const ShapeCasePtr& s) {
+    return std::find(first.begin(), first.end(), s) != first.end();
+  }));
+}
+
+TEST(DerivedShapes, NeverMoreThanThreeAndNoneThatTheModuleRefuses) {
+  World w;
+  w.runs = [](const ShapeCase& s) { return s.tensors.at("x")[0] <= 128; };
+  const auto found =
+      w.find(R"j(["ceil_div(n,256)", "ceil_div(m,256)", 1])j", "int a = 4096, b = 16384;");
+  EXPECT_LE(found.size(), DerivedShapes::kMost);
+  for (const ShapeCasePtr& s : found) EXPECT_LE(World::size(s, "x", 0), 128);
+}
+
+TEST(DerivedShapes, ATaskWithoutSizesHasNone) {
+  World w;
+  w.task.shapes.resize(1);
+  EXPECT_THAT(w.find(R"j(["ceil_div(n,128)", 1, 1])j", ""), IsEmpty());
+}
+
+TEST(DerivedShapes, AWorkerThatFailsIsOurTrouble) {
+  World w;
+  w.derived.emplace(w.task, [](const Context&, const std::vector<ShapeConstants>&) {
+    return Result<DescribedShapes>(world_error("the torch worker is gone"));
+  });
+  KernelProgram p;
+  auto found = w.derived->find(Context(), p, w.device);
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().kind, ErrorKind::world);
+}
+
+TEST(FamiliesFor, LongAndHeavyShapesAreJudgedOnTwo) {
+  const std::vector<std::string> all{"made", "signed", "heavy", "outliers", "special"};
+  ShapeCase s = product("small", ShapeKind::small, 128, 128, 128);
+  EXPECT_EQ(families_for(s, all, 1), all);
+  s.flops = Flops{1.5e8};
+  EXPECT_THAT(families_for(s, all, 1), SizeIs(2));
+  s = product("long1", ShapeKind::derived, 776, 8, 8);
+  std::set<std::string> second;
+  for (uint64_t salt = 0; salt < 64; ++salt) {
+    const auto two = families_for(s, all, salt << 24);
+    ASSERT_THAT(two, SizeIs(2));
+    EXPECT_EQ(two[0], "outliers");
+    EXPECT_NE(two[1], "outliers");
+    second.insert(two[1]);
+  }
+  EXPECT_EQ(second.size(), 4u);
+  EXPECT_THAT(families_for(s, {"made"}, 1), ElementsAre("made"));
+  s.kind = ShapeKind::user;
+  EXPECT_EQ(families_for(s, all, 1), all);
+}
+
+}  // namespace
+}  // namespace cutegen

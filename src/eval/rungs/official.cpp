@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/rungs/official.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <random>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "core/weighted.h"
+#include "eval/rungs/correctness.h"
+#include "eval/runner/gpu_slot.h"
+
+namespace cutegen {
+namespace {
+
+constexpr auto kWorkerLimit = std::chrono::seconds(120);  // one set of the largest tasks
+constexpr auto kGpuLimit = std::chrono::seconds(10);      // of one launch
+constexpr auto kRunLimit = std::chrono::seconds(120);
+constexpr int64_t kRunSpare = int64_t{4} << 30;  // of a run, beside a task's tensors
+constexpr double kShare = 0.6;  // of the GPU's memory, for the sets that all evaluators keep
+
+void add_once(std::vector<std::string>& marks, const std::string& mark) {
+  if (std::find(marks.begin(), marks.end(), mark) == marks.end()) marks.push_back(mark);
+}
+
+void not_compared(CorrectnessRecord& record, const ShapeCase& shape, const std::string& why) {
+  add_once(record.marks, fmt::format("at {} values were not compared: {}", name_of(shape), why));
+}
+
+int64_t tensor_bytes(const Task& task, const ShapeCase& shape) {
+  int64_t bytes = 0;
+  for (const TensorInfo& info : task.tensors)
+    if (auto at = shape.tensors.find(info.name); at != shape.tensors.end())
+      bytes += element_count(at->second).value_or(0) * static_cast<int64_t>(size_of(info.dtype));
+  return bytes;
+}
+
+class Checker {
+ public:
+  Checker(const Context& ctx, const Services& services, const Task& task, const Prepared& prepared,
+          const PreparedShape& shape, CorrectnessRecord& record)
+      : ctx_(ctx),
+        services_(services),
+        task_(task),
+        prepared_(prepared),
+        shape_(shape),
+        record_(record) {}
+
+  Result<RungEnd> run(const OfficialSetPtr& set, const OfficialRunOptions& options) {
+    CG_TRY(GpuSlot slot, GpuSlot::share(ctx_, services_.identity.uuid));
+    OfficialRun memory;
+    CG_TRY(RunnerOutcome outcome, run_in(memory, set, options));
+    if (outcome.kind != RunnerOutcome::Kind::reported) {
+      CG_TRY(outcome, run_in(memory, set, options));  // once more, in a fresh runner
+    }
+    RungEnd end = end_of(outcome, shape_.shape->name, true);
+    if (!end.passed) return end;
+    CG_TRY(std::string damage, memory.damage());
+    if (!damage.empty())
+      return rung_failed(fmt::format("{} (shape {})", damage, shape_.shape->name));
+    CG_TRY(OfficialFindings found, memory.judge(ctx_));
+    if (set->family == "made") count_compat(found);
+    for (const std::string& note : set->notes) add_once(record_.marks, note);
+    ++record_.sets_judged;
+    if (found.mismatches.empty()) return rung_passed();
+    return end_of_mismatches(std::move(found.mismatches));
+  }
+
+ private:
+  Result<RunnerOutcome> run_in(OfficialRun& memory, const OfficialSetPtr& set,
+                               const OfficialRunOptions& options) {
+    if (prepared_.has_globals()) CG_CHECK(reload(ctx_, services_, prepared_));
+    CG_TRY(memory, OfficialRun::make(ctx_, services_.official->gpu(), set, shape_, options));
+    RunRequest request;
+    request.shared = memory.buffers();
+    request.steps = shape_.all_steps();
+    request.settings.limit = kGpuLimit;
+    request.limit = kRunLimit;
+    return services_.runner->run(ctx_, request);
+  }
+
+  void count_compat(const OfficialFindings& found) {
+    if (!record_.compat)
+      record_.compat =
+          Compat{fmt::format("allclose {:.0e}", compat_tolerance(task_.math_mode)), 0, 0};
+    record_.compat->elements += found.elements;
+    record_.compat->wrong += found.not_close;
+  }
+
+  const Context& ctx_;
+  const Services& services_;
+  const Task& task_;
+  const Prepared& prepared_;
+  const PreparedShape& shape_;
+  CorrectnessRecord& record_;
+};
+
+}  // namespace
+
+OfficialJudge::OfficialJudge(Options options) : options_(std::move(options)) {
+  pool_ = std::make_unique<OfficialPool>([this](const Context& ctx, const Task& task,
+                                                const ShapeCase& shape, const std::string& family,
+                                                uint64_t seed) -> Result<OfficialSetPtr> {
+    if (!missing().empty()) return unsupported_error(missing_);
+    CG_TRY(GpuSlot slot, GpuSlot::share(ctx, gpu_->uuid()));
+    const auto begin = Clock::now();
+    auto set = make_official_set(ctx, *gpu_, *worker_, task, shape, family, seed);
+    log_info("official set '{}' of {}: {} in {}", family, task.name,
+             set ? human(Bytes{(*set)->bytes}) : set.error().text(),
+             human_ns(static_cast<double>((Clock::now() - begin).count())));
+    return set;
+  });
+  started_ = std::async(std::launch::async, [this] {
+    auto started = start();
+    if (!started) missing_ = started.error().text();
+    if (!missing_.empty()) log_info("values at official shapes are not compared: {}", missing_);
+  });
+}
+
+OfficialJudge::~OfficialJudge() {
+  stop_.request_stop();
+  static_cast<void>(missing());  // waits for the start
+  pool_.reset();                 // its thread uses the others
+}
+
+Result<void> OfficialJudge::start() {
+  Context ctx(stop_.get_token());
+  CG_TRY(gpu_, GpuJudge::open(options_.device));
+  CG_CHECK(gpu_->prepare(ctx, *options_.toolchain));
+  TorchWorkerOptions torch;
+  torch.python = options_.python;
+  torch.device = options_.device;
+  torch.require_sandbox = options_.require_sandbox;
+  torch.call_timeout = kWorkerLimit;
+  CG_CHECK(ctx.check("starting the torch worker"));
+  CG_TRY(worker_, TorchWorker::open(std::move(torch)));
+  const double all = kShare * static_cast<double>(gpu_->total_bytes());
+  pool_->allow(static_cast<int64_t>(all / options_.sharing));
+  return {};
+}
+
+const std::string& OfficialJudge::missing() {
+  std::lock_guard one_at_a_time(waiting_);
+  if (started_.valid()) started_.get();
+  return missing_;
+}
+
+Result<OfficialSetPtr> OfficialJudge::draw(const Context& ctx, const Task& task,
+                                           const ShapeCase& shape, const std::string& family,
+                                           const std::string& program_id) {
+  return pool_->draw(ctx, task, shape, family, program_id);
+}
+
+OfficialSetPtr OfficialJudge::ready(const Task& task, const std::string& shape,
+                                    const std::string& family, const std::string& program_id) {
+  return pool_->ready(task.id, shape, family, program_id);
+}
+
+int64_t OfficialJudge::sets_kept(const Task& task, const ShapeCase& shape) {
+  auto needs = official_needs(task, shape);
+  return needs && needs->set_bytes > 0 ? pool_->allowed() / needs->set_bytes : INT64_MAX;
+}
+
+Result<OfficialSetPtr> OfficialJudge::fresh(const Context& ctx, const Task& task,
+                                            const ShapeCase& shape, const std::string& family) {
+  return pool_->fresh(ctx, task, shape, family);
+}
+
+void OfficialJudge::open_task(const Task& task, const std::vector<std::string>& families) {
+  for (const ShapeCase* shape : timed_shapes(task))
+    if (!is_test_shape(*shape)) pool_->want(task, *shape, families);
+}
+
+void OfficialJudge::close_task(const std::string& task_id) {
+  pool_->forget(task_id);
+}
+
+void OfficialJudge::pause() {
+  pool_->pause();
+}
+
+void OfficialJudge::resume() {
+  pool_->resume();
+}
+
+void OfficialJudge::make_room(const Task& task) {
+  int64_t largest = 0;
+  for (const ShapeCase* shape : timed_shapes(task))
+    largest = std::max(largest, tensor_bytes(task, *shape));
+  const int64_t bytes = kRunSpare + largest;
+  if (!missing().empty()) return;
+  for (;;) {
+    auto free = gpu_->free_bytes();
+    if (!free || *free >= bytes) return;
+    const int64_t held = pool_->bytes();
+    gpu_->trim();
+    if (held == 0) return;
+    pool_->shrink(std::max<int64_t>(0, held - (bytes - *free)));
+    gpu_->trim();
+  }
+}
+
+std::vector<std::string> official_families(const std::vector<std::string>& all, int64_t kept,
+                                           uint64_t chance) {
+  if (kept >= static_cast<int64_t>(all.size())) return all;
+  std::vector<std::string> out, others;
+  for (const std::string& family : all)
+    (family == "made" || family == "outliers" ? out : others).push_back(family);
+  if (!others.empty()) out.push_back(others[chance % others.size()]);
+  return out;
+}
+
+namespace {
+
+// One large shape on all of its families.
+Result<RungEnd> check_large(const Context& ctx, const Services& services, const Task& task,
+                            const Prepared& prepared, const PreparedShape& shape,
+                            const std::string& program_id, CorrectnessRecord& record,
+                            const Progress& progress) {
+  if (const std::string& why = services.official->missing(); !why.empty()) {
+    not_compared(record, *shape.shape, why);
+    return rung_passed();
+  }
+  const auto begin = Clock::now();
+  Checker checker(ctx, services, task, prepared, shape, record);
+  OfficialRunOptions options;
+  options.at_the_end = std::random_device()() % 2 != 0;
+  for (const std::string& family :
+       official_families(services.families, services.official->sets_kept(task, *shape.shape),
+                         std::random_device()())) {
+    progress(fmt::format("correctness: {} shape, {}", shape.shape->name, family));
+    auto set = services.official->draw(ctx, task, *shape.shape, family, program_id);
+    if (!set) {
+      CG_CHECK(ctx.check("making a set"));
+      not_compared(record, *shape.shape, set.error().text());
+      return rung_passed();
+    }
+    record.official.emplace(shape.shape->name, *set);
+    CG_TRY(RungEnd end, checker.run(*set, options));
+    if (!end.passed) return end;
+    options = {PoisonKind::plausible, !options.at_the_end};
+  }
+  log_info("{} shape: judged in {}", shape.shape->name,
+           human_ns(static_cast<double>((Clock::now() - begin).count())));
+  return rung_passed();
+}
+
+}  // namespace
+
+Result<RungEnd> check_official(const Context& ctx, const Services& services, const Task& task,
+                               const Prepared& prepared, const std::string& program_id,
+                               CorrectnessRecord& record, const Progress& progress) {
+  if (!services.official) return rung_passed();
+  for (const PreparedShape* shape : timed_shapes(prepared)) {
+    if (is_test_shape(*shape->shape)) continue;
+    CG_TRY(RungEnd end,
+           check_large(ctx, services, task, prepared, *shape, program_id, record, progress));
+    if (!end.passed) return end;
+  }
+  return rung_passed();
+}
+
+}  // namespace cutegen

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The official shape on a GPU: runs in memory that the evaluator owns, values compared on the GPU.
+//
+// Contract: OfficialJudge starts in the background (a context of its own, the comparing kernels, a
+// torch worker with the GPU); missing() waits for that, and says why values cannot be compared
+// here, or nothing. An OfficialRun is the memory of one run of a program: inputs of a set (a runner
+// maps them read-only), fresh poisoned scratch, and `copies` of every output, each with poison and
+// guards of its own. A mutated tensor has copies too, each with its initial values, which lie
+// beside them as "initial/y", read-only. A program runs in it once, or, with copies, writes "y@0",
+// "y@1", ... in runs that follow one another. Then judge(k) says what copy k is worth, in the words
+// of the other shapes, and damage() what was written outside. Nothing that a runner says is needed
+// for either.
+//
+// Example:
+//   CG_TRY(auto set, official.draw(ctx, task, shape, "made", program_id));
+//   CG_TRY(auto run, OfficialRun::make(ctx, official.gpu(), set, prepared_shape, {.copies = 8}));
+//   RunRequest request; request.shared = run.buffers(); ... runner.run(ctx, request) ...
+//   CG_TRY(std::string damage, run.damage());
+//   for (int k = 0; k < 8; ++k) { CG_TRY(OfficialFindings f, run.judge(ctx, k)); ... }
+//   CG_CHECK(run.poison_again(ctx)); ... the next block of timed runs ...
+#pragma once
+
+#include <future>
+
+#include "eval/runner/arena.h"
+#include "eval/sets/official_pool.h"
+#include "eval/rungs/prepare.h"
+
+namespace cutegen {
+
+struct CorrectnessRecord;
+
+struct OfficialFindings {
+  std::vector<Mismatch> mismatches;  // one for each output that is wrong
+  int64_t elements = 0, not_close = 0;
+  double worst_ratio = 0;  // the largest error over the accepted one, of all outputs
+};
+
+struct OfficialRunOptions {
+  PoisonKind poison = PoisonKind::nan;
+  bool at_the_end = false;  // of their blocks: the other end's neighbour is no memory at all
+  int copies = 1;           // of the outputs and mutated tensors: "y", "y#1", ...
+  bool own_inputs = false;  // a copy of the set's, so that renew() can change them
+  bool against = false;     // mutated tensors for another program too: "against/y"
+};
+
+class OfficialRun {
+ public:
+  [[nodiscard]] static Result<OfficialRun> make(const Context& ctx, GpuJudge& judge,
+                                                OfficialSetPtr set, const PreparedShape& shape,
+                                                OfficialRunOptions options);
+  [[nodiscard]] std::vector<SharedBuffer> buffers() const { return shared_; }
+  [[nodiscard]] Result<OfficialFindings> judge(const Context& ctx, int copy = 0) const;
+  // The inputs get the values of another set, and judge() its truth. With own_inputs only.
+  [[nodiscard]] Result<void> renew(const Context& ctx, OfficialSetPtr set);
+  // Every output holds its poison again and every mutated tensor its initial values, their guards a
+  // new byte, for the next block of runs.
+  [[nodiscard]] Result<void> poison_again(const Context& ctx);
+  // The first write outside a buffer that left a trace, or an empty text.
+  [[nodiscard]] Result<std::string> damage() const;
+
+ private:
+  [[nodiscard]] Result<void> add(const Context& ctx, const std::string& name, int64_t bytes,
+                                 const Poison& poison, bool at_the_end, int copies,
+                                 std::vector<GpuBuffer>& to);
+  // A result of the set: an output, or a mutated tensor with its initial values.
+  [[nodiscard]] Result<void> add_result(const Context& ctx, const GpuExpected& result,
+                                        const std::string& name, bool at_the_end, int copies,
+                                        std::vector<GpuBuffer>& to);
+  [[nodiscard]] Result<void> copy_inputs(const Context& ctx);
+
+  GpuJudge* judge_ = nullptr;
+  OfficialSetPtr set_;
+  std::vector<SharedBuffer> shared_;
+  std::vector<GpuBuffer> inputs_;             // with own_inputs, in the order of the set's
+  std::vector<GpuBuffer> scratch_, outputs_;  // outputs of copy 0, of copy 1, ...
+  std::vector<GpuBuffer> against_;            // mutated tensors of another program
+  Poison poison_{};
+};
+
+class OfficialJudge {
+ public:
+  struct Options {
+    std::string device, python;
+    bool require_sandbox = false;
+    Toolchain* toolchain = nullptr;
+    int sharing = 1;  // evaluators that keep sets on this GPU
+  };
+  explicit OfficialJudge(Options options);
+  ~OfficialJudge();
+
+  [[nodiscard]] const std::string& missing();
+  [[nodiscard]] GpuJudge& gpu() { return *gpu_; }  // nothing may be missing
+  [[nodiscard]] Result<OfficialSetPtr> draw(const Context& ctx, const Task& task,
+                                            const ShapeCase& shape, const std::string& family,
+                                            const std::string& program_id);
+  // One that is there and that the program has not met, or nullptr.
+  [[nodiscard]] OfficialSetPtr ready(const Task& task, const std::string& shape,
+                                     const std::string& family, const std::string& program_id);
+  // How many sets of the task's official shape the GPU keeps, if no other task has any.
+  [[nodiscard]] int64_t sets_kept(const Task& task, const ShapeCase& shape);
+  // A set for a process that may keep what it was given: nobody else is judged on it.
+  [[nodiscard]] Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task,
+                                             const ShapeCase& shape, const std::string& family);
+  // Sets of the task are made ahead from now on, until it is forgotten.
+  void open_task(const Task& task, const std::vector<std::string>& families);
+  void close_task(const std::string& task_id);
+  void pause();
+  void resume();
+  // Drops sets until a run of the task fits beside what is left, where that can be.
+  void make_room(const Task& task);
+
+ private:
+  [[nodiscard]] Result<void> start();
+
+  Options options_;
+  std::unique_ptr<GpuJudge> gpu_;
+  std::unique_ptr<TorchWorker> worker_;
+  std::unique_ptr<OfficialPool> pool_;
+  std::string missing_;
+  std::stop_source stop_;
+  std::mutex waiting_;
+  std::future<void> started_;
+};
+
+// The families that the official shape is judged on, of those that the other shapes have: all if
+// the GPU keeps a set of each (`kept` says how many sets it keeps). Else "made", "outliers" and one
+// of the others, which `chance` picks: other programs meet the rest.
+[[nodiscard]] std::vector<std::string> official_families(const std::vector<std::string>& all,
+                                                         int64_t kept, uint64_t chance);
+// A part of the rung correctness: passes with a mark where values cannot be compared.
+[[nodiscard]] Result<RungEnd> check_official(const Context& ctx, const Services& services,
+                                             const Task& task, const Prepared& prepared,
+                                             const std::string& program_id,
+                                             CorrectnessRecord& record, const Progress& progress);
+
+}  // namespace cutegen

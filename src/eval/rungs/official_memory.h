@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// OfficialMemory: the buffers of the official shape for a simulator, which runs a sample of blocks.
+//
+// Contract: with an excerpt (eval/sets/excerpts.h) inputs repeat it, outputs and scratch hold a poison
+// that is drawn for the run, and what blocks write is kept. Without one, or if too much would lie
+// in memory, inputs are random numbers of no meaning (whole numbers: zeros) and large outputs are
+// one small memory file that is mapped again and again: why_not() then has the reason. The memory
+// that a program can fill is bounded in both cases.
+//
+// Example: CG_TRY(auto memory, OfficialMemory::make(task, *official, drawn)); memory.put(request);
+#pragma once
+
+#include <set>
+
+#include "eval/runner/arena.h"
+#include "eval/sets/excerpts.h"
+#include "eval/rungs/prepare.h"
+#include "eval/sets/repeated.h"
+
+namespace cutegen {
+
+class OfficialMemory {
+ public:
+  struct Output {
+    const Expected* expected = nullptr;  // of the excerpt
+    Repeated place;
+    std::span<const std::byte> bytes;  // what is held
+  };
+
+  [[nodiscard]] static Result<OfficialMemory> make(const Task& task, const PreparedShape& official,
+                                                   const Excerpts::Drawn& drawn);
+  void put(RunRequest& request) const;
+  [[nodiscard]] bool has_values() const { return set_ != nullptr; }
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+  [[nodiscard]] const std::string& family() const { return set_->family; }
+  [[nodiscard]] std::vector<Output> outputs() const;
+  [[nodiscard]] const Poison& poison() const { return poison_; }
+  // Scratch that is mapped again and again: what it holds is not what was written there.
+  [[nodiscard]] bool aliased(const std::string& scratch) const {
+    return aliased_.contains(scratch);
+  }
+
+ private:
+  struct Place {
+    std::string name;
+    Repeated repeated;
+    int64_t offset = 0;
+  };
+  int64_t take(int64_t bytes);
+  [[nodiscard]] Result<void> place_values(const Task& task, const ShapeCase& official);
+  [[nodiscard]] Result<void> place_addresses(const Task& task, const ShapeCase& official);
+  void place_scratch(const PreparedShape& official);
+  [[nodiscard]] Result<void> make_memory();
+  void write_noise();
+  void write_poison(int64_t offset, int64_t bytes);
+
+  SetPtr set_;
+  std::string why_not_;
+  Poison poison_{};
+  std::vector<RunBuffer> buffers_;
+  std::vector<Place> inputs_, outputs_;
+  std::vector<std::pair<int64_t, int64_t>> poisoned_;  // offset, bytes
+  std::vector<std::pair<DType, std::pair<int64_t, int64_t>>> noise_;
+  std::set<std::string> aliased_;
+  int64_t total_ = 0;
+  UniqueFd memory_, ring_;
+  Mapping mapping_;
+};
+
+}  // namespace cutegen

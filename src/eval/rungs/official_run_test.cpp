@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a run at the official shape, against a driver without a GPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <span>
+
+#include "device/cuda/buffers.h"
+#include "device/cuda/driver_process.h"
+#include "eval/rungs/official.h"
+
+namespace cutegen {
+namespace {
+
+// The fake driver runs no kernel: memory is not filled, but guards are written and looked at.
+constexpr const char* kKernels = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry fill() { ret; }
+.visible .entry judge() { ret; }
+)";
+
+struct Stage {
+  Stage() {
+    judge = std::move(*GpuJudge::open("cuda:0"));
+    EXPECT_TRUE(judge->load(kKernels));
+    auto made = std::make_shared<OfficialSet>();
+    GpuBuffer x = std::move(*judge->take("x", 4000, true));
+    EXPECT_TRUE(judge->set_guards(Context(), x, 0xff));
+    made->inputs.push_back(*x.share(true));
+    made->memory.push_back(std::move(x));
+    for (const char* name : {"y", "z"}) {
+      GpuExpected e;
+      e.spec = {name, DType::f32, {10}};
+      e.elements = 10;
+      made->outputs.push_back(e);
+    }
+    set = made;
+    shape.plan.scratch.push_back({.name = "s", .bytes = 100});
+  }
+  // A byte where a runner would have mapped `buffer`, so far from its beginning.
+  static void write(const SharedBuffer& buffer, int64_t at) {
+    auto session = cuda::Session::open("cuda:0");
+    ASSERT_TRUE(session);
+    auto block = (*session)->memory().import(buffer.descriptor,
+                                             static_cast<size_t>(buffer.mapped_bytes), false);
+    ASSERT_TRUE(block) << block.error().text();
+    for (int i = 0; i < 2; ++i) {  // one of two bytes differs from the guard
+      const std::byte value[1] = {static_cast<std::byte>(i)};
+      ASSERT_TRUE((*session)->write(block->mapped + size_t(buffer.offset + at + i), value));
+    }
+    (*session)->memory().drop(*block);
+  }
+
+  static std::vector<int> ints_of(const SharedBuffer& buffer) {
+    std::vector<int> out(static_cast<size_t>(buffer.bytes) / sizeof(int));
+    auto session = cuda::Session::open("cuda:0");
+    EXPECT_TRUE(session);
+    auto block = (*session)->memory().import(buffer.descriptor,
+                                             static_cast<size_t>(buffer.mapped_bytes), true);
+    EXPECT_TRUE(block);
+    EXPECT_TRUE((*session)->read(std::as_writable_bytes(std::span(out)),
+                                 block->mapped + static_cast<size_t>(buffer.offset)));
+    (*session)->memory().drop(*block);
+    return out;
+  }
+
+  std::unique_ptr<GpuJudge> judge;
+  OfficialSetPtr set;
+  PreparedShape shape;
+};
+
+std::vector<std::string> names_of(const OfficialRun& run) {
+  std::vector<std::string> out;
+  for (const SharedBuffer& b : run.buffers()) out.push_back(b.name);
+  return out;
+}
+
+TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    auto one = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {});
+    ASSERT_TRUE(one) << one.error().text();
+    EXPECT_THAT(names_of(*one), testing::ElementsAre("x", "s", "y", "z"));
+    auto many = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
+    ASSERT_TRUE(many) << many.error().text();
+    EXPECT_THAT(names_of(*many), testing::ElementsAre("x", "s", "y", "z", "y#1", "z#1"));
+    for (const SharedBuffer& b : many->buffers()) EXPECT_EQ(b.read_only, b.name == "x");
+    EXPECT_TRUE(many->judge(Context(), 1));
+  });
+}
+
+TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    auto made = std::make_shared<OfficialSet>(std::move(const_cast<OfficialSet&>(*stage.set)));
+    GpuExpected state;
+    state.spec = {"x", DType::f32, {1000}};
+    state.elements = 1000;
+    made->outputs.push_back(state);
+    ASSERT_NE(made->initial("x"), nullptr);
+    EXPECT_EQ(made->initial("y"), nullptr);
+    Stage::write(made->inputs[0], 0);  // byte 1 of x is one
+    OfficialRunOptions options{.copies = 2, .against = true};
+    auto run = OfficialRun::make(Context(), *stage.judge, made, stage.shape, options);
+    ASSERT_TRUE(run) << run.error().text();
+    EXPECT_THAT(names_of(*run), testing::ElementsAre("initial/x", "s", "y", "z", "x", "y#1", "z#1",
+                                                     "x#1", "against/x"));
+    for (const SharedBuffer& b : run->buffers()) {
+      EXPECT_EQ(b.read_only, b.name == "initial/x");
+      const bool state_of = b.name.ends_with("x") || b.name == "x#1";
+      EXPECT_EQ(b.initial, state_of && !b.read_only ? "initial/x" : "") << b.name;
+      if (!state_of || b.read_only) continue;
+      EXPECT_EQ(Stage::ints_of(b)[0], 0x100) << b.name;
+      Stage::write(b, 100);  // a program was here
+    }
+    ASSERT_TRUE(run->poison_again(Context()));
+    for (const SharedBuffer& b : run->buffers())
+      if (b.name == "x" || b.name == "x#1") {
+        EXPECT_EQ(Stage::ints_of(b)[25], 0) << b.name;
+      }
+    EXPECT_EQ(run->damage().value(), "");
+  });
+}
+
+// Another set of the same shape, whose input holds `value` at its beginning.
+OfficialSetPtr set_with(Stage& stage, int8_t value) {
+  auto out = std::make_shared<OfficialSet>();
+  GpuBuffer x = std::move(*stage.judge->take("x", 4000, false));
+  SharedBuffer shared = *x.share(true);
+  Stage::write(shared, 0);  // the bytes 0, 1
+  if (value > 1) Stage::write(shared, value);
+  out->inputs.push_back(shared);
+  out->memory.push_back(std::move(x));
+  out->outputs = stage.set->outputs;
+  return out;
+}
+
+TEST(OfficialRun, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    OfficialSetPtr first = set_with(stage, 8), second = set_with(stage, 16);
+    auto run = OfficialRun::make(Context(), *stage.judge, first, stage.shape,
+                                 {.copies = 2, .own_inputs = true});
+    ASSERT_TRUE(run) << run.error().text();
+    const std::vector<SharedBuffer> buffers = run->buffers();
+    EXPECT_EQ(buffers[0].name, "x");
+    EXPECT_TRUE(buffers[0].read_only);
+    EXPECT_NE(buffers[0].descriptor, first->inputs[0].descriptor);
+    EXPECT_EQ(Stage::ints_of(buffers[0])[2], 256);
+    EXPECT_EQ(Stage::ints_of(buffers[0])[4], Stage::ints_of(first->inputs[0])[4]);
+    ASSERT_TRUE(run->renew(Context(), second));
+    EXPECT_EQ(Stage::ints_of(buffers[0]), Stage::ints_of(second->inputs[0]));
+    EXPECT_NE(Stage::ints_of(buffers[0]), Stage::ints_of(first->inputs[0]));
+    EXPECT_FALSE(run->renew(Context(), std::make_shared<OfficialSet>()));  // it has no inputs
+  });
+}
+
+TEST(OfficialRun, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    auto with_state = [&](int8_t value) {
+      auto set = std::make_shared<OfficialSet>(
+          std::move(const_cast<OfficialSet&>(*set_with(stage, value))));
+      GpuExpected state;
+      state.spec = {"x", DType::f32, {1000}};
+      state.elements = 1000;
+      set->outputs.push_back(state);
+      return set;
+    };
+    auto first = with_state(8), second = with_state(16);
+    auto run = OfficialRun::make(Context(), *stage.judge, first, stage.shape,
+                                 {.own_inputs = true, .against = true});
+    ASSERT_TRUE(run) << run.error().text();
+    EXPECT_THAT(names_of(*run), testing::ElementsAre("initial/x", "s", "y", "z", "x", "against/x"));
+    const std::vector<SharedBuffer> buffers = run->buffers();
+    EXPECT_TRUE(buffers[0].read_only);
+    ASSERT_TRUE(run->renew(Context(), second));
+    ASSERT_TRUE(run->poison_again(Context()));
+    EXPECT_EQ(Stage::ints_of(buffers[0]), Stage::ints_of(second->inputs[0]));
+    EXPECT_EQ(Stage::ints_of(buffers[4]), Stage::ints_of(second->inputs[0]));
+    EXPECT_NE(Stage::ints_of(buffers[4]), Stage::ints_of(first->inputs[0]));
+  });
+}
+
+TEST(OfficialFamilies, AreAllOnesWhereTheGpuKeepsASetOfEach) {
+  const std::vector<std::string> all{"made", "signed", "outliers", "extremes"};
+  EXPECT_EQ(official_families(all, 4, 0), all);
+  EXPECT_THAT(official_families(all, 3, 0), testing::ElementsAre("made", "outliers", "signed"));
+  EXPECT_THAT(official_families(all, 3, 1), testing::ElementsAre("made", "outliers", "extremes"));
+  EXPECT_THAT(official_families({"made"}, 0, 5), testing::ElementsAre("made"));
+}
+
+TEST(OfficialRun, SaysWhatWasWrittenOutside) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    for (bool at_the_end : {false, true})
+      for (const char* name : {"s", "y", "z#1"}) {
+        OfficialRunOptions options{PoisonKind::nan, at_the_end, 2};
+        auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, options);
+        ASSERT_TRUE(run) << run.error().text();
+        EXPECT_EQ(run->damage().value(), "");
+        for (const SharedBuffer& b : run->buffers())
+          if (b.name == name) Stage::write(b, at_the_end ? -2 : b.bytes);
+        EXPECT_EQ(run->damage().value(),
+                  std::string(at_the_end ? "memory before '" : "memory behind '") + name +
+                      "' was written");
+      }
+  });
+}
+
+TEST(OfficialRun, ARunnerUsesTheCopyThatItIsTold) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
+    ASSERT_TRUE(run);
+    auto driver = cuda::load_driver();
+    ASSERT_TRUE(driver);
+    cuda::Buffers buffers(**driver, 0);
+    std::vector<BufferBinding> list;
+    for (const SharedBuffer& b : run->buffers())
+      list.push_back({.name = b.name,
+                      .bytes = {static_cast<std::byte*>(nullptr), static_cast<size_t>(b.bytes)},
+                      .read_only = b.read_only,
+                      .copies = b.copies,
+                      .shared = {b.descriptor, static_cast<size_t>(b.mapped_bytes),
+                                 static_cast<size_t>(b.offset)}});
+    ASSERT_TRUE(buffers.bind(list, nullptr));
+    auto first = buffers.find("y", "step");
+    buffers.use_copy(1);
+    auto second = buffers.find("y", "step");
+    ASSERT_TRUE(first && second);
+    EXPECT_NE((*first)->at, (*second)->at);
+    EXPECT_EQ((*second)->at, (*buffers.find("y#1", "step"))->at);
+    buffers.use_copy(2);
+    EXPECT_EQ((*buffers.find("y", "step"))->at, (*first)->at);  // in turn
+    EXPECT_TRUE(buffers.find("x", "step"));
+  });
+}
+
+// "sevens" of the fake driver writes 7 to its first buffer.
+constexpr const char* kSevens = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry sevens(.param .u64 sevens_p) { ret; }
+)";
+
+TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    for (int i = 0; i < 20; ++i)  // more than one message carries
+      stage.shape.plan.scratch.push_back({.name = "s" + std::to_string(i), .bytes = 8});
+    auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
+    ASSERT_TRUE(run) << run.error().text();
+    Runner runner({.device = "cuda:0"});
+    auto loaded = runner.load(Context(), {kSevens});
+    ASSERT_TRUE(loaded) << loaded.error().text();
+    ASSERT_TRUE(loaded->ok) << loaded->error.text();
+    Launch launch{.step = "one", .kernel = "sevens", .grid = {1, 1, 1}, .block = {10, 1, 1}};
+    launch.args.push_back({"y", {}});
+    RunRequest request;
+    request.shared = run->buffers();
+    request.steps = {launch};
+    request.keep = true;
+    auto outcome = runner.run(Context(), request);
+    ASSERT_TRUE(outcome) << outcome.error().text();
+    EXPECT_EQ(outcome->report.status, RunReport::Status::ok) << outcome->report.message;
+    for (const SharedBuffer& b : run->buffers())
+      if (b.name == "y") {
+        EXPECT_THAT(Stage::ints_of(b), testing::Each(7));
+      }
+    EXPECT_EQ(run->damage().value(), "");
+    TimeRequest timed;
+    timed.steps = request.steps;
+    auto times = runner.time(Context(), timed, std::chrono::seconds(10));
+    ASSERT_TRUE(times) << times.error().text();
+    for (const SharedBuffer& b : run->buffers())
+      if (b.name == "y#1") {
+        EXPECT_THAT(Stage::ints_of(b), testing::Each(7));
+      }
+    runner.release();
+    auto gone = runner.time(Context(), timed, std::chrono::seconds(10));
+    EXPECT_FALSE(gone && gone->kind == RunnerOutcome::Kind::reported &&
+                 gone->report.status == RunReport::Status::ok);
+  });
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timed runs of a program at one shape (the official one, or a weighted one) on a GPU, alone or in
+// turn with another.
+//
+// Contract: prepare() loads both programs and makes their buffers; begin() binds them and runs the
+// candidate once, untimed; then block() takes so many runs of each. Every run writes its own copy
+// of the outputs. With an official set, inputs and outputs lie in the evaluator's memory (the
+// runner maps inputs read-only), and all copies are compared with the truth after each block.
+// Blocks take fresh sets while the pool has some in stock and the GPU has room for a copy of the
+// inputs. Without one, or where its memory cannot be had beside all else (note() says so), inputs
+// repeat the values of a small set, and copies are looked at in places only. What a candidate
+// causes comes back as the outcome that ends the rung, our own trouble as an error. One process of
+// cutegen at a time is on the GPU from begin() on.
+//
+// Example: CG_CHECK(runs.prepare(ctx, id, set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
+//   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.own()); }
+#pragma once
+
+#include "eval/runner/gpu_slot.h"
+#include "eval/rungs/official.h"
+#include "eval/rungs/timed_buffers.h"
+#include "eval/rungs/timing.h"
+
+namespace cutegen {
+
+// The set whose values fill inputs of the official shape again and again: of the largest test
+// shape.
+[[nodiscard]] Result<SetPtr> small_set(const Context& ctx, const Services& services,
+                                       const Prepared& prepared, const std::string& program_id);
+
+class OfficialRuns {
+ public:
+  using End = std::optional<TimingOutcome>;
+
+  // At one of the prepared timed shapes.
+  OfficialRuns(const Services& services, const Task& task, const Prepared& prepared,
+               const PreparedShape& shape)
+      : services_(services), task_(task), prepared_(prepared), official_(shape) {}
+
+  // `against`: a program to be timed in turn; why it cannot be is in note().
+  [[nodiscard]] Result<void> prepare(const Context& ctx, const std::string& program_id,
+                                     OfficialSetPtr set, const KernelProgram* against);
+  // A value, `skipped`, where the GPU's memory is too small.
+  [[nodiscard]] End too_large() const;
+  // The GPU until the end of this object, the buffers, one run.
+  [[nodiscard]] Result<End> begin(const Context& ctx);
+  // Blocks of no steps: what timing itself takes.
+  [[nodiscard]] Result<End> control(const Context& ctx, int samples);
+  [[nodiscard]] Result<End> block(const Context& ctx, TimeMode mode, int samples);
+
+  // What NVML tells of the GPU now: temperature, power, what holds its clocks back.
+  [[nodiscard]] Result<std::map<std::string, double>> watch(const Context& ctx);
+
+  [[nodiscard]] bool paired() const { return other_.has_value(); }
+  [[nodiscard]] bool died() const { return died_; }  // the runner, at the last request
+  [[nodiscard]] const std::string& note() const { return note_; }
+  [[nodiscard]] const std::string& other_id() const { return other_id_; }
+  [[nodiscard]] const std::vector<KernelProfile>& kernels() const { return kernels_; }
+  // Of the last block: times of the candidate and of the other; the SMs' clocks; both clocks, less
+  // what the last control took.
+  [[nodiscard]] const std::vector<double>& own() const { return own_; }
+  [[nodiscard]] const std::vector<double>& other() const { return other_ns_; }
+  [[nodiscard]] const std::map<std::string, double>& state() const { return state_; }
+  [[nodiscard]] double claimed_ns() const { return claimed_ns_; }
+  [[nodiscard]] double seen_ns() const { return seen_ns_; }
+
+ private:
+  [[nodiscard]] Result<void> prepare_other(const Context& ctx, const KernelProgram& against);
+  [[nodiscard]] const PreparedShape& others_shape() const;
+  [[nodiscard]] Result<void> load(const Context& ctx);
+  [[nodiscard]] Result<void> add_buffers(const Context& ctx);
+  [[nodiscard]] Result<void> fit();
+  [[nodiscard]] Result<void> share_memory(const Context& ctx, RunRequest& request);
+  [[nodiscard]] Result<End> look_at_outputs(const Context& ctx, int runs);
+  [[nodiscard]] Result<void> next_set(const Context& ctx);
+  [[nodiscard]] Result<End> compare_outputs(const Context& ctx, int runs);
+  [[nodiscard]] TimeRequest request(TimeMode mode, int samples) const;
+  [[nodiscard]] End noted(const RunnerOutcome& outcome);
+
+  const Services& services_;
+  const Task& task_;
+  const Prepared& prepared_;
+  const PreparedShape& official_;
+  std::optional<Prepared> other_;
+  std::string program_id_, other_id_, note_;
+  OfficialSetPtr set_, next_;          // next_: of the block that follows
+  std::optional<OfficialRun> memory_;  // with a set
+  TimedBuffers buffers_;
+  bool fits_ = true;
+  std::optional<GpuSlot> slot_;
+  std::vector<double> own_, other_ns_;
+  std::vector<KernelProfile> kernels_;
+  std::map<std::string, double> state_;
+  bool first_block_ = true, room_for_inputs_ = false;
+  double control_seen_ = 0, control_claimed_ = 0, claimed_ns_ = 0, seen_ns_ = 0;
+  bool died_ = false;
+};
+
+}  // namespace cutegen

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timed runs against a driver without a GPU: the real runner, memory by handles, the incumbent.
+#include "eval/rungs/official_runs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "device/cuda/driver_process.h"
+#include "eval/testing/ladder_world.h"
+#include "eval/rungs/measure.h"
+#include "eval/judge/time_shapes.h"
+
+namespace cutegen {
+namespace {
+
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+// The fake driver runs no kernel, so every comparison finds nothing wrong.
+constexpr const char* kJudge = R"(.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry fill() { ret; }
+.visible .entry judge() { ret; }
+)";
+
+struct Stage {
+  Stage() : world([](double x) { return 2 * x; }), runner({.device = "cuda:0"}) {
+    world.add_official(1 << 12);
+    world.toy.task.shapes[0].least_bytes = Bytes{int64_t{1} << 30};  // as one of a GPU
+    world.toolchain.ptx = testing_world::World::kernel("add.f32 %f2, %f1, %f1;");
+    own_kernels.ptx = kJudge;
+    // No torch worker has a GPU here; the evaluator's own side of it works.
+    official = std::make_unique<OfficialJudge>(
+        OfficialJudge::Options{"cuda:0", "/no/python", false, &own_kernels});
+    EXPECT_FALSE(official->missing().empty());
+    world.services.official = official.get();
+    world.services.runner = &runner;
+    EXPECT_TRUE(runner.start(Context()));
+    world.services.identity = runner.identity();
+    prepared.emplace(world.program, world.toy.task);
+    EXPECT_TRUE(prepared->compile(Context(), world.services)->passed);
+    auto loaded = prepared->load(Context(), world.services);
+    EXPECT_TRUE(loaded && loaded->passed);
+  }
+
+  OfficialSetPtr set() const {
+    auto out = std::make_shared<OfficialSet>();
+    const int64_t bytes = int64_t{4} << 17;
+    GpuBuffer x = std::move(*official->gpu().take("x", bytes, false));
+    EXPECT_TRUE(official->gpu().set_guards(Context(), x, 0xff));
+    out->inputs.push_back(*x.share(true));
+    out->memory.push_back(std::move(x));
+    GpuExpected e;
+    e.spec = {"out", DType::f32, {1 << 12, 32}};
+    e.elements = bytes / 4;
+    out->outputs.push_back(e);
+    return out;
+  }
+
+  testing_world::World world;
+  testing_world::FakeToolchain own_kernels;
+  Runner runner;
+  std::unique_ptr<OfficialJudge> official;
+  std::optional<Prepared> prepared;
+};
+
+TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
+                      *official_of(*stage.prepared));
+    ASSERT_TRUE(runs.prepare(Context(), "p", stage.set(), &stage.world.program));
+    EXPECT_TRUE(runs.paired()) << runs.note();
+    EXPECT_FALSE(runs.too_large());
+    auto end = runs.begin(Context());
+    ASSERT_TRUE(end) << end.error().text();
+    EXPECT_FALSE(*end);
+    end = runs.control(Context(), 4);
+    ASSERT_TRUE(end) << end.error().text();
+    EXPECT_FALSE(*end);
+    for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
+      end = runs.block(Context(), mode, 12);  // more than there are copies
+      ASSERT_TRUE(end) << end.error().text();
+      EXPECT_FALSE(*end);
+      EXPECT_THAT(runs.own(), SizeIs(12));
+      EXPECT_THAT(runs.other(), SizeIs(12));
+      if (mode != TimeMode::call) {
+        EXPECT_THAT(runs.own(), Each(5e5));
+      }
+    }
+  });
+}
+
+// The fake kernel writes nothing, and without the truth only its pattern tells.
+TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
+    stage.world.services.pool = &*stage.world.pool;
+    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
+                      *official_of(*stage.prepared));
+    auto ready = runs.prepare(Context(), "p", nullptr, nullptr);
+    ASSERT_TRUE(ready) << ready.error().text();
+    auto end = runs.begin(Context());
+    ASSERT_TRUE(end && !*end);
+    end = runs.block(Context(), TimeMode::cold, 4);
+    ASSERT_TRUE(end) << end.error().text();
+    ASSERT_TRUE(*end);
+    EXPECT_THAT((*end)->end.headline, HasSubstr("is not written"));
+    EXPECT_FALSE(runs.paired());
+  });
+}
+
+TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
+  cuda::with_driver("small", [] {
+    Stage stage;
+    stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
+    stage.world.services.pool = &*stage.world.pool;
+    ShapeCase huge = stage.world.toy.task.official();
+    huge.name = "huge", huge.kind = ShapeKind::user, huge.weight = 2;
+    for (auto& [name, dims] : huge.tensors) dims[0] = 1 << 25;  // 4 GiB each
+    PreparedShape shape = *official_of(*stage.prepared);
+    shape.shape = &huge;
+    OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared, shape);
+    auto ready = runs.prepare(Context(), "p", nullptr, nullptr);
+    ASSERT_TRUE(ready) << ready.error().text();
+    auto end = runs.too_large();
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->result, RungResult::skipped);
+    EXPECT_EQ(
+        end->end.detail,
+        "no time: the shape 'huge' needs 8.59 GB, NVIDIA H200 has 3.22 GB; give it weight = 0 "
+        "or smaller constants in the side file");
+  });
+}
+
+// Both shapes of a program and the incumbent, by the whole rung of the ladder.
+TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
+  cuda::with_driver("good", [] {
+    Stage stage;
+    stage.world.services.device.name = "cuda:0";
+    ShapeCase wide = stage.world.toy.task.official();
+    wide.name = "wide", wide.kind = ShapeKind::user, wide.weight = 3;
+    stage.world.toy.task.shapes.push_back(wide);
+    Prepared prepared(stage.world.program, stage.world.toy.task);
+    ASSERT_TRUE(prepared.compile(Context(), stage.world.services)->passed);
+    ASSERT_TRUE(prepared.load(Context(), stage.world.services)->passed);
+    std::vector<std::string> shapes;
+    auto timed = time_shapes(prepared, [&](const PreparedShape& shape) {
+      shapes.push_back(shape.shape->name);
+      MeasureOptions options{"p", stage.set(), &stage.world.program, &shape, false};
+      return measure_official(Context(), stage.world.services, stage.world.toy.task, prepared,
+                              options);
+    });
+    ASSERT_TRUE(timed) << timed.error().text();
+    EXPECT_THAT(shapes, testing::ElementsAre("official", "wide"));
+    ASSERT_TRUE(timed->outcome.timing) << timed->outcome.end.detail;
+    const Timing& t = *timed->outcome.timing;
+    EXPECT_EQ(t.origin, Origin::measured);
+    EXPECT_NEAR(t.time_ns, 5e5, 1e-6);
+    ASSERT_THAT(t.shapes, SizeIs(2));
+    EXPECT_EQ(t.shapes[1].weight, 3);
+    ASSERT_THAT(t.paired, SizeIs(1));
+    EXPECT_NEAR(t.paired[0].speedup, 1, 1e-9);
+    EXPECT_EQ(t.paired[0].pairs, t.shapes[0].paired[0].pairs + t.shapes[1].paired[0].pairs);
+    EXPECT_THAT(timed->outcome.end.detail, HasSubstr("1.000x as fast as the incumbent"));
+    EXPECT_EQ(timed->official->shape, "official");
+  });
+}
+
+TEST(OfficialRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
+  cuda::with_driver("no_scrub", [] {
+    Stage stage;
+    auto out = measure_official(Context(), stage.world.services, stage.world.toy.task,
+                                *stage.prepared, {"p", stage.set()});
+    ASSERT_TRUE(out) << out.error().text();
+    EXPECT_TRUE(out->timing);
+    EXPECT_THAT(out->marks, Contains("not overwritten between runs, since the driver refuses: "
+                                     "local memory, registers"));
+  });
+}
+
+TEST(OfficialRuns, AClockThatFellIsTold) {
+  cuda::with_driver("slow_clock", [] {
+    Stage stage;
+    auto out = measure_official(Context(), stage.world.services, stage.world.toy.task,
+                                *stage.prepared, {"p", stage.set()});
+    ASSERT_TRUE(out) << out.error().text();
+    ASSERT_TRUE(out->timing);
+    EXPECT_DOUBLE_EQ(out->timing->sm_clock_least_hz.value_or(0), 1e9);
+    EXPECT_THAT(out->marks, Contains(HasSubstr("the SM clock was 1000 MHz at least, of 1980 (")));
+  });
+}
+
+}  // namespace
+}  // namespace cutegen

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rungs of the ladder share: the tools they use and how a rung ends.
+//
+// Contract: a rung returns RungEnd for whatever the candidate caused, and an Error only for our own
+// trouble (the verdict is then `aborted`) or a Context that ended. Example: return
+// rung_failed("...");
+#pragma once
+
+#include <functional>
+
+#include "core/program.h"
+#include "core/verdict.h"
+#include "eval/runner/runner.h"
+#include "eval/sets/truth_pool.h"
+#include "gpu/spec.h"
+#include "toolchain/assembler.h"
+#include "toolchain/toolchain.h"
+
+namespace cutegen {
+
+class DerivedShapes;
+class Excerpts;
+class HardwareCounters;
+class OfficialJudge;
+
+struct Services {
+  Toolchain* toolchain = nullptr;
+  Assembler* assembler = nullptr;
+  Runner* runner = nullptr;
+  Runner* simulator = nullptr;  // of a GPU: of the same model; its checks see races (or null)
+  TruthPool* pool = nullptr;
+  Excerpts* excerpts = nullptr;          // of a simulator: values at large official shapes
+  OfficialJudge* official = nullptr;     // of a GPU: values at large official shapes
+  HardwareCounters* counters = nullptr;  // of a GPU, for profiles
+  DeviceFacts device;
+  DeviceIdentity identity;  // of a GPU; empty for the simulator
+  GpuSpec gpu;
+  int threads = 0;
+  std::vector<std::string> families;
+  bool precision_tells = true;       // an answer of lower precision fails on the open task
+  uint64_t sample_seed = 1;          // of the CTAs that are timed: secret, one for each opened task
+  DerivedShapes* derived = nullptr;  // test shapes from a program's tiles, or null: none
+};
+
+struct RungEnd {
+  bool passed = true;
+  Status status = Status::correct;  // when it did not pass
+  std::string headline, detail;     // detail: one line where it passed
+  std::vector<Mismatch> mismatches;
+};
+
+[[nodiscard]] inline RungEnd rung_passed(std::string detail = {}) {
+  return {true, Status::correct, {}, std::move(detail), {}};
+}
+[[nodiscard]] inline RungEnd rung_ended(Status status, std::string headline,
+                                        std::string detail = {}) {
+  return {false, status, std::move(headline), std::move(detail), {}};
+}
+[[nodiscard]] inline RungEnd rung_failed(std::string headline, std::string detail = {}) {
+  return rung_ended(Status::failed, std::move(headline), std::move(detail));
+}
+// A user error is the candidate's failure, an unsupported one is unsupported; all else is ours.
+[[nodiscard]] Result<RungEnd> rung_of(const Error& error);
+
+using Progress = std::function<void(const std::string&)>;
+
+}  // namespace cutegen

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/rungs/timing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "core/weighted.h"
+#include "eval/diagnosis/diagnose.h"
+#include "eval/rungs/official_check.h"
+#include "eval/rungs/official_memory.h"
+
+namespace cutegen {
+namespace {
+
+constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // of the sample of each launch
+constexpr double kSampleError = 0.02;
+constexpr uint64_t kInstructionBudget = 60'000'000;
+constexpr auto kRunLimit = std::chrono::seconds(60);
+constexpr uint64_t kLongBudget = 400'000'000;       // to tell long work from none that ends
+constexpr uint64_t kWholeInstructions = 8'000'000;  // of launches that others read from
+
+Result<int64_t> bytes_of(const TensorInfo& info, const ShapeCase& shape) {
+  auto at = shape.tensors.find(info.name);
+  if (at == shape.tensors.end()) return world_error("the official shape lacks '" + info.name + "'");
+  CG_TRY(int64_t count, element_count(at->second));
+  return count * static_cast<int64_t>(size_of(info.dtype));
+}
+
+TimingOutcome skipped(std::string why) {
+  TimingOutcome out;
+  out.official_not_compared = why;
+  out.result = RungResult::skipped;
+  out.end = rung_passed(std::move(why));
+  return out;
+}
+
+TimingOutcome failed(RungEnd end) {
+  TimingOutcome out;
+  out.result = RungResult::failed;
+  out.end = std::move(end);
+  return out;
+}
+
+// The output or mutated tensor that no step of the official shape is given, or none.
+const TensorInfo* unwritten_result(const Task& task, const PlanSteps& steps) {
+  auto writes = [](const std::string& name) {
+    return [&name](const auto& step) {
+      if (const auto* fill = std::get_if<Fill>(&step)) return fill->buffer == name;
+      const auto& args = std::get<Launch>(step).args;
+      return std::any_of(args.begin(), args.end(), [&](auto& a) { return a.buffer == name; });
+    };
+  };
+  for (const TensorInfo* out : results_of(task))
+    if (std::none_of(steps.begin(), steps.end(), writes(out->name))) return out;
+  return nullptr;
+}
+
+// Bytes that the launches move to and from global memory, scaled from the sample.
+double moved_bytes(const std::vector<KernelProfile>& kernels) {
+  double total = 0;
+  auto counter = [](const KernelProfile& k, const char* name) {
+    auto at = k.counters.find(name);
+    return at == k.counters.end() ? 0.0 : at->second;
+  };
+  for (const KernelProfile& k : kernels)
+    total += std::max(counter(k, "global_load_bytes"), 32 * counter(k, "global_load_sectors")) +
+             std::max(counter(k, "global_store_bytes"), 32 * counter(k, "global_store_sectors")) +
+             32 * counter(k, "global_atomic_sectors");
+  return total;
+}
+
+// Values are not judged at the official shape, so a program might do nothing there. A fraction of
+// the least traffic, in less time than the model gives to all of it, is no doubtful case any more.
+std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCase& official,
+                                       double memory_ns) {
+  constexpr double kShare = 0.25;
+  double moved = moved_bytes(timed.kernels);
+  auto least = static_cast<double>(official.least_bytes.value);
+  if (timed.timing->time_ns >= memory_ns || moved >= kShare * least) return std::nullopt;
+  return rung_ended(Status::rejected,
+                    fmt::format("at {} the program moves {} of at least {}: it leaves work out",
+                                name_of(official), human(Bytes{static_cast<int64_t>(moved)}),
+                                human(official.least_bytes)),
+                    "Nothing runs faster than the floor. A sample of the blocks was counted.");
+}
+
+int64_t blocks_of(const RunReport& report) {
+  return report.traces.empty() ? 1 : report.traces.back().ctas_total;
+}
+
+// The launch that ended it took longer than any launch that does this task's work.
+TimingOutcome out_of_budget(const RunReport& report, const ShapeCase& official,
+                            const OfficialQuestion& asked) {
+  if (!asked.coverage || report.traces.empty())
+    return skipped("no modelled time: the sample of " + name_of(official) + " is out of budget");
+  const double longest = report.traces.back().longest_cta;
+  const double most = most_of_a_block(official, *asked.coverage, blocks_of(report));
+  if (longest <= most)
+    return skipped("no modelled time: the sample of " + name_of(official) + " is out of budget");
+  return failed(rung_failed(
+      fmt::format("{} does not end at {}: an endless loop?", report.traces.back().kernel,
+                  name_of(official)),
+      fmt::format("One block executed {:.2g} warp instructions; 32 times what blocks of the test "
+                  "shapes need for the same work are {:.2g}.",
+                  longest, most)));
+}
+
+// Once more, where a larger budget can tell an endless block from a long one.
+Result<RunnerOutcome> run_longer(const Context& ctx, const Services& services, RunRequest request,
+                                 RunnerOutcome first, const ShapeCase& official,
+                                 const OfficialQuestion& asked) {
+  if (!asked.coverage || first.report.traces.empty()) return first;
+  const double most = most_of_a_block(official, *asked.coverage, blocks_of(first.report));
+  const double needed = 2 * most * std::max(1, services.threads);
+  if (first.report.traces.back().longest_cta > most || needed > double(kLongBudget)) return first;
+  request.settings.instruction_budget = std::max(kInstructionBudget, static_cast<uint64_t>(needed));
+  return services.runner->run(ctx, request);
+}
+
+// The text that a kernel was compiled from.
+std::string source_of(const std::string& kernel, const Prepared& prepared,
+                      const PreparedShape& shape) {
+  for (const auto& step : shape.all_steps()) {
+    const auto* launch = std::get_if<Launch>(&step);
+    if (!launch || launch->kernel != kernel) continue;
+    const std::string& name = prepared.images()[launch->module].build.source;
+    auto at = prepared.program().sources.find(name);
+    return at == prepared.program().sources.end() ? std::string() : at->second;
+  }
+  return {};
+}
+
+// The sum of the kernels' modelled times, beside the floor.
+TimingOutcome summed(const Roofline& roofline, RunReport report, const ShapeCase& shape) {
+  TimingOutcome out;
+  Timing t;
+  t.origin = Origin::modelled;
+  t.shape = shape.name;
+  set_bounds(t, roofline);
+  double slowest = -1, error_ns = 0;
+  for (KernelProfile& k : report.kernels) {
+    k.origin = Origin::modelled;
+    t.time_ns += k.time_ns;
+    error_ns += k.time_ns * std::clamp(k.sample_error, 0.0, 1.0);
+    if (k.time_ns <= slowest) continue;
+    slowest = k.time_ns;
+    t.bound_by = k.bound_by;
+  }
+  out.kernels = std::move(report.kernels);
+  const double error = t.time_ns > 0 ? error_ns / t.time_ns : 0;
+  const std::string spread =
+      error >= 0.0005 ? fmt::format(" +-{:.1f}% by the sample", 100 * error) : std::string();
+  out.end =
+      rung_passed(fmt::format("{} modelled{}, floor {} ({:.2f}x)", human_ns(t.time_ns), spread,
+                              human_ns(t.floor_ns), t.time_ns / std::max(t.floor_ns, 1e-9)));
+  t.low_ns = std::max(0.0, t.time_ns - error_ns);
+  t.high_ns = t.time_ns + error_ns;
+  out.timing = t;
+  if (auto left_out = leaves_work_out(out, shape, roofline.memory_ns))
+    return failed(std::move(*left_out));
+  if (t.time_ns < t.floor_ns) out.end.detail += "; the time model is too fast here";
+  return out;
+}
+
+}  // namespace
+
+void set_bounds(Timing& timing, const Roofline& roofline) {
+  timing.floor_ns = roofline.floor_ns;
+  timing.reachable_ns = roofline.reachable_ns;
+  timing.roofline_ns = roofline.roofline_ns;
+}
+
+int64_t large_addresses(const Task& task) {
+  int64_t total = 0;
+  for (const ShapeCase* shape : timed_shapes(task)) {
+    int64_t one = 0;
+    for (const TensorInfo& info : task.tensors)
+      if (auto bytes = bytes_of(info, *shape))
+        if (__builtin_add_overflow(one, *bytes, &one)) return INT64_MAX / 4;
+    total = std::max(total, one);
+  }
+  return std::min(total, INT64_MAX / 8) * 2;  // as much again for scratch
+}
+
+Result<TimingOutcome> time_official(const Context& ctx, const Services& services, const Task& task,
+                                    const Prepared& prepared, const OfficialQuestion& asked) {
+  const PreparedShape* official = asked.shape ? asked.shape : official_of(prepared);
+  if (!official) return skipped("the official shape is not there");
+  const bool compared = is_test_shape(*official->shape);
+  Excerpts::Drawn drawn;
+  if (!compared && services.excerpts && official->shape->kind == ShapeKind::official) {
+    CG_TRY(drawn, services.excerpts->draw(ctx, asked.program_id));
+  }
+  CG_TRY(OfficialMemory memory, OfficialMemory::make(task, *official, drawn));
+  RunRequest request;
+  memory.put(request);
+  request.steps = official->all_steps();
+  if (const TensorInfo* out = unwritten_result(task, request.steps))
+    return failed(rung_failed(fmt::format("nothing writes the {} '{}' at {}",
+                                          out->mutated ? "mutated tensor" : "output", out->name,
+                                          name_of(*official->shape))));
+  RunSettings& settings = request.settings;
+  settings.sample_ctas = kFirstCtas, settings.sample_most = kMostCtas;
+  settings.sample_error = kSampleError, settings.sample_seed = services.sample_seed;
+  settings.instruction_budget = kInstructionBudget, settings.threads = services.threads;
+  settings.lines = asked.lines;
+  settings.trace = true, settings.whole_instructions = kWholeInstructions;
+  request.limit = kRunLimit;
+  CG_TRY(RunnerOutcome outcome, services.runner->run(ctx, request));
+  if (outcome.kind == RunnerOutcome::Kind::hung)
+    return skipped(fmt::format("no modelled time: {}", outcome.text));
+  if (outcome.kind == RunnerOutcome::Kind::died) {
+    CG_TRY(outcome, services.runner->run(ctx, request));
+    if (outcome.kind != RunnerOutcome::Kind::reported)
+      return failed(rung_failed(fmt::format("the runner died ({}) while running this program at {}",
+                                            outcome.text, name_of(*official->shape))));
+  }
+  if (outcome.report.status == RunReport::Status::out_of_budget) {
+    CG_TRY(outcome,
+           run_longer(ctx, services, request, std::move(outcome), *official->shape, asked));
+  }
+  RunReport& report = outcome.report;
+  std::string on = fmt::format("{} ({})", report.message, name_of(*official->shape).substr(4));
+  switch (report.status) {
+    case RunReport::Status::ok:
+      break;
+    case RunReport::Status::finding:
+      return failed(rung_failed(on, report.detail));
+    case RunReport::Status::unsupported:
+      return failed(rung_ended(Status::unsupported, on, report.detail));
+    case RunReport::Status::out_of_budget:
+      return out_of_budget(report, *official->shape, asked);
+  }
+  if (report.kernels.empty()) return skipped("no modelled time: the plan launches no kernel");
+  OfficialCheck check;
+  if (asked.coverage)
+    check = check_official_run({task, sources_of(prepared), *official->shape, request.steps, report,
+                                memory, *asked.coverage, compared});
+  if (asked.lines)
+    for (KernelProfile& k : report.kernels) explain(k, source_of(k.kernel, prepared, *official));
+  TimingOutcome out =
+      summed(floor_of(services.gpu, task, *official->shape), std::move(report), *official->shape);
+  if (out.end.passed && !check.end.passed) return failed(check.end);
+  out.marks.insert(out.marks.end(), check.marks.begin(), check.marks.end());
+  out.official_not_compared = check.not_compared;
+  return out;
+}
+
+}  // namespace cutegen

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arena: the memory of one run of a candidate: its buffers at fresh places, poison where nothing is
+// written yet, guards around every buffer.
+//
+// Contract: buffers (a state is a mutated tensor: it starts with its content, and may be written)
+// lie in one memory file in random order, 256-byte aligned with random gaps. The gaps hold random
+// bytes, outputs and scratch hold a pattern drawn for this run: a NaN of every float width, or
+// (plausible) a large finite number, which code that swallows NaN cannot hide. After the run
+// findings() says what the program wrote that was not its own.
+//
+// Example: CG_TRY(Arena a, Arena::make(items, Arena::Fill::nan)); ... run ...; a.findings();
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "eval/runner/runner.h"
+#include "tensor/compare.h"
+
+namespace cutegen {
+
+struct ArenaItem {
+  enum class Kind { input, output, scratch, zeroed, state } kind = Kind::input;
+  std::string name;
+  size_t bytes = 0;
+  std::span<const std::byte> content;  // of inputs and states
+};
+
+enum class PoisonKind { nan, plausible };
+[[nodiscard]] Poison draw_poison(PoisonKind kind);
+
+class Arena {
+ public:
+  using Fill = PoisonKind;
+  [[nodiscard]] static Result<Arena> make(std::vector<ArenaItem> items, Fill fill);
+
+  [[nodiscard]] const std::vector<RunBuffer>& buffers() const { return buffers_; }
+  [[nodiscard]] int memory() const { return memory_.get(); }
+  [[nodiscard]] std::span<const std::byte> bytes_of(const std::string& name) const;
+  [[nodiscard]] const Poison& poison() const { return poison_; }
+  // Damage done outside outputs, states and scratch, one line each: "'x' was changed at byte 0".
+  [[nodiscard]] std::vector<std::string> findings() const;
+
+ private:
+  void write_guards();
+  UniqueFd memory_;
+  Mapping mapping_;
+  std::vector<ArenaItem> items_;    // in the order of their places
+  std::vector<RunBuffer> buffers_;  // buffers_[i] is items_[i]
+  Poison poison_{};
+  uint64_t guard_seed_ = 0;
+};
+
+}  // namespace cutegen

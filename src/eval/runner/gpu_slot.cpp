@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/runner/gpu_slot.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <thread>
+
+namespace cutegen {
+namespace {
+
+constexpr auto kAskAgain = std::chrono::milliseconds(1);  // many may ask at once
+
+// Any user may take the lock, so the file is everybody's; it never holds anything.
+Result<UniqueFd> open_file(const std::string& uuid) {
+  std::string name;
+  for (char c : uuid)
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-') name += c;
+  const char* folder = std::getenv("CUTEGEN_LOCKS");
+  const std::string path =
+      std::string(folder && *folder ? folder : "/tmp") + "/cutegen-gpu-" + name + ".lock";
+  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file)
+    file = UniqueFd(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file) return errno_error("cannot open the lock of the GPU, " + path);
+  struct stat info{};
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return world_error("the lock of the GPU, " + path + ", is no plain file", "remove it");
+  return file;
+}
+
+}  // namespace
+
+Result<UniqueFd> GpuSlot::file(const std::string& uuid) {
+  return open_file(uuid);
+}
+
+Result<GpuSlot> GpuSlot::acquire(const Context& ctx, const std::string& uuid,
+                                 const std::function<void()>& waiting) {
+  return take(ctx, uuid, LOCK_EX, waiting);
+}
+
+Result<GpuSlot> GpuSlot::share(const Context& ctx, const std::string& uuid) {
+  return take(ctx, uuid, LOCK_SH, {});
+}
+
+// Who waits holds the door to the lock, so that nobody passes who came later.
+Result<GpuSlot> GpuSlot::take(const Context& ctx, const std::string& uuid, int how,
+                              const std::function<void()>& waiting) {
+  CG_TRY(UniqueFd door, open_file(uuid + "-next"));
+  CG_TRY(UniqueFd lock, open_file(uuid));
+  bool told = false;
+  for (const auto& [file, kind] : {std::pair(&door, LOCK_EX), std::pair(&lock, how)}) {
+    while (::flock(file->get(), kind | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return errno_error("locking the GPU");
+      CG_CHECK(ctx.check("waiting for the GPU, which another cutegen measures on"));
+      if (!told && waiting) waiting();
+      told = true;
+      std::this_thread::sleep_for(kAskAgain);
+    }
+  }
+  return GpuSlot(std::move(lock));
+}
+
+}  // namespace cutegen

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/runner/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "base/file.h"
+
+namespace cutegen {
+namespace {
+
+constexpr const char* kSchema = "cutegen.runner.v1";
+constexpr auto kStartLimit = std::chrono::seconds(20);
+constexpr auto kLoadLimit = std::chrono::seconds(60);
+constexpr auto kSettleLimit = std::chrono::seconds(5);
+
+Json buffers_json(const std::vector<RunBuffer>& buffers) {
+  Json out = Json::array();
+  for (const RunBuffer& b : buffers) {
+    Json j{{"name", b.name}, {"bytes", b.bytes}, {"read_only", b.read_only}};
+    j["content"] = to_string(b.content);
+    if (b.offset >= 0) j["offset"] = b.offset;
+    if (b.pattern_bytes) j["pattern_bytes"] = b.pattern_bytes;
+    if (b.period_bytes) j["period_bytes"] = b.period_bytes;
+    if (b.copies > 1) j["copies"] = b.copies;
+    out.push_back(std::move(j));
+  }
+  return out;
+}
+
+Json probes_json(const std::vector<Probe>& probes) {
+  Json out = Json::array();
+  for (const Probe& p : probes)
+    out.push_back({{"buffer", p.buffer}, {"offset", p.offset}, {"bytes", p.bytes}, {"at", p.at}});
+  return out;
+}
+
+}  // namespace
+
+Runner::~Runner() {
+  stop_spare_.request_stop();
+  stop();
+}
+
+void Runner::stop() {
+  loaded_ = false;
+  process_.channel.close();
+  if (!options_.spare || !process_.child.running()) {
+    process_.child = sandbox::Child();
+    return;
+  }
+  // A broken context takes a GPU's driver 0.2 s and more to take down.
+  auto ended = [](std::future<void>& f) {
+    return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  std::erase_if(ending_, ended);
+  ending_.push_back(std::async(
+      std::launch::async, [old = std::move(process_.child)]() mutable { old = sandbox::Child(); }));
+  process_.child = sandbox::Child();
+}
+
+Result<sandbox::ExitStatus> Runner::finish(const Context& ctx, Nanoseconds limit) {
+  loaded_ = false;
+  process_.channel.close();
+  auto status = process_.child.wait(ctx.with_timeout(limit));
+  process_.child = sandbox::Child();
+  return status;
+}
+
+void Runner::settle(const Context& ctx) {
+  const Context limited = ctx.with_timeout(kSettleLimit);
+  auto wait = [&](const auto& future) {
+    while (!limited.done() &&
+           future.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready) {
+    }
+  };
+  for (const auto& f : ending_) wait(f);
+  if (spare_.valid()) wait(spare_);
+}
+
+void Runner::start_spare() {
+  if (!options_.spare || no_spares_ || spare_.valid()) return;
+  auto program = sister_program("cutegen-runner");
+  if (!program) return;
+  Context ctx(stop_spare_.get_token());
+  spare_ = std::async(std::launch::async, [this, ctx, spec = spawn_spec(program->string())] {
+    return make(ctx, spec);
+  });
+}
+
+sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
+  sandbox::SpawnSpec spec{.argv = {program}, .env = sandbox::scrubbed_environment()};
+  spec.limits = {.memory_bytes = options_.memory_bytes + large_bytes_,
+                 .file_bytes = 0,
+                 .open_files = 64,
+                 .processes = 512,
+                 .resident_bytes = options_.memory_bytes};
+  spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true, .deny_open = true};
+  spec.required = options_.require_sandbox;
+  if (!is_cuda(options_.device)) return spec;
+  // The driver reserves far more addresses than there is memory, and when it starts it opens its
+  // device files for writing and makes a socket (in the empty network). The runner puts the filter
+  // on itself after that, before it sees a program.
+  spec.limits.memory_bytes = 0;
+  spec.limits.file_bytes = -1;
+  spec.limits.open_files = 4096;
+  spec.isolation.seccomp = spec.isolation.deny_open = false;
+  spec.env.insert(spec.env.end(), {"CUDA_CACHE_DISABLE=1", "CUDA_MODULE_LOADING=EAGER"});
+  if (const char* set = std::getenv("CUTEGEN_CUDA_DRIVER"); set && *set == '/') {
+    spec.env.push_back(std::string("CUTEGEN_CUDA_DRIVER=") + set);
+    spec.readable.push_back(std::filesystem::path(set).parent_path().string());
+  }
+  if (!options_.around.empty()) put_around(spec);
+  return spec;
+}
+
+// A profiler talks to its libraries in the runner over the loopback, and keeps its files in /tmp.
+void Runner::put_around(sandbox::SpawnSpec& spec) const {
+  spec.argv.insert(spec.argv.begin(), options_.around.begin(), options_.around.end());
+  std::erase_if(spec.env, [](const std::string& e) {
+    return e.starts_with("HOME=") || e.starts_with("TMPDIR=") || e.starts_with("LC_") ||
+           e.starts_with("LANG=");
+  });
+  spec.env.insert(spec.env.end(), {"HOME=/tmp", "TMPDIR=/tmp", "LC_ALL=C"});
+  spec.readable.insert(spec.readable.end(), options_.readable.begin(), options_.readable.end());
+  const auto folder = std::filesystem::path(spec.argv.back()).parent_path();
+  spec.readable.push_back((folder.filename() == "bin" ? folder.parent_path() : folder).string());
+  spec.isolation.loopback = true;
+  spec.isolation.keep_capabilities = options_.keep_capabilities;
+  if (!options_.bare) return;
+  spec.isolation = {};
+  spec.limits.processes = 0;
+}
+
+Result<Runner::Process> Runner::make(const Context& ctx, const sandbox::SpawnSpec& wanted) const {
+  Process out;
+  CG_TRY(auto pair, wire::Channel::make_pair());
+  sandbox::SpawnSpec spec = wanted;
+  spec.fds = {{pair.second.fd(), 3}};
+  if (options_.log >= 0) spec.fds.emplace_back(options_.log, 4);
+  CG_TRY(out.child, sandbox::spawn(spec));
+  out.grade = out.child.grade();
+  out.channel = std::move(pair.first);
+  pair.second.close();
+  Json request{{"schema", kSchema}, {"type", "open"}, {"device", options_.device}};
+  if (!options_.around.empty()) request["profiled"] = true;
+  auto reply = out.channel.call(ctx.with_timeout(kStartLimit), request);
+  if (reply) {
+    CG_CHECK(open(reply->body, out));
+    return out;
+  }
+  CG_CHECK(ctx.check("starting the runner"));
+  if (reply.error().kind == ErrorKind::timeout)
+    return world_error(fmt::format("the runner did not start within {} s", kStartLimit.count()));
+  if (!wire::is_closed(reply.error())) return fail(reply.error());
+  auto status = out.child.wait(Context().with_timeout(std::chrono::seconds(2)));
+  return world_error("the runner did not start: " +
+                     (status ? status->text() : reply.error().message));
+}
+
+Result<void> Runner::open(const Json& reply, Process& process) const {
+  ObjectReader r(reply, "opened#");
+  CG_TRY(bool locked, r.boolean("locked"));
+  CG_TRY(std::string missing, r.string_or("missing", ""));
+  sandbox::Grade& grade = process.grade;
+  if (is_cuda(options_.device)) grade.held["seccomp"] = locked;
+  if (!locked) {
+    if (grade.label == "full") grade.label = "partial";
+    grade.missing = "the runner's filter: " + missing;
+    if (options_.require_sandbox)
+      return world_error("the sandbox cannot be had in full: " + grade.missing,
+                         "allow seccomp, or run without --require-sandbox");
+  }
+  CG_TRY(Json facts, r.object("facts"));
+  CG_TRY(Json identity, r.object("identity"));
+  CG_TRY(process.facts, device_facts_from_json(facts));
+  CG_TRY(process.identity, device_identity_from_json(identity));
+  return {};
+}
+
+Result<void> Runner::start(const Context& ctx) {
+  stop();
+  CG_TRY(auto program, sister_program("cutegen-runner"));
+  CG_TRY(process_, make(ctx, spawn_spec(program.string())));
+  start_spare();
+  return {};
+}
+
+Result<void> Runner::ready(const Context& ctx) {
+  if (process_.channel && process_.child.running()) return {};
+  stop();
+  if (spare_.valid()) spare_.wait();
+  return take_spare() ? Result<void>{} : start(ctx);
+}
+
+// Becomes the spare, if there is one, and starts the next.
+bool Runner::take_spare() {
+  if (!spare_.valid() || spare_.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    return false;
+  auto spare = spare_.get();
+  no_spares_ = !spare;
+  if (!spare || !spare->child.running()) return false;
+  process_ = std::move(*spare);
+  start_spare();
+  return true;
+}
+
+Result<Runner::Answer> Runner::ask(const Context& ctx, const Json& body, std::vector<int> fds,
+                                   Nanoseconds limit) {
+  Context limited = ctx.with_timeout(limit);
+  auto start = Clock::now();
+  auto reply = process_.channel.call(limited, body, fds);
+  waited_ += Clock::now() - start;
+  Answer answer;
+  if (reply) {
+    answer.body = std::move(reply->body);
+    return answer;
+  }
+  if (process_.channel && reply.error().kind != ErrorKind::timeout &&
+      reply.error().kind != ErrorKind::cancelled && !wire::is_closed(reply.error())) {
+    answer.is_error = true;
+    answer.error = reply.error();
+    return answer;
+  }
+  if (ctx.stopped()) {
+    stop();
+    return fail(reply.error());
+  }
+  answer.alive = false;
+  answer.hung = reply.error().kind == ErrorKind::timeout;
+  if (answer.hung) {
+    answer.death = fmt::format("no answer within {} s",
+                               std::chrono::duration_cast<std::chrono::seconds>(limit).count());
+  } else {
+    auto status = process_.child.wait(Context().with_timeout(std::chrono::seconds(2)));
+    answer.death = status ? status->text() : reply.error().message;
+  }
+  stop();
+  return answer;
+}
+
+Result<LoadOutcome> Runner::load_once(const Context& ctx) {
+  CG_CHECK(ready(ctx));
+  size_t total = 0;
+  Json sizes = Json::array();
+  Json code_sizes = Json::array();
+  for (const auto* list : {&modules_, &code_})
+    for (const std::string& text : *list) {
+      (list == &code_ ? code_sizes : sizes).push_back(text.size());
+      total += text.size();
+    }
+  CG_TRY(UniqueFd memory, make_memfd("modules", std::max<size_t>(total, 1)));
+  CG_TRY(Mapping mapping, Mapping::map(memory.get(), total, true));
+  size_t at = 0;
+  for (const auto* list : {&modules_, &code_})
+    for (const std::string& text : *list) {
+      std::memcpy(mapping.data() + at, text.data(), text.size());
+      at += text.size();
+    }
+  Json body{{"schema", kSchema},
+            {"type", "load"},
+            {"bytes", std::move(sizes)},
+            {"code_bytes", std::move(code_sizes)}};
+  CG_TRY(Answer answer, ask(ctx, body, {memory.get()}, kLoadLimit));
+  LoadOutcome out;
+  if (!answer.alive) {
+    out.died = true;
+    out.error = {ErrorKind::user,
+                 fmt::format("the runner died ({}) while loading this program", answer.death)};
+    return out;
+  }
+  if (answer.is_error) {
+    out.error = answer.error;
+    return out;
+  }
+  auto facts = answer.body.find("facts");
+  if (facts == answer.body.end() || !facts->is_array() || facts->size() != modules_.size())
+    return world_error("the runner's reply to 'load' has no facts");
+  for (const Json& f : *facts) {
+    CG_TRY(ModuleFacts one, module_facts_from_json(f));
+    out.facts.push_back(std::move(one));
+  }
+  out.ok = loaded_ = true;
+  return out;
+}
+
+Result<LoadOutcome> Runner::load(const Context& ctx, const std::vector<std::string>& ptx,
+                                 const std::vector<std::string>& code) {
+  modules_ = ptx;
+  code_ = code;
+  loaded_ = false;
+  CG_TRY(LoadOutcome first, load_once(ctx));
+  if (!first.died) return first;
+  return load_once(ctx);  // alone in a fresh runner, before the program is blamed
+}
+
+Result<std::optional<Runner::Answer>> Runner::hand_over(const Context& ctx,
+                                                        const std::vector<SharedBuffer>& shared,
+                                                        Nanoseconds limit) {
+  for (size_t at = 0; at < shared.size(); at += wire::kMaxFds) {
+    Json list = Json::array();
+    std::vector<int> descriptors;
+    for (size_t i = at; i < std::min(at + wire::kMaxFds, shared.size()); ++i) {
+      const SharedBuffer& b = shared[i];
+      list.push_back({{"name", b.name},
+                      {"bytes", b.bytes},
+                      {"read_only", b.read_only},
+                      {"mapped_bytes", b.mapped_bytes},
+                      {"offset", b.offset},
+                      {"copies", b.copies}});
+      if (!b.initial.empty()) list.back()["initial"] = b.initial;
+      descriptors.push_back(b.descriptor);
+    }
+    Json body{{"schema", kSchema}, {"type", "share"}, {"first", at == 0}, {"buffers", list}};
+    CG_TRY(Answer answer, ask(ctx, body, std::move(descriptors), limit));
+    if (!answer.alive || answer.is_error) return std::optional(std::move(answer));
+  }
+  return std::optional<Answer>();
+}
+
+Result<RunnerOutcome> Runner::run(const Context& ctx, const RunRequest& request) {
+  CG_CHECK(ready(ctx));
+  if (!loaded_) {
+    CG_TRY(LoadOutcome again, load_once(ctx));
+    if (!again.ok) return world_error("modules do not load again: " + again.error.message);
+  }
+  Json body{{"schema", kSchema},
+            {"type", "run"},
+            {"buffers", buffers_json(request.buffers)},
+            {"plan", to_json(request.steps)},
+            {"settings", to_json(request.settings)}};
+  if (request.keep) body["keep"] = keeps_ = true;
+  std::vector<int> fds;
+  for (int fd : {request.memory, request.ring})
+    if (fd >= 0) fds.push_back(fd);
+  CG_TRY(std::optional<Answer> refused, hand_over(ctx, request.shared, request.limit));
+  if (refused) return outcome_of(*refused);
+  return ask_to_run(ctx, body, std::move(fds), request.limit);
+}
+
+Result<RunnerOutcome> Runner::time(const Context& ctx, const TimeRequest& request,
+                                   Nanoseconds limit) {
+  RunnerOutcome gone;
+  gone.kind = RunnerOutcome::Kind::died;
+  gone.text = "it ended between two requests";
+  if (!process_.channel || !process_.child.running()) return gone;
+  Json body{{"schema", kSchema}, {"type", "time"}, {"request", to_json(request)}};
+  return ask_to_run(ctx, body, {}, limit);
+}
+
+Result<void> Runner::read(const Context& ctx, const std::vector<Probe>& probes) {
+  if (!process_.channel) return world_error("the runner ended before its results were read");
+  Json body{{"schema", kSchema}, {"type", "read"}, {"probes", probes_json(probes)}};
+  CG_TRY(Answer answer, ask(ctx, body, {}, kLoadLimit));
+  if (!answer.alive) return world_error("the runner ended before its results were read");
+  if (answer.is_error) return fail(answer.error);
+  return {};
+}
+
+void Runner::release() {
+  if (!std::exchange(keeps_, false) || !process_.channel) return;
+  Json body{{"schema", kSchema}, {"type", "release"}};
+  if (auto answer = ask(Context(), body, {}, kLoadLimit); !answer || answer->is_error) stop();
+}
+
+Result<RunnerOutcome> Runner::ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,
+                                         Nanoseconds limit) {
+  RunnerOutcome out;
+  const auto start = Clock::now();
+  CG_TRY(Answer answer, ask(ctx, body, std::move(fds), limit));
+  CG_TRY(out, outcome_of(answer));
+  out.elapsed = Clock::now() - start;
+  return out;
+}
+
+Result<RunnerOutcome> Runner::outcome_of(const Answer& answer) {
+  RunnerOutcome out;
+  if (!answer.alive) {
+    out.kind = answer.hung ? RunnerOutcome::Kind::hung : RunnerOutcome::Kind::died;
+    out.text = answer.death;
+    return out;
+  }
+  if (answer.is_error) {  // a launch that the device does not take is the program's doing
+    bool unsupported = answer.error.kind == ErrorKind::unsupported;
+    if (!unsupported && answer.error.kind != ErrorKind::user) {
+      stop();  // the device may be broken: what comes next begins afresh
+      return fail(answer.error);
+    }
+    out.report.status = unsupported ? RunReport::Status::unsupported : RunReport::Status::finding;
+    out.report.message = answer.error.text();
+    return out;
+  }
+  auto report = answer.body.find("report");
+  if (report == answer.body.end()) return world_error("the runner's reply has no report");
+  CG_TRY(out.report, run_report_from_json(*report));
+  if (out.report.device_lost) {
+    stop();
+    (void)take_spare();  // else the next run starts one
+  }
+  return out;
+}
+
+}  // namespace cutegen

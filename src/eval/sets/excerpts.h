@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Excerpts: secret sets for a part of the official shape, for a device that cannot run it whole.
+//
+// Contract: draw() gives a set as TruthPool does, of the task's own inputs or of `signed` ones, by
+// chance. A task that has no excerpt keeps the reason, and is not asked again.
+//
+// Example: CG_TRY(auto drawn, excerpts.draw(ctx, id)); if (!drawn.set) note(drawn.why_not);
+#pragma once
+
+#include <memory>
+
+#include "eval/sets/truth_pool.h"
+
+namespace cutegen {
+
+class Excerpts {
+ public:
+  struct Drawn {
+    const Excerpt* excerpt = nullptr;
+    SetPtr set;           // null: there is none
+    std::string why_not;  // then
+  };
+  using Source = std::function<Result<TensorSet>(const Context&, const Excerpt&,
+                                                 const std::string& family, uint64_t seed)>;
+
+  // planned: what the torch worker says of the task.
+  Excerpts(const Task& task, Result<Excerpt> planned, Source source);
+  // An error only for our own trouble.
+  [[nodiscard]] Result<Drawn> draw(const Context& ctx, const std::string& program_id);
+  void pause();
+  void resume();
+
+ private:
+  Excerpt excerpt_;
+  std::string why_not_;
+  std::unique_ptr<TruthPool> pool_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace cutegen

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// GpuJudge: the evaluator's own context on a GPU: memory that it owns and shares, and the
+// comparison of outputs with their truth, done there.
+//
+// Contract: loads kernels of cutegen's own only (src/eval/sets/kernels), never a candidate's. compare()
+// counts exactly what judge() of src/tensor/compare.h counts on the same values; it marks wrong
+// elements one by one where there are at most kMostMarks of them, else those around the first. A
+// GpuBuffer gives its memory back when it goes. Safe to use from several threads.
+//
+// Example: CG_TRY(auto judge, GpuJudge::open("cuda:0")); CG_CHECK(judge->prepare(ctx, toolchain));
+//   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end)); CG_CHECK(judge->poison(ctx, y,
+//   bits));
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "device/cuda/session.h"
+#include "eval/runner/runner.h"
+#include "tensor/compare.h"
+#include "toolchain/toolchain.h"
+
+namespace cutegen {
+
+struct GpuSide {
+  std::mutex lock;
+  std::unique_ptr<cuda::Session> session;
+};
+
+// Bytes of shareable GPU memory with guards on both sides, at one end of their block.
+class GpuBuffer {
+ public:
+  GpuBuffer() = default;
+  GpuBuffer(std::shared_ptr<GpuSide> side, std::string name, cuda::Block block, int64_t offset,
+            int64_t bytes);
+  ~GpuBuffer();
+  GpuBuffer(GpuBuffer&& other) noexcept { *this = std::move(other); }
+  GpuBuffer& operator=(GpuBuffer&& other) noexcept;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] cuda::Address at() const { return block_.mapped + static_cast<size_t>(offset_); }
+  [[nodiscard]] int64_t bytes() const { return bytes_; }
+  [[nodiscard]] int64_t offset() const { return offset_; }
+  [[nodiscard]] const cuda::Block& block() const { return block_; }
+  // For a runner, which maps it under this name.
+  [[nodiscard]] Result<SharedBuffer> share(bool read_only);
+  [[nodiscard]] Result<int> descriptor();
+
+ private:
+  friend class GpuJudge;
+  std::shared_ptr<GpuSide> side_;
+  std::string name_;
+  cuda::Block block_;
+  int64_t offset_ = 0, bytes_ = 0;
+  UniqueFd descriptor_;
+  unsigned char guard_ = 0;
+};
+
+// What an output has to be, in GPU memory.
+struct GpuExpected {
+  OutputSpec spec;
+  int64_t elements = 0;
+  cuda::Address truth = 0, native = 0, margin = 0;  // f64, the dtype, f64 (floats only)
+  ToleranceRule rule;
+  double close = 0;  // tolerance of the looser public rule
+  bool nan_is_undefined = false;
+  AggregateLimits limits = {};  // of the output as a whole; see GpuJudge::limits_of
+};
+
+struct GpuJudgement {
+  Judgement counts;       // is_wrong: by element from `marked_from` on; empty if none is wrong
+  int64_t not_close = 0;  // by the looser public rule
+  AggregateError whole;   // of the output as a whole
+  int64_t first = 0, last = 0;  // wrong elements
+  int64_t marked_from = 0;
+};
+
+class GpuJudge {
+ public:
+  static constexpr int64_t kMostMarks = int64_t{1} << 24;
+
+  [[nodiscard]] static Result<std::unique_ptr<GpuJudge>> open(const std::string& device);
+  // Compiles and loads the kernels, once.
+  [[nodiscard]] Result<void> prepare(const Context& ctx, Toolchain& toolchain);
+  [[nodiscard]] Result<void> load(const std::string& ptx);
+
+  [[nodiscard]] Result<GpuBuffer> take(const std::string& name, int64_t bytes, bool at_the_end);
+  // Fills the buffer with eight bytes again and again, and its guards with a random one.
+  [[nodiscard]] Result<void> poison(const Context& ctx, GpuBuffer& buffer, const Poison& bits);
+  // The bytes of `from` into a buffer of the same size.
+  [[nodiscard]] Result<void> copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& from);
+  [[nodiscard]] Result<void> set_guards(const Context& ctx, GpuBuffer& buffer, unsigned char value);
+  // "memory behind 'y' was written", or an empty text.
+  [[nodiscard]] Result<std::string> damage(const GpuBuffer& buffer);
+  [[nodiscard]] Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
+                                             const GpuBuffer& output, const Poison& poison);
+  // Judges the native result itself: what the output as a whole is held to. No sequential sum is
+  // made at the official shape; its error is modelled by the rule's growth.
+  [[nodiscard]] Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
+  [[nodiscard]] Result<int64_t> free_bytes();
+  [[nodiscard]] int64_t total_bytes() const;
+  [[nodiscard]] const std::string& uuid() const;
+  // Frees what is kept for the next buffers.
+  void trim();
+
+ private:
+  explicit GpuJudge(std::unique_ptr<cuda::Session> session);
+  struct Tally;
+  [[nodiscard]] Result<void> run(const Context& ctx, const GpuExpected& expected,
+                                 cuda::Address output, const Poison& poison, int64_t from,
+                                 int64_t count, cuda::Address mask, Tally& tally);
+  [[nodiscard]] Result<void> fill_guards(GpuBuffer& buffer);
+
+  std::shared_ptr<GpuSide> side_;
+  GpuBuffer words_;  // the rule and the tally of a launch
+  bool loaded_ = false;
+};
+
+}  // namespace cutegen

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The comparing kernels of a GPU judge, for a caller that has no toolchain of its own.
+//
+// Contract: finds NVRTC as the evaluator does, compiles the kernels and loads them. An error says
+// what is missing; the judge can still hold memory then.
+//
+// Example: CG_CHECK(prepare_judge(ctx, *judge, {.python = python, .cuda_version = 13000}));
+#pragma once
+
+#include "eval/sets/gpu_judge.h"
+
+namespace cutegen {
+
+struct JudgeKernels {
+  std::string python;
+  int cuda_version = 0;  // that the driver takes
+  bool require_sandbox = false;
+};
+[[nodiscard]] Result<void> prepare_judge(const Context& ctx, GpuJudge& judge,
+                                         const JudgeKernels& options);
+
+}  // namespace cutegen

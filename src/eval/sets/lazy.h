@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Degenerate solutions: what a program could return without computing the task. A task is admitted
+// only if every one of them fails somewhere.
+//
+// Contract: admit() judges each degenerate solution on every set by the rule candidates are judged
+// by. An answer that passes on some sets is named in `passing`; one that passes on all means the
+// task is not admitted. Answers are tried on the outputs, while mutated tensors are right (on these
+// if there are no outputs); one answer for each mutated tensor leaves it as it was. An answer that
+// equals the truth exactly because the task is exact (rounding an output that has few digits
+// anyway) is no degenerate solution and is left out. A passing answer that reads less than the
+// graph lowers the floor: a correct program need not read more (count_reads).
+//
+// Example: Admission a = admit(task, sets, replayed); if (!a.admitted) warn(a.remark);
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "eval/api/client.h"
+#include "eval/sets/input_set.h"
+
+namespace cutegen {
+
+// The values of one output, or nothing where the answer cannot be formed (a copy of another size).
+using LazyValues = std::optional<std::vector<double>>;
+struct LazyAnswer {
+  std::string name;  // "zeros", "copy of x"
+  // `output` of `set`; `replayed` is another set of the official family, or null.
+  std::function<LazyValues(const InputSet& set, size_t output, const InputSet* replayed)> values;
+  bool exact_is_fine = false;  // leave the answer out where it equals the truth everywhere
+  // The tensors that a program needs to give it, if that is known.
+  std::optional<std::vector<std::string>> reads = std::nullopt;
+  std::string state = {};  // not empty: it is wrong in this mutated tensor only
+};
+
+[[nodiscard]] std::vector<LazyAnswer> lazy_answers(const Task& task);
+
+// replayed[shape name] is the set whose truth the "first answer replayed" returns.
+[[nodiscard]] Admission admit(const Task& task,
+                              const std::vector<std::shared_ptr<const InputSet>>& sets,
+                              const std::vector<std::shared_ptr<const InputSet>>& replayed);
+
+// Lowers the least bytes of every shape to the outputs and `admission.reads`, if it has them.
+void count_reads(Task& task, const Admission& admission);
+
+// Bits of significand to which a math mode lets products be rounded.
+[[nodiscard]] int mode_bits(MathMode mode);
+// The same of one output: 10 where its convolutions may be in TF32.
+[[nodiscard]] int mode_bits(const Task& task, const TensorInfo& output);
+// The most bits that a floating output needs and can hold.
+[[nodiscard]] int result_bits(const Task& task);
+
+}  // namespace cutegen

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/sets/official_pool.h"
+
+#include <algorithm>
+
+#include "base/hash.h"
+
+namespace cutegen {
+namespace {
+
+uint64_t secret_seed() {
+  uint64_t seed = 0;
+  random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
+  return seed;
+}
+
+bool is_of_the_task(const Error& error) {
+  return error.kind == ErrorKind::unsupported || error.kind == ErrorKind::user;
+}
+
+}  // namespace
+
+OfficialPool::Key OfficialPool::key_of(const OfficialSet& set) {
+  return {set.task_id, set.shape, set.family};
+}
+
+OfficialPool::OfficialPool(Source source) : source_(std::move(source)) {
+  thread_ = std::thread([this] { restock(); });
+}
+
+OfficialPool::~OfficialPool() {
+  {
+    std::lock_guard hold(lock_);
+    stop_.request_stop();
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+// A set takes part in the order of use; what was met or used up is left alone or dropped.
+OfficialSetPtr OfficialPool::in_stock(const Key& key, const std::string& program_id) {
+  std::lock_guard hold(lock_);
+  for (auto at = stock_.begin(); at != stock_.end(); ++at) {
+    if (key_of(*at->set) != key || at->met.contains(program_id)) continue;
+    OfficialSetPtr set = at->set;
+    at->met.insert(program_id);
+    if (++at->uses >= kMostUses)
+      stock_.erase(at);
+    else
+      stock_.splice(stock_.end(), stock_, at);
+    return set;
+  }
+  return nullptr;
+}
+
+Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
+                                          const ShapeCase& shape, const std::string& family) {
+  const Key key{task.id, shape.name, family};
+  {
+    std::lock_guard hold(lock_);
+    auto at = refused_.find(key);
+    if (at != refused_.end() && Clock::now() - at->second.second < kPatience)
+      return fail(at->second.first);
+  }
+  if (auto needs = official_needs(task, shape)) {
+    std::lock_guard hold(lock_);
+    drop_until(std::max<int64_t>(0, most_bytes_ - needs->set_bytes));
+  }
+  auto set = source_(ctx, task, shape, family, secret_seed());
+  if (set || !is_of_the_task(set.error())) return set;
+  std::lock_guard hold(lock_);
+  refused_.insert_or_assign(key, std::pair(set.error(), Clock::now()));
+  return set;
+}
+
+Result<OfficialSetPtr> OfficialPool::draw(const Context& ctx, const Task& task,
+                                          const ShapeCase& shape, const std::string& family,
+                                          const std::string& program_id) {
+  const Key key{task.id, shape.name, family};
+  if (OfficialSetPtr set = in_stock(key, program_id)) return set;
+  std::lock_guard one_at_a_time(source_lock_);
+  if (OfficialSetPtr set = in_stock(key, program_id)) return set;  // made while we waited
+  CG_TRY(OfficialSetPtr set, make(ctx, task, shape, family));
+  keep(set, program_id);
+  return set;
+}
+
+OfficialSetPtr OfficialPool::ready(const std::string& task_id, const std::string& shape,
+                                   const std::string& family, const std::string& program_id) {
+  return in_stock({task_id, shape, family}, program_id);
+}
+
+Result<OfficialSetPtr> OfficialPool::fresh(const Context& ctx, const Task& task,
+                                           const ShapeCase& shape, const std::string& family) {
+  std::lock_guard one_at_a_time(source_lock_);
+  return make(ctx, task, shape, family);
+}
+
+int64_t OfficialPool::held() const {
+  int64_t bytes = 0;
+  for (const Stocked& s : stock_) bytes += s.set->bytes;
+  return bytes;
+}
+
+void OfficialPool::drop_until(int64_t most) {
+  while (!stock_.empty() && held() > most) stock_.pop_front();
+}
+
+void OfficialPool::keep(const OfficialSetPtr& set, const std::string& program_id) {
+  std::lock_guard hold(lock_);
+  if (set->bytes > most_bytes_) return;  // it lives as long as its run
+  // One program judged again and again has met the others: they make room first.
+  std::erase_if(stock_, [&](const Stocked& s) {
+    return !program_id.empty() && key_of(*s.set) == key_of(*set);
+  });
+  drop_until(most_bytes_ - set->bytes);
+  Stocked stocked{set, 0, {}};
+  if (!program_id.empty()) {
+    stocked.uses = 1;
+    stocked.met.insert(program_id);
+  }
+  stock_.push_back(std::move(stocked));
+}
+
+void OfficialPool::allow(int64_t bytes) {
+  {
+    std::lock_guard hold(lock_);
+    most_bytes_ = bytes;
+  }
+  wake_.notify_all();
+}
+
+void OfficialPool::want(const Task& task, const ShapeCase& shape,
+                        const std::vector<std::string>& families) {
+  {
+    std::lock_guard hold(lock_);
+    std::vector<Wanted> first;  // the task opened last comes first
+    for (const std::string& family : families) first.push_back({task, shape, family});
+    for (int i = 0; i < kMoreToTime && !families.empty(); ++i)
+      first.push_back({task, shape, families.front()});
+    wanted_.insert(wanted_.begin(), first.begin(), first.end());
+  }
+  wake_.notify_all();
+}
+
+void OfficialPool::forget(const std::string& task_id) {
+  std::lock_guard hold(lock_);
+  std::erase_if(wanted_, [&](const Wanted& w) { return w.task.id == task_id; });
+  std::erase_if(stock_, [&](const Stocked& s) { return s.set->task_id == task_id; });
+  std::erase_if(refused_, [&](const auto& r) { return std::get<0>(r.first) == task_id; });
+}
+
+void OfficialPool::pause() {
+  std::unique_lock hold(lock_);
+  paused_ = true;
+  wake_.wait(hold, [this] { return !busy_; });
+}
+
+void OfficialPool::resume() {
+  {
+    std::lock_guard hold(lock_);
+    paused_ = false;
+  }
+  wake_.notify_all();
+}
+
+void OfficialPool::shrink(int64_t bytes) {
+  std::lock_guard hold(lock_);
+  drop_until(bytes);
+}
+
+int64_t OfficialPool::bytes() {
+  std::lock_guard hold(lock_);
+  return held();
+}
+
+int64_t OfficialPool::allowed() {
+  std::lock_guard hold(lock_);
+  return most_bytes_;
+}
+
+// Something that is wanted, is not there, and fits beside what is. Under the lock.
+const OfficialPool::Wanted* OfficialPool::missing() {
+  std::map<Key, int64_t> wanted;  // sets of each
+  for (const Wanted& want : wanted_) {
+    const Key key{want.task.id, want.shape.name, want.family};
+    if (refused_.contains(key)) continue;
+    const auto there = std::count_if(stock_.begin(), stock_.end(),
+                                     [&](const Stocked& s) { return key_of(*s.set) == key; });
+    auto needs = official_needs(want.task, want.shape);
+    if (++wanted[key] > there && needs && held() + needs->set_bytes <= most_bytes_) return &want;
+  }
+  return nullptr;
+}
+
+void OfficialPool::restock() {
+  Context ctx(stop_.get_token());
+  bool failed = false;
+  std::unique_lock hold(lock_);
+  for (;;) {
+    const Wanted* next = nullptr;
+    wake_.wait(hold, [&] {
+      if (stop_.stop_requested()) return true;
+      next = paused_ || failed ? nullptr : missing();
+      return next != nullptr;
+    });
+    if (stop_.stop_requested()) return;
+    const Wanted want = *next;
+    busy_ = true;
+    hold.unlock();
+    {
+      std::lock_guard one_at_a_time(source_lock_);
+      auto set = make(ctx, want.task, want.shape, want.family);
+      if (set) keep(*set, {});
+      // Trouble of our own is met again, and reported, when a set is drawn.
+      failed = !set && !is_of_the_task(set.error());
+    }
+    hold.lock();
+    busy_ = false;
+    wake_.notify_all();
+  }
+}
+
+}  // namespace cutegen

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// OfficialPool: official sets of the open tasks, kept in GPU memory as far as there is room.
+//
+// Contract: the rules of TruthPool: draw() gives a set that the program has not met, or makes one;
+// a set is dropped after kMostUses draws. Sets together take at most what allow() said: those drawn
+// longest ago go first. A task whose set cannot be made (`unsupported`, or its own error) is not
+// asked again for kPatience: memory that others held may be free by then. want() has the pool's
+// thread make what is missing of a task, between pause() and resume() not: a set of each family,
+// and kMoreToTime more of the first one. ready() gives what is there and makes nothing.
+//
+// Example: CG_TRY(OfficialSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <tuple>
+
+#include "eval/sets/official_set.h"
+
+namespace cutegen {
+
+class OfficialPool {
+ public:
+  static constexpr int kMostUses = 12;
+  static constexpr int kMoreToTime = 2;  // sets of the first family: timed blocks take turns
+  static constexpr auto kPatience = std::chrono::minutes(1);
+  using Source = std::function<Result<OfficialSetPtr>(const Context&, const Task&, const ShapeCase&,
+                                                      const std::string& family, uint64_t seed)>;
+
+  explicit OfficialPool(Source source);
+  ~OfficialPool();
+  [[nodiscard]] Result<OfficialSetPtr> draw(const Context& ctx, const Task& task,
+                                            const ShapeCase& shape, const std::string& family,
+                                            const std::string& program_id);
+  // One in stock that the program has not met; nullptr where there is none: nothing is made.
+  [[nodiscard]] OfficialSetPtr ready(const std::string& task_id, const std::string& shape,
+                                     const std::string& family, const std::string& program_id);
+  // A set that nobody else is judged on, and that is not kept.
+  [[nodiscard]] Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task,
+                                             const ShapeCase& shape, const std::string& family);
+  void allow(int64_t bytes);  // nothing is kept or made ahead before
+  void want(const Task& task, const ShapeCase& shape, const std::vector<std::string>& families);
+  void forget(const std::string& task_id);
+  // The set in hand is finished, and no other begun, until resume().
+  void pause();
+  void resume();
+  // Drops sets until at most so many bytes are left.
+  void shrink(int64_t bytes);
+  [[nodiscard]] int64_t bytes();
+  [[nodiscard]] int64_t allowed();
+
+ private:
+  struct Stocked {
+    OfficialSetPtr set;
+    int uses = 0;
+    std::set<std::string> met;
+  };
+  struct Wanted {
+    Task task;
+    ShapeCase shape;
+    std::string family;
+  };
+  using Key = std::tuple<std::string, std::string, std::string>;  // task, shape, family
+  static Key key_of(const OfficialSet& set);
+  [[nodiscard]] Result<OfficialSetPtr> make(const Context& ctx, const Task& task,
+                                            const ShapeCase& shape, const std::string& family);
+  [[nodiscard]] OfficialSetPtr in_stock(const Key& key, const std::string& program_id);
+  void keep(const OfficialSetPtr& set, const std::string& program_id);
+  void drop_until(int64_t most);
+  [[nodiscard]] int64_t held() const;
+  [[nodiscard]] const Wanted* missing();
+  void restock();
+
+  Source source_;
+  int64_t most_bytes_ = 0;
+  std::mutex source_lock_;  // one set is made at a time
+  std::mutex lock_;
+  std::condition_variable wake_;
+  std::list<Stocked> stock_;  // the one drawn last comes last
+  std::map<Key, std::pair<Error, Clock::time_point>> refused_;
+  std::vector<Wanted> wanted_;
+  bool paused_ = false, busy_ = false;
+  std::stop_source stop_;
+  std::thread thread_;
+};
+
+}  // namespace cutegen

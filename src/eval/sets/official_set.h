@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// OfficialSet: secret values of a task at its official shape, in GPU memory that the evaluator
+// owns, with what the outputs must be.
+//
+// A mutated tensor is among the inputs with its initial values, which no program writes, and among
+// the outputs with its final ones.
+//
+// Contract: the torch worker writes it, into memory of sizes that follow from the task alone: what
+// the worker says cannot move or grow anything. Inputs are shared with runners, read-only; the
+// truth never is. A set that does not fit the GPU is `unsupported`, with both figures.
+//
+// Example: CG_TRY(auto set, make_official_set(ctx, *judge, *worker, task, shape, "made", seed));
+#pragma once
+
+#include "core/task.h"
+#include "eval/sets/gpu_judge.h"
+#include "torch/worker.h"
+
+namespace cutegen {
+
+struct OfficialSet {
+  std::string task_id, shape, family;
+  std::vector<SharedBuffer> inputs;  // inputs, parameters and buffers, for a runner
+  std::vector<GpuExpected> outputs;
+  std::vector<std::string> notes;
+  int64_t bytes = 0;        // of GPU memory
+  uint64_t model_seed = 0;  // what the reference was made with
+  std::vector<GpuBuffer> memory;
+  // The initial values of an input or a mutated tensor; null for an output.
+  [[nodiscard]] const GpuBuffer* initial(const std::string& name) const;
+};
+using OfficialSetPtr = std::shared_ptr<const OfficialSet>;
+
+// What a set takes, and what the worker needs besides while it makes one (a rough figure).
+struct OfficialNeeds {
+  int64_t set_bytes = 0, work_bytes = 0, tensors = 0;
+};
+[[nodiscard]] Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape);
+
+[[nodiscard]] Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge,
+                                                       TorchWorker& worker, const Task& task,
+                                                       const ShapeCase& shape,
+                                                       const std::string& family, uint64_t seed);
+
+}  // namespace cutegen

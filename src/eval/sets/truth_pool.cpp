@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/sets/truth_pool.h"
+
+#include "base/hash.h"
+#include "torch/foreign_worker.h"
+
+namespace cutegen {
+namespace {
+
+uint64_t secret_seed() {
+  uint64_t seed = 0;
+  random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
+  return seed;
+}
+
+}  // namespace
+
+TruthPool::TruthPool(Task task, SetSource source)
+    : task_(std::move(task)), source_(std::move(source)), random_(secret_seed()) {
+  thread_ = std::thread([this] { refill(); });
+}
+
+TruthPool::~TruthPool() {
+  stop_.request_stop();
+  {
+    std::lock_guard hold(lock_);
+    refilling_ = true;  // wakes the thread, which sees the stop
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+Result<SetPtr> TruthPool::make(const Context& ctx, const ShapeCase& shape,
+                               const std::string& family) {
+  std::lock_guard one_at_a_time(source_lock_);
+  const uint64_t seed = secret_seed();
+  CG_TRY(TensorSet tensors, source_(ctx, shape, family, seed));
+  tensors.model_seed = model_seed_of(seed, family, shape.name);
+  return make_input_set(task_, shape, std::move(tensors));
+}
+
+Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
+                               const std::string& family, const std::string& program_id) {
+  Key key{shape.name, family};
+  {
+    std::lock_guard hold(lock_);
+    auto& stock = stock_[key];
+    std::vector<size_t> fresh;
+    for (size_t i = 0; i < stock.size(); ++i)
+      if (!stock[i].met.contains(program_id)) fresh.push_back(i);
+    if (!fresh.empty()) {
+      size_t i = fresh[random_() % fresh.size()];
+      SetPtr set = stock[i].set;
+      stock[i].met.insert(program_id);
+      if (++stock[i].uses >= kMostUses) stock.erase(stock.begin() + static_cast<std::ptrdiff_t>(i));
+      return set;
+    }
+  }
+  CG_TRY(SetPtr set, make(ctx, shape, family));
+  std::lock_guard hold(lock_);
+  auto& stock = stock_[key];
+  // One program judged again and again has met them all: let the oldest go.
+  if (stock.size() >= 2 * kStock) stock.erase(stock.begin());
+  stock.push_back({set, 1, {program_id}});
+  return set;
+}
+
+void TruthPool::refill_in_background(const std::vector<std::pair<ShapeCase, std::string>>& wanted) {
+  {
+    std::lock_guard hold(lock_);
+    wanted_ = wanted;
+    refilling_ = true;
+    failed_ = false;
+  }
+  wake_.notify_all();
+}
+
+void TruthPool::pause() {
+  std::lock_guard hold(lock_);
+  refilling_ = false;
+}
+
+void TruthPool::wait_until_idle() {
+  std::unique_lock hold(lock_);
+  wake_.wait(hold, [this] { return !busy_; });
+}
+
+void TruthPool::resume() {
+  {
+    std::lock_guard hold(lock_);
+    refilling_ = true;
+  }
+  wake_.notify_all();
+}
+
+const std::pair<ShapeCase, std::string>* TruthPool::short_of() {
+  for (const auto& want : wanted_)
+    if (stock_[{want.first.name, want.second}].size() < kStock) return &want;
+  return nullptr;
+}
+
+void TruthPool::refill() {
+  Context ctx(stop_.get_token());
+  std::unique_lock hold(lock_);
+  for (;;) {
+    const std::pair<ShapeCase, std::string>* next = nullptr;
+    wake_.wait(hold, [&] {
+      if (stop_.stop_requested()) return true;
+      next = refilling_ && !failed_ ? short_of() : nullptr;
+      return next != nullptr;
+    });
+    if (stop_.stop_requested()) return;
+    auto [shape, family] = *next;
+    busy_ = true;
+    hold.unlock();
+    auto set = make(ctx, shape, family);
+    hold.lock();
+    busy_ = false;
+    // A set that cannot be made now is made, or its failure reported, when it is drawn.
+    if (set)
+      stock_[{shape.name, family}].push_back({*set, 0, {}});
+    else
+      failed_ = true;
+    wake_.notify_all();
+  }
+}
+
+}  // namespace cutegen

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// TruthPool: fresh secret input sets of one task, made ahead of time and drawn at random.
+//
+// Contract: draw() gives a set of (shape, family) that this program has not met, at random among
+// those in stock, or makes one; a set is dropped after kMostUses draws. refill_in_background() lets
+// a thread of the pool restock; pause() lets it finish the set in hand and start no other, so that
+// it does not compete with a run, until resume(). Seeds come from the kernel's CSPRNG and are kept
+// nowhere.
+//
+// Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "eval/sets/input_set.h"
+
+namespace cutegen {
+
+using SetPtr = std::shared_ptr<const InputSet>;
+// Makes one set from a seed (the torch worker; a toy in tests).
+using SetSource = std::function<Result<TensorSet>(const Context&, const ShapeCase&,
+                                                  const std::string& family, uint64_t seed)>;
+
+class TruthPool {
+ public:
+  static constexpr int kMostUses = 6;
+  static constexpr size_t kStock = 2;  // sets of each (shape, family) kept ready
+
+  TruthPool(Task task, SetSource source);
+  ~TruthPool();
+  [[nodiscard]] Result<SetPtr> draw(const Context& ctx, const ShapeCase& shape,
+                                    const std::string& family, const std::string& program_id);
+  // A set that nobody will be judged on.
+  [[nodiscard]] Result<SetPtr> make(const Context& ctx, const ShapeCase& shape,
+                                    const std::string& family);
+  void refill_in_background(const std::vector<std::pair<ShapeCase, std::string>>& wanted);
+  void pause();
+  void wait_until_idle();
+  void resume();
+
+ private:
+  struct Stocked {
+    SetPtr set;
+    int uses = 0;
+    std::set<std::string> met;  // program ids
+  };
+  using Key = std::pair<std::string, std::string>;
+  void refill();
+  // The next key that is short of sets; under the lock.
+  [[nodiscard]] const std::pair<ShapeCase, std::string>* short_of();
+
+  Task task_;
+  SetSource source_;
+  std::mutex source_lock_;  // one call of the worker at a time
+  std::mutex lock_;
+  std::condition_variable wake_;
+  std::map<Key, std::vector<Stocked>> stock_;
+  std::vector<std::pair<ShapeCase, std::string>> wanted_;
+  bool refilling_ = false, busy_ = false, failed_ = false;
+  std::mt19937_64 random_;
+  std::stop_source stop_;
+  std::thread thread_;
+};
+
+}  // namespace cutegen

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/source/lint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+
+namespace cutegen {
+namespace {
+
+constexpr size_t kMostSourceBytes = 1 << 20;
+constexpr size_t kMostSources = 32;
+
+// Headers that device code may include: beginnings of their names.
+const std::vector<std::string>& allowed_headers() {
+  static const std::vector<std::string> kAllowed{"cute/",
+                                                 "cutlass/",
+                                                 "cub/block/",
+                                                 "cub/warp/",
+                                                 "cub/thread/",
+                                                 "cub/util_",
+                                                 "cub/cub.cuh",
+                                                 "cuda/",
+                                                 "nv/target",
+                                                 "cutegen/",
+                                                 "cuda_fp4.h",
+                                                 "cuda_fp6.h",
+                                                 "cuda_fp8.h",
+                                                 "cuda_fp16.h",
+                                                 "cuda_bf16.h",
+                                                 "cuda_pipeline",
+                                                 "cooperative_groups",
+                                                 "mma.h",
+                                                 "math_constants.h",
+                                                 "cuda_runtime.h",
+                                                 "vector_types.h",
+                                                 "vector_functions.h",
+                                                 "stdint.h",
+                                                 "cstdint",
+                                                 "stddef.h",
+                                                 "cstddef",
+                                                 "limits.h",
+                                                 "float.h",
+                                                 "climits",
+                                                 "cfloat",
+                                                 "math.h",
+                                                 "cmath",
+                                                 "type_traits",
+                                                 "utility",
+                                                 "assert.h",
+                                                 "cassert",
+                                                 "cuda.h",
+                                                 "device_launch_parameters.h"};
+  return kAllowed;
+}
+
+// Words that no device source needs, by what they would do.
+struct Forbidden {
+  const char* word;
+  bool rule;
+  const char* why;
+  const char* remedy;
+};
+constexpr Forbidden kForbidden[] = {
+    {"__DATE__", true, "depends on the time of the build", "remove it"},
+    {"__TIME__", true, "depends on the time of the build", "remove it"},
+    {"__TIMESTAMP__", true, "depends on the time of the build", "remove it"},
+    {"__has_include", true, "looks at files of the building machine", "include what is offered"},
+    {"__has_include_next", true, "looks at files of the building machine", "remove it"},
+    {"__has_embed", true, "looks at files of the building machine", "remove it"},
+    {"__managed__", true, "keeps state between launches", "use scratch of the plan"},
+    {"malloc", false, "the device heap is not offered", "use scratch of the plan"},
+    {"free", false, "the device heap is not offered", "use scratch of the plan"},
+    {"printf", false, "printf is not offered in kernels", "remove it"},
+    {"vprintf", false, "printf is not offered in kernels", "remove it"},
+    {"cudaTextureObject_t", false, "textures are not offered", "read through pointers"},
+    {"cudaSurfaceObject_t", false, "surfaces are not offered", "write through pointers"},
+    {"system", true, "is host code", "write device code only"},
+    {"dlopen", true, "is host code", "write device code only"},
+    {"fopen", true, "is host code", "write device code only"}};
+
+// Beginnings of words with the same fate.
+constexpr Forbidden kForbiddenBeginnings[] = {
+    {"tex1D", false, "textures are not offered", "read through pointers"},
+    {"tex2D", false, "textures are not offered", "read through pointers"},
+    {"tex3D", false, "textures are not offered", "read through pointers"},
+    {"surf2D", false, "surfaces are not offered", "write through pointers"},
+    {"cudaLaunch", true, "launches from the device are not offered", "add a step to the plan"},
+    {"cudaGraph", true, "launches from the device are not offered", "add a step to the plan"},
+    {"cudaStream", true, "is host code: streams belong to the evaluator", "use steps of the plan"},
+    {"cudaEvent", true, "is host code: timing belongs to the evaluator", "remove it"},
+    {"cudaMemcpy", true, "is host code", "copy in a kernel"},
+    {"cudaMemset", true, "is host code", "use a fill step of the plan"},
+    {"cudaMalloc", true, "is host code", "use scratch of the plan"},
+    {"cudaFree", true, "is host code", "use scratch of the plan"},
+    {"cudaDevice", true, "is host code", "use expressions of the plan"},
+    {"cudaFunc", true, "is host code", "use the plan's fields"},
+    {"cudaGetParameterBuffer", true, "launches from the device are not offered", "add a step"}};
+
+constexpr const char* kForbiddenInText[] = {".incbin", ".include", "tex.", "suld.", "sust."};
+
+class Linter {
+ public:
+  Linter(std::string name, std::vector<Token> tokens)
+      : name_(std::move(name)), tokens_(std::move(tokens)) {}
+
+  std::vector<LintFinding> run() {
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      const Token& t = tokens_[i];
+      if (t.kind == Token::Kind::directive) directive(t);
+      if (t.kind == Token::Kind::word) word(i);
+      if (t.kind == Token::Kind::string) text(i);
+      if (i + 2 < tokens_.size() && t.mark('<') && tokens_[i + 1].mark('<') &&
+          tokens_[i + 2].mark('<') && adjacent(i))
+        add(t, true, "launches from the device are not offered", "add a step to the plan");
+    }
+    globals();
+    for (size_t i = 0; i < tokens_.size(); ++i)
+      if (tokens_[i].is("static")) static_variable(i);
+    return std::move(out_);
+  }
+
+ private:
+  void add(const Token& at, bool rule, const std::string& what, const std::string& remedy) {
+    if (out_.size() >= 32) return;
+    out_.push_back(
+        {rule,
+         {ErrorKind::user, what, fmt::format("{}:{}:{}", name_, at.line, at.column), remedy}});
+  }
+  [[nodiscard]] bool adjacent(size_t i) const {
+    return tokens_[i].line == tokens_[i + 2].line && tokens_[i].column + 2 == tokens_[i + 2].column;
+  }
+
+  void directive(const Token& t) {
+    std::string_view rest = trim(std::string_view(t.text).substr(1));
+    size_t end = 0;
+    while (end < rest.size() &&
+           (std::isalnum(static_cast<unsigned char>(rest[end])) || rest[end] == '_'))
+      ++end;
+    std::string_view word = rest.substr(0, end);
+    std::string body(trim(rest.substr(end)));
+    if (word == "include")
+      include(t, body);
+    else if (word == "include_next" || word == "embed" || word == "import" || word == "using")
+      add(t, true, fmt::format("#{} is not offered", word), "use #include of an offered header");
+    else if (word == "pragma")
+      pragma(t, body);
+    else
+      for_words_in(t, body);
+  }
+
+  // A macro's body or a condition: the same words are forbidden there.
+  void for_words_in(const Token& at, const std::string& body) {
+    for (Token& inner : scan_source(body)) {
+      inner.line = at.line;
+      if (inner.kind == Token::Kind::word) forbidden_word(inner);
+      if (inner.kind == Token::Kind::string) forbidden_text(inner, inner.text);
+    }
+  }
+
+  void include(const Token& t, const std::string& body) {
+    bool angle = body.size() > 2 && body.front() == '<' && body.back() == '>';
+    bool quoted = body.size() > 2 && body.front() == '"' && body.back() == '"';
+    if (!angle && !quoted)
+      return add(t, true, "an include must name its file plainly", "write #include <...>");
+    std::string file = body.substr(1, body.size() - 2);
+    if (file.front() == '/' || file.find("..") != std::string::npos ||
+        file.find('\\') != std::string::npos)
+      return add(t, true, fmt::format("the include '{}' leaves the offered headers", file),
+                 "include cute/, cutlass/, cub/block/, cuda/ or cutegen/ headers");
+    if (!starts_with_any(file, allowed_headers()))
+      add(t, false, fmt::format("the header '{}' is not offered", file),
+          "include cute/, cutlass/, cub/block/, cuda/ or cutegen/ headers");
+  }
+
+  void pragma(const Token& t, const std::string& body) {
+    static const std::vector<std::string> kAllowed{"unroll",        "once",     "nv_",
+                                                   "diag_suppress", "nounroll", "pack"};
+    if (!starts_with_any(body, kAllowed))
+      add(t, true, fmt::format("#pragma {} is not offered", body.substr(0, 40)),
+          "only unroll, once and nv_diagnostic pragmas are");
+  }
+
+  void word(size_t i) {
+    const Token& t = tokens_[i];
+    if (t.text == "_Pragma") {
+      bool plain = i + 2 < tokens_.size() && tokens_[i + 1].mark('(') &&
+                   tokens_[i + 2].kind == Token::Kind::string;
+      if (plain) return pragma(t, tokens_[i + 2].text);
+      return add(t, true, "_Pragma must name its pragma plainly", "write _Pragma(\"unroll\")");
+    }
+    bool after_equal = i > 0 && tokens_[i - 1].mark('=');
+    if (t.text == "delete" && !after_equal)
+      return add(t, false, "the device heap is not offered", "use scratch of the plan");
+    bool placement = i + 1 < tokens_.size() && tokens_[i + 1].mark('(');
+    bool is_operator = i > 0 && tokens_[i - 1].is("operator");
+    if (t.text == "new" && !placement && !is_operator)
+      return add(t, false, "the device heap is not offered", "use scratch of the plan");
+    forbidden_word(t);
+  }
+
+  void forbidden_word(const Token& t) {
+    for (const Forbidden& f : kForbidden)
+      if (t.text == f.word) return add(t, f.rule, fmt::format("'{}' {}", t.text, f.why), f.remedy);
+    for (const Forbidden& f : kForbiddenBeginnings)
+      if (t.text.starts_with(f.word))
+        return add(t, f.rule, fmt::format("'{}' {}", t.text, f.why), f.remedy);
+  }
+
+  // Adjacent literals are one text for the compiler.
+  void text(size_t i) {
+    if (i > 0 && tokens_[i - 1].kind == Token::Kind::string) return;
+    std::string whole;
+    for (size_t at = i; at < tokens_.size() && tokens_[at].kind == Token::Kind::string; ++at)
+      whole += tokens_[at].text;
+    forbidden_text(tokens_[i], whole);
+  }
+
+  void forbidden_text(const Token& at, const std::string& text) {
+    for (const char* bad : kForbiddenInText) {
+      size_t found = text.find(bad);
+      bool inside_word = found != std::string::npos && found > 0 && bad[0] != '.' &&
+                         std::isalnum(static_cast<unsigned char>(text[found - 1]));
+      if (found != std::string::npos && !inside_word)
+        return add(at, true, fmt::format("'{}' in assembly is not offered", bad), "remove it");
+    }
+  }
+
+  // Variables of the module that kernels can write outlive a launch.
+  void globals() {
+    int depth = 0;            // braces that are no namespace and no extern "C"
+    size_t start = 0;         // of the current declaration
+    std::vector<bool> plain;  // per open brace: does it count as depth
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      const Token& t = tokens_[i];
+      if (t.kind == Token::Kind::directive) {
+        if (depth == 0) start = i + 1;
+        continue;
+      }
+      if (t.mark('{')) {
+        bool transparent = depth == 0 && opens_scope(start, i);
+        if (depth == 0 && !transparent) declaration(start, i);
+        plain.push_back(!transparent);
+        depth += !transparent;
+        if (transparent) start = i + 1;
+      } else if (t.mark('}') && !plain.empty()) {
+        depth -= plain.back();
+        plain.pop_back();
+        if (depth == 0) start = i + 1;
+      } else if (t.mark(';') && depth == 0) {
+        declaration(start, i);
+        start = i + 1;
+      }
+    }
+  }
+
+  // A static variable of a function outlives a launch; static functions and constants do not
+  // matter.
+  void static_variable(size_t at) {
+    for (size_t i = at; i < tokens_.size(); ++i) {
+      const Token& t = tokens_[i];
+      if (t.is("const") || t.is("constexpr") || t.is("__shared__") || t.is("__constant__")) return;
+      bool alignment = i > 0 && (tokens_[i - 1].is("alignas") || tokens_[i - 1].is("__align__"));
+      if (t.mark('(') && !alignment) return;  // a function
+      if (t.mark(';') || t.mark('=') || t.mark('{')) break;
+    }
+    add(tokens_[at], true, "a static variable keeps state between launches",
+        "use scratch of the plan, or declare it const");
+  }
+
+  [[nodiscard]] bool opens_scope(size_t from, size_t to) const {
+    for (size_t i = from; i < to; ++i)
+      if (tokens_[i].is("namespace")) return true;
+    return to == from + 2 && tokens_[from].is("extern") &&
+           tokens_[from + 1].kind == Token::Kind::string;
+  }
+
+  // tokens [from, to): a declaration at namespace scope, without its body or initialiser braces.
+  void declaration(size_t from, size_t to) {
+    const Token* device = nullptr;
+    bool fixed = false;  // const, of the variable and not only of what it points to
+    for (size_t i = from; i < to; ++i) {
+      const Token& t = tokens_[i];
+      if (t.is("constexpr") || t.is("__constant__") || t.is("struct") || t.is("class") ||
+          t.is("using") || t.is("typedef"))
+        return;
+      fixed = (fixed || t.is("const")) && !t.mark('*');
+      if (t.is("__device__")) device = &t;
+      if (t.mark('=')) break;
+      bool alignment = i > 0 && (tokens_[i - 1].is("alignas") || tokens_[i - 1].is("__align__") ||
+                                 tokens_[i - 1].is("__attribute__"));
+      if (t.mark('(') && !alignment) return;  // a function
+    }
+    if (device && !fixed)
+      add(*device, true, "a writable __device__ variable keeps state between launches",
+          "use scratch of the plan, or declare it const");
+  }
+
+  std::string name_;
+  std::vector<Token> tokens_;
+  std::vector<LintFinding> out_;
+};
+
+LintFinding plan_finding(const std::string& what, const std::string& where,
+                         const std::string& remedy) {
+  return {false, {ErrorKind::user, what, where, remedy}};
+}
+
+// One step against the kernels that the sources declare.
+void check_step(const Step& step, const std::string& where,
+                const std::map<std::string, std::vector<Signature>>& kernels,
+                std::vector<LintFinding>& out) {
+  if (step.is_fill) return;
+  auto found = kernels.find(step.kernel);
+  if (found == kernels.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : kernels) names.push_back(name);
+    auto near = nearest(step.kernel, names);
+    out.push_back(plan_finding(
+        fmt::format("no source declares a kernel named '{}'", step.kernel), where + "/kernel",
+        near ? "did you mean '" + *near + "'?"
+             : "declare it: extern \"C\" __global__ void " + step.kernel + "(...)"));
+    return;
+  }
+  const Signature& s = found->second.front();
+  if (s.parameters.size() != step.args.size())
+    out.push_back(plan_finding(
+        fmt::format("'{}' takes {} argument{}, the step gives {}", step.kernel, s.parameters.size(),
+                    s.parameters.size() == 1 ? "" : "s", step.args.size()),
+        where + "/args", "give one entry for each parameter, in order"));
+}
+
+}  // namespace
+
+std::vector<LintFinding> lint_source(const std::string& name, const std::string& text) {
+  return Linter(name, scan_source(text)).run();
+}
+
+std::vector<LintFinding> lint_program(const KernelProgram& program) {
+  std::vector<LintFinding> out;
+  size_t total = 0;
+  for (const auto& [name, text] : program.sources) total += text.size();
+  if (total > kMostSourceBytes || program.sources.size() > kMostSources) {
+    out.push_back(
+        plan_finding(fmt::format("{} sources with {} bytes; the limits are {} and {}",
+                                 program.sources.size(), total, kMostSources, kMostSourceBytes),
+                     "plan.json#/sources", "make the program smaller"));
+    return out;
+  }
+  std::map<std::string, std::vector<Signature>> kernels;
+  bool macros_declare = false;  // a macro may declare kernels that the scan cannot see
+  for (const auto& [name, text] : program.sources) {
+    auto tokens = scan_source(text);
+    for (const Token& t : tokens)
+      macros_declare = macros_declare || (t.kind == Token::Kind::directive &&
+                                          t.text.find("__global__") != std::string::npos);
+    for (Signature& s : kernel_signatures(tokens)) kernels[s.name].push_back(std::move(s));
+    auto findings = Linter(name, std::move(tokens)).run();
+    out.insert(out.end(), findings.begin(), findings.end());
+  }
+  if (macros_declare) return out;
+  for (const auto& [part, steps] :
+       {std::pair{"prepare", &program.plan.prepare}, std::pair{"steps", &program.plan.steps}})
+    for (size_t i = 0; i < steps->size(); ++i)
+      check_step((*steps)[i], fmt::format("plan.json#/{}/{}", part, i), kernels, out);
+  return out;
+}
+
+}  // namespace cutegen

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: the whole ladder with a toy task, a compiler that returns given PTX, and the real
+// runner.
+//
+// Contract: programs are a kernel f(x, out, n) over 2048 elements; `body` computes %f2 from %f1.
+// Example: World w([](double x) { return 2 * x; }); Verdict v = w.judge(w.kernel("add.f32 ..."));
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <optional>
+
+#include "device/device.h"
+#include "eval/judge/ladder.h"
+#include "eval/testing/toy_task.h"
+#include "toolchain/assembler.h"
+
+namespace cutegen::testing_world {
+
+// Gives every source the same PTX, or fails in the way that a test wants.
+class FakeToolchain : public Toolchain {
+ public:
+  Result<CompileResult> compile(const Context&, const CompileRequest& request) override {
+    {
+      std::lock_guard lock(mutex_);  // modules are compiled side by side
+      requests.push_back(request);
+    }
+    if (trouble) return fail(*trouble);
+    CompileResult out;
+    out.ok = digest.empty();
+    out.digest = digest;
+    out.ptx = out.ok ? ptx : "";
+    out.build_id = "build-" + request.name;
+    out.grade = {.held = {{"seccomp", true}}, .label = "full"};
+    return out;
+  }
+  Result<void> warm_up(const Context&, const std::string&) override { return {}; }
+  std::string version() const override { return "fake"; }
+
+  std::string ptx, digest;
+  std::optional<Error> trouble;
+  std::vector<CompileRequest> requests;
+
+ private:
+  std::mutex mutex_;
+};
+
+// Gives every module the same report: that of a machine without the wheels, or what a test wants.
+class FakeAssembler : public Assembler {
+ public:
+  FakeAssembler() { report.audit.skipped = {"no assembler here"}; }
+  Result<AssemblyReport> audit(const Context&, const std::string&, const std::string&) override {
+    return report;
+  }
+  Result<void> list_all(const Context&, const std::vector<std::string>&, const std::string&,
+                        std::vector<AssemblyReport>& reports) override {
+    return listing ? listing(reports) : Result<void>{};
+  }
+  std::string version() const override { return {}; }
+
+  AssemblyReport report;
+  std::function<Result<void>(std::vector<AssemblyReport>&)> listing;  // what it adds
+};
+
+class World {
+ public:
+  explicit World(std::function<double(double)> truth)
+      : toy(std::move(truth)), runner_({.device = "sim:h200", .threads = 1}) {
+    services.toolchain = &toolchain;
+    services.assembler = &assembler;
+    services.runner = &runner_;
+    services.device = *device_facts("sim:h200");
+    services.gpu = *find_gpu("h200");
+    services.threads = 1;
+    services.families = {"made", "signed", "heavy"};
+    program.sources["kernel.cu"] =
+        "extern \"C\" __global__ void f(const float* x, float* out, int n) {}";
+    plan(Json::object());
+  }
+
+  // Replaces the plan by the usual one with changes (RFC 7396).
+  void plan(const Json& changes) {
+    Json json = Json::parse(R"json({"cutegen": 1, "dialect": "cuda", "sources": ["kernel.cu"],
+      "symbols": {"n": "size(x)"},
+      "steps": [{"kernel": "f", "grid": ["ceil_div(n,256)", 1, 1], "block": [256, 1, 1],
+                 "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}]})json");
+    json.merge_patch(changes);
+    auto parsed = plan_from_json(json);
+    EXPECT_TRUE(parsed) << parsed.error().text();
+    if (parsed) program.plan = *parsed;
+  }
+
+  // PTX of f; `index` may change %r5, the element; `also` stands before the store.
+  static std::string kernel(const std::string& body, const std::string& index = {},
+                            const std::string& globals = {}) {
+    return fmt::format(R"(.version 8.0
+.target sm_90
+.address_size 64
+{}
+.visible .entry f(.param .u64 f_x, .param .u64 f_out, .param .u32 f_n)
+{{
+  .reg .pred %p<4>;
+  .reg .b32 %r<12>;
+  .reg .f32 %f<8>;
+  .reg .b64 %rd<12>;
+  ld.param.u64 %rd1, [f_x];
+  ld.param.u64 %rd2, [f_out];
+  ld.param.u32 %r1, [f_n];
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mov.u32 %r4, %tid.x;
+  mad.lo.s32 %r5, %r2, %r3, %r4;
+  {}
+  setp.ge.s32 %p1, %r5, %r1;
+  @%p1 bra DONE;
+  mul.wide.s32 %rd3, %r5, 4;
+  add.s64 %rd4, %rd1, %rd3;
+  add.s64 %rd5, %rd2, %rd3;
+  ld.global.f32 %f1, [%rd4];
+  {}
+  st.global.f32 [%rd5], %f2;
+DONE:
+  ret;
+}}
+)",
+                       globals, index, body);
+  }
+
+  Verdict judge(const std::string& ptx, Rung up_to = Rung::timing, bool profile = false) {
+    toolchain.ptx = ptx;
+    if (!pool) {
+      pool.emplace(toy.task, toy.source());
+      services.pool = &*pool;
+    }
+    auto verdict = climb(Context(), services, toy.task, {program, up_to, profile},
+                         [this](const std::string& text) { progress.push_back(text); });
+    EXPECT_TRUE(verdict) << verdict.error().text();
+    return verdict ? *verdict : Verdict{};
+  }
+
+  // A large official shape in front, which is timed and not judged.
+  void add_official(int64_t rows) {
+    ShapeCase official{.name = "official", .kind = ShapeKind::official};
+    official.tensors = {{"x", {rows, 32}}, {"out", {rows, 32}}};
+    official.least_bytes = Bytes{rows * 32 * 8};
+    official.flops = Flops{static_cast<double>(rows) * 32};
+    toy.task.shapes.insert(toy.task.shapes.begin(), official);
+  }
+
+  ToyTask toy;
+  FakeToolchain toolchain;
+  FakeAssembler assembler;
+  Services services;
+  KernelProgram program;
+  std::optional<TruthPool> pool;
+  std::vector<std::string> progress;
+
+ private:
+  Runner runner_;
+};
+
+// The rung's report in a verdict.
+inline const RungReport& rung_of(const Verdict& v, Rung rung) {
+  return v.rungs.at(static_cast<size_t>(rung));
+}
+
+}  // namespace cutegen::testing_world

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A task with one input and one output whose truth is a C++ function, for the tests of this room.
+//
+// Contract: inputs of "made" lie in [0, 1), those of "signed" are normal, those of "heavy" have a
+// long tail. After mutate(g) the task mutates x: its final values are g(x). Example: ToyTask
+// t([](double x) { return x > 0 ? x : 0; });
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include "eval/sets/truth_pool.h"
+#include "tensor/half.h"
+
+namespace cutegen::testing_world {
+
+struct ToyTask {
+  Task task;
+  std::function<double(double)> truth, final;
+  int made = 0;  // sets handed out
+
+  explicit ToyTask(std::function<double(double)> f) : truth(std::move(f)) {
+    task.id = "toy";
+    task.tensors = {{"x", TensorRole::input, DType::f32, {64, 32}, false},
+                    {"out", TensorRole::output, DType::f32, {64, 32}, false}};
+    task.shapes = {{.name = "small", .kind = ShapeKind::small}};
+    task.shapes[0].tensors = {{"x", {64, 32}}, {"out", {64, 32}}};
+  }
+
+  void mutate(std::function<double(double)> g) {
+    final = std::move(g);
+    task.tensors[0].mutated = true;
+  }
+
+  // The values of `f` of x as native and truth of `name`, from byte `at` on.
+  static void add_result(TensorSet& set, Mapping& m, const std::string& name, size_t at,
+                         const std::function<double(double)>& f) {
+    const size_t n = 64 * 32;
+    set.slots.push_back({name, "native", DType::f32, {64, 32}, at, n * 4});
+    set.slots.push_back({name, "truth", DType::f64, {64, 32}, at + n * 4, n * 8});
+    for (size_t i = 0; i < n; ++i) {
+      double t = f(load_double(DType::f32, m.data() + i * 4));
+      store_double(DType::f32, t, m.data() + at + i * 4);
+      store_double(DType::f64, t, m.data() + at + n * 4 + i * 8);
+    }
+  }
+
+  SetSource source() {
+    return [this](const Context&, const ShapeCase& shape, const std::string& family,
+                  uint64_t seed) -> Result<TensorSet> {
+      ++made;
+      TensorSet set;
+      set.shape = shape.name;
+      set.family = family;
+      size_t n = 64 * 32;
+      set.bytes = n * 4 + 2 * (n * 4 + n * 8);
+      CG_TRY(set.memory, make_memfd("toy", set.bytes));
+      CG_TRY(Mapping m, Mapping::map(set.memory.get(), set.bytes, true));
+      set.slots = {{"x", "value", DType::f32, {64, 32}, 0, n * 4}};
+      std::mt19937_64 random(seed);
+      std::uniform_real_distribution<double> uniform;
+      std::normal_distribution<double> normal;
+      for (size_t i = 0; i < n; ++i) {
+        double x = family == "made" ? uniform(random) : normal(random);
+        if (family == "heavy") x = std::exp(3 * x) * (random() % 2 ? 1 : -1);
+        store_double(DType::f32, x, m.data() + i * 4);
+      }
+      add_result(set, m, "out", n * 4, truth);
+      if (final) add_result(set, m, "x", n * 4 + n * 12, final);
+      return set;
+    };
+  }
+};
+
+}  // namespace cutegen::testing_world

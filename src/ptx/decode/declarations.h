@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a PTX module declares: entries and constants. No instruction is looked at, so that modules
+// which the simulator cannot run are read too.
+//
+// Contract: as Module::parse of a text that is hostile, but opcodes are not decoded and Entry has
+// neither shared memory nor registers. Constants: initialised `.global` and `.const` data with
+// plain (extern "C") names; integers of 32 bits are read as signed; at most 1 MiB of bytes each.
+//
+// Example: CG_TRY(Declarations d, read_declarations(ptx)); d.integers.at("cg_smem");
+#pragma once
+
+#include "ptx/text/ast.h"
+#include "ptx/machine/machine.h"
+
+namespace cutegen::ptx {
+
+struct Declarations {
+  std::vector<Entry> entries;
+  std::map<std::string, int64_t> integers;
+  std::map<std::string, std::vector<std::byte>> bytes;
+};
+[[nodiscard]] Result<Declarations> read_declarations(std::string_view text);
+
+[[nodiscard]] std::map<std::string, int64_t> integer_constants(const ParsedModule& module);
+[[nodiscard]] std::vector<std::string> constant_names(const ParsedModule& module);
+[[nodiscard]] std::optional<std::vector<std::byte>> constant_bytes(const ParsedModule& module,
+                                                                   const std::string& name);
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Module holds: its text, the parsed form, the decoded entries.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ptx/text/ast.h"
+#include "ptx/machine/machine.h"
+#include "ptx/decode/program.h"
+
+namespace cutegen::ptx {
+
+struct Module::State {
+  std::string text;  // the parsed form points into it
+  uint64_t id = 0;   // of this process
+  ParsedModule parsed;
+  std::vector<Entry> entries;
+  std::vector<Program> programs;
+};
+
+// The initial bytes of a variable, zeros where nothing is given; an error names the place.
+[[nodiscard]] Result<std::vector<std::byte>> initial_bytes(const Variable& variable);
+
+}  // namespace cutegen::ptx

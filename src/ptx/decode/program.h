@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Program: a decoded entry, ready to run.
+//
+// Contract: immutable after decoding and shared by all host threads. Registers, immediates and
+// special registers of a warp lie in one block of register_bytes; constants and specials name the
+// slots that the machine fills before a CTA starts.
+//
+// Example: const Inst& in = program.code[pc]; const SourceLine& at = program.lines[pc];
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptx/text/ast.h"
+#include "ptx/machine/inst.h"
+
+namespace cutegen::ptx {
+
+enum class Special : uint8_t {
+  tid_x,
+  tid_y,
+  tid_z,
+  ntid_x,
+  ntid_y,
+  ntid_z,
+  ctaid_x,
+  ctaid_y,
+  ctaid_z,
+  nctaid_x,
+  nctaid_y,
+  nctaid_z,
+  laneid,
+  warpid,
+  nwarpid,
+  lanemask_eq,
+  lanemask_le,
+  lanemask_lt,
+  lanemask_ge,
+  lanemask_gt,
+  dynamic_smem_size,
+  total_smem_size,
+  workspace_high,  // address of the workspace of a cooperative launch, or 0
+  workspace_low,
+  zero,
+  one,
+  count_
+};
+
+struct ConstantSlot {
+  int32_t offset = 0;
+  uint8_t size = 0;  // bytes of a lane; 0: a predicate
+  uint64_t bits = 0;
+  int32_t variable = -1;  // of the module: its address is added
+};
+struct SpecialSlot {
+  int32_t offset = 0;
+  uint8_t size = 4;
+  Special which = Special::zero;
+};
+struct SlotRange {
+  int32_t offset = 0, bytes = 0;
+};
+struct SourceLine {
+  int line = 0, source_line = 0;
+  std::string_view text;
+};
+struct ParamSlot {
+  std::string_view name;
+  int64_t offset = 0, size = 0, align = 1;
+};
+
+struct Program {
+  std::string name;
+  std::vector<Inst> code;
+  std::vector<SourceLine> lines;
+  std::vector<ConstantSlot> constants;
+  std::vector<SpecialSlot> specials;
+  std::vector<SlotRange> zeroed;             // registers that may be read before they are written
+  bool watch_zeroed = false;                 // those of them are marked Inst::watched
+  std::vector<std::vector<int32_t>> tables;  // of brx.idx
+  std::vector<std::string> messages;         // what is unsupported
+  std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;  // Inst::list points into them
+  // Register slots that an instruction reads, then those it writes: effects[begin, writes, end).
+  struct EffectRange {
+    uint32_t begin = 0, writes = 0, end = 0;
+  };
+  std::vector<int32_t> effects;
+  std::vector<EffectRange> effect_of;  // by pc
+  std::vector<ParamSlot> params;
+  std::vector<int32_t> variables;  // of the module, that this entry names
+  int64_t param_bytes = 0, register_bytes = 0, static_shared = 0, dynamic_shared_at = 0,
+          local_bytes = 0;
+  int64_t max_block[3] = {0, 0, 0};
+  bool required_block = false;
+  // See ptx/decode/patterns.h.
+  bool communicates = false;  // threads exchange values
+  bool pulls = false;         // CTAs may take work from a counter
+  bool waits = false;         // CTAs may wait for one another
+  int registers_estimate = 0;
+};
+
+}  // namespace cutegen::ptx

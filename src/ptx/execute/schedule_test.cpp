@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers, deadlocks, and CTAs that wait for one another.
+#include "ptx/testing/test_machine.h"
+
+namespace cutegen::ptx {
+namespace {
+
+Module kernel(const std::string& body, const std::string& params = ".param .u64 out") {
+  auto m =
+      Module::parse(".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(" + params +
+                    ") {\n.reg .b32 %r<20>; .reg .b64 %rd<12>; .reg .pred %p<6>; .reg .f32 %f<8>;\n"
+                    "mov.u32 %r0, %tid.x; mov.u32 %r9, %ctaid.x; ld.param.u64 %rd0, [out];\n" +
+                    body + "\nret;\n}\n");
+  if (!m) ADD_FAILURE() << m.error().text();
+  return std::move(*m);
+}
+
+class Schedule : public testing::Test {
+ protected:
+  LaunchReport run(const std::string& body, int64_t grid, int64_t block,
+                   LaunchStatus status = LaunchStatus::ok, bool cooperative = false) {
+    out.assign(size_t(std::max<int64_t>(grid * block, 64)), 0);
+    Module m = kernel(body);
+    auto r = ptx::launch(sim.context, sim.memory, m, "k",
+                         {{grid, 1, 1}, {block, 1, 1}, {1, 1, 1}, 0, cooperative},
+                         {sim.output("out", out)}, sim.options);
+    if (!r) {
+      error = r.error().text();
+      return {};
+    }
+    EXPECT_EQ(r->status, status) << r->reason;
+    return *r;
+  }
+  std::string kind(const std::string& body, int64_t grid, int64_t block) {
+    auto r = run(body, grid, block, LaunchStatus::finding);
+    return r.finding ? r.finding->kind : "";
+  }
+  std::vector<int> out;
+  std::string error;
+  Sim sim;
+};
+
+constexpr const char* kStoreR1 =
+    "mad.lo.u32 %r10, %r9, %ntid.x, %r0; mul.wide.u32 %rd2, %r10, 4; add.s64 %rd2, %rd0, %rd2;\n"
+    "st.global.u32 [%rd2], %r1;\n";
+
+TEST_F(Schedule, ABarrierAfterSomeThreadsEndedIsFound) {
+  const char* body = "setp.ge.u32 %p1, %r0, 40; @%p1 ret; bar.sync 0;";
+  auto r = run(body, 1, 64, LaunchStatus::finding);
+  ASSERT_TRUE(r.finding);
+  EXPECT_EQ(r.finding->kind, "exited_before_barrier");
+  EXPECT_EQ(r.finding->message,
+            "barrier 0 is for all 64 threads, but 24 of them have ended, first thread 40");
+  EXPECT_EQ(kind("setp.ge.u32 %p1, %r0, 32; @%p1 ret; bar.sync 0;", 1, 64),
+            "exited_before_barrier");
+  sim.options.checks.barriers = false;
+  run(body, 1, 64);
+}
+
+TEST_F(Schedule, ThreadsMayEndBehindTheLastBarrier) {
+  run("bar.sync 0; setp.ge.u32 %p1, %r0, 40; @%p1 ret; mov.u32 %r1, 1;", 3, 50);
+}
+
+TEST_F(Schedule, WrongCountsAreFound) {
+  EXPECT_EQ(kind("bar.sync 1, 128;", 1, 64), "deadlock");
+  EXPECT_EQ(kind("bar.sync 1, 40;", 1, 64), "bad_barrier");
+  EXPECT_EQ(kind("setp.ge.u32 %p1, %r0, 32; @%p1 bra B; bar.sync 1, 64; bra.uni E;\n"
+                 "B: bar.sync 1, 96;\nE:",
+                 1, 64),
+            "bad_barrier");
+}
+
+TEST_F(Schedule, ADeadlockTellsWhereEachWarpIs) {
+  auto r = run(
+      "setp.ge.u32 %p1, %r0, 64; @%p1 bra B; bar.sync 1; bra.uni E;\nB: setp.ge.u32 %p2, %r0, 96;\n"
+      "@%p2 ret; bar.sync 2, 64;\nE:",
+      1, 128, LaunchStatus::finding);
+  EXPECT_EQ(r.finding->kind, "deadlock");
+  EXPECT_NE(r.reason.find("warps 0-1 at barrier 1, ptx line"), std::string::npos) << r.reason;
+  EXPECT_NE(r.reason.find("where 64 of all 128 threads are"), std::string::npos) << r.reason;
+  EXPECT_NE(r.reason.find("warp 2 at barrier 2"), std::string::npos) << r.reason;
+  EXPECT_NE(r.reason.find("(bar.sync 2, 64), where 32 of 64 threads are; warp 3 ended"),
+            std::string::npos)
+      << r.reason;
+}
+
+TEST_F(Schedule, ProducersAndConsumersMeetAtNamedBarriers) {
+  // Warp 0 fills a word of shared memory ten times, warp 1 reads it: full is barrier 1, empty 2.
+  run(".shared .align 4 .b8 box[4]; mov.u32 %r3, 0; mov.u32 %r1, 0;\n"
+      "setp.ge.u32 %p1, %r0, 32; @%p1 bra CONSUMER;\n"
+      "PRODUCER: st.shared.u32 [box], %r3; bar.arrive 1, 64; bar.sync 2, 64; add.u32 %r3, %r3, 1;\n"
+      "setp.lt.u32 %p2, %r3, 10; @%p2 bra PRODUCER; bra.uni END;\n"
+      "CONSUMER: bar.sync 1, 64; ld.shared.u32 %r4, [box]; add.u32 %r1, %r1, %r4; bar.arrive 2, "
+      "64;\nadd.u32 %r3, %r3, 1; setp.lt.u32 %p2, %r3, 10; @%p2 bra CONSUMER;\nEND:\n" +
+          std::string(kStoreR1),
+      1, 64);
+  EXPECT_EQ(out[63], 45);
+  EXPECT_EQ(out[0], 0);
+}
+
+TEST_F(Schedule, BarriersReduce) {
+  run("setp.lt.u32 %p1, %r0, 37; barrier.cta.red.popc.aligned.u32 %r1, 0, %p1;\n" +
+          std::string(kStoreR1),
+      1, 96);
+  EXPECT_EQ(out[95], 37);
+  run("setp.lt.u32 %p1, %r0, 37; barrier.red.or.pred %p2, 3, 96, %p1; selp.u32 %r1, 1, 0, %p2;\n" +
+          std::string(kStoreR1),
+      1, 96);
+  EXPECT_EQ(out[95], 1);
+  run("setp.lt.u32 %p1, %r0, 37; bar.red.and.pred %p2, 0, %p1; selp.u32 %r1, 1, 0, %p2;\n" +
+          std::string(kStoreR1),
+      1, 96);
+  EXPECT_EQ(out[95], 0);
+}
+
+TEST_F(Schedule, ACtaMayWaitForALaterOne) {
+  // CTA 0 polls a word that the last one writes.
+  const char* body =
+      "setp.ne.u32 %p1, %r9, 0; @%p1 bra OTHERS;\n"
+      "WAIT: ld.volatile.global.u32 %r1, [%rd0+64]; setp.eq.u32 %p2, %r1, 0; @%p2 bra WAIT;\n"
+      "st.global.u32 [%rd0], %r1; ret;\n"
+      "OTHERS: setp.ne.u32 %p1, %r9, 9; @%p1 ret; mov.u32 %r1, 5; st.volatile.global.u32 [%rd0+64],"
+      " %r1;";
+  for (int threads : {1, 3}) {
+    sim.options.threads = threads;
+    auto r = run(body, 10, 32);
+    EXPECT_EQ(out[0], 5);
+    EXPECT_EQ(r.ctas_run, 10);
+  }
+}
+
+TEST_F(Schedule, PollingWhatNobodyWritesIsADeadlock) {
+  for (int threads : {1, 2}) {
+    sim.options.threads = threads;
+    auto r =
+        run("WAIT: ld.acquire.gpu.global.u32 %r1, [%rd0]; setp.eq.u32 %p2, %r1, 0; @%p2 bra WAIT;",
+            3, 64, LaunchStatus::finding);
+    ASSERT_TRUE(r.finding);
+    EXPECT_EQ(r.finding->kind, "deadlock");
+    EXPECT_NE(r.reason.find("resident poll memory and none writes it"), std::string::npos);
+  }
+}
+
+TEST_F(Schedule, ALockThatCtasPassOnMakesProgress) {
+  // Every CTA takes the lock, adds one to a plain counter, and lets go.
+  for (int threads : {1, 2}) {
+    sim.options.threads = threads;
+    run("setp.ne.u32 %p1, %r0, 0; @%p1 ret;\n"
+        "TAKE: atom.global.cas.b32 %r1, [%rd0], 0, 1; setp.ne.u32 %p2, %r1, 0; @%p2 bra TAKE;\n"
+        "membar.gl; ld.volatile.global.u32 %r2, [%rd0+4]; add.u32 %r2, %r2, 1;\n"
+        "st.volatile.global.u32 [%rd0+4], %r2; membar.gl; atom.global.exch.b32 %r1, [%rd0], 0;",
+        40, 32);
+    EXPECT_EQ(out[1], 40);
+  }
+}
+
+// As cooperative_groups writes this_grid().sync(): the barrier lies behind the workspace's size.
+constexpr const char* kGridSync = R"(
+  mov.u32 %r11, %envreg1; mov.u32 %r12, %envreg2; mov.b64 %rd5, {%r12, %r11};
+  setp.ne.u64 %p1, %rd5, 0; @%p1 bra VALID; trap; VALID:
+  barrier.sync 0; setp.ne.u32 %p1, %r0, 0; @%p1 bra JOIN;
+  mov.u32 %r13, 1; setp.ne.u32 %p2, %r9, 0; @%p2 bra ARRIVE;
+  mov.u32 %r14, %nctaid.x; sub.u32 %r14, %r14, 1; sub.u32 %r13, 0x80000000, %r14;
+ARRIVE: atom.add.release.gpu.u32 %r15, [%rd5+4], %r13;
+POLL: ld.acquire.gpu.u32 %r16, [%rd5+4]; xor.b32 %r17, %r16, %r15; setp.ge.s32 %p3, %r17, 0;
+  @%p3 bra POLL;
+JOIN: barrier.sync 0;
+)";
+
+TEST_F(Schedule, CooperativeLaunchesMeetAtTheGridBarrier) {
+  // Each CTA writes a number; behind the barrier each reads the one of the next.
+  const std::string body =
+      "mul.wide.u32 %rd6, %r9, 4; add.s64 %rd7, %rd0, %rd6;\n"
+      "add.u32 %r2, %r9, 1000; setp.eq.u32 %p4, %r0, 0; @%p4 st.global.u32 [%rd7], %r2;\n" +
+      std::string(kGridSync) +
+      "add.u32 %r3, %r9, 1; rem.u32 %r3, %r3, %nctaid.x; mul.wide.u32 %rd6, %r3, 4;\n"
+      "add.s64 %rd8, %rd0, %rd6; ld.global.u32 %r4, [%rd8]; @%p4 st.global.u32 [%rd7+1024], %r4;";
+  for (int threads : {1, 2}) {
+    sim.options.threads = threads;
+    run(body, 20, 64, LaunchStatus::ok, true);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(out[size_t(256 + i)], 1000 + (i + 1) % 20);
+  }
+  run(kGridSync, 2, 64, LaunchStatus::finding, false);  // the grid is not valid
+}
+
+TEST_F(Schedule, ACooperativeLaunchMustFitTheGpu) {
+  sim.options.resident_ctas = 19;
+  run("mov.u32 %r1, 1;", 20, 64, LaunchStatus::ok, true);
+  EXPECT_NE(error.find("a cooperative launch of 20 CTAs, of which 19 can be resident at once"),
+            std::string::npos)
+      << error;
+}
+
+TEST_F(Schedule, ResidentCtasFollowTheTightestLimit) {
+  GpuSpec gpu;
+  gpu.sms = 10, gpu.max_threads_per_sm = 2048, gpu.max_blocks_per_sm = 32;
+  gpu.registers_per_sm = 65536, gpu.shared_bytes_per_sm = 233472;
+  Entry entry;
+  entry.registers_estimate = 20;
+  EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {32, 1, 1}}), 320);
+  EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {1000, 1, 1}}), 20);
+  entry.registers_estimate = 120;  // 128 with what the assembler adds
+  EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {256, 1, 1}}), 20);
+  EXPECT_EQ(resident_ctas(gpu, entry, {{1, 1, 1}, {256, 1, 1}, {1, 1, 1}, 200000}), 10);
+}
+
+}  // namespace
+}  // namespace cutegen::ptx

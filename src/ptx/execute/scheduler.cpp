@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/execute/scheduler.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "ptx/model/sampling.h"
+
+namespace cutegen::ptx {
+namespace {
+
+constexpr int64_t kMostBytes = int64_t{256} << 20;  // machines of a launch that is not cooperative
+constexpr int64_t kMostResident = 4096;
+constexpr int64_t kMixedWindow = 16;  // CTAs that change places where the order is drawn
+constexpr size_t kMixedTogether = 4;  // CTAs that take turns there
+constexpr uint64_t kSpinLead = 4096;  // warp instructions that a poll of memory counts for
+constexpr int kHopeless = 2000;       // rounds in which every machine of every thread polled memory
+
+struct Shared {
+  Job& job;
+  const Grid& grid;
+  const RunOptions& options;
+  int64_t run = 0;                              // CTAs of this batch
+  const std::vector<int64_t>* batch = nullptr;  // which; null: all of the grid
+  Sampler* sampler = nullptr;
+  std::atomic<int64_t> next{0};
+  std::atomic<uint64_t> progress{0};  // rounds in which something happened
+  std::atomic<int64_t> resident{0}, idle_threads{0};
+  std::mutex mutex;
+  // CTAs that the GPU, and our memory, hold together.
+  [[nodiscard]] int64_t most_together() const {
+    const int64_t most = grid.resident > 0 ? grid.resident : kMostResident;
+    return std::max<int64_t>(1, std::min(most, kMostBytes / std::max<int64_t>(1, Cta::bytes(job))));
+  }
+  int64_t at = INT64_MAX;  // the CTA that ended the launch
+  LaunchReport report;
+  Totals once, sampled;  // of CTAs that count as themselves; of those that stand for others
+};
+
+class Worker {
+ public:
+  Worker(Shared& shared, int64_t index)
+      : s_(shared),
+        index_(index),
+        once_(s_.job.program, s_.job.memory.buffers.size(), s_.options, s_.sampler != nullptr),
+        sampled_(s_.job.program, s_.job.memory.buffers.size(),
+                 s_.sampler ? s_.options : RunOptions{.counters = false}, true),
+        random_(s_.job.order_seed + uint64_t(index)) {}
+  void run();
+
+ private:
+  bool start();
+  bool start_one(int64_t n);
+  // Which CTA begins as the n-th.
+  [[nodiscard]] int64_t place(int64_t n) const;
+  void start_together();
+  bool start_waited_for();
+  [[nodiscard]] size_t behind() const;
+  // False: the launch has ended.
+  bool round(bool& spinning);
+  void finish(size_t i);
+  bool wait();
+  void fail(const Cta& cta);
+  void add_counts();
+
+  Shared& s_;
+  int64_t index_;
+  Counting once_, sampled_;
+  std::vector<std::unique_ptr<Cta>> live_, free_;
+  std::vector<uint64_t> lead_;  // of live_, where CTAs go on in step: added to what each has done
+  std::mt19937_64 random_;
+  int64_t done_ = 0;
+  int hopeless_ = 0;
+  uint64_t seen_ = 0;
+};
+
+// Within windows of CTAs that are resident together.
+int64_t Worker::place(int64_t n) const {
+  const Order order = s_.job.order;
+  if (order == Order::in_order) return n;
+  const int64_t most = order == Order::mixed ? kMixedWindow : s_.most_together();
+  const int64_t window = std::min(most, s_.most_together()), first = n / window * window,
+                size = std::min(window, s_.run - first);
+  if (order == Order::reversed) return first + size - 1 - (n - first);
+  std::array<int64_t, kMixedWindow> places;
+  std::iota(places.begin(), places.begin() + size, first);
+  std::mt19937_64 random(s_.job.order_seed + uint64_t(first));
+  std::shuffle(places.begin(), places.begin() + size, random);
+  return places[size_t(n - first)];
+}
+
+bool Worker::start_one(int64_t n) {
+  const int64_t linear = s_.batch ? (*s_.batch)[size_t(n)] : place(n);
+  if (linear > s_.job.stop_after.load()) return false;
+  if (free_.empty()) free_.push_back(std::make_unique<Cta>(s_.job));
+  live_.push_back(std::move(free_.back()));
+  lead_.push_back(0);
+  free_.pop_back();
+  const bool stands_for_others = s_.sampler && !s_.sampler->is_end(linear);
+  live_.back()->begin(linear, stands_for_others ? sampled_ : once_);
+  ++s_.resident;
+  return true;
+}
+
+// The next CTA of the grid, if there is one and it could be resident.
+bool Worker::start() {
+  if (s_.grid.cooperative) return false;
+  if (!live_.empty() && s_.resident.load() >= s_.most_together()) return false;
+  const int64_t n = s_.next.fetch_add(1);
+  return n < s_.run && start_one(n);
+}
+
+// CTAs that begin before any of them runs.
+void Worker::start_together() {
+  size_t wanted = 1;
+  if (s_.job.order == Order::mixed) wanted = kMixedTogether;
+  const bool wait = s_.job.program.waits && s_.options.latency && !s_.sampler;
+  if (s_.job.fair || wait)  // nobody polls long for one that has not begun
+    wanted = size_t(s_.run);
+  while (live_.size() < wanted && start()) {
+  }
+}
+
+void Worker::finish(size_t i) {
+  ++done_, --s_.resident;
+  if (s_.sampler) {
+    std::lock_guard lock(s_.mutex);
+    s_.sampler->add(live_[i]->linear(), live_[i]->work());
+  }
+  free_.push_back(std::move(live_[i]));
+  live_.erase(live_.begin() + int64_t(i)), lead_.erase(lead_.begin() + int64_t(i));
+}
+
+// The CTA that has done least.
+size_t Worker::behind() const {
+  size_t best = 0;
+  for (size_t i = 1; i < live_.size(); ++i)
+    if (live_[i]->executed() + lead_[i] < live_[best]->executed() + lead_[best]) best = i;
+  return best;
+}
+
+// A turn for each CTA, or for the one that is behind the others.
+bool Worker::round(bool& spinning) {
+  spinning = true;
+  if (s_.job.order == Order::mixed) std::shuffle(live_.begin(), live_.end(), random_);
+  const bool up = s_.job.order == Order::in_order;
+  size_t i = 0;
+  for (size_t left = live_.size(); left > 0; --left) {
+    const size_t at = s_.job.fair ? behind() : up ? i : left - 1;
+    const Cta::Turn turn = live_[at]->turn();
+    spinning = spinning && turn == Cta::Turn::spinning;
+    if (turn == Cta::Turn::failed) {
+      fail(*live_[at]);
+      return false;
+    }
+    if (turn == Cta::Turn::ended) {
+      finish(at);
+    } else {
+      ++i;
+      if (turn == Cta::Turn::spinning) lead_[at] += kSpinLead;
+    }
+  }
+  return true;
+}
+
+// All poll memory. False: nobody is left who could write it.
+bool Worker::wait() {
+  const uint64_t now = s_.progress.load();
+  hopeless_ = now == seen_ ? hopeless_ + 1 : 0;
+  seen_ = now;
+  if (hopeless_ == kHopeless) ++s_.idle_threads;
+  if (hopeless_ >= kHopeless && s_.idle_threads.load() >= s_.grid.threads) {
+    live_[0]->fail_spinning(s_.resident.load());
+    fail(*live_[0]);
+    return false;
+  }
+  if (s_.grid.threads > 1) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  return true;
+}
+
+// All poll memory: more CTAs begin, as many again where those that are waited for begin last.
+bool Worker::start_waited_for() {
+  const size_t before = live_.size();
+  const size_t wanted = s_.job.order == Order::in_order ? before + 1 : 2 * before;
+  while (live_.size() < wanted && start()) {
+  }
+  return live_.size() > before;
+}
+
+void Worker::run() {
+  if (s_.grid.cooperative) {
+    for (int64_t n = index_; n < s_.run; n += s_.grid.threads) start_one(n);
+  }
+  while (true) {
+    start_together();
+    if (live_.empty()) break;
+    bool spinning = false;
+    if (!round(spinning)) break;
+    if (live_.empty()) continue;
+    if (!spinning) {
+      if (hopeless_ >= kHopeless) --s_.idle_threads;
+      hopeless_ = 0;
+      if (s_.grid.threads > 1 || live_.size() > 1) ++s_.progress;
+    } else if (!start_waited_for() && !wait()) {
+      break;
+    }
+  }
+  if (hopeless_ < kHopeless) ++s_.idle_threads;  // a thread that has ended writes nothing either
+  add_counts();
+}
+
+void Worker::fail(const Cta& cta) {
+  std::lock_guard lock(s_.mutex);
+  if (cta.linear() >= s_.at) return;
+  s_.at = cta.linear();
+  const bool finding = cta.status() == LaunchStatus::finding;
+  s_.report.status = cta.status();
+  s_.report.reason = finding ? cta.finding().message : cta.reason();
+  s_.report.finding.reset();
+  if (finding) s_.report.finding = cta.finding();
+  s_.job.stop_after = s_.grid.cooperative ? -1 : cta.linear();
+}
+
+void Worker::add_counts() {
+  std::lock_guard lock(s_.mutex);
+  s_.once.add(once_);
+  s_.sampled.add(sampled_);
+  s_.report.ctas_run += done_;
+}
+
+void run_batch(Shared& shared, int64_t run, const std::vector<int64_t>* batch) {
+  shared.run = run, shared.batch = batch;
+  shared.next = 0, shared.progress = 0, shared.resident = 0, shared.idle_threads = 0;
+  std::vector<std::jthread> helpers;
+  for (int64_t i = 1; i < shared.grid.threads; ++i)
+    helpers.emplace_back([&shared, i] { Worker(shared, i).run(); });
+  Worker(shared, 0).run();
+}
+
+// Each CTA of a batch stands for as many as the batch does, and the work begins anew.
+void take_share(Shared& shared, size_t batch) {
+  auto& pulls = shared.job.pulls;
+  if (!pulls) pulls = std::make_unique<Pulls>();
+  pulls->restore();
+  pulls->stands_for = double(shared.grid.total) / double(batch);
+}
+
+// Batches until the error is small enough or the budget ends. Returns what a sampled CTA stands
+// for.
+double run_sample(Shared& shared) {
+  Sampler sampler(shared.grid.total, shared.options, shared.job.program.waits);
+  shared.sampler = &sampler;
+  const bool pulls = shared.job.fair && !shared.job.program.waits;
+  int64_t affordable = INT64_MAX;
+  bool whole = false;
+  while (shared.report.status == LaunchStatus::ok) {
+    const std::vector<int64_t> batch = whole ? sampler.rest() : sampler.next(affordable);
+    if (batch.empty()) break;
+    if (shared.job.traced < 0) shared.job.traced = batch[batch.size() / 2];
+    if (pulls) take_share(shared, batch.size());
+    run_batch(shared, int64_t(batch.size()), &batch);
+    const double spent = double(shared.job.spent.load()), budget = double(shared.job.budget);
+    const double each = std::max(1.0, spent / double(std::max<int64_t>(1, shared.report.ctas_run)));
+    affordable = int64_t(std::clamp((budget - spent) / each / 2, 0.0, 1e15));
+    whole = each * double(shared.grid.total) <= double(shared.options.whole_instructions);
+  }
+  shared.sampler = nullptr;
+  shared.report.sample_error = sampler.error(), shared.report.sample_errors = sampler.errors();
+  return sampler.weight();
+}
+
+// What a kernel takes from the counter may be no work but a place: then nobody else takes any.
+LaunchReport run_alone(Job& job, const Grid& grid, const RunOptions& options) {
+  job.pulls->restore();
+  job.pulls.reset();
+  job.fair = false, job.stop_after = INT64_MAX, job.traced = -1, job.spent = 0;
+  return run_grid(job, grid, options);
+}
+
+}  // namespace
+
+LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options) {
+  Shared shared{job, grid, options};
+  LaunchReport& report = shared.report;
+  report.ctas_total = grid.total;
+  for (const Buffer& b : job.memory.buffers) report.traffic.push_back({b.name, b.size});
+  const auto start = Clock::now();
+  double weight = 1;
+  if (options.latency) job.chain = std::make_unique<Chain>(job.program, *options.latency);
+  if (grid.sampled) {
+    weight = run_sample(shared);
+    if (report.status == LaunchStatus::finding && job.pulls) return run_alone(job, grid, options);
+  } else {
+    job.traced = grid.total / 2;
+    run_batch(shared, grid.total, nullptr);
+  }
+  report.host_time = Clock::now() - start;
+  report_counts(job.program, shared.once, shared.sampled, weight, options.line_counters, report);
+  if (job.chain && job.chain->cta_instructions() > 0) {
+    const double longer =
+        double(report.counters.max_cta_instructions) / double(job.chain->cta_instructions());
+    report.chain_clocks = job.chain->clocks() * std::max(1.0, longer);
+  }
+  std::erase_if(report.traffic,
+                [](const BufferTraffic& t) { return t.load_sectors + t.store_sectors == 0; });
+  return std::move(report);
+}
+
+}  // namespace cutegen::ptx

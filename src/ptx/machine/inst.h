@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inst: one decoded instruction, and the address map of the simulated machine.
+//
+// Contract: plain data only; the handler files (one copy for each instruction set of the host) see
+// nothing else, so that no inline function of the library is compiled twice with different flags.
+// Operands are byte offsets into a warp's register file, where a register is 32 lanes side by side
+// and a predicate is one 32-bit mask. Immediates and special registers have slots of their own.
+//
+// Example: in.full(warp_registers, in, ~0u);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cutegen::ptx {
+
+enum class Op : uint8_t {
+  alu,
+  load,
+  store,
+  atomic,
+  branch,
+  branch_index,
+  exit,
+  barrier,
+  shuffle,
+  vote,
+  active_mask,
+  warp_reduce,
+  match,
+  warp_sync,
+  elect,
+  fence,
+  trap,
+  print,
+  assert_fail,
+  clock,
+  matrix,        // mma, movmatrix: Inst::masked on the whole warp
+  load_matrix,   // a shared load of rows, then Inst::masked spreads them
+  store_matrix,  // the other way round
+  async_copy,
+  async_commit,
+  async_wait,
+  unsupported
+};
+
+// What an instruction is counted as.
+enum class Kind : uint8_t {
+  move,
+  integer,
+  fp32,
+  fma,
+  sfu,
+  convert,
+  half,
+  fp64,
+  compare,
+  load_global,
+  store_global,
+  load_shared,
+  store_shared,
+  load_local,
+  store_local,
+  load_const,
+  atomic,
+  shuffle,
+  vote,
+  barrier,
+  branch,
+  mma_half,  // f16 and bf16
+  mma_tf32,
+  mma_f64,
+  mma_fp8,
+  mma_int8,
+  mma_bits,  // 4 bits and 1 bit
+  other,
+  count_
+};
+
+enum class Space : uint8_t { generic, global, shared, local, param, constant };
+
+struct Inst;
+using AluFn = void (*)(std::byte* registers, const Inst& in, uint32_t mask);
+
+struct Inst {
+  AluFn full = nullptr, masked = nullptr;  // full may be null: masked serves all masks
+  int32_t d = -1, a = -1, b = -1, c = -1, e = -1;
+  int32_t guard = -1;
+  int32_t target = -1;              // branch target; index of a table or of a message
+  int32_t v[4] = {-1, -1, -1, -1};  // registers of a load or store; -1: a sink
+  int64_t imm = 0;                  // address offset, or an operand of the operation
+  const int32_t* list = nullptr;    // more operands, where an operation has many (Program::lists)
+  Op op = Op::alu;
+  Kind kind = Kind::other;
+  Space space = Space::generic;
+  uint16_t flops = 0;    // a lane
+  uint8_t sub = 0;       // which operation of a family, or rounding flags
+  uint8_t size = 0;      // bytes of one element in memory
+  uint8_t reg_size = 0;  // bytes of a lane in the register
+  uint8_t vec = 1;
+  bool sign = false;              // sign-extend a load
+  bool wide_address = true;       // the address register has 64 bits
+  bool constant_address = false;  // all lanes have the same, known from the text
+  bool guard_negated = false;
+  bool ordered = false;   // volatile, relaxed, acquire or release: no plain access
+  bool releases = false;  // a release that other CTAs can rely on
+  bool pulls = false;     // an atomic that may take work from a counter (ptx/decode/patterns.h)
+  bool watched = false;   // reads or writes a register that may be read before it is written
+  bool aligned = false;   // a barrier that needs the whole warp
+};
+
+// Rounding and flags of float operations that are not the plain ones (Inst::sub).
+inline constexpr uint8_t kRoundNearest = 0, kRoundZero = 1, kRoundDown = 2, kRoundUp = 3;
+inline constexpr uint8_t kRoundMask = 3, kFtz = 4, kSaturate = 8, kRelu = 16, kNaN = 32,
+                         kFinite = 64;  // satfinite
+
+// What an Op::fence is (Inst::sub).
+inline constexpr uint8_t kNoFence = 0, kFenceGpu = 1, kFenceCta = 2, kDependencyWait = 3,
+                         kSleep = 4;
+
+// Generic addresses. Global memory begins at kGlobalBase; the windows below map the other spaces.
+inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000000,
+                          kParamWindow = 0x0300000000, kWindowBytes = 0x0100000000,
+                          kGlobalBase = 0x1000000000;
+
+// What 32 addresses have in common.
+struct AddressSummary {
+  uint64_t low = 0, high = 0;  // of the active lanes
+  uint64_t bits = 0;           // all of them or-ed
+  bool contiguous = false;     // all 32 lanes active, each `stride` after the one before
+  bool uniform = false;        // all active lanes alike
+};
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PTX simulator: memory, parsed modules, launches.
+//
+// Contract: Module::parse is safe on hostile text; an opcode or directive it does not know is an
+// `unsupported` error (at parse) or LaunchStatus::unsupported (when executed), never a wrong
+// result. Memory places each buffer at a deterministic 256-byte aligned address with unmapped red
+// zones. launch() runs CTAs on `threads` host threads and stops at the first finding, the
+// instruction budget, or the Context.
+//
+// Example:
+//   Memory mem; uint64_t x = mem.add("x", bytes, Access::read_only);
+//   auto r = launch(ctx, mem, module, "relu", {{128,1,1},{256,1,1}}, params, {});
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/context.h"
+#include "gpu/spec.h"
+
+namespace cutegen::ptx {
+
+enum class Access { read_only, read_write };
+// What a buffer holds before the first launch: data, or nothing that a kernel may use. A scratch
+// buffer may keep such values (padding), an output may not.
+enum class Content { given, output, scratch };
+
+// The simulated global address space. Buffers are the caller's memory; it must outlive Memory.
+class Memory {
+ public:
+  Memory();
+  ~Memory();
+  Memory(Memory&&) noexcept;
+  Memory& operator=(Memory&&) noexcept;
+  uint64_t add(const std::string& name, std::span<std::byte> storage, Access access,
+               Content content = Content::given);
+  // Somebody else than a kernel has written the whole buffer that begins at `base`.
+  void set_defined(uint64_t base);
+  // All launches so far have ended before whatever comes next begins.
+  void settle();
+  struct State;
+  [[nodiscard]] State& state() { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+struct Param {
+  size_t size = 0, align = 0;
+};
+struct Entry {
+  std::string name;
+  std::vector<Param> params;
+  std::array<int, 3> max_block{0, 0, 0};
+  int64_t static_shared_bytes = 0;
+  int registers_estimate = 0;  // live 32-bit registers at the widest point: a modelled figure
+};
+
+class Module {
+ public:
+  [[nodiscard]] static Result<Module> parse(std::string_view text);
+  [[nodiscard]] const std::vector<Entry>& entries() const;
+  // Initialised `.global`/`.const` data with plain (extern "C") names: integers, and raw bytes.
+  // Integers of 32 bits are read as signed; at most 1 MiB of bytes.
+  [[nodiscard]] std::map<std::string, int64_t> integer_constants() const;
+  [[nodiscard]] std::optional<std::vector<std::byte>> constant_bytes(const std::string& name) const;
+  [[nodiscard]] std::vector<std::string> constant_names() const;
+  struct State;
+  [[nodiscard]] const State& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+struct LaunchConfig {
+  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
+  int64_t shared_bytes = 0;
+  bool cooperative = false;
+  bool overlaps = false;  // may begin before the launch before it has ended (programmatic launch)
+};
+
+// The order in which CTAs begin and warps take turns. in_order: the lowest index first, each as far
+// as it gets. reversed: the highest first, among the CTAs that are resident together. mixed: drawn
+// at random, with switches at fences, atomics, volatile accesses and barriers.
+enum class Order { in_order, reversed, mixed };
+
+// What is looked for besides out-of-bounds, misaligned and read-only accesses, which always are.
+struct Checks {
+  bool barriers = true;       // a barrier of the whole CTA after some of its threads have ended
+  bool uninitialised = true;  // a value that nobody wrote decides what is stored or where to go
+  bool races = true;          // conflicting accesses with nothing that orders them
+  [[nodiscard]] static Checks none() { return {false, false, false}; }
+};
+
+struct RunOptions {
+  Checks checks;
+  int64_t resident_ctas = 0;  // the most that fit on the GPU at once; 0: not known
+  int threads = 0;            // 0: all cores
+  uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
+  bool counters = true;                         // off: none of the next three either
+  bool sector_counters = true;                  // of global and local memory
+  bool wavefront_counters = true;               // of shared memory
+  bool line_counters = true;                    // the same by source line
+  // 0: every CTA runs. Else a sample: so many at first, then twice as many, ... until its error is
+  // at most sample_error, sample_most CTAs have run, or the next batch would pass the budget.
+  int64_t sample_ctas = 0, sample_most = 0;
+  double sample_error = 0.02;
+  uint64_t sample_seed = 1;
+  // A grid that the sample says takes no more warp instructions than this is run whole.
+  uint64_t whole_instructions = 0;
+  // Given: one warp of one CTA is followed with these (LaunchReport::chain_clocks), and CTAs that
+  // take their work from a counter in global memory take turns as they would on the GPU.
+  const GpuLatency* latency = nullptr;
+  Order order = Order::in_order;
+  uint64_t order_seed = 1;
+};
+
+enum class LaunchStatus { ok, finding, unsupported, out_of_budget, cancelled };
+
+// Something wrong that the kernel did.
+struct Finding {
+  std::string
+      kind;  // "out_of_bounds", "misaligned", "read_only", "divergent_barrier", "deadlock", ...
+  std::string message;                // one line
+  std::string instruction;            // PTX text
+  int ptx_line = 0, source_line = 0;  // source_line from .loc, 0 = unknown
+  std::array<int64_t, 3> cta{0, 0, 0};
+  int thread = 0;  // linear index in the CTA
+  uint64_t address = 0;
+  std::string buffer;  // nearest buffer, with the offset in `message`
+  // The other side of a race, or where an undefined value was read.
+  struct Party {
+    int ptx_line = 0, source_line = 0;
+    std::array<int64_t, 3> cta{0, 0, 0};
+    int thread = 0;
+  };
+  std::optional<Party> other;
+};
+
+// Of the whole grid, exact at PTX level where every CTA ran; estimated from the sample otherwise.
+struct Counters {
+  uint64_t warp_instructions = 0, thread_instructions = 0, flops = 0;
+  // Estimates of the machine instructions that the assembler makes of them.
+  uint64_t issue_slots = 0, special_slots = 0;
+  std::map<std::string, uint64_t> by_kind;       // "fma", "sfu", "ld_global", "st_shared", ...
+  std::map<std::string, uint64_t> by_pipe;       // names of ptx/model/pipes.h
+  std::map<std::string, uint64_t> tensor_flops;  // by type of the operands
+  uint64_t global_load_requests = 0, global_load_sectors = 0, global_load_bytes = 0,
+           global_store_requests = 0, global_store_sectors = 0, global_store_bytes = 0,
+           global_atomic_requests = 0, global_atomic_sectors = 0, global_atomic_bytes = 0;
+  uint64_t l1_hit_sectors = 0;  // of loads; estimated by a filter of 128 KiB a CTA
+  uint64_t load_rounds = 0;     // global loads, those that wait together counted once; estimated
+  uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
+  uint64_t local_requests = 0, local_sectors = 0;
+  uint64_t barriers = 0, branches = 0, divergent_branches = 0;
+  uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA, ended or not
+};
+// An instruction that at least one lane executed.
+struct ExecutedInst {
+  int32_t index = 0;    // in the entry
+  int source_line = 0;  // 0: unknown
+  uint64_t runs = 0;    // warp instructions of the whole grid
+};
+struct LineCounters {
+  int source_line = 0;  // 0: unknown
+  Counters counters;
+};
+
+// Sectors of 32 bytes that requests touched in one buffer.
+struct BufferTraffic {
+  std::string buffer;
+  uint64_t bytes = 0;  // its size
+  uint64_t load_sectors = 0, store_sectors = 0;
+  uint64_t reread_sectors = 0;  // loads of what the same CTA had read before, beyond L1; sampled
+};
+
+struct LaunchReport {
+  LaunchStatus status = LaunchStatus::ok;
+  std::optional<Finding> finding;
+  std::string reason;  // for unsupported: the opcode; for the others what ended it
+  Counters counters;
+  std::vector<LineCounters> lines;     // by source line
+  std::vector<BufferTraffic> traffic;  // buffers that were touched
+  std::vector<ExecutedInst> executed;  // in order of index; with counters
+  int64_t ctas_total = 0, ctas_run = 0;
+  double sample_error = 0;  // of the counters: half the 95% interval over the total; 0: all ran
+  std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
+  // How long the first warp of the longest CTA takes by itself (ptx/model/chain.h): modelled from a CTA
+  // that was followed, by the instructions of both. 0: none was.
+  double chain_clocks = 0;
+  // How long a CTA sleeps (nanosleep): the most of one CTA, and the mean. Sleeps of a warp that
+  // polls for another's write do not count.
+  double most_sleep_ns = 0, mean_sleep_ns = 0;
+  bool communicates = false;  // threads exchange values by barriers, atomics, shared memory, ...
+  Nanoseconds host_time{0};
+};
+
+// params: one byte string an argument, sizes as in the entry (checked: user error otherwise).
+[[nodiscard]] Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& module,
+                                          const std::string& entry, const LaunchConfig& config,
+                                          const std::vector<std::vector<std::byte>>& params,
+                                          const RunOptions& options);
+
+// CTAs of a launch that are on `gpu` at the same time; registers are an estimate.
+[[nodiscard]] int64_t resident_ctas(const GpuSpec& gpu, const Entry& entry,
+                                    const LaunchConfig& config);
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/model/chain.h"
+
+#include <algorithm>
+
+#include "ptx/ops/async_copy.h"
+#include "ptx/model/pipes.h"
+
+namespace cutegen::ptx {
+namespace {
+
+constexpr size_t kMostGroups = 64;  // of copies that nobody waits for
+
+bool in_shared(const Inst& in) {
+  return in.space == Space::shared || in.op == Op::load_matrix || in.op == Op::store_matrix;
+}
+
+double latency_of(const Inst& in, const Usage& use, const GpuLatency& l) {
+  switch (in.op) {
+    case Op::load:
+      if (in.space == Space::global || in.space == Space::generic) return l.global;
+      return in.space == Space::shared || in.space == Space::local ? l.shared : l.arithmetic;
+    case Op::atomic:
+      return in.space == Space::shared ? l.shared : l.global;
+    case Op::load_matrix:
+      return l.shared;
+    case Op::matrix:
+      return l.tensor;
+    case Op::shuffle:
+    case Op::vote:
+    case Op::warp_reduce:
+    case Op::match:
+    case Op::elect:
+      return l.shuffle;
+    default:
+      return (use.special || use.pipe == Pipe::xu ? l.special : 0) +
+             l.arithmetic * std::max<int>(1, use.issue - use.special);
+  }
+}
+
+}  // namespace
+
+Chain::Chain(const Program& program, const GpuLatency& latency)
+    : program_(program), latency_(latency), ready_(size_t(program.register_bytes) / 4 + 1) {
+  costs_.reserve(program.code.size());
+  for (size_t i = 0; i < program.code.size(); ++i) {
+    const std::string_view text = program.lines[i].text;
+    const Usage use = usage_of(text);
+    costs_.push_back({latency_of(program.code[i], use, latency), double(use.issue),
+                      text.find(".nc") != std::string_view::npos});
+  }
+}
+
+// When the last operand of an instruction is there.
+double Chain::ready(const Inst& in, int32_t pc) const {
+  const auto& range = program_.effect_of[size_t(pc)];
+  double at = start_;
+  for (uint32_t i = range.begin; i < range.writes; ++i)
+    at = std::max(at, ready_[size_t(program_.effects[i]) / 4]);
+  return in.guard < 0 ? at : std::max(at, ready_[size_t(in.guard) / 4]);
+}
+
+// The last store that an access must not pass; null where there is none.
+double* Chain::store_before(const Inst& in) {
+  const bool global = in.space == Space::global || in.space == Space::generic;
+  if (in.op == Op::async_copy || in_shared(in)) return &shared_store_;
+  const bool accesses = in.op == Op::load || in.op == Op::store || in.op == Op::atomic;
+  return accesses && global ? &global_store_ : nullptr;
+}
+
+void Chain::poll(int32_t pc, bool again) {
+  if (!again) {
+    polled_[0] = start_, polled_[1] = issued_, polled_[2] = last_;
+    return;
+  }
+  const double later = start_ - polled_[0];
+  start_ = polled_[0], issued_ = polled_[1], last_ = polled_[2];
+  const auto& range = program_.effect_of[size_t(pc)];
+  for (uint32_t i = range.writes; i < range.end; ++i)
+    ready_[size_t(program_.effects[i]) / 4] -= later;
+}
+
+void Chain::close() {
+  start_ = std::max(start_ + issued_, last_);
+  issued_ = 0, last_ = start_;
+}
+
+// Until at most `pending` groups of copies are on their way.
+void Chain::wait(int64_t pending) {
+  close();
+  if (pending == kWaitAll) {
+    start_ = std::max(start_, copies_);
+    pending = 0;
+  }
+  while (int64_t(groups_.size()) > pending) {
+    start_ = std::max(start_, groups_.front());
+    groups_.pop_front();
+  }
+  last_ = start_;
+}
+
+void Chain::step(const Inst& in, int32_t pc, uint32_t mask) {
+  if (pc != next_) close();
+  next_ = pc + 1;
+  const Cost& cost = costs_[size_t(pc)];
+  issued_ += cost.issue;
+  double at = ready(in, pc);
+  if (double* store = store_before(in); store && mask) {
+    const bool reads = in.op == Op::load || in.op == Op::load_matrix;
+    if (!(reads && cost.constant)) at = std::max(at, *store);
+    if (!reads && in.op != Op::async_copy) *store = at;
+  }
+  last_ = std::max(last_, at + 1);
+  const auto& range = program_.effect_of[size_t(pc)];
+  if (mask) {
+    for (uint32_t i = range.writes; i < range.end; ++i)
+      ready_[size_t(program_.effects[i]) / 4] = at + cost.latency;
+  }
+  switch (in.op) {
+    case Op::async_copy:
+      if (mask) copies_ = std::max(copies_, at + latency_.global);
+      break;
+    case Op::async_commit:
+      groups_.push_back(copies_);
+      if (groups_.size() > kMostGroups) groups_.pop_front();
+      break;
+    case Op::async_wait:
+      wait(in.imm);
+      break;
+    case Op::barrier:
+      close();
+      start_ += latency_.barrier, last_ = start_;
+      break;
+    case Op::branch:
+    case Op::branch_index:
+      close();
+      break;
+    default:
+      break;
+  }
+}
+
+double Chain::clocks() const {
+  return std::max(start_ + issued_, last_);
+}
+
+}  // namespace cutegen::ptx

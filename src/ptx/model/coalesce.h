@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one warp-wide memory access costs: sectors of global and local memory, wavefronts of shared.
+//
+// Contract: pure functions of the active lanes' addresses, exact at PTX level. Global: distinct
+// 32-byte sectors of the request. Shared: 32 banks of 4 bytes; accesses of up to 4 bytes are served
+// for the whole warp, of 8 bytes for each half, of 16 for each quarter; each of these groups takes
+// as many wavefronts as its busiest bank has distinct words, so words read by several lanes of a
+// group are broadcast. A load whose lanes n and n^1, or n and n^2, have the same address throughout
+// returns half as much, and is served in groups of twice as many lanes (NVIDIA's developer forum,
+// thread 77228; docs/measurements/profiles.md). An atomic serves each lane alone. Local: the
+// hardware puts word k of the 32 lanes side by side.
+//
+// Example: Wavefronts w = wavefronts_of(summary, at, mask, 4, SharedUse::load);
+#pragma once
+
+#include <vector>
+
+#include "ptx/machine/inst.h"
+
+namespace cutegen::ptx {
+
+enum class SharedUse { load, store, atomic };
+
+struct Wavefronts {
+  uint32_t count = 0, least = 0;  // taken; taken if no bank had two words
+};
+
+[[nodiscard]] uint32_t sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
+                                  uint64_t bytes);
+[[nodiscard]] Wavefronts wavefronts_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
+                                       uint64_t bytes, SharedUse use);
+// at: offsets within each lane's own local memory.
+[[nodiscard]] uint32_t local_sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
+                                        uint64_t bytes);
+
+// Remembers the last pattern of each instruction: lanes at the same distances from the first one
+// cost the same again, as long as the first lies alike within `period` bytes. Full warps only.
+class PatternCache {
+ public:
+  explicit PatternCache(size_t instructions) : entry_of_(instructions) {}
+  // The remembered cost, or null.
+  [[nodiscard]] const Wavefronts* find(size_t pc, const uint64_t* at, uint64_t period) const;
+  void keep(size_t pc, const uint64_t* at, uint64_t period, Wavefronts cost);
+
+ private:
+  struct Entry {
+    uint64_t distance[32] = {};
+    uint64_t phase = 0;
+    Wavefronts cost;
+  };
+  std::vector<uint32_t> entry_of_;  // by instruction: index + 1, or 0
+  std::vector<Entry> entries_;
+};
+
+}  // namespace cutegen::ptx

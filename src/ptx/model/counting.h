@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counting: what each PTX instruction did on one host thread's machine, and the sums of it.
+//
+// Contract: instructions are counted by their place in the program, so that sums by kernel, pipe
+// and source line are made once, at the end. The L1 filter holds the sectors that a CTA has read
+// lately; it is an estimate, everything else is exact at PTX level. What is switched off stays
+// zero.
+//
+// Example: counting.global(pc, in, mask, summary, at, buffer); totals.add(counting);
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "ptx/model/coalesce.h"
+#include "ptx/machine/machine.h"
+#include "ptx/decode/program.h"
+
+namespace cutegen::ptx {
+
+struct Executed {
+  uint64_t runs = 0, lanes = 0;  // warp instructions; active lanes of all of them
+};
+// Memory and control of one instruction.
+struct InstCounts {
+  uint64_t requests = 0, sectors = 0, bytes = 0, l1_hits = 0;  // global
+  uint64_t shared_requests = 0, wavefronts = 0, least = 0;     // shared
+  uint64_t local_requests = 0, local_sectors = 0;              // local
+  uint64_t divergent = 0, barriers = 0;
+};
+// What one CTA did: the quantities whose spread bounds the error of a sample.
+struct CtaWork {
+  double instructions = 0, sectors = 0, wavefronts = 0;
+  double slept_ns = 0;
+};
+
+// Sectors of one buffer: loads, stores, loads again.
+using Traffic = std::array<uint64_t, 3>;
+
+class Counting {
+ public:
+  // rereads: also look for sectors that a CTA reads again after L1 has lost them.
+  Counting(const Program& program, size_t buffers, const RunOptions& options, bool rereads);
+  // What follows is done by CTA `linear`, and adds to `work`.
+  void enter(CtaWork& work, int64_t linear) { work_ = &work, cta_ = uint64_t(linear) + 1; }
+  void ended(uint64_t instructions, double slept_ns = 0) {
+    most_instructions_ = std::max(most_instructions_, instructions);
+    most_sleep_ns_ = std::max(most_sleep_ns_, slept_ns), sleep_ns_ += slept_ns;
+  }
+  // By place in the program; null when switched off.
+  [[nodiscard]] Executed* executed() { return executed_.empty() ? nullptr : executed_.data(); }
+  // pc: whose instruction it is; `in` may be a part that the machine made of it.
+  void global(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
+              const uint64_t* at, size_t buffer);
+  void shared(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
+              const uint64_t* at);
+  void local(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
+             const uint64_t* at);
+  void divergent(const Inst& in) {
+    if (on_) ++counts_[place(in)].divergent;
+  }
+  void barrier(const Inst& in) {
+    if (on_) ++counts_[place(in)].barriers;
+  }
+
+ private:
+  friend struct Totals;
+  [[nodiscard]] size_t place(const Inst& in) const { return size_t(&in - program_.code.data()); }
+  uint32_t global_sectors(size_t pc, uint32_t mask, const AddressSummary& s, const uint64_t* at,
+                          uint64_t bytes);
+  void look_up(InstCounts& c, size_t buffer, const AddressSummary& s, const uint64_t* at,
+               uint32_t mask, uint64_t bytes);
+
+  const Program& program_;
+  bool on_, sectors_on_, wavefronts_on_;
+  std::vector<Executed> executed_;
+  std::vector<InstCounts> counts_;
+  std::vector<Traffic> traffic_;  // by buffer
+  PatternCache patterns_;
+  std::vector<uint64_t> l1_, seen_;  // sectors of this CTA, by their low bits
+  uint64_t cta_ = 0, most_instructions_ = 0;
+  double most_sleep_ns_ = 0, sleep_ns_ = 0;
+  CtaWork* work_ = nullptr;
+};
+
+// Sums over machines.
+struct Totals {
+  std::vector<Executed> executed;
+  std::vector<InstCounts> counts;
+  std::vector<Traffic> traffic;
+  uint64_t most_instructions = 0;
+  double most_sleep_ns = 0, sleep_ns = 0;
+  void add(const Counting& counting);
+};
+
+// Fills counters, lines and traffic of the report: `once` counts as it is, `sampled` stands for
+// `weight` times as much.
+void report_counts(const Program& program, const Totals& once, const Totals& sampled, double weight,
+                   bool lines, LaunchReport& report);
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time model: from the counters of a launch to a time on a GPU, and what binds it.
+//
+// Contract: a soft maximum over the time that each pipe and memory level would take alone, plus the
+// cost of a launch. Pipes count on the busiest SM, which runs ceil(CTAs / SMs) CTAs; L2 and DRAM
+// count for the chip. DRAM bytes are the sectors of each buffer, at most its size once each way;
+// what a CTA reads again also counts where the resident CTAs do not fit in L2. Latency is the chain
+// of one warp that was followed (ptx/model/chain.h), times the waves; an estimate from the counters where
+// none was. More instructions, wavefronts or bytes never make a launch faster, but for that chain.
+// Registers are modelled, from the PTX. Every result is `modelled`.
+//
+// Example: ModelledTime t = model_time(gpu, report, entry, config); t.bound_by; // "dram"
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "gpu/spec.h"
+#include "ptx/machine/machine.h"
+
+namespace cutegen::ptx {
+
+struct Occupancy {
+  double resident_ctas = 0;    // of an SM
+  double share = 0;            // of the warps that an SM can hold
+  std::string limited_by;      // "registers", "shared memory", "threads", "blocks", "grid"
+  double waves = 0, tail = 0;  // tail: the share of the last wave that is filled
+                               // (1: all of it)
+  double registers = 0;        // of a thread, as allocated: modelled
+  std::map<std::string, double> limits;  // CTAs of an SM that each resource would allow
+};
+
+struct ModelledTime {
+  double time_ns = 0;
+  std::string bound_by, next;  // the largest term and the one after it
+  double lead = 1;             // bound_by / next
+  std::map<std::string, double> terms_ns;
+  Occupancy occupancy;
+  double dram_read_bytes = 0, dram_write_bytes = 0;
+  double bytes_in_flight = 0,
+         bytes_to_saturate = 0;  // of the chip, against DRAM
+};
+
+[[nodiscard]] ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report,
+                                      const Entry& entry, const LaunchConfig& config);
+[[nodiscard]] Occupancy occupancy_of(const GpuSpec& gpu, const Entry& entry,
+                                     const LaunchConfig& config);
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of arithmetic forms: PTX spelling -> handlers and operand types.
+//
+// Contract: a form's name is opcode.type after the decoder has taken rounding, ftz and saturation
+// away ("add.f32"; "add.f32+" is the variant that honours those flags). Signature letters, first
+// the destination: h w d integers of 16, 32, 64 bits; H 16-bit floats; f f32; F f64; p predicate.
+//
+// Example: if (const Form* f = forms().find("mul.wide.s32")) inst.full = f->full;
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "ptx/machine/inst.h"
+#include "ptx/ops/registry.h"
+
+namespace cutegen::ptx {
+
+struct Form {
+  std::string signature;
+  AluFn full = nullptr, masked = nullptr;
+  Kind kind = Kind::other;
+  uint8_t flops = 0;
+};
+
+class Forms final : public Registry {
+ public:
+  void add(const char* base, const char* type, const char* signature, AluFn full, AluFn masked,
+           Kind kind, int flops) override;
+  void add_matrix(const char* shape, const char* types, const MatrixForm& form) override;
+  [[nodiscard]] const Form* find(std::string_view name) const;
+  // By shape and types: "m16n8k16.f32.f16.f16.f32".
+  [[nodiscard]] const MatrixForm* find_matrix(std::string_view name) const;
+  [[nodiscard]] const std::unordered_map<std::string, MatrixForm>& matrices() const {
+    return matrices_;
+  }
+  [[nodiscard]] const std::unordered_map<std::string, Form>& all() const { return forms_; }
+  [[nodiscard]] std::string_view instruction_set() const { return isa_; }
+  AddressFn addresses = nullptr;
+
+ private:
+  friend Forms make_forms(std::string_view isa);
+  std::string isa_;
+  std::unordered_map<std::string, Form> forms_;
+  std::unordered_map<std::string, MatrixForm> matrices_;
+};
+
+// The table for an instruction set of the host: "base", "v3" or "v4".
+[[nodiscard]] Forms make_forms(std::string_view isa);
+// The best one this machine can run.
+[[nodiscard]] std::string_view best_instruction_set();
+[[nodiscard]] const Forms& forms();
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registry: where a handler file puts its forms. Plain declarations only (see inst.h).
+//
+// Example: void add_integer(Registry& r) { r.add("add", "s32", "www", full, masked, kind, 0); }
+#pragma once
+
+#include "ptx/machine/inst.h"
+
+namespace cutegen::ptx {
+
+// A warp-wide product D = A * B + C. Inst::list has the registers of D, A, B and C in this order.
+struct MatrixForm {
+  AluFn run = nullptr;
+  uint8_t d = 0, a = 0, b = 0, c = 0;  // registers
+  uint8_t size_d = 4, size_ab = 4;     // bytes of a lane in them
+  uint16_t flops = 0;                  // a lane
+  Kind kind = Kind::other;
+};
+
+class Registry {
+ public:
+  virtual void add(const char* base, const char* type, const char* signature, AluFn full,
+                   AluFn masked, Kind kind, int flops) = 0;
+  virtual void add_matrix(const char* shape, const char* types, const MatrixForm& form) = 0;
+
+ protected:
+  ~Registry() = default;
+};
+
+// Fills out[32] with the addresses of all lanes and says what the active ones have in common.
+using AddressFn = AddressSummary (*)(const std::byte* lanes, bool wide, int64_t offset,
+                                     uint64_t stride, uint32_t mask, uint64_t* out);
+
+#define CG_PTX_HANDLERS(isa)            \
+  namespace isa {                       \
+  void add_integer(Registry& registry); \
+  void add_bits(Registry& registry);    \
+  void add_float(Registry& registry);   \
+  void add_compare(Registry& registry); \
+  void add_convert(Registry& registry); \
+  void add_half(Registry& registry);    \
+  void add_narrow(Registry& registry);  \
+  void add_matrix(Registry& registry);  \
+  AddressFn addresses();                \
+  }
+CG_PTX_HANDLERS(base)
+CG_PTX_HANDLERS(v3)
+CG_PTX_HANDLERS(v4)
+
+}  // namespace cutegen::ptx

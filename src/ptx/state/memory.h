@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulated global memory: buffers at deterministic addresses, far apart.
+//
+// Contract: addresses are multiples of 256 and depend only on the order and sizes of the buffers;
+// between two of them nothing is mapped. find() may be called by many threads at once.
+//
+// Example: const Buffer* b = state.find(address);  // nullptr: a red zone
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ptx/state/shadow.h"
+#include "ptx/machine/machine.h"
+
+namespace cutegen::ptx {
+
+struct Buffer {
+  std::string name;
+  uint64_t base = 0, size = 0;
+  std::byte* data = nullptr;
+  Access access = Access::read_write;
+  Content content = Content::given;
+  [[nodiscard]] bool holds(uint64_t address) const { return address - base < size; }
+};
+
+struct Memory::State {
+  std::vector<Buffer> buffers;        // in order of base
+  std::vector<BufferShadow> shadows;  // beside them, made when a launch looks for hazards
+  uint32_t next_epoch = 1;            // see checks/global_races.h
+  uint32_t settled = 1;  // epochs below are of launches that end before the next one begins
+  int shadow_shift = 2;  // log2 of the granules of the shadows
+  uint64_t next = 0;
+  // Variables of modules: their storage by module and index, made at the first launch.
+  struct Variable {
+    uint64_t base = 0;
+    std::vector<std::byte> storage;
+  };
+  std::map<std::pair<uint64_t, int32_t>, Variable> variables;
+  std::vector<std::byte> workspace;  // of cooperative launches
+  uint64_t workspace_base = 0;
+
+  uint64_t place(const std::string& name, std::span<std::byte> storage, Access access,
+                 Content content = Content::given);
+  [[nodiscard]] const Buffer* find(uint64_t address) const;
+  // The buffer nearest to an unmapped address; nullptr if there is none.
+  [[nodiscard]] const Buffer* nearest(uint64_t address) const;
+};
+
+}  // namespace cutegen::ptx

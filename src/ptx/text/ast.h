@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parsed form of a PTX module: names resolved by scope, nothing decoded yet.
+//
+// Contract: views point into the module's text, which outlives all of this. Counts are bounded by
+// the length of the text (registers declared as %r<100000> exist only once they are named).
+//
+// Example: for (const Statement& s : function.statements) decode(s);
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ptx/machine/inst.h"
+
+namespace cutegen::ptx {
+
+struct Operand {
+  enum class Kind : uint8_t { word, integer, real, address, vector, sink } kind = Kind::sink;
+  bool negated = false;        // !p
+  bool has_base = false;       // an address with a register or symbol
+  bool is_single = false;      // 0f: `value` has the 32 bits of a float
+  std::string_view text;       // the word, or the base of an address
+  int64_t value = 0;           // integer, offset, or bits of a double (0d, decimal)
+  std::vector<Operand> items;  // vector; p|q has two items; (a, b) of a call
+};
+
+struct Statement {
+  std::string_view opcode, guard;
+  std::string_view text;  // as written, for messages
+  std::vector<Operand> operands;
+  int line = 0, source_line = 0, scope = 0;
+  bool guard_negated = false;
+};
+
+struct Variable {
+  std::string_view name, type;  // type without its dot: "b8", "f32"
+  Space space = Space::global;
+  int64_t align = 1, element = 1, count = 1;  // bytes of an element, elements
+  bool is_extern = false, is_array = false;
+  bool is_register = false;      // a parameter of a function that travels in a register
+  std::string_view initializer;  // text between = and ;
+  int line = 0;
+  [[nodiscard]] int64_t bytes() const { return element * count; }
+};
+
+struct RegisterRange {
+  std::string_view type;  // "b32", "pred"
+  int64_t count = 0;      // 0: the name itself; else name0 ... name(count-1)
+};
+
+struct Scope {
+  int parent = -1;
+  std::unordered_map<std::string_view, RegisterRange> registers;
+  std::unordered_map<std::string_view, size_t> labels;     // statement that follows
+  std::unordered_map<std::string_view, size_t> variables;  // index in Function::variables
+  std::unordered_map<std::string_view, std::vector<std::string_view>> branch_targets;
+};
+
+struct Function {
+  std::string_view name;
+  bool is_entry = false;
+  std::vector<Variable> params, returns, variables;
+  std::vector<Scope> scopes;
+  std::vector<Statement> statements;
+  int64_t max_block[3] = {0, 0, 0};
+  bool required_block = false;
+  int line = 0;
+};
+
+struct ParsedModule {
+  std::string_view version, target;
+  std::vector<Function> functions;
+  std::vector<Variable> variables;
+  std::unordered_map<std::string_view, size_t> by_name;           // of variables
+  std::unordered_map<std::string_view, size_t> device_functions;  // .func with a body
+};
+
+// Bytes of a fundamental type ("u32" -> 4); 0 if it is none. pred gives 0.
+[[nodiscard]] int64_t type_bytes(std::string_view type);
+// The literal's value; nullopt if it is malformed.
+[[nodiscard]] std::optional<Operand> parse_number(std::string_view text);
+
+}  // namespace cutegen::ptx

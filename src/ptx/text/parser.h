@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parser of PTX modules.
+//
+// Contract: a malformed text is a user error with the PTX line, a directive that is not known an
+// `unsupported` error. Recursion and counts are bounded. The text must outlive the result.
+//
+// Example: CG_TRY(ParsedModule m, parse_module(text));
+#pragma once
+
+#include "base/result.h"
+#include "ptx/text/ast.h"
+
+namespace cutegen::ptx {
+
+[[nodiscard]] Result<ParsedModule> parse_module(std::string_view text);
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/elementwise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/text.h"
+#include "recipes/emit/emit.h"
+#include "recipes/nest/nest.h"
+
+namespace cutegen::recipes {
+namespace {
+
+// How an operand lies in the flat or strided index space.
+struct Access {
+  const Operand* operand;
+  std::string name;    // identifier of the tensor
+  std::string tensor;  // CuTe tensor in the kernel: "g_x"
+  std::string registers;
+  bool single = false;  // one element for all
+  int inst = -1;        // leaf, or the output's instruction
+  const char* type = "float";
+};
+
+struct Kernel {
+  const Fused& fused;
+  const Label& label;
+  Nest nest;
+  Code code;
+  std::vector<Access> inputs, outputs;
+  std::vector<std::pair<std::string, std::string>> strides;  // argument, expression
+
+  Kernel(const Fused& f, const Label& l) : fused(f), label(l), nest(make_nest(f)), code(f) {
+    std::vector<int> results;
+    results.reserve(f.outputs.size());
+    for (const FusedOutput& output : f.outputs) results.push_back(output.inst);
+    auto used = code.needed(results, [](const Inst&) { return true; });
+    for (int inst : used) {
+      const Inst& i = f.insts[static_cast<size_t>(inst)];
+      if (i.kind == InstKind::leaf)
+        inputs.push_back(access(f.inputs[static_cast<size_t>(i.operand)], inst));
+    }
+    for (const FusedOutput& output : f.outputs)
+      outputs.push_back(access(output.operand, output.inst));
+  }
+
+  Access access(const Operand& operand, int inst) {
+    const char* type = value_type(fused.insts[static_cast<size_t>(inst)]);
+    Access a{&operand, fused.names.at(operand.tensor), "", "", true, inst, type};
+    a.tensor = code.word("g_" + a.name);
+    a.registers = code.word("r_" + a.name);
+    for (const Loop& loop : nest.kept) a.single &= stride(fused, operand, loop).move == Move::none;
+    return a;
+  }
+};
+
+bool is_flat(const Fused& fused) {
+  Nest nest = make_nest(fused);
+  if (nest.kept.size() != 1) return false;
+  for (const Operand& operand : fused.inputs)
+    if (stride(fused, operand, nest.kept[0]).move == Move::stride) return false;
+  return true;
+}
+
+// The device function for one element: values in, result returned or written by reference.
+std::string compute_function(Kernel& k) {
+  std::vector<std::string> params;
+  params.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());
+  for (const Access& input : k.inputs)
+    params.push_back(fmt::format("{} {}", input.type, k.code.id(input.inst)));
+  for (const auto& [word, expression] : k.fused.sizes) params.push_back("int64_t " + word);
+  std::vector<int> results;
+  results.reserve(k.outputs.size());
+  for (const Access& output : k.outputs) results.push_back(output.inst);
+  bool one = results.size() == 1;
+  std::vector<std::string> words;
+  if (!one)
+    for (const Access& output : k.outputs) {
+      words.push_back(k.code.word("result_" + output.name));
+      params.push_back(fmt::format("{}& {}", output.type, words.back()));
+    }
+  std::string body;
+  for (int inst :
+       k.code.needed(results, [](const Inst& i) { return i.kind == InstKind::pointwise; }))
+    body += "  " + k.code.statement(inst);
+  if (one) body += fmt::format("  return {};\n", k.code.use(results[0]));
+  for (size_t i = 0; i < words.size(); ++i)
+    body += fmt::format("  {} = {};\n", words[i], k.code.use(results[i]));
+  return fmt::format("__device__ __forceinline__ {} compute({}) {{\n{}}}",
+                     one ? k.outputs[0].type : "void", join(params, ", "), body);
+}
+
+// `at` writes an access as the kernel reads it there.
+std::string call(const Kernel& k, const std::function<std::string(const Access&, bool)>& at) {
+  std::vector<std::string> values;
+  values.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());
+  for (const Access& input : k.inputs) values.push_back(at(input, false));
+  for (const auto& [word, expression] : k.fused.sizes) values.push_back(word);
+  bool one = k.outputs.size() == 1;
+  if (!one)
+    for (const Access& output : k.outputs) values.push_back(at(output, true));
+  std::string text = fmt::format("compute({});", join(values, ", "));
+  return one ? at(k.outputs[0], true) + " = " + text : text;
+}
+
+std::string register_name(const Access& a, bool output) {
+  if (a.single && !output) return a.registers;
+  return a.registers + (output ? "[v]" : "[i][v]");
+}
+
+// The elements that fill no vector, by the first threads of the first CTA.
+std::string tail(const Kernel& k) {
+  std::string results, stores;
+  for (const Access& output : k.outputs) {
+    results += fmt::format("    {} {};\n", output.type, output.registers);
+    stores += fmt::format("    {}[rest] = cutegen::from_float<{}>({});\n", output.name,
+                          type_of(*output.operand), output.registers);
+  }
+  std::string text = call(k, [](const Access& a, bool output) {
+    if (output || a.single) return a.registers;
+    return fmt::format("cutegen::convert<{}>({}[rest])", a.type, a.name);
+  });
+  return fmt::format(
+      "  // The last n % kVector elements.\n"
+      "  const int64_t rest = vectors * kVector + threadIdx.x;\n"
+      "  if (blockIdx.x == 0 && rest < n) {{\n{}    {}\n{}  }}",
+      results, text, stores);
+}
+
+// Parts of the text that both kernels share.
+std::map<std::string, std::string> common(const Task& task, Kernel& k, const Json& params,
+                                          int depth) {
+  std::map<std::string, std::string> t;
+  t["title"] = title(task, k.fused);
+  t["name"] = k.label("elementwise");
+  t["threads"] = params.at("threads").dump();
+  t["items"] = params.at("items").dump();
+  std::vector<std::string> declarations;
+  for (const Parameter& p : parameters(k.fused)) declarations.push_back(p.declaration);
+  t["params"] = join(declarations, ", ");
+  std::string registers, loads, results, stores;
+  for (const Access& a : k.inputs) {
+    if (a.single) continue;
+    registers += fmt::format("{} {}[kItems][kVector];\n", a.type, a.registers);
+    loads += fmt::format("cutegen::load({}(_, j), {}[i]);\n", a.tensor, a.registers);
+  }
+  for (const Access& a : k.outputs) {
+    results += fmt::format("{} {}[kVector];\n", a.type, a.registers);
+    stores += fmt::format("cutegen::store({}, {}(_, j));\n", a.registers, a.tensor);
+  }
+  t["registers"] = indent(registers, depth);
+  t["loads"] = indent(loads, depth + 4);
+  t["results"] = indent(results, depth + 4);
+  t["stores"] = indent(stores, depth + 4);
+  t["call"] = call(k, register_name);
+  t["compute"] = compute_function(k);
+  return t;
+}
+
+std::string single_values(const Kernel& k) {
+  std::string text;
+  for (const Access& a : k.inputs)
+    if (a.single)
+      text += fmt::format("const {0} {1} = cutegen::convert<{0}>({2}[0]);\n", a.type, a.registers,
+                          a.name);
+  return text;
+}
+
+std::string flat_source(const Task& task, Kernel& k, const Json& params) {
+  auto t = common(task, k, params, 4);
+  t["vector"] = params.at("vector").dump();
+  std::string tensors;
+  for (const auto* list : {&k.inputs, &k.outputs})
+    for (const Access& a : *list)
+      if (!a.single || list == &k.outputs)
+        tensors +=
+            fmt::format("Tensor {} = make_tensor(make_gmem_ptr({}), flat);\n", a.tensor, a.name);
+  t["tensors"] = indent(tensors + single_values(k), 2);
+  t["tail"] = params.at("vector").get<int64_t>() > 1 ? tail(k) : "";
+  t["sizes"] = "int64_t n" + size_declarations(k.fused);
+  return fill("kernels/elementwise/flat.cu", t);
+}
+
+// The strides of an operand, innermost first: of the vector's elements, then of the loops.
+std::string strided_tensor(Kernel& k, const Access& a) {
+  std::string inner;
+  std::vector<std::string> outer;
+  for (size_t i = k.nest.kept.size(); i-- > 0;) {
+    bool last = i + 1 == k.nest.kept.size();
+    Stride s = stride(k.fused, *a.operand, k.nest.kept[i]);
+    std::string text = s.move == Move::none ? "Int<0>{}" : "Int<1>{}";
+    if (s.move == Move::stride) {
+      text = k.code.word(fmt::format("{}_s{}", a.name, i));
+      k.strides.emplace_back(text, s.expression);
+    }
+    if (last) inner = text;
+    if (!last || s.move == Move::none)
+      outer.push_back(text);
+    else
+      outer.push_back(s.move == Move::next ? "Int<kVector>{}" : text + " * kVector");
+  }
+  return fmt::format(
+      "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
+      "    make_layout(make_shape(Int<kVector>{{}}, shape), make_stride({}, {})));\n",
+      a.tensor, a.name, inner, tuple_of("make_stride", outer));
+}
+
+std::string strided_source(const Task& task, Kernel& k, const Json& params, bool wide) {
+  auto t = common(task, k, params, 2);
+  t["index"] = wide ? "int64_t" : "int";
+  t["macro"] = k.label("VECTOR");
+  std::string tensors;
+  for (const auto* list : {&k.inputs, &k.outputs})
+    for (const Access& a : *list)
+      if (!a.single || list == &k.outputs) tensors += strided_tensor(k, a);
+  t["tensors"] = indent(tensors + single_values(k), 2);
+  std::vector<std::string> shape, sizes;
+  for (size_t i = k.nest.kept.size(); i-- > 0;)
+    shape.push_back(
+        fmt::format("Index(n{}){}", i, i + 1 == k.nest.kept.size() ? " / kVector" : ""));
+  for (size_t i = 0; i < k.nest.kept.size(); ++i) sizes.push_back(fmt::format("int64_t n{}", i));
+  for (const auto& [name, expression] : k.strides) sizes.push_back("int64_t " + name);
+  t["shape"] = tuple_of("make_shape", shape);
+  t["sizes"] = join(sizes, ", ") + size_declarations(k.fused);
+  return fill("kernels/elementwise/strided.cu", t);
+}
+
+Json tensor_arguments(const Fused& fused) {
+  Json args = Json::array();
+  for (const Parameter& p : parameters(fused)) args.push_back({{"tensor", p.name}});
+  return args;
+}
+
+Json launch(const Kernel& k, const std::string& grid, int64_t threads, Json args) {
+  return {{"id", k.label("elementwise")},  {"kernel", k.label("elementwise")},
+          {"when", k.label("n") + " > 0"}, {"grid", {grid, 1, 1}},
+          {"block", {threads, 1, 1}},      {"args", std::move(args)}};
+}
+
+void plan_flat(const Kernel& k, const Json& params, ProgramPart& part) {
+  auto threads = params.at("threads").get<int64_t>(), vector = params.at("vector").get<int64_t>(),
+       items = params.at("items").get<int64_t>(), waves = params.at("waves").get<int64_t>();
+  std::string n = k.label("n"), tiles = k.label("tiles");
+  part.symbols[n] = k.nest.kept[0].extent;
+  part.symbols[tiles] = fmt::format("max(1,ceil_div({}/{},{}))", n, vector, threads * items);
+  Json args = tensor_arguments(k.fused);
+  args.push_back({{"i64", n}});
+  add_sizes(args, k.fused);
+  std::string grid = waves == 0 ? tiles : fmt::format("min({},gpu.sms*{})", tiles, waves);
+  part.steps.push_back(launch(k, grid, threads, std::move(args)));
+}
+
+void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& part) {
+  auto threads = params.at("threads").get<int64_t>(), vector = params.at("vector").get<int64_t>(),
+       items = params.at("items").get<int64_t>();
+  std::string product;
+  Json args = tensor_arguments(k.fused);
+  for (size_t i = 0; i < k.nest.kept.size(); ++i) {
+    std::string size = k.label(fmt::format("n{}", i));
+    part.symbols[size] = k.nest.kept[i].extent;
+    product += (i ? "*" : "") + size;
+    args.push_back({{"i64", size}});
+  }
+  std::string last = k.label(fmt::format("n{}", k.nest.kept.size() - 1)), n = k.label("n");
+  std::string width = k.label("vector");
+  part.symbols[n] = product;
+  part.symbols[width] =
+      vector == 1 ? Json("1") : Json(fmt::format("{} % {} == 0 ? {} : 1", last, vector, vector));
+  for (const auto& [name, expression] : k.strides) args.push_back({{"i64", expression}});
+  add_sizes(args, k.fused);
+  part.defines[k.label("VECTOR")] = width;
+  if (!wide) part.requirements.push_back(n + " <= 2000000000");
+  std::string grid = fmt::format("ceil_div({}/{},{})", n, width, threads * items);
+  part.steps.push_back(launch(k, grid, threads, std::move(args)));
+}
+
+}  // namespace
+
+std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
+  // A flat tensor's tail is done singly, so that any size will do there.
+  int64_t innermost = is_flat(fused) ? 0 : make_nest(fused).kept.back().size;
+  std::vector<int64_t> vectors = vector_widths(fused, innermost);
+  std::vector<RecipeParameter> list{
+      {"vector", "neighbouring elements that a thread moves in one access", vectors},
+      {"items", "vectors a thread has in flight", {2, 4, 1, 8}},
+      {"threads", "threads of a CTA", {256, 512, 128}}};
+  if (is_flat(fused))
+    list.push_back({"waves", "CTAs per SM of a grid-stride loop; 0: one tile a CTA", {0, 8, 16}});
+  return list;
+}
+
+Json elementwise_safe(const Fused& fused) {
+  Json params{{"vector", 1}, {"items", 1}, {"threads", 256}};
+  if (is_flat(fused)) params["waves"] = 0;
+  return params;
+}
+
+ProgramPart elementwise_part(const Task& task, const Fused& fused, const Json& params,
+                             const Label& label) {
+  Kernel kernel(fused, label);
+  ProgramPart part;
+  part.file = label("kernel") + ".cu";
+  if (is_flat(fused)) {
+    part.source = flat_source(task, kernel, params);
+    plan_flat(kernel, params, part);
+  } else {
+    bool wide = kernel.nest.rows() > 2'000'000'000;
+    part.source = strided_source(task, kernel, params, wide);
+    plan_strided(kernel, params, wide, part);
+  }
+  return part;
+}
+
+}  // namespace cutegen::recipes

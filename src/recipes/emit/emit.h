@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text of kernels: templates, and the C++ of a Fused's instructions.
+//
+// Contract: fill() replaces every {{name}} of a shipped template; a missing or unknown name is a
+// bug of ours. Code gives each instruction an identifier and writes statements in evaluation order.
+//
+// Example: fill("kernels/elementwise/flat.cu", {{"threads", "256"}, ...})
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "recipes/nest/fused.h"
+#include "recipes/graph/names.h"
+
+namespace cutegen {
+const std::map<std::string, std::string>& recipe_templates();  // by path from the source root
+}
+
+namespace cutegen::recipes {
+
+[[nodiscard]] std::string fill(const std::string& path,
+                               const std::map<std::string, std::string>& values);
+// "make_shape(a, b)", or "a" alone: fewer templates to instantiate.
+[[nodiscard]] std::string tuple_of(const std::string& maker, const std::vector<std::string>& items);
+[[nodiscard]] std::string indent(const std::string& text, int spaces);
+
+class Code {
+ public:
+  explicit Code(const Fused& fused);
+
+  [[nodiscard]] const std::string& id(int inst) const { return ids_[static_cast<size_t>(inst)]; }
+  // A word for a kernel's own variable that clashes with nothing.
+  [[nodiscard]] std::string word(const std::string& wanted) { return names_.unique(wanted); }
+  // How an instruction is read; row values of a column kernel are arrays: "mean[v]".
+  [[nodiscard]] std::string use(int inst) const;
+  void index_rows(bool on) { index_rows_ = on; }
+  // The right side of an instruction.
+  [[nodiscard]] std::string expression(int inst) const;
+  // "const float t = ...;"
+  [[nodiscard]] std::string statement(int inst) const;
+  // Instructions that `targets` need and `wanted` accepts, in evaluation order.
+  [[nodiscard]] std::vector<int> needed(const std::vector<int>& targets,
+                                        const std::function<bool(const Inst&)>& wanted) const;
+
+ private:
+  const Fused& fused_;
+  Names names_;
+  std::vector<std::string> ids_;
+  bool index_rows_ = false;
+};
+
+// Tensors that are parameters of the kernel, inputs before outputs, each once.
+struct Parameter {
+  std::string tensor, name, declaration;
+};
+[[nodiscard]] std::vector<Parameter> parameters(const Fused& fused);
+// ", int64_t NAME" for each size that the kernel computes with, and their arguments.
+[[nodiscard]] std::string size_declarations(const Fused& fused);
+void add_sizes(Json& args, const Fused& fused);
+// "int64_t" or "float": what a value is while it is worked on.
+[[nodiscard]] const char* value_type(const Inst& inst);
+// Whether an operand has an axis that is reduced.
+[[nodiscard]] bool varies(const Fused& fused, const Operand& operand);
+// "half_t", for reading and writing an operand.
+[[nodiscard]] std::string type_of(const Operand& operand);
+// What the program computes, in one line: "out = relu(x)".
+[[nodiscard]] std::string title(const Task& task, const Fused& fused);
+
+}  // namespace cutegen::recipes

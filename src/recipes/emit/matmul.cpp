@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/matmul.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "recipes/emit/emit.h"
+#include "recipes/emit/matmul_kernel.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr int64_t kSms = 132;  // of the GPUs that tiles are chosen for
+constexpr int64_t kMostShared =
+    int64_t{99} * 1024;  // bytes that every GPU since sm_80 gives on request
+constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a split product
+
+int64_t get(const Json& params, const char* name) {
+  return params.at(name).get<int64_t>();
+}
+
+bool on_cores(const Json& params) {
+  return params.contains("tensor_cores") && get(params, "tensor_cores") == 1;
+}
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n) {
+  return ceil_div(c.size(c.m), tile_m) * ceil_div(c.size(c.n), tile_n) * c.batches();
+}
+
+// Tiles of a product on the ordinary cores. `resident` CTAs of it an SM holds; `speed` is of its
+// inner loop against that of the largest, from products on an H200
+// (docs/measurements/simt_products.md); `start`, what the ends of a CTA cost in steps of the depth,
+// is a guess: more where no other CTA of the SM hides them.
+struct Tiling {
+  int64_t tile_m, tile_n, threads, resident;
+  double speed, start;
+  int64_t split = 1;
+};
+
+// Multiplications that the busiest SM has time for until the product is there. A split writes and
+// reads its parts: 8 bytes an element, each in the time of seven.
+double cost(const Contraction& c, const Tiling& t) {
+  const int64_t ctas = tiles(c, t.tile_m, t.tile_n) * t.split;
+  const int64_t rounds = ceil_div(ctas, kSms * t.resident) * t.resident;
+  const double depth = static_cast<double>(ceil_div(c.size(c.k), t.split)) + t.start;
+  const double elements = static_cast<double>(c.size(c.m) * c.size(c.n) * c.batches());
+  return static_cast<double>(rounds * t.tile_m * t.tile_n) * depth / t.speed +
+         (t.split > 1 ? static_cast<double>(t.split) * elements * 8 * 7 / kSms : 0);
+}
+
+bool may_split(const Contraction& c, int64_t split) {
+  return split == 1 || (c.size(c.k) / split >= 256 &&
+                        c.size(c.m) * c.size(c.n) * c.batches() * split <= kMostParts);
+}
+
+Tiling best_tiling(const Contraction& c) {
+  // Where both operands are turned on their way in, 256 threads are faster than half as many with
+  // twice the results, elsewhere slower.
+  const bool turned = c.a.depth.move == Move::next && c.b.depth.move == Move::next;
+  Tiling best{64, 64, 256, 2, 0.7, 64};
+  std::vector<Tiling> all{best, {64, 64, 128, 4, 0.85, 64}};
+  all.push_back(turned ? Tiling{128, 128, 256, 2, 1.02, 64} : Tiling{128, 128, 128, 2, 0.97, 64});
+  // Of a triangle, larger tiles compute more that is zero.
+  if (!c.zero_outside) all.push_back({256, 128, 256, 1, 1, 128});
+  for (Tiling t : all)
+    for (t.split = 1; t.split <= 128 && may_split(c, t.split); t.split *= 2)
+      if (cost(c, t) < cost(c, best)) best = t;
+  return best;
+}
+
+// A square of threads, each with blocks of 4 x 4 results.
+bool simt_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stages) {
+  int64_t across = std::min<int64_t>(16, n / 4), down = threads / across;
+  if (down % 8 || across % 4 || m % (4 * down) || n % (4 * across)) return false;
+  if (m * n / threads > 128) return false;  // results of a thread, in registers
+  return (m + 4 + n + 4) * k * 4 * stages <= kMostShared;
+}
+
+// Warps 2 down, the rest across, each with blocks of 16 x 16 results; rows of shared memory are 64
+// or 128 bytes.
+bool cores_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stages, int64_t bytes) {
+  int64_t across = threads / 64, line = 128 / bytes;
+  return across > 0 && m % line == 0 && n % line == 0 && n % (16 * across) == 0 &&
+         m * n / threads <= 128 && (k * bytes == 64 || k * bytes == 128) &&
+         (m + n) * k * bytes * stages <= kMostShared;
+}
+
+int64_t element_bytes(const Contraction& c) {
+  return c.math_mode == MathMode::fp16 || c.math_mode == MathMode::bf16 ? 2 : 4;
+}
+
+Json plan_steps(const Contraction& c, const MatmulKernel& k, const Json& params, int64_t shared) {
+  auto arguments = [&c](const std::vector<std::string>& tensors, const auto& numbers) {
+    Json args = Json::array();
+    for (const std::string& tensor : tensors) args.push_back({{"tensor", tensor}});
+    for (const char* size : {"m_size", "n_size", "k_size", "batches"})
+      args.push_back({{"i32", size}});
+    for (const auto& [name, expression] : numbers) args.push_back({{"i64", expression}});
+    add_sizes(args, c.finish);
+    return args;
+  };
+  Json product{{"id", "matmul"},
+               {"kernel", "matmul"},
+               {"when", "elements > 0"},
+               {"grid", {"tiles", params.at("split"), "batches"}},
+               {"block", {params.at("threads"), 1, 1}},
+               {"args", arguments(k.tensors, k.numbers)},
+               {"shared_bytes", shared}};
+  Json steps = Json::array({product});
+  if (get(params, "split") > 1)
+    steps.push_back({{"id", "combine"},
+                     {"kernel", "combine"},
+                     {"when", "elements > 0"},
+                     {"grid", {"ceil_div(elements/vector_out,256)", 1, 1}},
+                     {"block", {256, 1, 1}},
+                     {"args", arguments(k.tensors_combine, k.numbers_combine)}});
+  return steps;
+}
+
+Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
+  Json plan{{"cutegen", 1}, {"dialect", "cute"}, {"arch", {"sm_80+"}}, {"sources", {"kernel.cu"}}};
+  Json bind = bindings(c.loads.names);
+  if (!bind.empty()) plan["bind"] = bind;
+  std::string batches = "1";
+  for (int axis : c.batch_axes)
+    batches = batches == "1" ? c.extent(axis) : fmt::format("{}*{}", batches, c.extent(axis));
+  plan["symbols"] = {{"m_size", c.extent(c.m)},
+                     {"n_size", c.extent(c.n)},
+                     {"k_size", c.extent(c.k)},
+                     {"batches", batches},
+                     {"elements", "m_size*n_size*batches"},
+                     {"tiles", fmt::format("ceil_div(m_size,{})*ceil_div(n_size,{})",
+                                           params.at("tile_m").dump(), params.at("tile_n").dump())},
+                     {"vector_a", k.vector_a},
+                     {"vector_b", k.vector_b},
+                     {"vector_out", k.vector_out}};
+  plan["defines"] = {
+      {"VECTOR_A", "vector_a"}, {"VECTOR_B", "vector_b"}, {"VECTOR_OUT", "vector_out"}};
+  plan["requires"] = {"batches <= 65535", "m_size <= 2000000000", "n_size <= 2000000000",
+                      "k_size <= 2000000000"};
+  int64_t split = get(params, "split"), shared = 0;
+  if (split > 1)
+    plan["scratch"] =
+        Json::array({{{"name", "partial"}, {"dtype", "f32"}, {"shape", {split, "elements"}}}});
+  if (on_cores(params)) {
+    shared = (get(params, "tile_m") + get(params, "tile_n")) * get(params, "tile_k") *
+             element_bytes(c) * get(params, "stages");
+  } else {
+    auto line = [&](const char* rows, const Factor& of) {
+      return get(params, rows) + (of.depth.move == Move::next ? 4 : 0);  // a turned tile is padded
+    };
+    shared = (line("tile_m", c.a) + line("tile_n", c.b)) * get(params, "tile_k") * 4 *
+             get(params, "stages");
+  }
+  plan["steps"] = plan_steps(c, k, params, shared);
+  return plan;
+}
+
+}  // namespace
+
+std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
+  const int64_t wanted = best_tiling(c).split;
+  std::vector<int64_t> splits;
+  for (int64_t split : {1, 2, 4, 8, 16, 32, 64, 128})
+    if (split == wanted || (may_split(c, split) && tiles(c, 128, 128) * split <= 8 * kSms))
+      splits.push_back(split);
+  std::stable_sort(splits.begin(), splits.end(), [&](int64_t a, int64_t b) {
+    auto far = [&](int64_t s) { return std::max(s, wanted) / std::min(s, wanted); };
+    return far(a) < far(b);
+  });
+  std::vector<int64_t> vectors{4, 1};
+  if (size_of(c.a.operand.dtype) == 2 && size_of(c.b.operand.dtype) == 2)
+    vectors.insert(vectors.begin(), 8);  // 16 bytes
+  const bool cores = c.math_mode != MathMode::fp32;
+  using Values = std::vector<int64_t>;
+  const RecipeParameter vector{"vector", "neighbouring elements that a thread moves in one access",
+                               vectors},
+      tile_m{"tile_m", "rows of the result that a CTA computes",
+             cores ? Values{128, 64} : Values{256, 128, 64}},
+      tile_n{"tile_n", "columns of the result that a CTA computes", {128, 64, 32}},
+      stages{"stages", "tiles of the depth in shared memory at once",
+             cores ? Values{3, 4, 2, 1} : Values{3, 2, 4, 1}},
+      tile_k{"tile_k", "depth of the tiles in shared memory",
+             cores ? Values{32, 64, 16, 8} : Values{16, 32, 8, 64}},
+      threads{"threads", "threads of a CTA", cores ? Values{128, 256} : Values{256, 128}},
+      split{"split", "CTAs that share the depth of one tile", splits};
+  // What changes most comes first.
+  if (!cores) return {tile_m, threads, tile_k, split, stages, tile_n, vector};
+  return {{"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}},
+          vector,
+          tile_m,
+          tile_n,
+          stages,
+          tile_k,
+          threads,
+          split};
+}
+
+// A vector falls back to one element by itself. In other modes than fp32 tiles are such that the
+// tensor cores, which are tried next, can have them.
+Json matmul_safe(const Contraction& c) {
+  const Tiling best = best_tiling(c);
+  Json params{{"vector", 4},        {"tile_m", best.tile_m},   {"tile_n", best.tile_n},
+              {"tile_k", 16},       {"threads", best.threads}, {"stages", 3},
+              {"split", best.split}};
+  if (c.math_mode != MathMode::fp32)
+    params.update({{"tensor_cores", 0},
+                   {"tile_m", std::min<int64_t>(best.tile_m, 128)},
+                   {"threads", 256},
+                   {"tile_k", 32},
+                   {"stages", 1}});
+  return params;
+}
+
+bool matmul_legal(const Contraction& c, const Json& params) {
+  int64_t m = get(params, "tile_m"), n = get(params, "tile_n"), k = get(params, "tile_k"),
+          threads = get(params, "threads"), stages = get(params, "stages");
+  if (m * k % (threads * get(params, "vector")) || n * k % (threads * get(params, "vector")))
+    return false;
+  return on_cores(params) ? cores_legal(m, n, k, threads, stages, element_bytes(c))
+                          : simt_legal(m, n, k, threads, stages);
+}
+
+Result<KernelProgram> matmul_program(const Task& task, const Contraction& c, const Json& params) {
+  MatmulKernel kernel = matmul_kernel(task, c, params);
+  KernelProgram program;
+  program.sources["kernel.cu"] = kernel.source;
+  CG_TRY(program.plan, plan_from_json(plan_of(c, kernel, params)));
+  return program;
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/matmul_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "recipes/emit/emit.h"
+
+namespace cutegen::recipes {
+namespace {
+
+// An operand of what follows the product, as a kernel reads or writes it.
+struct Access {
+  const Operand* operand;
+  int inst;
+  std::string name, tensor, registers;
+};
+
+class Writer {
+ public:
+  Writer(const Task& task, const Contraction& c, const Json& params)
+      : task_(task), c_(c), params_(params), code_(c.finish) {
+    std::vector<int> results;
+    results.reserve(c.finish.outputs.size());
+    for (const FusedOutput& output : c.finish.outputs) results.push_back(output.inst);
+    for (int inst : code_.needed(results, [](const Inst&) { return true; })) {
+      const Inst& i = c.finish.insts[static_cast<size_t>(inst)];
+      if (i.kind == InstKind::leaf && inst != c.product && !c.masks.count(inst))
+        inputs_.push_back(access(c.finish.inputs[static_cast<size_t>(i.operand)], inst));
+    }
+    for (const FusedOutput& output : c.finish.outputs)
+      outputs_.push_back(access(output.operand, output.inst));
+  }
+
+  MatmulKernel write() {
+    const bool split = number("split") > 1;
+    MatmulKernel k;
+    auto t = product_text(k, split);
+    if (split) {
+      std::string combine = combine_text(k);
+      t["combine"] = combine.substr(combine.find("\n\n"));  // without the template's heading
+    }
+    k.source = fill("kernels/matmul/tiled.cu", t);
+    while (k.source.size() > 1 && k.source[k.source.size() - 2] == '\n') k.source.pop_back();
+    k.vector_a = vector_rule(c_.a, c_.m);
+    k.vector_b = vector_rule(c_.b, c_.n);
+    k.vector_out = output_rule();
+    return k;
+  }
+
+ private:
+  int64_t number(const char* name) const { return params_.at(name).get<int64_t>(); }
+  bool cores() const { return params_.contains("tensor_cores") && number("tensor_cores") == 1; }
+
+  Access access(const Operand& operand, int inst) {
+    const std::string& name = c_.finish.names.at(operand.tensor);
+    return {&operand, inst, name, code_.word("g_" + name), code_.word("r_" + name)};
+  }
+
+  const std::string& name_of(const Factor& factor) const {
+    return c_.loads.names.at(factor.operand.tensor);
+  }
+
+  // A stride: static where it is 0 or 1, else a new number of the kernel.
+  std::string stride_text(const Stride& s, const std::string& wanted) {
+    if (s.move == Move::none) return "Int<0>{}";
+    if (s.move == Move::next) return "Int<1>{}";
+    numbers_->emplace_back(code_.word(wanted), s.expression);
+    return numbers_->back().first;
+  }
+
+  static bool along_depth(const Factor& factor) { return factor.depth.move == Move::next; }
+
+  // Vectors run along the axis that is contiguous, if one is; all other strides are multiples of
+  // its size.
+  std::string vector_rule(const Factor& factor, int row) const {
+    if (number("vector") == 1) return "1";
+    bool depth = along_depth(factor);
+    if (!depth && factor.row.move != Move::next) return "1";
+    std::string extent = c_.extent(depth ? c_.k : row);
+    return fmt::format("({}) % {} == 0 ? {} : 1", extent, number("vector"), number("vector"));
+  }
+
+  int64_t out_vector() const { return std::min<int64_t>(cores() ? 2 : 4, number("vector")); }
+  std::string output_rule() const {
+    if (number("vector") == 1 || c_.loops_n.empty()) return "1";
+    return fmt::format("({}) % {} == 0 ? {} : 1", c_.loops_n.back().extent, out_vector(),
+                       out_vector());
+  }
+
+  // " + offset" of this CTA's batch.
+  std::string batch_offset(const Factor& factor, const std::string& prefix) {
+    std::vector<std::string> sizes, strides;
+    for (size_t i = c_.batch_axes.size(); i-- > 0;) {
+      std::string stride = stride_text(factor.batch[i], fmt::format("{}_batch{}", prefix, i));
+      bool moves = factor.batch[i].move != Move::none;
+      if (c_.batch_axes.size() == 1)
+        return moves ? fmt::format(" + batch * int64_t({})", stride) : "";
+      sizes.push_back(batch_size(i));
+      strides.push_back(stride);
+    }
+    if (sizes.empty()) return "";
+    return fmt::format(" + make_layout(make_shape({}), make_stride({}))(batch)", join(sizes, ", "),
+                       join(strides, ", "));
+  }
+
+  std::string batch_size(size_t i) {
+    std::string name = fmt::format("batch_size{}", i);
+    auto same = [&](const auto& number) { return number.first == name; };
+    if (std::none_of(numbers_->begin(), numbers_->end(), same))
+      numbers_->emplace_back(name, c_.extent(c_.batch_axes[i]));
+    return fmt::format("int({})", name);
+  }
+
+  // One mode of an operand of `finish`: its shape and its stride, innermost loop first.
+  std::pair<std::string, std::string> mode(const Access& a, const std::vector<Loop>& loops,
+                                           const std::string& letter, const std::string& whole) {
+    std::vector<std::string> sizes, strides;
+    for (size_t i = loops.size(); i-- > 0;) {
+      strides.push_back(stride_text(stride(c_.finish, *a.operand, loops[i]),
+                                    fmt::format("{}_{}{}", a.name, letter, i)));
+      if (loops.size() == 1) return {whole, strides[0]};
+      std::string name = fmt::format("{}_size{}", letter, i);
+      auto same = [&](const auto& number) { return number.first == name; };
+      if (std::none_of(numbers_->begin(), numbers_->end(), same))
+        numbers_->emplace_back(name, loops[i].extent);
+      sizes.push_back(fmt::format("int({})", name));
+    }
+    if (sizes.empty()) return {whole, "Int<0>{}"};
+    return {tuple_of("make_shape", sizes), tuple_of("make_stride", strides)};
+  }
+
+  // Operands of `finish` as (element of the vector, m, n, batch).
+  std::string tensors() {
+    std::string text;
+    for (const auto* list : {&inputs_, &outputs_})
+      for (const Access& a : *list) {
+        auto m = mode(a, c_.loops_m, "m", "m_size"), n = mode(a, c_.loops_n, "n", "n_size"),
+             batch = mode(a, c_.loops_batch, "b", "batches");
+        std::string step = c_.loops_n.empty() ? "Int<0>{}" : innermost(n.second);
+        text += fmt::format(
+            "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
+            "    make_layout(make_shape(Int<kVector>{{}}, {}, {}, {}),\n"
+            "                make_stride({}, {}, {}, {})));\n",
+            a.tensor, a.name, m.first, n.first, batch.first, step, m.second, n.second,
+            batch.second);
+      }
+    return text;
+  }
+  static std::string innermost(const std::string& stride) {
+    const std::string maker = "make_stride(";
+    if (stride.rfind(maker, 0) != 0) return stride;
+    return stride.substr(maker.size(), stride.find(", ") - maker.size());
+  }
+
+  // The device function for one element: the product and values in, results out.
+  std::string compute() {
+    std::vector<std::string> params{"float " + code_.id(c_.product)};
+    for (const auto& [inst, mask] : c_.masks) params.push_back("bool " + code_.id(inst));
+    for (const Access& a : inputs_) params.push_back("float " + code_.id(a.inst));
+    for (const auto& [word, expression] : c_.finish.sizes) params.push_back("int64_t " + word);
+    std::vector<int> results;
+    std::string body, ends;
+    for (const Access& a : outputs_) {
+      results.push_back(a.inst);
+      std::string result = code_.word("result_" + a.name);
+      params.push_back("float& " + result);
+      ends += fmt::format("  {} = {};\n", result, code_.use(a.inst));
+    }
+    for (int inst :
+         code_.needed(results, [](const Inst& i) { return i.kind == InstKind::pointwise; }))
+      body += "  " + code_.statement(inst);
+    return fmt::format(
+        "// What follows the product, for one element, in float32.\n"
+        "__device__ __forceinline__ void compute({}) {{\n{}{}}}",
+        join(params, ", "), body, ends);
+  }
+
+  // Loads, arithmetic and stores for the kVector results at (m, n, batch).
+  std::string finish() {
+    std::string text, stores;
+    std::vector<std::string> values{"product[v]"};
+    for (const auto& [inst, mask] : c_.masks)
+      values.push_back(fmt::format("n + v - m {} {}", mask.upper ? ">=" : "<=", mask.diagonal));
+    for (const Access& a : inputs_) {
+      text += fmt::format("float {}[kVector];\ncutegen::load({}(_, m, n, batch), {});\n",
+                          a.registers, a.tensor, a.registers);
+      values.push_back(a.registers + "[v]");
+    }
+    for (const auto& [word, expression] : c_.finish.sizes) values.push_back(word);
+    for (const Access& a : outputs_) {
+      text += fmt::format("float {}[kVector];\n", a.registers);
+      values.push_back(a.registers + "[v]");
+      stores += fmt::format("cutegen::store({}, {}(_, m, n, batch));\n", a.registers, a.tensor);
+    }
+    return text + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v)\n  compute(" +
+           join(values, ", ") + ");\n" + stores;
+  }
+
+  // Which tiles of the depth this CTA takes.
+  std::string steps(bool split) const {
+    std::string text =
+        "const int tiles_k = ceil_div(k_size, kTileK);\n"
+        "const int first = 0;\n"
+        "int last = tiles_k;\n";
+    if (split)
+      text =
+          "const int tiles_k = ceil_div(k_size, kTileK), share = ceil_div(tiles_k, kSplit);\n"
+          "const int first = blockIdx.y * share;\n"
+          "int last = cute::min(first + share, tiles_k);\n";
+    if (c_.zero_outside) {
+      const Mask& mask = *c_.zero_outside;
+      text += fmt::format(
+          "// A tile outside the triangle is zero, whatever the product.\n"
+          "if ({}) last = first;\n",
+          mask.upper
+              ? fmt::format("(tile.n + 1) * kTileN - 1 - tile.m * kTileM < {}", mask.diagonal)
+              : fmt::format("tile.n * kTileN - ((tile.m + 1) * kTileM - 1) > {}", mask.diagonal));
+    }
+    return text;
+  }
+
+  std::string gemm_type() const {
+    std::string element = element_type(c_, params_);
+    auto flag = [](bool b) { return b ? "true" : "false"; };
+    return fmt::format(
+        "cutegen::{}<{}{}, {}, kTileM, kTileN, kTileK, kThreads, kStages,\n"
+        "                      VECTOR_A, VECTOR_B, {}, {}>",
+        cores() ? "MmaGemm" : "SimtGemm", cores() ? element + ", " : "", type_of(c_.a.operand),
+        type_of(c_.b.operand), flag(along_depth(c_.a)), flag(along_depth(c_.b)));
+  }
+
+  // Every tensor of `operands` once, inputs before outputs, as parameters of a kernel.
+  std::vector<std::string> declare(const std::vector<const Operand*>& operands, bool to_outputs,
+                                   std::vector<std::string>& tensors) const {
+    std::vector<std::string> list;
+    auto add = [&](const Operand& operand, const char* constness) {
+      const std::string& name = c_.finish.names.at(operand.tensor);
+      if (std::find(tensors.begin(), tensors.end(), name) != tensors.end()) return;
+      tensors.push_back(name);
+      list.push_back(fmt::format("{}{}* __restrict__ {}", type_of(operand), constness, name));
+    };
+    for (const Operand* operand : operands) add(*operand, " const");
+    if (to_outputs)
+      for (const Access& a : outputs_) add(*a.operand, "");
+    return list;
+  }
+
+  std::map<std::string, std::string> product_text(MatmulKernel& k, bool split) {
+    numbers_ = &k.numbers;
+    std::map<std::string, std::string> t;
+    t["title"] = title(task_, c_.finish);
+    t["engine"] = cores() ? "mma" : "simt";
+    for (const char* name : {"tile_m", "tile_n", "tile_k", "threads", "stages"})
+      t[name] = params_.at(name).dump();
+    t["gemm"] = gemm_type();
+    t["compute"] =
+        (split ? fmt::format("constexpr int kSplit = {};\n\n", number("split")) : "") + compute();
+    t["a"] = name_of(c_.a);
+    t["b"] = name_of(c_.b);
+    std::string a_row = stride_text(c_.a.row, "a_row"),
+                a_depth = stride_text(c_.a.depth, "a_depth");
+    std::string b_row = stride_text(c_.b.row, "b_row"),
+                b_depth = stride_text(c_.b.depth, "b_depth");
+    t["a_stride"] = fmt::format("make_stride({}, {})", a_row, a_depth);
+    t["b_stride"] = fmt::format("make_stride({}, {})", b_row, b_depth);
+    t["a_batch"] = batch_offset(c_.a, "a");
+    t["b_batch"] = batch_offset(c_.b, "b");
+    t["steps"] = indent(steps(split), 2);
+    std::vector<const Operand*> operands{&c_.a.operand, &c_.b.operand};
+    if (!split)
+      for (const Access& a : inputs_) operands.push_back(a.operand);
+    auto declarations = declare(operands, !split, k.tensors);
+    if (split) {
+      k.tensors.push_back("partial");
+      declarations.push_back("float* __restrict__ partial");
+      t["tensors"] =
+          "  Tensor parts = make_tensor(\n"
+          "      make_gmem_ptr(partial + (int64_t(blockIdx.y) * batches + batch) * m_size * "
+          "n_size),\n"
+          "      make_layout(make_shape(Int<kVector>{}, m_size, n_size),\n"
+          "                  make_stride(Int<1>{}, int64_t(n_size), Int<1>{})));";
+      t["finish"] = "    cutegen::store(product, parts(_, m, n));";
+    } else {
+      t["tensors"] = indent(tensors(), 2);
+      t["finish"] = indent(finish(), 4);
+    }
+    t["params"] = join(declarations, ", ");
+    t["sizes"] = sizes(k.numbers) + size_declarations(c_.finish);
+    t["combine"] = "";
+    return t;
+  }
+
+  std::string combine_text(MatmulKernel& k) {
+    numbers_ = &k.numbers_combine;
+    std::map<std::string, std::string> t;
+    std::vector<const Operand*> operands;
+    operands.reserve(inputs_.size());
+    for (const Access& a : inputs_) operands.push_back(a.operand);
+    auto declarations = declare(operands, true, k.tensors_combine);
+    k.tensors_combine.insert(k.tensors_combine.begin(), "partial");
+    declarations.insert(declarations.begin(), "float const* __restrict__ partial");
+    t["tensors"] = indent(tensors(), 2);
+    t["finish"] = indent(finish(), 2);
+    t["params"] = join(declarations, ", ");
+    t["sizes"] = sizes(k.numbers_combine) + size_declarations(c_.finish);
+    return fill("kernels/matmul/combine.cu", t);
+  }
+
+  static std::string sizes(const std::vector<std::pair<std::string, std::string>>& numbers) {
+    std::string text = "int m_size, int n_size, int k_size, int batches";
+    for (const auto& [name, expression] : numbers) text += ", int64_t " + name;
+    return text;
+  }
+
+  const Task& task_;
+  const Contraction& c_;
+  const Json& params_;
+  Code code_;
+  std::vector<Access> inputs_, outputs_;
+  std::vector<std::pair<std::string, std::string>>* numbers_ = nullptr;
+};
+
+}  // namespace
+
+std::string element_type(const Contraction& c, const Json& params) {
+  if (!params.contains("tensor_cores") || params.at("tensor_cores") != 1) return "float";
+  switch (c.math_mode) {
+    case MathMode::fp16:
+      return "half_t";
+    case MathMode::bf16:
+      return "bfloat16_t";
+    default:
+      return "tfloat32_t";
+  }
+}
+
+MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params) {
+  return Writer(task, c, params).write();
+}
+
+}  // namespace cutegen::recipes

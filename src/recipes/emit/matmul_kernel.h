@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of the matmul kernels.
+//
+// Contract: matmul_kernel() gives the source and what its plan must pass: strides and sizes by the
+// names of the kernel's parameters, in order.
+//
+// Example: MatmulKernel k = matmul_kernel(task, c, params); k.source
+#pragma once
+
+#include "recipes/nest/contraction.h"
+
+namespace cutegen::recipes {
+
+struct MatmulKernel {
+  std::string source;
+  std::vector<std::pair<std::string, std::string>> numbers;  // of matmul: parameter, expression
+  std::vector<std::pair<std::string, std::string>> numbers_combine;
+  std::vector<std::string> tensors;  // identifiers, in the order of the kernels' parameters
+  std::vector<std::string> tensors_combine;
+  std::string vector_a, vector_b, vector_out;  // expressions: is a vector access possible?
+};
+
+// What is multiplied: "float", "tfloat32_t", "half_t", "bfloat16_t".
+[[nodiscard]] std::string element_type(const Contraction& c, const Json& params);
+[[nodiscard]] MatmulKernel matmul_kernel(const Task& task, const Contraction& c,
+                                         const Json& params);
+
+}  // namespace cutegen::recipes

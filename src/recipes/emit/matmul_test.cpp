@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/matmul.h"
+
+#include <gmock/gmock.h>
+
+#include "recipes/testing/test_tasks.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+struct Case {
+  Task task;
+  RecipeMatch match;
+  explicit Case(const std::string& name, MathMode mode = MathMode::fp32) : task(golden_task(name)) {
+    task.math_mode = mode;
+    match = match_recipe(task);
+    if (match.recipe != "matmul") throw std::runtime_error(match.why);
+  }
+  KernelProgram program(const Json& changes = Json::object()) const {
+    Json params = match.safe;
+    params.update(changes);
+    auto program = instantiate(task, match, params);
+    if (!program) throw std::runtime_error(program.error().text());
+    return *program;
+  }
+  std::string source(const Json& changes = Json::object()) const {
+    return program(changes).sources.at("kernel.cu");
+  }
+};
+
+// The whole text of one program: what people see in out/. After a deliberate change:
+// CUTEGEN_UPDATE_GOLDEN=1 recipes_test, then read the difference.
+TEST(Matmul, WritesTheGoldenProgram) {
+  KernelProgram program = Case("mm_bias_residual").program({{"vector", 4}});
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(golden_folder() / "mm_bias_residual.cu", program.sources["kernel.cu"]));
+    ASSERT_TRUE(write_file(golden_folder() / "mm_bias_residual.plan.json",
+                           dump_json(to_json(program.plan), 2) + "\n"));
+  }
+  auto kernel = read_file(golden_folder() / "mm_bias_residual.cu");
+  auto plan = read_file(golden_folder() / "mm_bias_residual.plan.json");
+  ASSERT_TRUE(kernel && plan);
+  EXPECT_EQ(program.sources.at("kernel.cu"), *kernel);
+  EXPECT_EQ(dump_json(to_json(program.plan), 2) + "\n", *plan);
+}
+
+TEST(Matmul, MaskIsComputedFromThePlace) {
+  std::string source = Case("mm_upper").source();
+  EXPECT_THAT(source, HasSubstr("n + v - m >= 1"));
+  EXPECT_THAT(source, HasSubstr("last = first"));  // tiles below the diagonal are skipped
+  EXPECT_THAT(Case("mm_transposed_out").source(), Not(HasSubstr("last = first")));
+}
+
+// 16 bytes of each factor in one access; results stay pairs.
+TEST(Matmul, HalfTensorsMoveEightElementsAtOnce) {
+  Task task = golden_task("mm_plain");
+  task.math_mode = MathMode::fp16;
+  for (TensorInfo& t : task.tensors) t.dtype = DType::f16;
+  for (Value& v : task.graph.placeholders) v.dtype = DType::f16;
+  for (Node& n : task.graph.nodes)
+    for (Value& v : n.outputs) v.dtype = DType::f16;
+  RecipeMatch match = match_recipe(task);
+  auto vector = std::find_if(match.parameters.begin(), match.parameters.end(),
+                             [](const RecipeParameter& p) { return p.name == "vector"; });
+  ASSERT_NE(vector, match.parameters.end());
+  EXPECT_THAT(vector->legal, testing::ElementsAre(8, 4, 1));
+  Json params = match.safe;
+  params.update({{"vector", 8}, {"tensor_cores", 1}, {"tile_m", 128}, {"tile_n", 128}});
+  params.update({{"tile_k", 32}, {"stages", 4}, {"threads", 128}});
+  auto program = instantiate(task, match, params);
+  ASSERT_TRUE(program) << program.error().text();
+  Json plan = to_json(program->plan);
+  EXPECT_EQ(plan["symbols"]["vector_out"], "(dim(out,1)) % 2 == 0 ? 2 : 1");
+  EXPECT_THAT(plan["symbols"]["vector_a"].get<std::string>(), HasSubstr("? 8 : 1"));
+}
+
+TEST(Matmul, LargeDepthIsSharedAmongCtas) {
+  Case c("mm_large_k");
+  EXPECT_GT(c.match.safe.at("split").get<int>(), 1);
+  KernelProgram program = c.program();
+  EXPECT_THAT(program.sources.at("kernel.cu"), HasSubstr("combine("));
+  ASSERT_EQ(program.plan.steps.size(), 2u);
+  EXPECT_EQ(program.plan.scratch.size(), 1u);
+  EXPECT_EQ(Case("mm_plain").match.safe.at("split"), 1);
+}
+
+TEST(Matmul, TensorCoresNeedTheTasksLeave) {
+  EXPECT_FALSE(Case("mm_plain").match.safe.contains("tensor_cores"));
+  Case c("mm_plain", MathMode::bf16);
+  EXPECT_EQ(c.match.safe.at("tensor_cores"), 0);
+  EXPECT_THAT(c.source(), HasSubstr("SimtGemm<"));
+  EXPECT_THAT(c.source({{"tensor_cores", 1}}), HasSubstr("MmaGemm<bfloat16_t, float, float"));
+  EXPECT_THAT(Case("mm_plain", MathMode::tf32).source({{"tensor_cores", 1}}),
+              HasSubstr("MmaGemm<tfloat32_t"));
+  EXPECT_THAT(Case("mm_plain", MathMode::fp16).source({{"tensor_cores", 1}}),
+              HasSubstr("MmaGemm<half_t"));
+}
+
+// The factors of a product serve every output of the task.
+TEST(Matmul, TensorCoresNeedTheLeaveOfEveryOutput) {
+  Task task = golden_task("mm_plain");
+  task.math_mode = MathMode::bf16;
+  for (TensorInfo& t : task.tensors)
+    if (t.role == TensorRole::output) t.math_mode = MathMode::fp32;
+  EXPECT_FALSE(match_recipe(task).safe.contains("tensor_cores"));
+}
+
+// Large tiles where these are enough for the GPU.
+TEST(Matmul, SafeTilesFillTheGpu) {
+  EXPECT_EQ(Case("mm_plain").match.safe.at("tile_m"), 64);
+  Contraction c;
+  c.loads.axes = {{2048, false, "M"}, {2048, false, "N"}, {64, false, "K"}};
+  c.m = 0, c.n = 1, c.k = 2;
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);  // little depth: two CTAs of an SM hide its ends
+  EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
+  c.loads.axes = {{4096, false, "M"}, {4096, false, "N"}, {4096, false, "K"}};
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 256);
+  EXPECT_TRUE(matmul_legal(c, matmul_safe(c)));
+  c.loads.axes = {{2048, false, "M"}, {2048, false, "N"}, {64, false, "K"}};
+  c.math_mode = MathMode::bf16;
+  Json safe = matmul_safe(c);
+  EXPECT_EQ(safe.at("tile_n"), 128);
+  EXPECT_TRUE(matmul_legal(c, safe));
+  safe["tensor_cores"] = 1;
+  EXPECT_TRUE(matmul_legal(c, safe));
+  c.loads.axes[0].size = 256;
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 64);
+}
+
+// A depth that is shared may have large tiles, and is shared where tiles leave multiprocessors
+// idle.
+TEST(Matmul, SafeSplitsFillTheGpu) {
+  Contraction c;
+  c.loads.axes = {{256, false, "M"}, {256, false, "N"}, {524288, false, "K"}};
+  c.m = 0, c.n = 1, c.k = 2;
+  EXPECT_GE(matmul_safe(c).at("tile_m"), 128);
+  EXPECT_GE(matmul_safe(c).at("split"), 32);
+  c.loads.axes = {{128, false, "M"}, {16384, false, "N"}, {16384, false, "K"}};
+  EXPECT_EQ(matmul_safe(c).at("tile_m"), 128);
+  EXPECT_EQ(matmul_safe(c).at("split"), 2);
+}
+
+TEST(Matmul, RefusesTilesThatDoNotFit) {
+  Case c("mm_plain"), cores("mm_plain", MathMode::fp16);
+  auto legal = [](const Case& of, const Json& changes) {
+    Json params = of.match.safe;
+    params.update(changes);
+    return instantiate(of.task, of.match, params).has_value();
+  };
+  EXPECT_TRUE(legal(c, {{"tile_m", 128}, {"tile_n", 128}, {"stages", 2}}));
+  EXPECT_FALSE(legal(c, {{"tile_m", 256}, {"tile_n", 128}, {"threads", 128}}));  // registers
+  EXPECT_FALSE(legal(c, {{"tile_m", 256}, {"tile_n", 128}, {"tile_k", 32}}));    // shared memory
+  EXPECT_FALSE(legal(c, {{"tile_k", 8}, {"vector", 4}}));  // too few vectors for the threads
+  EXPECT_TRUE(legal(cores, {{"tensor_cores", 1}, {"stages", 4}}));
+  EXPECT_FALSE(legal(cores, {{"tensor_cores", 1}, {"tile_k", 16}}));  // rows of 32 bytes
+}
+
+// Sizes come from tensors: no number of the official shape is in source or plan.
+TEST(Matmul, HoldsNoSizes) {
+  KernelProgram program = Case("mm_large_k").program();
+  EXPECT_THAT(program.sources.at("kernel.cu"), Not(HasSubstr("65536")));
+  EXPECT_THAT(dump_json(to_json(program.plan)), Not(HasSubstr("65536")));
+}
+
+}  // namespace
+}  // namespace cutegen::recipes

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/passes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cutegen::recipes {
+namespace {
+
+struct Accumulator {
+  const char* type;
+  const char* verb;
+  int words;  // floats
+};
+
+Accumulator accumulator(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::sum:
+      return {"Sum", "the sum of", 2};
+    case ReduceKind::product:
+      return {"Product", "the product of", 1};
+    case ReduceKind::max:
+      return {"Max", "the maximum of", 1};
+    case ReduceKind::min:
+      return {"Min", "the minimum of", 1};
+    case ReduceKind::argmax:
+      return {"ArgMax", "the place of the maximum of", 2};
+    case ReduceKind::argmin:
+      return {"ArgMin", "the place of the minimum of", 2};
+  }
+  return {"", "", 1};
+}
+
+// x - m: x and m.
+std::optional<std::pair<int, int>> difference(const Fused& fused, int inst) {
+  const Inst& i = fused.insts[static_cast<size_t>(inst)];
+  if (i.kind != InstKind::pointwise || i.code != "{0} - {1}" || i.inputs.size() != 2)
+    return std::nullopt;
+  return std::pair{i.inputs[0], i.inputs[1]};
+}
+
+// exp(x - m): x and m.
+std::optional<std::pair<int, int>> exponent_of_difference(const Fused& fused, int inst) {
+  const Inst& exp = fused.insts[static_cast<size_t>(inst)];
+  if (exp.kind != InstKind::pointwise || exp.code != "expf({0})") return std::nullopt;
+  return difference(fused, exp.inputs[0]);
+}
+
+// sum(x) / count: the sum.
+std::optional<int> sum_of_mean(const Fused& fused, int inst) {
+  const Inst& mean = fused.insts[static_cast<size_t>(inst)];
+  if (mean.kind != InstKind::pointwise || mean.code != "{0} / {1}") return std::nullopt;
+  const Inst& sum = fused.insts[static_cast<size_t>(mean.inputs[0])];
+  const Inst& count = fused.insts[static_cast<size_t>(mean.inputs[1])];
+  if (sum.kind != InstKind::reduction || sum.reduce != ReduceKind::sum ||
+      count.kind != InstKind::constant || count.code != "count")
+    return std::nullopt;
+  return mean.inputs[0];
+}
+
+// (x - m)^2: x and m.
+std::optional<std::pair<int, int>> square_of_difference(const Fused& fused, int inst) {
+  const Inst& square = fused.insts[static_cast<size_t>(inst)];
+  if (square.kind != InstKind::pointwise || square.code != "cutegen::square({0})")
+    return std::nullopt;
+  return difference(fused, square.inputs[0]);
+}
+
+// What reductions of sum `inst` may be accumulated with another one.
+std::optional<Joint> joint_with(const Fused& fused, int inst) {
+  const Inst& sum = fused.insts[static_cast<size_t>(inst)];
+  auto over = [&](int first) { return fused.insts[static_cast<size_t>(first)].inputs[0]; };
+  if (auto d = exponent_of_difference(fused, sum.inputs[0])) {
+    const Inst& max = fused.insts[static_cast<size_t>(d->second)];
+    if (max.kind == InstKind::reduction && max.reduce == ReduceKind::max &&
+        over(d->second) == d->first)
+      return Joint{d->second, inst, false};
+  }
+  if (auto d = square_of_difference(fused, sum.inputs[0])) {
+    auto first = sum_of_mean(fused, d->second);
+    // The first element, which is subtracted from all, has to be known before any pass.
+    const bool known = fused.insts[static_cast<size_t>(d->first)].depth == 0;
+    if (first && known && over(*first) == d->first) return Joint{*first, inst, true};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Joint> find_joint(const Fused& fused) {
+  for (size_t i = 0; i < fused.insts.size(); ++i) {
+    const Inst& sum = fused.insts[i];
+    if (sum.kind != InstKind::reduction || sum.reduce != ReduceKind::sum) continue;
+    if (auto joint = joint_with(fused, static_cast<int>(i))) return joint;
+  }
+  return std::nullopt;
+}
+
+Passes::Passes(const Fused& fused, Code& code, PassOptions options)
+    : fused_(fused), code_(code), options_(options) {
+  if (options.online) joint_ = find_joint(fused);
+  code_.index_rows(options.column);
+  std::vector<int> results;
+  results.reserve(fused.outputs.size());
+  for (const FusedOutput& output : fused.outputs) results.push_back(output.inst);
+  used_ = code_.needed(results, [](const Inst&) { return true; });
+  for (const Operand& operand : fused.inputs)
+    inputs_.push_back(code_.word("g_" + fused.names.at(operand.tensor)));
+  for (const FusedOutput& output : fused.outputs)
+    outputs_.push_back(code_.word("g_" + fused.names.at(output.operand.tensor)));
+  for (const FusedOutput& output : fused.outputs)
+    registers_.push_back(code_.word("r_" + fused.names.at(output.operand.tensor)));
+  for (int inst : used_)
+    if (at(inst).kind == InstKind::reduction) {
+      accumulators_[inst] = code_.word(code_.id(inst) + "_part");
+      kept_[inst] = code_.word(code_.id(inst) + "_parts");
+    }
+  if (moments()) {
+    shift_ = code_.word("shift");
+    exact_count_ = code_.word("exact_count");
+  }
+}
+
+std::vector<int> Passes::leaves(Level level) const {
+  std::vector<int> list;
+  for (int inst : used_)
+    if (at(inst).kind == InstKind::leaf && at(inst).level == level) list.push_back(inst);
+  return list;
+}
+
+int Passes::words(int inst) const {
+  if (is_joint(inst)) return joint_->moments ? 4 : 3;
+  return accumulator(at(inst).reduce).words;
+}
+
+int Passes::words() const {
+  int most = 1;
+  for (int d = 1; d <= depth(); ++d)
+    for (int inst : reductions(d)) most = std::max(most, words(inst));
+  return most;
+}
+
+std::string Passes::type(int inst) const {
+  if (is_joint(inst)) return joint_->moments ? "Moments" : "MaxSumExp";
+  return accumulator(at(inst).reduce).type;
+}
+
+// Reductions that are accumulated in pass `depth`; the second of a joint goes with the first.
+std::vector<int> Passes::reductions(int depth) const {
+  std::vector<int> list;
+  for (int inst : used_)
+    if (at(inst).kind == InstKind::reduction && depth_of(inst) == depth &&
+        !(joint_ && inst == joint_->second))
+      list.push_back(inst);
+  return list;
+}
+
+int Passes::depth() const {
+  int most = 0;
+  for (int inst : used_)
+    if (at(inst).kind == InstKind::reduction) most = std::max(most, depth_of(inst));
+  return most;
+}
+
+std::vector<Parts> Passes::parts() const {
+  std::vector<Parts> list;
+  for (int d = 1; d <= depth(); ++d)
+    for (int inst : reductions(d)) list.push_back({kept_.at(inst), type(inst), words(inst), d});
+  return list;
+}
+
+// Of a joint, the second is known after the pass of the first, and so is what follows it.
+int Passes::depth_of(int inst) const {
+  if (joint_ && inst == joint_->second) return at(joint_->first).depth;
+  if (at(inst).kind == InstKind::reduction) {
+    int depth = 0;
+    std::vector<int> work = at(inst).inputs;
+    while (!work.empty()) {
+      int next = work.back();
+      work.pop_back();
+      if (at(next).kind == InstKind::reduction)
+        depth = std::max(depth, depth_of(next));
+      else
+        work.insert(work.end(), at(next).inputs.begin(), at(next).inputs.end());
+    }
+    return depth + 1;
+  }
+  int depth = 0;
+  for (int input : at(inst).inputs) depth = std::max(depth, depth_of(input));
+  return depth;
+}
+
+// Every step of this thread along the reduced axis.
+std::string Passes::loop(const std::string& body) const {
+  const char* start = options_.column ? "team" : "lane";
+  const char* step = options_.column ? "kRows" : "kWidth";
+  if (options_.cached)
+    return fmt::format(
+        "CUTE_UNROLL\n"
+        "for (int i = 0; i < kItems; ++i) {{\n"
+        "  const Index j = {} + i * {};\n"
+        "  if (j < steps) {{\n"
+        "    const Elements& e = cache[i];\n{}\n  }}\n}}\n",
+        start, step, indent(body, 4));
+  return fmt::format(
+      "#pragma unroll kUnroll\n"
+      "for (Index j = {}; j < steps; j += {}) {{\n"
+      "  const Elements e = read(j);\n{}\n}}\n",
+      options_.split ? "first" : start, options_.split ? "apart" : step, indent(body, 2));
+}
+
+// Where element v of step j stands along the reduced axis.
+std::string Passes::place() const {
+  return options_.column ? "int64_t(j)" : "int64_t(j) * kVector + v";
+}
+
+// Statements for the element values that `targets` need, at element v of the vector.
+std::string Passes::elements(const std::vector<int>& targets) {
+  std::string text;
+  for (int inst : code_.needed(targets, [](const Inst& i) { return i.level == Level::element; })) {
+    const Inst& i = at(inst);
+    if (i.kind == InstKind::leaf)
+      text += fmt::format("const {} {} = e.{}[v];\n", value_type(i), code_.id(inst),
+                          inputs_[static_cast<size_t>(i.operand)].substr(2));
+    else if (i.kind == InstKind::position)
+      text += fmt::format("const int64_t {} = {};\n", code_.id(inst), place());
+    else
+      text += code_.statement(inst);
+  }
+  return text;
+}
+
+// Row values of `depth` that are not reductions: once a row, or for each column.
+std::string Passes::row_values(int depth) {
+  std::string text;
+  for (int inst : used_) {
+    const Inst& i = at(inst);
+    if (i.level != Level::row || i.kind != InstKind::pointwise || depth_of(inst) != depth) continue;
+    if (!options_.column)
+      text += code_.statement(inst);
+    else
+      text += fmt::format(
+          "float {}[kVector];\nCUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {} = {};\n",
+          code_.id(inst), code_.use(inst), code_.expression(inst));
+  }
+  return text;
+}
+
+// The threads of a row (or column) combine their accumulators; all of them get the result.
+std::string Passes::result(int inst) {
+  const std::string& from = accumulators_.at(inst);
+  std::vector<std::pair<int, std::string>> values{{inst, ".value()"}};
+  if (is_joint(inst) && moments())
+    values = {
+        {inst, fmt::format(".total({}, {}{})", exact_count_, shift_, options_.column ? "[v]" : "")},
+        {joint_->second, fmt::format(".about_mean({})", exact_count_)}};
+  else if (is_joint(inst))
+    values = {{inst, ".max.value()"}, {joint_->second, ".sum.value()"}};
+  std::string arrays, ends;
+  for (const auto& [value, call] : values) {
+    const char* type = value_type(at(value));
+    if (options_.column) {
+      arrays += fmt::format("{} {}[kVector];\n", type, code_.id(value));
+      ends += fmt::format("  {} = {}[v]{};\n", code_.use(value), from, call);
+    } else {
+      ends += fmt::format("const {} {} = {}{};\n", type, code_.id(value), from, call);
+    }
+  }
+  if (!options_.column)
+    return fmt::format("cutegen::combine_row<kWidth>({}, shared);\n{}", from, ends);
+  return arrays + fmt::format(
+                      "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {{\n"
+                      "  cutegen::combine_column<kColumns, kRows>({}[v], shared);\n{}}}\n",
+                      from, ends);
+}
+
+// The CTA's accumulator goes to scratch: (part, row).
+std::string Passes::keep(int inst) {
+  const std::string& from = accumulators_.at(inst);
+  if (!options_.column)
+    return fmt::format(
+        "cutegen::combine_row<kWidth>({0}, shared);\n"
+        "if (live && lane == 0) {1}[part * size(across) + row] = {0};\n",
+        from, kept_.at(inst));
+  return fmt::format(
+      "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {{\n"
+      "  cutegen::combine_column<kColumns, kRows>({0}[v], shared);\n"
+      "  if (live && team == 0)\n"
+      "    {1}[(part * size(across) + column) * kVector + v] = {0}[v];\n}}\n",
+      from, kept_.at(inst));
+}
+
+std::string Passes::pass(int depth) {
+  std::string comment, declarations, adds;
+  std::vector<int> targets;
+  for (int inst : reductions(depth)) {
+    const Inst& i = at(inst);
+    targets.push_back(i.inputs[0]);
+    comment += fmt::format("{}{} {}", comment.empty() ? "" : ", ", accumulator(i.reduce).verb,
+                           code_.id(i.inputs[0]));
+    std::string less;
+    if (is_joint(inst) && moments()) {
+      comment += ", and of its squares about the mean";
+      less = " - " + shift_ + (options_.column ? "[v]" : "");
+    } else if (is_joint(inst)) {
+      comment += ", and of its exponentials below that";
+    }
+    const std::string& name = accumulators_.at(inst);
+    declarations +=
+        fmt::format("cutegen::{} {}{};\n", type(inst), name, options_.column ? "[kVector]" : "");
+    adds += fmt::format("{}{}.add({}{}{});\n", name, options_.column ? "[v]" : "",
+                        code_.use(i.inputs[0]), less,
+                        i.integer ? ", static_cast<unsigned>(" + place() + ")" : "");
+  }
+  if (targets.empty()) return "";
+  std::string body = "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
+                     indent(elements(targets) + adds, 2) + "\n}";
+  return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations + loop(body);
+}
+
+// What the CTAs of this row left behind in pass `depth`, always added in the same order.
+std::string Passes::merge(int depth) {
+  std::string text = fmt::format("\n// The parts of pass {}.\n", depth);
+  const char* start = options_.column ? "team" : "lane";
+  const char* step = options_.column ? "kRows" : "kWidth";
+  for (int inst : reductions(depth)) {
+    const std::string& name = accumulators_.at(inst);
+    text +=
+        fmt::format("cutegen::{} {}{};\n", type(inst), name, options_.column ? "[kVector]" : "");
+    text += fmt::format("for (int64_t p = {}; p < parts; p += {}) {{\n", start, step);
+    if (options_.column)
+      text += fmt::format(
+          "  CUTE_UNROLL\n  for (int v = 0; v < kVector; ++v)\n"
+          "    {0}[v].merge({1}[(p * size(across) + column) * kVector + v]);\n",
+          name, kept_.at(inst));
+    else
+      text += fmt::format("  {0}.merge({1}[p * size(across) + row]);\n", name, kept_.at(inst));
+    text += "}\n" + result(inst);
+  }
+  return text;
+}
+
+// The statement that writes an output with one value a row.
+std::string Passes::row_output(size_t output, const std::string& registers) {
+  const FusedOutput& o = fused_.outputs[output];
+  const std::string& tensor = outputs_[output];
+  if (!options_.column)
+    return fmt::format("  {}(0, 0) = cutegen::from_float<{}>({});\n", tensor, type_of(o.operand),
+                       code_.use(o.inst));
+  if (at(o.inst).kind != InstKind::constant)
+    return fmt::format("  cutegen::store({}, {}(_, 0));\n", code_.id(o.inst), tensor);
+  return fmt::format(
+      "  float {0}[kVector];\n  CUTE_UNROLL\n  for (int v = 0; v < kVector; ++v) {0}[v] = {1};\n"
+      "  cutegen::store({0}, {2}(_, 0));\n",
+      registers, code_.id(o.inst), tensor);
+}
+
+std::string Passes::outputs() {
+  std::string rows, results, loops, stores;
+  std::vector<int> targets;
+  for (size_t i = 0; i < fused_.outputs.size(); ++i) {
+    const FusedOutput& output = fused_.outputs[i];
+    if (!varies(fused_, output.operand)) {
+      rows += row_output(i, registers_[i]);
+      continue;
+    }
+    targets.push_back(output.inst);
+    results += fmt::format("{} {}[kVector];\n", value_type(at(output.inst)), registers_[i]);
+    loops += fmt::format("{}[v] = {};\n", registers_[i], code_.use(output.inst));
+    stores += fmt::format("if (live) cutegen::store({}, {}(_, j));\n", registers_[i], outputs_[i]);
+  }
+  std::string text;
+  if (!rows.empty())
+    text += fmt::format("\nif (live && {} == 0{}) {{\n{}}}\n", options_.column ? "team" : "lane",
+                        options_.split ? " && part == 0" : "", rows);
+  if (targets.empty()) return text;
+  std::string body = results + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
+                     indent(elements(targets) + loops, 2) + "\n}\n" + stores;
+  return text + "\n// The results along the row.\n" + loop(body);
+}
+
+// What is read once a row, and what follows from that alone.
+std::string Passes::rows() {
+  std::string text;
+  for (int inst : leaves(Level::row)) {
+    const Inst& i = at(inst);
+    const std::string& tensor = inputs_[static_cast<size_t>(i.operand)];
+    if (options_.column)
+      text += fmt::format("{2} {0}[kVector];\ncutegen::load({1}(_, 0), {0});\n", code_.id(inst),
+                          tensor, value_type(i));
+    else
+      text += fmt::format("const {2} {0} = cutegen::convert<{2}>({1}(0, 0));\n", code_.id(inst),
+                          tensor, value_type(i));
+  }
+  return text + row_values(0) + (moments() ? shift() : "");
+}
+
+// What moments are taken about: the row's first element. An infinite one would spoil all others.
+std::string Passes::shift() {
+  const int x = at(joint_->first).inputs[0];
+  const bool column = options_.column;
+  return fmt::format(
+      "const double {0} = double(int64_t(steps){1});\n"
+      "float {2}{3};\n"
+      "if (steps > 0) {{\n"
+      "  const Index j = 0;\n"
+      "  const Elements e = read(j);\n"
+      "{4}{5}"
+      "}}\n",
+      exact_count_, column ? "" : " * kVector", shift_, column ? "[kVector] = {}" : " = 0.0f",
+      column ? "  CUTE_UNROLL\n  for (int v = 0; v < kVector; ++v) {\n" : "  const int v = 0;\n",
+      indent(elements({x}) + fmt::format("{0}{1} = cutegen::is_finite({2}) ? {2} : 0.0f;\n", shift_,
+                                         column ? "[v]" : "", code_.use(x)),
+             column ? 4 : 2) +
+          (column ? "\n  }\n" : "\n"));
+}
+
+std::string Passes::text() {
+  std::string text = rows();
+  if (options_.cached)
+    text += fmt::format(
+        "Elements cache[kItems];\nCUTE_UNROLL\n"
+        "for (int i = 0; i < kItems; ++i) {{\n"
+        "  const Index j = {} + i * {};\n"
+        "  if (j < steps) cache[i] = read(j);\n}}\n",
+        options_.column ? "team" : "lane", options_.column ? "kRows" : "kWidth");
+  for (int d = 1; d <= depth(); ++d) {
+    text += pass(d);
+    for (int inst : reductions(d)) text += result(inst);
+    text += row_values(d);
+  }
+  return text + outputs();
+}
+
+std::string Passes::partial(int depth) {
+  std::string text = rows();
+  for (int before = 1; before < depth; ++before) text += merge(before) + row_values(before);
+  text += pass(depth);
+  for (int inst : reductions(depth)) text += keep(inst);
+  return text;
+}
+
+std::string Passes::finish() {
+  std::string text = rows();
+  for (int d = 1; d <= depth(); ++d) text += merge(d) + row_values(d);
+  return text + outputs();
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes: the bodies of reduction kernels, pass by pass over the reduced axis.
+//
+// Contract: reductions of one depth share a pass; results follow in a last pass if they vary along
+// the reduced axis, else the first thread of each row writes them. With `online`, two reductions
+// that depend on each other are accumulated together (Joint). One kernel makes all passes
+// (text), or, with `split`, several CTAs share a row: partial(d) is the kernel of pass d, where
+// each CTA leaves its accumulators in scratch; later kernels and finish() merge them in a fixed
+// order.
+//
+// Example: Passes(fused, code, {.column = false, .cached = true}).text()
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "recipes/emit/emit.h"
+
+namespace cutegen::recipes {
+
+struct PassOptions {
+  bool column = false, cached = false, online = false, split = false;
+};
+
+// Two reductions over the same x that one pass can accumulate, though the second depends on the
+// first: max(x) and sum(exp(x - max)), or sum(x) and sum((x - mean)^2). Instructions of a Fused.
+struct Joint {
+  int first = -1, second = -1;
+  bool moments = false;
+};
+[[nodiscard]] std::optional<Joint> find_joint(const Fused& fused);
+
+// Accumulators that a pass leaves in scratch: the tensor's name, their type, floats of each.
+struct Parts {
+  std::string name, type;
+  int words = 1, depth = 1;
+};
+
+class Passes {
+ public:
+  Passes(const Fused& fused, Code& code, PassOptions options);
+  [[nodiscard]] std::string text();
+  [[nodiscard]] std::string partial(int depth);
+  [[nodiscard]] std::string finish();
+  [[nodiscard]] int depth() const;  // passes, without one that only writes results
+  [[nodiscard]] std::vector<Parts> parts() const;
+  // Names: register array of an element operand, CuTe tensor of an operand, of an output.
+  [[nodiscard]] const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
+  [[nodiscard]] const std::string& output_tensor(size_t output) const { return outputs_[output]; }
+  // Leaves that the kernel reads, by level.
+  [[nodiscard]] std::vector<int> leaves(Level level) const;
+  // Floats of the largest accumulator.
+  [[nodiscard]] int words() const;
+
+ private:
+  [[nodiscard]] std::string rows();
+  [[nodiscard]] std::string pass(int depth);
+  [[nodiscard]] std::string merge(int depth);
+  [[nodiscard]] std::string row_values(int depth);
+  [[nodiscard]] std::string result(int inst);
+  [[nodiscard]] std::string keep(int inst);
+  [[nodiscard]] std::string outputs();
+  [[nodiscard]] std::string row_output(size_t output, const std::string& registers);
+  [[nodiscard]] std::string loop(const std::string& body) const;
+  [[nodiscard]] std::string elements(const std::vector<int>& targets);
+  [[nodiscard]] std::string place() const;
+  [[nodiscard]] const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
+  [[nodiscard]] bool is_joint(int inst) const { return joint_ && joint_->first == inst; }
+  [[nodiscard]] bool moments() const { return joint_ && joint_->moments; }
+  [[nodiscard]] std::string shift();
+  [[nodiscard]] int depth_of(int inst) const;
+  [[nodiscard]] std::vector<int> reductions(int depth) const;
+  [[nodiscard]] std::string type(int inst) const;  // of the accumulator
+  [[nodiscard]] int words(int inst) const;
+
+  const Fused& fused_;
+  Code& code_;
+  PassOptions options_;
+  std::optional<Joint> joint_;
+  std::vector<int> used_;
+  std::vector<std::string> inputs_, outputs_, registers_;
+  std::string shift_, exact_count_;                 // of moments
+  std::map<int, std::string> accumulators_, kept_;  // of reductions: in registers, in scratch
+};
+
+}  // namespace cutegen::recipes

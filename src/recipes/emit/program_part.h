@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// ProgramPart: what one stage adds to a kernel program.
+//
+// Contract: a Label makes the names of a stage's symbols, macros, kernels and file its own; the
+// only stage of a program has an empty one. assemble() joins the parts in order, with the scratch
+// that the stages keep.
+//
+// Example: Label{"2"}("rows") == "rows_2"
+#pragma once
+
+#include "core/program.h"
+#include "recipes/nest/stages.h"
+
+namespace cutegen::recipes {
+
+struct Label {
+  std::string number;
+  [[nodiscard]] std::string operator()(const std::string& name) const {
+    return number.empty() ? name : name + "_" + number;
+  }
+};
+
+struct ProgramPart {
+  std::string file, source;
+  Json symbols = Json::object(), defines = Json::object();
+  Json requirements = Json::array(), scratch = Json::array(), steps = Json::array();
+};
+
+[[nodiscard]] Result<KernelProgram> assemble(const Task& task, const Stages& stages,
+                                             const std::vector<ProgramPart>& parts);
+
+}  // namespace cutegen::recipes

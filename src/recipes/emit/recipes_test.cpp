@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/recipes.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "recipes/graph/names.h"
+#include "recipes/testing/test_tasks.h"
+
+namespace cutegen {
+namespace {
+
+using recipes::golden_task;
+using testing::HasSubstr;
+using testing::Not;
+
+class EveryTask : public testing::TestWithParam<const char*> {};
+
+// The safe program, its neighbours and theirs: complete text, a plan that fits the task.
+TEST_P(EveryTask, GivesSoundProgramsForAllParameters) {
+  Task task = golden_task(GetParam());
+  RecipeMatch match = match_recipe(task);
+  ASSERT_FALSE(match.recipe.empty()) << match.why;
+  std::set<std::string> seen;
+  std::vector<Json> work{match.safe};
+  for (const Json& near : neighbours(match, match.safe)) work.push_back(near);
+  for (const Json& near : neighbours(match, work.back())) work.push_back(near);
+  for (const Json& params : work) {
+    auto program = instantiate(task, match, params);
+    ASSERT_TRUE(program) << program.error().text();
+    for (const auto& [file, source] : program->sources) {
+      EXPECT_THAT(source, HasSubstr("extern \"C\" __global__"));
+      EXPECT_THAT(source, Not(HasSubstr("{{")));
+    }
+    for (const Error& error : check_plan(program->plan, task)) ADD_FAILURE() << error.text();
+    seen.insert(program_id(*program));
+  }
+  EXPECT_GT(seen.size(), 3u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Recipes, EveryTask,
+    testing::Values("relu", "gelu_bias", "scalar_scale", "transposed", "two_outputs", "half",
+                    "in_place", "masked", "softmax_last", "softmax_first", "softmax_by_hand",
+                    "rms_middle", "layer_norm", "mean_middle", "max_first", "logsumexp", "sum_all",
+                    "flat_sum", "var", "norm_dotted", "group_norm", "instance_norm", "batch_norm",
+                    "layer_norm_wide", "argmax_middle", "argmin_last", "max_with_index", "mse",
+                    "huber", "kl_div", "cross_entropy", "triplet", "cosine", "hinge", "frobenius",
+                    "frobenius_large", "sum_columns_large", "sum_two_axes", "softmax_then_sum",
+                    "two_axes", "merged_views", "mm_plain", "mm_turned", "mm_bias_residual",
+                    "mm_batched", "mm_scores", "mm_einsum", "mm_heads", "mm_upper",
+                    "mm_transposed_out", "mm_baddbmm", "mm_large_k", "mm_diagonal", "mm_vector",
+                    "mm_row", "mm_linear_3d", "no_matmul", "sized", "sized_rows", "mm_sized",
+                    "lifted"));
+
+// Programs whose whole text is known: a split row, columns, positions, two stages, groups. After a
+// deliberate change: CUTEGEN_UPDATE_GOLDEN=1 recipes_test, then read the difference.
+class Golden : public testing::TestWithParam<const char*> {};
+
+TEST_P(Golden, SafeProgramIsAsRecorded) {
+  Task task = golden_task(GetParam());
+  RecipeMatch match = match_recipe(task);
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program) << program.error().text();
+  std::string text = to_json(program->plan).dump(1) + "\n";
+  for (const auto& [file, source] : program->sources) text += "==> " + file + "\n" + source;
+  const auto path = recipes::golden_folder() / (std::string(GetParam()) + ".txt");
+  if (std::getenv("CUTEGEN_UPDATE_GOLDEN")) {
+    ASSERT_TRUE(write_file(path, text));
+  }
+  auto recorded = read_file(path);
+  ASSERT_TRUE(recorded) << recorded.error().text();
+  EXPECT_EQ(text, *recorded);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipes, Golden,
+                         testing::Values("frobenius_large", "sum_columns_large", "argmin_last",
+                                         "cross_entropy", "group_norm"));
+
+TEST(Match, SizesThatAModuleComputesWithComeFromThePlan) {
+  for (const char* name : {"sized", "sized_rows", "mm_sized", "lifted"}) {
+    Task task = golden_task(name);
+    RecipeMatch match = match_recipe(task);
+    auto program = instantiate(task, match, match.safe);
+    ASSERT_TRUE(program) << program.error().text();
+    const std::string plan = to_json(program->plan).dump(),
+                      source = program->sources.begin()->second;
+    for (const char* size : {"dim(x,0)", "dim(x,1)"})
+      EXPECT_THAT(plan, HasSubstr(std::string("{\"i64\":\"") + size + "\"}")) << name;
+    EXPECT_THAT(source, HasSubstr("int64_t size0_of_x, int64_t size1_of_x")) << name;
+    EXPECT_THAT(source, HasSubstr("float(size1_of_x)")) << name;
+    const int64_t rows = task.official().tensors.at("x")[0];
+    EXPECT_THAT(source, Not(HasSubstr(std::to_string(rows) + ".0f"))) << name;
+  }
+}
+
+TEST(Match, SplitsLongRowsOnly) {
+  RecipeMatch large = match_recipe(golden_task("frobenius_large"));
+  EXPECT_GT(large.safe.at("parts").get<int64_t>(), 1);
+  RecipeMatch small = match_recipe(golden_task("frobenius"));
+  EXPECT_EQ(small.safe.at("parts"), 1);
+  Json params = large.safe;
+  params["cached"] = 1;
+  auto program = instantiate(golden_task("frobenius_large"), large, params);
+  ASSERT_FALSE(program);
+  EXPECT_THAT(program.error().message, HasSubstr("do not go together"));
+}
+
+TEST(Match, TunesTheLargestStageByItsOwnNames) {
+  RecipeMatch match = match_recipe(golden_task("softmax_then_sum"));
+  EXPECT_TRUE(match.safe.contains("vector"));
+  EXPECT_TRUE(match.safe.contains("s2_vector"));
+  RecipeMatch loss = match_recipe(golden_task("cross_entropy"));
+  EXPECT_EQ(loss.why, "pointwise work and reductions in 2 stages");
+}
+
+TEST(Match, SaysWhyNoneApplies) {
+  RecipeMatch match = match_recipe(golden_task("no_cumsum"));
+  EXPECT_TRUE(match.recipe.empty());
+  EXPECT_EQ(match.why, "no recipe covers aten.cumsum.default (node cumsum)");
+  EXPECT_FALSE(instantiate(golden_task("no_cumsum"), match, Json::object()));
+}
+
+TEST(Match, NoRecipeForgetsWhatForwardMutates) {
+  for (const char* name : {"relu", "two_outputs"}) {
+    Task task = golden_task(name);
+    task.tensors[0].mutated = true;
+    RecipeMatch match = match_recipe(task);
+    EXPECT_EQ(match.recipe, "");
+    EXPECT_THAT(match.why, HasSubstr("forward() mutates 'x'"));
+    EXPECT_FALSE(instantiate(task, match, match.safe));
+  }
+}
+
+TEST(Neighbours, ChangeOneParameterMostPromisingFirst) {
+  RecipeMatch match = match_recipe(golden_task("relu"));
+  auto near = neighbours(match, match.safe);
+  ASSERT_FALSE(near.empty());
+  EXPECT_EQ(near[0].at("vector"), 4);
+  for (const Json& params : near) {
+    int changed = 0;
+    for (const auto& [name, value] : params.items()) changed += value != match.safe.at(name);
+    EXPECT_EQ(changed, 1) << params.dump();
+  }
+}
+
+TEST(Neighbours, LeaveOutCombinationsThatDoNotGoTogether) {
+  RecipeMatch match = match_recipe(golden_task("softmax_last"));
+  Json params = match.safe;
+  params["threads"] = 128;
+  params["width"] = 128;
+  for (const Json& near : neighbours(match, params))
+    EXPECT_LE(near.at("width").get<int64_t>(), near.at("threads").get<int64_t>());
+}
+
+TEST(Instantiate, RefusesParametersThatAreMissingWrongOrUnknown) {
+  Task task = golden_task("relu");
+  RecipeMatch match = match_recipe(task);
+  auto message = [&](const Json& params) {
+    auto program = instantiate(task, match, params);
+    return program ? std::string("accepted") : program.error().message;
+  };
+  EXPECT_THAT(message(Json::array()), HasSubstr("no JSON object"));
+  EXPECT_THAT(message(Json::object()), HasSubstr("vector is missing"));
+  Json params = match.safe;
+  params["threads"] = "many";
+  EXPECT_THAT(message(params), HasSubstr("no integer"));
+  params["threads"] = 100000;
+  EXPECT_THAT(message(params), HasSubstr("cannot be 100000"));
+}
+
+TEST(Instantiate, BindsNamesThatAreNoIdentifiers) {
+  Task task = golden_task("norm_dotted");
+  RecipeMatch match = match_recipe(task);
+  auto program = instantiate(task, match, match.safe);
+  ASSERT_TRUE(program);
+  Json plan = to_json(program->plan);
+  EXPECT_EQ(plan["bind"]["fc_weight"], "fc.weight");
+}
+
+TEST(Instantiate, IsDeterministic) {
+  Task task = golden_task("layer_norm");
+  RecipeMatch a = match_recipe(task), b = match_recipe(task);
+  EXPECT_EQ(program_id(*instantiate(task, a, a.safe)), program_id(*instantiate(task, b, b.safe)));
+}
+
+TEST(Skeleton, FitsEveryTaskAndOwnsUpToBeingOne) {
+  for (const char* name : {"relu", "two_outputs", "norm_dotted", "no_matmul", "no_integers"}) {
+    Task task = golden_task(name);
+    auto program = skeleton(task);
+    ASSERT_TRUE(program) << program.error().text();
+    for (const Error& error : check_plan(program->plan, task)) ADD_FAILURE() << error.text();
+    EXPECT_THAT(program->sources.at("kernel.cu"), HasSubstr("skeleton"));
+  }
+}
+
+TEST(Skeleton, WritesMutatedTensorsToo) {
+  Task task = golden_task("relu");
+  task.tensors[0].mutated = true;
+  task.tensors.pop_back();  // forward() returns nothing, or x itself
+  auto program = skeleton(task);
+  ASSERT_TRUE(program) << program.error().text();
+  const std::string& text = program->sources.at("kernel.cu");
+  EXPECT_THAT(text, HasSubstr("mutated: it holds its initial values"));
+  EXPECT_THAT(text, HasSubstr("float* __restrict__ x"));
+  EXPECT_THAT(text, Not(HasSubstr("const float*")));
+  EXPECT_TRUE(check_plan(program->plan, task).empty());
+}
+
+TEST(Skeleton, NeedsAnOutput) {
+  Task task = golden_task("relu");
+  task.tensors.pop_back();
+  EXPECT_FALSE(skeleton(task));
+}
+
+TEST(Names, AreUniqueAndNoKeywords) {
+  recipes::Names names;
+  EXPECT_EQ(names.unique("x"), "x");
+  EXPECT_EQ(names.unique("x"), "x_1");
+  EXPECT_EQ(names.unique("float"), "float_1");
+  EXPECT_EQ(names.unique("fc.weight"), "fc_weight");
+  EXPECT_EQ(names.unique("0"), "t0");
+  EXPECT_EQ(names.unique("k0"), "k0_1");
+  EXPECT_EQ(names.unique(""), "t");
+}
+
+}  // namespace
+}  // namespace cutegen

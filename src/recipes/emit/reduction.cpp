@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/reduction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "recipes/nest/extents.h"
+#include "recipes/emit/reduction_kernel.h"
+
+namespace cutegen::recipes {
+namespace {
+
+// Sizes of a stage as symbols of the plan, and how its kernels are launched.
+class Planner {
+ public:
+  Planner(const Fused& fused, const ReductionKernel& kernel, const Json& params, const Label& label,
+          ProgramPart& part)
+      : fused_(fused), kernel_(kernel), params_(params), label_(label), part_(part) {}
+
+  void run() {
+    std::string rows = product(kernel_.nest().kept, "k");
+    std::string length = product(kernel_.nest().reduced, "r");
+    part_.symbols[label_("rows")] = rows;
+    part_.symbols[label_("length")] = length;
+    const auto& inner = kernel_.row() ? kernel_.nest().reduced : kernel_.nest().kept;
+    std::string last = label_((kernel_.row() ? "r" : "k") + std::to_string(inner.size() - 1));
+    int64_t vector = get("vector");
+    part_.symbols[label_("vector")] =
+        vector == 1 ? "1" : fmt::format("{} % {} == 0 ? {} : 1", last, vector, vector);
+    part_.defines[label_("VECTOR")] = label_("vector");
+    limits();
+    if (kernel_.split()) scratch();
+    for (const ReductionKernel::Launch& launch : kernel_.launches()) step(launch);
+  }
+
+ private:
+  [[nodiscard]] int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
+  // Threads that share a row; threads that share a column.
+  [[nodiscard]] int64_t side() const {
+    return kernel_.row() ? get("width") : get("threads") / get("columns");
+  }
+
+  std::string product(const std::vector<Loop>& loops, const char* prefix) {
+    std::string text;
+    for (size_t i = 0; i < loops.size(); ++i) {
+      std::string name = label_(prefix + std::to_string(i));
+      part_.symbols[name] = loops[i].extent;
+      text += (i ? "*" : "") + name;
+      sizes_.push_back({{"i64", name}});
+    }
+    return text;
+  }
+
+  // What the kernels take for granted.
+  void limits() {
+    std::string length = label_("length");
+    if (get("cached") != 0)
+      part_.requirements.push_back(fmt::format("ceil_div({},{}{}) <= {}", length, side(),
+                                               kernel_.row() ? "*" + label_("vector") : "",
+                                               steps_of_thread(kernel_.nest(), params_)));
+    for (const std::string& demand : fixed_sizes(fused_)) part_.requirements.push_back(demand);
+    bool places = std::any_of(fused_.insts.begin(), fused_.insts.end(), [](const Inst& i) {
+      return i.kind == InstKind::reduction && i.integer;
+    });
+    if (!kernel_.wide())
+      part_.requirements.push_back(length + " <= 2000000000");
+    else if (places)
+      part_.requirements.push_back(length + " <= 4000000000");
+  }
+
+  void scratch() {
+    part_.symbols[label_("parts")] =
+        fmt::format("max(1,min({},ceil_div({},{})))", get("parts"), label_("length"), side() * 4);
+    for (const Parts& p : kernel_.parts())
+      part_.scratch.push_back(
+          {{"name", label_(p.name)},
+           {"dtype", "f32"},
+           {"shape", {label_("parts"), label_("rows"), std::to_string(p.words)}}});
+  }
+
+  void step(const ReductionKernel::Launch& launch) {
+    Json args = Json::array();
+    for (const Parameter& p : parameters(fused_)) args.push_back({{"tensor", p.name}});
+    for (const Parts& p : launch.parts) args.push_back({{"tensor", label_(p.name)}});
+    for (const Json& size : sizes_) args.push_back(size);
+    for (const auto& [name, expression] : kernel_.strides()) args.push_back({{"i64", expression}});
+    if (kernel_.split()) args.push_back({{"i64", label_("parts")}});
+    add_sizes(args, fused_);
+    std::string rows = label_("rows");
+    std::string grid =
+        kernel_.row() ? fmt::format("ceil_div({},{})", rows, get("threads") / side())
+                      : fmt::format("ceil_div({}/{},{})", rows, label_("vector"), get("columns"));
+    if (kernel_.split() && launch.whole_grid) grid += "*" + label_("parts");
+    Json json{{"id", launch.name}, {"kernel", launch.name}, {"when", rows + " > 0"}};
+    json["grid"] = Json::array({grid, 1, 1});
+    json["block"] = Json::array({get("threads"), 1, 1});
+    json["args"] = args;
+    part_.steps.push_back(json);
+  }
+
+  const Fused& fused_;
+  const ReductionKernel& kernel_;
+  const Json& params_;
+  const Label& label_;
+  ProgramPart& part_;
+  std::vector<Json> sizes_;
+};
+
+}  // namespace
+
+ProgramPart reduction_part(const Task& task, const Fused& fused, const Json& params,
+                           const Label& label) {
+  ReductionKernel kernel(task, fused, params, label);
+  ProgramPart part;
+  part.file = label("kernel") + ".cu";
+  part.source = kernel.source();
+  Planner(fused, kernel, params, label, part).run();
+  return part;
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/emit/reduction_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr int64_t kNarrow = 2'000'000'000;  // elements of a row that 32 bits can count
+
+PassOptions options(const Nest& nest, const Json& params) {
+  auto on = [&](const char* name) { return params.at(name).get<int64_t>() != 0; };
+  return {!nest.reduced_inside, on("cached"), on("online"), params.at("parts").get<int64_t>() > 1};
+}
+
+}  // namespace
+
+int64_t steps_of_thread(const Nest& nest, const Json& params) {
+  auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
+  int64_t vector = get("vector");
+  if (nest.reduced_inside) {
+    if (nest.reduced.back().size % vector != 0) vector = 1;
+    int64_t per_step = get("width") * vector;
+    return (nest.length() + per_step - 1) / per_step;
+  }
+  int64_t teams = std::max<int64_t>(1, get("threads") / get("columns"));
+  return (nest.length() + teams - 1) / teams;
+}
+
+ReductionKernel::ReductionKernel(const Task& task, const Fused& fused, const Json& params,
+                                 const Label& label)
+    : fused_(fused),
+      params_(params),
+      label_(label),
+      nest_(make_nest(fused)),
+      parts_(params.at("parts").get<int64_t>()),
+      code_(fused),
+      passes_(fused, code_, options(nest_, params)) {
+  auto text = common(task);
+  if (!split()) {
+    add_kernel(label_("reduction"), passes_.text(), 0, true);
+  } else {
+    for (int d = 1; d <= passes_.depth(); ++d)
+      add_kernel(label_(fmt::format("pass{}", d)), passes_.partial(d), d, false);
+    add_kernel(label_("finish"), passes_.finish(), passes_.depth(), true);
+  }
+  text["kernels"] = kernels_;
+  source_ = fill(row() ? "kernels/reduction/row.cu" : "kernels/reduction/column.cu", text);
+}
+
+bool ReductionKernel::wide() const {
+  return nest_.length() > kNarrow;
+}
+
+// Strides of an operand over `loops`, innermost first. `vectors`: the innermost loop is counted in
+// vectors; `element` then gets the stride between elements of a vector.
+std::string ReductionKernel::strides_over(const Operand& operand, const std::vector<Loop>& loops,
+                                          char prefix, bool vectors, std::string* element) {
+  std::vector<std::string> list;
+  for (size_t i = loops.size(); i-- > 0;) {
+    recipes::Stride s = stride(fused_, operand, loops[i]);
+    std::string text = s.move == Move::none ? "Int<0>{}" : "Int<1>{}";
+    if (s.move == Move::stride) {
+      text = code_.word(fmt::format("{}_{}{}", fused_.names.at(operand.tensor), prefix, i));
+      strides_.emplace_back(text, s.expression);
+    }
+    if (vectors && i + 1 == loops.size()) {
+      *element = text;
+      if (s.move == Move::next) text = "Int<kVector>{}";
+      if (s.move == Move::stride) text += " * kVector";
+    }
+    list.push_back(text);
+  }
+  return tuple_of("make_stride", list);
+}
+
+// (element of the vector, step along the reduced axis) of this thread's row or columns.
+std::string ReductionKernel::tensor(const Operand& operand, const std::string& name) {
+  std::string element = "Int<0>{}";
+  std::string along = strides_over(operand, nest_.reduced, 'r', row(), &element);
+  std::string across = strides_over(operand, nest_.kept, 'k', !row(), &element);
+  return fmt::format(
+      "Tensor {} = make_tensor(make_gmem_ptr({} + make_layout(across, {})({})),\n"
+      "    make_layout(make_shape(Int<kVector>{{}}, along), make_stride({}, {})));\n",
+      name, fused_.names.at(operand.tensor), across, row() ? "row" : "column", element, along);
+}
+
+std::string ReductionKernel::shape_text(const std::vector<Loop>& loops, char prefix,
+                                        bool vectors) const {
+  std::vector<std::string> list;
+  for (size_t i = loops.size(); i-- > 0;) {
+    std::string size =
+        fmt::format("{}{}{}", prefix, i, vectors && i + 1 == loops.size() ? " / kVector" : "");
+    list.push_back(prefix == 'r' ? fmt::format("Index({})", size) : size);
+  }
+  return tuple_of("make_shape", list);
+}
+
+// What stands once in the file, and the parts that all kernels share.
+std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
+  std::map<std::string, std::string> t;
+  t["title"] = title(task, fused_);
+  t["macro"] = label_("VECTOR");
+  t["index"] = wide() ? "int64_t" : "int";
+  t["note"] =
+      split() ? "// Several CTAs share a row: a kernel for each pass leaves the accumulators of "
+                "each CTA in scratch,\n// and the next one merges them.\n"
+              : "";
+  t["threads"] = params_.at("threads").dump();
+  t[row() ? "width" : "columns"] = params_.at(row() ? "width" : "columns").dump();
+  t["constants"] = get("cached") != 0
+                       ? fmt::format("constexpr int kItems = {};  // vectors kept in registers\n",
+                                     steps_of_thread(nest_, params_))
+                       : fmt::format("constexpr int kUnroll = {};\n", get("unroll"));
+  std::string elements;
+  for (int leaf : passes_.leaves(Level::element)) {
+    const Inst& inst = fused_.insts[static_cast<size_t>(leaf)];
+    const std::string& name = passes_.input_tensor(static_cast<size_t>(inst.operand));
+    elements += fmt::format("{} {}[kVector];\n", value_type(inst), name.substr(2));
+    loads_ += fmt::format("cutegen::load({}(_, j), e.{});\n", name, name.substr(2));
+  }
+  t["elements"] = indent(elements, 2);
+  for (Level level : {Level::element, Level::row})
+    for (int leaf : passes_.leaves(level)) {
+      auto i = static_cast<size_t>(fused_.insts[static_cast<size_t>(leaf)].operand);
+      inputs_ += tensor(fused_.inputs[i], passes_.input_tensor(i));
+    }
+  for (size_t i = 0; i < fused_.outputs.size(); ++i)
+    outputs_ += tensor(fused_.outputs[i].operand, passes_.output_tensor(i));
+  return t;
+}
+
+// One kernel of the file; it sees the accumulators of passes up to `most_depth`.
+void ReductionKernel::add_kernel(const std::string& name, const std::string& body, int most_depth,
+                                 bool last) {
+  Launch launch{name, {}, !last};
+  std::vector<std::string> declarations, sizes;
+  for (const Parameter& p : parameters(fused_)) declarations.push_back(p.declaration);
+  for (const Parts& p : passes_.parts()) {
+    if (p.depth > most_depth) continue;
+    launch.parts.push_back(p);
+    bool written = !last && p.depth == most_depth;
+    declarations.push_back(
+        fmt::format("cutegen::{}{}* __restrict__ {}", p.type, written ? "" : " const", p.name));
+  }
+  for (const FusedOutput& output : fused_.outputs)
+    launch.whole_grid |= varies(fused_, output.operand);
+  for (size_t i = 0; i < nest_.kept.size(); ++i) sizes.push_back(fmt::format("int64_t k{}", i));
+  for (size_t i = 0; i < nest_.reduced.size(); ++i) sizes.push_back(fmt::format("int64_t r{}", i));
+  for (const auto& [word, expression] : strides_) sizes.push_back("int64_t " + word);
+  if (split()) sizes.emplace_back("int64_t parts");
+  std::map<std::string, std::string> t;
+  t["name"] = name;
+  t["params"] = join(declarations, ", ");
+  t["sizes"] = join(sizes, ", ") + size_declarations(fused_);
+  t["along"] = shape_text(nest_.reduced, 'r', row());
+  t["across"] = shape_text(nest_.kept, 'k', !row());
+  t["words"] = std::to_string(passes_.words());
+  t["tensors"] = indent(inputs_ + (last ? outputs_ : ""), 2);
+  // CTAs of a row stand side by side, and so do their steps: those that run at the same time read
+  // neighbouring lines, which DRAM gives a tenth faster than lines far apart.
+  const bool shared = split() && launch.whole_grid;
+  t["block"] = shared ? "blockIdx.x / parts" : "blockIdx.x";
+  t["turn"] = !split() ? ""
+              : shared ? "  const int64_t part = blockIdx.x % parts;\n"
+                       : "  const int64_t part = 0;\n";
+  t["range"] = split() ? fmt::format(
+                             "  // The steps of a row's CTAs lie side by side.\n"
+                             "  const Index first = Index(part) * {0} + {1}, apart = "
+                             "Index(parts) * {0};",
+                             row() ? "kWidth" : "kRows", row() ? "lane" : "team")
+                       : "";
+  t["loads"] = indent(loads_, 4);
+  t["body"] = indent(body, 2);
+  if (!kernels_.empty()) kernels_ += "\n";
+  std::string text =
+      fill(row() ? "kernels/reduction/row_kernel.cu" : "kernels/reduction/column_kernel.cu", t);
+  kernels_ += text.substr(text.find('\n') + 1);  // the template's licence stands in the file's
+  launches_.push_back(std::move(launch));
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of reduction kernels: operands as CuTe tensors around the passes. Private to the recipe.
+//
+// Contract: source() is the whole file; its kernels are launches() in order, each with its own
+// arguments. Strides that no type knows are arguments, with plan expressions.
+//
+// Example: ReductionKernel k(task, fused, params, label); k.source();
+#pragma once
+
+#include <utility>
+
+#include "recipes/nest/nest.h"
+#include "recipes/emit/passes.h"
+#include "recipes/emit/program_part.h"
+
+namespace cutegen::recipes {
+
+// Steps that a thread takes along the reduced axis, at the official shape.
+[[nodiscard]] int64_t steps_of_thread(const Nest& nest, const Json& params);
+
+class ReductionKernel {
+ public:
+  // A kernel of the file, with the scratch that it reads or writes.
+  struct Launch {
+    std::string name;
+    std::vector<Parts> parts;
+    bool whole_grid = true;  // of a split row: all its CTAs, else one
+  };
+
+  ReductionKernel(const Task& task, const Fused& fused, const Json& params, const Label& label);
+  [[nodiscard]] std::string source() const { return source_; }
+  [[nodiscard]] const std::vector<Launch>& launches() const { return launches_; }
+  [[nodiscard]] const Nest& nest() const { return nest_; }
+  [[nodiscard]] bool row() const { return nest_.reduced_inside; }
+  [[nodiscard]] bool split() const { return parts_ > 1; }
+  [[nodiscard]] bool wide() const;  // 32 bits do not count the elements of a row
+  [[nodiscard]] std::vector<Parts> parts() const { return passes_.parts(); }
+  using Stride = std::pair<std::string, std::string>;  // argument, expression
+  [[nodiscard]] const std::vector<Stride>& strides() const { return strides_; }
+
+ private:
+  [[nodiscard]] std::map<std::string, std::string> common(const Task& task);
+  void add_kernel(const std::string& name, const std::string& body, int most_depth, bool last);
+  [[nodiscard]] std::string strides_over(const Operand& operand, const std::vector<Loop>& loops,
+                                         char prefix, bool vectors, std::string* element);
+  [[nodiscard]] std::string tensor(const Operand& operand, const std::string& name);
+  [[nodiscard]] std::string shape_text(const std::vector<Loop>& loops, char prefix,
+                                       bool vectors) const;
+  [[nodiscard]] int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
+
+  const Fused& fused_;
+  const Json& params_;
+  Label label_;
+  Nest nest_;
+  int64_t parts_;
+  Code code_;
+  Passes passes_;
+  std::vector<Stride> strides_;
+  std::string inputs_, outputs_, loads_;  // text that the kernels share
+  std::string kernels_, source_;
+  std::vector<Launch> launches_;
+};
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters of the reduction recipe: legal values, the safe choice, what goes together.
+#include <algorithm>
+
+#include "recipes/nest/nest.h"
+#include "recipes/emit/passes.h"
+#include "recipes/emit/reduction.h"
+#include "recipes/emit/reduction_kernel.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr int64_t kMaxCached = 64;       // elements a thread may keep in registers
+constexpr int64_t kRegisters = 65536;    // of an SM, and so of a CTA
+constexpr int64_t kOtherRegisters = 24;  // of a thread, besides what it keeps
+constexpr int64_t kLongRow = 16384;      // elements: a row for a CTA of its own, as wide as can be
+constexpr int64_t kWanted = 1056;        // CTAs that fill a GPU: 8 for each of 132 SMs
+constexpr int64_t kLeastPart = 4096;     // elements of a row that are worth a CTA
+constexpr int64_t kLong = int64_t{1} << 18;  // elements that one CTA should not reduce alone
+
+bool has_element_output(const Fused& fused) {
+  return std::any_of(fused.outputs.begin(), fused.outputs.end(),
+                     [&](const FusedOutput& o) { return varies(fused, o.operand); });
+}
+
+// CTAs of a kernel that does not split rows.
+int64_t ctas(const Nest& nest) {
+  return nest.reduced_inside ? nest.rows() : (nest.rows() + 31) / 32;
+}
+
+// Numbers of CTAs for a row, best first; 1: rows are not worth splitting.
+std::vector<int64_t> parts_worth_trying(const Nest& nest) {
+  int64_t most = nest.length() / kLeastPart, have = std::max<int64_t>(1, ctas(nest));
+  std::vector<int64_t> list;
+  if (have * 2 > kWanted && nest.length() <= kLong * 4) return list;
+  for (int64_t wanted : {kWanted, kWanted * 2, kWanted / 2, kWanted * 4}) {
+    int64_t parts = std::min(most, std::max<int64_t>(2, wanted / have));
+    if (parts > 1 && std::find(list.begin(), list.end(), parts) == list.end())
+      list.push_back(parts);
+  }
+  if (!list.empty()) list.push_back(1);
+  return list;
+}
+
+}  // namespace
+
+std::vector<RecipeParameter> reduction_parameters(const Fused& fused) {
+  Nest nest = make_nest(fused);
+  int64_t innermost = nest.reduced_inside ? nest.reduced.back().size : nest.kept.back().size;
+  std::vector<RecipeParameter> list{{"vector",
+                                     "neighbouring elements that a thread moves in one access",
+                                     vector_widths(fused, innermost)}};
+  if (auto parts = parts_worth_trying(nest); !parts.empty())
+    list.push_back({"parts", "CTAs that share a row; their results are merged by the next kernel",
+                    std::move(parts)});
+  bool several_passes = fused.max_depth() > 1 || has_element_output(fused);
+  if (several_passes)
+    list.push_back({"cached", "1: keep what was read in registers between the passes", {1, 0}});
+  if (auto joint = find_joint(fused))
+    list.push_back({"online",
+                    joint->moments ? "1: mean and sum of squares about it in one pass"
+                                   : "1: maximum and sum of exponentials in one pass",
+                    {1, 0}});
+  if (nest.reduced_inside) {
+    std::vector<int64_t> widths{256, 32, 512, 128, 64, 1024};
+    if (nest.length() <= 1024) widths = {32, 64, 128, 256};
+    if (nest.length() > kLongRow) widths = {1024, 512, 256, 128};
+    if (nest.length() > 65536) widths = {512, 1024, 256, 128};
+    list.push_back({"width", "threads that share a row", widths});
+  } else {
+    list.push_back(
+        {"columns", "threads side by side on neighbouring columns", {32, 64, 128, 256, 16}});
+  }
+  list.push_back({"unroll", "steps of a pass that are in flight", {4, 2, 8, 1}});
+  list.push_back({"threads", "threads of a CTA", {256, 512, 128, 1024}});
+  return list;
+}
+
+Json reduction_safe(const Fused& fused) {
+  Nest nest = make_nest(fused);
+  auto parts = parts_worth_trying(nest);
+  Json params{{"vector", 1},
+              {"parts", parts.empty() || nest.length() <= kLong ? 1 : parts.front()},
+              {"cached", 0},
+              {"online", 0}};
+  if (nest.reduced_inside)
+    params["width"] = 256;
+  else
+    params["columns"] = 32;
+  params["unroll"] = 1;
+  params["threads"] = 256;
+  // On an H200 rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
+  // under way, and more of them are still in L2 for the second pass.
+  bool long_row = nest.length() > kLongRow && nest.length() <= 65536;
+  // Rows that no registers can keep: moments together save one of three reads.
+  auto joint = find_joint(fused);
+  if (joint && joint->moments && nest.length() > kLongRow) params["online"] = 1;
+  if (nest.reduced_inside && long_row && params["parts"] == 1)
+    params["width"] = params["threads"] = 1024;
+  return params;
+}
+
+bool reduction_legal(const Fused& fused, const Json& params) {
+  Nest nest = make_nest(fused);
+  auto get = [&](const char* name) { return params.at(name).get<int64_t>(); };
+  int64_t threads = get("threads"), side = get(nest.reduced_inside ? "width" : "columns");
+  if (side > threads || threads % side != 0) return false;
+  if (get("online") != 0 && !find_joint(fused)) return false;
+  if (get("cached") == 0) return true;
+  if (get("parts") > 1) return false;  // registers do not outlive a kernel
+  int64_t operands = std::max<int64_t>(1, static_cast<int64_t>(fused.inputs.size()));
+  int64_t most = std::min(kMaxCached, kRegisters / threads - kOtherRegisters);
+  return steps_of_thread(nest, params) * get("vector") * operands <= most;
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/graph/decompose.h"
+
+#include <fmt/format.h>
+
+#include "recipes/graph/pointwise.h"
+
+namespace cutegen::recipes {
+namespace {
+
+Json tensor_ref(const std::string& name) {
+  return {{"ref", name}};
+}
+
+// Where an operator of a loss has its reduction: 0 none, 1 mean, 2 sum.
+const std::map<std::string, size_t>& losses() {
+  static const std::map<std::string, size_t> table{{"mse_loss", 2},
+                                                   {"smooth_l1_loss", 2},
+                                                   {"huber_loss", 2},
+                                                   {"soft_margin_loss", 2},
+                                                   {"binary_cross_entropy", 3}};
+  return table;
+}
+
+// Writes the nodes that take the place of one.
+class Rewriter {
+ public:
+  Rewriter(Decomposed& out, const Graph& graph, const Task& task, const Node& node)
+      : out_(out), graph_(graph), task_(task), node_(node) {}
+
+  // True if the node was replaced.
+  Result<bool> run();
+
+ private:
+  Result<bool> loss(size_t place);
+  Result<bool> nll();
+  Result<bool> batch_norm();
+  Result<bool> group_norm();
+  Result<bool> max_with_index(const std::string& base);
+  Result<bool> variance_and_mean(const std::string& base);
+
+  // A new value; `name` where it is one of the node's own.
+  std::string add(const std::string& word, const std::string& op, std::vector<Json> args,
+                  Shape shape, const std::string& name = "") {
+    Node node;
+    node.id = node_.id + "_" + word;
+    node.op = op;
+    node.args = std::move(args);
+    std::string value = name.empty() ? fmt::format("{}~{}{}", node_.id, word, count_++) : name;
+    DType dtype = DType::f32;
+    for (const Value& output : node_.outputs)
+      if (output.name == name) dtype = output.dtype;
+    node.outputs = {Value{value, dtype, std::move(shape)}};
+    out_.graph.nodes.push_back(std::move(node));
+    return value;
+  }
+  std::string view(const std::string& word, const std::string& from, const Shape& shape,
+                   const std::string& name = "") {
+    return add(word, "aten.view.default", {tensor_ref(from), Json(shape)}, shape, name);
+  }
+  std::string mean_of(const std::string& word, const std::string& x, const std::vector<int>& axes,
+                      const Shape& kept) {
+    return add(word, "aten.mean.dim", {tensor_ref(x), Json(axes), true}, kept);
+  }
+  // (x - mean) / sqrt(mean((x - mean)^2) + eps) over `axes`.
+  std::string standardized(const std::string& x, const std::vector<int>& axes, double eps);
+  // x * weight + bias, each along `axis`, where they are given; the node's first output.
+  void scaled(std::string x, const Json& weight, const Json& bias, size_t axis);
+  [[nodiscard]] const Value* tensor(size_t index, const std::string& keyword) const {
+    auto name = reference(argument(node_, index, keyword));
+    return name ? graph_.find(*name) : nullptr;
+  }
+  [[nodiscard]] tl::unexpected<Error> refuse(const std::string& what) const {
+    return unsupported_error(node_.op + ": " + what, node_.id);
+  }
+  // An attribute of the module that ends in `word` and has this value; else the number itself.
+  [[nodiscard]] std::string expression(const std::string& word, int64_t value) const;
+
+  Decomposed& out_;
+  const Graph& graph_;
+  const Task& task_;
+  const Node& node_;
+  int count_ = 0;
+};
+
+std::string Rewriter::expression(const std::string& word, int64_t value) const {
+  for (const ScalarInfo& s : task_.attributes) {
+    const auto* number = std::get_if<int64_t>(&s.value);
+    bool named = s.name == word || (s.name.size() > word.size() &&
+                                    s.name.compare(s.name.size() - word.size() - 1,
+                                                   std::string::npos, "." + word) == 0);
+    if (number && *number == value && named) return fmt::format("attr({})", s.name);
+  }
+  return std::to_string(value);
+}
+
+Result<bool> Rewriter::run() {
+  if (node_.op.rfind("aten.", 0) != 0 || node_.outputs.empty()) return false;
+  std::string base = base_name(node_.op);
+  if (auto it = losses().find(base); it != losses().end()) return loss(it->second);
+  if (base == "nll_loss_forward" || base == "nll_loss2d_forward") return nll();
+  if (base == "native_batch_norm" || base == "_native_batch_norm_legit_no_training")
+    return batch_norm();
+  if (base == "native_group_norm") return group_norm();
+  if ((base == "max" || base == "min") && node_.outputs.size() == 2) return max_with_index(base);
+  if (base == "var_mean" || base == "std_mean") return variance_and_mean(base);
+  return false;
+}
+
+Result<bool> Rewriter::loss(size_t place) {
+  auto reduction = number(argument(node_, place, "reduction"));
+  if (!reduction) return refuse("its reduction is no number");
+  if (*reduction == 0) return false;
+  const Value *a = tensor(0, "self"), *b = tensor(1, "target");
+  if (!a || !b) return refuse("its operands are no tensors of the graph");
+  const Shape& shape = a->shape.size() >= b->shape.size() ? a->shape : b->shape;
+  if (a->shape != b->shape) return refuse("operands of different shapes");
+  std::vector<Json> args = node_.args;
+  if (place >= args.size()) return refuse("its reduction is no positional argument");
+  args[place] = 0;
+  std::string each = add("each", node_.op, std::move(args), shape);
+  bool mean = *reduction == 1;
+  add(mean ? "mean" : "sum", mean ? "aten.mean.default" : "aten.sum.default", {tensor_ref(each)},
+      {}, node_.outputs[0].name);
+  return true;
+}
+
+// nll_loss_forward(x, target, weight, reduction, ignore_index): classes along axis 1 (or the only).
+Result<bool> Rewriter::nll() {
+  const Value *x = tensor(0, "self"), *target = tensor(1, "target");
+  if (!x || !target || x->shape.empty()) return refuse("its operands are no tensors of the graph");
+  if (!argument(node_, 2, "weight").is_null()) return refuse("with weights of classes");
+  auto reduction = number(argument(node_, 3, "reduction"));
+  auto ignored = number(argument(node_, 4, "ignore_index"));
+  if (!reduction || !ignored) return refuse("its reduction or ignored class is no number");
+  const Shape& shape = target->shape;
+  std::string picked =
+      add("picked", "cutegen.pick",
+          {tensor_ref(x->name), tensor_ref(target->name), x->shape.size() == 1 ? 0 : 1}, shape);
+  std::string kept = add("kept", "aten.ne.Scalar", {tensor_ref(target->name), *ignored}, shape);
+  out_.graph.nodes.back().outputs[0].dtype = DType::boolean;
+  std::string negated = add("negated", "aten.neg.default", {tensor_ref(picked)}, shape);
+  bool none = *reduction == 0;
+  std::string each =
+      add("each", "aten.where.ScalarOther", {tensor_ref(kept), tensor_ref(negated), 0}, shape,
+          none ? node_.outputs[0].name : "");
+  if (none) return true;
+  bool mean = *reduction == 1;
+  std::string total =
+      add("total", "aten.sum.default", {tensor_ref(each)}, {}, mean ? "" : node_.outputs[0].name);
+  if (!mean) return true;
+  std::string one = add("counted", "aten.where.Scalar", {tensor_ref(kept), 1, 0}, shape);
+  std::string count = add("count", "aten.sum.default", {tensor_ref(one)}, {});
+  add("mean", "aten.div.Tensor", {tensor_ref(total), tensor_ref(count)}, {}, node_.outputs[0].name);
+  return true;
+}
+
+std::string Rewriter::standardized(const std::string& x, const std::vector<int>& axes, double eps) {
+  const Shape shape = out_.graph.find(x) ? out_.graph.find(x)->shape : graph_.find(x)->shape;
+  Shape kept = shape;
+  for (int axis : axes) kept[static_cast<size_t>(axis)] = 1;
+  std::string mean = mean_of("mean", x, axes, kept);
+  std::string centered =
+      add("centered", "aten.sub.Tensor", {tensor_ref(x), tensor_ref(mean)}, shape);
+  std::string square = add("square", "aten.square.default", {tensor_ref(centered)}, shape);
+  std::string variance = mean_of("variance", square, axes, kept);
+  std::string shifted = add("shifted", "aten.add.Scalar", {tensor_ref(variance), eps}, kept);
+  std::string scale = add("scale", "aten.rsqrt.default", {tensor_ref(shifted)}, kept);
+  return add("normalized", "aten.mul.Tensor", {tensor_ref(centered), tensor_ref(scale)}, shape);
+}
+
+void Rewriter::scaled(std::string x, const Json& weight, const Json& bias, size_t axis) {
+  const Value& result = node_.outputs[0];
+  auto along = [&](const char* word, const std::string& name) {
+    Shape shape(result.shape.size(), 1);
+    shape[axis] = result.shape[axis];
+    return view(word, name, shape);
+  };
+  auto w = reference(weight), b = reference(bias);
+  if (w)
+    x = add("scaled", "aten.mul.Tensor", {tensor_ref(x), tensor_ref(along("weight", *w))},
+            result.shape, b ? "" : result.name);
+  if (b)
+    add("biased", "aten.add.Tensor", {tensor_ref(x), tensor_ref(along("bias", *b))}, result.shape,
+        result.name);
+  if (!w && !b) view("result", x, result.shape, result.name);
+}
+
+// native_batch_norm(x, weight, bias, mean, var, training, momentum, eps); legit_no_training lacks
+// `training`.
+Result<bool> Rewriter::batch_norm() {
+  const Value* x = tensor(0, "input");
+  if (!x || x->shape.size() < 2) return refuse("its input is no tensor with channels");
+  bool has_mode = base_name(node_.op) == "native_batch_norm";
+  bool training = has_mode && number(argument(node_, 5, "training")).value_or(0) != 0;
+  auto eps = number(argument(node_, has_mode ? 7 : 6, "eps"));
+  if (!eps) return refuse("eps is no number");
+  Json weight = argument(node_, 1, "weight"), bias = argument(node_, 2, "bias");
+  if (training) {
+    std::vector<int> axes;
+    for (size_t i = 0; i < x->shape.size(); ++i)
+      if (i != 1) axes.push_back(static_cast<int>(i));
+    scaled(standardized(x->name, axes, *eps), weight, bias, 1);
+    return true;
+  }
+  const Value *mean = tensor(3, "running_mean"), *variance = tensor(4, "running_var");
+  if (!mean || !variance) return refuse("without running statistics");
+  Shape channels(x->shape.size(), 1);
+  channels[1] = x->shape[1];
+  std::string m = view("mean", mean->name, channels),
+              v = view("variance", variance->name, channels);
+  std::string centered =
+      add("centered", "aten.sub.Tensor", {tensor_ref(x->name), tensor_ref(m)}, x->shape);
+  std::string shifted = add("shifted", "aten.add.Scalar", {tensor_ref(v), *eps}, channels);
+  std::string scale = add("scale", "aten.rsqrt.default", {tensor_ref(shifted)}, channels);
+  scaled(add("normalized", "aten.mul.Tensor", {tensor_ref(centered), tensor_ref(scale)}, x->shape),
+         weight, bias, 1);
+  return true;
+}
+
+// native_group_norm(x, weight, bias, N, C, HxW, group, eps)
+Result<bool> Rewriter::group_norm() {
+  const Value* x = tensor(0, "input");
+  auto groups = number(argument(node_, 6, "group")), eps = number(argument(node_, 7, "eps"));
+  if (!x || x->shape.size() < 2 || !groups || !eps) return refuse("its arguments");
+  auto g = static_cast<int64_t>(*groups);
+  if (g < 1 || x->shape[1] % g != 0) return refuse("channels that do not make whole groups");
+  int64_t pixels = 1;
+  for (size_t i = 2; i < x->shape.size(); ++i) pixels *= x->shape[i];
+  std::string seen = view("groups", x->name, {x->shape[0], g, x->shape[1] / g, pixels});
+  out_.extents[seen][1] = expression("num_groups", g);
+  std::string normal = standardized(seen, {2, 3}, *eps);
+  scaled(view("channels", normal, x->shape), argument(node_, 1, "weight"),
+         argument(node_, 2, "bias"), 1);
+  return true;
+}
+
+// max(x, dim, keepdim): values and positions.
+Result<bool> Rewriter::max_with_index(const std::string& base) {
+  const Value* x = tensor(0, "self");
+  if (!x) return refuse("its input is no tensor of the graph");
+  Json dim = argument(node_, 1, "dim"), keep = argument(node_, 2, "keepdim");
+  const Value &value = node_.outputs[0], &index = node_.outputs[1];
+  add("value", base == "max" ? "aten.amax.default" : "aten.amin.default",
+      {tensor_ref(x->name), Json::array({dim}), keep}, value.shape, value.name);
+  add("index", base == "max" ? "aten.argmax.default" : "aten.argmin.default",
+      {tensor_ref(x->name), dim, keep}, index.shape, index.name);
+  return true;
+}
+
+Result<bool> Rewriter::variance_and_mean(const std::string& base) {
+  const Value* x = tensor(0, "self");
+  if (!x) return refuse("its input is no tensor of the graph");
+  Json dim = argument(node_, 1, "dim"), correction = argument(node_, 2, "correction"),
+       keep = argument(node_, 3, "keepdim");
+  const Value &spread = node_.outputs[0], &mean = node_.outputs[1];
+  add("spread", base == "var_mean" ? "aten.var.correction" : "aten.std.correction",
+      {tensor_ref(x->name), dim, correction, keep}, spread.shape, spread.name);
+  add("mean", "aten.mean.dim", {tensor_ref(x->name), dim, keep}, mean.shape, mean.name);
+  return true;
+}
+
+}  // namespace
+
+Result<Decomposed> decompose(const Graph& graph, const Task& task) {
+  Decomposed out;
+  out.graph.placeholders = graph.placeholders;
+  out.graph.outputs = graph.outputs;
+  for (const Node& node : graph.nodes) {
+    CG_TRY(bool replaced, Rewriter(out, graph, task, node).run());
+    if (!replaced) out.graph.nodes.push_back(node);
+  }
+  return out;
+}
+
+}  // namespace cutegen::recipes

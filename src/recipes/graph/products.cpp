@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/graph/products.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "recipes/graph/pointwise.h"
+
+namespace cutegen::recipes {
+namespace {
+
+Json refer(const std::string& name) {
+  return {{"ref", name}};
+}
+
+Node make_node(const std::string& name, const std::string& op, std::vector<Json> args, DType dtype,
+               Shape shape) {
+  Node node;
+  node.id = name;
+  node.op = op;
+  node.args = std::move(args);
+  node.outputs.push_back({name, dtype, std::move(shape)});
+  return node;
+}
+
+Result<std::string> tensor_argument(const Node& node, size_t index, const char* keyword) {
+  if (auto name = reference(argument(node, index, keyword))) return *name;
+  return unsupported_error(fmt::format("{}: argument {} is no tensor", node.op, keyword), node.id);
+}
+
+// beta * self + alpha * (a @ b)
+Result<void> lower_sum_of_product(const Node& node, const std::string& product,
+                                  std::vector<Node>& out) {
+  const Value& result = node.outputs.front();
+  CG_TRY(std::string self, tensor_argument(node, 0, "self"));
+  CG_TRY(std::string a, tensor_argument(node, 1, product == "bmm" ? "batch1" : "mat1"));
+  CG_TRY(std::string b, tensor_argument(node, 2, product == "bmm" ? "batch2" : "mat2"));
+  auto beta = number(argument(node, 3, "beta")), alpha = number(argument(node, 4, "alpha"));
+  std::string name = result.name + "__product";
+  out.push_back(make_node(name, "aten." + product + ".default", {refer(a), refer(b)}, result.dtype,
+                          result.shape));
+  if (alpha.value_or(1) != 1) {
+    out.push_back(make_node(result.name + "__scaled", "aten.mul.Tensor", {refer(name), *alpha},
+                            result.dtype, result.shape));
+    name = result.name + "__scaled";
+  }
+  Node last =
+      beta.value_or(1) == 0
+          ? make_node(result.name, "aten.clone.default", {refer(name)}, result.dtype, result.shape)
+          : make_node(result.name, "aten.add.Tensor", {refer(name), refer(self)}, result.dtype,
+                      result.shape);
+  if (last.args.size() == 2) last.kwargs["alpha"] = beta.value_or(1);
+  out.push_back(std::move(last));
+  return {};
+}
+
+// The diagonal of a factor that is diag(v): a main diagonal of the last two axes.
+std::optional<std::string> diagonal_of(const Graph& graph, const std::string& factor) {
+  const Node* node = graph.producer(factor);
+  if (!node || base_name(node->op) != "diag_embed") return std::nullopt;
+  auto is = [&](size_t i, const char* key, std::initializer_list<double> wanted) {
+    auto value = number(argument(*node, i, key));
+    for (double w : wanted)
+      if (!value || *value == w) return true;
+    return false;
+  };
+  auto rank = static_cast<double>(node->outputs.front().shape.size());
+  if (!is(1, "offset", {0}) || !is(2, "dim1", {-2, rank - 2}) || !is(3, "dim2", {-1, rank - 1}))
+    return std::nullopt;
+  return reference(argument(*node, 0, "self"));
+}
+
+// diag(v) @ b is v as a column times b; a @ diag(v) is a times v as a row.
+bool lower_diagonal(const Graph& graph, const Node& node, std::vector<Node>& out) {
+  const Value& result = node.outputs.front();
+  for (size_t side : {0u, 1u}) {
+    auto factor = reference(argument(node, side, "")),
+         other = reference(argument(node, 1 - side, ""));
+    if (!factor || !other) return false;
+    auto vector = diagonal_of(graph, *factor);
+    const Value* value = vector ? graph.find(*vector) : nullptr;
+    if (!value) continue;
+    Shape shape = value->shape;
+    shape.insert(side == 0 ? shape.end() : shape.end() - 1, 1);
+    std::string name = result.name + "__diagonal";
+    out.push_back(make_node(name, "aten.unsqueeze.default", {refer(*vector), side == 0 ? -1 : -2},
+                            value->dtype, shape));
+    out.push_back(make_node(result.name, "aten.mul.Tensor", {refer(name), refer(*other)},
+                            result.dtype, result.shape));
+    return true;
+  }
+  return false;
+}
+
+Result<void> lower_triangle(const Node& node, bool upper, Lowered& lowered,
+                            std::vector<Node>& out) {
+  const Value& result = node.outputs.front();
+  CG_TRY(std::string self, tensor_argument(node, 0, "self"));
+  Json diagonal = argument(node, 1, "diagonal");
+  if (!diagonal.is_null() && !diagonal.is_number_integer())
+    return unsupported_error(node.op + ": its diagonal is no integer", node.id);
+  std::string mask = result.name + "__mask";
+  lowered.masks[mask] = {upper, diagonal.is_null() ? 0 : diagonal.get<int64_t>()};
+  lowered.graph.placeholders.push_back({mask, DType::boolean, result.shape});
+  out.push_back(make_node(result.name, "aten.where.self", {refer(mask), refer(self), 0.0},
+                          result.dtype, result.shape));
+  return {};
+}
+
+Result<void> lower_node(const Graph& graph, Node node, Lowered& lowered, std::vector<Node>& out) {
+  std::string base = node.outputs.empty() ? "" : base_name(node.op);
+  if (base == "addmm") return lower_sum_of_product(node, "mm", out);
+  if (base == "baddbmm") return lower_sum_of_product(node, "bmm", out);
+  if (base == "addmv") return lower_sum_of_product(node, "mv", out);
+  if (base == "triu" || base == "tril") return lower_triangle(node, base == "triu", lowered, out);
+  if ((base == "mm" || base == "bmm") && lower_diagonal(graph, node, out)) return {};
+  out.push_back(std::move(node));
+  return {};
+}
+
+}  // namespace
+
+bool is_product(const Node& node) {
+  std::string base = base_name(node.op);
+  return !node.outputs.empty() && (base == "mm" || base == "bmm" || base == "mv");
+}
+
+Result<Lowered> lower_products(Graph graph) {
+  Lowered lowered;
+  lowered.graph = graph;
+  lowered.graph.nodes.clear();
+  std::vector<Node> nodes;
+  for (const Node& node : graph.nodes) CG_CHECK(lower_node(graph, node, lowered, nodes));
+  lowered.graph.nodes = std::move(nodes);
+  return lowered;
+}
+
+// [M, K] @ [K, 1]: the row of the second factor times each row of the first, summed along K.
+// [1, K] @ [K, N]: the column of the first times each column of the second, summed along K.
+Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vector) {
+  std::vector<Node> nodes;
+  for (const Node& node : graph.nodes) {
+    if (node.outputs.empty() || node.outputs.front().name != product) {
+      nodes.push_back(node);
+      continue;
+    }
+    const Value result = node.outputs.front();
+    bool second = vector == Vector::second, flat = base_name(node.op) == "mv";
+    CG_TRY(std::string narrow, tensor_argument(node, second ? 1 : 0, "factor"));
+    CG_TRY(std::string wide, tensor_argument(node, second ? 0 : 1, "factor"));
+    const Value *thin = graph.find(narrow), *whole = graph.find(wide);
+    if (!thin || !whole) return unsupported_error(node.op + ": an unknown factor", node.id);
+    auto rank = static_cast<int64_t>(whole->shape.size());
+    if (!flat) {
+      Shape turned = thin->shape;
+      std::swap(turned[turned.size() - 1], turned[turned.size() - 2]);
+      nodes.push_back(make_node(product + "__turned", "aten.transpose.int", {refer(narrow), -2, -1},
+                                thin->dtype, turned));
+      narrow = product + "__turned";
+    }
+    nodes.push_back(make_node(product + "__terms", "aten.mul.Tensor", {refer(wide), refer(narrow)},
+                              result.dtype, whole->shape));
+    Json axes = Json::array({second ? rank - 1 : rank - 2});
+    nodes.push_back(make_node(product, "aten.sum.dim_IntList",
+                              {refer(product + "__terms"), axes, !flat}, result.dtype,
+                              result.shape));
+  }
+  graph.nodes = std::move(nodes);
+  return graph;
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/graph/reductions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "recipes/graph/pointwise.h"
+
+namespace cutegen::recipes {
+namespace {
+
+// Positions of an operator's arguments; -1: it has none.
+struct Form {
+  int dim, keepdim, parameter;
+  const char* parameter_keyword = "";
+  double parameter_default = 0;
+};
+
+const std::map<std::string, Form>& forms() {
+  static const std::map<std::string, Form> table{
+      {"sum", {1, 2, -1}},
+      {"mean", {1, 2, -1}},
+      {"amax", {1, 2, -1}},
+      {"amin", {1, 2, -1}},
+      {"max", {1, 2, -1}},
+      {"min", {1, 2, -1}},
+      {"prod", {1, 2, -1}},
+      {"argmax", {1, 2, -1}},
+      {"argmin", {1, 2, -1}},
+      {"logsumexp", {1, 2, -1}},
+      {"norm", {2, 3, 1, "p", 2}},
+      {"linalg_vector_norm", {2, 3, 1, "ord", 2}},
+      {"var", {1, 3, 2, "correction", 1}},
+      {"std", {1, 3, 2, "correction", 1}},
+      {"_softmax", {1, -1, -1}},
+      {"_log_softmax", {1, -1, -1}},
+      {"softmax", {1, -1, -1}},
+      {"log_softmax", {1, -1, -1}},
+  };
+  return table;
+}
+
+Result<std::vector<int>> axes_of(const Node& node, const Json& dim, size_t rank) {
+  std::vector<int> axes;
+  Json list = dim.is_number_integer() ? Json::array({dim}) : dim;
+  if (list.is_null() || (list.is_array() && list.empty())) {
+    axes.resize(rank);
+    std::iota(axes.begin(), axes.end(), 0);
+    return axes;
+  }
+  if (!list.is_array()) return unsupported_error(node.op + ": axes are no integers", node.id);
+  for (const Json& item : list) {
+    if (!item.is_number_integer())
+      return unsupported_error(node.op + ": axes are no integers", node.id);
+    auto axis = item.get<int64_t>();
+    if (axis < 0) axis += static_cast<int64_t>(rank);
+    if (axis < 0 || axis >= static_cast<int64_t>(rank))
+      return unsupported_error(fmt::format("{}: no axis {}", node.op, item.dump()), node.id);
+    axes.push_back(static_cast<int>(axis));
+  }
+  std::sort(axes.begin(), axes.end());
+  axes.erase(std::unique(axes.begin(), axes.end()), axes.end());
+  return axes;
+}
+
+// native_layer_norm(x, shape, weight, bias, eps) and _fused_rms_norm(x, shape, weight, eps).
+Result<std::optional<Reduction>> find_norm(const Node& node, Reduction r) {
+  bool layer = r.base == "native_layer_norm";
+  Json shape = argument(node, 1, "normalized_shape");
+  if (!shape.is_array() || shape.empty() || shape.size() > r.shape.size())
+    return unsupported_error(node.op + ": normalized_shape is no list", node.id);
+  for (size_t i = r.shape.size() - shape.size(); i < r.shape.size(); ++i)
+    r.axes.push_back(static_cast<int>(i));
+  r.elementwise = true;
+  r.affine.push_back(reference(argument(node, 2, "weight")));
+  if (layer) r.affine.push_back(reference(argument(node, 3, "bias")));
+  auto eps = number(argument(node, layer ? 4 : 3, "eps"));
+  if (!eps) return unsupported_error(node.op + ": eps is no number", node.id);
+  r.parameter = *eps;
+  return std::optional<Reduction>(std::move(r));
+}
+
+// cutegen.pick(x, index, axis)
+Result<std::optional<Reduction>> find_pick(const Node& node, Reduction r) {
+  r.index = reference(argument(node, 1, ""));
+  CG_TRY(r.axes, axes_of(node, argument(node, 2, ""), r.shape.size()));
+  return std::optional<Reduction>(std::move(r));
+}
+
+}  // namespace
+
+Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& node) {
+  std::optional<Reduction> none;
+  bool pick = node.op == "cutegen.pick";
+  if ((node.op.rfind("aten.", 0) != 0 && !pick) || node.op == "aten.max.other" ||
+      node.op == "aten.min.other")
+    return none;
+  Reduction r;
+  r.base = base_name(node.op);
+  if (pick) r.base = "pick";
+  bool norm = r.base == "native_layer_norm" || r.base == "_fused_rms_norm" || r.base == "rms_norm";
+  auto form = forms().find(r.base);
+  if (!norm && !pick && form == forms().end()) return none;
+  auto input = reference(argument(node, 0, "self"));
+  if (!input) input = reference(argument(node, 0, "input"));
+  const Value* value = input ? graph.find(*input) : nullptr;
+  if (!value) return unsupported_error(node.op + ": its input is no tensor of the graph", node.id);
+  r.input = *input;
+  r.shape = value->shape;
+  if (r.shape.empty()) return unsupported_error(node.op + " of a scalar", node.id);
+  if (norm) return find_norm(node, std::move(r));
+  if (pick) return find_pick(node, std::move(r));
+  const Form& f = form->second;
+  CG_TRY(r.axes, axes_of(node, argument(node, static_cast<size_t>(f.dim), "dim"), r.shape.size()));
+  r.elementwise = f.keepdim < 0;
+  if (f.keepdim >= 0)
+    r.keepdim = number(argument(node, static_cast<size_t>(f.keepdim), "keepdim")).value_or(0) != 0;
+  if (f.parameter >= 0) {
+    Json p = argument(node, static_cast<size_t>(f.parameter), f.parameter_keyword);
+    if (!p.is_null() && !number(p)) return unsupported_error(node.op + ": a named order", node.id);
+    r.parameter = number(p).value_or(f.parameter_default);
+  }
+  return std::optional<Reduction>(std::move(r));
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/nest/builder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "recipes/graph/reshape.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using Words = std::vector<std::string>;
+// Views that keep the order of the elements they show, those that do not or change the shape, and
+// tensors of one constant.
+const Words kSameOrder{"alias",      "detach",          "clone", "contiguous",
+                       "lift_fresh", "lift_fresh_copy", "expand"};
+const Words kRearranging{
+    "unsqueeze", "squeeze", "view",      "reshape", "_unsafe_view", "_reshape_alias", "flatten",
+    "unflatten", "permute", "transpose", "t",       "numpy_T",      "swapaxes"};
+const Words kFills{"full",      "ones",       "zeros",        "full_like",
+                   "ones_like", "zeros_like", "scalar_tensor"};
+
+bool contains(const Words& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Which output of its node a value is.
+size_t output_index(const Node& node, const std::string& name) {
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (node.outputs[i].name == name) return i;
+  return 0;
+}
+
+Shape shape_of(const Graph& graph, const std::string& name) {
+  const Value* value = graph.find(name);
+  return value ? value->shape : Shape{};
+}
+
+std::optional<int64_t> integer(const Json& json, size_t rank) {
+  if (!json.is_number_integer()) return std::nullopt;
+  auto axis = json.get<int64_t>();
+  if (axis < 0) axis += static_cast<int64_t>(rank);
+  if (axis < 0 || axis >= static_cast<int64_t>(rank)) return std::nullopt;
+  return axis;
+}
+
+// The value's axes in the order a transposition reads its input's; empty if it is none.
+std::vector<size_t> permutation(const Node& node, const std::string& base, size_t rank) {
+  std::vector<size_t> order(rank);
+  for (size_t i = 0; i < rank; ++i) order[i] = i;
+  if (base == "t" || base == "numpy_T" || base == "mT") {
+    if (rank == 2) std::swap(order[0], order[1]);
+    return order;
+  }
+  if (base == "transpose" || base == "swapaxes") {
+    auto a = integer(argument(node, 1, "dim0"), rank), b = integer(argument(node, 2, "dim1"), rank);
+    if (!a || !b) return {};
+    std::swap(order[static_cast<size_t>(*a)], order[static_cast<size_t>(*b)]);
+    return order;
+  }
+  if (base != "permute") return {};
+  Json dims = argument(node, 1, "dims");
+  if (!dims.is_array() || dims.size() != rank) return {};
+  for (size_t i = 0; i < rank; ++i) {
+    auto axis = integer(dims[i], rank);
+    if (!axis) return {};
+    order[i] = static_cast<size_t>(*axis);
+  }
+  return order;
+}
+
+// A transposition that changes the places of axes of size 1 only.
+bool moves_ones_only(const std::vector<size_t>& order, const Shape& shape) {
+  size_t before = 0;
+  for (size_t axis : order) {
+    if (shape[axis] == 1) continue;
+    if (axis < before) return false;
+    before = axis;
+  }
+  return !order.empty();
+}
+
+}  // namespace
+
+bool is_view(const Node& node) {
+  std::string base = base_name(node.op);
+  return contains(kSameOrder, base) || contains(kRearranging, base);
+}
+
+bool is_fill(const Node& node) {
+  return contains(kFills, base_name(node.op));
+}
+
+Builder::Builder(const Region& region, std::vector<Axis> axes)
+    : region_(region), graph_(region.source.graph) {
+  fused_.axes = std::move(axes);
+  fused_.names = region.names;
+}
+
+tl::unexpected<Error> Builder::cut_at(const Node& node, const std::string& why) {
+  if (cut_.empty()) cut_ = node.outputs.front().name;
+  return unsupported_error(why, node.id);
+}
+
+int Builder::make(const std::string& name, const std::string& code, std::vector<int> inputs,
+                  bool boolean) {
+  Inst inst;
+  inst.kind = InstKind::pointwise;
+  inst.name = name;
+  inst.code = code;
+  inst.boolean = boolean;
+  for (int input : inputs) {
+    const Inst& i = fused_.insts[static_cast<size_t>(input)];
+    if (i.level == Level::element) inst.level = Level::element;
+    inst.depth = std::max(inst.depth, i.depth);
+  }
+  inst.inputs = std::move(inputs);
+  fused_.insts.push_back(std::move(inst));
+  return static_cast<int>(fused_.insts.size()) - 1;
+}
+
+int Builder::reduce(const std::string& name, ReduceKind kind, int input) {
+  std::string key = fmt::format("reduce {} {}", static_cast<int>(kind), input);
+  if (auto it = built_.find(key); it != built_.end()) return it->second;
+  Inst inst;
+  inst.kind = InstKind::reduction;
+  inst.name = name;
+  inst.reduce = kind;
+  inst.integer = kind == ReduceKind::argmax || kind == ReduceKind::argmin;
+  inst.depth = fused_.insts[static_cast<size_t>(input)].depth + 1;
+  inst.inputs = {input};
+  fused_.insts.push_back(std::move(inst));
+  return built_[key] = static_cast<int>(fused_.insts.size()) - 1;
+}
+
+int Builder::constant(const std::string& code) {
+  Inst inst;
+  inst.kind = InstKind::constant;
+  inst.code = code;
+  fused_.insts.push_back(std::move(inst));
+  return static_cast<int>(fused_.insts.size()) - 1;
+}
+
+int Builder::position() {
+  if (auto it = built_.find("position"); it != built_.end()) return it->second;
+  Inst inst;
+  inst.kind = InstKind::position;
+  inst.level = Level::element;
+  inst.name = "position";
+  inst.integer = true;
+  fused_.insts.push_back(std::move(inst));
+  return built_["position"] = static_cast<int>(fused_.insts.size()) - 1;
+}
+
+Result<int> Builder::value(const std::string& name, const View& seen) {
+  View view = seen;
+  if (view.reshaped && *view.reshaped == shape_of(graph_, name)) view.reshaped.reset();
+  std::string key = fmt::format("{} {}", name, fmt::join(view.axes, ","));
+  if (view.reshaped) key += " as " + to_string(*view.reshaped);
+  if (auto it = built_.find(key); it != built_.end()) return it->second;
+  CG_TRY(int inst, build(name, graph_.producer(name), view));
+  return built_[key] = inst;
+}
+
+Result<int> Builder::build(const std::string& name, const Node* node, const View& view) {
+  if (name.starts_with(kSize)) return size(name.substr(kSize.size()));
+  if (!node || region_.kept.count(name)) return leaf(name, view);
+  if (node->op.find("getitem") != std::string::npos) {
+    auto from = reference(argument(*node, 0, ""));
+    Json index = argument(*node, 1, "");
+    if (from && index.is_number_integer())
+      return value(fmt::format("{}.{}", *from, index.get<int64_t>()), view);
+  }
+  if (output_index(*node, name) != 0)
+    return unsupported_error(fmt::format("output {} of {}", output_index(*node, name), node->op),
+                             node->id);
+  CG_TRY(auto seen, through_view(*node, view));
+  if (seen) return *seen;
+  CG_TRY(auto reducing, find_reduction(graph_, *node));
+  if (reducing) return reduction(*node, *reducing, view);
+  CG_TRY(auto p, lower_pointwise(*node));
+  if (!p) return unsupported_error("no recipe covers " + node->op, node->id);
+  return pointwise(*node, *p, view);
+}
+
+// "0 fc.weight", "-1 x": a parameter of the kernel, which the plan computes.
+Result<int> Builder::size(const std::string& text) {
+  const size_t space = text.find(' ');
+  SizeArgument of{0, text.substr(space + 1), std::stoi(text.substr(0, space))};
+  auto known = fused_.names.find(of.tensor);
+  if (known == fused_.names.end())
+    return unsupported_error("a size of " + of.tensor + ", which is no tensor of the task");
+  of.tensor = known->second;
+  const std::string word = fmt::format("size{}_of_{}", fused_.sizes.size(), of.tensor);
+  fused_.sizes.emplace_back(word, of.text());
+  return constant(fmt::format("float({})", word));
+}
+
+Result<int> Builder::leaf(const std::string& name, const View& view) {
+  const Value* value = graph_.find(name);
+  if (!value) return unsupported_error("the graph has no value " + name);
+  if (device_type(value->dtype).empty())
+    return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
+  Operand operand{name, value->dtype, value->shape, view.axes, false, value->shape, false, {}};
+  if (auto kept = region_.kept.find(name); kept != region_.kept.end()) {
+    operand.kept = true;
+    operand.extents = kept->second;
+  }
+  if (view.reshaped && *view.reshaped != value->shape) {
+    operand.reshaped = true;
+    operand.shape = *view.reshaped;
+  }
+  Inst inst;
+  inst.kind = InstKind::leaf;
+  inst.name = name;
+  inst.operand = static_cast<int>(fused_.inputs.size());
+  inst.boolean = value->dtype == DType::boolean;
+  inst.integer = value->dtype == DType::i64 || value->dtype == DType::i32;
+  for (size_t i = 0; i < operand.axes.size(); ++i) {
+    int axis = operand.axes[i];
+    if (axis >= 0 && fused_.axes[static_cast<size_t>(axis)].reduced) inst.level = Level::element;
+  }
+  fused_.inputs.push_back(std::move(operand));
+  fused_.insts.push_back(std::move(inst));
+  return static_cast<int>(fused_.insts.size()) - 1;
+}
+
+View Builder::broadcast(const Shape& from, const Shape& to, const View& view) const {
+  View inner;
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t j = i + to.size() - from.size();
+    inner.axes.push_back(from[i] == 1 && to[j] != 1 ? -1 : view.axes[j]);
+  }
+  return inner;
+}
+
+// Broadcasting seen through a reshape of the result: an operand that lacks some axes lacks the axes
+// that these were made into, if it lacks all that went into them.
+std::optional<View> Builder::broadcast_reshaped(const Shape& from, const Shape& to,
+                                                const View& view) const {
+  Shape padded(to.size() - from.size(), 1);
+  padded.insert(padded.end(), from.begin(), from.end());
+  auto groups = group_axes(to, *view.reshaped);
+  if (!groups) return std::nullopt;
+  View inner = view;
+  for (const AxisGroup& group : *groups) {
+    bool all = true, none = true;
+    for (size_t i : group.from) {
+      all &= padded[i] == to[i];
+      none &= padded[i] == 1;
+    }
+    if (all) continue;
+    if (!none) return std::nullopt;
+    for (size_t j : group.to) {
+      inner.axes[j] = -1;
+      (*inner.reshaped)[j] = 1;
+    }
+  }
+  return inner;
+}
+
+// Whole numbers and truth values take part in arithmetic as floats.
+std::vector<int> Builder::as_numbers(const Node& node, const Pointwise& p,
+                                     std::vector<int> inputs) {
+  bool copies = p.code == "{0}" && is_floating(node.outputs.front().dtype);
+  bool divides = p.code.find('/') != std::string::npos;
+  for (int& input : inputs) {
+    const Inst& i = fused_.insts[static_cast<size_t>(input)];
+    if ((i.integer && !p.boolean) || (i.boolean && (copies || divides)))
+      input = make("number", "float({0})", {input});
+  }
+  return inputs;
+}
+
+Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View& view) {
+  const Shape& to = node.outputs.front().shape;
+  DType dtype = node.outputs.front().dtype;
+  if (!is_floating(dtype) && dtype != DType::boolean)
+    return unsupported_error(fmt::format("{} of dtype {}", node.op, to_string(dtype)), node.id);
+  std::vector<int> inputs;
+  for (const std::string& operand : p.operands) {
+    Shape from = shape_of(graph_, operand);
+    if (from.size() > to.size())
+      return unsupported_error(node.op + ": shapes do not broadcast", node.id);
+    View inner = view;
+    if (!view.reshaped) {
+      inner = broadcast(from, to, view);
+    } else {
+      auto seen = broadcast_reshaped(from, to, view);
+      if (!seen) return cut_at(node, "a reshape of a broadcast result");
+      inner = *seen;
+    }
+    CG_TRY(int input, value(operand, inner));
+    inputs.push_back(input);
+  }
+  inputs = as_numbers(node, p, std::move(inputs));
+  if (p.code == "{0}") return inputs.front();
+  return make(node.id, p.code, std::move(inputs), p.boolean);
+}
+
+// torch.tensor() of a Python number.
+Result<int> Builder::lifted(const Node& node) {
+  for (const SizeArgument& of : node.sizes)
+    if (of.index == 0) return size(fmt::format("{} {}", of.dim, of.tensor));
+  auto made = number(argument(node, 0, "self"));
+  if (!made) return unsupported_error(node.op + ": its value is no number", node.id);
+  return constant(literal(*made));
+}
+
+// Views change where a value is read, not what it is.
+Result<std::optional<int>> Builder::through_view(const Node& node, const View& view) {
+  std::optional<int> none;
+  if (node.op.rfind("aten.", 0) != 0 || node.outputs.empty()) return none;
+  std::string base = base_name(node.op);
+  const Shape& to = node.outputs.front().shape;
+  if (contains(kFills, base)) {
+    auto fill = base.rfind("ones", 0) == 0 ? std::optional<double>(1)
+                : base.rfind("zeros", 0) == 0
+                    ? std::optional<double>(0)
+                    : number(argument(node, base == "scalar_tensor" ? 0 : 1, "fill_value"));
+    if (!fill) return unsupported_error(node.op + ": its value is no number", node.id);
+    return std::optional<int>(constant(literal(*fill)));
+  }
+  if (!is_view(node)) return none;
+  bool keeps = contains(kSameOrder, base);
+  auto from = reference(argument(node, 0, "self"));
+  if (!from && base.starts_with("lift_fresh")) {
+    CG_TRY(int inst, lifted(node));
+    return std::optional<int>(inst);
+  }
+  if (!from) return unsupported_error(node.op + ": its input is no tensor", node.id);
+  Shape shape = shape_of(graph_, *from);
+  if (shape == to && (keeps || permutation(node, base, to.size()).empty())) {
+    CG_TRY(int inst, value(*from, view));
+    return std::optional<int>(inst);
+  }
+  auto order = permutation(node, base, shape.size());
+  if (view.reshaped && moves_ones_only(order, shape)) {  // the elements stay in their order
+    CG_TRY(int inst, value(*from, view));
+    return std::optional<int>(inst);
+  }
+  if (view.reshaped && (base == "expand" || !order.empty()))
+    return cut_at(node, "a reshape of a transposed or expanded result");
+  View inner;
+  if (base == "expand") {
+    inner = broadcast(shape, to, view);
+  } else if (!order.empty()) {
+    inner.axes.resize(shape.size());
+    for (size_t i = 0; i < order.size(); ++i) inner.axes[order[i]] = view.axes[i];
+  } else {
+    CG_TRY(int inst, reshape(node, *from, view));
+    return std::optional<int>(inst);
+  }
+  CG_TRY(int inst, value(*from, inner));
+  return std::optional<int>(inst);
+}
+
+// Axes of size 1 come and go by name; any other reshape must reach whole contiguous tensors.
+Result<int> Builder::reshape(const Node& node, const std::string& from, const View& view) {
+  Shape shape = shape_of(graph_, from);
+  const Shape& to = node.outputs.front().shape;
+  if (view.reshaped) return value(from, view);
+  std::vector<size_t> a, b;  // axes that are not of size 1
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1) a.push_back(i);
+  for (size_t i = 0; i < to.size(); ++i)
+    if (to[i] != 1) b.push_back(i);
+  bool same = a.size() == b.size();
+  for (size_t i = 0; same && i < a.size(); ++i) same = shape[a[i]] == to[b[i]];
+  if (!same) return value(from, {view.axes, to});
+  View inner{std::vector<int>(shape.size(), -1), {}};
+  for (size_t i = 0; i < a.size(); ++i) inner.axes[a[i]] = view.axes[b[i]];
+  return value(from, inner);
+}
+
+// The reduction must run over the nest's own axes, and its result lie along the kept ones.
+Result<void> Builder::check_axes(const Node& node, const Reduction& r, const View& view) const {
+  auto clash = [&] {
+    return unsupported_error(node.op + ": its result is used along other axes than it has",
+                             node.id);
+  };
+  if (view.reshaped) return unsupported_error("a reshape of a reduced value", node.id);
+  if (r.shape.size() != fused_.axes.size()) return clash();
+  size_t v = 0;
+  for (size_t e = 0; e < fused_.axes.size(); ++e) {
+    bool reduced = std::find(r.axes.begin(), r.axes.end(), static_cast<int>(e)) != r.axes.end();
+    if (reduced && !r.keepdim && !r.elementwise) continue;
+    if (v >= view.axes.size()) return clash();
+    int axis = view.axes[v++];
+    bool may_drop = r.shape[e] == 1 || (reduced && !r.elementwise);
+    if (axis != static_cast<int>(e) && !(axis == -1 && may_drop)) return clash();
+  }
+  return {};
+}
+
+Result<int> Builder::reduction(const Node& node, const Reduction& r, const View& view) {
+  DType in = graph_.find(r.input)->dtype, out = node.outputs.front().dtype;
+  bool whole_numbers = !is_floating(in) && in != DType::boolean;
+  bool place = r.base == "argmax" || r.base == "argmin";
+  if (whole_numbers || (!is_floating(out) && !place))
+    return unsupported_error(
+        fmt::format("{} of dtype {}", node.op, to_string(whole_numbers ? in : out)), node.id);
+  if (auto fits = check_axes(node, r, view); !fits) return cut_at(node, fits.error().message);
+  View whole;
+  for (size_t i = 0; i < fused_.axes.size(); ++i) whole.axes.push_back(static_cast<int>(i));
+  CG_TRY(int x, value(r.input, whole));
+  if (r.index) {  // the element at a position: the sum of all with others as zero
+    View rows;
+    for (size_t i = 0; i < fused_.axes.size(); ++i)
+      if (!fused_.axes[i].reduced) rows.axes.push_back(static_cast<int>(i));
+    CG_TRY(int index, value(*r.index, rows));
+    x = make("chosen", "({0} == {1} ? {2} : 0.0f)", {position(), index, x});
+  }
+  int result = expanded(r, x);
+  if (result < 0)
+    return unsupported_error(fmt::format("{} of order {}", node.op, r.parameter), node.id);
+  return affine(r, whole, result);
+}
+
+// weight * normalized + bias; both follow the last axes.
+Result<int> Builder::affine(const Reduction& r, const View& view, int normalized) {
+  for (size_t i = 0; i < r.affine.size(); ++i) {
+    if (!r.affine[i]) continue;
+    CG_TRY(int w, value(*r.affine[i], broadcast(shape_of(graph_, *r.affine[i]), r.shape, view)));
+    normalized =
+        make(i == 0 ? "scaled" : "shifted", i == 0 ? "{0} * {1}" : "{0} + {1}", {normalized, w});
+  }
+  return normalized;
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builder: walks a graph from its outputs to its tensors and writes the instructions of a Fused.
+//
+// Contract: value() returns the instruction that computes a value at one position of the loop nest.
+// A View says which axis of the nest each axis of the value follows (-1: it does not vary); behind
+// a reshape, which shape the whole contiguous value is seen in. Equal (value, view) is built once.
+// After an error, cut() names the value that would have to be kept by an earlier stage, if any.
+//
+// Example: builder.value("relu", {{0, 1}, {}})
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "recipes/nest/fused.h"
+#include "recipes/graph/pointwise.h"
+#include "recipes/graph/reductions.h"
+
+namespace cutegen::recipes {
+
+struct View {
+  std::vector<int> axes;
+  std::optional<Shape> reshaped;
+};
+
+// Operators that only change where a value is read; that make a tensor of one constant.
+[[nodiscard]] bool is_view(const Node& node);
+[[nodiscard]] bool is_fill(const Node& node);
+
+class Builder {
+ public:
+  Builder(const Region& region, std::vector<Axis> axes);
+  [[nodiscard]] Result<int> value(const std::string& name, const View& view);
+  [[nodiscard]] Fused& fused() { return fused_; }
+  [[nodiscard]] const std::string& cut() const { return cut_; }
+
+ private:
+  [[nodiscard]] Result<int> build(const std::string& name, const Node* node, const View& view);
+  [[nodiscard]] Result<int> size(const std::string& text);
+  [[nodiscard]] Result<int> lifted(const Node& node);
+  [[nodiscard]] Result<int> leaf(const std::string& name, const View& view);
+  [[nodiscard]] Result<int> pointwise(const Node& node, const Pointwise& p, const View& view);
+  [[nodiscard]] Result<std::optional<int>> through_view(const Node& node, const View& view);
+  [[nodiscard]] Result<int> reshape(const Node& node, const std::string& from, const View& view);
+  [[nodiscard]] Result<int> reduction(const Node& node, const Reduction& r, const View& view);
+  [[nodiscard]] Result<int> affine(const Reduction& r, const View& view, int normalized);
+  [[nodiscard]] Result<void> check_axes(const Node& node, const Reduction& r,
+                                        const View& view) const;
+  [[nodiscard]] View broadcast(const Shape& from, const Shape& to, const View& view) const;
+  [[nodiscard]] std::optional<View> broadcast_reshaped(const Shape& from, const Shape& to,
+                                                       const View& view) const;
+  [[nodiscard]] std::vector<int> as_numbers(const Node& node, const Pointwise& p,
+                                            std::vector<int> inputs);
+  // An unsupported use of `node`, which keeping its value would mend.
+  [[nodiscard]] tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
+  // New instructions.
+  int make(const std::string& name, const std::string& code, std::vector<int> inputs,
+           bool boolean = false);
+  int reduce(const std::string& name, ReduceKind kind, int input);
+  int constant(const std::string& code);
+  int count() { return constant("count"); }  // elements of a row
+  int position();                            // where an element stands along the reduced axes
+  int expanded(const Reduction& r, int x);
+  int norm(double order, int x);
+
+  const Region& region_;
+  const Graph& graph_;
+  Fused fused_;
+  std::string cut_;
+  std::map<std::string, int> built_;
+};
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/nest/contraction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "recipes/nest/builder.h"
+#include "recipes/nest/extents.h"
+#include "recipes/graph/names.h"
+#include "recipes/graph/pointwise.h"
+
+namespace cutegen::recipes {
+namespace {
+
+int64_t product_of(const Shape& shape) {
+  int64_t n = 1;
+  for (int64_t size : shape) n *= size;  // shapes of a checked graph: no overflow
+  return n;
+}
+
+// The leading axes of a factor that a view has merged into one batch: {2, 3} of [2, 3, M, K] seen
+// as [6, M, K].
+std::optional<Shape> merged_batch(const Graph& graph, const std::string& factor) {
+  const Node* view = graph.producer(factor);
+  if (!view || !is_view(*view)) return std::nullopt;
+  auto from = reference(argument(*view, 0, "self"));
+  const Value* value = from ? graph.find(*from) : nullptr;
+  const Shape& to = view->outputs.front().shape;
+  if (!value || to.size() != 3 || value->shape.size() <= 3) return std::nullopt;
+  const Shape& shape = value->shape;
+  Shape batch(shape.begin(), shape.end() - 2);
+  bool same = std::equal(to.end() - 2, to.end(), shape.end() - 2) && product_of(batch) == to[0];
+  return same ? std::optional<Shape>(batch) : std::nullopt;
+}
+
+// Which tensor a factor is, seen along `axes` of the loads.
+Result<Operand> load_factor(Builder& builder, const Graph& graph, const std::string& factor,
+                            const std::vector<int>& axes, const std::optional<Shape>& batch) {
+  std::string name = factor;
+  View view{axes, {}};
+  if (batch) {
+    auto own = merged_batch(graph, factor);
+    if (own && *own == *batch) {
+      name = *reference(argument(*graph.producer(factor), 0, "self"));
+    } else {
+      Shape shape = *batch;
+      const Shape& to = graph.find(factor)->shape;
+      shape.insert(shape.end(), to.end() - 2, to.end());
+      view.reshaped = shape;
+    }
+  }
+  CG_TRY(int inst, builder.value(name, view));
+  const Inst& leaf = builder.fused().insts[static_cast<size_t>(inst)];
+  if (leaf.kind != InstKind::leaf)
+    return unsupported_error("a factor of the product is computed (" + leaf.name + ")");
+  return builder.fused().inputs[static_cast<size_t>(leaf.operand)];
+}
+
+// An axis of size 1 that no tensor has by itself was put there by the graph: it is always 1.
+void one_where_unseen(Fused& loads) {
+  for (size_t i = 0; i < loads.axes.size(); ++i) {
+    auto has = [&](const Operand& operand) {
+      return !operand.reshaped && std::find(operand.axes.begin(), operand.axes.end(),
+                                            static_cast<int>(i)) != operand.axes.end();
+    };
+    if (loads.axes[i].size == 1 && std::none_of(loads.inputs.begin(), loads.inputs.end(), has))
+      loads.axes[i].extent = "1";
+  }
+}
+
+Stride along(const Fused& fused, const Operand& operand, int axis) {
+  return axis < 0 ? Stride{} : stride(fused, operand, {{axis}, 1, "1"});
+}
+
+// The mode that every output permits; modes are listed from the finest to the coarsest.
+MathMode finest_mode(const Task& task) {
+  MathMode found = task.math_mode;
+  for (const TensorInfo* out : task.with_role(TensorRole::output))
+    found = std::min(found, mode_of(task, *out));
+  return found;
+}
+
+// Fills the factors, with batches split as `batch` says.
+Result<Contraction> load_factors(const Task& task, const Graph& graph, const Node& node,
+                                 const std::optional<Shape>& batch) {
+  Contraction c;
+  c.op = node.op;
+  c.math_mode = finest_mode(task);
+  auto first = reference(argument(node, 0, "self")), second = reference(argument(node, 1, ""));
+  if (!second) second = reference(argument(node, 1, "mat2"));
+  const Value *a = first ? graph.find(*first) : nullptr,
+              *b = second ? graph.find(*second) : nullptr;
+  std::string base = base_name(node.op);
+  size_t rank_a = base == "bmm" ? 3 : 2, rank_b = base == "mv" ? 1 : rank_a;
+  if (!a || !b || a->shape.size() != rank_a || b->shape.size() != rank_b)
+    return unsupported_error(node.op + ": its factors are no matrices", node.id);
+
+  std::vector<Axis> axes;
+  auto add = [&](int64_t size) {
+    axes.push_back({size, false, ""});
+    return static_cast<int>(axes.size()) - 1;
+  };
+  for (int64_t size : batch ? *batch : Shape(a->shape.begin(), a->shape.end() - 2))
+    c.batch_axes.push_back(add(size));
+  c.m = add(a->shape[rank_a - 2]);
+  c.k = add(a->shape[rank_a - 1]);
+  if (rank_b > 1) c.n = add(b->shape[rank_b - 1]);
+
+  std::vector<int> axes_a = c.batch_axes, axes_b = c.batch_axes;
+  axes_a.insert(axes_a.end(), {c.m, c.k});
+  if (rank_b > 1)
+    axes_b.insert(axes_b.end(), {c.k, c.n});
+  else
+    axes_b = {c.k};
+  const Decomposed source{graph, {}};
+  const Region region{source, short_names(task), {}, {}};
+  Builder builder(region, axes);
+  CG_TRY(c.a.operand, load_factor(builder, graph, *first, axes_a, batch));
+  CG_TRY(c.b.operand, load_factor(builder, graph, *second, axes_b, batch));
+  c.loads = std::move(builder.fused());
+  one_where_unseen(c.loads);
+  CG_CHECK(find_extents(c.loads));
+  for (auto* factor : {&c.a, &c.b}) {
+    factor->row = along(c.loads, factor->operand, factor == &c.a ? c.m : c.n);
+    factor->depth = along(c.loads, factor->operand, c.k);
+    for (int axis : c.batch_axes) factor->batch.push_back(along(c.loads, factor->operand, axis));
+  }
+  return c;
+}
+
+// Positions of `viewed` that make up each axis of `whole`; nothing if they do not line up.
+std::optional<std::vector<std::vector<size_t>>> split_axes(const Shape& viewed,
+                                                           const Shape& whole) {
+  std::vector<std::vector<size_t>> groups(whole.size());
+  size_t at = 0;
+  for (size_t i = 0; i < whole.size(); ++i) {
+    int64_t n = 1;
+    while (n < whole[i] && at < viewed.size()) {
+      groups[i].push_back(at);
+      n *= viewed[at++];
+    }
+    if (n != whole[i]) return std::nullopt;
+  }
+  while (at < viewed.size())
+    if (viewed[at++] != 1) return std::nullopt;
+  return groups;
+}
+
+// Where an operand of `finish` has an axis; -1: it does not vary.
+int position(const Operand& operand, int axis) {
+  auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
+  return it == operand.axes.end() ? -1 : static_cast<int>(it - operand.axes.begin());
+}
+
+// Neighbouring axes of a group that all operands walk alike become one loop.
+std::vector<Loop> merge(const Fused& fused, const std::vector<int>& axes) {
+  std::vector<Loop> loops;
+  auto alike = [&](int outer, int inner) {
+    auto same = [&](const Operand& operand) {
+      int p = position(operand, outer), q = position(operand, inner);
+      return p < 0 ? q < 0 : q == p + 1;
+    };
+    return std::all_of(fused.inputs.begin(), fused.inputs.end(), same) &&
+           std::all_of(fused.outputs.begin(), fused.outputs.end(),
+                       [&](const FusedOutput& o) { return same(o.operand); });
+  };
+  for (int id : axes) {
+    const Axis& axis = fused.axes[static_cast<size_t>(id)];
+    if (!loops.empty() && alike(loops.back().axes.back(), id)) {
+      loops.back().axes.push_back(id);
+      loops.back().size *= axis.size;
+      loops.back().extent += "*" + axis.extent;
+    } else {
+      loops.push_back({{id}, axis.size, axis.extent});
+    }
+  }
+  return loops;
+}
+
+// The output's axes in groups by the product's: batch, m, n.
+Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n) {
+  const Operand& leaf =
+      c.finish.inputs[static_cast<size_t>(c.finish.insts[static_cast<size_t>(c.product)].operand)];
+  auto groups = split_axes(leaf.shape, whole);
+  if (!groups) return unsupported_error("the product is reshaped across its rows and columns");
+  std::vector<std::vector<int>> axes(whole.size());
+  for (size_t i = 0; i < whole.size(); ++i)
+    for (size_t at : (*groups)[i])
+      if (leaf.axes[at] >= 0) axes[i].push_back(leaf.axes[at]);
+  size_t all = 0;
+  for (const Axis& axis : c.finish.axes) all += axis.size != 1;
+  size_t found = 0;
+  for (const auto& group : axes)
+    for (int id : group) found += c.finish.axes[static_cast<size_t>(id)].size != 1;
+  if (found != all) return unsupported_error("the product is repeated along an axis");
+  size_t last = axes.size();
+  if (has_n) c.loops_n = merge(c.finish, axes[--last]);
+  c.loops_m = merge(c.finish, axes[--last]);
+  if (last > 0) c.loops_batch = merge(c.finish, axes[0]);
+  return {};
+}
+
+// Fuses what follows the product, which is a leaf there.
+Result<void> fuse_rest(const Task& task, const Lowered& lowered, const Node& node, Contraction& c) {
+  Graph rest = lowered.graph;
+  const Value result = node.outputs.front();
+  rest.nodes.erase(std::find_if(rest.nodes.begin(), rest.nodes.end(),
+                                [&](const Node& n) { return &n == rest.producer(result.name); }));
+  rest.placeholders.push_back(result);
+  CG_TRY(c.finish, fuse_graph(task, rest));
+  if (c.finish.reduces())
+    return unsupported_error("a reduction follows the product: no recipe fuses both");
+  for (size_t i = 0; i < c.finish.insts.size(); ++i) {
+    const Inst& inst = c.finish.insts[i];
+    if (inst.kind != InstKind::leaf) continue;
+    if (auto mask = lowered.masks.find(inst.name); mask != lowered.masks.end())
+      c.masks[static_cast<int>(i)] = mask->second;
+    if (inst.name != result.name) continue;
+    if (c.product >= 0) return unsupported_error("the product is used along several axes");
+    c.product = static_cast<int>(i);
+  }
+  if (c.product < 0) return unsupported_error("the product is not used");
+  c.finish.names[result.name] = "product";
+  for (const auto& [name, mask] : lowered.masks) c.finish.names[name] = "inside";
+  return group_axes_of_output(c, result.shape, base_name(node.op) != "mv");
+}
+
+bool is_single(const std::vector<Loop>& loops, int axis) {
+  return loops.size() == 1 && loops[0].axes.size() == 1 && loops[0].axes[0] == axis;
+}
+
+// A mask lies over the product's own rows and columns, whichever way round.
+Result<void> place_masks(Contraction& c) {
+  for (auto& [inst, mask] : c.masks) {
+    const Inst& leaf = c.finish.insts[static_cast<size_t>(inst)];
+    const std::vector<int>& axes = c.finish.inputs[static_cast<size_t>(leaf.operand)].axes;
+    if (axes.size() < 2 || c.finish.inputs[static_cast<size_t>(leaf.operand)].reshaped)
+      return unsupported_error("a triangle of a reshaped result");
+    int row = axes[axes.size() - 2], column = axes.back();
+    if (is_single(c.loops_m, column) && is_single(c.loops_n, row))
+      mask = {!mask.upper, -mask.diagonal};  // rows and columns change places
+    else if (!is_single(c.loops_m, row) || !is_single(c.loops_n, column))
+      return unsupported_error("a triangle over other axes than the product's");
+    // where(mask, product, 0), and no other use of the product
+    int uses = 0;
+    bool masked = false;
+    for (const Inst& i : c.finish.insts) {
+      uses += static_cast<int>(std::count(i.inputs.begin(), i.inputs.end(), c.product));
+      masked |= i.code == "({0} ? {1} : 0.0f)" && i.inputs == std::vector<int>{inst, c.product};
+    }
+    for (const FusedOutput& output : c.finish.outputs) uses += output.inst == c.product;
+    if (masked && uses == 1) c.zero_outside = mask;
+  }
+  return {};
+}
+
+// n becomes the dimension along which the output lies in memory.
+void turn(Contraction& c) {
+  if (c.loops_m.empty()) return;
+  const Operand& out = c.finish.outputs.front().operand;
+  if (stride(c.finish, out, c.loops_m.back()).move != Move::next) return;
+  if (!c.loops_n.empty() && stride(c.finish, out, c.loops_n.back()).move == Move::next) return;
+  std::swap(c.a, c.b);
+  std::swap(c.m, c.n);
+  std::swap(c.loops_m, c.loops_n);
+  c.turned = true;
+}
+
+// The product that the outputs depend on; null if there is none, an error if there are several.
+Result<const Node*> find_product(const Graph& graph) {
+  const Node* found = nullptr;
+  for (const Node* node : reachable(graph)) {
+    if (!is_product(*node)) continue;
+    if (found)
+      return unsupported_error(
+          fmt::format("two matrix products ({}, {}): no recipe fuses both", found->id, node->id),
+          node->id);
+    found = node;
+  }
+  return found;
+}
+
+// Which factor is a vector at every size of the task, if one is.
+std::optional<Vector> vector_factor(const Task& task, const Contraction& c) {
+  auto one = [&](const Factor& factor, int axis) {
+    if (c.size(axis) != 1) return false;
+    int at = axis < 0 ? -1 : position(factor.operand, axis);
+    if (at < 0) return true;  // at every size: the graph put the axis there
+    if (factor.operand.reshaped) return false;
+    for (const ShapeCase& shape : task.shapes) {
+      auto tensor = shape.tensors.find(factor.operand.tensor);
+      auto place = static_cast<size_t>(at);
+      if (tensor == shape.tensors.end() || place >= tensor->second.size() ||
+          tensor->second[place] != 1)
+        return false;
+    }
+    return true;
+  };
+  if (one(c.b, c.n)) return c.turned ? Vector::first : Vector::second;
+  if (one(c.a, c.m)) return c.turned ? Vector::second : Vector::first;
+  return std::nullopt;
+}
+
+}  // namespace
+
+int64_t Contraction::size(int axis) const {
+  return axis < 0 ? 1 : loads.axes[static_cast<size_t>(axis)].size;
+}
+
+std::string Contraction::extent(int axis) const {
+  return axis < 0 ? "1" : loads.axes[static_cast<size_t>(axis)].extent;
+}
+
+int64_t Contraction::batches() const {
+  int64_t n = 1;
+  for (int axis : batch_axes) n *= size(axis);
+  return n;
+}
+
+Result<Contraction> find_contraction(const Task& task, const Lowered& lowered) {
+  CG_TRY(const Node* node, find_product(lowered.graph));
+  if (!node) return unsupported_error("no matrix product");
+  std::vector<std::optional<Shape>> batches;
+  for (size_t i : {0u, 1u})
+    if (auto factor = reference(argument(*node, i, "")))
+      if (auto batch = merged_batch(lowered.graph, *factor)) batches.push_back(batch);
+  batches.push_back(std::nullopt);
+  Result<Contraction> c = unsupported_error("no matrix product");
+  for (const auto& batch : batches) {
+    c = load_factors(task, lowered.graph, *node, batch);
+    if (c) break;
+  }
+  if (!c) return c;
+  CG_CHECK(fuse_rest(task, lowered, *node, *c));
+  turn(*c);
+  CG_CHECK(place_masks(*c));
+  return c;
+}
+
+Result<Form> find_form(const Task& task) {
+  CG_TRY(Graph graph, prepare(task));
+  CG_TRY(Lowered lowered, lower_products(graph));
+  CG_TRY(const Node* product, find_product(lowered.graph));
+  if (!product) {  // masks are for products only
+    CG_TRY(Stages stages, make_stages(task, lowered.masks.empty() ? lowered.graph : graph));
+    return Form(std::move(stages));
+  }
+  CG_TRY(Contraction c, find_contraction(task, lowered));
+  if (auto vector = vector_factor(task, c); vector && lowered.masks.empty()) {
+    CG_TRY(Graph sums, as_reduction(lowered.graph, product->outputs.front().name, *vector));
+    if (auto stages = make_stages(task, sums)) return Form(std::move(*stages));
+  }
+  return Form(std::move(c));
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contraction: a graph with one matrix product, as tile kernels see it.
+//
+// Contract: find_contraction() takes a graph without in-place operators. Factors are views of the
+// task's tensors; axes of `loads` are the batches, m, n and k. What follows the product is
+// `finish`, a Fused over the output's axes in which the product is a leaf; its axes are grouped by
+// the product's own. n is the dimension along which the first output lies in memory, where it has
+// one.
+//
+// Example: relu(x @ w.T + bias): a = x, b = w (both along k), finish: relu(product + bias)
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "recipes/nest/nest.h"
+#include "recipes/graph/products.h"
+#include "recipes/nest/stages.h"
+
+namespace cutegen::recipes {
+
+// One factor: how it moves along its rows (m or n), along the depth k, and from batch to batch.
+struct Factor {
+  Operand operand;
+  Stride row, depth;
+  std::vector<Stride> batch;  // as Contraction::batch_axes
+};
+
+struct Contraction {
+  std::string op;  // "aten.mm.default"
+  MathMode math_mode = MathMode::fp32;
+  Fused loads, finish;
+  std::vector<int> batch_axes;  // of `loads`, outermost first
+  int m = -1, n = -1, k = -1;   // axes of `loads`; -1: 1
+  Factor a, b;
+  int product = -1;                                 // leaf of `finish`
+  std::map<int, Mask> masks;                        // leaves of `finish` that are triangles
+  bool turned = false;                              // m runs along the product's last axis
+  std::optional<Mask> zero_outside;                 // the product counts inside this triangle only
+  std::vector<Loop> loops_m, loops_n, loops_batch;  // of `finish`, outermost first
+
+  [[nodiscard]] int64_t size(int axis) const;        // official
+  [[nodiscard]] std::string extent(int axis) const;  // plan expression
+  [[nodiscard]] int64_t batches() const;
+};
+
+[[nodiscard]] Result<Contraction> find_contraction(const Task& task, const Lowered& lowered);
+
+// What a task's graph becomes: loop nests, or a matrix product and what follows it. A product with
+// a vector is a reduction, one with a diagonal matrix is pointwise.
+using Form = std::variant<Stages, Contraction>;
+[[nodiscard]] Result<Form> find_form(const Task& task);
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Composite reductions in terms of sum, product, max and min.
+#include <cmath>
+
+#include "recipes/nest/builder.h"
+
+namespace cutegen::recipes {
+
+int Builder::norm(double order, int x) {
+  if (order == 0)
+    return reduce("norm", ReduceKind::sum, make("counted", "float({0} != 0.0f)", {x}));
+  if (order == 2)
+    return make("norm", "sqrtf({0})",
+                {reduce("squares", ReduceKind::sum, make("square", "cutegen::square({0})", {x}))});
+  int size = make("size", "fabsf({0})", {x});
+  if (order == 1) return reduce("norm", ReduceKind::sum, size);
+  if (std::isinf(order)) return reduce("norm", order > 0 ? ReduceKind::max : ReduceKind::min, size);
+  if (!(order > 0)) return -1;
+  int power = make("power", "powf({0}, " + literal(order) + ")", {size});
+  return make("norm", "powf({0}, " + literal(1 / order) + ")",
+              {reduce("powers", ReduceKind::sum, power)});
+}
+
+// The instruction for reduction `r` of `x`; -1 if this use is not covered.
+int Builder::expanded(const Reduction& r, int x) {
+  const std::string& op = r.base;
+  auto sum = [&](const char* name, int v) { return reduce(name, ReduceKind::sum, v); };
+  auto mean = [&](int v) { return make("mean", "{0} / {1}", {sum("total", v), count()}); };
+  if (op == "sum") return sum("sum", x);
+  if (op == "pick") return sum("picked", x);
+  if (op == "argmax") return reduce("place", ReduceKind::argmax, x);
+  if (op == "argmin") return reduce("place", ReduceKind::argmin, x);
+  if (op == "mean") return mean(x);
+  if (op == "amax" || op == "max") return reduce("highest", ReduceKind::max, x);
+  if (op == "amin" || op == "min") return reduce("lowest", ReduceKind::min, x);
+  if (op == "prod") return reduce("product", ReduceKind::product, x);
+  if (op == "_softmax" || op == "softmax" || op == "_log_softmax" || op == "log_softmax") {
+    int highest = reduce("highest", ReduceKind::max, x);
+    int shifted = make("shifted", "{0} - {1}", {x, highest});
+    int weight = make("weight", "expf({0})", {shifted});
+    int total = sum("total", weight);
+    if (op == "_softmax" || op == "softmax") return make("softmax", "{0} / {1}", {weight, total});
+    return make("log_softmax", "{0} - {1}", {shifted, make("log_total", "logf({0})", {total})});
+  }
+  if (op == "logsumexp") {
+    int highest = reduce("highest", ReduceKind::max, x);
+    // An infinite maximum must not turn into infinity minus infinity.
+    int shift = make("shift", "(cutegen::is_inf({0}) ? 0.0f : {0})", {highest});
+    int total =
+        sum("total", make("weight", "expf({0})", {make("shifted", "{0} - {1}", {x, shift})}));
+    return make("logsumexp", "{0} + {1}", {make("log_total", "logf({0})", {total}), shift});
+  }
+  if (op == "norm" || op == "linalg_vector_norm") return norm(r.parameter, x);
+  if (op == "_fused_rms_norm" || op == "rms_norm") {
+    int squares = mean(make("square", "cutegen::square({0})", {x}));
+    int scale = make("scale", "cutegen::rsqrt({0} + " + literal(r.parameter) + ")", {squares});
+    return make("normalized", "{0} * {1}", {x, scale});
+  }
+  // Variance in two passes: no cancellation.
+  int centered = make("centered", "{0} - {1}", {x, mean(x)});
+  int squares = sum("squares", make("square", "cutegen::square({0})", {centered}));
+  if (op == "native_layer_norm") {
+    int scale = make("scale", "cutegen::rsqrt({0} / {1} + " + literal(r.parameter) + ")",
+                     {squares, count()});
+    return make("normalized", "{0} * {1}", {centered, scale});
+  }
+  int variance =
+      make("variance", "{0} / fmaxf(0.0f, {1} - " + literal(r.parameter) + ")", {squares, count()});
+  if (op == "var") return variance;
+  return op == "std" ? make("deviation", "sqrtf({0})", {variance}) : -1;
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/nest/extents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "recipes/graph/reshape.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using NoGroups = std::vector<AxisGroup>;
+
+std::string size_of_axis(const Fused& fused, const Operand& operand, size_t i) {
+  if (operand.kept) return operand.extents[i];
+  return fmt::format("dim({},{})", fused.names.at(operand.tensor), i);
+}
+
+std::string times(const std::string& a, const std::string& b) {
+  return a.empty() ? b : a + "*" + b;
+}
+
+// The size of the axes that went into a run, all together.
+std::string total_of(const Fused& fused, const Operand& operand, const AxisGroup& group) {
+  std::string total;
+  for (size_t from : group.from)
+    if (group.from.size() == 1 || operand.original[from] != 1)
+      total = times(total, size_of_axis(fused, operand, from));
+  return total;
+}
+
+// A tensor axis that runs along an axis of the nest.
+void from_axes(Fused& fused, const Operand& operand) {
+  for (size_t i = 0; i < operand.axes.size(); ++i) {
+    if (operand.axes[i] < 0) continue;
+    Axis& axis = fused.axes[static_cast<size_t>(operand.axes[i])];
+    if (axis.extent.empty() && axis.size == operand.shape[i])
+      axis.extent = size_of_axis(fused, operand, i);
+  }
+}
+
+// In each run of axes that a reshape has made of others, the one axis that is not known yet.
+void from_reshape(Fused& fused, const Operand& operand) {
+  auto groups = group_axes(operand.original, operand.shape);
+  if (!groups) return;
+  for (const AxisGroup& group : *groups) {
+    std::string known;
+    std::vector<Axis*> missing;
+    for (size_t to : group.to) {
+      if (operand.axes[to] < 0) continue;
+      Axis& axis = fused.axes[static_cast<size_t>(operand.axes[to])];
+      if (axis.extent.empty() && axis.size == 1 && group.to.size() > 1) axis.extent = "1";
+      if (axis.extent.empty())
+        missing.push_back(&axis);
+      else if (axis.extent != "1")
+        known = times(known, axis.extent);
+    }
+    std::string total = total_of(fused, operand, group);
+    if (missing.size() != 1 || total.empty()) continue;
+    missing[0]->extent = known.empty() ? total : fmt::format("({})/max(1,{})", total, known);
+  }
+}
+
+}  // namespace
+
+Result<void> find_extents(Fused& fused) {
+  std::vector<const Operand*> operands;
+  for (const Operand& operand : fused.inputs)
+    if (fused.names.count(operand.tensor)) operands.push_back(&operand);
+  for (const FusedOutput& output : fused.outputs)
+    if (!output.operand.kept) operands.push_back(&output.operand);
+  for (const Operand* operand : operands)
+    if (!operand->reshaped) from_axes(fused, *operand);
+  for (const Operand* operand : operands)
+    if (operand->reshaped) from_reshape(fused, *operand);
+  for (size_t i = 0; i < fused.axes.size(); ++i)
+    if (fused.axes[i].extent.empty())
+      return unsupported_error(fmt::format("the size of axis {} is not a tensor's", i));
+  return {};
+}
+
+std::vector<std::string> fixed_sizes(const Fused& fused) {
+  std::vector<std::string> list;
+  for (const Operand& operand : fused.inputs) {
+    if (!operand.reshaped) continue;
+    for (const AxisGroup& group : group_axes(operand.original, operand.shape).value_or(NoGroups{}))
+      for (size_t to : group.to) {
+        if (operand.axes[to] < 0 || group.to.size() < 2) continue;
+        const Axis& axis = fused.axes[static_cast<size_t>(operand.axes[to])];
+        bool fixed = axis.extent.find("dim(") == std::string::npos && axis.size > 1;
+        std::string text =
+            fmt::format("({}) % max(1,{}) == 0", total_of(fused, operand, group), axis.extent);
+        if (fixed && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
+      }
+  }
+  return list;
+}
+
+Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output) {
+  const Operand& operand = output.operand;
+  std::vector<std::string> list(operand.original.size(), "1");
+  auto extent = [&](size_t i) {
+    int axis = operand.axes[i];
+    return axis < 0 ? std::string("1") : fused.axes[static_cast<size_t>(axis)].extent;
+  };
+  if (!operand.reshaped) {
+    for (size_t i = 0; i < list.size(); ++i) list[i] = extent(i);
+    return list;
+  }
+  auto groups = group_axes(operand.original, operand.shape);
+  CG_ASSERT(groups);
+  for (const AxisGroup& group : *groups) {
+    if (group.from.size() != 1)
+      return unsupported_error("the sizes of " + operand.tensor + " are hidden by a reshape");
+    std::string total;
+    for (size_t to : group.to) total = times(total, extent(to));
+    list[group.from[0]] = total.empty() ? "1" : total;
+  }
+  return list;
+}
+
+}  // namespace cutegen::recipes

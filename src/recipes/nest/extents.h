@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Extents: the plan expression for the size of every axis of a loop nest.
+//
+// Contract: each axis takes the size of a tensor axis that runs along it; behind a reshape, what is
+// left of the axes that it was made of. An axis whose size no tensor shows is an error.
+//
+// Example: x of [8, 6, 5] summed as [8, 30] -> "dim(x,0)", "dim(x,1)*dim(x,2)"
+#pragma once
+
+#include "recipes/nest/fused.h"
+
+namespace cutegen::recipes {
+
+[[nodiscard]] Result<void> find_extents(Fused& fused);
+// What sizes that the module fixes (groups of a norm) demand of the tensors: "dim(x,1) % (8) == 0".
+[[nodiscard]] std::vector<std::string> fixed_sizes(const Fused& fused);
+// The sizes of an output's own axes; an error where a reshape hides one.
+[[nodiscard]] Result<std::vector<std::string>> extents_of(const Fused& fused,
+                                                          const FusedOutput& output);
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/nest/fused.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "recipes/nest/builder.h"
+#include "recipes/nest/cuts.h"
+#include "recipes/nest/extents.h"
+#include "recipes/graph/names.h"
+#include "recipes/graph/pointwise.h"
+#include "recipes/graph/reductions.h"
+#include "recipes/graph/reshape.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr size_t kMaxNodes = 4096;
+
+void rename(Json& json, const std::map<std::string, std::string>& names) {
+  if (auto ref = reference(json)) {
+    auto it = names.find(*ref);
+    if (it != names.end()) json["ref"] = it->second;
+  } else if (json.is_array()) {
+    for (Json& item : json) rename(item, names);
+  }
+}
+
+// The graph without in-place operators: later readers of the written value read the new one.
+Result<Graph> without_in_place(Graph graph) {
+  std::map<std::string, std::string> now;
+  for (Node& node : graph.nodes) {
+    for (Json& arg : node.args) rename(arg, now);
+    for (auto& [key, arg] : node.kwargs.items()) rename(arg, now);
+    if (!is_in_place(node.op) || node.outputs.empty()) continue;
+    auto self = reference(argument(node, 0, "self"));
+    if (!self) continue;
+    if (!graph.producer(*self))
+      return unsupported_error(fmt::format("{} writes the task's own tensor {}", node.op, *self));
+    for (auto& [from, to] : now)
+      if (to == *self) to = node.outputs.front().name;
+    now[*self] = node.outputs.front().name;
+  }
+  for (std::string& output : graph.outputs)
+    if (auto it = now.find(output); it != now.end()) output = it->second;
+  return graph;
+}
+
+// Nodes that `work` depends on, up to kept values.
+std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> work,
+                                     const Kept& kept) {
+  std::set<const Node*> seen;
+  while (!work.empty()) {
+    std::string name = work.back();
+    work.pop_back();
+    const Node* node = kept.count(name) ? nullptr : graph.producer(name);
+    if (!node || !seen.insert(node).second) continue;
+    for (const std::string& input : inputs_of(*node)) work.push_back(input);
+  }
+  std::vector<const Node*> nodes;
+  for (const Node& node : graph.nodes)
+    if (seen.count(&node)) nodes.push_back(&node);
+  return nodes;
+}
+
+// The first operator that no recipe has a rule for.
+Result<void> check_operators(const Graph& graph, const std::vector<const Node*>& nodes) {
+  for (const Node* node : nodes) {
+    if (is_view(*node) || is_fill(*node) || node->op.find("getitem") != std::string::npos) continue;
+    CG_TRY(auto reduction, find_reduction(graph, *node));
+    if (reduction) continue;
+    CG_TRY(auto pointwise, lower_pointwise(*node));
+    if (!pointwise) return unsupported_error("no recipe covers " + node->op, node->id);
+  }
+  return {};
+}
+
+// The loop nest: axes of the reductions' common input, or of the outputs. `cut` gets the value to
+// keep where reductions differ, or where the outputs lie along other axes than these.
+Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<const Node*>& nodes,
+                                    std::string& cut) {
+  const Graph& graph = region.source.graph;
+  std::vector<Reducing> found;
+  for (const Node* node : nodes) {
+    CG_TRY(auto r, find_reduction(graph, *node));
+    if (r) found.push_back({node, std::move(*r)});
+  }
+  std::vector<Axis> axes;
+  if (found.empty()) {
+    const Value* output = graph.find(region.outputs.front().value);
+    if (!output) return unsupported_error("an output that no node makes");
+    for (int64_t size : output->shape) axes.push_back({size, false, ""});
+    return axes;
+  }
+  const Reduction& last = found.back().r;
+  for (const Reducing& other : found) {
+    if (alike(other.r, last)) continue;
+    cut = find_cut(region, found);
+    return unsupported_error(fmt::format("{}: reduces other axes or another shape than {}",
+                                         other.node->op, found.back().node->op),
+                             other.node->id);
+  }
+  for (int64_t size : last.shape) axes.push_back({size, false, ""});
+  for (int axis : last.axes) axes[static_cast<size_t>(axis)].reduced = true;
+  cut = found.back().node->outputs.front().name;  // where the outputs do not lie in this nest
+  for (const Reducing& reducing : found)
+    if (auto known = region.source.extents.find(reducing.r.input);
+        known != region.source.extents.end())
+      for (const auto& [axis, extent] : known->second) axes[axis].extent = extent;
+  return axes;
+}
+
+Shape without_ones(const Shape& shape) {
+  Shape rest;
+  for (int64_t size : shape)
+    if (size != 1) rest.push_back(size);
+  return rest;
+}
+
+struct Place {
+  std::vector<int> axes;
+  std::optional<Shape> reshaped;
+};
+
+// The axes of `shape` among `ids` with `sizes`, up to axes of size 1; nothing if they differ.
+std::optional<std::vector<int>> up_to_ones(const Shape& shape, const Shape& sizes,
+                                           const std::vector<int>& ids) {
+  if (without_ones(shape) != without_ones(sizes)) return std::nullopt;
+  std::vector<int> map(shape.size(), -1);
+  size_t next = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    while (sizes[next] == 1) ++next;
+    map[i] = ids[next++];
+  }
+  return map;
+}
+
+// Where an output's axes lie in the nest, by its shape: everything, reduced axes kept as 1, reduced
+// axes dropped, either of these up to axes of size 1, or a reshape of them.
+Result<Place> place_output(const Shape& shape, const std::vector<Axis>& axes) {
+  Shape all, kept, keepdim;
+  std::vector<int> all_axes, kept_axes, keepdim_axes;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    all.push_back(axes[i].size);
+    all_axes.push_back(static_cast<int>(i));
+    keepdim.push_back(axes[i].reduced ? 1 : axes[i].size);
+    keepdim_axes.push_back(axes[i].reduced ? -1 : static_cast<int>(i));
+    if (axes[i].reduced) continue;
+    kept.push_back(axes[i].size);
+    kept_axes.push_back(static_cast<int>(i));
+  }
+  if (shape == all) return Place{all_axes, {}};
+  if (shape == keepdim) return Place{keepdim_axes, {}};
+  if (shape == kept) return Place{kept_axes, {}};
+  if (auto map = up_to_ones(shape, all, all_axes)) return Place{*map, {}};
+  if (auto map = up_to_ones(shape, kept, kept_axes)) return Place{*map, {}};
+  if (group_axes(shape, all)) return Place{all_axes, all};
+  if (group_axes(shape, kept)) return Place{kept_axes, kept};
+  return unsupported_error(fmt::format("an output of shape {} does not follow the axes of {}",
+                                       to_string(shape), to_string(all)));
+}
+
+}  // namespace
+
+bool Fused::reduces() const {
+  return std::any_of(insts.begin(), insts.end(),
+                     [](const Inst& i) { return i.kind == InstKind::reduction; });
+}
+
+int Fused::max_depth() const {
+  int depth = 0;
+  for (const Inst& inst : insts) depth = std::max(depth, inst.depth);
+  return depth;
+}
+
+Attempt fuse(const Region& region) {
+  const Graph& graph = region.source.graph;
+  std::string cut;
+  auto run = [&]() -> Result<Fused> {
+    std::vector<std::string> wanted;
+    for (const Region::Output& output : region.outputs) wanted.push_back(output.value);
+    auto nodes = nodes_above(graph, std::move(wanted), region.kept);
+    CG_CHECK(check_operators(graph, nodes));
+    CG_TRY(std::vector<Axis> axes, find_axes(region, nodes, cut));
+    Builder builder(region, std::move(axes));
+    Fused& fused = builder.fused();
+    for (const Region::Output& output : region.outputs) {
+      const Value* value = graph.find(output.value);
+      if (!value) return unsupported_error("an output that no node makes");
+      if (device_type(output.dtype).empty())
+        return unsupported_error(
+            fmt::format("output {} of dtype {}", output.tensor, to_string(output.dtype)));
+      CG_TRY(Place place, place_output(value->shape, fused.axes));
+      auto inst = builder.value(value->name, {place.axes, place.reshaped});
+      if (!inst) {
+        cut = builder.cut();
+        return fail(inst.error());
+      }
+      Operand operand{output.tensor,
+                      output.dtype,
+                      place.reshaped.value_or(value->shape),
+                      place.axes,
+                      place.reshaped.has_value(),
+                      value->shape,
+                      output.kept,
+                      {}};
+      fused.outputs.push_back({std::move(operand), *inst});
+    }
+    cut.clear();
+    CG_CHECK(find_extents(fused));
+    for (FusedOutput& output : fused.outputs) {
+      if (!output.operand.kept) continue;
+      CG_TRY(output.operand.extents, extents_of(fused, output));
+    }
+    return std::move(fused);
+  };
+  Result<Fused> fused = run();
+  return {std::move(fused), cut};
+}
+
+std::vector<const Node*> reachable(const Graph& graph) {
+  return nodes_above(graph, graph.outputs, {});
+}
+
+Result<Graph> prepare(const Task& task) {
+  for (const TensorInfo& tensor : task.tensors)
+    if (tensor.mutated)
+      return unsupported_error("the reference writes " + tensor.name + " in place");
+  auto results = task.with_role(TensorRole::output);
+  if (task.graph.outputs.empty() || results.size() != task.graph.outputs.size())
+    return unsupported_error("the graph's outputs are not the task's");
+  if (task.graph.nodes.size() > kMaxNodes) return unsupported_error("more than 4096 operators");
+  CG_TRY(Graph graph, without_in_place(task.graph));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Value* value = graph.find(graph.outputs[i]);
+    if (!value || value->shape != results[i]->shape)
+      return unsupported_error("the graph's outputs are not the task's");
+  }
+  return graph;
+}
+
+std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph) {
+  std::vector<Region::Output> list;
+  auto results = task.with_role(TensorRole::output);
+  for (size_t i = 0; i < results.size(); ++i)
+    list.push_back({results[i]->name, graph.outputs[i], results[i]->dtype});
+  return list;
+}
+
+Result<Fused> fuse_graph(const Task& task, const Graph& graph) {
+  CG_TRY(Decomposed source, decompose(graph, task));
+  return fuse(Region{source, short_names(task), {}, outputs_of(task, graph)}).fused;
+}
+
+Result<Fused> fuse(const Task& task) {
+  CG_TRY(Graph graph, prepare(task));
+  return fuse_graph(task, graph);
+}
+
+}  // namespace cutegen::recipes

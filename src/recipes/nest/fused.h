@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fused: a task's graph as one loop nest: pointwise work around reductions over the same axes.
+//
+// Contract: fuse() resolves views into broadcast and strided operands, expands composite operators
+// (softmax, mean, norms) into primitive ones, and says which operator it cannot express. Axes are
+// those of the reductions' input, or of the outputs when nothing is reduced. Instructions are in
+// evaluation order; `row` ones have one value for all positions of the reduced axes. A Region is
+// the part of a graph that becomes one Fused; where it does not fit into one loop nest, `cut` names
+// the value that an earlier Fused should keep (stages.h does so).
+//
+// Example: softmax(x, 1) -> axes {4096, 1024 reduced}, x, max(x), expf(x - max), sum, exp / sum
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "recipes/graph/decompose.h"
+
+namespace cutegen::recipes {
+
+enum class Level { row, element };
+enum class InstKind { leaf, constant, position, pointwise, reduction };
+enum class ReduceKind { sum, product, max, min, argmax, argmin };
+
+struct Inst {
+  InstKind kind = InstKind::leaf;
+  Level level = Level::row;
+  int depth = 0;            // reductions in a chain beneath it
+  std::string name;         // what to call it in a kernel (not unique)
+  std::string code;         // pointwise: "{0} + {1}"; constant: its text
+  std::vector<int> inputs;  // instructions
+  ReduceKind reduce = ReduceKind::sum;
+  bool boolean = false, integer = false;  // else a float
+  int operand = -1;                       // leaf: index into Fused::inputs
+};
+
+// A tensor and where its axes lie in the loop nest.
+struct Operand {
+  std::string tensor;
+  DType dtype = DType::f32;
+  Shape shape;            // official; after a reshape, the reshaped one
+  std::vector<int> axes;  // axis of the nest for each of its axes, -1: broadcast
+  bool reshaped = false;  // `shape` is a view of the whole contiguous tensor
+  Shape original;         // the tensor's own shape
+  bool kept = false;      // a value in scratch: `extents` has its sizes, not dim()
+  std::vector<std::string> extents;
+};
+
+struct Axis {
+  int64_t size = 0;  // official
+  bool reduced = false;
+  std::string extent;  // plan expression: "dim(x,1)"
+};
+
+struct FusedOutput {
+  Operand operand;
+  int inst = -1;
+};
+
+// A size that a kernel computes with: its parameter's name, and what the plan passes.
+using SizeParameter = std::pair<std::string, std::string>;
+
+struct Fused {
+  std::map<std::string, std::string> names;  // tensor -> identifier, in plans and kernels
+  std::vector<SizeParameter> sizes;
+  std::vector<Axis> axes;
+  std::vector<Inst> insts;
+  std::vector<Operand> inputs;
+  std::vector<FusedOutput> outputs;
+  [[nodiscard]] bool reduces() const;
+  [[nodiscard]] int max_depth() const;
+};
+
+// Values that earlier stages keep in scratch, with the sizes of their axes as plan expressions.
+using Kept = std::map<std::string, std::vector<std::string>>;
+
+struct Region {
+  struct Output {
+    std::string tensor, value;
+    DType dtype = DType::f32;
+    bool kept = false;  // the tensor is scratch, named as the value
+  };
+  const Decomposed& source;
+  std::map<std::string, std::string> names;  // of the task's tensors and of kept values
+  Kept kept;
+  std::vector<Output> outputs;
+};
+struct Attempt {
+  Result<Fused> fused;
+  std::string cut;  // with an error: keeping this value may help; empty: nothing does
+};
+
+[[nodiscard]] Attempt fuse(const Region& region);
+// The whole task as one Fused, or why it is none.
+[[nodiscard]] Result<Fused> fuse(const Task& task);
+// The same in steps: the task's graph without in-place operators, and that graph fused.
+// Placeholders that are no tensors of the task become leaves without a name in `names`.
+[[nodiscard]] Result<Graph> prepare(const Task& task);
+[[nodiscard]] Result<Fused> fuse_graph(const Task& task, const Graph& graph);
+[[nodiscard]] std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
+// Nodes that the outputs depend on.
+[[nodiscard]] std::vector<const Node*> reachable(const Graph& graph);
+
+}  // namespace cutegen::recipes

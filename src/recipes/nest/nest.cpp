@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/nest/nest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cutegen::recipes {
+namespace {
+
+int position(const Operand& operand, int axis) {
+  auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
+  return it == operand.axes.end() ? -1 : static_cast<int>(it - operand.axes.begin());
+}
+
+// Both axes are absent, or neighbours in memory.
+bool walks_alike(const Operand& operand, int axis) {
+  int p = position(operand, axis), q = position(operand, axis + 1);
+  return p < 0 ? q < 0 : q == p + 1;
+}
+
+bool mergeable(const Fused& fused, size_t axis) {
+  if (fused.axes[axis].reduced != fused.axes[axis + 1].reduced) return false;
+  for (const Operand& operand : fused.inputs)
+    if (!walks_alike(operand, static_cast<int>(axis))) return false;
+  for (const FusedOutput& output : fused.outputs)
+    if (!walks_alike(output.operand, static_cast<int>(axis))) return false;
+  return true;
+}
+
+int64_t total(const std::vector<Loop>& loops) {
+  int64_t n = 1;
+  for (const Loop& loop : loops) n *= loop.size;
+  return n;
+}
+
+}  // namespace
+
+int64_t Nest::rows() const {
+  return total(kept);
+}
+int64_t Nest::length() const {
+  return total(reduced);
+}
+
+Nest make_nest(const Fused& fused) {
+  Nest nest;
+  for (size_t i = 0; i < fused.axes.size(); ++i) {
+    const Axis& axis = fused.axes[i];
+    auto& loops = axis.reduced ? nest.reduced : nest.kept;
+    if (i > 0 && mergeable(fused, i - 1)) {
+      loops.back().extent += "*" + axis.extent;
+    } else {
+      loops.emplace_back();
+      loops.back().extent = axis.extent;
+    }
+    loops.back().axes.push_back(static_cast<int>(i));
+    loops.back().size *= axis.size;
+    nest.reduced_inside = axis.reduced;
+  }
+  if (nest.kept.empty()) nest.kept.emplace_back();  // one row, one element
+  return nest;
+}
+
+std::vector<int64_t> vector_widths(const Fused& fused, int64_t size) {
+  size_t bytes = 1;
+  for (const FusedOutput& output : fused.outputs)
+    bytes = std::max(bytes, size_of(output.operand.dtype));
+  for (const Operand& operand : fused.inputs) bytes = std::max(bytes, size_of(operand.dtype));
+  std::vector<int64_t> widths;
+  for (int64_t width : {8, 4, 2, 1})
+    if (size % width == 0 && width * static_cast<int64_t>(bytes) <= 16) widths.push_back(width);
+  return widths;
+}
+
+Stride stride(const Fused& fused, const Operand& operand, const Loop& loop) {
+  int p = loop.axes.empty() ? -1 : position(operand, loop.axes.back());
+  if (p < 0) return {Move::none, ""};
+  std::string product;
+  bool last = true;
+  for (size_t i = static_cast<size_t>(p) + 1; i < operand.axes.size(); ++i) {
+    if (operand.axes[i] < 0) {
+      if (operand.shape[i] != 1) last = false;
+      continue;
+    }
+    last = false;
+    const std::string& extent = fused.axes[static_cast<size_t>(operand.axes[i])].extent;
+    product += (product.empty() ? "(" : "*(") + extent + ")";
+  }
+  if (last) return {Move::next, ""};
+  if (operand.reshaped || operand.kept) return {Move::stride, product};
+  return {Move::stride, fmt::format("stride({},{})", fused.names.at(operand.tensor), p)};
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nest: the loops that are left when neighbouring axes that every operand walks alike are merged.
+//
+// Contract: loops are outermost first, split into kept and reduced ones; `size` is official,
+// `extent` the plan expression. stride() tells how an operand moves along a loop: not at all, to
+// the neighbouring element, or by the elements that the expression gives.
+//
+// Example: relu on [A, B, C] has one loop; x + bias[B, 1] on it has three.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "recipes/nest/fused.h"
+
+namespace cutegen::recipes {
+
+struct Loop {
+  std::vector<int> axes;
+  int64_t size = 1;
+  std::string extent = "1";
+};
+
+struct Nest {
+  std::vector<Loop> kept, reduced;
+  bool reduced_inside = false;           // the innermost loop is a reduced one
+  [[nodiscard]] int64_t rows() const;    // official product of the kept loops
+  [[nodiscard]] int64_t length() const;  // of the reduced ones
+};
+
+enum class Move { none, next, stride };
+struct Stride {
+  Move move = Move::none;
+  std::string expression;  // for Move::stride
+};
+
+// Vector widths worth trying on an innermost loop of `size` elements, widest first; 16 bytes at
+// most for the widest element of the operands.
+[[nodiscard]] std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
+[[nodiscard]] Nest make_nest(const Fused& fused);
+[[nodiscard]] Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/nest/stages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "recipes/graph/names.h"
+#include "recipes/graph/pointwise.h"
+
+namespace cutegen::recipes {
+namespace {
+
+constexpr size_t kMostKept = 12;  // values; a graph with more is no work for these recipes
+
+using Outputs = std::vector<Region::Output>;
+
+struct Made {
+  Outputs outputs;  // kept values
+  Fused fused;
+};
+
+class Solver {
+ public:
+  Solver(const Task& task, Decomposed source)
+      : source_(std::move(source)), names_(short_names(task)) {
+    for (const auto& [tensor, name] : names_) (void)words_.unique(name);
+  }
+
+  Result<Stages> run(const Outputs& outputs) {
+    CG_TRY(Fused last, solve(outputs));
+    merge_neighbours();
+    Stages stages;
+    for (Made& made : made_) {
+      for (const Region::Output& output : made.outputs)
+        stages.scratch.push_back({names_.at(output.value), output.dtype, kept_.at(output.value)});
+      stages.list.push_back(std::move(made.fused));
+    }
+    stages.list.push_back(std::move(last));
+    for (Fused& fused : stages.list) fused.names = names_;
+    return stages;
+  }
+
+ private:
+  [[nodiscard]] Attempt attempt(const Outputs& outputs, Kept kept) const {
+    return fuse(Region{source_, names_, std::move(kept), outputs});
+  }
+
+  // Keeps values until what is left fits into one loop nest.
+  Result<Fused> solve(const Outputs& outputs) {
+    for (;;) {
+      Attempt a = attempt(outputs, kept_);
+      if (a.fused) return std::move(*a.fused);
+      bool own = std::any_of(outputs.begin(), outputs.end(),
+                             [&](const Region::Output& o) { return o.value == a.cut; });
+      if (a.cut.empty() || own || kept_.count(a.cut) || open_ >= kMostKept)
+        return fail(a.fused.error());
+      CG_CHECK(keep(a.cut));
+    }
+  }
+
+  Result<void> keep(const std::string& name) {
+    const Value* value = source_.graph.find(name);
+    CG_ASSERT(value);
+    if (device_type(value->dtype).empty())
+      return unsupported_error(fmt::format("{} of dtype {}", name, to_string(value->dtype)));
+    ++open_;
+    names_[name] = words_.unique(name);
+    Outputs outputs{{name, name, value->dtype, true}};
+    CG_TRY(Fused fused, solve(outputs));
+    kept_[name] = fused.outputs[0].operand.extents;
+    made_.push_back({std::move(outputs), std::move(fused)});
+    return {};
+  }
+
+  // Two stages that fit into one nest share what they read.
+  void merge_neighbours() {
+    for (size_t i = 0; i + 1 < made_.size();) {
+      Outputs both = made_[i].outputs;
+      both.insert(both.end(), made_[i + 1].outputs.begin(), made_[i + 1].outputs.end());
+      Kept others = kept_;
+      for (const Region::Output& output : both) others.erase(output.value);
+      Attempt a = attempt(both, std::move(others));
+      if (!a.fused) {
+        ++i;
+        continue;
+      }
+      made_[i] = {std::move(both), std::move(*a.fused)};
+      made_.erase(made_.begin() + static_cast<long>(i) + 1);
+    }
+  }
+
+  Decomposed source_;
+  std::map<std::string, std::string> names_;
+  Names words_;
+  Kept kept_;
+  std::vector<Made> made_;
+  size_t open_ = 0;
+};
+
+}  // namespace
+
+Result<Stages> make_stages(const Task& task, const Graph& graph) {
+  CG_TRY(Decomposed source, decompose(graph, task));
+  return Solver(task, std::move(source)).run(outputs_of(task, graph));
+}
+
+Result<Stages> make_stages(const Task& task) {
+  CG_TRY(Graph graph, prepare(task));
+  return make_stages(task, graph);
+}
+
+}  // namespace cutegen::recipes

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recipes/nest/stages.h"
+
+#include <gmock/gmock.h>
+
+#include "recipes/nest/extents.h"
+#include "recipes/nest/nest.h"
+#include "recipes/testing/test_tasks.h"
+
+namespace cutegen::recipes {
+namespace {
+
+using testing::HasSubstr;
+
+Stages stages(const std::string& name) {
+  auto result = make_stages(golden_task(name));
+  if (!result) throw std::runtime_error(result.error().text());
+  return *result;
+}
+
+std::string refusal(const std::string& name) {
+  auto result = make_stages(golden_task(name));
+  return result ? "accepted" : result.error().message;
+}
+
+TEST(Stages, OneWhereTheGraphFitsIntoOneNest) {
+  for (const char* name : {"relu", "layer_norm", "group_norm", "instance_norm", "batch_norm", "mse",
+                           "hinge", "frobenius", "max_with_index", "sum_two_axes", "kl_div"}) {
+    Stages s = stages(name);
+    EXPECT_EQ(s.list.size(), 1u) << name;
+    EXPECT_TRUE(s.scratch.empty()) << name;
+  }
+}
+
+TEST(Stages, KeepOneNumberARowBetweenReductionsOverDifferentAxes) {
+  for (const char* name : {"cross_entropy", "triplet", "cosine"}) {
+    Stages s = stages(name);
+    ASSERT_EQ(s.list.size(), 2u) << name;
+    ASSERT_EQ(s.scratch.size(), 1u) << name;
+    EXPECT_EQ(s.scratch[0].extents.size(), 1u) << name;
+    EXPECT_EQ(make_nest(s.list[1]).length(), 16) << name;
+  }
+}
+
+TEST(Stages, SmallValuesAreKeptAndLargeOnesComputedAgain) {
+  Stages s = stages("softmax_then_sum");  // softmax is one operator: its result is kept
+  ASSERT_EQ(s.scratch.size(), 1u);
+  EXPECT_EQ(s.scratch[0].extents, (std::vector<std::string>{"dim(x,0)", "dim(x,1)"}));
+  EXPECT_EQ(stages("two_axes").scratch.size(), 1u);
+}
+
+TEST(Stages, KeepWhatIsReshapedAfterATransposition) {
+  Stages s = stages("merged_views");
+  ASSERT_EQ(s.list.size(), 2u);
+  EXPECT_FALSE(s.list[0].reduces());
+  EXPECT_EQ(s.scratch[0].extents, (std::vector<std::string>{"dim(x,0)", "dim(x,2)", "dim(x,1)"}));
+}
+
+TEST(Stages, GroupsOfANormAreAnAttributeOfTheModule) {
+  Fused f = stages("group_norm").list[0];
+  ASSERT_EQ(f.axes.size(), 4u);
+  EXPECT_EQ(f.axes[1].extent, "attr(gn.num_groups)");
+  EXPECT_EQ(f.axes[2].extent, "(dim(x,1))/max(1,attr(gn.num_groups))");
+  EXPECT_EQ(f.axes[3].extent, "dim(x,2)*dim(x,3)");
+  EXPECT_TRUE(f.axes[2].reduced && f.axes[3].reduced);
+  EXPECT_THAT(fixed_sizes(f), testing::Contains("(dim(x,1)) % max(1,attr(gn.num_groups)) == 0"));
+  Task task = golden_task("group_norm");
+  task.attributes.clear();
+  auto without = make_stages(task);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->list[0].axes[1].extent, "4");
+}
+
+TEST(Stages, InstanceNormReducesTheImageOfEachChannel) {
+  Fused f = stages("instance_norm").list[0];
+  EXPECT_EQ(f.axes[1].extent, "dim(x,0)*dim(x,1)");
+  EXPECT_EQ(make_nest(f).length(), 35);
+  EXPECT_EQ(make_nest(f).rows(), 24);
+}
+
+TEST(Stages, EvaluatedBatchNormIsPointwise) {
+  EXPECT_FALSE(stages("batch_norm").list[0].reduces());
+}
+
+TEST(Stages, PositionsAreWholeNumbers) {
+  Fused f = stages("max_with_index").list[0];
+  ASSERT_EQ(f.outputs.size(), 2u);
+  EXPECT_FALSE(f.insts[static_cast<size_t>(f.outputs[0].inst)].integer);
+  EXPECT_TRUE(f.insts[static_cast<size_t>(f.outputs[1].inst)].integer);
+  EXPECT_EQ(f.outputs[1].operand.dtype, DType::i64);
+}
+
+TEST(Stages, TruthValuesAreDividedAsFloats) {
+  Fused f = stages("mean_of_mask").list[0];
+  int numbers = 0;
+  for (const Inst& inst : f.insts) numbers += inst.code == "float({0})";
+  EXPECT_EQ(numbers, 2);
+}
+
+TEST(Stages, SayWhyTheyRefuse) {
+  EXPECT_EQ(refusal("no_matmul"), "no recipe covers aten.bmm.default");
+  EXPECT_EQ(refusal("no_integer_sum"), "aten.sum.dim_IntList of dtype i64");
+  EXPECT_THAT(refusal("no_integers"), HasSubstr("i64"));
+  EXPECT_EQ(refusal("no_weighted_nll"), "aten.nll_loss_forward.default: with weights of classes");
+  EXPECT_THAT(refusal("no_training_norm"), HasSubstr("in place"));
+}
+
+TEST(Stages, RefuseLossesWithArgumentsThatAreNone) {
+  Task task = golden_task("mse");
+  task.graph.nodes[0].args[2] = "mean";
+  auto result = make_stages(task);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, "aten.mse_loss.default: its reduction is no number");
+}
+
+TEST(Stages, RefuseGroupsThatDoNotDivideTheChannels) {
+  Task task = golden_task("group_norm");
+  task.graph.nodes[0].args[6] = 5;
+  auto result = make_stages(task);
+  ASSERT_FALSE(result);
+  EXPECT_THAT(result.error().message, HasSubstr("whole groups"));
+}
+
+}  // namespace
+}  // namespace cutegen::recipes
