@@ -33,13 +33,13 @@ def domains(family, facts, request):
     return DOMAINS
 
 
-def input_values(made, family, generator, domain=ANY, nan=True, dtype=None):
+def input_values(made, family, generator, domain=ANY, nan=True, dtype=None, peaks=True):
     """`made` with the values of `family`; integers and booleans as they are. `dtype`: of the input, where
-    `made` has its values in another."""
+    `made` has its values in another. `peaks`: whether outliers may be very large."""
     if family == "made" or not made.is_floating_point() or made.numel() == 0:
         return made
     if float8.is_float8(made):
-        new = input_values(made.float(), family, generator, domain, nan, made.dtype)
+        new = input_values(made.float(), family, generator, domain, nan, made.dtype, peaks)
         return float8.rounded(new, made.dtype, nan)
     dtype = dtype or made.dtype
     if made.numel() > 16 and made.reshape(-1)[:4096].unique().numel() <= 2:
@@ -50,8 +50,9 @@ def input_values(made, family, generator, domain=ANY, nan=True, dtype=None):
     if family == EXTREMES:
         return extreme(made, generator, domain, dtype)
     draw = {SIGNED: signed, HEAVY: heavy}.get(family)
-    new = outliers(made, generator) if draw is None else draw(made.shape, generator)
-    if family == SIGNED and not (made.dim() and are_probabilities(made)):
+    probable = made.dim() > 0 and are_probabilities(made)
+    new = outliers(made, generator, peaks and not probable) if draw is None else draw(made.shape, generator)
+    if family == SIGNED and not probable:
         new = with_far_rows(new, generator)
     return keep_promises(made, within(made, new.to(made.dtype), domain))
 
@@ -119,7 +120,7 @@ def with_far_rows(values, generator):
     return values
 
 
-def outliers(made, generator):
+def outliers(made, generator, peaks):
     """The task's own values; in each row or stretch a large and a very negative one move the result.
 
     An answer that leaves out a tile, a slice of a sum or an element misses some of them. Rows take
@@ -137,6 +138,8 @@ def outliers(made, generator):
         where = where.clamp(max=flat.numel() - 1)
         planted = sign * size * (0.5 + uniform(where.shape, generator))
         flat[where] = planted.to(made.dtype)
+    if not peaks:
+        return values
     peaks = min(2, len(start) // PEAK_AMONG)
     ends = (width - 1) * (below(2, (1,), generator) + torch.arange(peaks, device=flat.device)) % (2 * width - 2)
     where = start[shuffled(len(start), generator)[:peaks]] + ends

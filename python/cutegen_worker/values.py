@@ -15,7 +15,7 @@ import torch
 
 from . import draw, extremes, float8, orders
 from .errors import WorkerError, blame, first_line
-from .facts import facts_of
+from .facts import CHOSEN, facts_of
 from .keep_double import keeping_double
 from .mutated import results, state_of
 from .names import DTYPES, state_tensors, stray_tensors
@@ -347,7 +347,8 @@ def prepare(source, request, seed, domain, device=None):
     nan = all(d.startswith(("f", "bf")) for d in request["dtypes"])  # an index of NaN is no answer
     made = {n: draw.initial(t, generator) if n in written else t.detach()
             for n, t in on_device(inputs, device)}  # fmt: skip
-    changed = {n: draw.input_values(t, family, generator, domain, nan) for n, t in made.items()}
+    peaks = facts_of(request).most > CHOSEN
+    changed = {n: draw.input_values(t, family, generator, domain, nan, peaks=peaks) for n, t in made.items()}
     as_made = family != "made" and all(changed[n] is t for n, t in made.items())
     for name, limit in facts_of(request).limits.items():
         changed[name] = limit.keep(changed[name])

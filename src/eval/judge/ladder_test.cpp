@@ -397,6 +397,25 @@ TEST(Timing, DoingNothingAtTheOfficialShapeIsFoundOut) {
   EXPECT_EQ(v.feedback.headline, "nothing writes the output 'out' at the official shape");
 }
 
+// Three of four blocks have nothing to do. A first sample of eight finds idle ones alone, apart
+// from the first block, for one seed in six.
+TEST(Timing, BlocksThatWriteNothingAreNoProofOfWorkLeftOut) {
+  World w(twice);
+  w.add_official(1 << 20);
+  w.plan({{"steps", Json::parse(R"json([{"kernel": "f", "grid": ["4*ceil_div(n,256)",1,1],
+      "block": [256,1,1],
+      "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}])json")}});
+  const std::string ptx = World::kernel(
+      kTwice,
+      "and.b32 %r6, %r2, 3; setp.ne.s32 %p2, %r6, 0; @%p2 bra DONE; shr.u32 %r6, %r2, 2; "
+      "mad.lo.s32 %r5, %r6, %r3, %r4;");
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    w.services.sample_seed = seed;
+    const Verdict v = w.judge(ptx);
+    EXPECT_EQ(v.status, Status::correct) << v.feedback.headline << ", seed " << seed;
+  }
+}
+
 TEST(Timing, FindingsAtTheOfficialShapeCount) {
   World w(twice);
   w.add_official(1 << 20);

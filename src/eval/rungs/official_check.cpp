@@ -113,7 +113,10 @@ class Checking {
 
   OfficialCheck check() {
     if (run_.compared_whole) return std::move(out_);
-    if (auto end = stores_too_little()) return ended(std::move(*end));
+    if (auto end = stores_too_little()) {
+      out_.by_sample = true;
+      return ended(std::move(*end));
+    }
     compare_values();
     if (!out_.end.passed || out_.not_compared.empty()) return std::move(out_);
     return hold_against_compared();

@@ -19,6 +19,8 @@ struct OfficialCheck {
   RungEnd end;               // passed, or why not
   std::string not_compared;  // why no value was compared; empty: some were
   int64_t elements = 0;      // that were compared
+  bool by_sample =
+      false;  // the end rests on which blocks were drawn: draw more before believing it
   std::vector<std::string> marks;
 };
 

@@ -33,6 +33,7 @@ struct OfficialQuestion {
   std::string program_id;
   bool lines = false;
   const PreparedShape* shape = nullptr;  // another one than the official
+  bool many_blocks = false;              // draw as many blocks as allowed at once
 };
 
 // The figures that stand beside every time: floor, reachable bound, roofline.
