@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen report RUN`: the run as one HTML page that needs nothing else.
+// `cutegen report RUN`: writes the run as one self-contained HTML page.
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/runs_folder.h"
