@@ -6,8 +6,8 @@
 // measuring run learnt about the task, and the times of the control kernels. carried_over() uses
 // these to carry the record's times over to another day. JSON form: schema cutegen.baselines.v1.
 //
-// Example: if (const BaselineTime* b = best_baseline(record.times, task.math_mode))
-// use(b->time_ns);
+// Example:
+//   if (const BaselineTime* b = best_baseline(record.times, task.math_mode)) use(b->time_ns);
 #pragma once
 
 #include <map>

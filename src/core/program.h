@@ -48,7 +48,7 @@ struct KernelImage {
   std::string build_id;
   Nanoseconds compile_time{0};
   bool cached = false;
-  std::string how;  // "forked", "pch", "plain"
+  std::string how;  // "forked", "plain", "warm" (toolchain/toolchain.h)
 };
 
 struct ParamFacts {

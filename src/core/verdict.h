@@ -100,7 +100,7 @@ struct Timing {
 // The protection that was in effect while the candidate was compiled and run.
 struct SandboxGrade {
   std::string label = "none";        // "full", "partial", "none"
-  std::map<std::string, bool> held;  // "namespaces", "network", "seccomp", "rlimits"
+  std::map<std::string, bool> held;  // "namespaces", "network", "seccomp", "rlimits", ...
 };
 
 // The looser rule of public benchmarks, over the sets of the task's own inputs. Reported beside the

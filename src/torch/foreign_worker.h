@@ -9,8 +9,8 @@
 // own failure or the end of the Context. The worker kills a child that hung or died, with all that
 // it started; load() starts another.
 //
-// Example: CG_TRY(auto w, ForeignWorker::open(ctx, {})); CG_TRY(auto r, w->load(ctx, task,
-// answer));
+// Example:
+//   CG_TRY(auto w, ForeignWorker::open(ctx, {})); CG_TRY(auto r, w->load(ctx, task, file));
 //   if (r.ok()) { CG_TRY(r, w->make_model(ctx, task, shape, model)); ... w->run(ctx, run) ... }
 #pragma once
 

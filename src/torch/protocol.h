@@ -4,8 +4,8 @@
 // Contract: the worker's replies are untrusted, because the task file ran in it. The parser checks
 // every name, shape and offset of a set against the task before anyone maps the memory.
 //
-// Example: CG_TRY(TaskFiles f, read_task_files("relu.py")); channel.call(ctx, describe_request(f,
-// {}));
+// Example:
+//   CG_TRY(TaskFiles f, read_task_files("relu.py")); channel.call(ctx, describe_request(f, {}));
 #pragma once
 
 #include <filesystem>

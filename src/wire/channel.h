@@ -10,8 +10,8 @@
 // breaks the protocol or a call ends in the middle of a frame. A wait that times out before the
 // first byte leaves it usable. At most one thread may send and one receive at a time.
 //
-// Example: CG_TRY(Frame f, channel.call(ctx, {{"schema","cutegen.runner.v1"},{"type","load"}},
-// fds));
+// Example:
+//   CG_TRY(Frame f, channel.call(ctx, {{"schema", "cutegen.runner.v1"}, {"type", "load"}}, fds));
 #pragma once
 
 #include <span>
