@@ -85,9 +85,8 @@ void own_pages(char* begin, size_t bytes) {
   }
 }
 
-// A compilation writes to half of the pages that hold the parsed headers, which parent and child
-// share after a fork. NVRTC maps thousands of adjacent pieces, so adjacent ones are copied
-// together.
+// A compilation writes to half of the parsed headers' pages, which it shares after the fork. NVRTC
+// maps them in thousands of adjacent pieces, so adjacent pieces are copied together.
 void own_large_mappings() {
   std::ifstream maps("/proc/self/maps");
   uintptr_t first = 0, last = 0;

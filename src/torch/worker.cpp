@@ -230,9 +230,8 @@ Result<void> Worker::start(const Context& ctx) {
   return fail(std::move(error));
 }
 
-// Sends one request. Kills a worker that hangs or dies; the next call starts another. Repeats after
-// a death, which the machine may have caused, but not after a hang, which costs the whole time
-// limit.
+// Sends one request. Kills a worker that hangs or dies; the next call starts another. Repeats once
+// after a death, which the machine may have caused; a hang has used the whole time limit.
 Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const std::string& file,
                                  int attempts, std::span<const int> descriptors) {
   for (int attempt = 1;; ++attempt) {

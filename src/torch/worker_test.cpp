@@ -428,9 +428,8 @@ class Model(nn.Module):
     EXPECT_GT(moved[i], 0x1p-23 * 0.99 * (std::abs(x[i]) + 0.75 * std::abs(w[i % 32]))) << i;
 }
 
-// Eight roundings below a kink, no change by one rounding has an effect, and the native result may
-// be exact. Accurate sums that round up past the kink would then fail. (An H200 rejected one of 67
-// million.)
+// Eight roundings below a kink, one rounding changes nothing and the native result may be exact.
+// Accurate sums that round past the kink would then fail (on an H200: one of 67 million).
 TEST(TorchWorker, SensitivityBesideAKinkIsSeen) {
   TaskFile file("kink", R"(
 import torch
