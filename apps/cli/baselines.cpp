@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen baselines`: what the user would run today, timed on a GPU and kept for searches.
+// `cutegen baselines`: times what the user would run today on a GPU, and keeps the times for
+// searches.
 #include <fmt/format.h>
 
 #include <thread>
@@ -27,7 +28,7 @@ class Console final : public BaselineObserver {
   Console(const Globals& g, std::vector<std::string> kinds)
       : g_(g), console_(g), kinds_(std::move(kinds)) {}
   void on_row(const BaselineRow& row, size_t ended, size_t total) override {
-    if (g_.json && !g_.quiet)  // the document comes last; until then these lines
+    if (g_.json && !g_.quiet)  // progress lines; the document comes last
       fmt::print(stderr, "{}/{} {}", ended, total, baseline_line(row, kinds_));
     console_.row(baseline_header(kinds_), baseline_line(row, kinds_), ended, total);
   }
@@ -59,7 +60,7 @@ Result<std::vector<SuiteTask>> tasks_of(const Options& options) {
   return out;
 }
 
-// Two cores are left to what measures; each worker is busy with one task.
+// Leave two cores to the measuring process; each worker is busy with one task.
 int default_jobs() {
   return std::clamp(static_cast<int>(std::thread::hardware_concurrency()) - 2, 1, 14);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen bench --kernelbench DIR`: optimize over the tasks of a suite, and a table of it.
+// `cutegen bench --kernelbench DIR`: optimizes all tasks of a suite and prints a table.
 #include <fmt/format.h>
 
 #include "base/text.h"

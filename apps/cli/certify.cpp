@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen certify TASK DIR`: a program beside its baselines, measured in fresh processes.
+// `cutegen certify TASK DIR`: times a program against its baselines in fresh processes.
 #include <fmt/format.h>
 
 #include <memory>

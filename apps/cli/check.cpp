@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen check DIR [TASK]`: the plan, the policy and the kernels' signatures, nothing compiled.
+// `cutegen check DIR [TASK]`: checks the plan, the policy and the kernel signatures; compiles
+// nothing.
 #include <fmt/format.h>
 
 #include <memory>

@@ -13,7 +13,7 @@
 namespace cutegen::cli {
 namespace {
 
-constexpr size_t kErrorBytes = 16 << 10;  // foreign bytes in a message are capped
+constexpr size_t kErrorBytes = 16 << 10;  // cap for third-party text in a message
 
 // errno of the first failed write to stdout; 0: none.
 int output_error = 0;
@@ -33,13 +33,13 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-// The command that was being parsed when CLI11 gave up: the deepest one reached.
+// The command that CLI11 was parsing when it gave up: the deepest one that it reached.
 const CLI::App& parsed_command(const CLI::App& app) {
   auto reached = app.get_subcommands();
   return reached.empty() ? app : *reached.front();
 }
 
-// "did you mean --device?" for the first word that looks like a misspelt option.
+// "did you mean --device?", for the first word that looks like a misspelt option.
 std::string suggestion(const CLI::App& command, const std::vector<std::string>& words) {
   auto names = option_names(command);
   for (const std::string& word : words) {
@@ -82,7 +82,7 @@ int report(const Globals& g, const Error& error) {
 
 int finish_output(int code) {
   if (std::fflush(stdout) != 0 && output_error == 0) output_error = errno ? errno : EIO;
-  if (output_error == 0 || output_error == EPIPE) return code;  // EPIPE: the reader had enough
+  if (output_error == 0 || output_error == EPIPE) return code;  // EPIPE: the reader stopped early
   std::fprintf(stderr, "error: cannot write the result to stdout: %s\n",
                std::generic_category().message(output_error).c_str());
   return code == kExitOk ? kExitEnvironment : code;
@@ -93,7 +93,7 @@ std::optional<Error> unknown_command(const CLI::App& app, const std::vector<std:
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     names.push_back(command->get_name());
   for (const std::string& word : words) {
-    if (word.starts_with("-")) continue;  // the flags before a command take no values
+    if (word.starts_with("-")) continue;  // flags before a command take no values
     if (std::find(names.begin(), names.end(), word) != names.end()) return std::nullopt;
     auto near = nearest(word, names);
     std::string remedy =
@@ -109,7 +109,7 @@ int answer_parse(const CLI::App& app, Globals& g, const CLI::ParseError& e,
     if (e.get_name() == "CallForVersion") {
       print_text(std::string(e.what()) + "\n");
     } else {
-      print_text(app.help());  // CLI11 prints the help of the command that was reached
+      print_text(app.help());  // CLI11 prints the help of the command it reached
     }
     return kExitOk;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of `cutegen`: one file each, registered on the CLI11 app by main.cpp.
+// The commands of `cutegen`, one file each. main.cpp registers them on the CLI11 app.
 //
-// Contract: add_NAME declares the sub-command with its options, help and an example in the footer;
-// its callback does the work and stores the exit code in Globals::exit. Results go to stdout
+// Contract: add_NAME declares the sub-command with its options, help and an example in the footer.
+// Its callback does the work and stores the exit code in Globals::exit. Results go to stdout
 // (`--json`: one JSON document), progress and messages to stderr. report() prints an Error.
 //
 // Example: void add_runs(CLI::App& app, Globals& g);
@@ -32,15 +32,15 @@ int report(const Globals& g, const Error& error);
 // Prints a result document: `value` with --json, else `text`.
 void print_result(const Globals& g, const Json& value, const std::string& text);
 
-// The rest is for main.cpp. Output is checked once, at the end: a full disk is an error, a reader
-// that went away (a closed pipe) is not.
+// The rest is for main.cpp. finish_output() checks all output once, at the end: a full disk is an
+// error, but a reader that closed the pipe is not.
 [[nodiscard]] bool stderr_is_terminal();
 void print_text(const std::string& text);
 [[nodiscard]] int finish_output(int code);
-// A first word that is no command, with the nearest one.
+// An error for a first word that is not a command, with the nearest command.
 [[nodiscard]] std::optional<Error> unknown_command(const CLI::App& app,
                                                    const std::vector<std::string>& words);
-// Help and version as asked, or the parse error as a user error; returns the exit code.
+// Prints help or version if asked for, else the parse error as a user error. Returns the exit code.
 [[nodiscard]] int answer_parse(const CLI::App& app, Globals& g, const CLI::ParseError& e,
                                const std::vector<std::string>& words);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen describe FILE...`: what task files compute, without allocating their tensors.
+// `cutegen describe FILE...`: says what task files compute, without allocating their tensors.
 #include "cli/command.h"
 
 #include <fmt/format.h>

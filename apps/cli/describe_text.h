@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cutegen describe` shows of a task: a page for one file, a table row for each of several.
+// The output of `cutegen describe`: a page for one file, a table row per file for several.
 //
-// Contract: plain text, foreign names sanitised by the printer. The floor is a bound; the
+// Contract: plain text; the printer sanitises names from outside. The floor is a bound; the
 // roofline beside it is an estimate.
 //
 // Example: print_text(task_page(task, gpu, {.whole_graph = true}));

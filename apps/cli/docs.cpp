@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen docs [SYMBOL]`: the component pages that models are shown, for people.
+// `cutegen docs [SYMBOL]`: shows people the component pages that models get.
 #include <fmt/format.h>
 
 #include <memory>

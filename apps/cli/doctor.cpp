@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen doctor`: what this machine has, what it lacks, and the command that mends it.
+// `cutegen doctor`: checks what this machine has and lacks, and names the command that mends it.
 #include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ Finding check_headers(const ToolPaths& paths) {
   return {"CUDA headers", State::ok, fmt::format("{} folders", paths.includes.size()), {}};
 }
 
-// The audit of machine code is skipped without these; all else works.
+// Without these tools cutegen skips the audit of machine code; all else works.
 Finding check_audit(const ToolPaths& paths) {
   std::string missing;
   if (paths.ptxas.empty()) missing = "no ptxas (wheel nvidia-cuda-nvcc)";
@@ -62,7 +62,7 @@ Finding check_audit(const ToolPaths& paths) {
       "binary audit", State::ok, "ptxas and nvdisasm at " + paths.ptxas.parent_path().string(), {}};
 }
 
-// Where no NVRTC fits the driver, simulators have the newest one.
+// If no NVRTC fits the driver, simulators still use the newest one.
 void check_toolchain(std::vector<Finding>& out, int cuda_version) {
   auto paths = find_tools({.most_cuda = cuda_version});
   if (!paths && cuda_version > 0) paths = find_tools({});
@@ -81,7 +81,7 @@ void check_toolchain(std::vector<Finding>& out, int cuda_version) {
                  writable ? "" : "chmod u+rwx " + paths->cache_dir.string()});
 }
 
-// Baselines, certificates and values at large shapes are torch's work on the GPU.
+// On the GPU, torch provides baselines, certificates and values at large shapes.
 Finding check_torch(const Context& ctx, bool gpu) {
   if (auto over = ctx.check("looking for PyTorch"); !over)
     return {"Python and PyTorch", State::missing, over.error().message, {}};
@@ -111,7 +111,7 @@ Finding check_disk() {
           enough ? "" : "free at least " + human(Bytes{kLeastDisk})};
 }
 
-// Which providers have a key; never the key.
+// Tells which providers have a key; never shows the key.
 Finding check_models() {
   std::vector<std::string> with, variables;
   for (const llm::ProviderState& p : llm::provider_states()) {
@@ -126,7 +126,7 @@ Finding check_models() {
           {}};
 }
 
-// MemAvailable of /proc/meminfo, which counts what caches would give back; 0 if unknown.
+// MemAvailable of /proc/meminfo, which includes reclaimable caches; 0 if unknown.
 int64_t memory_available() {
   std::ifstream in("/proc/meminfo");
   std::string key, unit;

@@ -21,7 +21,7 @@ constexpr const char* kCounters = "hardware counters";
 constexpr const char* kSimulated =
     "only profiles on cuda: devices need it (without it: the simulator's counters): ";
 
-// A library opened for its version only.
+// Opens a library only to read its version.
 struct Library {
   void* handle;
   explicit Library(const std::string& path)

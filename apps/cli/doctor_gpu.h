@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What doctor says of the GPU and of what surrounds a candidate: driver, NVRTC, sandbox, counters.
+// Doctor's checks of the GPU and of what surrounds a candidate: driver, NVRTC, sandbox, counters.
 //
-// Contract: every finding that is not ok says what mends it, as a command where there is one.
-// Looking starts no candidate; the counters are tried with a kernel that does nothing.
+// Contract: every finding that is not ok says what mends it, as a command if there is one. The
+// checks run no candidate; they try the counters with an empty kernel.
 //
 // Example: GpusSeen gpus; findings.push_back(check_driver(gpus)); check_sandbox(findings);
 #pragma once
@@ -25,16 +25,16 @@ struct Finding {
 };
 
 struct GpusSeen {
-  int cuda_version = 0;            // that the driver takes; 0: not known
+  int cuda_version = 0;            // the newest that the driver supports; 0: unknown
   std::vector<std::string> uuids;  // of cuda:0, cuda:1, ...
 };
 
 [[nodiscard]] Finding check_driver(GpusSeen& gpus);
-// cuda_version: the driver's, or 0.
+// cuda_version: the driver's, or 0 if unknown.
 [[nodiscard]] Finding check_nvrtc(const ToolPaths& paths, int cuda_version);
-// The sandbox's grade, and user namespaces by themselves.
+// Checks the sandbox's grade and, separately, user namespaces.
 void check_sandbox(std::vector<Finding>& out);
-// ncu, its version, and whether it may read the counters of cuda:0.
+// Checks ncu, its version, and whether it may read the counters of cuda:0.
 [[nodiscard]] Finding check_counters(const Context& ctx, const GpusSeen& gpus);
 
 }  // namespace cutegen::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen eval TASK DIR`: the verdict of one program, or of a peer's answer.
+// `cutegen eval TASK DIR`: judges one kernel program, or one third-party solution.
 #include <fmt/format.h>
 
 #include <memory>
@@ -25,7 +25,7 @@ struct EvalOptions {
   double seconds = ForeignRequest().seconds;
 };
 
-// What is judged: a kernel program, or a peer's Python file.
+// What is judged: a kernel program, or a third-party solution in Python.
 struct Item {
   KernelProgram program;
   std::optional<ForeignFile> foreign;
@@ -62,7 +62,7 @@ std::string indented(const std::string& text) {
   return out;
 }
 
-// Verdicts of older versions know the floor alone.
+// Verdicts of older versions have only the floor.
 std::string time_text(const Timing& t) {
   std::string out =
       fmt::format("time {} ({}), floor {}: {:.2f}x", human_ns(t.time_ns), to_string(t.origin),
@@ -142,7 +142,7 @@ Result<Verdict> judge(const Globals& g, EvaluatorClient& client, EvaluateRequest
   return verdict;
 }
 
-// The exit code is that of the first program that is not correct.
+// Returns the exit code of the first program that is not correct.
 Result<int> run(const Globals& g, const EvalOptions& options, const Settings& settings) {
   CG_TRY(Config config, settings.resolve());
   CG_TRY(AskedAccuracy asked, asked_accuracy(config));

@@ -44,8 +44,8 @@ class ConsoleFolder final : public FolderObserver {
   TableConsole console_;
 };
 
-// Compiling and checking go on while another evaluator of the same GPU measures; a simulator uses
-// all cores itself.
+// On a GPU one evaluator can compile and check while another measures. A simulator uses all cores
+// itself.
 int default_evaluators(const std::string& device) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   return is_cuda(device) ? std::clamp(cores / kCoresOfOne, 1, kMostByDefault) : 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cutegen eval --batch DIR --out DIR`: the verdicts of all programs of a folder.
 //
-// Contract: prints a table and the rate; 0 where every entry has a verdict, whatever it says; else
-// the exit code of the first error, or 130.
+// Contract: prints a table and the rate. Returns 0 if every entry has a verdict, whatever its
+// status; else the exit code of the first error, or 130.
 //
 // Example: return judge_batch(g, {.in = "proposed", .out = "verdicts"}, "", Rung::timing, options);
 #pragma once
@@ -16,10 +16,11 @@ struct BatchOptions {
   std::string in, out;
   bool again = false;
   AskedAccuracy asked = {};
-  int evaluators = 0;  // of each device; 0: up to three on a GPU, one on a simulator
+  int evaluators = 0;  // per device; 0: up to three on a GPU, one on a simulator
 };
 
-// `seconds` is of peers' answers (ForeignRequest); options.device may name several, with commas.
+// `seconds` applies to third-party solutions (ForeignRequest). options.device may list several
+// devices, separated by commas.
 [[nodiscard]] Result<int> judge_batch(const Globals& g, const BatchOptions& batch,
                                       const std::string& task, Rung up_to, double seconds,
                                       const EvaluatorOptions& options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen export RUN --to KIND`: a program as files that need nothing of cutegen.
+// `cutegen export RUN --to KIND`: writes a program as files that do not need cutegen.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -58,7 +58,7 @@ Json document_of(const std::vector<Written>& all, const ExportSource& source) {
               {"exports", exports}};
 }
 
-// Of one kind: OUT itself, or TASK_KIND. Of several: a folder each, in OUT where that is given.
+// One kind goes to OUT itself, or to TASK_KIND. Several get a folder each, in OUT if given.
 std::string folder_for(const ExportOptions& options, const std::string& kind, const Task& task) {
   const std::string own = plain_name(task.name) + "_" + kind;
   if (options.to.size() == 1) return options.out.empty() ? own : options.out;
@@ -82,7 +82,7 @@ Result<void> run(const Globals& g, const ExportOptions& options, const Settings&
     all.push_back(std::move(w));
   }
   if (options.to.size() > 1 && !options.out.empty()) {
-    std::error_code ignored;  // one that cannot be made is missed right after
+    std::error_code ignored;  // if this fails, writing the files reports it
     std::filesystem::create_directory(options.out, ignored);
   }
   for (const Written& w : all) CG_CHECK(write_export(w.folder, w.files, options.force));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostJson = size_t{64} << 20;
 
-// The GPU itself where it is here, else what its file says.
+// Takes the GPU itself if this machine has it, else the figures of its file.
 Result<void> set_target(const std::string& device, ExportInputs& in) {
   const std::string judged = in.verdict ? in.verdict->gpu : "";
   if (!is_cuda(device)) {

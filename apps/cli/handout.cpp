@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen handout RUN DIR`: correct programs of a run as a folder that another machine judges.
+// `cutegen handout RUN DIR`: writes a run's correct programs to a folder for another machine to
+// judge.
 #include <fmt/format.h>
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen import RUN DIR OUT`: verdicts that another machine gave become candidates of a run.
+// `cutegen import RUN DIR OUT`: adds verdicts from another machine to a run, as candidates.
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/run_observer.h"
@@ -15,7 +15,7 @@ struct Options {
   std::string run, programs, verdicts;
 };
 
-// Progress only: what was imported is told at the end.
+// Shows progress only; the command reports the imported candidates at the end.
 class Quiet final : public RunObserver {
  public:
   explicit Quiet(const Globals& g) : console_(g) {}

@@ -13,8 +13,8 @@
 namespace cutegen::cli {
 namespace {
 
-// A handler may only touch lock-free atomics and call write, so a thread turns its byte into the
-// stop request (which takes locks and runs callbacks).
+// A signal handler may only use lock-free atomics and write(). A thread reads its byte and requests
+// the stop, which takes locks and runs callbacks.
 std::atomic<int> signals_seen{0};
 std::atomic<int> pipe_in{-1};
 
@@ -36,7 +36,7 @@ void handle(int signal, void (*handler)(int)) {
 
 Interrupt::Interrupt() {
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) return;  // no descriptors left: signals keep their default
+  if (::pipe2(ends, O_CLOEXEC) != 0) return;  // no descriptors left: keep default handling
   pipe_in = ends[1];
   listener_ = std::thread([this, out = ends[0]] {
     char byte = 0;

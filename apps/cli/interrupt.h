@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Interrupt: Ctrl-C (SIGINT) and SIGTERM as a stop token.
 //
-// Contract: one object in main. The first signal requests the stop, so that the command ends after
-// the event in hand and says so; the second ends the process at once with code 130 (its children
-// die with it). SIGPIPE is ignored: a closed reader is an error of write, not a death.
+// Contract: create one object in main. The first signal requests the stop: the command finishes the
+// current event and says so. The second signal ends the process at once with code 130 (its children
+// die with it). SIGPIPE is ignored: a closed reader is a write error, not a death.
 //
 // Example: Interrupt interrupt; Context ctx(interrupt.token());
 #pragma once

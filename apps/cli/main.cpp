@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen`: the command line. Declares the application, runs one command, returns its exit code.
+// `cutegen`, the command line: declares the application, runs one command, returns its exit code.
 #include <CLI/CLI.hpp>
 #include <cstring>
 #include <exception>
@@ -33,7 +33,7 @@ void declare(CLI::App& app, Globals& g) {
                     add_runs, add_show, add_report, add_handout, add_import, add_export, add_eval,
                     add_certify, add_check, add_new, add_docs, add_doctor})
     add(app, g);
-  // The common flags are accepted after the command as well, where people write them.
+  // Accept the common flags after the command as well, because people write them there.
   for (CLI::App* command : app.get_subcommands({})) {
     if (!command->get_option_no_throw("--json"))
       command->add_flag("--json", g.json, "print one JSON document on stdout");
@@ -48,7 +48,7 @@ int run(int argc, char** argv) {
   g.ctx = Context(interrupt.token());
   g.error_tty = stderr_is_terminal();
   for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i)
-    if (std::strcmp(argv[i], "--json") == 0) g.json = true;  // parse errors obey it too
+    if (std::strcmp(argv[i], "--json") == 0) g.json = true;  // also for parse errors
 
   CLI::App app({}, "cutegen");
   declare(app, g);

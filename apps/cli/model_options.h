@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of commands that may ask a model: how it is reached, what it may cost, how it is used.
+// The flags of commands that may ask a model: how to reach it, what it may cost, how to use it.
 //
-// Contract: add() declares them on a command; apply() puts them into the settings of a run, where
-// the model is not `builtin`. Flags that make no sense without a model are a user error there.
+// Contract: add() declares the flags on a command; apply() puts them into the settings of a run. If
+// the run asks no model, a flag that the user gave is a user error.
 //
 // Example: options->model.add(*command); CG_CHECK(options->model.apply(config.text("model"), s));
 #pragma once
@@ -18,7 +18,7 @@ class ModelOptions {
  public:
   void add(CLI::App& command);
   [[nodiscard]] Result<void> apply(OptimizeSettings& settings) const;
-  // For runs side by side on so many evaluators: also what the configuration says of all of them.
+  // For runs on several evaluators in parallel. Also applies the configuration that all runs share.
   [[nodiscard]] Result<void> apply_to_many(const Config& config, int evaluators,
                                            OptimizeSettings& settings) const;
 

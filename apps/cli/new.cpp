@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen new TASK`: a kernel program that compiles, to write one's own kernel into.
+// `cutegen new TASK`: writes a kernel program that compiles, as a start for the user's own kernel.
 #include <fmt/format.h>
 
 #include <filesystem>

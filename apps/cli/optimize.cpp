@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen optimize FILE`: from a PyTorch module to the best kernel program that a run finds.
+// `cutegen optimize FILE`: finds the best kernel program for a PyTorch module in one run.
 #include <fmt/format.h>
 
 #include "cli/command.h"
@@ -70,7 +70,7 @@ Result<int> re_evaluate(const Globals& g, Store& store, const Options& options,
   return code;
 }
 
-// The run to go through again: of --replay, or of the model replay:RUN.
+// The run to replay, from --replay or from the model replay:RUN.
 Result<std::string> run_to_replay(const Options& options, const Config& config) {
   constexpr std::string_view kReplay = "replay:";
   const std::string model = config.text("model");
@@ -82,7 +82,7 @@ Result<std::string> run_to_replay(const Options& options, const Config& config) 
                     "name one with --replay RUN");
 }
 
-// The model, or the user's own command that stands in its place.
+// The model, or the user's own command in its place.
 Result<std::string> model_of(const Options& options, const Config& config) {
   if (options.proposer.empty()) return config.text("model");
   if (config.setting("model").source.starts_with("flag"))
@@ -90,8 +90,8 @@ Result<std::string> model_of(const Options& options, const Config& config) {
   return kCommandModel + options.proposer;
 }
 
-// On a GPU the run's minutes are for search and certificate: the search leaves the certificate its
-// own, but no more than half.
+// Shares the run's minutes between search and certificate on a GPU: the certificate gets its own
+// time, but at most half.
 void share_minutes(const Options& options, OptimizeSettings& s) {
   s.profile_best = !options.no_profile;
   s.search.budget.minutes = options.minutes;

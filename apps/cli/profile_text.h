@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile for people: what binds, the hot lines, what is wrong with them, all counters.
+// A profile for people: the bottleneck, the hot lines and their problems, all counters.
 //
-// Contract: foreign text is sanitized; every modelled figure says so. docs/profile.md explains the
-// columns. Example: print_text(profile_text(*verdict.profile));
+// Contract: sanitises text from outside; marks every modelled figure. docs/profile.md explains the
+// columns.
+//
+// Example: print_text(profile_text(*verdict.profile));
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@ namespace cutegen::cli {
 
 Error ProgramFolder::placed(Error error) const {
   Error out = with_place(std::move(error), plan_text_);
-  // Places are names inside the folder: "plan.json:3:5", "kernel.cu:7:1".
+  // Such places name files inside the folder: "plan.json:3:5", "kernel.cu:7:1".
   if (!out.where.empty() && out.where.find('/') == std::string::npos)
     out.where = (folder_ / out.where).string();
   return out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel program read from a folder, with errors that name lines of its plan.json.
+// Reads a kernel program from a folder; errors name lines of its plan.json.
 //
 // Contract: errors of the plan carry "FOLDER/plan.json:LINE:COL" instead of a JSON pointer.
 // Example: CG_TRY(ProgramFolder f, ProgramFolder::read("out")); f.program();

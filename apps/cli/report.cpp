@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen report RUN`: the run as one HTML page that needs nothing else.
+// `cutegen report RUN`: writes the run as one self-contained HTML page.
 #include "engine/report/report.h"
+
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/runs_folder.h"

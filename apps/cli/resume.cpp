@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen resume [RUN]`: goes on with a run that was interrupted, killed or lost its power.
+// `cutegen resume [RUN]`: continues a run that was interrupted, killed or cut off by a power
+// failure.
 #include <fmt/format.h>
 
 #include "cli/command.h"

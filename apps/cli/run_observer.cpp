@@ -43,7 +43,7 @@ void ConsoleObserver::say(const std::string& text) {
   if (g_.json) return;
   clear_status();
   print_text(text);
-  std::fflush(stdout);  // a reader of a pipe sees each step when it is done
+  std::fflush(stdout);  // whoever reads the pipe sees each step when it ends
 }
 
 void ConsoleObserver::on_event(const Event& event) {
@@ -62,7 +62,8 @@ void ConsoleObserver::say_step(const RunStep& step) {
   say(step_line(view_, step));
 }
 
-// Those that did not become the answer; that one is said when it is decided on.
+// Prints the drafts that did not become the answer. The answer follows when the strategy decides on
+// it.
 void ConsoleObserver::say_drafts(const Event& answered) {
   std::string answer;
   if (auto it = answered.data.find("candidate"); it != answered.data.end())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConsoleObserver: a run as it goes on. Lines of results on stdout, a live status line on a
-// terminal's stderr, plain lines in a pipe, nothing but the final document with --json.
+// ConsoleObserver: prints a run as it goes on. Results go to stdout; a terminal's stderr shows a
+// live status line. With --json it prints only the final document.
 //
-// Contract: seed() takes the events of an earlier session, printing nothing. The end is printed by
-// finish(), which also gives the exit code of the run.
+// Contract: seed() takes the events of an earlier session and prints nothing. finish() prints the
+// end and returns the exit code of the run.
 //
 // Example: ConsoleObserver o(g); auto outcome = optimize(g.ctx, *store, settings, o);
 #pragma once
@@ -20,8 +20,8 @@ class ConsoleObserver final : public RunObserver {
   [[nodiscard]] Result<void> seed(const std::vector<Event>& events);
   void on_event(const Event& event) override;
   void on_progress(const std::string& line) override;
-  // Prints the end (or the document) and gives the exit code; below fail_under
-  // (engine/report/fail_under.h; 0: nothing is asked) it is 7.
+  // Prints the end (or the document) and returns the exit code: 7 if the gain is below fail_under
+  // (engine/report/fail_under.h; 0: not asked).
   [[nodiscard]] int finish(const RunResult& outcome, double fail_under);
   [[nodiscard]] const RunView& view() const { return view_; }
 
@@ -35,6 +35,6 @@ class ConsoleObserver final : public RunObserver {
   bool header_ = false, status_ = false;
 };
 
-[[nodiscard]] int run_exit_code(const RunResult& outcome, double fail_under);
+[[nodiscard]] int run_exit_code(const RunResult& outcome);
 
 }  // namespace cutegen::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cutegen runs`: the runs in the folder of runs, newest first.
+// `cutegen runs`: lists the runs in the folder of runs, newest first.
 #include <fmt/format.h>
 
 #include "base/text.h"

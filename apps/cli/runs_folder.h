@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where runs are kept, and finding one of them for a command.
+// Opens the folder of runs, and finds one run for a command.
 //
-// Contract: --runs (or the setting runs_dir) > $XDG_DATA_HOME or ~/.local/share, cutegen/runs.
+// Contract: --runs (the setting runs_dir), else cutegen/runs in $XDG_DATA_HOME or ~/.local/share.
 // Example: CG_TRY(auto store, open_runs(config)); CG_TRY(FoundRun run, find_run(*store, "last"));
 #pragma once
 

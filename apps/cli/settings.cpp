@@ -6,7 +6,7 @@
 namespace cutegen::cli {
 namespace {
 
-// Every setting as it is with no flag, environment or file.
+// The settings without any flag, environment variable or file.
 const Config& defaults() {
   static const Config config = [] {
     const char* no_file = "/dev/null/none";
@@ -20,7 +20,7 @@ const Config& defaults() {
 }
 
 std::string flag_name(std::string key) {
-  // Short names of the settings that are typed most.
+  // Short names for the settings that people type most.
   std::string brief = key == "runs_dir"             ? "--runs,"
                       : key == "budget_evaluations" ? "--evaluations,"
                                                     : "";

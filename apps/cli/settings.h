@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings: the flags of a command that are settings, and their resolved values with sources.
 //
-// Contract: add() declares --device, --python, ... for the keys of base/config.h, with their
-// meaning as help. resolve() gives flag > environment > ./cutegen.toml > the user's file >
-// default. The object lives as long as the command (a static or a shared_ptr in its callback).
+// Contract: add() declares --device, --python, ... for keys of base/config.h, with their meaning as
+// help. resolve() applies flag > environment > ./cutegen.toml > the user's file > default. The
+// object must live as long as the command (a static, or a shared_ptr in the callback).
 //
 // Example:
 //   auto settings = std::make_shared<Settings>(); settings->add(*command, {"device", "python"});
@@ -31,14 +31,15 @@ class Settings {
     std::string value;
     bool is_switch = false;
   };
-  std::map<std::string, Flag> flags_;  // by key; nodes stay where CLI11 writes to them
+  std::map<std::string, Flag> flags_;  // by key; CLI11 writes to the nodes, so they must not move
 };
 
-// --math-mode, --rtol, --atol, of commands that judge. resolve() and asked_accuracy() belong to it.
+// For commands that judge: --math-mode, --rtol, --atol. asked_accuracy() reads them after
+// resolve().
 void add_accuracy(Settings& settings, CLI::App& command);
 [[nodiscard]] Result<AskedAccuracy> asked_accuracy(const Config& config);
 
-// --fail-under, of commands that end a run or a certificate.
+// For commands that end a run or a certificate: --fail-under.
 void add_fail_under(CLI::App& command, double& wanted);
 
 }  // namespace cutegen::cli

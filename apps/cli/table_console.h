@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// TableConsole: a table that grows on stderr, row by row; a terminal also sees what is going on.
+// TableConsole: a table that grows on stderr, row by row. A terminal also shows the current
+// progress.
 //
-// Contract: nothing with --json or --quiet. Rows are expected to be sanitised; progress is not.
+// Contract: prints nothing with --json or --quiet. Callers sanitise rows; TableConsole sanitises
+// progress.
 //
 // Example: TableConsole console(g); console.row(header, line, 3, 10); console.progress("compile");
 #pragma once

@@ -15,15 +15,16 @@
 namespace cutegen::compiler {
 namespace {
 
-// A server is left behind where this much was spent since the last one: at least so long, and so
-// large a share of all that was spent. It is lost to a program that differs just before the next.
+// A chain leaves a server behind if at least kLeastStep ns, and at least 1/kShare of all CPU time,
+// was spent since the last one. A program that differs just before the next server loses that time.
 constexpr int64_t kLeastStep = 80'000'000;
 constexpr int64_t kShare = 6;
 constexpr size_t kMostParts = 512;
 
 int pause_fd = -1;
 
-// Runs in the head when something came on the pause socket: 'p' stops it until 'r', or the end.
+// Signal handler of the head, for the pause socket: 'p' stops it until 'r' or the end of the
+// socket.
 void on_pause(int) {
   const int before = errno;
   char c = 0;
@@ -33,7 +34,7 @@ void on_pause(int) {
       const ssize_t n = ::read(pause_fd, &c, 1);
       if (n == 0 || (n < 0 && errno != EINTR)) break;
     }
-    if (c == 'p') break;  // the client went away
+    if (c == 'p') break;  // the client has gone
   }
   errno = before;
 }
@@ -46,7 +47,7 @@ void heed_pauses(UniqueFd socket) {
   ::sigaction(SIGIO, &action, nullptr);
   ::fcntl(pause_fd, F_SETOWN, ::getpid());
   ::fcntl(pause_fd, F_SETFL, O_ASYNC);
-  on_pause(SIGIO);  // what came before
+  on_pause(SIGIO);  // handle what has already arrived
 }
 
 void heed_no_pauses() {
@@ -77,7 +78,7 @@ Result<Chain> Chain::receive(wire::Channel control) {
   return out;
 }
 
-// From here on this process reads the program: the limits of a candidate hold.
+// From here on this process reads the program, so a candidate's limits apply.
 void Chain::begin() {
   sandbox::Limits limits;
   limits.memory_bytes = mapped_bytes() + memory_bytes_;
@@ -96,7 +97,7 @@ FILE* Chain::open(size_t part) {
   return open_text(part == at_ ? request_->source : "");
 }
 
-// Leaves a server behind at `part`, if it is worth one.
+// Leaves a server behind at `part` if that is worthwhile.
 void Chain::park(size_t part) {
   const int64_t now = processor_ns(), since = now - parked_ns_;
   const bool last = part + 1 == parts_.size();
@@ -111,16 +112,16 @@ void Chain::park(size_t part) {
   if (last && !tell({{"schema", kSchema}, {"type", "kept"}}, nullptr)) ::_exit(kExitOk);
   if (last) return serve(std::move(pair->second), part);
   std::fflush(nullptr);
-  if (::fork() != 0) return;  // where no process can be had, the client finds the socket closed
+  if (::fork() != 0) return;  // if fork fails, the client finds the socket closed
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   serve(std::move(pair->second), part);
 }
 
-// Returns in the child of a request.
+// Returns only in the child of a request.
 void Chain::serve(wire::Channel own, size_t part) {
   heed_no_pauses();
   const bool head = part + 1 == parts_.size();
-  if (!head) control_.close();  // the head's: its end is the client's sign that the chain broke
+  if (!head) control_.close();  // only the head's copy may tell the client that the chain broke
   Request request = next_request(own, Fork::on_request);
   control_.close();
   request_ = std::move(request);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chain: a program compiled in parts, with a server left behind at the expensive ones, so that a
-// program with the same beginning is compiled from there on.
+// Chain: compiles a program in parts and leaves servers behind at the expensive ones. A program
+// with the same beginning then compiles from there on.
 //
-// Contract: NVRTC reads the parts one after the other, as one translation unit. Where enough was
-// spent since the last server, open() forks one and tells the client of it; it has read nothing but
-// the text before. The process at the last part becomes its server itself. open() returns in the
-// head, and in the child of a request, whose text takes the place of the rest. Until it serves, the
-// head is stopped and let go by bytes on `pause`. Single-threaded.
+// Contract: NVRTC reads the parts one after the other, as one translation unit. If enough CPU time
+// was spent since the last server, open() forks one and reports it to the client; that server has
+// read only the text before the part. The head (the process that reaches the last part) becomes the
+// server of that part itself. open() returns in the head, and in the child of a request, whose text
+// replaces the rest. Until the head serves, bytes on the `pause` socket stop and resume it.
+// Single-threaded.
 //
 // Messages (schema cutegen.compiler.v1) on fd 3: the client sends, with the pause socket,
 //   {"type":"keep","parts":[text],"memory_bytes":n,"timeout_ms":n}
-// and is sent {"type":"parked","part":n,"spent_ns":n} with the control socket of that server, then
+// and receives {"type":"parked","part":n,"spent_ns":n} with the control socket of that server, then
 // {"type":"kept"}.
 //
 // Example: CG_TRY(Chain chain, Chain::receive(control)); nvrtc.compile(...) with chain.open(part).
@@ -43,8 +44,8 @@ class Chain {
   std::vector<std::string> parts_;
   int64_t memory_bytes_ = 0, timeout_ms_ = 0;
   std::optional<Request> request_;
-  size_t at_ = 0;    // the part that the request's text took
-  size_t next_ = 0;  // the part to come
+  size_t at_ = 0;    // the part that the request's text replaces
+  size_t next_ = 0;  // the next part
   int64_t began_ns_ = 0, parked_ns_ = 0;
 };
 

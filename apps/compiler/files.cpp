@@ -53,7 +53,7 @@ FILE* Files::open(const char* path, const char* mode) {
   char resolved[PATH_MAX];
   bool exists = ::realpath(path, resolved) != nullptr;
   if (!exists) {
-    // A precompiled header that is about to be written, or a header that is not there.
+    // A precompiled header that NVRTC is about to write, or a missing header.
     if (is_below(path, rules_.work_dir)) return real_fopen(path, mode);
     errno = ENOENT;
     return nullptr;
@@ -106,9 +106,8 @@ extern "C" FILE* fopen(const char* path, const char* mode) {
   return files.active() ? files.open(path, mode) : cutegen::compiler::real_fopen(path, mode);
 }
 
-// NVRTC asks once, before it reads a source, and cuts __DATE__ and __TIME__ out of the answer; it
-// lets nobody define them. Pasted together they would pass the lint, so their text here is none
-// that compiles: the error names _NOW.
+// NVRTC cuts __DATE__ and __TIME__ out of this text; nothing else can define them. Pasted together
+// they would pass the lint, so this text makes them fail to compile: the error names _NOW.
 extern "C" char* ctime(const time_t*) {
   static char text[] = "Thu \"+_NOW+\"+_NOW+\" \"   \n";
   return text;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVRTC may open. NVRTC opens every include with the C library's fopen, so the fopen that this
-// program exports decides and keeps the list.
+// Controls what NVRTC may open. NVRTC opens every include with the C library's fopen; the fopen
+// that this program exports decides instead and keeps the list.
 //
-// Contract: while active, a file is opened only below the include folders or the work folder; the
-// candidate's own files are answered by `open_candidate`; every header opened is in `opened`, every
-// refusal in `refused`. Single-threaded. Example: files().begin({dirs, work, [](int) { ... }});
+// Contract: while active, it opens files only below the include folders and the work folder.
+// `open_candidate` provides the candidate's own files. `opened` lists every opened header,
+// `refused` every refusal. Single-threaded. Example: files().begin({dirs, work, [](int) { ... }});
 #pragma once
 
 #include <cstdio>
@@ -14,7 +14,7 @@
 
 namespace cutegen::compiler {
 
-// The candidate, and its later parts where it is read in parts: "candidate.cuh.1", ...
+// The candidate, and its later parts if it is compiled in parts: "candidate.cuh.1", ...
 inline constexpr const char* kCandidateFile = "candidate.cuh";
 [[nodiscard]] std::string part_file(size_t part);
 
@@ -23,7 +23,7 @@ class Files {
   struct Rules {
     std::vector<std::string> include_dirs;  // resolved
     std::string work_dir;                   // resolved
-    // Of a part, from 0; empty: the empty file in the work folder.
+    // Opens a part (from 0). If empty, the empty file in the work folder serves instead.
     std::function<FILE*(size_t)> open_candidate;
   };
   void begin(Rules rules);
@@ -43,7 +43,7 @@ class Files {
 Files& files();
 // The C library's fopen.
 FILE* real_fopen(const char* path, const char* mode);
-// An open stream over a copy of `text` that behaves as a file.
+// An open stream over a copy of `text` that behaves like a file.
 [[nodiscard]] FILE* open_text(const std::string& text);
 
 }  // namespace cutegen::compiler

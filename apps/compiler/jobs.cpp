@@ -28,9 +28,8 @@ namespace {
 constexpr size_t kMostChildren = 16;
 constexpr size_t kLargeBytes = size_t{8} << 20;  // smaller mappings are not worth a system call
 
-// A forked child that waits for its request: forking and copying the pages of the parsed headers
-// (about 0.1 s) is done before the request is there. Two where there are cores for it, since a
-// program has often two modules.
+// A child forked ahead of its request, with its own copy of the parsed headers' pages (about 0.1
+// s). With enough cores there are two, because a program often has two modules.
 struct Spare {
   pid_t pid = 0;
   UniqueFd pidfd;
@@ -71,8 +70,8 @@ Result<Request> read_request(wire::Frame frame) {
   return out;
 }
 
-// Makes the pages [begin, begin + bytes) that exist our own now, not one fault at a time later.
-// A kernel without MADV_POPULATE_WRITE (before 5.14) refuses, and the faults come as they may.
+// Copies the resident pages of [begin, begin + bytes) now, instead of one page fault at a time
+// later. Kernels without MADV_POPULATE_WRITE (before 5.14) refuse; then the faults come later.
 void own_pages(char* begin, size_t bytes) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> resident(bytes / page);
@@ -86,8 +85,8 @@ void own_pages(char* begin, size_t bytes) {
   }
 }
 
-// A compilation writes to half of the pages that hold the parsed headers, shared after a fork.
-// NVRTC maps them in thousands of neighbouring pieces, so neighbours are taken together.
+// A compilation writes to half of the parsed headers' pages, which it shares after the fork. NVRTC
+// maps them in thousands of adjacent pieces, so adjacent pieces are copied together.
 void own_large_mappings() {
   std::ifstream maps("/proc/self/maps");
   uintptr_t first = 0, last = 0;
@@ -111,7 +110,7 @@ void own_large_mappings() {
 
 void harden(Request& request) {
   sandbox::Limits limits;
-  // The limit counts from here, since a child inherits the parsed headers.
+  // The limit counts from here, because a child inherits the parsed headers.
   limits.memory_bytes = mapped_bytes() + request.memory_bytes;
   limits.cpu_seconds = request.timeout_ms / 1000 + 1;
   limits.open_files = 256;
@@ -123,7 +122,7 @@ void report_death(Job& job, const siginfo_t& info) {
   bool exited = info.si_code == CLD_EXITED;
   if (exited && info.si_status == 0) return;  // it has sent its own reply
   sandbox::ExitStatus status{exited, exited ? info.si_status : 0, exited ? 0 : info.si_status};
-  // The client may be gone: nobody to tell.
+  // The client may have gone; then nobody needs the report.
   (void)job.reply.send(short_while(), Json{{"died", status.text()}, {"timed_out", job.timed_out}});
 }
 
@@ -148,13 +147,13 @@ void stop_job(Job& job) {
   ::syscall(SYS_pidfd_send_signal, job.pidfd.get(), SIGKILL, nullptr, 0);
 }
 
-// Waits for something to happen; true when a request is there to be read.
+// Waits for any event; true if a request is ready.
 bool wait_for_events(wire::Channel& control, bool ready, std::vector<Job>& jobs) {
   std::vector<pollfd> polled;
   polled.push_back({ready ? control.fd() : -1, POLLIN, 0});
   for (const Job& j : jobs) {
     polled.push_back({j.pidfd.get(), POLLIN, 0});
-    polled.push_back({j.reply.fd(), 0, 0});  // only its end
+    polled.push_back({j.reply.fd(), 0, 0});  // watch only for its end
   }
   ::poll(polled.data(), polled.size(), next_timeout(jobs));
   for (size_t i = 0; i < jobs.size(); ++i) {
@@ -170,23 +169,23 @@ bool wait_for_events(wire::Channel& control, bool ready, std::vector<Job>& jobs)
 [[noreturn]] void leave(std::vector<Job>& jobs) {
   for (Job& j : jobs) stop_job(j);
   std::fflush(nullptr);
-  ::_exit(0);  // not exit(): NVRTC is in the middle of a call
+  ::_exit(0);  // not exit(): NVRTC is inside a call
 }
 
-// Runs in the spare. Ends the process when the server has gone.
+// Runs in the spare; ends the process if the server has gone.
 Request wait_for_own_request(wire::Channel& channel) {
   own_large_mappings();
   auto frame = channel.receive(Context());
   if (!frame) ::_exit(kExitOk);
   auto request = read_request(std::move(*frame));
-  if (!request) ::_exit(kExitInternal);  // the server has read it before: cannot be
+  if (!request) ::_exit(kExitInternal);  // cannot happen: the server has parsed it
   channel.close();
   harden(*request);
   return std::move(*request);
 }
 
-// Forks one more spare; in the child, its request comes back once there is one. Where no process
-// can be had, it is tried again at the next event.
+// Forks one more spare. In the child, returns its request once there is one. If fork fails, the
+// server tries again at the next event.
 std::optional<Request> fork_spare(wire::Channel& control, Spares& spares, std::vector<Job>& jobs) {
   auto pair = wire::Channel::make_pair();
   if (!pair) return {};
@@ -206,7 +205,7 @@ std::optional<Request> fork_spare(wire::Channel& control, Spares& spares, std::v
   return {};
 }
 
-// Hands the frame to the oldest spare, which becomes a job. False: the client speaks another
+// Hands the frame to the oldest spare, which becomes a job. False if the client speaks another
 // protocol.
 bool hand_over(wire::Frame frame, Spares& spares, std::vector<Job>& jobs) {
   if (frame.fds.size() != 1) return false;
@@ -218,12 +217,12 @@ bool hand_over(wire::Frame frame, Spares& spares, std::vector<Job>& jobs) {
   if (!request) return false;
   auto deadline = Clock::now() + std::chrono::milliseconds(request->timeout_ms);
   jobs.push_back({spare.pid, std::move(spare.pidfd), std::move(request->reply), deadline});
-  if (!sent) stop_job(jobs.back());  // it is dying: its death is reported as the job's
+  if (!sent) stop_job(jobs.back());  // it is dying; its death is reported as the job's
   return true;
 }
 
-// The child of one request: its request comes back there. False, in the server: the client speaks
-// another protocol.
+// Forks the child of one request, in which `own` receives the request. False, in the server, if the
+// client speaks another protocol.
 bool fork_job(wire::Channel& control, wire::Frame frame, std::vector<Job>& jobs,
               std::optional<Request>& own) {
   auto request = read_request(std::move(frame));
@@ -239,7 +238,7 @@ bool fork_job(wire::Channel& control, wire::Frame frame, std::vector<Job>& jobs,
     own = std::move(*request);
     return true;
   }
-  if (pid < 0) return true;  // the reply socket closes: the client's business
+  if (pid < 0) return true;  // the reply socket closes, and the client sees that
   long pidfd = ::syscall(SYS_pidfd_open, pid, 0);
   jobs.push_back({pid, UniqueFd(static_cast<int>(pidfd)), std::move(request->reply), deadline});
   return true;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs: the children that compile one candidate each, and the loop that feeds them.
 //
-// Contract: next_request() runs the server's loop. It returns in a forked and hardened child, with
-// that child's request; in the server itself it never returns: it ends the program when the client
-// goes away. With `ahead` one spare child is kept forked ahead of its request, with its own copy of
-// the parsed headers; without, the child is forked when the request is there, since the process
-// that holds a parsed candidate is large. A child that dies or runs too long is reported on its
-// reply socket by the loop; a client that drops its reply socket has its child killed.
+// Contract: next_request() runs the server's loop. It returns only in a forked and hardened child,
+// with that child's request; the server ends the program when the client goes away. Fork::ahead
+// keeps spare children with their own copy of the parsed headers, forked before their requests.
+// Fork::on_request forks when a request arrives, because a process that holds a parsed candidate is
+// large. If a child dies or runs too long, the loop reports that on the child's reply socket. If a
+// client closes its reply socket, the loop kills the child.
 //
 // Messages (schema cutegen.compiler.v1), each on fd 3 with the reply socket as its one descriptor:
 //   {"type":"compile","source":text,"memory_bytes":n,"timeout_ms":n}
@@ -29,12 +29,12 @@ struct Request {
   int64_t memory_bytes = 0;
   int64_t timeout_ms = 0;
   wire::Channel reply;
-  sandbox::Grade grade;  // what the child could do to itself
+  sandbox::Grade grade;  // what the child's own hardening achieved
 };
 
 enum class Fork { ahead, on_request };
 [[nodiscard]] Request next_request(wire::Channel& control, Fork when = Fork::ahead);
-// Address space in use, and time of the processor spent, by this process.
+// Address space in use by this process, and CPU time that it has spent.
 [[nodiscard]] int64_t mapped_bytes();
 [[nodiscard]] int64_t processor_ns();
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// cutegen-compiler: parses a prefix of headers once, then forks a child per candidate at the point
-// where NVRTC asks for the candidate's file. Started by the toolchain module, never by hand.
+// cutegen-compiler: parses a prefix of headers once, then forks one child per candidate at the
+// point at which NVRTC opens the candidate's file. The toolchain module starts it; users never do.
 //
 //   cutegen-compiler --nvrtc LIB --include DIR... --header NAME... --option OPT... [--plain|--keep]
 //
-// Round 1 compiles the prefix with an empty candidate and writes the precompiled header; round 2
-// loads it and stops inside NVRTC, in our fopen, which serves requests (jobs.h): a child returns
-// from there with the candidate's text and goes on to PTX. If any of this is refused, every child
-// runs a whole compile instead ("plain"). With --keep it reads one program instead and stops within
-// it, for programs that begin alike (chain.h).
+// Round 1 compiles the prefix with an empty candidate and writes the precompiled header. Round 2
+// loads it and stops inside NVRTC, in our fopen, which serves requests (jobs.h). There a child
+// returns with its candidate's text, and NVRTC goes on to PTX. If any of this fails, every child
+// runs a whole compilation instead ("plain"). With --keep the server reads one program instead and
+// stops inside it, for programs with the same beginning (chain.h).
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -111,7 +111,7 @@ class Server {
     return out;
   }
 
-  // Round 1. False, with the reason, where precompiled headers cannot be had.
+  // Round 1. False, with the reason, if precompiled headers do not work.
   bool precompile(std::string& why) {
     if (!nvrtc_.set_pch_heap(kPchHeapBytes)) {
       why = "this NVRTC has no precompiled headers";
@@ -142,7 +142,7 @@ class Server {
     if (!control_.send(Context().with_timeout(std::chrono::seconds(10)), ready)) ::_exit(kExitOk);
   }
 
-  // Round 2. Returns only when NVRTC never asked for the candidate.
+  // Round 2. Returns only if NVRTC never opened the candidate.
   void serve_forked(Clock::time_point start) {
     std::optional<Request> request;
     NvrtcOutput out = compile(true, [&](size_t) {
@@ -150,21 +150,21 @@ class Server {
         send_ready("forked", "", start);
         request = next_request(control_);
       }
-      return open_text(request->source);  // asked again for the lines it quotes
+      return open_text(request->source);  // NVRTC opens it again for lines that it quotes
     });
     if (request) finish(*request, out, "forked");
   }
 
   [[noreturn]] void serve_plain(const std::string& why) {
-    prefix_headers_.clear();  // every child parses, and lists, them itself
+    prefix_headers_.clear();  // every child parses and lists them itself
     send_ready("plain", why, Clock::now());
     Request request = next_request(control_);
     NvrtcOutput out = compile(false, [&](size_t) { return open_text(request.source); });
     finish(request, out, "plain");
   }
 
-  // The head of a chain. Without a precompiled header: its heap would have to hold the program too.
-  // Returns only where the program does not compile.
+  // The head of a chain. Uses no precompiled header, whose heap would have to hold the program too.
+  // Returns only if the program does not compile.
   int keep() {
     auto chain = Chain::receive(std::move(control_));
     if (!chain) {
@@ -215,7 +215,7 @@ Result<std::string> make_work_dir() {
   std::string work = "/tmp/cutegen-compiler.XXXXXX";
   if (!::mkdtemp(work.data())) return errno_error("cannot create '" + work + "'");
   CG_CHECK(write_file(fs::path(work) / kCandidateFile, ""));
-  ::setenv("TMPDIR", work.c_str(), 1);  // where NVRTC's front end keeps its temporary files
+  ::setenv("TMPDIR", work.c_str(), 1);  // NVRTC's front end keeps its temporary files there
   return work;
 }
 

@@ -13,7 +13,7 @@ bool find(void* library, const char* name, F& function) {
   return function != nullptr;
 }
 
-// NVRTC opens its builtins by name alone; once loaded they are found wherever they lie.
+// NVRTC opens its builtins by name only. Once loaded, it finds them in any folder.
 void load_builtins(const fs::path& library) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(library.parent_path(), error))
@@ -67,7 +67,7 @@ NvrtcOutput Nvrtc::compile(const std::string& source, const std::string& name,
   if (log_size_(program, &size) == 0 && size > 1) {
     out.log.resize(size);
     get_log_(program, out.log.data());
-    out.log.resize(size - 1);  // its terminating zero
+    out.log.resize(size - 1);  // without the terminating zero
   }
   if (out.status == 0 && ptx_size_(program, &size) == 0 && size > 1) {
     out.ptx.resize(size);

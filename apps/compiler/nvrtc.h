@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nvrtc: the CUDA run-time compiler, loaded from a file at run time.
+// Nvrtc: NVIDIA's CUDA run-time compiler, loaded as a library at run time.
 //
-// Contract: load() needs the full path of libnvrtc; its builtins library is taken from the same
-// folder. compile() never throws and returns whatever log there is. Nothing here is thread-safe.
+// Contract: load() needs the full path of libnvrtc and takes its builtins library from the same
+// folder. compile() never throws and returns whatever log there is. Not thread-safe.
 //
 // Example: CG_TRY(auto nvrtc, Nvrtc::load(path)); auto out = nvrtc.compile(text, "a.cu", options);
 #pragma once
@@ -25,7 +25,7 @@ class Nvrtc {
   [[nodiscard]] static Result<Nvrtc> load(const std::filesystem::path& library);
   [[nodiscard]] NvrtcOutput compile(const std::string& source, const std::string& name,
                                     const std::vector<std::string>& options) const;
-  // Room for a precompiled header; false where this NVRTC has no such thing.
+  // Reserves the heap for precompiled headers. False if this NVRTC has none.
   [[nodiscard]] bool set_pch_heap(size_t bytes) const;
   [[nodiscard]] std::string version() const { return version_; }
   [[nodiscard]] const char* status_text(int status) const { return error_string_(status); }

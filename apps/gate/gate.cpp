@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// cutegen-gate.so: loaded into a tool (ptxas, nvdisasm) that is started before its input is there.
+// cutegen-gate.so: LD_PRELOAD loads it into a tool (ptxas, nvdisasm) that starts ahead of its
+// input.
 //
-// It stands in for the C library's fopen. The tool's N-th opening of its input, N from
-// CUTEGEN_GATE_OPENING, says so at descriptor 5 and waits there for a byte; the end of that
-// descriptor ends the tool. Everything else passes. It uses functions that every C library has had
-// for long, since the tool runs with the host's, not with ours. See toolchain/tool_spares.h.
+// It replaces the C library's fopen. When the tool opens its input for the N-th time (N from
+// CUTEGEN_GATE_OPENING), it reports that at descriptor 5 and waits there for a byte. If the other
+// end closes, the tool exits. All other calls pass through. It uses only functions that every C
+// library has had for a long time, because the tool runs with the host's. See
+// toolchain/tool_spares.h.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cutegen-runner: runs one candidate at a time on one device, for the evaluator at descriptor 3.
 //
-// Requests (schema cutegen.runner.v1): open, load, share, run, and over the buffers that a run
-// kept: time, read, release; see docs/evaluation.md. The process ends when its peer does. Nothing
-// it says decides a verdict: outputs are judged in the shared memory.
+// Requests (schema cutegen.runner.v1): open, load, share and run; then time, read and release, for
+// the buffers that a run kept (docs/evaluation.md). The process ends when its peer does. Its
+// replies decide no verdict: the evaluator judges outputs in the shared memory.
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -36,7 +36,7 @@ class Runner {
     if (*type == "release") return release();
     return world_error("the runner does not know this request");
   }
-  // Nothing more can run here: the evaluator starts a fresh process.
+  // True after a fatal error: the evaluator must start a fresh process.
   [[nodiscard]] bool lost() const { return lost_; }
 
  private:
@@ -45,8 +45,8 @@ class Runner {
     CG_TRY(std::string name, r.string("device"));
     CG_TRY(bool profiled, r.boolean_or("profiled", false));
     CG_TRY(device_, open_device(name));
-    // A GPU's driver opens its device files for writing only until here; a profiler's libraries in
-    // this process do so later, too.
+    // A GPU's driver opens its device files for writing only until here. A profiler's libraries do
+    // so later, too.
     sandbox::Grade locked{.label = "full"};
     if (profiled)
       locked = {.label = "none", .missing = "a profiler opens the GPU's devices later"};
@@ -89,7 +89,8 @@ class Runner {
     return Json{{"schema", kSchema}, {"type", "loaded"}, {"facts", std::move(list)}};
   }
 
-  // Memory of the next run; several requests, since a frame carries few descriptors.
+  // Collects the memory of the next run. Takes several requests, because a frame carries few
+  // descriptors.
   Result<Json> share(wire::Frame& frame) {
     ObjectReader r(frame.body, "share#");
     CG_TRY(bool first, r.boolean("first"));
@@ -119,7 +120,7 @@ class Runner {
     if (keep && report && !lost_)
       kept_.emplace(std::move(memory));
     else if (!lost_)
-      CG_CHECK(device_->bind({}));  // the memory ends with this call
+      CG_CHECK(device_->bind({}));  // `memory` ends with this call
     if (!report) return fail(report.error());
     return Json{{"schema", kSchema}, {"type", "ran"}, {"report", to_json(*report)}};
   }
@@ -141,7 +142,7 @@ class Runner {
     return Json{{"schema", kSchema}, {"type", "timed"}, {"report", to_json(*report)}};
   }
 
-  // Parts of large buffers, into the shared memory.
+  // Copies parts of large buffers into the shared memory.
   Result<Json> read(const Json& body) {
     ObjectReader r(body, "read#");
     CG_TRY(Json probes, r.array("probes"));
@@ -158,7 +159,7 @@ class Runner {
     return Json{{"schema", kSchema}, {"type", "read"}};
   }
 
-  std::optional<RunMemory> kept_;  // outlives what is bound to it
+  std::optional<RunMemory> kept_;  // must outlive the device, which is bound to it
   std::unique_ptr<Device> device_;
   std::vector<HandedOver> shared_;
   bool lost_ = false;
@@ -170,7 +171,7 @@ int serve() {
   Context forever;
   for (;;) {
     auto frame = channel.receive(forever);
-    if (!frame) return kExitOk;  // the evaluator went away
+    if (!frame) return kExitOk;  // the evaluator has gone
     auto reply = runner.handle(*frame);
     auto sent = reply ? channel.send(forever, *reply) : channel.send_error(forever, reply.error());
     if (!sent || runner.lost()) return kExitOk;

@@ -13,7 +13,7 @@ namespace cutegen::runner {
 namespace {
 
 constexpr int64_t kMostCopies = 64;
-constexpr size_t kMostWindows = 16384;  // mappings of one buffer; a process has 65,530
+constexpr size_t kMostWindows = 16384;  // mappings of one buffer; Linux allows a process 65,530
 
 Result<size_t> size_of_file(int fd) {
   struct stat info{};

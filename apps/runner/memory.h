@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of one run: buffers inside the evaluator's shared memory, and the large ones of a
-// timing run, which exist as addresses only.
+// The memory of one run: buffers inside the evaluator's shared memory, and the large buffers of a
+// timing run, which reserve addresses only.
 //
-// Contract: a large read-only buffer reads as zeros and costs no memory. A large writable one is
-// the evaluator's small ring mapped again and again, so that a program cannot fill the machine's
-// memory however much it writes; its values mean nothing. A buffer with a period is a part of the
-// shared memory mapped again and again: its values repeat. All mappings end with the object.
-// A buffer with a pattern (of a GPU) is addresses too; the pattern lies in the shared memory.
-// Shared buffers (of a GPU) are the evaluator's, handed over before the run by their descriptors.
+// Contract: a large read-only buffer reads as zeros and costs no memory. A large writable one maps
+// the evaluator's small ring again and again, so that a program cannot fill the machine's memory
+// however much it writes; its values mean nothing. A buffer with a period maps a part of the shared
+// memory again and again, so its values repeat. A buffer with a pattern (on a GPU) only reserves
+// addresses; the pattern lies in the shared memory. Shared buffers (on a GPU) belong to the
+// evaluator, which hands over their descriptors before the run. All mappings end with the object.
 //
 // Example: CG_TRY(RunMemory m, RunMemory::map(frame.body, frame.fds)); device.bind(m.bindings());
 #pragma once
@@ -25,14 +25,14 @@ struct HandedOver {
   size_t bytes = 0;
   UniqueFd descriptor;
 };
-// The buffers of a "share" request, with their descriptors.
+// Parses the buffers of a "share" request and takes their descriptors.
 [[nodiscard]] Result<std::vector<HandedOver>> handed_over(const Json& buffers,
                                                           std::vector<UniqueFd> fds);
 
 class RunMemory {
  public:
-  // fds: the shared memory, then the ring (needed only where a buffer is large); none where every
-  // buffer was handed over.
+  // fds: the shared memory, then the ring (only for large writable buffers). Empty if the evaluator
+  // has handed over every buffer.
   [[nodiscard]] static Result<RunMemory> map(const Json& buffers, const std::vector<UniqueFd>& fds,
                                              std::vector<HandedOver> shared);
   ~RunMemory();
@@ -52,7 +52,7 @@ class RunMemory {
   [[nodiscard]] Result<std::byte*> map_large(size_t bytes, bool read_only, int ring);
   [[nodiscard]] Result<std::byte*> map_repeated(size_t bytes, bool read_only, int file,
                                                 int64_t offset, int64_t period);
-  // So much of a file, again and again.
+  // Maps `window` bytes of a file again and again.
   [[nodiscard]] static Result<void> repeat(std::byte* at, size_t bytes, bool read_only, int file,
                                            size_t window, size_t offset);
   Mapping shared_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of a GPU's driver write their names to /proc/self/task/N/comm, and the driver does not
-// start where that fails; in the sandbox /proc is read-only. The program's own fopen stands before
-// the C library's (for libraries that are loaded later, too) and gives them a file in memory.
+// A GPU's driver writes the names of its threads to /proc/self/task/N/comm and does not start if
+// that fails. In the sandbox /proc is read-only. This fopen replaces the C library's (for libraries
+// loaded later, too) and gives the driver a file in memory instead.
 //
-// It is part of the runner, and a library that is loaded first into the Python of the torch worker:
-// so it uses nothing but what every C library has.
+// It is part of the runner, and LD_PRELOAD loads it as a library into the torch worker's Python. It
+// therefore uses only functions that every C library has.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ bool names_a_thread(const char* path) {
          std::strcmp(path + n - end, kEnd) == 0;
 }
 
-// What open() is told for a mode of fopen.
+// The flags of open() for a mode of fopen.
 int flags_of(const char* mode) {
   const bool both = std::strchr(mode, '+') != nullptr;
   int flags = both ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMaxFile = size_t{64} << 10;
 
-enum class Type { text, integer, boolean, number, choice };  // the last two may be unset: ""
+enum class Type { text, integer, boolean, number, choice };  // number and choice may be unset: ""
 
 struct Declared {
   const char* key;
@@ -95,7 +95,7 @@ Result<std::string> checked_choice(const Declared& d, const std::string& value,
       near ? "did you mean '" + *near + "'?" : fmt::format("one of {}", fmt::join(known, ", ")));
 }
 
-// The value in its one written form, or why it is none.
+// The value in its canonical form, or the reason why it is invalid.
 Result<std::string> checked(const Declared& d, const std::string& value, const std::string& where) {
   if (d.type == Type::integer) {
     auto n = as_integer(value);
@@ -145,7 +145,7 @@ fs::path default_user_file() {
   return home && *home ? fs::path(home) / ".config" / "cutegen" / "config.toml" : fs::path();
 }
 
-// Text of a TOML value of the declared type.
+// The text of a TOML value, if it has the declared type.
 Result<std::string> toml_value(const Declared& d, const toml::node& node,
                                const std::string& where) {
   const char* wanted = "a string";
@@ -165,7 +165,7 @@ Result<std::string> toml_value(const Declared& d, const toml::node& node,
   return user_error(fmt::format("{} must be {}", d.key, wanted), where);
 }
 
-using Values = std::map<std::string, std::pair<std::string, std::string>>;  // key: value, source
+using Values = std::map<std::string, std::pair<std::string, std::string>>;  // value, source
 
 Result<void> read_file_into(Values& values, const fs::path& path) {
   std::error_code error;
@@ -218,7 +218,7 @@ Result<void> read_flags_into(Values& values, const std::map<std::string, std::st
 }  // namespace
 
 Result<Config> Config::load(const ConfigSources& sources) {
-  Values values;  // later ones win
+  Values values;  // a later source overrides an earlier one
   CG_CHECK(
       read_file_into(values, sources.user_file.empty() ? default_user_file() : sources.user_file));
   CG_CHECK(read_file_into(values, sources.project_file));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config: settings of the command line tool, each with the place its value comes from.
+// Config: the settings of the command line tool. Each setting remembers where its value comes from.
 //
 // Contract: flag > environment (CUTEGEN_DEVICE) > ./cutegen.toml > the user's file
-// (~/.config/cutegen/config.toml) > default. Unknown keys and values of a wrong type or range are
-// user errors that name the place. Values are kept as text and are valid once load() has accepted
-// them.
+// (~/.config/cutegen/config.toml) > default. An unknown key, a wrong type or a value out of range
+// is a user error that names the place. load() validates every value; Config keeps them as text.
 //
 // Example:
 //   CG_TRY(Config c, Config::load({.flags = {{"device", "sim:a100"}}}));
@@ -24,7 +23,7 @@
 namespace cutegen {
 
 struct ConfigSources {
-  std::map<std::string, std::string> flags = {};                       // by key: "device"
+  std::map<std::string, std::string> flags = {};                       // by key, such as "device"
   std::optional<std::map<std::string, std::string>> environment = {};  // default: the process's
   std::filesystem::path project_file = "cutegen.toml";                 // need not exist
   std::filesystem::path user_file = {};  // default: $XDG_CONFIG_HOME or ~/.config
@@ -37,15 +36,15 @@ class Config {
   };
   [[nodiscard]] static Result<Config> load(const ConfigSources& sources);
 
-  // The key must be one of settings(); the type the one it was declared with.
+  // `key` must be one of settings(), with the type it was declared with.
   [[nodiscard]] const Setting& setting(const std::string& key) const;
   [[nodiscard]] const std::string& text(const std::string& key) const { return setting(key).value; }
   [[nodiscard]] int64_t integer(const std::string& key) const;
   [[nodiscard]] bool boolean(const std::string& key) const;
-  // Nothing where no place sets it.
+  // nullopt if no source sets the number.
   [[nodiscard]] std::optional<double> number(const std::string& key) const;
   [[nodiscard]] const std::vector<Setting>& settings() const { return settings_; }
-  // {"device": {"value": ..., "source": ...}, ...}: what opens the journal.
+  // {"device": {"value": ..., "source": ...}, ...}. The first event of a journal records it.
   [[nodiscard]] Json json() const;
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Context: what every blocking call takes, so that it can be stopped, timed out and traced.
+// Context: lets a caller stop, time out and trace a blocking call.
 //
-// Contract: a call that blocks polls done() or waits no longer than remaining(), and returns
-// check()'s error when the context has ended. Contexts are cheap values; with_timeout only ever
-// shortens the deadline.
+// Contract: a call that blocks polls done(), or waits no longer than remaining(). Once the context
+// has ended, it returns check()'s error. A Context is cheap to copy; with_timeout can only shorten
+// the deadline.
 //
 // Example:
 //   CG_CHECK(ctx.check("waiting for the runner"));
@@ -33,9 +33,9 @@ class Context {
   [[nodiscard]] bool stopped() const { return stop_.stop_requested(); }
   [[nodiscard]] bool expired() const { return deadline_ && Clock::now() >= *deadline_; }
   [[nodiscard]] bool done() const { return stopped() || expired(); }
-  // Time left, capped at `most`; zero when the deadline has passed.
+  // Time left, but at most `most`. Zero after the deadline.
   [[nodiscard]] Nanoseconds remaining(Nanoseconds most) const;
-  // Error cancelled/timeout naming `what`, if the context has ended.
+  // A cancelled or timeout error that names `what`, if the context has ended.
   [[nodiscard]] Result<void> check(const std::string& what) const;
 
   [[nodiscard]] const std::stop_token& stop() const { return stop_; }

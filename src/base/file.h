@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files and descriptors: bounded reads, atomic writes, private folders.
 //
-// Contract: read_file refuses more than `limit` bytes, folders and devices; write_file replaces
-// the target atomically (temporary file, fsync, rename). private_dir creates 0700 folders.
+// Contract: read_file refuses folders, devices and files of more than `limit` bytes. write_file
+// replaces the target atomically (temporary file, fsync, rename). private_dir creates folders with
+// mode 0700.
 //
 // Example: CG_TRY(std::string text, read_file("task.py", 4 << 20));
 #pragma once
@@ -37,17 +38,17 @@ class UniqueFd {
                                             size_t limit = size_t{16} << 20);
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
 [[nodiscard]] Result<void> private_dir(const std::filesystem::path& path);
-// Folder of the running program (…/bin), where its sister programs lie.
+// The folder of the running program (…/bin). cutegen's other programs lie there too.
 [[nodiscard]] std::filesystem::path program_dir();
-// The folder that holds include/cutegen, python/ and the other files read at run time:
-// $CUTEGEN_SHARE, else the nearest folder above the program that has them.
+// The folder that holds include/cutegen, python/ and the other files that cutegen reads at run
+// time: $CUTEGEN_SHARE, else the nearest folder above the program that has them.
 [[nodiscard]] Result<std::filesystem::path> share_dir();
-// Another program of this build ("cutegen-runner"): $CUTEGEN_BIN, beside this one, or ../bin.
+// Another program of this build ("cutegen-runner"): in $CUTEGEN_BIN, beside this one, or in ../bin.
 [[nodiscard]] Result<std::filesystem::path> sister_program(const std::string& name);
-// An anonymous memory file of `bytes` bytes, close-on-exec, sealed against shrinking.
+// An anonymous memory file of `bytes` bytes, close-on-exec, sealed against resizing.
 [[nodiscard]] Result<UniqueFd> make_memfd(const std::string& name, size_t bytes);
 
-// A read-write or read-only shared mapping of a descriptor.
+// A shared mapping of a descriptor, read-write or read-only.
 class Mapping {
  public:
   Mapping() = default;

@@ -30,7 +30,7 @@ TEST_F(FileTest, WritesAndReads) {
   std::string bytes("a\0b\n", 4);
   ASSERT_TRUE(write_file(dir_ / "f", bytes));
   EXPECT_EQ(read_file(dir_ / "f").value(), bytes);
-  ASSERT_TRUE(write_file(dir_ / "f", ""));  // replaces
+  ASSERT_TRUE(write_file(dir_ / "f", ""));  // replaces the old content
   EXPECT_EQ(read_file(dir_ / "f").value(), "");
   EXPECT_EQ(std::distance(fs::directory_iterator(dir_), fs::directory_iterator()), 1);
   EXPECT_EQ(fs::status(dir_ / "f").permissions(), fs::perms::owner_read | fs::perms::owner_write);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Content hashes: SHA-256, for every id that is kept on disk (program_id, build_id, blobs).
+// Content hashes (SHA-256) for every id that cutegen keeps on disk (program_id, build_id, blobs).
 //
-// Contract: lower-case hex, 64 characters. Hasher::field separates fields by length, so that
+// Contract: lower-case hex, 64 characters. Hasher::field prefixes each field with its length, so
 // ("ab","c") and ("a","bc") differ. Example: auto id = Hasher{}.field("plan").field(text).hex();
 #pragma once
 
@@ -28,9 +28,9 @@ class Hasher {
   std::unique_ptr<State> state_;
 };
 
-// A random 128-bit id as 32 hex digits, from the kernel's CSPRNG.
+// A random 128-bit id, 32 hex digits, from the kernel's CSPRNG.
 [[nodiscard]] std::string random_id();
-// Fills `out` from the kernel's CSPRNG (secret seeds).
+// Fills `out` from the kernel's CSPRNG. Secret seeds come from here.
 void random_bytes(std::span<std::byte> out);
 
 }  // namespace cutegen

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMaxDepth = 200;
 
-// Levels of nesting, ignoring strings: refuses bombs before the parser recurses.
+// Levels of nesting outside strings. parse_json refuses deep input before the parser recurses.
 int depth_of(std::string_view text) {
   int depth = 0, most = 0;
   bool in_string = false;
@@ -77,7 +77,7 @@ Result<Json> parse_json(std::string_view text, const std::string& name, size_t l
       what = what.substr(p + 2);
     return user_error("not valid JSON: " + what,
                       name + ":" + std::to_string(line) + ":" + std::to_string(column));
-  } catch (const Json::exception& e) {  // a number beyond double
+  } catch (const Json::exception& e) {  // a number out of double's range
     std::string what = e.what();
     return user_error("not valid JSON: " + what.substr(what.find("] ") + 2), name);
   }
@@ -211,7 +211,7 @@ Result<void> ObjectReader::finish() {
 std::optional<std::string> nearest(const std::string& word,
                                    const std::vector<std::string>& options) {
   std::optional<std::string> best;
-  size_t least = std::max<size_t>(1, (word.size() + 1) / 3) + 1;  // two letters swapped count as 2
+  size_t least = std::max<size_t>(1, (word.size() + 1) / 3) + 1;  // two swapped letters count as 2
   for (const auto& option : options) {
     size_t d = edit_distance(word, option);
     if (d < least) least = d, best = option;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON: one type for all of it (field order kept), bounded parsing, and a reader that names places.
+// JSON: a value type that keeps field order, a bounded parser, and a reader that names places.
 //
 // Contract: Json is nlohmann's ordered_json. parse_json refuses more than `limit` bytes and more
-// than 200 levels, and reports line and column. ObjectReader reads an object's fields once, with a
-// JSON pointer in every error; finish() refuses fields nobody asked for ("did you mean").
+// than 200 levels, and reports line and column. ObjectReader reads each field of an object once and
+// names it by JSON pointer in every error. finish() refuses fields that the caller did not read
+// ("did you mean").
 //
 // Example:
 //   CG_TRY(Json j, parse_json(text, "plan.json"));
@@ -25,9 +26,9 @@ using Json = nlohmann::ordered_json;
 
 [[nodiscard]] Result<Json> parse_json(std::string_view text, const std::string& name,
                                       size_t limit = size_t{64} << 20);
-// Compact text with sorted keys: equal values give equal text (for ids).
+// Compact text with sorted keys: equal values give equal text. Ids hash it.
 [[nodiscard]] std::string canonical_json(const Json& value);
-// dump() that replaces invalid UTF-8 instead of throwing.
+// As dump(), but replaces invalid UTF-8 instead of throwing.
 [[nodiscard]] std::string dump_json(const Json& value, int indent = -1);
 
 class ObjectReader {
@@ -43,16 +44,16 @@ class ObjectReader {
   [[nodiscard]] Result<Json> array(const std::string& key);
   [[nodiscard]] Result<Json> any(const std::string& key);
   [[nodiscard]] Result<std::vector<std::string>> strings(const std::string& key);
-  // The same with a default when the key is absent.
+  // The same, with a default for an absent key.
   [[nodiscard]] Result<std::string> string_or(const std::string& key, std::string fallback);
   [[nodiscard]] Result<int64_t> integer_or(const std::string& key, int64_t fallback);
   [[nodiscard]] Result<double> number_or(const std::string& key, double fallback);
   [[nodiscard]] Result<bool> boolean_or(const std::string& key, bool fallback);
-  // null Json when absent
+  // A null Json if the key is absent.
   [[nodiscard]] Result<Json> object_or_null(const std::string& key);
   [[nodiscard]] Result<Json> array_or_empty(const std::string& key);
 
-  // Error if the value is no object, or has a key that none of the calls above named.
+  // Error if the value is not an object, or has a key that no call above has read.
   [[nodiscard]] Result<void> finish();
   [[nodiscard]] const std::string& where() const { return where_; }
   [[nodiscard]] std::string place(const std::string& key) const { return where_ + "/" + key; }
@@ -66,7 +67,7 @@ class ObjectReader {
   std::vector<std::string> seen_;
 };
 
-// The entry of `options` nearest to `word`, if it is near enough to be a typing error.
+// The option nearest to `word`, if it is near enough to be a typing error.
 [[nodiscard]] std::optional<std::string> nearest(const std::string& word,
                                                  const std::vector<std::string>& options);
 

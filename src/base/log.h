@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Log lines to stderr: "cutegen: warning: ...". Progress and results have their own channels.
 //
-// Contract: thread-safe; level from CUTEGEN_LOG (debug, info, warning, error; default warning).
-// Text of foreign origin must pass base/text.h first. Example: log_warning("no GPU: {}", why);
+// Contract: thread-safe. CUTEGEN_LOG sets the level (debug, info, warning, error; default warning).
+// Sanitise third-party text first (base/text.h). Example: log_warning("no GPU: {}", why);
 #pragma once
 
 #include <fmt/format.h>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: a value or an Error, for everything that can go wrong without being a bug of ours.
+// Result<T>: a value or an Error, for everything that can fail without a bug in cutegen.
 //
-// Contract: Error::kind says who is at fault. `user`: the input is wrong; `message` names what,
-// `where` the place, `remedy` what to do. `world`: the environment refused (no GPU, child died,
-// disk full); may be retried. `timeout`/`cancelled`: a Context ended. Bugs of ours are CG_ASSERT.
+// Contract: Error::kind says who is at fault. `user`: the input is wrong; `message` says what,
+// `where` names the place, `remedy` says what to do. `world`: the environment refused (no GPU, a
+// dead child, a full disk); the caller may retry. `timeout`/`cancelled`: a Context ended. Use
+// CG_ASSERT for bugs in cutegen itself.
 //
 // Example:
 //   Result<int> parse(std::string_view s);
@@ -24,7 +25,7 @@ struct Error {
   std::string where = {};   // file:line:col, JSON pointer, or empty
   std::string remedy = {};  // what the reader can do, or empty
 
-  // "where: error: message (remedy)": the form shown to people.
+  // "where: error: message (remedy)", the form that people see.
   [[nodiscard]] std::string text() const;
 };
 
@@ -38,12 +39,12 @@ using Result = tl::expected<T, Error>;
                                                std::string remedy = {});
 [[nodiscard]] tl::unexpected<Error> world_error(std::string message, std::string remedy = {});
 [[nodiscard]] tl::unexpected<Error> unsupported_error(std::string message, std::string where = {});
-// world_error with strerror(errno) appended.
+// A world_error with strerror(errno) appended.
 [[nodiscard]] tl::unexpected<Error> errno_error(const std::string& what);
 
 const char* to_string(ErrorKind kind);
 
-// Exit codes of every program (design: "Errors").
+// The exit codes that all programs share.
 enum ExitCode : int {
   kExitOk = 0,
   kExitInternal = 1,
@@ -67,9 +68,9 @@ enum ExitCode : int {
   auto tmp = (expr);                                        \
   if (!tmp) return ::cutegen::fail(std::move(tmp).error()); \
   decl = std::move(*tmp)
-// CG_TRY(auto x, f()): x = value of f(), or return its error.
+// CG_TRY(auto x, f()): x is the value of f(); on error, return it.
 #define CG_TRY(decl, expr) CG_TRY_(CG_CONCAT(cg_try_, __LINE__), decl, expr)
-// CG_CHECK(f()): return the error of a Result, ignoring its value.
+// CG_CHECK(f()): return the error of f(); ignore its value.
 #define CG_CHECK(expr)                                                    \
   do {                                                                    \
     auto cg_check_ = (expr);                                              \

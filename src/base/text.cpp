@@ -4,7 +4,7 @@
 namespace cutegen {
 namespace {
 
-// Length of the valid UTF-8 sequence at text[i], or 0.
+// Length of the valid UTF-8 sequence at text[i]; 0 if it is invalid.
 size_t utf8_length(std::string_view text, size_t i) {
   auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
   unsigned char c = byte(i);
@@ -19,7 +19,7 @@ size_t utf8_length(std::string_view text, size_t i) {
   return n;
 }
 
-// Skips an ANSI escape sequence that starts at text[i] (ESC); returns the index after it.
+// Skips the ANSI escape sequence at text[i] (ESC) and returns the index after it.
 size_t skip_escape(std::string_view text, size_t i) {
   size_t k = i + 1;
   if (k >= text.size()) return k;

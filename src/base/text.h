@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from outside (models, compilers, task files): capped and stripped before anyone sees it.
+// Text from outside (models, compilers, task files), stripped and capped before anyone sees it.
 //
-// Contract: sanitize removes terminal escapes and control characters (tabs and newlines stay),
-// repairs UTF-8 and cuts at `limit` bytes with a "... [cut]" mark. Example: sanitize(log, 4096);
+// Contract: sanitize removes terminal escapes and control characters except tabs and newlines,
+// repairs UTF-8, and cuts the text at `limit` bytes with a "... [cut]" mark.
+// Example: sanitize(log, 4096);
 #pragma once
 
 #include <string>

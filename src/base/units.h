@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strong types for quantities, so that a byte count cannot be passed where FLOPs are meant.
+// Strong types for quantities: the compiler refuses a byte count in place of FLOPs.
 //
-// Contract: value types with +, -, comparison and scaling; no implicit conversion from numbers.
+// Contract: value types with +, -, comparison and scaling; plain numbers do not convert implicitly.
 // Durations are Nanoseconds (base/context.h). JSON keys carry units: _ns, _bytes, _flops, _usd.
 //
 // Example: Bytes b{1024}; b += Bytes{16}; fmt::print("{}", human(b));  // "1.02 KB"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether bytes are text that JSON can carry.
+// Tells whether JSON can carry some bytes as text.
 //
-// Contract: true for valid UTF-8 without NUL; the empty text is one.
+// Contract: true for valid UTF-8 without NUL, and for the empty text.
 //
 // Example: if (!is_utf8_text(bytes)) return user_error("the file is not UTF-8 text", path);
 #pragma once

@@ -12,7 +12,7 @@ std::string source_of(const AskedAccuracy& asked, const std::string& key) {
   return at == asked.sources.end() ? "the caller" : at->second;
 }
 
-// The reader of one entry; its source is noted.
+// A reader for one entry; also notes the entry's source.
 Result<ObjectReader> entry(ObjectReader& r, const std::string& key, Json& body,
                            AskedAccuracy& asked) {
   CG_TRY(body, r.object(key));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AskedAccuracy: the accuracy that a user asks for on the command line.
 //
-// Contract: what is unset follows from the task's files. A value that contradicts the side file is
-// a user error of the torch worker, which names both places by `sources` ("flag --rtol").
+// Contract: the task's files decide whatever the user left unset. A value that contradicts the side
+// file is a user error of the torch worker, which names both places from `sources` ("flag --rtol").
 //
 // Example: AskedAccuracy a; a.math_mode = MathMode::bf16; a.sources["math_mode"] = "my script";
 #pragma once
@@ -17,13 +17,13 @@ namespace cutegen {
 
 struct AskedAccuracy {
   std::optional<MathMode> math_mode;
-  std::optional<double> rtol, atol;  // |y - truth| <= atol + rtol |truth|, beside our rule
+  std::optional<double> rtol, atol;  // |y - truth| <= atol + rtol |truth|, beside our tolerance
   std::map<std::string, std::string> sources;  // by key: "math_mode", "rtol", "atol"
 
   [[nodiscard]] bool empty() const { return !math_mode && !rtol && !atol; }
 };
 
-// {"rtol": {"value": 0.001, "source": "flag --rtol"}, ...}; an empty object if nothing is asked.
+// {"rtol": {"value": 0.001, "source": "flag --rtol"}, ...}; an empty object if nothing is set.
 [[nodiscard]] Json to_json(const AskedAccuracy& asked);
 [[nodiscard]] Result<AskedAccuracy> asked_accuracy_from_json(const Json& json);
 

@@ -10,7 +10,7 @@ namespace cutegen {
 namespace {
 
 constexpr const char* kSchema = "cutegen.baselines.v1";
-constexpr double kMostDrift = 0.05;  // of the controls: beyond it nothing is carried over
+constexpr double kMostDrift = 0.05;  // beyond this drift of a control, no time is carried over
 constexpr size_t kMostTimes = 64;
 constexpr codec::Names<Origin, 2> kOrigins{
     {{Origin::measured, "measured"}, {Origin::cached, "cached"}}};
@@ -32,7 +32,7 @@ Result<TruthMade> truth_from(const Json& json) {
   return t;
 }
 
-// What cuDNN computes in float32 with operands rounded to TF32, unless it is told not to.
+// Operators for which cuDNN rounds float32 operands to TF32 by default.
 constexpr const char* kCudnn[] = {"conv", "lstm", "gru", "rnn_tanh", "rnn_relu"};
 
 bool has_f32(const Task& task) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of a task: how long the ways take that its user has today, on one GPU.
+// Baselines of a task: how long PyTorch and other code that its user runs today take on one GPU.
 //
-// Contract: times are for one call at the official shape, cold L2, the median of a few runs with
-// its 95% interval; a baseline without a time has a reason. A record also says what the measuring
-// run found of the task, and how long the control kernels took then: by these its times are carried
-// over to another day (carried_over). JSON form: schema cutegen.baselines.v1.
+// Contract: each time is for one call at the official shape with a cold L2: the median of a few
+// runs with its 95% interval. A baseline without a time has a reason. A record also keeps what the
+// measuring run learnt about the task, and the times of the control kernels. carried_over() uses
+// these to carry the record's times over to another day. JSON form: schema cutegen.baselines.v1.
 //
-// Example: if (const BaselineTime* b = best_baseline(record.times, task.math_mode))
-// use(b->time_ns);
+// Example:
+//   if (const BaselineTime* b = best_baseline(record.times, task.math_mode)) use(b->time_ns);
 #pragma once
 
 #include <map>
@@ -21,13 +21,13 @@
 
 namespace cutegen {
 
-// How exact a baseline is, by the rule that decides about candidates.
+// How accurate a baseline is, by the rule that judges candidates.
 struct BaselineAccuracy {
-  std::string precision;  // "fp32", "tf32 convolutions", "tf32", "fp16", "bf16"; "": not known
-  bool coarser = false;   // it rounds more coarsely than the task's math mode permits
-  std::optional<double> share;  // its largest error over the accepted one, in the sets judged
-  std::optional<bool> passes;   // the candidates' own gate
-  std::string why;              // it does not pass, or it could not be judged
+  std::string precision;        // "fp32", "tf32 convolutions", "tf32", "fp16", "bf16"; "": unknown
+  bool coarser = false;         // it rounds more coarsely than the task's math mode permits
+  std::optional<double> share;  // largest error / tolerance over the judged sets
+  std::optional<bool> passes;   // whether it passes the candidates' own gate
+  std::string why;              // why it does not pass, or could not be judged
 };
 
 struct BaselineTime {
@@ -36,26 +36,26 @@ struct BaselineTime {
   double time_ns = 0, low_ns = 0, high_ns = 0;
   int samples = 0;
   Origin origin = Origin::measured;
-  double far = 0;      // from eager's result, over the largest value
-  double build_s = 0;  // to open it: of torch.compile, to build it
-  std::string why;     // there is no time
+  double far = 0;      // largest difference from eager's result / largest value
+  double build_s = 0;  // seconds to open it; for torch.compile: to build it
+  std::string why;     // why there is no time
   BaselineAccuracy accuracy = {};
   [[nodiscard]] bool known() const { return why.empty() && time_ns > 0; }
 };
 
-// A program of our own whose time says how fast the GPU is now.
+// One of cutegen's own programs; its time tells how fast the GPU runs now.
 struct ControlTime {
   std::string name, program_id;
   double time_ns = 0;
 };
 
-// The float64 truth of the official shape, as the measuring run made it.
+// How the measuring run computed the float64 truth at the official shape.
 struct TruthMade {
   double seconds = 0;
-  int64_t bytes = 0;  // of GPU memory that the set takes
+  int64_t bytes = 0;  // GPU memory that the set takes
   std::vector<std::string> notes;
-  std::string why;  // it could not be made
-  // Of the baselines that were judged on it; a record keeps them with their times.
+  std::string why;  // why the truth could not be computed
+  // The accuracy of the baselines that it judged; a record keeps these with their times.
   std::map<std::string, BaselineAccuracy> accuracy = {};
 };
 
@@ -63,44 +63,43 @@ struct BaselineRecord {
   std::string task_id, name, workload;
   MathMode math_mode = MathMode::fp32;
   std::string gpu, uuid, driver, torch;
-  std::string measured;  // day and time
+  std::string measured;  // date and time
   double floor_ns = 0;
   std::string bound_by;
   bool admitted = false;
-  std::string remark;  // of the admission
+  std::string remark;  // admission: why not, or what limits the judgement
   TruthMade truth;
   std::vector<ControlTime> controls;
   std::vector<BaselineTime> times;
-  bool cut = false;  // a build was given less than its time, since that of the whole was nearly up
+  bool cut = false;  // a build timed out early, because the total time was nearly up
 };
 
-// What PyTorch rounds the task's operands to in this way, and whether the math mode permits that. A
-// callable of the user's is not known.
+// The precision to which PyTorch rounds the task's operands in a baseline of this kind, and whether
+// the math mode permits it. Unknown for the user's own callable.
 [[nodiscard]] BaselineAccuracy class_of(const std::string& kind, const Task& task);
-// Whether cuDNN may round operands of the task to TF32: it has a float32 convolution or a recurrent
-// layer. If not, "eager-fp32" is the same as "eager".
+// Whether cuDNN may round the task's operands to TF32, which it does for float32 convolutions and
+// recurrent layers. If not, "eager-fp32" equals "eager".
 [[nodiscard]] bool has_cudnn_tf32(const Task& task);
 
-// Whether candidates are compared with this baseline: its class keeps to the math mode, or its
-// results pass the candidates' own gate. A record without a class (of an older version) counts,
-// except for "eager-tf32" in fp32.
+// Whether candidates compete with this baseline: its precision respects the math mode, or its
+// results pass the candidates' own gate. A record without a precision (of an older version) counts,
+// except "eager-tf32" in fp32.
 [[nodiscard]] bool in_math_mode(const std::string& kind, const BaselineAccuracy& accuracy,
                                 MathMode mode);
 [[nodiscard]] bool in_math_mode(const BaselineTime& time, MathMode mode);
-// What holds at another shape too: failing counts more than not knowing, and that more than
-// passing.
+// Merges the result of another shape: a failure outranks an unknown result, which outranks a pass.
 void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from);
 // For a table: "fp32, 0.31 of the accepted error", "tf32 convolutions: fails this task's gate".
 [[nodiscard]] std::string accuracy_text(const BaselineAccuracy& accuracy);
-// The fastest one in the math mode; null if none has a time.
+// The fastest baseline in the math mode; null if none has a time.
 [[nodiscard]] const BaselineTime* best_baseline(const std::vector<BaselineTime>& times,
                                                 MathMode mode);
 
-// Cached times as they would be now, by what the control kernels take now; `why` and no times where
-// these differ too much, or are others.
+// Cached times, rescaled to what the control kernels take now. If the controls differ too much, or
+// are different programs, there are no times and `why` says so.
 struct CarriedOver {
   std::vector<BaselineTime> times;
-  double ratio = 1;  // of the controls' times, now to then
+  double ratio = 1;  // the controls' time now / then
   std::string why;
 };
 [[nodiscard]] CarriedOver carried_over(const BaselineRecord& record,

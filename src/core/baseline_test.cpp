@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is carried over from one day to another, which baseline counts, and the JSON form.
+// Which times are carried over to another day, which baseline counts, and the JSON form.
 #include "core/baseline.h"
 
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ TEST(BaselineClass, IsWhatPyTorchRoundsOperandsTo) {
   EXPECT_FALSE(class_of("eager-tf32", task_with("aten.mm.default", MathMode::tf32)).coarser);
 }
 
-// The strict row counts where candidates are held to fp32; what passes their gate counts anyway.
+// In fp32 tasks the strict baseline counts. A baseline that passes their gate counts anyway.
 TEST(BaselineClass, CoarserOnesCountOnlyIfTheyPassTheGate) {
   const Task conv = task_with("aten.convolution.default");
   std::vector<BaselineTime> times{took("eager", 10), took("eager-fp32", 40), took("compile", 20)};

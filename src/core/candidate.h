@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidate: a kernel program proposed for a task, with its parent and the edit that made it.
-// Edit: what changed, in words and as replacements. Event: one line of the journal.
+// Candidate: a kernel program proposed for a task, with its parent and the edit that produced it.
+// Edit: what changed, in words and as a recipe's parameters. Event: one line of the journal.
 //
-// Contract: candidate ids are "c1", "c2", ... in the order of a run. An Edit either replaces the
-// whole program or lists changes; `params` holds a recipe's parameters when a recipe made it.
+// Contract: candidate ids are "c1", "c2", ... in the order of a run. `params` holds a recipe's
+// parameters if a recipe produced the program; else it is empty.
 //
 // Example: Event{7, "evaluated", 1, {{"candidate", "c2"}, {"verdict", to_json(v)}}}
 #pragma once

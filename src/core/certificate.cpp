@@ -37,7 +37,7 @@ Result<CertifiedMode> mode_from(const Json& json, const std::string& where) {
   return m;
 }
 
-// The clocks by their names in JSON.
+// The clocks, with their names in JSON.
 template <typename C>
 auto clocks_of(C& c) {
   return std::array{std::pair{"sm_clock_hz", &c.sm_clock_hz},

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificate: what a program is worth beside its baselines, measured in fresh processes.
+// Certificate: a program's speedups over its baselines, measured in fresh processes.
 //
-// Contract: `measured` figures only, at the official shape; of a task with several weighted shapes,
-// `modes` are weighted geometric means and `shapes` has each of them. Each ratio is the median over
-// rounds in which the program and the baselines took turns, of all processes together, with its 95%
-// interval. Modes: cold (other data in the L2), warm, graph (as one CUDA graph, cold), call (the
-// host's clock from the call to its end, cold). JSON form: schema cutegen.certificate.v1.
+// Contract: holds `measured` figures only, at the official shape. If the task has several weighted
+// shapes, `modes` holds weighted geometric means and `shapes` each shape. The program and the
+// baselines take turns in rounds; each ratio is the median over the rounds of all processes, with
+// its 95% interval. Modes: cold (other data in the L2), warm, graph (as one CUDA graph, cold), call
+// (host time from the call to its end, cold). JSON form: schema cutegen.certificate.v1.
 //
 // Example: for (const CertifiedMode& m : c.modes) for (const PairedRatio& p : m.against) use(p);
 #pragma once
@@ -28,7 +28,7 @@ struct CertifiedShape {
   std::vector<CertifiedMode> modes = {};
 };
 
-// How exact a baseline is that the program was compared with.
+// The accuracy of a baseline that the program was compared with.
 struct CertifiedBaseline {
   std::string kind;
   BaselineAccuracy accuracy;
@@ -42,20 +42,20 @@ struct Certificate {
   int processes = 0;
   double apart = 0;  // cold: the largest relative difference of a ratio between two processes
   std::vector<CertifiedMode> modes;
-  std::vector<std::string> missing;  // "compile-max: ..." why a baseline or a mode is not there
+  std::vector<std::string> missing;  // why a baseline or a mode is missing: "compile-max: ..."
   SandboxGrade sandbox;
   Nanoseconds elapsed{0};
-  std::vector<CertifiedShape> shapes = {};        // empty: the official one alone
-  std::vector<CertifiedBaseline> baselines = {};  // those that were opened
-  std::string cudnn = {};                         // "9.10.2"; empty: not known
-  // While the program's runs were timed: the median of the blocks' medians, and the least.
+  std::vector<CertifiedShape> shapes = {};        // empty: the official shape only
+  std::vector<CertifiedBaseline> baselines = {};  // the baselines that could be opened
+  std::string cudnn = {};                         // "9.10.2"; empty: unknown
+  // While the program's runs were timed: the median of the blocks' medians, and the lowest.
   std::optional<double> sm_clock_hz = {}, sm_clock_least_hz = {};
   std::optional<double> memory_clock_hz = {};  // at the end of the last block
 };
 
 [[nodiscard]] const BaselineAccuracy* accuracy_of(const Certificate& certificate,
                                                   const std::string& kind);
-// The ratio of a mode against the fastest baseline there; null where there is none.
+// The mode's ratio against its fastest baseline; null if there is none.
 [[nodiscard]] const PairedRatio* hardest(const CertifiedMode& mode);
 [[nodiscard]] Json to_json(const Certificate& certificate);
 [[nodiscard]] Result<Certificate> certificate_from_json(const Json& json);

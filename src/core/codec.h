@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Helpers of core's JSON codecs: enumerations by name, arrays of objects, schema tags.
 //
-// Contract: every error names a JSON pointer; unknown enumeration names list the known ones and a
-// near match. Private to core.
+// Contract: every error names a JSON pointer. For an unknown enumeration name, the error suggests a
+// near match or lists the known names. Private to core.
 //
 // Example: CG_TRY(auto role, enum_field(r, "role", kRoles));
 #pragma once
@@ -50,15 +50,15 @@ Result<E> enum_field(ObjectReader& r, const std::string& key, const Names<E, N>&
   return value_of(names, name, key, r.place(key));
 }
 
-// Sets `where` of an error that has none.
+// Sets `where` of an error that names no place.
 template <class T>
 Result<T> at(Result<T> result, const std::string& where) {
   if (!result && result.error().where.empty()) result.error().where = where;
   return result;
 }
 
-// f(const Json& element, const std::string& where) -> Result<T>, for each element; `limit` bounds
-// their number.
+// Calls f(const Json& element, const std::string& where) -> Result<T> for each element of an array
+// of at most `limit` elements.
 template <class T, class F>
 Result<std::vector<T>> list(ObjectReader& r, const std::string& key, size_t limit, F f) {
   CG_TRY(Json array, r.array_or_empty(key));
@@ -78,7 +78,7 @@ Result<std::vector<T>> list(ObjectReader& r, const std::string& key, size_t limi
 [[nodiscard]] Result<std::vector<int64_t>> integers(const Json& json, const std::string& where,
                                                     int64_t least, size_t limit);
 
-// Refuses a value whose "schema" field is not `expected` ("cutegen.task.v1").
+// Refuses a value whose "schema" is not `expected` ("cutegen.task.v1").
 [[nodiscard]] Result<void> check_schema(ObjectReader& r, const std::string& expected);
 
 template <class T>

@@ -238,7 +238,7 @@ Result<Expr> Expr::from_json(const Json& json, const std::string& where) {
 }
 
 Json Expr::json() const {
-  bool negative = root_->kind == Kind::integer && root_->value < 0;  // only made from a number
+  bool negative = root_->kind == Kind::integer && root_->value < 0;  // only from a number
   if (root_->kind == Kind::integer && (negative || text_ == std::to_string(root_->value)))
     return root_->value;
   if (root_->kind == Kind::real && text_ == Json(root_->real).dump()) return root_->real;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of plan.json: integers over symbols, sizes and device facts, checked for overflow.
+// Expressions of plan.json: integer arithmetic over symbols, sizes and device facts, checked for
+// overflow.
 //
 // Grammar: numbers, symbols, + - * / % (C semantics on int64), comparison, ?:, parentheses,
 // ceil_div min max, dim(t,i) size(t) stride(t,i) attr(name) arg(name) k(name) occupancy(kernel),
 // gpu.sms. An axis is a literal; -1 is the last. attr, arg and literals such as 1e-5 may be
 // floating point; everything that sizes a launch must be an integer.
-// Contract: parse errors name the column; evaluation never overflows silently, never divides by
-// zero, and is bounded (4 KB of text, 64 levels of nesting, trees 256 deep).
+// Contract: parse errors name the column. Evaluation reports overflow and division by zero as
+// errors. Limits: 4 KB of text, 64 levels of nesting, trees 256 deep.
 //
 // Example: CG_TRY(Expr e, Expr::parse("ceil_div(M,128)")); CG_TRY(Number n, e.evaluate(scope));
 #pragma once
@@ -24,7 +25,8 @@ namespace cutegen {
 
 using Number = std::variant<int64_t, double>;
 
-// What names mean during evaluation. Every call may fail with a user error naming the culprit.
+// Gives names their meaning during evaluation. Every call may fail with a user error that names the
+// culprit.
 class Scope {
  public:
   virtual ~Scope() = default;
@@ -44,14 +46,14 @@ class Expr {
   Expr() : Expr(0) {}
   explicit Expr(int64_t constant);
   [[nodiscard]] static Result<Expr> parse(const std::string& text);
-  // A number or a string; `where` is put into errors.
+  // From a number or a string; errors mention `where`.
   [[nodiscard]] static Result<Expr> from_json(const Json& json, const std::string& where);
   [[nodiscard]] Json json() const;  // number or text, as written; "7" becomes 7
 
   [[nodiscard]] Result<Number> evaluate(const Scope& scope) const;
   [[nodiscard]] Result<int64_t> integer(const Scope& scope) const;  // error if floating point
-  // Names it mentions, each once: symbols as they are ("M", "gpu.sms"), "tensor:x", "attr:eps",
-  // "arg:p", "k:cg_smem", "occupancy:gemm".
+  // The names that it mentions, each once: symbols as they are ("M", "gpu.sms"), and "tensor:x",
+  // "attr:eps", "arg:p", "k:cg_smem", "occupancy:gemm".
   [[nodiscard]] std::vector<std::string> mentions() const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const Node& root() const { return *root_; }

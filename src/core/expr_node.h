@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expr::Node: the parsed form of an expression, for the parser, the evaluator and plan checks.
 //
-// Contract: immutable after parsing; the tree is at most kMaxTreeDepth deep, so recursion over it
-// is safe. `offset` is the byte in the text where the node begins. Private to core.
+// Contract: immutable after parsing. The tree is at most kMaxTreeDepth deep, so recursion over it
+// is safe. `offset` is the byte of the text at which the node begins. Private to core.
 //
 // Example: visit(*expr.root(), [](const Expr::Node& n) { ... });
 #pragma once
@@ -50,13 +50,13 @@ constexpr int kMaxNesting = 64;     // parentheses, calls, unary minus, "?:"
 constexpr int kMaxTreeDepth = 256;  // also counts chains such as 1+1+1+...
 }  // namespace expr_limits
 
-// Calls `f` for every node, parents first.
+// Calls `f` for every node, parents before children.
 inline void visit(const Expr::Node& node, const std::function<void(const Expr::Node&)>& f) {
   f(node);
   for (const auto& child : node.children) visit(*child, f);
 }
 
-// The value of a part of `whole`.
+// The value of `node`, a part of `whole`.
 [[nodiscard]] Result<Number> evaluate_node(const Expr::Node& node, const Expr& whole,
                                            const Scope& scope);
 

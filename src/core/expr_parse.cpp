@@ -36,7 +36,7 @@ bool is_name_char(char c) {
   return is_name_start(c) || is_digit(c);
 }
 
-// "column N" of the expression, then the text: the place inside a one-line expression.
+// Errors name the column of the one-line expression.
 tl::unexpected<Error> at(size_t offset, std::string message, std::string remedy = {}) {
   return user_error(fmt::format("{} at column {}", message, offset + 1), {}, std::move(remedy));
 }
@@ -189,7 +189,7 @@ class Parser {
     return advance();
   }
 
-  // Counts one level of nesting for as long as it lives.
+  // Counts one level of nesting during its lifetime.
   struct Level {
     int& depth;
     ~Level() { --depth; }
@@ -305,7 +305,8 @@ class Parser {
     return finish(std::move(node));
   }
 
-  // A literal, so that plans can be checked without numbers; negative ones count from the end.
+  // Axes must be literals, so that plans can be checked without numbers. Negative ones count from
+  // the end.
   Result<void> axis(Node& node, const char* signature) {
     bool negative = is_op("-");
     if (negative) CG_CHECK(advance());

@@ -169,11 +169,11 @@ TEST(Expr, JsonKeepsWhatWasWritten) {
   EXPECT_EQ(Expr::from_json(Json::array(), "w").error().kind, ErrorKind::user);
 }
 
-// A tree with its value by wide arithmetic, computed apart from the code under test.
+// A random expression and its value in wide arithmetic, independent of the code under test.
 struct Tree {
   std::string text;
   int level;                       // precedence of the outermost operator
-  std::optional<__int128> result;  // nothing: the evaluation must fail
+  std::optional<__int128> result;  // nullopt: evaluation must fail
 };
 
 std::optional<__int128> in_range(__int128 v) {
@@ -221,7 +221,7 @@ Tree tree(int depth) {
   std::optional<__int128> r;
   if (a.result && b.result) r = apply(it->first, *a.result, *b.result);
   const char* space = *rc::gen::element("", " ");
-  // No more parentheses than the grammar needs.
+  // Add only the parentheses that the grammar needs.
   return {wrapped(a, a.level < it->second) + space + it->first + space +
               wrapped(b, b.level <= it->second),
           it->second, r};

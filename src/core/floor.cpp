@@ -11,7 +11,7 @@
 namespace cutegen {
 namespace {
 
-// "aten.addmm.default" -> "addmm"; in-place and private names as the others.
+// "aten.addmm.default" -> "addmm". Strips underscores, so in-place and private names match too.
 std::string bare_name(const std::string& op) {
   const size_t from = op.find('.');
   std::string name = op.substr(from == std::string::npos ? 0 : from + 1);

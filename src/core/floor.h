@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floor of a task on a GPU, and its words.
+// The floor of a task on a GPU, and its wording.
 //
-// Contract: work_of() takes a shape's least bytes, and its FLOPs by the kind of operator in the
-// shares of the official shape (a task without a graph: all of them as if they were products, which
-// gives the least time). floor_of() is roofline() of that. The texts say which figure is a bound
-// and which is an estimate; every page, table head and question uses them.
+// Contract: work_of() takes a shape's least bytes and FLOPs. It splits the FLOPs by kind of
+// operator as at the official shape; without a graph it counts all of them as products, which gives
+// the least time. floor_of() is the roofline() of that work. The texts say which figure is a bound
+// and which an estimate; every page, table head and question uses them.
 //
 // Example: Roofline r = floor_of(*find_gpu("h200"), task);
 //          std::string line = floor_text(r.floor_ns, r.reachable_ns, r.bound_by);
@@ -17,19 +17,20 @@ namespace cutegen {
 
 [[nodiscard]] Work work_of(const Task& task, const ShapeCase& shape);
 [[nodiscard]] Roofline floor_of(const GpuSpec& gpu, const Task& task, const ShapeCase& shape);
-// What the task's headline is held against: of several timed shapes the weighted geometric means,
-// bound by what bounds the official one.
+// For the headline of a task. With several timed shapes: the weighted geometric means, bound by
+// what bounds the official shape.
 [[nodiscard]] Roofline floor_of(const GpuSpec& gpu, const Task& task);
 
-// Of the outputs and of what the reference writes in place.
+// Bytes of the outputs and of the tensors that the reference mutates.
 [[nodiscard]] Bytes written_bytes(const Task& task, const ShapeCase& shape);
 
 // "213 us (least traffic at the nominal bandwidth): no kernel is faster; reachable 245 us (a copy's
-// bandwidth)". Without a reachable bound (runs of older versions): what that version called floor.
+// bandwidth)". Without a reachable bound (runs of older versions): their roofline, labelled as
+// such.
 [[nodiscard]] std::string floor_text(double floor_ns, double reachable_ns,
                                      const std::string& bound_by);
-// "2.05 ms (bound by compute), an estimate: the operations as written; algebra can pass it"; empty
-// where it is not known.
+// "2.05 ms (bound by compute), an estimate: the operations as written; algebra can pass it". Empty
+// if unknown.
 [[nodiscard]] std::string roofline_text(double roofline_ns, const std::string& bound_by);
 
 }  // namespace cutegen

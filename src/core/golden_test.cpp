@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON forms of core's values, held byte for byte. CUTEGEN_UPDATE_GOLDEN=1 rewrites the files:
-// a change of them is a change of a versioned format.
+// Golden files pin the JSON forms of core's values byte for byte. CUTEGEN_UPDATE_GOLDEN=1 rewrites
+// the files. A change of a file changes a versioned format.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -58,8 +58,8 @@ TEST_P(Golden, RoundTripsByteForByte) {
     EXPECT_EQ(written, text);
 }
 
-// Everything in a golden file matters: a missing or retyped field is an error or a default, and
-// whatever is accepted is written back as something that is accepted again.
+// A missing or retyped field must be an error or a default. Whatever the parser accepts must
+// survive another round trip.
 void mutate_each(const Json& json, const std::function<void(Json&)>& change,
                  const std::function<void(const Json&, const std::string&)>& use) {
   std::vector<Json::json_pointer> pointers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph: the ATen operators of a task's reference, with shapes and dtypes, at the official shape.
 //
-// Contract: a value is named by the node that makes it ("relu", "max_1"; several outputs:
+// Contract: a value has the name of the node that computes it ("relu", "max_1"; several outputs:
 // "max_1.0"). Placeholders carry the task's tensor names. Arguments are JSON: {"ref": VALUE} for a
 // tensor, plain JSON for constants (null, booleans, numbers, "inf"/"-inf"/"nan" as strings in
 // {"float": s}, dtypes as {"dtype": "f32"}), arrays for lists. Nodes are in execution order.
@@ -23,19 +23,19 @@ struct Value {
   Shape shape;
 };
 
-// A number among the arguments that is a size of a tensor of the task: the official shape's stands
-// there, another shape has its own.
+// A number among the arguments that is a size of one of the task's tensors. The graph holds the
+// official shape's value; another shape has its own.
 struct SizeArgument {
-  size_t index = 0;                        // among Node::args
+  size_t index = 0;                        // in Node::args
   std::string tensor;                      // of the task
-  int dim = -1;                            // -1: the number of its elements
+  int dim = -1;                            // -1: the number of elements
   [[nodiscard]] std::string text() const;  // "dim(x,0)", "size(x)"
 };
 
 struct Node {
   std::string id;
   std::string op;          // "aten.add.Tensor"
-  std::vector<Json> args;  // positional, defaults filled in where the schema has them
+  std::vector<Json> args;  // positional; defaults filled in from the schema
   Json kwargs = Json::object();
   std::vector<Value> outputs;
   double flops = 0;  // floating-point operations of this node

@@ -11,14 +11,14 @@
 namespace cutegen {
 namespace {
 
-// Walks text that has been parsed before, so it only has to find its way, not to judge.
+// Walks text that has been parsed before, so it need not validate.
 class Walker {
  public:
   explicit Walker(std::string_view text) : text_(text) { space(); }
 
   [[nodiscard]] size_t at() const { return at_; }
 
-  // Steps into the child `key` of the value at hand; false if there is none.
+  // Steps into child `key` of the current value; false if there is none.
   bool enter(const std::string& key) {
     if (peek() == '{') return enter_field(key);
     return peek() == '[' && enter_element(key);
@@ -69,7 +69,7 @@ class Walker {
     space();
   }
 
-  // After a character of a number or a word: is there more of it?
+  // After a character of a number or word: does it continue?
   [[nodiscard]] bool in_scalar(char c) const {
     static constexpr std::string_view ends = ",]} \t\r\n";
     bool word = c != '"' && c != '}' && c != ']';

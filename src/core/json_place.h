@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places in JSON text: from "plan.json#/steps/0/grid" to "plan.json:12:7".
 //
-// Contract: place_of gives line and column, from 1, of the value a JSON pointer names ("" is the
-// whole text); where the last field is missing, of the object that lacks it; nothing if the pointer
-// leads nowhere. The text should have parsed: for other text the answer is some place or nothing.
-// Never throws, never recurses on the text.
+// Contract: place_of returns line and column, from 1, of the value that a JSON pointer names ("" is
+// the whole text). If the last field is missing, it returns the place of the object that lacks it;
+// if the pointer leads nowhere, nullopt. The text should have parsed: for other text the result is
+// some place or nullopt. Never throws, never recurses on the text.
 //
 // Example: print(with_place(error, text).text());  // "plan.json:12:7: error: ..."
 #pragma once
@@ -20,7 +20,8 @@ namespace cutegen {
 
 [[nodiscard]] std::optional<std::pair<int, int>> place_of(std::string_view text,
                                                           std::string_view pointer);
-// The error with its `where` turned from "NAME#POINTER" into "NAME:LINE:COL"; else unchanged.
+// The error with `where` changed from "NAME#POINTER" to "NAME:LINE:COL"; other errors stay as they
+// are.
 [[nodiscard]] Error with_place(Error error, std::string_view text);
 
 }  // namespace cutegen

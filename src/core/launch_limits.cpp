@@ -81,12 +81,12 @@ Result<void> check_shared(const Launch& l, const EntryFacts& entry, const Device
   return {};
 }
 
-// All blocks of a cooperative launch wait for each other: they must be there at once.
+// All blocks of a cooperative launch wait for each other, so they must be resident at once.
 Result<void> check_cooperative(const Launch& l, const EntryFacts& entry, const DeviceFacts& d,
                                const std::string& where) {
   if (!l.cooperative) return {};
   int64_t most = resident_blocks(l, entry, d) * d.sms;
-  int64_t blocks = product(l.grid);  // within the limits of a grid it does not overflow
+  int64_t blocks = product(l.grid);  // cannot overflow within the grid limits
   if (blocks <= most) return {};
   return user_error(
       fmt::format("cooperative grid of {} blocks: the limit on {} is {}, what its {} SMs hold at "

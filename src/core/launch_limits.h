@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device can launch: the limits of a GPU, checked before anything runs.
 //
-// Contract: the first limit that a launch goes beyond is a user error that names the limit, the
-// value and the place in the plan. Registers are known to the device alone, which checks
-// them before the launch.
+// Contract: the first limit that a launch exceeds is a user error that names the limit, the value
+// and the place in the plan. Only the device knows the registers, and checks them before the
+// launch.
 //
 // Example: CG_CHECK(check_launch(launch, entry, device, "plan.json#/steps/0"));
 #pragma once
@@ -14,7 +14,7 @@ namespace cutegen {
 
 [[nodiscard]] Result<void> check_launch(const Launch& launch, const EntryFacts& entry,
                                         const DeviceFacts& device, const std::string& where);
-// Blocks of this launch that one multiprocessor holds at once, by threads and shared memory.
+// Blocks of this launch that fit on one multiprocessor at once, by threads and shared memory.
 [[nodiscard]] int64_t resident_blocks(const Launch& launch, const EntryFacts& entry,
                                       const DeviceFacts& device);
 

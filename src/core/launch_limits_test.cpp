@@ -67,7 +67,7 @@ TEST_F(Limits, ACooperativeGridMustBeResident) {
   EXPECT_EQ(problem(), "");
   launch.grid = {4 * 132 + 1, 1, 1};
   EXPECT_THAT(problem(), HasSubstr("cooperative grid of 529 blocks: the limit on sim:h200 is 528"));
-  launch.shared_bytes = 100'000;  // two blocks an SM
+  launch.shared_bytes = 100'000;  // two blocks per SM
   launch.grid = {265, 1, 1};
   EXPECT_THAT(problem(), HasSubstr("is 264"));
   launch.grid = {2147483647, 65535, 65535};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of origins, for core's JSON codecs. Private to core.
+// Names of origins, for core's JSON codecs. Private to core.
 //
 // Example: CG_TRY(out.origin, codec::enum_field(r, "origin", codec::kOrigins));
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plan version 1: how the device code of a kernel program is launched (plan.json).
 //
-// Contract: parse_plan accepts exactly the schema that ships as schemas/plan.v1.json, names place
-// ("plan.json#/steps/0/grid") and remedy, and refuses reserved fields by name. check_plan validates
-// it against a task (tensor names, attributes, axes). Sources are never looked at here.
+// Contract: parse_plan accepts exactly the schema schemas/plan.v1.json. Its errors give place
+// ("plan.json#/steps/0/grid") and remedy, and refuse reserved fields by name. check_plan validates
+// a plan against a task (tensor names, attributes, axes). Neither looks at sources.
 //
 // Example: CG_TRY(Plan p, parse_plan(text)); CG_CHECK(check_plan(p, task));
 #pragma once
@@ -24,7 +24,7 @@ struct ScratchSpec {
   std::string name;
   DType dtype = DType::u8;
   std::vector<Expr> shape;
-  bool zero = false;          // "init": "zero" (timed) or "poison"
+  bool zero = false;          // "init": "zero" (timed); false: poison
   bool weights_life = false;  // "life": "weights"
 };
 
@@ -35,12 +35,12 @@ struct TensorMapSpec {
 
 struct ArgSpec {
   enum class Kind { map, tensor, i32, u32, i64, f32, f64 } kind = Kind::tensor;
-  std::string name;  // map and tensor (inputs, parameters, outputs, scratch)
-  Expr value;        // the others
+  std::string name;  // for map and tensor (inputs, parameters, outputs, scratch)
+  Expr value;        // for the others
 };
 
 struct Step {
-  std::string id;  // "s0", "s1", ... ("p0" in prepare) where the plan gives none
+  std::string id;  // default: "s0", "s1", ... ("p0" in prepare)
   std::optional<Expr> when;
   bool is_fill = false;
   // a kernel launch
@@ -59,8 +59,8 @@ struct Plan {
   std::string dialect = "cute";             // "cute" | "cuda"
   std::vector<std::string> arch{"sm_80+"};  // "sm_80+" or exact "sm_90a"
   std::vector<std::string> sources;
-  std::vector<std::pair<std::string, std::string>> bind;  // short name -> tensor of the task
-  std::vector<std::pair<std::string, Expr>> symbols;      // may use earlier ones
+  std::vector<std::pair<std::string, std::string>> bind;  // short name -> the task's tensor
+  std::vector<std::pair<std::string, Expr>> symbols;      // each may use earlier ones
   std::vector<std::pair<std::string, Expr>> defines;
   std::vector<Expr> requires_;
   std::vector<ScratchSpec> scratch;
@@ -71,12 +71,12 @@ struct Plan {
 [[nodiscard]] Result<Plan> parse_plan(const std::string& text,
                                       const std::string& name = "plan.json");
 [[nodiscard]] Result<Plan> plan_from_json(const Json& json, const std::string& name = "plan.json");
-[[nodiscard]] Json to_json(const Plan& plan);  // canonical form: defaults left out, fields in order
-// Every problem of the plan against the task, one line each, with place and remedy; empty if none.
+[[nodiscard]] Json to_json(const Plan& plan);  // canonical form: fields in order, defaults omitted
+// Every problem of the plan with this task, one line each, with place and remedy; empty if none.
 [[nodiscard]] std::vector<Error> check_plan(const Plan& plan, const Task& task);
-// A plain file name ending in .cu; error at `where` otherwise.
+// Checks for a plain file name that ends in .cu; the error names `where`.
 [[nodiscard]] Result<void> check_source_name(const std::string& name, const std::string& where);
 [[nodiscard]] std::string default_step_id(const std::string& list, size_t index);
-[[nodiscard]] const std::string& plan_schema();  // text of plan.v1.json
+[[nodiscard]] const std::string& plan_schema();  // the text of plan.v1.json
 
 }  // namespace cutegen

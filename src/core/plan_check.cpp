@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be said of a plan and a task before anything is compiled: names, axes, literals.
+// Checks of a plan against a task before compilation: names, axes, literals.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kMostSharedBytes = 232448;  // 227 KiB, the most of any GPU supported
 
-// Evaluates expressions that mention nothing.
+// Evaluates expressions without names.
 class NoScope final : public Scope {
  public:
   Result<Number> symbol(const std::string& n) const override { return none(n); }
@@ -121,14 +121,14 @@ class Checker {
     }
   }
 
-  // Known only when the modules are compiled: k(name), directly or through a symbol.
+  // True if the value depends on compiled modules: k(name), directly or through a symbol.
   bool needs_modules(const Expr& e) const {
     for (const std::string& m : e.mentions())
       if (m.starts_with("k:") || late_.contains(m)) return true;
     return false;
   }
 
-  // An expression that must have a value before anything is compiled.
+  // Checks an expression that needs a value before compilation.
   void early(const Expr& e, const std::string& place) {
     check(e, place);
     if (needs_modules(e))
@@ -327,7 +327,7 @@ class Checker {
     report(place, "no tensor map '" + name + "'", meant(name, names, "define it in 'tensor_maps'"));
   }
 
-  // prepare runs once for many calls, so it may only see what outlives a call.
+  // prepare runs once for many calls, so it may only use what outlives a call.
   void check_prepared(const std::string& name, const std::string& place) {
     const TensorInfo* t = task_.find(target(name));
     bool lasting =
@@ -357,7 +357,7 @@ class Checker {
   const Plan& plan_;
   const Task& task_;
   std::vector<Error> errors_;
-  std::vector<std::string> tensors_, symbols_;  // symbols_: those defined so far
+  std::vector<std::string> tensors_, symbols_;  // symbols_: defined so far
   std::set<std::string> late_, ids_, used_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// plan.json -> Plan, field by field. What depends on the task is in plan_check.cpp.
+// plan.json -> Plan, field by field. plan_check.cpp checks what depends on the task.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ constexpr codec::Names<ArgSpec::Kind, 7> kArgKinds{{{ArgSpec::Kind::map, "map"},
                                                     {ArgSpec::Kind::f32, "f32"},
                                                     {ArgSpec::Kind::f64, "f64"}}};
 
-// Designed, but not built: said so by name rather than as an unknown field.
+// Fields that are designed but not built: the error says so instead of "unknown field".
 Result<void> refuse_reserved(const Json& json, std::initializer_list<const char*> names,
                              const std::string& where) {
   for (const char* name : names)
@@ -30,7 +30,7 @@ Result<void> refuse_reserved(const Json& json, std::initializer_list<const char*
   return {};
 }
 
-// Once reserved. A mutated tensor needs no field of its own.
+// Formerly reserved. A mutated tensor needs no field of its own.
 Result<void> refuse_states(const Json& json, const std::string& where) {
   if (!json.is_object() || !json.contains("states")) return {};
   return user_error("'states' is no field of a plan", where + "/states",

@@ -35,7 +35,7 @@ std::string without_comments(const std::string& text) {
   return out;
 }
 
-// A decimal whole number that begins here, or -1: no part of a name or of a float.
+// The decimal whole number that begins here, or -1 if it is part of a name or a float.
 int64_t number_at(const std::string& text, size_t at) {
   size_t end = at;
   while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
@@ -47,7 +47,7 @@ int64_t number_at(const std::string& text, size_t at) {
   return std::stoll(text.substr(at, end - at));
 }
 
-// NAME = NUMBER in the sources: what k(NAME) most likely is.
+// Takes NAME = NUMBER in a source as the likely value of k(NAME).
 ModuleFacts guessed_facts(const std::string& raw) {
   ModuleFacts facts;
   const std::string text = without_comments(raw);
@@ -108,7 +108,7 @@ class Walk {
     return value && std::visit([](auto v) { return v != 0; }, *value);
   }
 
-  // Notes the divisions and bounds of an expression; which divisions its value depends on.
+  // Records the divisions and bounds of an expression; returns the divisions its value depends on.
   std::set<size_t> sites(const Expr& e) {
     std::set<size_t> inside;
     visit(e.root(), [&](const Expr::Node& n) {
@@ -123,7 +123,7 @@ class Walk {
     return inside;
   }
 
-  // (size + step - 1) / step counts as ceil_div(size, step).
+  // Counts (size + step - 1) / step as ceil_div(size, step).
   [[nodiscard]] std::optional<PlanReach::Division> division(const Expr::Node& n,
                                                             const Expr& e) const {
     auto size = integer_of(evaluate_node(*n.children[0], e, scope_));
@@ -144,7 +144,7 @@ class Walk {
 
   const Plan& plan_;
   const PlanScope& scope_;
-  std::map<std::string, std::set<size_t>> symbols_;  // the divisions behind each
+  std::map<std::string, std::set<size_t>> symbols_;  // the divisions that each symbol depends on
   PlanReach out_;
 };
 

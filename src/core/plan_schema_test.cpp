@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped schema and the parser must agree: what one refuses, the other refuses, but for
-// rules that a JSON schema cannot say (the text of expressions and names that clash).
+// The shipped schema and the parser must refuse the same plans. Exceptions are rules that a JSON
+// schema cannot express (the text of expressions, names that clash).
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -32,7 +32,7 @@ class PlanSchema : public testing::Test {
     return validator.validate(schema_, Adapter(plain), nullptr);
   }
 
-  // Schema and parser say the same of `plan`.
+  // Checks that schema and parser agree on `plan`.
   void expect_agreement(const Json& plan, const std::string& what) const {
     auto parsed = plan_from_json(plan);
     EXPECT_EQ(accepts(plan), parsed.has_value())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // PlanScope: what the names in a plan's expressions mean for one shape on one device.
 //
-// Contract: symbols are evaluated once, in order; one that cannot be evaluated (it needs a constant
-// of a module that is not compiled yet) is an error only where it is used. The arguments must
-// outlive the scope. Private to core.
+// Contract: evaluates symbols once, in order. A symbol that cannot be evaluated (it needs a
+// constant of a module that is not compiled yet) is an error only if an expression uses it. The
+// arguments must outlive the scope. Private to core.
 //
 // Example: PlanScope scope({plan, task, shape, device}, nullptr); scope.tensor("w");
 #pragma once
@@ -25,7 +25,7 @@ struct PlanContext {
 
 class PlanScope final : public Scope {
  public:
-  // facts: null before the modules are compiled.
+  // facts: null while the modules are not compiled.
   PlanScope(PlanContext context, const std::vector<ModuleFacts>* facts);
 
   Result<Number> symbol(const std::string& name) const override;
@@ -37,9 +37,9 @@ class PlanScope final : public Scope {
   Result<int64_t> module_constant(const std::string& name) const override;
   Result<int64_t> occupancy(const std::string& kernel) const override;
 
-  // The task's name behind a plan's name (through `bind`), or the name itself.
+  // The task's tensor name for a plan's name (through `bind`), or the name itself.
   [[nodiscard]] const std::string& task_name(const std::string& name) const;
-  // "M=7, K=9": the values behind an expression, for messages.
+  // "M=7, K=9": the values that an expression uses, for messages.
   [[nodiscard]] std::string values_of(const Expr& e) const;
 
  private:

@@ -18,7 +18,7 @@ Json good() {
   return parse_json(test_plan_text(), "plan.json").value();
 }
 
-// The error of the good plan after `change`.
+// The error for the good plan after `change`.
 std::string error(const std::function<void(Json&)>& change) {
   Json json = good();
   change(json);

@@ -40,7 +40,7 @@ Result<LineProfile> line_from(const Json& json, const std::string& where) {
   return l;
 }
 
-// What is modelled says so with its kernel; only what is not needs a word.
+// A kernel's figures are modelled by default, so only other origins are written.
 Json remark_json(const ProfileRemark& m) {
   Json j{{"kind", m.kind}, {"line", m.line}, {"message", m.message}};
   if (m.origin != Origin::modelled) j["origin"] = to_string(m.origin);

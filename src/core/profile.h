@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Profile: counters and times of the kernels of a program, by kernel and by source line.
 //
-// Contract: every figure carries where it comes from. Counters are of the whole grid; where a
-// sample of the CTAs ran, sample_error is half the 95% interval over the total. Names of counters
-// are listed in docs/profile.md. A profile measured on a GPU has the simulator's counters of the
-// same launches beside the hardware's. JSON form: schema cutegen.profile.v1 (core/verdict.h).
+// Contract: every figure carries its origin. Counters are for the whole grid; if only a sample of
+// the CTAs ran, sample_error is half the 95% interval relative to the total. docs/profile.md lists
+// the names of the counters. A profile measured on a GPU also holds the simulator's counters of the
+// same launches. JSON form: schema cutegen.profile.v1 (core/verdict.h).
 //
 // Example: for (const KernelProfile& k : profile.kernels) print(k.diagnosis.summary);
 #pragma once
@@ -27,22 +27,22 @@ struct Figure {
 
 struct LineProfile {
   int line = 0;      // of the kernel's source; 0: unknown
-  std::string text;  // of that line, without indentation
+  std::string text;  // the line's text without indentation
   std::map<std::string, double> counters;
 };
 
-// Something that costs time, where, and what to do about it.
+// Something that costs time, where it is, and what to do about it.
 struct ProfileRemark {
   std::string kind;  // "uncoalesced", "bank_conflicts", "occupancy", ...
   int line = 0;      // 0: the whole kernel
   std::string message;
-  Origin origin = Origin::modelled;  // of the figures that it rests on
+  Origin origin = Origin::modelled;  // of the figures behind it
 };
 
-// What holds a kernel back, and the figures that say so.
+// What limits a kernel, and the figures that show it.
 struct Diagnosis {
-  std::string bound;  // "memory", "compute", "balanced", "latency"; empty: not known
-  std::string unit;   // in use most: "dram", "l2", "fma", "issue", ...
+  std::string bound;  // "memory", "compute", "balanced", "latency"; empty: unknown
+  std::string unit;   // the busiest unit: "dram", "l2", "fma", "issue", ...
   Origin origin = Origin::modelled;
   std::string summary;  // one line
   std::vector<Figure> evidence;
@@ -57,18 +57,18 @@ struct KernelProfile {
   std::map<std::string, double> counters;  // "warp_instructions", "global_load_sectors", ...
   double sampled_share = 1;                // share of the CTAs that ran
   double sample_error = 0;
-  std::string limited_by;          // what limits the CTAs of an SM: "registers", "grid", ...
-  std::vector<LineProfile> lines;  // the hottest first
+  std::string limited_by;          // what limits the CTAs per SM: "registers", "grid", ...
+  std::vector<LineProfile> lines;  // hottest first
   std::vector<ProfileRemark> remarks;
   Diagnosis diagnosis;
-  // The simulator's counters of this launch, where `counters` are a GPU's own.
+  // The simulator's counters of this launch, if `counters` come from a GPU.
   std::map<std::string, double> modelled = {};
 };
 struct Profile {
   std::vector<KernelProfile> kernels;
   std::string shape;
   std::string source = {};  // what counted: "simulator", "ncu 2025.3.1.0", "resources"
-  std::string note = {};    // why nothing better could be had, and what helps
+  std::string note = {};    // why there is no better source, and what helps
 };
 
 }  // namespace cutegen

@@ -27,7 +27,7 @@ Result<void> check_source(const std::string& name, const std::string& text,
   return {};
 }
 
-// Sources and the plan's list must be the same set.
+// The program's sources and the plan's list must be the same set.
 Result<void> check_sources(const KernelProgram& program, const std::string& where) {
   for (const std::string& name : program.plan.sources)
     if (!program.sources.contains(name))

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelProgram: device sources + plan; its ids; and what compiling and resolving it give.
+// KernelProgram: device sources and a plan, their ids, and the results of compiling and resolving.
 //
-// Contract: program_id = hash of canonical sources (line ends normalised) and canonical plan.
-// build_id = hash of program_id, the include closure, compiler, flags and arch. resolve_plan turns
-// the plan into numbers for one shape; it needs the compiled modules' facts (k(name), signatures).
+// Contract: program_id hashes the canonical sources (line ends normalised) and the canonical plan.
+// build_id hashes a module's source with its defines, the include closure, compiler, flags and
+// arch. resolve_plan turns the plan into numbers for one shape. It needs the facts of the compiled
+// modules (k(name), signatures).
 //
 // Example: CG_TRY(auto p, load_program("out/")); fmt::print("{}", program_id(p));
 #pragma once
@@ -47,7 +48,7 @@ struct KernelImage {
   std::string build_id;
   Nanoseconds compile_time{0};
   bool cached = false;
-  std::string how;  // "forked", "pch", "plain"
+  std::string how;  // "forked", "plain", "warm" (toolchain/toolchain.h)
 };
 
 struct ParamFacts {
@@ -56,10 +57,10 @@ struct ParamFacts {
 struct EntryFacts {
   std::string name;
   std::vector<ParamFacts> params;
-  std::array<int, 3> max_block{0, 0, 0};  // .maxntid/.reqntid, 0 = not stated
+  std::array<int, 3> max_block{0, 0, 0};  // .maxntid/.reqntid; 0: not given
   int64_t static_shared_bytes = 0;
 };
-// What a device tells about loaded modules.
+// What a device reports about loaded modules.
 struct ModuleFacts {
   std::vector<EntryFacts> entries;
   std::map<std::string, int64_t> constants;                // k(name)
@@ -72,14 +73,14 @@ struct DeviceFacts {
   int64_t sms = 0;
   int64_t max_threads_per_block = 1024, max_shared_bytes = 0, max_grid_x = 2147483647,
           max_grid_yz = 65535;
-  // for occupancy(kernel), which is modelled from threads and shared memory alone
+  // For occupancy(kernel), which is modelled from threads and shared memory only.
   int64_t max_threads_per_sm = 2048, max_blocks_per_sm = 32, shared_bytes_per_sm = 0;
 };
 
 struct LaunchArg {
-  std::string buffer;            // task's name of a tensor, or a scratch; empty for a value
-  std::vector<std::byte> bytes;  // the value; or a tensor map over `buffer`, as int64 words:
-                                 // rank, dims, strides in elements, then the tma_spec's words
+  std::string buffer;            // the task's tensor name, or a scratch; empty for a value
+  std::vector<std::byte> bytes;  // the value; or a tensor map over `buffer`, as int64 words: rank,
+                                 // dims, strides in elements, then the tma_spec's words
 };
 struct Launch {
   std::string step, kernel;
@@ -87,7 +88,7 @@ struct Launch {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   int64_t shared_bytes = 0;
   bool cooperative = false, pdl = false;
-  int registers = 0;  // of a thread, from the assembler; 0: not known
+  int registers = 0;  // per thread, from the assembler; 0: unknown
   std::vector<LaunchArg> args;
 };
 struct Fill {
@@ -105,18 +106,19 @@ struct ResolvedPlan {
   std::vector<std::variant<Launch, Fill>> prepare, steps;
 };
 
-// The plan's values for one shape. Stage 1 (no modules yet): which modules must be compiled.
-// Errors of a plan for a shape are user errors; kind unsupported when `requires` does not hold.
+// Stage 1, before compilation: which modules the plan needs for one shape. Plan errors are user
+// errors; if `requires` does not hold, the kind is unsupported. Define values are decimal integers,
+// or floats such as "1e-05f".
 [[nodiscard]] Result<std::vector<ModuleBuild>> module_builds(const KernelProgram& program,
                                                              const Task& task,
                                                              const ShapeCase& shape,
                                                              const DeviceFacts& device);
-// Define values are decimal integers, or floats such as "1e-05f".
 // Stage 2: launches with numbers. facts[i] belongs to builds[i].
 [[nodiscard]] Result<ResolvedPlan> resolve_plan(const KernelProgram& program, const Task& task,
                                                 const ShapeCase& shape, const DeviceFacts& device,
                                                 const std::vector<ModuleFacts>& facts);
-// The architecture to compile for ("sm_90a") on this device, or why the plan does not run there.
+// The architecture to compile for ("sm_90a"), or the reason why the plan does not run on the
+// device.
 [[nodiscard]] Result<std::string> choose_arch(const Plan& plan, const DeviceFacts& device);
 
 }  // namespace cutegen

@@ -236,9 +236,9 @@ TEST_F(Resolve, OccupancyIsModelled) {
     });
     return r ? std::get<Launch>(r->steps[0]).grid[0] / 132 : -1;
   };
-  EXPECT_EQ(grid(0, {256}), 8);        // threads
-  EXPECT_EQ(grid(0, {32}), 32);        // blocks
-  EXPECT_EQ(grid(100'000, {256}), 2);  // shared memory
+  EXPECT_EQ(grid(0, {256}), 8);        // limited by threads
+  EXPECT_EQ(grid(0, {32}), 32);        // limited by blocks
+  EXPECT_EQ(grid(100'000, {256}), 2);  // limited by shared memory
   EXPECT_EQ(grid("occupancy(norm)", {256}), -1);
   EXPECT_THAT(error([](Json& j) { j["steps"][0]["block"] = {"32 * occupancy(norm)"}; }),
               HasSubstr("depends on itself"));

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMaxScratchBytes = int64_t{64} << 30;
 constexpr size_t kTensorMapBytes = 128;
 
-// Puts the place into an error that has none.
+// Adds the place to an error that names none.
 template <class T>
 Result<T> placed(Result<T> result, const std::string& where) {
   if (!result && result.error().where.empty()) result.error().where = where;
@@ -46,7 +46,7 @@ Result<std::string> define_text(const Number& value) {
   if (const int64_t* i = std::get_if<int64_t>(&value)) return std::to_string(*i);
   double d = std::get<double>(value);
   if (std::isnan(d)) return user_error("a define must not be NaN");
-  if (std::isinf(d))  // NVRTC has no builtin for it
+  if (std::isinf(d))  // NVRTC has no builtin for infinity
     return std::string(d > 0 ? "" : "-") + "__builtin_bit_cast(float,0x7f800000)";
   std::string text = fmt::format("{}", static_cast<float>(d));
   if (!std::isfinite(static_cast<float>(d))) return user_error("the value does not fit in a float");
@@ -54,7 +54,7 @@ Result<std::string> define_text(const Number& value) {
   return text + "f";
 }
 
-// Resolves the steps of a plan; one instance a call of resolve_plan.
+// Resolves the steps of a plan. Each call of resolve_plan uses its own instance.
 class Resolver {
  public:
   Resolver(PlanContext context, const std::vector<ModuleFacts>& facts)
@@ -250,7 +250,7 @@ class Resolver {
     return value_arg(narrow);
   }
 
-  // A tensor of the task or a scratch.
+  // Accepts a tensor of the task or a scratch.
   Result<void> check_buffer(const std::string& name, const std::string& where) const {
     std::vector<std::string> known;
     for (const ScratchSpec& s : context_.plan.scratch) known.push_back(s.name);
@@ -304,7 +304,7 @@ class Resolver {
   PlanContext context_;
   const std::vector<ModuleFacts>& facts_;
   PlanScope scope_;
-  std::string where_;  // the step at work
+  std::string where_;  // the current step
 };
 
 // "sm_90a" -> 90

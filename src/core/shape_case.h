@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One shape of a task from JSON, as it stands in the `shapes` of a task.
+// Parses one shape of a task from JSON, in the form of a task's `shapes`.
 //
-// Contract: the same checks as task_from_json makes of each shape; `where` is put into errors.
+// Contract: the same checks as task_from_json makes for each shape; errors mention `where`.
 //
 // Example: CG_TRY(ShapeCase s, shape_case_from_json(reply["shapes"][0], "shapes#/0"));
 #pragma once

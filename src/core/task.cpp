@@ -29,7 +29,7 @@ constexpr codec::Names<ShapeKind, 5> kKinds{{{ShapeKind::official, "official"},
                                              {ShapeKind::user, "user"},
                                              {ShapeKind::derived, "derived"}}};
 
-// JSON has no infinities: {"float": "inf" | "-inf" | "nan"}, as in graphs.
+// JSON has no infinities, so they are written as in graphs: {"float": "inf" | "-inf" | "nan"}.
 Json scalar_json(const Scalar& scalar) {
   if (const double* d = std::get_if<double>(&scalar); d && !std::isfinite(*d))
     return {{"float", std::isnan(*d) ? "nan" : *d > 0 ? "inf" : "-inf"}};
@@ -77,7 +77,7 @@ Json tensor_json(const TensorInfo& t) {
   return j;
 }
 
-// A shape whose element count fits.
+// A shape whose element count does not overflow.
 Result<Shape> shape_from(const Json& json, const std::string& where) {
   CG_TRY(Shape shape, codec::integers(json, where, 0, kMaxDims));
   CG_CHECK(codec::at(element_count(shape), where));
@@ -150,7 +150,7 @@ Result<void> check_names(const Task& t) {
   return {};
 }
 
-// Each result is an output, or a tensor that forward() mutates.
+// Each result must be an output, or a tensor that forward() mutates.
 Result<void> check_returns(const Task& t) {
   for (const std::string& name : t.returns) {
     const TensorInfo* tensor = t.find(name);

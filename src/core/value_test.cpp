@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of the values beyond their JSON form: names, codes, refusals.
+// Rules of the values beyond their JSON form: names, exit codes, refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -160,7 +160,7 @@ TEST(Event, RefusesStrangeNumbers) {
   EXPECT_FALSE(event_from_json(json));
 }
 
-// Journals from before lines and remarks were profiled stay readable.
+// Journals from before profiles had lines and remarks stay readable.
 TEST(Profile, FieldsThatCameLaterMayBeMissing) {
   auto parsed = parse_json(
       R"({"schema": "cutegen.profile.v1", "shape": "official", "kernels":

@@ -11,7 +11,7 @@ namespace cutegen {
 namespace {
 
 constexpr const char* kSchema = "cutegen.verdict.v1";
-constexpr const char* kForeign = "foreign:";  // ids of peers' answers: never certified
+constexpr const char* kForeign = "foreign:";  // id prefix of third-party solutions: never certified
 
 constexpr codec::Names<Status, 5> kStatuses{{{Status::correct, "correct"},
                                              {Status::failed, "failed"},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdict: what the evaluator says of a candidate, with the evidence; Feedback: the same for a
-// reader with little room.
+// Verdict: what the evaluator says of a candidate, with the evidence. Feedback: the same for a
+// reader with little room, such as a model.
 //
-// Contract: five statuses, never mixed. Every figure carries where it comes from. JSON forms are
-// versioned and held by golden files.
+// Contract: five statuses, never mixed. Every figure carries its origin. JSON forms are versioned;
+// golden files pin them.
 //
 // Example: if (v.status == Status::correct && v.timing) use(v.timing->time_ns);
 #pragma once
@@ -28,39 +28,39 @@ struct RungReport {
   Rung rung = Rung::lint;
   RungResult result = RungResult::skipped;
   Nanoseconds elapsed{0};
-  std::string detail;  // one line: why it failed or was skipped
+  std::string detail;  // one line: why the rung failed or was skipped
 };
 
-// Wrong values of one output, described without showing any value of a live input set.
+// Describes wrong values of one output without showing any value of a secret input set.
 struct Mismatch {
   std::string shape, family, output;
   int64_t elements = 0, wrong = 0, nan = 0, unwritten = 0;
   std::vector<std::vector<int64_t>> first;  // coordinates of the first wrong elements (at most 5)
   std::string pattern;                      // "every row from column 1024 on", "last tile", ...
-  double worst_ratio = 0;                   // worst error / tolerance
-  // What it broke: "element" (this many elements alone), "rms" or "bias" (the output as a whole;
-  // worst_ratio is then over that limit), "user" (--rtol, --atol).
+  double worst_ratio = 0;                   // the largest error / tolerance
+  // The limit that failed: "element" (single elements), "rms" or "bias" (the output as a whole;
+  // worst_ratio then refers to that limit), "user" (--rtol, --atol).
   std::string gate = "element";
 };
 
 struct Feedback {
   std::string headline;  // the first root error, one line
-  std::string detail;    // <= 1.5 KB: compiler digest, findings, mismatch text
+  std::string detail;    // <= 1.5 KB: compiler digest, findings, mismatches
   std::vector<Mismatch> mismatches;
-  std::string bottleneck;  // what binds, from the profile, or empty
-  std::string resources;   // registers and spills of each kernel, from the audit, or empty
+  std::string bottleneck;  // what limits the program, from the profile; may be empty
+  std::string resources;   // registers and spills per kernel, from the audit; may be empty
 };
 
-// This program beside another: runs in turn, in random order, on one device.
+// This program against another one: alternating runs in random order on one device.
 struct PairedRatio {
   std::string against;     // "incumbent", "eager", "torch.compile", ...
-  std::string program_id;  // of a kernel program
-  // The other's time over this one's (above 1: this one is faster): the median over the pairs, and
-  // its 95% interval.
+  std::string program_id;  // if it is a kernel program
+  // The other's time / this program's time (above 1: this program is faster): the median over the
+  // pairs, with its 95% interval.
   double speedup = 1, low = 1, high = 1;
-  double other_ns = 0;  // the other's median
+  double other_ns = 0;  // the other's median time
   int pairs = 0;
-  std::string stopped;  // why no more were taken: "slower", "precise", "enough"
+  std::string stopped;  // why the measurement ended: "slower", "precise", "enough"
 };
 
 // One of several weighted shapes of a task.
@@ -71,7 +71,8 @@ struct ShapeTiming {
   std::vector<PairedRatio> paired = {};
 };
 
-// The runner's times beside the evaluator's own clock, less what the same runs of nothing take.
+// The times that the runner reports beside the evaluator's own clock, less the overhead of empty
+// runs.
 struct ClockCheck {
   double claimed_ns = 0, seen_ns = 0;  // over all blocks of timed runs
   bool agrees = true;
@@ -81,50 +82,50 @@ struct Timing {
   Origin origin = Origin::modelled;
   std::string shape;
   double time_ns = 0;
-  double floor_ns = 0;      // no correct program is faster: least bytes, and a launch
-  double roofline_ns = 0;   // an estimate: the graph's operations as written; 0: not known
-  double reachable_ns = 0;  // least bytes at the bandwidth of a copy, and a launch; 0: not known
-  std::optional<double> low_ns, high_ns;  // confidence interval, where measured
+  double floor_ns = 0;      // no correct program is faster: traffic at nominal bandwidth
+  double roofline_ns = 0;   // an estimate for the graph as written; 0: unknown
+  double reachable_ns = 0;  // least bytes at a copy's bandwidth, plus a launch; 0: unknown
+  std::optional<double> low_ns, high_ns;  // 95% interval, if measured
   std::string bound_by;
-  int samples = 0;  // timed runs; 0 where nothing was measured
-  // Of the SMs behind each timed run: the median, and the least.
+  int samples = 0;  // timed runs; 0 if nothing was measured
+  // The SM clock during the timed runs: the median, and the lowest.
   std::optional<double> sm_clock_hz, sm_clock_least_hz;
   std::vector<PairedRatio> paired;
   std::optional<ClockCheck> clock;
-  // Of a task with several weighted shapes: each of them. time_ns and paired are then their
-  // weighted geometric means.
+  // Each shape, if the task has several weighted shapes. time_ns and paired are then their weighted
+  // geometric means.
   std::vector<ShapeTiming> shapes;
 };
 
-// Which protection held while the candidate was compiled and run.
+// The protection that was in effect while the candidate was compiled and run.
 struct SandboxGrade {
   std::string label = "none";        // "full", "partial", "none"
-  std::map<std::string, bool> held;  // "namespaces", "network", "seccomp", "rlimits"
+  std::map<std::string, bool> held;  // "namespaces", "network", "seccomp", "rlimits", ...
 };
 
-// The looser rule of public benchmarks, reported beside the verdict and never part of it: over the
-// sets of the task's own inputs.
+// The looser rule of public benchmarks, over the sets of the task's own inputs. Reported beside the
+// verdict, never part of it.
 struct Compat {
   std::string rule;  // "allclose 1e-4"
   int64_t elements = 0, wrong = 0;
 };
 
-// The error of one output over one set as a whole, each element in units of its own scale: the
-// largest share of the limit over all sets.
+// The error of one output over one set as a whole, each element in units of its own scale. Kept for
+// the set that comes nearest to the limit.
 struct ErrorGate {
   std::string output, family, shape;
   double rms = 0, native_rms = 0, sequential_rms = 0, rms_limit = 0;
   double bias = 0, native_bias = 0, bias_limit = 0;
 };
 
-// How far outputs are from the truth beside the native reference: floating elements of the test
+// How far outputs are from the truth, beside the native reference: floating elements of the test
 // shapes, over the sets of the task's own inputs.
 struct Accuracy {
   int64_t elements = 0;
   double error = 0, native_error = 0;  // the largest |value - truth| of each
   double largest = 0;                  // the largest |truth|
-  double share = 0;                    // the largest share of the accepted error that is used
-  std::optional<ErrorGate> rms, bias;  // the sets that come nearest to these limits, of any family
+  double share = 0;                    // the largest error / tolerance
+  std::optional<ErrorGate> rms, bias;  // the sets nearest to these limits, of any family
 };
 
 struct Verdict {
@@ -132,22 +133,22 @@ struct Verdict {
   std::string program_id, task_id, device;
   std::string gpu, driver;  // "NVIDIA H200", "580.159.04"; empty for a simulated device
   std::vector<std::string> build_ids;
-  // 2: sensitivity looks beyond kinks. 3: sound floors, aggregate gates, modes from dtypes.
+  // 2: sensitivity looks beyond kinks. 3: sound floors, aggregate gates, math modes from dtypes.
   int policy_version = 3;
-  std::string math_mode;  // what rounding was permitted, for a reader (mode_text)
+  std::string math_mode;  // the permitted rounding, in words (mode_text)
   std::vector<RungReport> rungs;
   Feedback feedback;
   std::optional<Timing> timing;
   std::optional<Profile> profile;
   std::optional<BinaryAudit> audit;
   SandboxGrade sandbox;
-  std::vector<std::string> skipped;  // checks that were not made, with the reason
-  // Why no value at the official shape was compared; empty where some were.
+  std::vector<std::string> skipped;  // checks that did not run, with the reason
+  // Why no values at the official shape were compared; empty if some were.
   std::string official_not_compared;
-  int sets_judged = 0;  // shape x family sets that were compared
+  int sets_judged = 0;  // compared sets (shape x family)
   std::optional<Compat> compat;
   std::optional<Accuracy> accuracy;
-  std::vector<std::string> marks;  // what limits this judgement: a task not admitted, no float64
+  std::vector<std::string> marks;  // what limits this judgement: task not admitted, no float64
   Nanoseconds elapsed{0};
 };
 

@@ -20,7 +20,7 @@ struct WeightedRatios {
   const std::vector<PairedRatio>* ratios = nullptr;
 };
 
-// What all of them have, in the order of the first.
+// Means of the ratios that all shapes have, in the order of the first shape.
 std::vector<PairedRatio> mean_ratios(const std::vector<WeightedRatios>& of) {
   std::vector<PairedRatio> out;
   for (const PairedRatio& first : *of.front().ratios) {
@@ -60,7 +60,7 @@ std::optional<double> mean_of(const std::vector<ShapeTimed>& timed,
   return geometric_mean(values);
 }
 
-// The lowest of all shapes'; a clock that one shape lacks is not known.
+// The lowest over all shapes; unknown if one shape lacks it.
 std::optional<double> least_of(const std::vector<ShapeTimed>& timed,
                                std::optional<double> Timing::* field) {
   std::optional<double> out;
@@ -115,7 +115,7 @@ double geometric_mean(const std::vector<Weighted>& values) {
   double logs = 0, weights = 0;
   for (const Weighted& v : values) {
     if (!(v.value > 0)) return 0;
-    logs += v.weight / most * std::log(v.value);  // weights below 1 cannot overflow their sum
+    logs += v.weight / most * std::log(v.value);  // relative weights: the sum cannot overflow
     weights += v.weight / most;
   }
   return std::exp(logs / weights);

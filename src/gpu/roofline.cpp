@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floor that no program can beat, and beside it what a copy reaches and what the operations
-// take.
+// The floor that no program can beat, the reachable bound, and the roofline estimate.
 #include <algorithm>
 
 #include "gpu/spec.h"
@@ -8,7 +7,7 @@
 namespace cutegen {
 namespace {
 
-constexpr double kProductsOfFp32 = 3;  // tf32 products that are as accurate as one in fp32
+constexpr double kProductsOfFp32 = 3;  // tf32 products with the accuracy of one in fp32
 
 double peak(const GpuSpec& gpu, const std::string& mode) {
   auto at = gpu.flops_per_s.find(mode);
@@ -21,7 +20,7 @@ double products_per_s(const GpuSpec& gpu, const std::string& mode) {
   return std::max(peak(gpu, "fp32"), peak(gpu, "tf32") / kProductsOfFp32);
 }
 
-// Without matrix units; halves are computed in pairs.
+// Without matrix units. Each lane computes two halves at once.
 double other_per_s(const GpuSpec& gpu, const std::string& mode) {
   const double fp32 = peak(gpu, "fp32");
   if (mode != "fp16" && mode != "bf16") return fp32;
@@ -40,7 +39,7 @@ Roofline roofline(const GpuSpec& gpu, const Work& work) {
   const auto kept =
       static_cast<double>(std::min({work.written.value, gpu.l2_bytes, work.least.value}));
   Roofline r;
-  r.compute_ns = std::max(products_s, other_s) * 1e9;  // different units work at once
+  r.compute_ns = std::max(products_s, other_s) * 1e9;  // both kinds of units work at the same time
   r.memory_ns = least / gpu.dram_bytes_per_s * 1e9;
   r.roofline_ns = std::max({r.compute_ns, r.memory_ns, gpu.least_launch_ns});
   r.floor_ns = std::max((least - kept) / gpu.dram_bytes_per_s * 1e9, gpu.least_launch_ns);

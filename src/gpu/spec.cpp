@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading GPU files. The only place of this module that knows TOML.
+// Parses GPU files. No other file of this module knows TOML.
 #include "gpu/spec.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMaxFile = size_t{64} << 10;
 
-// One table of the file: every figure read once, positive and at most `most`; a source required.
+// Reads one table of the file. Figures must be positive and within a limit; a source is required.
 class Section {
  public:
   Section(const toml::table& file, const char* name, const std::string& file_name)
@@ -60,7 +60,7 @@ class Section {
     return static_cast<int>(value);
   }
 
-  // Keys that nobody asked for are typing errors; those for people begin with "achievable".
+  // An unknown key is a typing error. Keys that begin with "achievable" are for human readers only.
   Result<void> finish() const {
     std::vector<std::string> known(seen_.begin(), seen_.end());
     for (const auto& [key, value] : *table_) {

@@ -19,7 +19,7 @@ std::string h200_text() {
   return read_file(h200_path()).value();
 }
 
-// The error of h200.toml with `from` replaced.
+// The error for h200.toml after replacing `from`.
 std::string error(const std::string& from, const std::string& to) {
   std::string text = h200_text();
   EXPECT_NE(text.find(from), std::string::npos) << from;
@@ -37,7 +37,7 @@ TEST(Gpu, ShippedFilesLoad) {
     EXPECT_GT(gpu->l2_bytes_per_s, gpu->dram_bytes_per_s);
     for (const char* mode : {"fp32", "tf32", "fp16", "bf16"})
       EXPECT_GT(gpu->flops_per_s.at(mode), 1e13) << name << " " << mode;
-    // fp32 peak: 128 lanes an SM, two operations a clock, within a few percent.
+    // fp32 peak: 128 lanes per SM (A100: 64), two operations per clock, within a few percent.
     double lanes = gpu->sms * (gpu->arch == "sm_80" ? 64.0 : 128.0) * 2 * gpu->clock_hz;
     EXPECT_NEAR(gpu->flops_per_s.at("fp32") / lanes, 1.0, 0.03) << name;
     EXPECT_NEAR(gpu->sms * gpu->rates.fp32_lanes * 2 * gpu->clock_hz / lanes, 1.0, 1e-9) << name;
@@ -112,7 +112,7 @@ TEST(Roofline, OutputsThatTheL2HoldsNeedNoBandwidth) {
   EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = least}).floor_ns, 1e6 - kept);
   EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = Bytes{4'800'000}}).floor_ns, 999e3);
   EXPECT_DOUBLE_EQ(roofline(g, {.least = least, .written = least}).memory_ns, 1e6);
-  const Bytes small{1 << 20};  // written and gone: only the launch is left
+  const Bytes small{1 << 20};  // all of it stays in the L2; only the launch remains
   EXPECT_EQ(roofline(g, {.least = small, .written = Bytes{INT64_MAX}}).floor_ns, g.least_launch_ns);
 }
 
@@ -151,7 +151,7 @@ TEST(Roofline, TakesTheFastestUnitThatIsAccurateEnough) {
   EXPECT_DOUBLE_EQ(
       compute({.convolutions = Flops{1e15}, .math_mode = "bf16", .tf32_convolutions = true}),
       1e15 / g.flops_per_s.at("bf16"));
-  GpuSpec slow = g;  // without fast matrix units the plain rate is the better one
+  GpuSpec slow = g;  // without fast matrix units the plain rate wins
   slow.flops_per_s["tf32"] = g.flops_per_s.at("fp32");
   EXPECT_DOUBLE_EQ(roofline(slow, {.products = Flops{1e15}}).compute_ns / 1e9,
                    1e15 / g.flops_per_s.at("fp32"));

@@ -12,8 +12,8 @@
 namespace cutegen::sandbox {
 namespace {
 
-constexpr int kShellSignal = 128;  // the shells' code for a death by signal, which bwrap uses too
-constexpr const char* kTmpBytes = "4294967296";  // NVRTC keeps its heap there
+constexpr int kShellSignal = 128;                // as shells do, bwrap reports a signal as 128 + N
+constexpr const char* kTmpBytes = "4294967296";  // NVRTC keeps its heap in /tmp
 
 std::string find_bwrap() {
   const char* path = std::getenv("PATH");
@@ -24,7 +24,7 @@ std::string find_bwrap() {
   return {};
 }
 
-// Starts a small program with everything that may be asked for.
+// Starts a small program with everything that callers may ask for.
 bool works() {
   SpawnSpec spec{.argv = {"/bin/true"}};
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true};
@@ -88,7 +88,7 @@ Result<void> apply_bubblewrap(Plan& plan, const Isolation& isolation, Bubblewrap
   plan.program = a.front();
   plan.cwd = "/";
   plan.bubblewrap = true;
-  // bwrap needs its rights until the view is made; it drops them, and installs the filter, itself.
+  // bwrap needs its capabilities until the view exists; it then drops them and installs the filter.
   plan.filter.clear();
   plan.drop_capabilities = false;
   return {};

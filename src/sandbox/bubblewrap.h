@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bubblewrap: the namespaces made by the program bwrap instead of by ourselves.
+// Bubblewrap: the program bwrap creates the namespaces instead of cutegen itself.
 //
-// It matters where the kernel refuses user namespaces to ordinary programs but lets bwrap have them
-// (an AppArmor profile, or a set-user-id bwrap).
-// Contract: bubblewrap() is the path of a bwrap that was seen to work here, or empty; it is tried
-// once a process. apply_bubblewrap() turns a plan that starts a program into one that starts bwrap,
-// which starts the program in the same view that the own namespaces give.
+// Some kernels refuse user namespaces to ordinary programs but allow them to bwrap (an AppArmor
+// profile, or a set-user-id bwrap).
+// Contract: bubblewrap() returns the path of a bwrap that works on this machine, or an empty path;
+// each process tests it once. apply_bubblewrap() turns a plan that starts a program into one that
+// starts bwrap, which starts the program. The program then sees the same view as in cutegen's own
+// namespaces.
 //
 // Example: if (!bubblewrap().empty()) apply_bubblewrap(plan, isolation, storage);
 #pragma once
@@ -20,14 +21,14 @@ namespace cutegen::sandbox {
 
 [[nodiscard]] const std::string& bubblewrap();
 
-// What the changed plan points into.
+// Owns what the changed plan points to.
 struct BubblewrapStorage {
   std::vector<std::string> arguments;
   UniqueFd filter;
 };
 [[nodiscard]] Result<void> apply_bubblewrap(Plan& plan, const Isolation& isolation,
                                             BubblewrapStorage& storage);
-// bwrap ends with 128 + N when the program was killed by signal N: that status again.
+// Undoes bwrap's encoding: it exits with 128 + N if signal N killed the program.
 [[nodiscard]] ExitStatus unwrapped(ExitStatus status);
 
 }  // namespace cutegen::sandbox

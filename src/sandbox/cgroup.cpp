@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostText = 1 << 20;
 
-// Existing files only are meant; in a folder that plays a cgroup (tests) they are made.
+// The files of a real cgroup exist. O_CREAT is for tests, in which a plain folder plays a cgroup.
 Result<void> put(const fs::path& file, const std::string& text) {
   UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
@@ -40,7 +40,7 @@ bool has_both(const fs::path& file) {
 bool usable(const fs::path& base) {
   if (::access(base.c_str(), W_OK) != 0 || !has_both(base / "cgroup.controllers")) return false;
   if (has_both(base / "cgroup.subtree_control")) return true;
-  // Refused while the group itself has processes: then it is not ours to use.
+  // The kernel refuses while the group itself has processes; then we cannot use it.
   return put(base / "cgroup.subtree_control", "+memory +pids") &&
          has_both(base / "cgroup.subtree_control");
 }
@@ -56,7 +56,7 @@ Cgroup& Cgroup::operator=(Cgroup&& o) noexcept {
 Cgroup::~Cgroup() {
   if (path_.empty()) return;
   join_.reset();
-  // The last process of the group may still be on its way out of the kernel.
+  // The last process of the group may not have left the kernel yet.
   for (int i = 0; i < 50 && ::rmdir(path_.c_str()) != 0 && errno == EBUSY; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
@@ -69,7 +69,7 @@ Result<Cgroup> Cgroup::make(const fs::path& base, const Limits& limits) {
   out.path_ = path;
   if (limits.resident_bytes > 0) {
     CG_CHECK(put(path / "memory.max", std::to_string(limits.resident_bytes)));
-    // Without it the group swaps instead of ending; not every kernel has the file.
+    // Without this limit the group swaps instead of ending. Not every kernel has the file.
     if (fs::exists(path / "memory.swap.max")) CG_CHECK(put(path / "memory.swap.max", "0"));
   }
   if (limits.processes > 0) CG_CHECK(put(path / "pids.max", std::to_string(limits.processes)));

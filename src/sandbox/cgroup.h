@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cgroup: a control group (version 2) for one child, where the machine lets us make one.
+// Cgroup: a control group (version 2) for one child, if the machine lets us create one.
 //
-// It holds what rlimits cannot: the memory in use by all processes of the child together, and their
-// number, for root too.
-// Contract: a folder is ours to use when we may write to it and its children can have the
-// controllers memory and pids: the one named by $CUTEGEN_CGROUP, else the group that this process
-// is in. The group is removed with the object; its processes must have ended.
+// A cgroup limits what rlimits cannot: the memory and the number of all processes of the child
+// together, for root too.
+// Contract: cgroup_base() is the folder that $CUTEGEN_CGROUP names, else the group of this process.
+// It is usable if we may write to it and its children can have the controllers memory and pids. The
+// destructor removes the group; its processes must have ended.
 //
 // Example: if (auto base = cgroup_base()) { CG_TRY(Cgroup g, Cgroup::make(*base, limits)); ... }
 #pragma once
@@ -25,7 +25,7 @@ class Cgroup {
   Cgroup& operator=(Cgroup&& o) noexcept;
   ~Cgroup();
   [[nodiscard]] static Result<Cgroup> make(const std::filesystem::path& base, const Limits& limits);
-  // A process that writes "0" here is in the group; -1 without a group.
+  // A process that writes "0" here joins the group; -1 without a group.
   [[nodiscard]] int join_fd() const { return join_.get(); }
 
  private:
@@ -34,7 +34,7 @@ class Cgroup {
 };
 
 [[nodiscard]] std::optional<std::filesystem::path> cgroup_base();
-// The folder of the version 2 group in the text of /proc/self/cgroup and /proc/self/mounts.
+// The folder of the version 2 group, from the text of /proc/self/cgroup and /proc/self/mounts.
 [[nodiscard]] std::optional<std::filesystem::path> own_cgroup(const std::string& groups,
                                                               const std::string& mounts);
 

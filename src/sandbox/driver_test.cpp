@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who makes the namespaces and what is left behind: bubblewrap, cgroups, orphans.
+// Who creates the namespaces, and what children leave behind: bubblewrap, cgroups, orphans.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -51,7 +51,7 @@ bool gone(pid_t pid) {
   return false;
 }
 
-// Both drivers must give the same view.
+// Both drivers must provide the same view.
 class Drivers : public testing::TestWithParam<Driver> {
  protected:
   void SetUp() override {
@@ -74,7 +74,7 @@ TEST_P(Drivers, PassOnlyWhatIsListed) {
   SpawnSpec spec = script("cat <&7; echo $A-$HOME; ls /proc/self/fd | tr '\\n' ' '");
   spec.env = {"A=b", "PATH=/usr/bin:/bin"};
   spec.fds = {{memory->get(), 7}};
-  EXPECT_EQ(run(spec).text, "hello\nb-\n0 1 2 3 7 ");  // 3 is what ls opened
+  EXPECT_EQ(run(spec).text, "hello\nb-\n0 1 2 3 7 ");  // ls opened 3
 }
 
 TEST_P(Drivers, FilesAreReadOnlyAndTmpIsPrivate) {
@@ -144,7 +144,7 @@ TEST(Driver, DeathsBySignalComeBackFromBubblewrap) {
   EXPECT_EQ(unwrapped({.signal = SIGKILL}).text(), "killed by SIGKILL");
 }
 
-// Without a pid namespace, what a program leaves behind in sessions of its own is ended too.
+// Without a pid namespace, kill() also ends processes that the program started in other sessions.
 TEST(Orphans, AreEndedWithoutNamespaces) {
   SpawnSpec spec{
       .argv = {"/bin/bash", "-c", "setsid bash -c 'echo $$; exec sleep 100' & sleep 0.3"},
@@ -155,7 +155,7 @@ TEST(Orphans, AreEndedWithoutNamespaces) {
   EXPECT_TRUE(gone(orphan));
 }
 
-// A folder that plays a cgroup that was delegated to us.
+// A plain folder that plays a cgroup delegated to us.
 struct FakeCgroup : testing::Test {
   fs::path base = fs::temp_directory_path() / ("cutegen_cgroup_" + std::to_string(::getpid()));
   void SetUp() override {
@@ -186,7 +186,7 @@ TEST_F(FakeCgroup, TheChildJoinsAGroupWithItsLimits) {
   ASSERT_FALSE(group().empty());
   EXPECT_EQ(*read_file(group() / "memory.max"), "1073741824");
   EXPECT_EQ(*read_file(group() / "pids.max"), "77");
-  EXPECT_EQ(*read_file(group() / "cgroup.procs"), "0");  // the writer
+  EXPECT_EQ(*read_file(group() / "cgroup.procs"), "0");  // "0" is the writing process
   EXPECT_EQ(o.grade.held["cgroup"], true);
 }
 
@@ -199,7 +199,7 @@ TEST_F(FakeCgroup, IsNotUsedWhereItIsNotOurs) {
   EXPECT_FALSE(cgroup_base());
   SpawnSpec spec = shell("true", Driver::own);
   spec.limits.processes = 77;
-  Outcome o = run(spec);  // no group is no fault
+  Outcome o = run(spec);  // a missing group is not an error
   EXPECT_FALSE(o.grade.held.contains("cgroup"));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seccomp filter: system calls that neither a kernel's compiler nor its runner ever needs.
+// The seccomp filter: system calls that neither a kernel's compiler nor its runner needs.
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -17,8 +17,8 @@
 namespace cutegen::sandbox {
 namespace {
 
-// Names, since the headers of the building machine may be older than the kernel. A name that
-// libseccomp does not know is skipped: such a call is older kernels' ENOSYS.
+// By name, because the build machine's headers may be older than the kernel. The filter skips names
+// that libseccomp does not know: such a call fails with ENOSYS on older kernels.
 constexpr const char* kNever[] = {"ptrace",
                                   "process_vm_readv",
                                   "process_vm_writev",
@@ -99,14 +99,14 @@ class Builder {
     int number = seccomp_syscall_resolve_name(name);
     if (number >= 0) check(seccomp_rule_add(context_, SCMP_ACT_ERRNO(error), number, 0));
   }
-  // Denied when (argument & mask) == value.
+  // Denies the call if (argument & mask) == value.
   void deny_if(const char* name, unsigned argument, uint64_t mask, uint64_t value) {
     int number = seccomp_syscall_resolve_name(name);
     if (number < 0) return;
     check(seccomp_rule_add(context_, SCMP_ACT_ERRNO(EPERM), number, 1,
                            SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, mask, value)));
   }
-  // The BPF program; empty when any rule was refused.
+  // The BPF program; empty if libseccomp refused a rule.
   std::vector<sock_filter> program() {
     std::vector<sock_filter> out;
     int fd = ok_ && context_ ? ::memfd_create("seccomp", MFD_CLOEXEC) : -1;
@@ -128,7 +128,7 @@ class Builder {
 
 void deny_writing(Builder& b) {
   b.deny(kChange);
-  b.deny("openat2", ENOSYS);  // its flags are behind a pointer; the C library falls back
+  b.deny("openat2", ENOSYS);  // seccomp cannot read its flags; the C library falls back
   for (uint64_t flag :
        {uint64_t{O_WRONLY}, uint64_t{O_RDWR}, uint64_t{O_CREAT}, uint64_t{O_TRUNC}}) {
     b.deny_if("open", 1, flag, flag);
@@ -141,7 +141,7 @@ void deny_writing(Builder& b) {
 std::vector<sock_filter> seccomp_program(const Isolation& isolation, bool deny_exec) {
   Builder b;
   b.deny(kNever);
-  // Flags of clone3 are behind a pointer: without it the C library uses clone.
+  // seccomp cannot read the flags of clone3. Without it the C library uses clone.
   b.deny("clone3", ENOSYS);
   if (isolation.deny_fork) {
     b.deny(kFork);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seccomp filter as bytes, for a child that has to start something before it is locked in.
+// The seccomp filter as bytes, for a child that must start something before it locks itself in.
 //
-// Contract: what spawn() would install for `isolation` (programs may be started), in the kernel's
-// form: 8 bytes an instruction. The child installs it on all of its threads before it meets foreign
-// code, and says so. An error where libseccomp refuses a rule.
+// Contract: the filter that spawn() would install for `isolation` (the child may start programs),
+// in the kernel's form of 8 bytes per instruction. The child installs it on all of its threads
+// before it meets third-party code, and reports success. An error if libseccomp refuses a rule.
 //
 // Example: CG_TRY(std::string program, sandbox::filter_bytes({.no_network = true}));
 #pragma once

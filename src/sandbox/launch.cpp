@@ -57,7 +57,7 @@ int set_read_only(int at, const char* path, unsigned flags) {
   return r == 0 ? 0 : errno;
 }
 
-// A read-only handle on what must stay visible below the private /tmp.
+// Opens a read-only handle on what must stay visible below the private /tmp.
 int clone_readable(const Readable& r) {
   long tree = ::syscall(SYS_open_tree, AT_FDCWD, r.path.c_str(),
                         OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
@@ -82,18 +82,18 @@ int attach_readable(const Readable& r, int tree) {
   return done == 0 ? 0 : errno;
 }
 
-// NVRTC keeps its heap there: 0.3 GB for CuTe's headers, several times that with a matrix product.
+// NVRTC keeps its heap there: 0.3 GB for CuTe's headers, several times more with a matrix product.
 int private_tmpfs(const char* path) {
   unsigned long flags = MS_NOSUID | MS_NODEV;
   return ::mount("tmpfs", path, "tmpfs", flags, "size=4g,mode=1777") == 0 ? 0 : errno;
 }
 
-// The whole file system read-only; /tmp and /dev/shm empty, private and writable.
+// Makes the whole file system read-only, and /tmp and /dev/shm empty, private and writable.
 void set_mount_view(Plan& plan) {
   constexpr size_t kMostReadable = 64;
   ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
-  // A fresh /proc must come before the read-only remount, and shows this namespace only. Where the
-  // kernel refuses (a masked /proc in a container) the old one stays: read-only, as the rest.
+  // Mount a fresh /proc, which shows this namespace only, before the read-only remount. If the
+  // kernel refuses (a masked /proc in a container), the old one stays, read-only like the rest.
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     note(plan, kStepProc, errno);
   if (!plan.process_limit.empty())
@@ -112,7 +112,8 @@ void set_mount_view(Plan& plan) {
   }
 }
 
-// The new network has nothing but a loopback, which is down. A failure is met by who needs it.
+// The new network has only a loopback, which is down. Programs that need it see a failure
+// themselves.
 void raise_loopback() {
   int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return;
@@ -131,7 +132,7 @@ int drop_capabilities() {
   return ::syscall(SYS_capset, &header, none) == 0 ? 0 : errno;
 }
 
-// Puts the listed descriptors at their numbers and marks every other one close-on-exec.
+// Moves the listed descriptors to their numbers and marks all others close-on-exec.
 int place_descriptors(const Plan& plan) {
   constexpr size_t kMost = 32;
   int moved[kMost], top = 2;
@@ -171,14 +172,14 @@ void reset_signals() {
     if (error) ::_exit(127);
   };
   ::setpgid(0, 0);
-  // Before descriptors move; "0" is the writer.
+  // Before descriptors move. "0" means the writing process.
   if (plan.cgroup >= 0) note(plan, kStepCgroup, ::write(plan.cgroup, "0", 1) == 1 ? 0 : errno);
   must(kStepDescriptors, place_descriptors(plan));
   must(kStepFolder, ::chdir(plan.cwd.c_str()) == 0 ? 0 : errno);
   note(plan, kStepRlimit, apply_limits(plan.limits));
   if (plan.drop_capabilities) note(plan, kStepCapabilities, drop_capabilities());
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (::getppid() != supervisor) ::_exit(127);  // it died before the line above
+  if (::getppid() != supervisor) ::_exit(127);  // the supervisor died before the line above
   reset_signals();
   if (!plan.filter.empty()) note(plan, kStepSeccomp, install_filter(plan.filter));
   ::execve(plan.program.c_str(), plan.argv.data(), plan.env.data());
@@ -186,7 +187,7 @@ void reset_signals() {
   ::_exit(127);
 }
 
-// Keeps only `keep` of the descriptors above stderr, so that the program's peers see its end.
+// Closes descriptors above stderr except `keep`, so that the program's peers see when it ends.
 void close_all_but(std::array<int, 3> keep) {
   std::sort(keep.begin(), keep.end());
   unsigned next = 3;
@@ -199,7 +200,7 @@ void close_all_but(std::array<int, 3> keep) {
   ::syscall(SYS_close_range, next, ~0U, 0);
 }
 
-// Copies what is there into the ring. False at the end of the pipe.
+// Copies what the pipe holds into the ring. Returns false at the end of the pipe.
 bool drain(int fd, SharedPage& shared) {
   for (;;) {
     uint64_t at = shared.written;
@@ -211,7 +212,7 @@ bool drain(int fd, SharedPage& shared) {
   }
 }
 
-// Reaps whatever ended; true once the program is among it.
+// Reaps all ended children; true once the program is one of them.
 bool reap(pid_t program, SharedPage& shared) {
   for (;;) {
     int status = 0;
@@ -225,8 +226,8 @@ bool reap(pid_t program, SharedPage& shared) {
   }
 }
 
-// Kills the processes that are left below us: what the program started and did not wait for comes
-// to us when it ends. Each round kills one more generation.
+// Kills the processes below us: when the program ends, its children become ours. Each round kills
+// one more generation.
 void end_orphans() {
   for (int round = 0; round < 64; ++round) {
     int fd = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
@@ -253,7 +254,7 @@ void watch(const Plan& plan, pid_t program, int pidfd) {
   for (;;) {
     pollfd p[3] = {
         {plan.lifeline, 0, 0}, {pidfd, POLLIN, 0}, {open ? plan.stderr_read : -1, POLLIN, 0}};
-    ::poll(p, 3, 200);  // the time limit reaps orphans that came to us
+    ::poll(p, 3, 200);  // wake up regularly to reap orphans that became our children
     if (open && p[2].revents) open = drain(plan.stderr_read, shared);
     if (p[0].revents & (POLLHUP | POLLERR)) ::kill(-program, SIGKILL);
     if (!reap(program, shared)) continue;
@@ -296,7 +297,7 @@ void run_supervisor(Plan& plan) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   int error = set_ids(plan);
   note(plan, kStepIds, error);
-  if (error) ::_exit(0);  // the caller tries again with less
+  if (error) ::_exit(0);  // the caller retries with fewer namespaces
   if (plan.mount_view) set_mount_view(plan);
   if (plan.clone_flags & CLONE_NEWUTS) (void)::sethostname("sandbox", 7);
   if (plan.loopback && (plan.clone_flags & CLONE_NEWNET)) raise_loopback();
@@ -306,11 +307,11 @@ void run_supervisor(Plan& plan) {
   if (program == 0) run_program(plan, self);
   if (program < 0) note(plan, kStepStart, errno);
   plan.shared->program = std::max(program, 0);
-  // This is a copy of the caller's memory: nobody may read it through /proc.
+  // This is a copy of the caller's memory, so nobody may read it through /proc.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);
-  close_all_but({plan.lifeline, pidfd, plan.stderr_read});  // the setup pipe too
+  close_all_but({plan.lifeline, pidfd, plan.stderr_read});  // closes the setup pipe too
   if (program > 0) watch(plan, program, pidfd);
   if (program > 0) plan.shared->ended = 1;
   ::_exit(0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launch: the half of spawn that runs between clone and exec, in two processes.
 //
-// The supervisor is cloned from the caller, is process 1 of the new pid namespace where there is
-// one, sets up the mount view, starts the program, drains its stderr into the shared page, and ends
-// everything when the program ends or the caller dies (the lifeline closes). The program's process
-// applies limits, drops capabilities, installs the seccomp filter and execs.
-// Contract: run_supervisor is called in a freshly cloned process of a threaded program, so it and
-// all it calls use nothing but system calls: no allocation, no locks. Everything is in the Plan.
+// The caller clones the supervisor, which is process 1 if there is a new pid namespace. The
+// supervisor sets up the mount view, starts the program and drains its stderr into the shared page.
+// It ends everything when the program ends or the caller dies (the lifeline closes). The program's
+// process applies limits, drops capabilities, installs the seccomp filter and calls exec.
+// Contract: run_supervisor runs in a fresh clone of a threaded program. It and all that it calls
+// use only system calls: no allocation, no locks. Everything it needs is in the Plan.
 #pragma once
 
 #include <linux/filter.h>
@@ -24,7 +24,7 @@
 
 namespace cutegen::sandbox {
 
-// What can go wrong on the way to exec; the errno of each is kept in the shared page.
+// The steps that can fail on the way to exec. The shared page keeps the errno of each.
 enum Step : int {
   kStepCgroup,
   kStepIds,
@@ -46,9 +46,9 @@ const char* to_string(Step step);
 
 inline constexpr size_t kErrorBytes = size_t{64} << 10;
 
-// Lies in memory shared by caller, supervisor and (until it execs) the program.
+// In memory that caller, supervisor and (until exec) program share.
 struct SharedPage {
-  std::atomic<int> ended;  // status and max_rss_kb are valid
+  std::atomic<int> ended;  // if set, status and max_rss_kb are valid
   int status;
   long max_rss_kb;
   std::atomic<pid_t> program;  // in the supervisor's pid namespace
@@ -66,7 +66,7 @@ struct RlimitValue {
 struct Readable {
   std::string path;
   bool is_folder = false;
-  std::vector<std::string> parents;  // folders to make first, outermost first
+  std::vector<std::string> parents;  // folders to create first, outermost first
 };
 
 struct Plan {
@@ -77,26 +77,26 @@ struct Plan {
   std::vector<RlimitValue> limits;
   std::vector<sock_filter> filter;
   bool drop_capabilities = false;
-  int clone_flags = 0;      // the namespaces of this attempt
-  bool filtered = false;    // a seccomp filter could be built
-  bool bubblewrap = false;  // argv is that of bwrap, which makes the namespaces
+  int clone_flags = 0;      // namespaces of this attempt
+  bool filtered = false;    // libseccomp built a filter
+  bool bubblewrap = false;  // argv starts bwrap, which creates the namespaces
   int cgroup = -1;          // cgroup.procs of the group to join
   bool mount_view = false;
   bool loopback = false;
   std::string id_map, group_map;  // lines for /proc/self/uid_map and gid_map
-  std::string process_limit;      // for the namespace's pid_max; empty = none
+  std::string process_limit;      // for the namespace's pid_max; empty: no limit
   std::vector<Readable> readable;
   SharedPage* shared = nullptr;
   int lifeline = -1, setup = -1, stderr_read = -1, stderr_write = -1;
 };
 
-// fork() without the C library's handlers, into new namespaces; sets *pidfd in the parent.
+// fork() without the C library's handlers, into new namespaces. Sets *pidfd in the parent.
 [[nodiscard]] pid_t raw_clone(int flags, int* pidfd);
 [[noreturn]] void run_supervisor(Plan& plan);
 
-// filter.cpp: the seccomp program for an isolation; empty when libseccomp refuses.
+// In filter.cpp: the seccomp program for an isolation; empty if libseccomp refuses a rule.
 [[nodiscard]] std::vector<sock_filter> seccomp_program(const Isolation& isolation, bool deny_exec);
-// 0 or an errno. System calls only.
+// Returns 0 or an errno. System calls only.
 [[nodiscard]] int install_filter(std::vector<sock_filter>& filter);
 [[nodiscard]] std::vector<RlimitValue> limit_values(const Limits& limits);
 [[nodiscard]] int apply_limits(const std::vector<RlimitValue>& limits);

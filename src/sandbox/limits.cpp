@@ -24,7 +24,7 @@ int apply_limits(const std::vector<RlimitValue>& limits) {
   for (const RlimitValue& l : limits) {
     rlimit now{};
     ::getrlimit(static_cast<__rlimit_resource_t>(l.resource), &now);
-    // Never above what is already in force: lowering needs no privilege.
+    // Never raise a limit that is already in force: lowering needs no privilege.
     rlimit wanted{std::min(l.value.rlim_cur, now.rlim_max),
                   std::min(l.value.rlim_max, now.rlim_max)};
     if (::setrlimit(static_cast<__rlimit_resource_t>(l.resource), &wanted) != 0) failed = errno;

@@ -6,7 +6,7 @@
 namespace cutegen::sandbox {
 namespace {
 
-// A number in a file; -1 where it is not.
+// Reads a number from a file; -1 if there is none.
 long setting(const std::filesystem::path& path) {
   std::ifstream in(path);
   long value = -1;

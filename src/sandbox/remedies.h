@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lets the sandbox hold more on this machine, as the command that does it.
+// The command that would let the sandbox protect more on this machine.
 //
-// Contract: looks at the kernel's own settings and changes nothing. Example:
-// allow_user_namespaces()  // "sudo sysctl -w user.max_user_namespaces=10000 (...)"
+// Contract: reads the kernel's settings and changes nothing.
+//
+// Example: allow_user_namespaces()  // "sudo sysctl -w user.max_user_namespaces=10000 (...)"
 #pragma once
 
 #include <filesystem>

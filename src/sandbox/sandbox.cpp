@@ -38,7 +38,7 @@ struct SharedMemory {
   SharedPage* page;
 };
 
-// The parent's end of a started child: what State needs.
+// The parent's handles on a started child.
 struct Started {
   pid_t supervisor = -1;
   UniqueFd pidfd, lifeline;
@@ -68,8 +68,8 @@ Result<std::string> find_program(const std::string& name) {
   return world_error("there is no program '" + name + "' on the PATH");
 }
 
-// What must stay visible although it lies in /tmp: the program with its libraries, its folder, our
-// own files, and what the caller named.
+// What must stay visible even below /tmp: the program with its libraries, its folder, cutegen's own
+// files, and the caller's `readable`.
 std::vector<Readable> readable_below_tmp(const SpawnSpec& spec, const std::string& program) {
   std::vector<fs::path> wanted(spec.readable.begin(), spec.readable.end());
   std::error_code error;
@@ -89,7 +89,7 @@ std::vector<Readable> readable_below_tmp(const SpawnSpec& spec, const std::strin
       r.parents.insert(r.parents.begin(), up.string());
     if (fs::exists(path, error)) out.push_back(std::move(r));
   }
-  // Outer folders first, so that an inner one is mounted on top and not hidden.
+  // Outer folders first, so that inner mounts go on top and stay visible.
   std::sort(out.begin(), out.end(), [](auto& a, auto& b) { return a.path < b.path; });
   auto same = [](auto& a, auto& b) { return a.path == b.path; };
   out.erase(std::unique(out.begin(), out.end(), same), out.end());
@@ -115,7 +115,8 @@ Plan make_plan(const SpawnSpec& spec, const std::string& program) {
   plan.filtered = !plan.filter.empty();
   if (want.namespaces) {
     plan.readable = readable_below_tmp(spec, program);
-    // The kernel takes no pid_max below 301; it is the only process limit that holds for root.
+    // The kernel accepts no pid_max below 301. Without a cgroup, only this process limit binds
+    // root.
     if (spec.limits.processes > 0)
       plan.process_limit = std::to_string(std::max<int64_t>(301, spec.limits.processes));
   }
@@ -125,7 +126,7 @@ Plan make_plan(const SpawnSpec& spec, const std::string& program) {
   return plan;
 }
 
-// Whether the kernel lets us make the namespaces ourselves, and mount in them.
+// Whether the kernel lets us create the namespaces ourselves, and mount in them.
 bool own_namespaces_work() {
   SpawnSpec spec{.argv = {"/bin/true"}};
   spec.isolation = {.namespaces = true, .no_network = true};
@@ -134,8 +135,8 @@ bool own_namespaces_work() {
   return child && child->grade().label == "full";
 }
 
-// For root our own namespaces hold more (the limit of processes) and start sooner; others may be
-// refused them where bubblewrap is not.
+// For root, our own namespaces enforce more (the process limit) and start sooner. For other users
+// the kernel may refuse them but allow bubblewrap.
 Driver better_driver() {
   if (::geteuid() == 0 && own_namespaces_work()) return Driver::own;
   return bubblewrap().empty() ? Driver::own : Driver::bubblewrap;
@@ -152,11 +153,11 @@ Driver choose_driver(Driver asked) {
 }
 
 struct Attempt {
-  int flags = 0;  // namespaces of our own
+  int flags = 0;  // namespaces that we create
   bool bubblewrap = false;
 };
 
-// What to try, best first; the last attempt asks for nothing.
+// What to try, best first. The last attempt asks for nothing.
 std::vector<Attempt> attempts(const Isolation& want, Driver driver) {
   int all = (want.namespaces ? kNamespaces : 0) | (want.no_network ? CLONE_NEWNET : 0);
   std::vector<Attempt> out;
@@ -169,7 +170,7 @@ std::vector<Attempt> attempts(const Isolation& want, Driver driver) {
   return out;
 }
 
-// Best effort: most machines let nobody but their administrator make groups.
+// Best effort: on most machines only the administrator may create groups.
 Cgroup cgroup_for(const SpawnSpec& spec) {
   bool wanted = spec.limits.resident_bytes > 0 || spec.limits.processes > 0;
   if (!spec.isolation.namespaces || !wanted) return {};
@@ -195,7 +196,7 @@ Result<Started> start(Plan& plan) {
   plan.stderr_read = errors.read.get();
   plan.stderr_write = errors.write.get();
 
-  sigset_t all, before;  // no handler of ours may run in the clone
+  sigset_t all, before;  // no signal handler of ours may run in the clone
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   int pidfd = -1;
@@ -213,7 +214,7 @@ Result<Started> start(Plan& plan) {
   out.supervisor = pid;
   out.pidfd = UniqueFd(pidfd);
   setup.write.reset();
-  char byte;  // ends when the program has exec'ed or died
+  char byte;  // the read ends when the program has exec'ed or died
   while (::read(setup.read.get(), &byte, 1) < 0 && errno == EINTR) continue;
   return out;
 }
@@ -264,9 +265,9 @@ Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared
   if (l.memory_bytes > 0 || l.cpu_seconds > 0 || l.file_bytes >= 0 || l.open_files > 0 ||
       l.processes > 0) {
     g.held["rlimits"] = holds({kStepRlimit});
-    bool root = ::geteuid() == 0;  // RLIMIT_NPROC does not bind it
+    bool root = ::geteuid() == 0;  // RLIMIT_NPROC does not bind root
     if (group) {
-      // the group holds it, for root too
+      // the cgroup enforces it, for root too
     } else if (root && l.processes > 0 && (plan.clone_flags & CLONE_NEWPID) == 0) {
       g.held["rlimits"] = false;
       missing.emplace_back("the process limit: does not bind root without a pid namespace");
@@ -314,7 +315,7 @@ struct Child::State {
     reap_supervisor(started);
     reaped = true;
     const SharedPage& s = *started.shared->page;
-    if (!s.ended) {  // the supervisor was killed, and the program with it
+    if (!s.ended) {  // someone killed the supervisor, and with it the program
       status.signal = SIGKILL;
       return;
     }
@@ -325,7 +326,7 @@ struct Child::State {
     if (bubblewrap) status = unwrapped(status);
   }
 
-  // True when the supervisor ended within the time.
+  // Waits for the supervisor; true if it ended in time.
   bool wait_for(Nanoseconds time) {
     if (reaped) return true;
     pollfd p{started.pidfd.get(), POLLIN, 0};
@@ -343,7 +344,7 @@ Child::~Child() {
 Child::Child(Child&&) noexcept = default;
 
 Child& Child::operator=(Child&& o) noexcept {
-  std::swap(state_, o.state_);  // the other one kills what was ours
+  std::swap(state_, o.state_);  // o's destructor kills our former child
   return *this;
 }
 
@@ -368,8 +369,8 @@ Result<ExitStatus> Child::wait(const Context& ctx) {
 void Child::kill() {
   if (!state_ || state_->reaped) return;
   pid_t program = state_->started.shared->page->program;
-  // In a pid namespace the death of process 1 ends all; else the program's group goes first, and
-  // the supervisor reaps it and ends by itself.
+  // In a pid namespace the death of process 1 ends all others. Otherwise kill the program's group;
+  // the supervisor then reaps it and ends by itself.
   if (!state_->pid_namespace && program > 0 && !state_->started.shared->page->ended) {
     ::kill(-program, SIGKILL);
     state_->started.lifeline.reset();
@@ -409,7 +410,7 @@ Result<Child> spawn(const SpawnSpec& spec) {
     if (attempt.bubblewrap && !apply_bubblewrap(plan, spec.isolation, storage)) continue;
     bool last = attempt.flags == 0;
     started = start(plan);
-    // Without a mapping of ids nothing works inside: go on with less.
+    // Without a mapping of ids nothing works in the namespace: retry with less.
     if (started && (last || started->shared->page->errors[kStepIds] == 0)) break;
     if (!started && last) return fail(started.error());
     if (started) reap_supervisor(*started);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sandbox: start child processes with nothing they do not need, and know what protection held.
+// Sandbox: starts child processes with only what they need, and reports the protection in effect.
 //
-// Contract: spawn passes only the listed descriptors and environment; `isolation` asks for
-// namespaces (user, net, pid, ipc, mount view), seccomp and rlimits; what could be had is in
-// Child::grade (never an error unless spec.required). The namespaces are our own, or bubblewrap's
-// where it is there and works better (bubblewrap.h); a cgroup is added where one is ours to make
-// (cgroup.h). Children die with their parent (a supervisor process watches a pipe from us) and with
-// all that they started. The mount view is the whole file system read-only, with an empty private
-// /tmp and /dev/shm; the program's own folder, cwd, share_dir() and `readable` stay visible where
-// they lie in /tmp. stdout goes with stderr unless listed in fds. harden_self applies the
-// in-process part (no new privileges, seccomp without exec, rlimits), for forked children of the
+// Contract: spawn passes only the listed descriptors and environment variables. `isolation` asks
+// for namespaces (user, net, pid, ipc, mount view) and seccomp, `limits` for rlimits. Child::grade
+// reports what the machine granted; missing protection is an error only if spec.required. cutegen
+// creates the namespaces itself, or through bubblewrap if that works better (bubblewrap.h), and
+// adds a cgroup if it may create one (cgroup.h).
+// Children die with their parent (the supervisor watches a pipe from it), together with all that
+// they started. In the mount view the whole file system is read-only; /tmp and /dev/shm are
+// private, writable and empty. The program's folder, cwd, share_dir() and `readable` stay visible
+// even below /tmp. Captured output holds stdout too, unless `fds` lists it. harden_self applies the
+// in-process part (no new privileges, seccomp without exec, rlimits) to forked children of the
 // compile server.
 //
 // Example:
@@ -31,43 +32,44 @@
 namespace cutegen::sandbox {
 
 struct Limits {
-  int64_t memory_bytes = 0;  // RLIMIT_AS (never for CUDA processes); 0 = none
-  int64_t cpu_seconds = 0, file_bytes = -1, open_files = 0, processes = 0;  // 0 / -1 = unchanged
-  int64_t resident_bytes = 0;  // memory in use by all processes together, where a cgroup holds it
+  int64_t memory_bytes = 0;  // RLIMIT_AS (never for CUDA processes); 0: unlimited
+  int64_t cpu_seconds = 0, file_bytes = -1, open_files = 0, processes = 0;  // 0 / -1: unchanged
+  int64_t resident_bytes = 0;  // memory of all processes together; needs a cgroup
 };
 
 struct Isolation {
   bool namespaces = false;  // own user, mount (read-only view, private /tmp), pid, ipc, uts
   bool no_network = false;  // own empty network namespace
-  bool seccomp = false;     // deny ptrace, mount, bpf, keyctl ...; sockets if no_network
+  bool seccomp = false;     // deny ptrace, mount, bpf, keyctl ...; sockets too if no_network
   bool deny_fork = false;   // with seccomp: no new processes or threads
-  bool deny_open = false;   // with seccomp: no opening of files for writing
-  bool loopback = false;    // with no_network: the empty network's own loopback works
-  // Of root: the administrator's rights stay (a GPU's counters may need them), so there is no user
-  // namespace and the grade is partial at best.
+  bool deny_open = false;   // with seccomp: no opening files for writing
+  bool loopback = false;    // with no_network: bring up the loopback of the empty network
+  // Root keeps its capabilities, because a GPU's counters may need them. There is then no user
+  // namespace, and the grade is at most partial.
   bool keep_capabilities = false;
 };
 
 struct Grade {
-  // "namespaces", "network", "seccomp", "rlimits"; "bubblewrap" and "cgroup" only where they are
+  // "namespaces", "network", "seccomp", "rlimits", if asked for; "bubblewrap" and "cgroup", if in
+  // use; "capabilities": false if root keeps them.
   std::map<std::string, bool> held;
-  std::string label = "none";  // full: all that was asked; partial; none
-  std::string missing;         // why something did not hold
+  std::string label = "none";  // full: all that was asked for; partial; none
+  std::string missing;         // why some protection is missing
 };
 
-// Who makes the namespaces. automatic: $CUTEGEN_SANDBOX ("own" or "bubblewrap"), else the better.
+// Who creates the namespaces. automatic: $CUTEGEN_SANDBOX ("own" or "bubblewrap"), else the better.
 enum class Driver { automatic, own, bubblewrap };
 
 struct SpawnSpec {
   std::vector<std::string> argv;
   std::vector<std::string> env;          // "NAME=value", the whole environment
-  std::string cwd;                       // empty: / in a mount view, else the caller's
-  std::vector<std::string> readable;     // kept visible though below the private /tmp
-  std::vector<std::pair<int, int>> fds;  // (ours, theirs); stdin is /dev/null
-  bool capture_stderr = true;            // else inherited
+  std::string cwd;                       // empty: / in a mount view, else the caller's folder
+  std::vector<std::string> readable;     // stays visible even below the private /tmp
+  std::vector<std::pair<int, int>> fds;  // (our number, the child's number); stdin is /dev/null
+  bool capture_stderr = true;            // else the child inherits it
   Limits limits;
   Isolation isolation;
-  bool required = false;  // fail when the isolation cannot be had in full
+  bool required = false;  // fail unless all of the isolation is in effect
   Driver driver = Driver::automatic;
 };
 
@@ -87,7 +89,7 @@ class Child {
   [[nodiscard]] pid_t pid() const;
   [[nodiscard]] bool running();
   [[nodiscard]] Result<ExitStatus> wait(const Context& ctx);
-  void kill();                                   // SIGKILL to the group, then reap
+  void kill();                                   // sends SIGKILL to the group, then reaps
   [[nodiscard]] std::string error_text() const;  // captured stderr, last 64 KiB, sanitised
   [[nodiscard]] const Grade& grade() const;
 
@@ -100,10 +102,10 @@ class Child {
 [[nodiscard]] Result<Child> spawn(const SpawnSpec& spec);
 // Applies limits and the seccomp part of `isolation` to the calling process.
 [[nodiscard]] Grade harden_self(const Limits& limits, const Isolation& isolation);
-// What spawn could hold on this machine (runs a probe child once).
+// The protection that spawn achieves on this machine (runs a probe child once).
 [[nodiscard]] Grade probe();
-// The caller's environment without keys, tokens and loader tricks: PATH, HOME, LANG, TMPDIR,
-// CUDA_*.
+// The caller's environment without keys, tokens and loader variables. It keeps a fixed list: PATH,
+// HOME, LANG, TMPDIR, CUDA_* and a few more.
 [[nodiscard]] std::vector<std::string> scrubbed_environment();
 
 }  // namespace cutegen::sandbox

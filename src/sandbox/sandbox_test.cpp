@@ -61,7 +61,7 @@ TEST(Spawn, TheEmptyNetworksLoopbackCanBeRaised) {
   const std::string script = "exec 3<>/dev/tcp/127.0.0.1/9";
   Outcome down = run(shell(script, {.namespaces = true, .no_network = true}));
   if (!down.grade.held["namespaces"]) GTEST_SKIP() << down.grade.missing;
-  if (!down.grade.held["bubblewrap"]) {  // which raises it always
+  if (!down.grade.held["bubblewrap"]) {  // which always raises it
     EXPECT_NE(down.text.find("unreachable"), std::string::npos) << down.text;
   }
   Outcome up = run(shell(script, {.namespaces = true, .no_network = true, .loopback = true}));
@@ -80,7 +80,7 @@ TEST(Spawn, KeptCapabilitiesAreInTheGrade) {
 }
 
 TEST(Spawn, PassesOnlyWhatIsListed) {
-  int ours = ::open("/dev/null", O_RDWR);  // not close-on-exec: would leak through a plain fork
+  int ours = ::open("/dev/null", O_RDWR);  // not close-on-exec: a plain fork would leak it
   auto memory = make_memfd("m", 6);
   ASSERT_EQ(::pwrite(memory->get(), "hello\n", 6, 0), 6);
   SpawnSpec spec = shell(
@@ -89,7 +89,7 @@ TEST(Spawn, PassesOnlyWhatIsListed) {
   spec.fds = {{memory->get(), 7}};
   std::string text = run(spec).text;
   ::close(ours);
-  EXPECT_EQ(text, "hello\nb-\n0 1 2 3 7 /dev/null\n");  // 3 is what ls opened
+  EXPECT_EQ(text, "hello\nb-\n0 1 2 3 7 /dev/null\n");  // ls opened 3
 }
 
 TEST(Spawn, DescriptorsMaySwapNumbers) {
@@ -319,7 +319,7 @@ TEST_F(Isolated, NoOpeningForWriting) {
   EXPECT_NE(o.text.find("readable"), std::string::npos);
 }
 
-// Runs `body` in a forked child that has hardened itself; returns its wait status.
+// Runs `body` in a forked child after harden_self; returns its wait status.
 template <class F>
 int hardened(const Limits& limits, const Isolation& isolation, F body) {
   pid_t pid = ::fork();

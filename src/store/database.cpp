@@ -22,7 +22,7 @@ int pragma_int(SQLite::Database& sql, const char* name) {
   return sql.execAndGet(std::string("PRAGMA ") + name).getInt();
 }
 
-// SQLite gives its side files the mode of the main file: creating it first makes all private.
+// SQLite gives its side files the mode of the main file. Creating it first makes all private.
 Result<void> make_private_file(const std::filesystem::path& file) {
   UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) return errno_error("cannot open '" + file.string() + "'");
@@ -85,8 +85,8 @@ Result<void> Database::prepare() {
     return user_error("this database belongs to another program", file().string(),
                       "choose another folder with --runs DIR");
   };
-  // The checks come first: nothing is written to a file that is not ours. Both are read at one
-  // moment, since another process may be about to make the tables.
+  // Check first, so that nothing is written to a foreign file. Read both in one transaction,
+  // because another process may be about to create the tables.
   SQLite::Transaction reading(sql_);
   int id = pragma_int(sql_, "application_id");
   bool empty = sql_.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
@@ -118,7 +118,8 @@ Result<std::shared_ptr<Database>> Database::open(const std::filesystem::path& di
         CG_CHECK(database->prepare());
         return database;
       } catch (const SQLite::Exception& e) {
-        // Where others make the log or, as the last one, take it away, SQLite does not wait itself.
+        // SQLite itself does not wait while other processes create or, as the last one, remove the
+        // log.
         const bool busy = (e.getErrorCode() & 0xFF) == SQLITE_BUSY;
         if (!busy || Clock::now() - start > std::chrono::milliseconds(kBusyMs)) throw;
       }

@@ -17,7 +17,7 @@ std::optional<int> event_version(const std::string& type) {
 }
 
 const Upcasts& journal_upcasts() {
-  static const Upcasts none;  // every type is still at its first version
+  static const Upcasts none;  // every type is still at version 1
   return none;
 }
 

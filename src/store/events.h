@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal's event types, their current versions, and how older versions are read.
+// The journal's event types, their current versions, and how to read older versions.
 //
-// Contract: docs/journal.md describes every type. An event is written with the current version of
-// its type; an older one is brought up to date on read (upcast), step by step; a newer one, or a
-// type nobody knows, is a user error that says to use the newer program.
+// Contract: docs/journal.md describes every type. Events are written in the current version of
+// their type. Readers upcast older versions step by step. A newer version or an unknown type is a
+// user error that says to use the newer program.
 //
 // Example: CG_TRY(Event now, upcast(old, journal_upcasts()));
 #pragma once
@@ -18,10 +18,10 @@
 
 namespace cutegen {
 
-// The version in which events of `type` are written now; empty for an unknown type.
+// The version in which events of `type` are written now; nullopt for an unknown type.
 [[nodiscard]] std::optional<int> event_version(const std::string& type);
 
-// (type, version) -> the step that turns its data into the data of version + 1.
+// (type, version) -> the step that converts its data to version + 1.
 using Upcasts = std::map<std::pair<std::string, int>, std::function<Json(Json)>>;
 [[nodiscard]] const Upcasts& journal_upcasts();
 [[nodiscard]] Result<Event> upcast(Event event, const Upcasts& steps);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses folders on network file systems, where SQLite's write-ahead log is not safe.
+// Refuses folders on network file systems, on which SQLite's write-ahead log is not safe.
 //
 // Contract: require_local_disk asks the kernel which file system holds an existing folder.
 // Example: CG_CHECK(require_local_disk("runs"));
@@ -13,7 +13,7 @@
 
 namespace cutegen {
 
-// The name of a network file system by its statfs magic number; empty for any other.
+// The name of a network file system by its statfs magic number; nullopt for any other.
 [[nodiscard]] std::optional<std::string> network_file_system(unsigned long magic);
 [[nodiscard]] Result<void> require_local_disk(const std::filesystem::path& dir);
 

@@ -30,7 +30,7 @@ Json take_long_texts(const Json& data,
     return out;
   }
   for (const auto& [key, value] : data.items()) out[key] = take_long_texts(value, put);
-  // An object that looks like our own mark is wrapped, so that reading it gives it back.
+  // Wrap an object that looks like our own mark, so that reading returns it unchanged.
   return marked(data) ? Json{{kMark, out}} : out;
 }
 

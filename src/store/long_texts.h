@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long texts of an event (sources, compiler logs) live in the blobs, once each, by their hash.
+// Moves long texts of an event (sources, compiler logs) into blobs, which the store keeps once per
+// hash.
 //
 // Contract: take_long_texts replaces every string of kLongText bytes or more by {"$blob": hash} and
-// hands the text to `put`; restore_long_texts undoes it. Data that already has the form
-// {"$blob": ...} survives the round trip.
+// passes the text to `put`; restore_long_texts undoes it. Data that already has the form {"$blob":
+// ...} survives the round trip.
 //
 // Example: Json lean = take_long_texts(data, [&](hash, text) { blobs[hash] = text; });
 #pragma once

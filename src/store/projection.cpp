@@ -45,14 +45,14 @@ void fold_run_info(RunInfo& info, const Event& event) {
   } else if (event.type == "task") {
     info.floor_ns = number_at(data, "floor_ns");
   } else if (event.type == "evaluated") {
-    // An aborted attempt is our failure, not an evaluation.
+    // An aborted attempt is an infrastructure failure and does not count as an evaluation.
     if (data.contains("verdict") && text_at(data["verdict"], "status") != "aborted")
       ++info.evaluations;
     info.times_ns[text_at(data, "candidate")] = verdict_time(data);
   } else if (event.type == "accepted") {
     info.best_ns = info.times_ns[text_at(data, "candidate")];
   }
-  if (event.type == "imported") {  // after the end, which stays
+  if (event.type == "imported") {  // comes after the end, and the end state stays
     if (text_at(data, "decision") == "accepted") info.best_ns = verdict_time(data);
     return;
   }

@@ -18,8 +18,8 @@ std::filesystem::path lock_path(const std::filesystem::path& dir, const std::str
   return dir / "locks" / (run + ".lock");
 }
 
-// Locks of an open file description: they belong to the descriptor, so two stores of one process
-// exclude each other too, and they can be probed without being taken.
+// Locks of an open file description belong to the descriptor: two stores of one process exclude
+// each other too, and held() can probe without taking them.
 struct flock whole_file(short type) {
   struct flock lock{};
   lock.l_type = type;
@@ -79,7 +79,7 @@ bool is_run_id(const std::string& text) {
 }
 
 std::string new_run_id() {
-  // No vowels and no digits that read like letters: ids are typed by hand.
+  // People type ids by hand: no vowels, and no digits that look like letters.
   constexpr std::string_view kLetters = "bcdfghjkmnpqrstvwxz23456789";
   std::array<std::byte, 6> bytes{};
   random_bytes(bytes);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunLock: one writer a run. The kernel drops the lock when the process dies, however it dies.
+// RunLock: allows one writer per run. The kernel drops the lock when the process dies, however it
+// dies.
 //
-// Contract: take() never blocks; when another process holds the lock, the error names its pid.
-// holder() only asks. Example: CG_TRY(RunLock lock, RunLock::take(dir, "20261121-k3v9qa"));
+// Contract: take() never blocks; if another process holds the lock, the error names its pid. held()
+// only probes. Example: CG_TRY(RunLock lock, RunLock::take(dir, "20261121-k3v9qa"));
 #pragma once
 
 #include <filesystem>
@@ -17,7 +18,7 @@ class RunLock {
  public:
   [[nodiscard]] static Result<RunLock> take(const std::filesystem::path& dir,
                                             const std::string& run);
-  // Whether some open lock exists for the run (this process's own included).
+  // Whether any process, this one included, holds the run's lock.
   [[nodiscard]] static bool held(const std::filesystem::path& dir, const std::string& run);
 
  private:
@@ -25,7 +26,7 @@ class RunLock {
   UniqueFd fd_;
 };
 
-// Run ids name lock files: date, a dash and six letters or digits.
+// Run ids name lock files: a date, a dash, and six letters or digits.
 [[nodiscard]] bool is_run_id(const std::string& text);
 [[nodiscard]] std::string new_run_id();
 [[nodiscard]] std::string utc_now();  // ISO 8601, seconds

@@ -77,7 +77,7 @@ bool projection_is_current(SQLite::Database& sql) {
   return known.executeStep() && known.getColumn(0).getInt() == kRunsProjection;
 }
 
-// The rows of `runs` are rebuilt whole when they were written by another version of the fold.
+// Rebuilds all rows of `runs` if another version of the fold wrote them.
 void rebuild_projection(Database& db) {
   if (projection_is_current(db.sql())) return;
   SQLite::Transaction transaction(db.sql(), SQLite::TransactionBehavior::IMMEDIATE);
@@ -115,7 +115,7 @@ class SqliteJournal final : public RunJournal {
     return guarded(db_->file(), [&]() -> Result<Event> {
       Json full = data;
       if (type == "opened") full["run"] = to_json(info_);
-      // What is returned is what a reader will see: invalid UTF-8 replaced, infinities gone.
+      // Return what a reader will see: invalid UTF-8 replaced, infinities gone.
       CG_TRY(full, parse_json(dump_json(full), type));
       Event event{info_.events + 1, type, *version, std::move(full)};
       CG_CHECK(commit(event));
@@ -193,7 +193,7 @@ class SqliteStore final : public Store {
       while (select.executeStep()) {
         CG_TRY(Json row, parse_json(select.getColumn(0).getString(), "runs"));
         CG_TRY(RunInfo info, run_info_from_json(row));
-        // A writer that died could not say so; the lock tells.
+        // A writer that died could not record it, but its lock is gone.
         if (info.state == "running" && !RunLock::held(db_->dir(), info.id))
           info.state = "interrupted";
         out.push_back(std::move(info));

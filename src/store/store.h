@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store: runs as append-only journals of events, and blobs by content hash, in one SQLite file.
 //
-// Contract: append() commits before it returns; seq is dense from 1. Every other table is a
-// projection of events, rebuilt when its version differs. The first event of a run is `opened`; the
-// store adds the fields of RunInfo to it, as "run". Long texts are kept once, as blobs, unseen.
-// One writer a run (a lock that dies with the process); many readers. A network file system is
-// refused with the reason.
+// Contract: append() commits before it returns; seq counts from 1 without gaps. Every other table
+// is a projection of events; the store rebuilds it when its version differs. The first event of a
+// run is `opened`; the store adds the fields of RunInfo to it, as "run". The store keeps long texts
+// once, as blobs; callers do not notice. Each run has at most one writer (a lock that dies with the
+// process) and any number of readers. The store refuses network file systems and says why.
 //
 // Example:
 //   CG_TRY(auto s, Store::open("runs")); CG_TRY(auto run, s->create({...}));
@@ -24,13 +24,13 @@
 namespace cutegen {
 
 struct RunInfo {
-  std::string id;  // short: date and six letters, "20261121-k3v9qa"
+  std::string id;  // a date and six letters or digits: "20261121-k3v9qa"
   std::string task_name, task_file, device, strategy, model;
   std::string state;    // "running", "finished", "interrupted"
   std::string created;  // ISO 8601, UTC
   int64_t events = 0, evaluations = 0;
   std::optional<double> best_ns, floor_ns;
-  std::map<std::string, std::optional<double>> times_ns;  // by candidate (needed while folding)
+  std::map<std::string, std::optional<double>> times_ns;  // by candidate (used while folding)
 };
 
 class RunJournal {
@@ -46,9 +46,9 @@ class Store {
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const std::filesystem::path& dir);
   virtual ~Store() = default;
   [[nodiscard]] virtual Result<std::unique_ptr<RunJournal>> create(const RunInfo& info) = 0;
-  // The full id of a run named by its id, a unique beginning of it (or of its letters), or "last".
+  // The full id of a run. `run` is an id, a unique prefix of it (or of its letters), or "last".
   [[nodiscard]] virtual Result<std::string> resolve(const std::string& run) = 0;
-  // Exclusive; error if another process writes this run.
+  // Opens a run for writing; error if another process writes it.
   [[nodiscard]] virtual Result<std::unique_ptr<RunJournal>> resume(const std::string& run) = 0;
   [[nodiscard]] virtual Result<std::vector<Event>> read(const std::string& run) = 0;
   [[nodiscard]] virtual Result<std::vector<RunInfo>> list() = 0;

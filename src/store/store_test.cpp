@@ -103,7 +103,7 @@ TEST_F(StoreTest, TheListIsFoldedFromTheEvents) {
   EXPECT_EQ(info.best_ns, 20.0);
   EXPECT_EQ(info.floor_ns, 8.0);
   EXPECT_EQ(info.events, 7);
-  run.reset();  // the writer is gone without a word
+  run.reset();  // the writer disappears without an event
   EXPECT_EQ(store->list()->front().state, "interrupted");
 }
 

@@ -10,12 +10,12 @@
 namespace cutegen {
 namespace {
 
-// Few independent errors: both sides of the comparison are luck, so the limit is wider.
+// With few independent errors both sides of the comparison vary by chance, so the limit is wider.
 constexpr double kLuck = 4;
-// A bias of a quarter of the limit is systematic if 64 errors are independent (5 standard errors).
+// With 64 independent errors, a bias of a quarter of the limit is systematic (5 standard errors).
 constexpr double kBiasShare = 0.25, kBiasErrors = 64;
-// Times the variance that independent errors give the means of slices: from here on they share a
-// cause. Few slices may agree by luck.
+// Slices share a cause if their means vary by more than kShared times what independent errors would
+// give. Few slices may agree by chance, so they need only kSharedByFew.
 constexpr double kShared = 4, kSharedByFew = 0.3, kFewSlices = 8;
 
 struct Moments {
@@ -32,8 +32,8 @@ struct Moments {
   }
 };
 
-// How far the means over the slices of `axis` vary, against what independent elements give; and how
-// many slices have numbers at all.
+// The variance of the slice means along `axis`, relative to independent elements, and the number of
+// slices with finite errors.
 struct Excess {
   double variance = 0;
   double slices = 0;
@@ -96,7 +96,7 @@ Independent independent_errors(std::span<const double> errors, const Shape& shap
     const Excess found = excess_of(errors, shape, axis);
     const double left = std::max(found.slices, 1.0);
     const double by_few = left < kFewSlices ? kSharedByFew : kShared;
-    // Infinite inputs may leave few rows: what these share cannot be told from luck.
+    // With infinite inputs few rows may remain; chance could explain what these share.
     const bool lost = left < slices;
     if (left < 2 || found.variance > (lost ? by_few : kShared)) out.rms = std::min(out.rms, left);
     if (left < 2 || found.variance > by_few) out.bias = std::min(out.bias, left);

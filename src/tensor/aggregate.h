@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error of an output as a whole: root mean square and bias, and how large they may be.
+// The error of an output as a whole, as root mean square (RMS) and bias, and the limits of both.
 //
 // Contract: each element's error counts in units of its own scale (Expected::unit), so that large
 // elements do not hide small ones. The bias is the mean error in the direction of the truth: a
-// constant factor of 1.01 is all bias. Both limits follow from the native reference and from a
-// sequential sum in the mode's arithmetic. docs/evaluation.md, "Tolerance", gives the reasons; the
-// separation was measured (honest sums stay below 2.5 times the larger of the two, tf32, two
-// products and sums without promotion lie above).
+// constant factor of 1.01 is pure bias. Both limits follow from the native reference and from a
+// sequential sum in the arithmetic of the math mode. In measurements, accurate sums stay below 2.5
+// times the larger of the two errors; tf32, two-product splits and sums without promotion lie
+// above. docs/evaluation.md, "Tolerance", gives the reasons.
 //
 // Example:
 //   AggregateLimits l = aggregate_limits(rule, {native, sequential, floor}, independent_errors);
@@ -23,7 +23,7 @@ namespace cutegen {
 
 struct ToleranceRule;
 
-// Collects errors of elements in units of their scale.
+// Accumulates the errors of elements in units of their scale.
 class AggregateError {
  public:
   void add(double error_in_units, double truth) {
@@ -32,7 +32,7 @@ class AggregateError {
     signed_ += truth < 0 ? -error_in_units : error_in_units;
   }
   AggregateError() = default;
-  // Sums that were taken elsewhere.
+  // Takes sums that were computed elsewhere.
   AggregateError(int64_t count, double squares, double signed_sum)
       : count_(count), squares_(squares), signed_(signed_sum) {}
 
@@ -45,10 +45,10 @@ class AggregateError {
   double squares_ = 0, signed_ = 0;
 };
 
-// What is known of honest errors on one set.
+// The errors of accurate implementations on one set.
 struct HonestErrors {
-  AggregateError native, sequential;  // sequential: count() is 0 where no such sum was made
-  double floor_rms = 0;               // what rounding inputs and result alone may make
+  AggregateError native, sequential;  // sequential: count() is 0 if no sequential sum was computed
+  double floor_rms = 0;               // rounding the inputs and the result alone may cause this RMS
 };
 
 struct AggregateLimits {
@@ -57,8 +57,8 @@ struct AggregateLimits {
   bool apply = false;
 };
 
-// How many independent errors an output holds. Few slices that agree may do so by luck: for the
-// bias they count as sharing a cause.
+// How many independent errors an output holds. The bias uses a stricter count: a few slices that
+// look independent may do so by chance.
 struct Independent {
   double rms = 1, bias = 1;
 };
@@ -66,15 +66,15 @@ struct Independent {
 [[nodiscard]] AggregateLimits aggregate_limits(const ToleranceRule& rule,
                                                const HonestErrors& honest, Independent independent);
 
-// Errors that share a cause (the sum of a row, the statistics of a channel) are one error, not
-// many. For each axis, the means over its slices vary more than independent elements would allow if
-// the slices share causes: then only as many errors as the axis has slices are independent.
+// Counts errors that share a cause (the sum of a row, the statistics of a channel) as one. If
+// slices along an axis share causes, their means vary more than means of independent elements
+// would; the axis then contributes only as many independent errors as it has slices.
 [[nodiscard]] Independent independent_errors(std::span<const double> errors_in_units,
                                              const Shape& shape);
-// Slices whose honest errors are the largest by far: one row 200 below the others has a mean that
-// is known less well, and its error would be the whole output's. A tenth of the slices (one at
-// least, of four) of the axis that shares causes most; empty if no axis does. The element at i lies
-// in slice i / inner % size.
+// The slices with by far the largest reference errors, which would otherwise decide the error of
+// the whole output. (The mean of a row 200 below the others, for example, is less accurate.)
+// worst_slices picks a tenth of the slices (at least one of at least four) along the axis that
+// shares causes most, or none if no axis does. The element at i lies in slice i / inner % size.
 struct WorstSlices {
   size_t inner = 1, size = 1;
   std::vector<uint8_t> worst = {};  // by slice
@@ -84,7 +84,7 @@ struct WorstSlices {
 };
 [[nodiscard]] WorstSlices worst_slices(std::span<const double> native,
                                        std::span<const double> sequential, const Shape& shape);
-// The same from the shape alone, where errors cannot be looked at: the shortest axis.
+// An estimate from the shape alone (the shortest axis), for when there are no errors to analyse.
 [[nodiscard]] Independent independent_errors(const Shape& shape);
 
 }  // namespace cutegen

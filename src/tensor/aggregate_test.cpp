@@ -19,7 +19,7 @@ constexpr ToleranceRule kFp16{.factor = 4, .eps = 0x1p-10, .floor_eps = 0x1p-12,
 
 using Values = std::vector<double>;
 
-// Errors relative to the truth, as a product of uniform inputs has them.
+// Errors relative to the truth, as in a product of uniform inputs.
 struct Sums {
   Shape shape;
   Values truth;
@@ -54,7 +54,7 @@ Values rounded(DType dtype, Values values) {
   return values;
 }
 
-// The relative errors that were measured for sums of 4,096 uniform products.
+// Relative errors that were measured for sums of 4,096 uniform products.
 constexpr double kNative = 1e-7, kSequential = 8.6e-7, kTf32 = 5.4e-6, kTwoProducts = 5e-6;
 
 TEST(Aggregate, LowerPrecisionIsSeenWhereEveryElementPasses) {
@@ -99,7 +99,7 @@ TEST(Aggregate, AConstantFactorOfHalfPrecisionResultsIsABias) {
 
 TEST(Aggregate, TenPercentOffIsWrongInEveryElementOfHalfPrecision) {
   Sums s({64, 96});
-  // A mode finer than the dtype never loosens the check.
+  // A math mode finer than the dtype never loosens the check.
   for (const ToleranceRule& rule : {ToleranceRule{.factor = 256}, kFp16, kBf16}) {
     const Expected e = make_expected({"out", DType::bf16, s.shape}, s.truth,
                                      rounded(DType::bf16, s.truth), {}, rule);
@@ -121,7 +121,7 @@ TEST(Aggregate, AnErrorThatARowSharesIsNoBias) {
   EXPECT_FALSE(judged(e, by_row(4e-6, -4e-6, 4e-6)).passes());
 }
 
-// A layer norm whose one row lies far below zero: its mean is known less well than the others'.
+// A layer norm with one row far below zero: the mean of that row is less accurate than the others.
 TEST(Aggregate, OneRowThatIsFarWorseDoesNotDecide) {
   Sums s({12, 1500});
   auto far_row = [&](double error, double others) {
@@ -139,7 +139,7 @@ TEST(Aggregate, OneRowThatIsFarWorseDoesNotDecide) {
 TEST(Aggregate, OneElementIsHeldToMoreThanLuck) {
   const Expected e =
       make_expected({"out", DType::f32, {}}, {2.0}, {2.0}, Values{2e-7}, {}, Values{2.0});
-  EXPECT_TRUE(judged(e, {2.0 * (1 + 0x1p-22)}).passes());  // the native one is right by luck
+  EXPECT_TRUE(judged(e, {2.0 * (1 + 0x1p-22)}).passes());  // the native result is exact by chance
   EXPECT_FALSE(judged(e, {2.0002}).passes());
 }
 
@@ -158,7 +158,7 @@ TEST(Aggregate, IndependentErrorsAreCountedByAxis) {
   EXPECT_EQ(independent_errors(by_row, shape).bias, 64);
   EXPECT_EQ(independent_errors(each, Shape{2, 1024}).rms, 2048);
   for (size_t i = 0; i < by_row.size(); ++i)
-    if (i / 32 % 32 != 3) by_row[i] = std::nan("");  // two rows of 64 have numbers
+    if (i / 32 % 32 != 3) by_row[i] = std::nan("");  // 2 of 64 rows keep finite errors
   EXPECT_EQ(independent_errors(by_row, shape).rms, 2);
   EXPECT_EQ(independent_errors(Shape{64, 1, 32}).rms, 32);
   EXPECT_EQ(independent_errors(Shape{}).bias, 1);
@@ -188,7 +188,7 @@ TEST(Compare, AUsersBoundOnlyNarrows) {
   EXPECT_EQ(wrong(-1, 5e-6), 1);
   const Expected loose =
       make_expected({"out", DType::f32, {2}}, one, one, {}, {.rtol = 1, .atol = 1});
-  EXPECT_EQ(judged(loose, {1.5, 150}).wrong, 2);  // it never replaces ours
+  EXPECT_EQ(judged(loose, {1.5, 150}).wrong, 2);  // it never replaces our own tolerance
 }
 
 TEST(Compare, TheOrderOfEvaluationMayDecideAClass) {
@@ -197,8 +197,8 @@ TEST(Compare, TheOrderOfEvaluationMayDecideAClass) {
   const Values truth{inf, inf, 5, 5};
   const Expected e =
       make_expected({"out", DType::f32, {4}}, truth, truth, Values{-0.0, 0.0, -1e-7, inf}, {});
-  EXPECT_EQ(judged(e, {nan, inf, nan, 77}).wrong, 0);  // the last one is not judged at all
-  EXPECT_EQ(judged(e, {inf, nan, 5, 5}).wrong, 1);     // here no order gives NaN
+  EXPECT_EQ(judged(e, {nan, inf, nan, 77}).wrong, 0);  // the last element is not judged at all
+  EXPECT_EQ(judged(e, {inf, nan, 5, 5}).wrong, 1);     // no order gives NaN at the second
   EXPECT_EQ(judged(e, {5, -inf, 6, nan}).wrong, 3);
 }
 

@@ -12,7 +12,7 @@
 namespace cutegen {
 namespace {
 
-constexpr size_t kReach = 32;  // the window is the element and 32 neighbours to either side
+constexpr size_t kReach = 32;  // the window: the element and 32 neighbours on either side
 
 enum class Class { finite, nan, plus, minus };
 
@@ -26,7 +26,7 @@ bool has(const Expected& e, size_t i, OrderFlag flag) {
   return !e.order.empty() && (e.order[i] & flag) != 0;
 }
 
-// 0 when `value` is accepted, else the ratio by which it is off (infinity for a wrong class).
+// 0 if `value` passes, else error / tolerance (infinity for a wrong class).
 double miss(const Expected& e, size_t i, double value) {
   constexpr double kWrongClass = std::numeric_limits<double>::infinity();
   DType dtype = e.spec.dtype;
@@ -38,7 +38,7 @@ double miss(const Expected& e, size_t i, double value) {
   }
   if (got == Class::nan && has(e, i, kNanToo)) return 0;
   Class want = class_of(round_to(dtype, truth)), other = class_of(native);
-  if (got == Class::finite)  // truth is not finite; the native reference may be
+  if (got == Class::finite)  // the truth is not finite; the native reference may be
     return other == Class::finite && std::abs(value - native) <= tolerance ? 0 : kWrongClass;
   if (got == want || got == other) return 0;
   bool near_overflow = got != Class::nan && std::isfinite(truth) &&
@@ -59,7 +59,7 @@ void mark(Judgement& j, size_t i) {
   ++j.wrong;
 }
 
-// Errors of `values` in units; what is not finite, or not judged, is NaN.
+// Errors in units of each element's scale; NaN for elements that are not finite or not judged.
 std::vector<double> errors_in_units(const Expected& e, std::span<const double> values) {
   std::vector<double> out(values.size(), std::numeric_limits<double>::quiet_NaN());
   for (size_t i = 0; i < values.size(); ++i)
@@ -76,7 +76,7 @@ AggregateError whole_error(const Expected& e, std::span<const double> errors) {
   return out;
 }
 
-// What rounding the inputs once, and the result, makes of the output as a whole.
+// The RMS that rounding the inputs once and rounding the result alone would cause.
 double floor_of(const Expected& e, std::span<const double> sensitivity, const ToleranceRule& rule) {
   AggregateError out;
   for (size_t i = 0; i < e.truth.size(); ++i) {
@@ -109,7 +109,7 @@ AggregateLimits limits_of(Expected& e, std::span<const double> sensitivity,
   AggregateLimits out = aggregate_limits(
       rule, {whole_error(e, native), whole_error(e, in_order), floor_of(e, sensitivity, rule)},
       independent);
-  // One to three errors are luck: the elements are judged alone.
+  // One to three independent errors may be chance: judge the elements alone.
   constexpr double kLeastErrors = 4;
   out.apply = out.apply && independent.rms >= kLeastErrors;
   return out;
@@ -139,8 +139,8 @@ ToleranceRule for_dtype(ToleranceRule rule, DType dtype) {
   constexpr double kNarrowFactor = 4;
   const double half = half_ulp(dtype);
   if (half <= rule.eps) return rule;
-  // The native result is rounded to a dtype coarser than the mode: 32 times that rounding would
-  // accept what the dtype's own mode does not.
+  // The native result is rounded to a dtype coarser than the math mode. 32 times that rounding
+  // would accept what the dtype's own mode rejects.
   rule.factor *= kNarrowFactor / std::max(kNarrowFactor, rule.factor);
   rule.eps = half;
   rule.floor_eps = half / 2;
@@ -162,7 +162,7 @@ std::vector<double> smooth_by_magnitude(std::span<const double> key, std::span<c
     return a.key != b.key ? a.key < b.key : a.index < b.index;
   });
   std::vector<double> out(values.begin(), values.end());
-  std::deque<size_t> window;  // ranks with falling values: the front is the maximum
+  std::deque<size_t> window;  // ranks with decreasing values; the front is the maximum
   for (size_t rank = 0, next = 0; rank < order.size(); ++rank) {
     for (; next < order.size() && next <= rank + reach; ++next) {
       while (!window.empty() && values[order[window.back()].index] <= values[order[next].index])

@@ -52,7 +52,7 @@ TEST(Compare, LargestErrorsStandBesideThoseOfTheNativeReference) {
   w.expected.truth[5] = 2, w.expected.native[5] = 2.5;
   w.expected.tolerance[5] = 4;
   w.set(5, 3);
-  w.set(6, kNan);  // no error in numbers: judge() is for that
+  w.set(6, kNan);  // not a numeric error: judge() handles NaN
   const Errors found = largest_errors(w.expected, w.native);
   EXPECT_EQ(found.own, 1);
   EXPECT_EQ(found.native, 0.5);
@@ -203,7 +203,7 @@ TEST(Judge, UndefinedElementsAreNotJudgedWhereNanIsUndefined) {
   EXPECT_EQ(w.judged().wrong, 1);
   w.expected.nan_is_undefined = true;
   EXPECT_EQ(w.judged().wrong, 0);
-  w.set(2, kNan);  // infinity is a result
+  w.set(2, kNan);  // infinity is a valid result
   w.set(3, kNan);
   EXPECT_EQ(w.judged().wrong, 2);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types of tensors, by PyTorch's meaning.
+// Element types of tensors, with PyTorch's semantics.
 //
-// Contract: names are those of design and plan.json ("f32", "bf16", "i64", "bool"); torch_name
-// gives PyTorch's ("float32"). Example: dtype_from_name("bf16").value() == DType::bf16.
+// Contract: names are as in plan.json ("f32", "bf16", "i64", "bool"); torch_name gives PyTorch's
+// name ("float32"). Example: dtype_from_name("bf16").value() == DType::bf16.
 #pragma once
 
 #include <cstdint>

@@ -157,7 +157,7 @@ void store_double(DType dtype, double value, std::byte* at) {
 void to_double(DType dtype, std::span<const std::byte> from, std::span<double> to) {
   size_t step = size_of(dtype);
   CG_ASSERT(from.size() == to.size() * step);
-  if (dtype == DType::f32) {  // the common case, without the switch
+  if (dtype == DType::f32) {  // fast path without the switch
     for (size_t i = 0; i < to.size(); ++i) to[i] = read<float>(from.data() + i * 4);
     return;
   }
@@ -216,7 +216,7 @@ double smallest_normal(DType dtype) {
     case DType::f8e5m2:
       return 0x1p-14;
     default:
-      return std::numeric_limits<float>::min();  // bf16 has the exponents of f32
+      return std::numeric_limits<float>::min();  // bf16 has f32's exponent range
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of any dtype as double, and back with the rounding of the dtype.
+// Converts elements of any dtype to double, and back with the rounding of the dtype.
 //
-// Contract: to_double is exact for every dtype but 64-bit integers beyond 2^53. from_double rounds
-// to nearest even, overflows to infinity (f8e4m3: to NaN) and saturates integers. keep_mantissa
-// rounds to `bits` explicit mantissa bits (tf32 10, bf16 7) and leaves the exponent alone.
+// Contract: to_double is exact except for 64-bit integers beyond 2^53. from_double rounds to
+// nearest even, overflows to infinity (f8e4m3: to NaN) and saturates integers. keep_mantissa rounds
+// to `bits` explicit mantissa bits (tf32 10, bf16 7) and does not limit the exponent.
 //
 // Example: double x = load_double(DType::bf16, bytes);  // one element
 #pragma once
@@ -23,17 +23,17 @@ namespace cutegen {
 
 [[nodiscard]] double load_double(DType dtype, const std::byte* at);
 void store_double(DType dtype, double value, std::byte* at);
-// The whole of `from` (its size is to.size() elements).
+// Converts all of `from`, which holds to.size() elements.
 void to_double(DType dtype, std::span<const std::byte> from, std::span<double> to);
 void from_double(DType dtype, std::span<const double> from, std::span<std::byte> to);
 
 [[nodiscard]] double keep_mantissa(double value, int bits);
-// The value a dtype holds after rounding: round_to(f16, 1e9) is infinity.
+// The value that a dtype holds after rounding: round_to(f16, 1e9) is infinity.
 [[nodiscard]] double round_to(DType dtype, double value);
 [[nodiscard]] double smallest_normal(DType dtype);  // floating dtypes
 [[nodiscard]] double smallest_subnormal(DType dtype);
-// An absolute error that is always accepted. Hardware flushes subnormal results of f32 and bf16, as
-// PyTorch's own compiled kernels do; in the narrow dtypes subnormal numbers carry results.
+// An absolute error that always passes. Hardware flushes subnormal results of f32 and bf16, and so
+// do PyTorch's own compiled kernels. In narrower dtypes, subnormal numbers carry results.
 [[nodiscard]] double flush_error(DType dtype);
 [[nodiscard]] double largest_finite(DType dtype);
 [[nodiscard]] double half_ulp(DType dtype);  // relative: 2^-24 for f32

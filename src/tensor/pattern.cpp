@@ -9,7 +9,7 @@
 namespace cutegen {
 namespace {
 
-// Wrong elements counted along one direction of the rows x columns view.
+// Counts of wrong elements along one direction of the rows x columns view.
 struct Lines {
   std::vector<int64_t> wrong;  // by line
   int64_t length = 0;          // elements of one line
@@ -51,7 +51,7 @@ std::string listed(const std::vector<int64_t>& values) {
   return values.size() == 3 ? out : fmt::format("{}, ... ({} in all)", out, values.size());
 }
 
-// A description of which lines are touched: a tail, a stride, or a short list.
+// Describes the touched lines as a tail, a stride or a short list.
 std::optional<std::string> line_pattern(const Lines& lines, const char* plural) {
   auto count = static_cast<int64_t>(lines.wrong.size());
   int64_t touched = lines.touched();
@@ -83,7 +83,7 @@ std::optional<std::string> tail_pattern(const Judgement& j) {
                       : fmt::format("the last {} elements", j.wrong);
 }
 
-// Whole blocks of `size` consecutive elements (the last may be shorter).
+// Detects whole blocks of `size` consecutive elements (the last may be shorter).
 std::optional<std::string> block_pattern(const Judgement& j) {
   for (int64_t size : {1024, 512, 256, 128, 64, 32, 16}) {
     if (size * 2 > j.elements) continue;
@@ -102,7 +102,7 @@ std::optional<std::string> block_pattern(const Judgement& j) {
   return std::nullopt;
 }
 
-// Whole square tiles of the rows x columns view.
+// Detects whole square tiles of the rows x columns view.
 std::optional<std::string> tile_pattern(const Judgement& j, const View& v) {
   for (int64_t size : {128, 64, 32, 16}) {
     if (v.rows < 2 * size && v.columns < 2 * size) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad task files: each gets a one-line cause, the place and the remedy, and harms no later file.
+// Bad task files: each error has a one-line cause, the place and the remedy, and no bad file harms
+// a later one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// A task whose function or class `what` is replaced.
+// The task file with the function or class `what` replaced.
 std::string with(const std::string& what, const std::string& body) {
   return kBody + ("\n" + what + "\n" + body + "\n");
 }
@@ -35,7 +36,7 @@ Error error_of(const std::string& source, const std::string& side = {}) {
   return error_of(test_worker(), file.path());
 }
 
-// All that every message must have.
+// Checks what every message must have.
 void expect_user_error(const Error& e, const std::string& message,
                        const std::string& where = "bad") {
   EXPECT_EQ(e.kind, ErrorKind::user) << e.text();
@@ -123,7 +124,8 @@ TEST(BadTask, RandomNumbersInForwardAreNamed) {
     expect_user_error(e, "forward() draws random numbers", "bad.py:19");
     EXPECT_THAT(e.remedy, HasSubstr("as an input"));
   }
-  // Nothing is drawn in eval mode, at a rate of zero, or for a result that nobody uses.
+  // Dropout draws no random number in eval mode or at a rate of zero, and unused results do not
+  // count.
   for (const std::string& calm : {dropout, forward("return nn.functional.dropout(x, 0.0, True)"),
                                   forward("y = torch.rand_like(x)\n        return x * 2")}) {
     TaskFile file("calm", calm);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Excerpts of the official shape: which axes are found, and what is refused.
+// Excerpts of the official shape: which axes the worker finds, and what it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -84,7 +84,7 @@ TEST(Excerpt, OneNumberOfEverythingHasNone) {
   EXPECT_THAT(f.excerpt.error().message, HasSubstr("no axis of its output can be cut"));
 }
 
-// One draw in four of "signed" is negative everywhere, and ReLU makes one constant of it.
+// One draw in four of "signed" is negative everywhere; ReLU turns it into a constant.
 TEST(Excerpt, ResultsDifferFromRowToRow) {
   TaskFile file("task", task_of("torch.relu(x) + 1", "torch.randn(rows, size), torch.randn(size)"));
   auto task = test_worker().describe(Context(), file.path(), {.shrink = false});

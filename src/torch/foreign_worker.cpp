@@ -27,7 +27,7 @@ constexpr size_t kQuoted = 400, kSaid = 800, kMostKept = 16;
 constexpr double kLongest = 1e13;  // ns: no call lasts longer
 const sandbox::Isolation kIsolation{.namespaces = true, .no_network = true, .seccomp = true};
 
-// The last lines of what it printed.
+// The last lines that the solution printed.
 std::string tail_of(const std::string& text) {
   const size_t from = text.size() > kSaid ? text.find('\n', text.size() - kSaid) : 0;
   return sanitize(
@@ -35,7 +35,7 @@ std::string tail_of(const std::string& text) {
       kSaid);
 }
 
-// "sm_90a" as torch's builds want it: "9.0a".
+// "sm_90a" in the form that torch's builds expect: "9.0a".
 std::string build_arch(const std::string& arch) {
   std::string digits = arch.starts_with("sm_") ? arch.substr(3) : arch, letter;
   if (!digits.empty() && (digits.back() == 'a' || digits.back() == 'f')) {
@@ -55,7 +55,7 @@ class Worker final : public ForeignWorker {
         folder_("/tmp/cutegen-answer-" + random_id()) {}
   ~Worker() override {
     stop();
-    std::error_code error;  // there only where the child had no /tmp of its own
+    std::error_code error;  // exists only if the child had no /tmp of its own
     fs::remove_all(folder_, error);
   }
 
@@ -146,7 +146,7 @@ class Worker final : public ForeignWorker {
     return out;
   }
 
-  // A frame carries few descriptors.
+  // In several requests, because a frame carries few descriptors.
   Result<ForeignReply> hand_over(const Context& ctx, const std::vector<ForeignBlock>& blocks) {
     ForeignReply last;
     size_t at = 0;
@@ -175,8 +175,8 @@ class Worker final : public ForeignWorker {
     const auto begin = Clock::now();
     const Context within = ctx.with_timeout(limit);
     auto sent = channel_.send(within, request, descriptors);
-    auto reply =
-        sent ? channel_.receive(within) : fail(sent.error());  // no error of its own counts
+    // receive(), not call(): an {"error": ...} from the child is a claim, not an Error of ours.
+    auto reply = sent ? channel_.receive(within) : fail(sent.error());
     const Nanoseconds seen = Clock::now() - begin;
     if (!reply) return lost(ctx, reply.error(), limit);
     auto told = reply->body.value("id", Json()) == request["id"]
@@ -188,7 +188,7 @@ class Worker final : public ForeignWorker {
     return told;
   }
 
-  // No reply: it hangs, it died, or the caller's time is over.
+  // Handles a missing reply: the child hangs or died, or the caller's time is over.
   Result<ForeignReply> lost(const Context& ctx, const Error& error, Nanoseconds limit) {
     if (ctx.done()) {
       stop();
@@ -214,7 +214,7 @@ class Worker final : public ForeignWorker {
     return out;
   }
 
-  // Hostile: every field is looked at.
+  // The solution may have written this reply, so check every field.
   static Result<ForeignReply> reply_from(const Json& body) {
     ForeignReply out;
     ObjectReader r(body, "foreign#");
@@ -288,7 +288,7 @@ class Worker final : public ForeignWorker {
     return {};
   }
 
-  // What is built or cached goes to the answer's folder, in a /tmp of its own.
+  // Builds and caches go to the solution's folder, in a private /tmp.
   std::vector<std::string> environment() const {
     std::vector<std::string> out = sandbox::scrubbed_environment();
     std::erase_if(out, [](const std::string& e) {
@@ -306,7 +306,7 @@ class Worker final : public ForeignWorker {
     return out;
   }
 
-  // As a torch worker that has a GPU: the driver starts first, then the filter comes.
+  // As for a torch worker with a GPU: the driver starts first, then the filter follows.
   Result<void> let_cuda_start(sandbox::SpawnSpec& spec) const {
     CG_TRY(fs::path names, sister_program(kThreadNames));
     spec.limits.memory_bytes = 0;
@@ -334,13 +334,13 @@ class Worker final : public ForeignWorker {
   sandbox::Child child_;
   wire::Channel channel_;
   int64_t id_ = 0;
-  bool used_ = false;  // an answer was loaded into this child
+  bool used_ = false;  // this child has loaded a solution
 };
 
 uint64_t seed_of(const std::string& text) {
   const std::string digest = sha256(text);
   uint64_t out = 0;
-  for (int byte = 7; byte >= 0; --byte)  // the first eight bytes, the lowest first
+  for (int byte = 7; byte >= 0; --byte)  // the first eight bytes, little-endian
     out = out << 8 | std::stoul(digest.substr(static_cast<size_t>(2 * byte), 2), nullptr, 16);
   return out >> 1;
 }
@@ -356,7 +356,7 @@ Result<std::unique_ptr<ForeignWorker>> ForeignWorker::open(const Context& ctx,
   return std::unique_ptr<ForeignWorker>(std::move(worker));
 }
 
-// As values.py: parts joined by zero bytes.
+// As in values.py: parts joined by zero bytes.
 uint64_t model_seed_of(uint64_t seed, const std::string& family, const std::string& shape) {
   const std::string zero(1, '\0');
   const uint64_t set = seed_of(std::to_string(seed) + zero + family + zero + shape);

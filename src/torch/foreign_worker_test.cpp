@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client of a foreign answer's process, against processes that answer as they like.
+// The client of a third-party solution's process, against processes that reply as they like.
 #include "torch/foreign_worker.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using Kind = ForeignReply::Kind;
 
-// A process that greets as it should, then answers with what `expression` makes of a request `q`.
+// A process with a correct greeting, which then replies to request `q` with `expression`.
 constexpr const char* kStub = R"(
 import json, os, socket, sys, time
 channel = socket.socket(fileno=os.dup(3))
@@ -97,7 +97,7 @@ TEST(ForeignWorker, EndsWhatHangsAndStartsAnotherChild) {
   auto run = stub.worker->run(Context(), {});
   ASSERT_TRUE(run);
   EXPECT_EQ(run->kind, Kind::died);
-  EXPECT_EQ(stub.load().kind, Kind::hung);  // in a fresh one
+  EXPECT_EQ(stub.load().kind, Kind::hung);  // in a fresh child
 }
 
 TEST(ForeignWorker, TellsHowItsProcessEnded) {

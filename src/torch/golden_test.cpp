@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptions of the shipped tasks, held byte for byte: tensors, graph, work, class, shapes.
-// CUTEGEN_UPDATE_GOLDEN=1 rewrites the files.
+// Golden files pin the descriptions of the shipped tasks byte for byte: tensors, graph, work,
+// class, shapes. CUTEGEN_UPDATE_GOLDEN=1 rewrites the files.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ TEST_P(Description, IsAsBefore) {
   auto task = test_worker().describe(Context(), shipped(GetParam() + ".py"), {});
   ASSERT_TRUE(task) << task.error().text();
   Json json = to_json(*task);
-  for (const char* key : {"id", "file", "source"}) json.erase(key);  // the text of the file itself
+  for (const char* key : {"id", "file", "source"}) json.erase(key);  // depend on the file
   std::string text = dump_json(json, 1) + "\n";
   std::filesystem::path path = std::filesystem::path(CUTEGEN_SOURCE_DIR) / "tests" / "golden" /
                                "torch" / (GetParam() + ".json");

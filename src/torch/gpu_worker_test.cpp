@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The torch worker on a GPU; without one, what it says and how it locks itself.
+// The torch worker on a GPU; without one, its messages and how it locks itself in.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -15,7 +15,7 @@
 namespace cutegen {
 namespace {
 
-// What the interpreter of the tests prints for `script`, run in the project's python/.
+// The output of `script` in the tests' interpreter, run in the project's python/.
 std::string python(const std::string& script) {
   const std::string root = CUTEGEN_SOURCE_DIR;
   std::string command =
@@ -69,8 +69,8 @@ TEST(GpuWorker, SaysWhyAFilterIsNotTaken) {
   EXPECT_EQ(said, "Invalid argument\n");
 }
 
-// A worker that is ended while it times holds the lock no longer, though our copy of its file is
-// open.
+// A worker that ends while it holds the lock must release it, although our copy of the file is
+// still open.
 TEST(GpuWorker, LeavesTheSlotWhenItGoes) {
   std::string name = "/tmp/cutegen_slot_XXXXXX";
   UniqueFd ours(::mkstemp(name.data()));
@@ -80,7 +80,8 @@ TEST(GpuWorker, LeavesTheSlotWhenItGoes) {
   options.slot = ours.get();
   auto worker = TorchWorker::open(options);
   ASSERT_TRUE(worker) << worker.error().text();
-  ASSERT_EQ(::flock(ours.get(), LOCK_EX | LOCK_NB), 0);  // as the worker would: it is the same lock
+  // Takes the lock in place of the worker: both use the same open file.
+  ASSERT_EQ(::flock(ours.get(), LOCK_EX | LOCK_NB), 0);
   ASSERT_NE(::flock(others.get(), LOCK_EX | LOCK_NB), 0);
   worker->reset();
   EXPECT_EQ(::flock(others.get(), LOCK_EX | LOCK_NB), 0);

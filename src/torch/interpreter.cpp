@@ -29,7 +29,7 @@ std::string choose_python(const std::string& asked) {
 
 }  // namespace
 
-// An interpreter named without a slash is looked up in PATH.
+// Looks up a name without a slash in PATH.
 Result<std::string> find_interpreter(const std::string& asked) {
   const std::string name = choose_python(asked);
   if (name.find('/') != std::string::npos) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Python runs the workers, where their script lies, and what a dead one said last.
+// Finds the Python that runs the workers and their script, and the last words of a dead worker.
 //
-// Contract: the interpreter is the one asked for, else $CUTEGEN_PYTHON, the project's venv, python3
-// on the PATH. Private to torch.
+// Contract: the interpreter is `asked`, else $CUTEGEN_PYTHON, the project's venv, python3 on the
+// PATH. Private to torch.
 //
 // Example: CG_TRY(std::string python, find_interpreter(options.python));
 #pragma once
@@ -15,9 +15,9 @@
 namespace cutegen {
 
 [[nodiscard]] Result<std::string> find_interpreter(const std::string& asked);
-// The shipped python/cutegen_worker, unless another is asked for.
+// `asked`, else the shipped python/cutegen_worker.
 [[nodiscard]] Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
-// The last line that says something, bounded.
+// The last line that is not blank, with bounded length.
 [[nodiscard]] std::string last_line(const std::string& text);
 [[nodiscard]] std::string hex(const std::string& bytes);
 

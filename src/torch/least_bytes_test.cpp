@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least bytes of modules that read less than their inputs hold: a bound for every program. The
-// figures were compared with what outputs depend on when one element after the other is changed.
+// The least bytes of modules that read only parts of their inputs: a bound for every program. The
+// figures were checked by changing one input element after another.
 #include <gtest/gtest.h>
 
 #include "core/floor.h"
@@ -133,7 +133,7 @@ TEST(LeastBytes, AttentionAndItsMask) {
   const char* qkv =
       "q=torch.randn(2, 4, 16, 32); k=torch.randn(2, 4, 16, 32); v=torch.randn(2, 4, 16, 32)";
   constexpr int64_t kOne = 2 * 4 * 16 * 32 * 4;
-  // Of 2048 scores 1088 count: at least 68 rows and 68 columns.
+  // 1088 of the 2048 scores count: at least 68 rows and 68 columns.
   constexpr int64_t kCausal = kOne + 2 * 68 * 32 * 4;
   expect_reads(
       {{"all", "return F.scaled_dot_product_attention(q, k, v)", qkv, 3 * kOne},

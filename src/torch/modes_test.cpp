@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The math mode that a task gets: from its dtypes, its side file, or the user's flag.
+// The math mode of a task: from its dtypes, its side file, or the user's flag.
 #include <gmock/gmock.h>
 
 #include "torch/test_worker.h"
@@ -9,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A module of one statement on x ([rows, 64]) and w ([64, 64]).
+// A module with one statement on x ([rows, 64]) and w ([64, 64]).
 struct Module {
   std::string body;                 // of forward(self, x, w)
   std::string x = "f", w = "f";     // f, d, h, b, f8: the dtypes
@@ -77,15 +77,16 @@ TEST(MathModes, ConversionsAloneDoNotCount) {
   EXPECT_EQ(mode({"return x.float() @ w", "b"}), "fp32");
   EXPECT_EQ(mode({"return F.softmax(x, -1, dtype=torch.float32)", "b"}), "fp32");
   EXPECT_EQ(mode({"return x.float().softmax(-1).to(torch.bfloat16)", "b"}), "fp32");  // stored
-  EXPECT_EQ(mode({"return (x * 2).to(torch.bfloat16).float() @ w"}), "bf16");  // computed with
-  EXPECT_EQ(mode({"return (x * 2).to(torch.bfloat16).float()"}), "bf16");      // seen
+  EXPECT_EQ(mode({"return (x * 2).to(torch.bfloat16).float() @ w"}), "bf16");  // computed in bf16
+  EXPECT_EQ(mode({"return (x * 2).to(torch.bfloat16).float()"}), "bf16");      // in the result
   EXPECT_EQ(mode({"return torch.relu(x).float() @ w", "b"}), "fp32");          // relu is exact
   EXPECT_EQ(mode({"return x.to(torch.bfloat16)"}), "fp32");
   EXPECT_EQ(mode({"return x.t().contiguous()", "b"}), "bf16");
   EXPECT_EQ(mode({"return x.argmax(-1)", "b"}), "bf16");
 }
 
-// On meta tensors PyTorch decomposes them into calls in float32; GPUs run them in their dtype.
+// On meta tensors PyTorch decomposes fused functions into float32 calls; GPUs run them in their
+// dtype.
 TEST(MathModes, FusedFunctionsKeepTheirDtype) {
   EXPECT_EQ(mode({"return self.layer(x)", "b", "f", "nn.LayerNorm(64).bfloat16()"}), "bf16");
   EXPECT_EQ(mode({"return self.layer(x)", "b", "f", "nn.RMSNorm(64).bfloat16()"}), "bf16");
@@ -160,7 +161,7 @@ TEST(AskedAccuracy, BoundsChangeTheTask) {
   EXPECT_EQ(side->rtol, 1e-3);
   EXPECT_NE(plain->id, asked->id);
   EXPECT_NE(asked->id, both->id);
-  EXPECT_TRUE(described(product, "", bounds(0.0, 1e-6)));  // absolute alone
+  EXPECT_TRUE(described(product, "", bounds(0.0, 1e-6)));  // only an absolute bound
 }
 
 TEST(AskedAccuracy, RefusesBoundsThatAcceptNothing) {

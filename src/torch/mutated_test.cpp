@@ -15,7 +15,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// A task file with these lines in Model, after its head and before get_inputs().
+// A task file with `body` in Model and these inputs.
 std::string task_text(const std::string& body, const std::string& inputs) {
   return "import torch\nfrom torch import nn\n\nrows = 64\n\nclass Model(nn.Module):\n" + body +
          "\ndef get_inputs():\n    return [" + inputs + "]\n";
@@ -97,7 +97,7 @@ TEST(Mutated, WritesThroughViewsAndDataCount) {
   EXPECT_EQ(values(set, "y", "truth")[5], 2 * values(set, "y", "value")[5]);
 }
 
-// The largest part that one call writes, and what is read of the initial values.
+// The largest part that one call writes, and the initial values that it must read.
 TEST(Mutated, LeastBytesCountWhatIsReadAndWritten) {
   auto bytes = [](const std::string& body, const std::string& inputs) {
     auto task = described(task_text(body, inputs));
@@ -115,11 +115,11 @@ TEST(Mutated, LeastBytesCountWhatIsReadAndWritten) {
       2 * kCache + 2 * kRow);
   EXPECT_EQ(bytes("    def forward(self, x, c):\n        c.zero_()\n        return x + 1\n", cache),
             kCache + 2 * kRow);
-  // A ReLU writes only what is negative, so it might write nothing.
+  // A ReLU writes only negative elements, so it may write nothing.
   EXPECT_EQ(bytes("    def forward(self, x, c):\n        return c.relu_()\n", cache), kCache);
 }
 
-// What stays in its place is neither read nor written, however forward() puts it there.
+// Elements that stay in place are neither read nor written, however forward() puts them there.
 TEST(Mutated, LeastBytesLeaveOutWhatAProgramMayKeep) {
   auto bytes = [](const std::string& body) {
     auto task = described(task_text(body, "torch.randn(rows, 8)"));

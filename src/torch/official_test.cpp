@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's sets at the official shape, without a GPU: the same code on memory of the machine.
+// The worker's sets at the official shape, without a GPU: the same code on host memory.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -10,7 +10,7 @@
 namespace cutegen {
 namespace {
 
-// Beside the set that make_set() gives for the same seed, and a margin found the slow way.
+// Compares with the set that make_set() returns for the same seed, and a slowly computed margin.
 constexpr const char* kScript = R"PY(
 import mmap, sys, torch
 from cutegen_worker import draw, official, values
@@ -145,7 +145,7 @@ for what in (sets, stretches, batch, shape):
         print(what.__name__ + ":", repr(error), flush=True)
 )PY";
 
-// What the script says of one of its checks; it runs once for all tests.
+// The script's line for one of its checks; the script runs once for all tests.
 std::string said(const std::string& check) {
   static const std::string all = [] {
     TaskFile file("script", std::string(kScript) + kChecks);

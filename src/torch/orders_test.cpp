@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Other evaluation orders of the reference (python/cutegen_worker/orders.py), beside slow loops.
+// Other evaluation orders of the reference (python/cutegen_worker/orders.py), compared with slow
+// loops.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -167,7 +168,7 @@ for what in (sums, scans, unsure, products, operators, convolutions, shipped, en
         print(what.__name__ + ":", repr(error), flush=True)
 )PY";
 
-// What the script says, line by line; it runs once for all tests.
+// The script's line for one of its checks; the script runs once for all tests.
 std::string said(const std::string& check) {
   static const std::string all = [] {
     TaskFile file("script", kScript);

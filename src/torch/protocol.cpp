@@ -26,7 +26,7 @@ Result<std::string> read_text(const fs::path& path, size_t limit) {
   auto text = read_file(path, limit);
   if (!text) {
     Error e = text.error();
-    e.kind = ErrorKind::user;  // the path is what the user gave
+    e.kind = ErrorKind::user;  // the user gave this path
     if (e.where.empty()) e.where = path.string();
     if (e.remedy.empty()) e.remedy = kRemedy;
     return fail(std::move(e));
@@ -86,7 +86,7 @@ Result<TensorSlot> slot_from(const Json& json, const std::string& where, const T
   return slot;
 }
 
-// A shape has exactly the task's tensors, each with as many axes.
+// A shape must have exactly the task's tensors, each with as many axes.
 Result<void> check_tensors(const Task& task, const ShapeCase& shape) {
   for (const TensorInfo& t : task.tensors) {
     auto at = shape.tensors.find(t.name);
@@ -98,7 +98,7 @@ Result<void> check_tensors(const Task& task, const ShapeCase& shape) {
   return {};
 }
 
-// Each tensor has what it needs, once.
+// Each tensor must have all its parts, once.
 Result<void> check_complete(const Task& task, const TensorSet& set) {
   std::set<std::pair<std::string, std::string>> have;
   for (const TensorSlot& s : set.slots)
@@ -113,7 +113,7 @@ Result<void> check_complete(const Task& task, const TensorSet& set) {
   return {};
 }
 
-// One axis, which also shortens the tensors of `shape`.
+// Parses one axis, and shortens the tensors of `shape` along it.
 Result<ExcerptAxis> axis_from(const Json& json, const Task& task, ShapeCase& shape) {
   ObjectReader r(json, "excerpt#/axes");
   ExcerptAxis axis;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages of the torch worker, and the files of a task. Private to torch.
 //
-// Contract: what comes from the worker is hostile (the task file ran in it): every name, shape and
-// offset of a set is checked against the task before anyone maps the memory.
+// Contract: the worker's replies are untrusted, because the task file ran in it. The parser checks
+// every name, shape and offset of a set against the task before anyone maps the memory.
 //
-// Example: CG_TRY(TaskFiles f, read_task_files("relu.py")); channel.call(ctx, describe_request(f,
-// {}));
+// Example:
+//   CG_TRY(TaskFiles f, read_task_files("relu.py")); channel.call(ctx, describe_request(f, {}));
 #pragma once
 
 #include <filesystem>
@@ -29,13 +29,13 @@ struct TaskFiles {
                                      const std::filesystem::path& folder);
 [[nodiscard]] Json describe_request(const TaskFiles& files, const DescribeOptions& options);
 [[nodiscard]] Json shapes_request(const Task& task, const std::vector<ShapeConstants>& wanted);
-// One entry for each wanted set; each shape has the task's tensors with as many axes.
+// One entry per wanted set. Each shape must have the task's tensors, with as many axes.
 [[nodiscard]] Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
                                                        const std::vector<ShapeConstants>& wanted);
 [[nodiscard]] Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
                                uint64_t seed);
 [[nodiscard]] Json plan_excerpt_request(const Task& task);
-// The axes of a reply; each must be one of every output, with sizes of the official shape.
+// The axes of a reply. Each must be an axis of every output, with sizes of the official shape.
 [[nodiscard]] Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task);
 [[nodiscard]] Json excerpt_request(const Task& task, const Excerpt& excerpt,
                                    const std::string& family, uint64_t seed);
@@ -48,14 +48,15 @@ struct TaskFiles {
                                      const std::vector<BaselineWanted>& wanted);
 [[nodiscard]] Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply,
                                                                       size_t count);
-// Positive times, as many as were asked for.
+// Positive times, exactly `count` of them.
 [[nodiscard]] Result<std::vector<double>> samples_from_json(const Json& reply, int count);
-// sha256 over all that changes the meaning of the task.
+// sha256 over everything that changes the meaning of the task.
 [[nodiscard]] std::string task_id(const Task& task, const TaskFiles& files);
-// Slots of a reply; each must be a tensor of the task with its dtype and shape, inside the memory.
+// The slots of a reply. Each must be a tensor of the task with its dtype and shape, inside the
+// memory.
 [[nodiscard]] Result<TensorSet> set_from_json(const Json& reply, const Task& task,
                                               const ShapeCase& shape);
-// The memory file is as large as it says.
+// Checks that the memory file is as large as the set says.
 [[nodiscard]] Result<void> check_memory(const TensorSet& set);
 
 }  // namespace cutegen

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: one torch worker for the whole executable, shipped tasks, and task files made up.
+// For tests: one torch worker for the whole executable, shipped tasks, and temporary task files.
 //
-// Contract: a TaskFile lives in a private folder that goes with it. Example: TaskFile f("x", text);
+// Contract: a TaskFile creates a private folder and removes it. Example: TaskFile f("x", text);
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ inline std::filesystem::path shipped(const std::string& name) {
   return std::filesystem::path(CUTEGEN_SOURCE_DIR) / "tasks" / name;
 }
 
-// name.py (and name.toml) in a folder of their own.
+// Writes name.py (and name.toml) to a folder of their own.
 class TaskFile {
  public:
   TaskFile(const std::string& name, const std::string& source, const std::string& side = {}) {
@@ -80,7 +80,7 @@ class TaskFile {
   std::filesystem::path folder_, path_;
 };
 
-// A set whose parts are read as doubles.
+// A set, with its parts read as doubles.
 struct Values {
   TensorSet set;
   Mapping map;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// TunedTimes: what max-autotune measured, shared by the torch workers of one suite on one GPU.
+// TunedTimes: the times that max-autotune measured, shared by the torch workers of one suite on one
+// GPU.
 //
-// Contract: times only, {operator: {inputs: {precision: {hash of a kernel's text: ms}}}}, as a
-// worker tells them after a build; the next build is given all of them and tries no kernel again.
-// The first time that is told stays. What is no such tree, or more than the bounds, is left out: a
-// task file can make others of its suite choose badly, no more. Any thread.
+// Contract: a tree of times, {operator: {inputs: {precision: {hash of a kernel's text: ms}}}}. A
+// worker reports it after a build; the next build receives all known times and measures no kernel
+// again. The first reported time of a kernel stays. add() ignores entries of any other form, and
+// entries beyond its limits: a task file can at worst make other tasks of its suite choose slow
+// kernels. Thread-safe.
 //
 // Example: TunedTimes t; t.add(reply["tuned"]); request["tuned"] = t.all();
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of sets by the real worker: the family `extremes`, indices at small shapes, float8.
+// Values of sets from the real worker: the family `extremes`, indices at small shapes, float8.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ TEST(Extremes, HalfStaysInItsRangeAndHasItsSubnormalNumbers) {
   EXPECT_GE(subnormal, shape.tensors.at("x")[1] / 2);
 }
 
-// Where one way to compute it squares in float and another in double, no honest one may fail.
+// If one method squares in float and another in double, both must pass.
 TEST(Extremes, SquaresStayFinite) {
   const Task task = task_of(
       "    def forward(self, x):\n"
@@ -126,7 +126,7 @@ TEST(Extremes, ProbabilitiesGetZerosWhereTheModuleTakesThem) {
   const ShapeCase& shape = shape_named(task, "small");
   const Values set = values_of(task, shape, "extremes");
   const auto p = set.of("p", "value"), q = set.of("q", "value");
-  EXPECT_EQ(std::count(p.begin(), p.end(), 0.0), 0);  // its logarithm is infinite
+  EXPECT_EQ(std::count(p.begin(), p.end(), 0.0), 0);  // the logarithm of 0 is infinite
   EXPECT_GT(std::count(q.begin(), q.end(), 0.0), int64_t(q.size()) / 20);
   const int64_t columns = shape.tensors.at("q")[1];
   for (int64_t row = 0; row < shape.tensors.at("q")[0]; ++row) {
@@ -136,7 +136,7 @@ TEST(Extremes, ProbabilitiesGetZerosWhereTheModuleTakesThem) {
   }
 }
 
-// Which of equal values comes first in a sort nobody promises: no ties are planted.
+// No one promises which of two equal values a sort puts first, so the worker plants no ties.
 TEST(Extremes, AnOrderThatNobodyPromisesGetsNoTies) {
   const Task task = task_of("    def forward(self, x):\n        return x.topk(3).indices",
                             "torch.randn(rows, columns)");
@@ -162,7 +162,7 @@ TEST(Extremes, WhatTheReferenceLosesIsNotJudged) {
 TEST(Indices, FollowTheSizeThatTheyIndexAtEveryShape) {
   struct Case {
     const char *model, *inputs, *index;
-    int64_t size;  // where the text has it; 0: the inner size of x
+    int64_t size;  // where the text sets it; 0: the inner size of x
   };
   const Case cases[] = {
       {"    def forward(self, x, i):\n        return F.cross_entropy(x, i)",
@@ -234,7 +234,7 @@ TEST(Float8, InputsOfEveryFamilyComeWithATruth) {
     }
     EXPECT_GT(scale, 0) << family;
     EXPECT_LT(far, 1e-5 * scale) << family;
-    EXPECT_GT(far, 0) << family;  // the truth is of float64, though the module says float32
+    EXPECT_GT(far, 0) << family;  // the truth is float64, although the module says float32
   }
 }
 
@@ -257,7 +257,7 @@ TEST(Float8, OutputsAreRoundedFromATruthThatIsNot) {
 }
 
 // The mean is the small difference of two large numbers, and the standard deviation follows their
-// size: if one change moves both by the same share, no result moves.
+// size. A change that moves both by the same share moves no result.
 TEST(Sensitivity, SeesADifferenceOfTwoElements) {
   const Task task = task_of(
       "    def forward(self, x):\n"
@@ -271,7 +271,7 @@ TEST(Sensitivity, SeesADifferenceOfTwoElements) {
   for (int64_t c = 0; c < columns; ++c) EXPECT_GT(sensitivity[2 * columns + c], 1e-10) << c;
 }
 
-// A rounding error of a product of huge values decides which score of a softmax is the largest.
+// A rounding error in a product of huge values decides which score of a softmax is the largest.
 TEST(Extremes, StaySmallWhereASoftmaxFollowsAProduct) {
   for (const char* scores : {"x @ y.mT", "(x * 2).sum(0) + y"}) {
     const Task task = task_of("    def forward(self, x, y):\n        return torch.softmax(" +
@@ -282,8 +282,8 @@ TEST(Extremes, StaySmallWhereASoftmaxFollowsAProduct) {
   }
 }
 
-// An honest error of a large score is a factor of its exponential, so no multiple of what a few
-// changes show bounds it. Such elements may be as large as any result, but they must be numbers.
+// A rounding error of a large score is a factor on its exponential, so no multiple of the effect of
+// a few changes bounds it. Such elements may be as large as any result, but must be numbers.
 TEST(Sensitivity, OfAnExponentialOfLargeDifferencesIsAsLargeAsTheResults) {
   const Task task = task_of(
       "    def forward(self, x, v):\n"

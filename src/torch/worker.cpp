@@ -25,7 +25,7 @@ constexpr const char* kThreadNames = "cutegen-thread-names.so";
 const sandbox::Isolation kIsolation{.namespaces = true, .no_network = true, .seccomp = true};
 constexpr int64_t kMostCpuSeconds = int64_t{24} * 3600;
 constexpr size_t kQuoted = 400;
-constexpr int kSlot = 4;  // descriptor at which a worker finds the GPU's lock
+constexpr int kSlot = 4;  // the descriptor of the GPU's lock in the child
 
 class Worker final : public TorchWorker {
  public:
@@ -74,7 +74,7 @@ class Worker final : public TorchWorker {
     return std::move(opened.front());
   }
   Result<void> close_baselines(const Context& ctx) override {
-    if (!channel_) return {};  // it died, and nothing is open
+    if (!channel_) return {};  // the worker died, so nothing is open
     CG_TRY(wire::Frame reply,
            call(ctx, {{"schema", kTorchSchema}, {"type", "close_baselines"}}, "the task file", 1));
     (void)reply;
@@ -111,7 +111,7 @@ class Worker final : public TorchWorker {
   static Result<TensorSet> take_set(wire::Frame reply, const Task& task, const ShapeCase& shape,
                                     const std::string& family);
   void show_neighbours(const fs::path& file, const std::string& source);
-  // The next child sees this folder, though it lies below the private /tmp.
+  // Lets the next child see this folder although it lies below the private /tmp.
   void see_folder(const std::string& folder) {
     if (folder == folder_ || !folder.starts_with("/tmp")) return;
     stop();
@@ -122,7 +122,7 @@ class Worker final : public TorchWorker {
   void stop() {
     channel_.close();
     child_.kill();
-    // It may have held the lock, which lives as long as our copy of its file is open.
+    // The child may have held the lock, which lives while our copy of its file is open.
     if (options_.slot >= 0) ::flock(options_.slot, LOCK_UN);
   }
 
@@ -135,7 +135,7 @@ class Worker final : public TorchWorker {
   wire::Channel channel_;
 };
 
-// `folder` stays visible to the child: a task file may import its neighbours.
+// `folder` stays visible to the child, because a task file may import its neighbours.
 Result<void> Worker::spawn_child(const std::string& folder) {
   CG_TRY(auto ends, wire::Channel::make_pair());
   sandbox::SpawnSpec spec;
@@ -161,8 +161,8 @@ Result<void> Worker::spawn_child(const std::string& folder) {
   return {};
 }
 
-// The driver reserves far more addresses than there is memory, writes the names of its threads and
-// makes a socket when it starts: the filter comes after that (hello).
+// When it starts, the driver reserves far more addresses than there is memory, names its threads
+// and creates a socket. The child therefore installs the filter later (hello).
 Result<void> Worker::let_cuda_start(sandbox::SpawnSpec& spec) const {
   CG_TRY(fs::path names, sister_program(kThreadNames));
   spec.limits.memory_bytes = 0;
@@ -170,7 +170,7 @@ Result<void> Worker::let_cuda_start(sandbox::SpawnSpec& spec) const {
   spec.isolation.seccomp = false;
   spec.env.push_back("LD_PRELOAD=" + names.string());
   spec.env.push_back("CUDA_CACHE_DISABLE=1");
-  if (options_.compiles)  // what compilers write stays in the private /tmp
+  if (options_.compiles)  // the output of compilers stays in the private /tmp
     for (const char* set : {"HOME=/tmp", "USER=cutegen", "TORCHINDUCTOR_CACHE_DIR=/tmp/inductor",
                             "TRITON_CACHE_DIR=/tmp/triton"})
       spec.env.push_back(set);
@@ -181,7 +181,7 @@ Result<void> Worker::let_cuda_start(sandbox::SpawnSpec& spec) const {
   return {};
 }
 
-// What the worker says of its filter, before it has seen a task.
+// Takes the worker's report on its filter, from before it saw a task.
 Result<void> Worker::note_lock(const Json& hello) {
   ObjectReader r(hello, "hello#");
   CG_TRY(std::string missing, r.string_or("missing", ""));
@@ -230,8 +230,8 @@ Result<void> Worker::start(const Context& ctx) {
   return fail(std::move(error));
 }
 
-// One request. A worker that hangs or dies is ended; the next call starts another. A death is
-// tried once more, in case the machine was to blame; a hang is not, since it costs its whole time.
+// Sends one request. Kills a worker that hangs or dies; the next call starts another. Repeats once
+// after a death, which the machine may have caused; a hang has used the whole time limit.
 Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const std::string& file,
                                  int attempts, std::span<const int> descriptors) {
   for (int attempt = 1;; ++attempt) {
@@ -242,7 +242,7 @@ Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const 
     Error error = reply.error();
     bool timeout = error.kind == ErrorKind::timeout, closed = wire::is_closed(error);
     if (channel_ && !timeout && !closed && error.kind != ErrorKind::cancelled)
-      return fail(std::move(error));  // an answer: the worker is well
+      return fail(std::move(error));  // an error reply: the worker is well
     std::string how;
     if (closed)
       if (auto status = child_.wait(ctx.with_timeout(std::chrono::seconds(2))))
@@ -262,7 +262,7 @@ Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const 
   }
 }
 
-// The mount view hides /tmp; a file there that imports its neighbours needs a child that sees them.
+// The mount view hides /tmp. A file there that imports its neighbours needs a child that sees them.
 void Worker::show_neighbours(const fs::path& file, const std::string& source) {
   std::string folder = fs::absolute(file).parent_path().string();
   if (folder == folder_ || !folder.starts_with("/tmp") || !imports_neighbour(source, folder))
@@ -275,8 +275,6 @@ Result<Task> Worker::describe(const Context& ctx, const fs::path& file,
                               const DescribeOptions& options) {
   CG_TRY(TaskFiles files, read_task_files(file));
   show_neighbours(file, files.source);
-  // The mount view hides /tmp; a file there that imports its neighbours needs a child that sees
-  // them.
   std::string folder = fs::absolute(file).parent_path().string();
   if (imports_neighbour(files.source, folder)) see_folder(folder);
   Json request = describe_request(files, options);
@@ -317,7 +315,7 @@ Result<TensorSet> Worker::make_excerpt(const Context& ctx, const Task& task, con
   return take_set(std::move(reply), task, excerpt.shape, family);
 }
 
-// A worker that dies takes the memory with it: nothing is tried twice.
+// A worker that dies loses the memory, so no request is repeated.
 Result<std::vector<std::string>> Worker::fill(const Context& ctx, const Task& task,
                                               const ShapeCase& shape, const std::string& family,
                                               uint64_t seed, const std::vector<GpuMemory>& memory,
@@ -333,7 +331,7 @@ Result<std::vector<std::string>> Worker::fill(const Context& ctx, const Task& ta
   return notes;
 }
 
-// A frame carries few descriptors.
+// In several requests, because a frame carries few descriptors.
 Result<void> Worker::hand_over(const Context& ctx, const Task& task,
                                const std::vector<GpuMemory>& memory) {
   for (size_t at = 0; at < memory.size(); at += wire::kMaxFds) {

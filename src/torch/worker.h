@@ -2,11 +2,12 @@
 // TorchWorker: client of the Python child that understands PyTorch task files.
 //
 // Contract: one child in the user's interpreter, sandboxed (no network, scrubbed environment,
-// limits); restarted when it hangs or dies; a task file that raises, exits or never returns is a
-// user error with the last line of its traceback and the place in the file. describe() never
-// allocates the official tensors (fake tensors). make_set() runs the module for one shape and
-// family. With a `device` the worker starts CUDA there, and only then takes from itself what a
-// sandboxed child must not have, before it sees a task; a torch without CUDA is a world error.
+// limits). The worker restarts a child that hangs or dies. A task file that raises, exits or never
+// returns is a user error with the last line of its traceback and the place in the file. describe()
+// never allocates the official tensors (it uses fake tensors). make_set() runs the module for one
+// shape and input distribution ("family"). With a `device`, the child starts CUDA there and then
+// gives up the rights that a sandboxed child must not have, before it sees a task. A torch without
+// CUDA is a world error.
 //
 // Example:
 //   CG_TRY(auto w, TorchWorker::open({})); CG_TRY(Task t, w->describe(ctx, "relu.py", {}));
@@ -31,26 +32,26 @@ struct TorchWorkerOptions {
   std::string python;            // default: $CUTEGEN_PYTHON, the project's venv, python3
   std::filesystem::path script;  // default: the shipped python/ folder
   Nanoseconds call_timeout = std::chrono::seconds(60);
-  Nanoseconds start_timeout = std::chrono::seconds(60);  // a cold disk under load
+  Nanoseconds start_timeout = std::chrono::seconds(60);  // allows for a cold disk under load
   int64_t memory_bytes = int64_t{16} << 30;
-  bool require_sandbox = false;   // an error where less than full protection holds
-  std::string device;             // "cuda:0": it has that GPU; empty: none
-  bool compiles = false;          // it may start compilers: the filter is left off
-  int compile_threads = 8;        // of torch.compile
-  int slot = -1;                  // open lock file of the GPU: what it times, it times behind it
-  bool slot_for_opening = false;  // until its baselines are open: then the caller has the lock
-  std::shared_ptr<TunedTimes> tuned;  // what compile-max measured is shared with other workers
+  bool require_sandbox = false;       // an error unless full protection is in effect
+  std::string device;                 // "cuda:0": the child has that GPU; empty: none
+  bool compiles = false;              // it may start compilers, so it gets no seccomp filter
+  int compile_threads = 8;            // of torch.compile
+  int slot = -1;                      // open lock file of the GPU, which the child locks to time
+  bool slot_for_opening = false;      // only until its baselines are open; then the caller locks
+  std::shared_ptr<TunedTimes> tuned;  // shares compile-max's measured times between workers
 };
 
-// A way to run the task's module on a GPU: "eager" (as PyTorch is set by default), "eager-fp32" (no
-// TF32 anywhere), "eager-tf32" (TF32 everywhere), "compile", "compile-max" (torch.compile,
-// max-autotune), "callable" (`target`: MODULE:CALLABLE, of the same inputs).
+// A way to run the task's module on a GPU: "eager" (PyTorch's defaults), "eager-fp32" (no TF32),
+// "eager-tf32" (TF32 everywhere), "compile", "compile-max" (torch.compile, max-autotune), or
+// "callable" (`target`: MODULE:CALLABLE with the same inputs).
 struct BaselineWanted {
   std::string kind, target;
 };
 struct BaselineOpened {
-  std::string why;  // it cannot be had; empty: it can
-  double far = 0;   // the largest difference from eager's result over the largest value
+  std::string why;  // why it could not be opened; empty: it is open
+  double far = 0;   // largest difference from eager's result / largest value
 };
 
 struct DescribeOptions {
@@ -60,22 +61,22 @@ struct DescribeOptions {
   AskedAccuracy asked = {};  // beside the side file, which it must not contradict
 };
 
-// A task at sizes of the caller's choice: the official value of every size that may vary, and for
-// each wanted set of constants the shape, of kind `derived`; nullopt where the module does not run
-// or is another program.
+// A task at sizes that the caller chooses: the official value of every size that may vary, and for
+// each wanted set of constants a shape of kind `derived`. The shape is nullopt if the module does
+// not run with these constants, or is a different program.
 using ShapeConstants = std::vector<std::pair<std::string, int64_t>>;
 struct DescribedShapes {
   ShapeConstants sizes;
   std::vector<std::optional<ShapeCase>> shapes;
 };
 
-// One set of values: inputs, parameters, buffers as made; native outputs; float64 truth; and for
-// each output the sensitivity (see eval/compare.h). Tensors are contiguous, packed at 256-byte
+// One set of values: initial inputs, parameters and buffers, native outputs, float64 truth, and the
+// sensitivity of each output (see tensor/compare.h). Tensors are contiguous, packed at 256-byte
 // offsets.
 struct TensorSlot {
-  std::string name;  // task tensor name
+  std::string name;  // the task's tensor name
   // "value" (inputs, parameters), "native", and in f64: "truth", "sensitivity", "sequential" (the
-  // result of sums in order; missing where that takes too much work)
+  // result of sequential sums; missing if it takes too much work).
   std::string part;
   DType dtype = DType::f32;
   Shape shape;
@@ -87,16 +88,16 @@ struct TensorSet {
   size_t bytes = 0;
   std::vector<TensorSlot> slots;
   std::vector<std::string> notes;  // "float64 does not run: ..."
-  uint64_t model_seed = 0;         // what the module was made with, where that is known
-  bool as_made = false;            // the family changed no input: the set is one of "made"
+  uint64_t model_seed = 0;         // the module was built with it; 0: unknown
+  bool as_made = false;            // the family changed no input, so the set equals one of "made"
 };
 
 // A few rows (and columns) of the official shape whose truth can be computed alone: `count` of `of`
-// indexes along each axis. Inputs and parameters that repeat an excerpt along its axes have outputs
-// that repeat the excerpt's.
+// indexes along each axis. If inputs and parameters repeat an excerpt along its axes, the outputs
+// repeat the excerpt's outputs.
 struct ExcerptAxis {
   int64_t of = 0, count = 0;
-  std::map<std::string, int> dims;  // the dimension of each tensor that has this axis
+  std::map<std::string, int> dims;  // for each tensor with this axis, its dimension
 };
 struct Cut {
   std::string tensor;
@@ -109,16 +110,16 @@ struct Excerpt {
   std::vector<Cut> cuts;  // tensors that are drawn whole first
 };
 
-// Memory of a GPU that the caller owns, and where in it the worker is to write each part: "value",
-// "native", "truth" (f64), "margin" (f64: the larger of the sensitivity and of the native error
-// among the elements nearest in magnitude; outputs of floats only).
+// GPU memory that the caller owns, and where the worker writes each part: "value", "native",
+// "truth" (f64), "margin" (f64, float outputs only: the larger of the sensitivity and the native
+// error among the elements nearest in magnitude).
 struct GpuMemory {
   int descriptor = -1;
   size_t bytes = 0;
 };
 struct GpuTensor {
-  TensorSlot tensor;  // its offset is that in the memory
-  size_t memory = 0;  // which of them
+  TensorSlot tensor;  // its offset is the offset in the memory
+  size_t memory = 0;  // index of the memory
 };
 
 class TorchWorker {
@@ -130,51 +131,51 @@ class TorchWorker {
   [[nodiscard]] virtual Result<DescribedShapes> describe_shapes(
       const Context& ctx, const Task& task, const std::vector<ShapeConstants>& wanted) {
     (void)ctx, (void)task, (void)wanted;
-    return DescribedShapes{};  // a worker that describes no other shapes
+    return DescribedShapes{};  // this worker derives no shapes
   }
   // family: "made" (the task's own get_inputs), "signed", "heavy", "outliers", "special",
-  // "extremes".
-  // seed: 64 secret bits.
+  // "extremes". seed: 64 secret bits.
   [[nodiscard]] virtual Result<TensorSet> make_set(const Context& ctx, const Task& task,
                                                    const ShapeCase& shape,
                                                    const std::string& family, uint64_t seed) = 0;
-  // `unsupported` where the task has no excerpt that is small enough.
+  // `unsupported` if the task has no excerpt that is small enough.
   [[nodiscard]] virtual Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task);
-  // As make_set. `unsupported` where the values show that the axes are not independent.
+  // As make_set. `unsupported` if the values show that the axes are not independent.
   [[nodiscard]] virtual Result<TensorSet> make_excerpt(const Context& ctx, const Task& task,
                                                        const Excerpt& excerpt,
                                                        const std::string& family, uint64_t seed);
-  // Makes a set on the worker's GPU, in the caller's memory; gives the notes. What does not fit the
-  // GPU is `unsupported`, with the figures.
+  // Makes a set on the worker's GPU, in the caller's memory; returns the notes. A set that does not
+  // fit the GPU is `unsupported`, with the figures.
   [[nodiscard]] virtual Result<std::vector<std::string>> fill(
       const Context& ctx, const Task& task, const ShapeCase& shape, const std::string& family,
       uint64_t seed, const std::vector<GpuMemory>& memory, const std::vector<GpuTensor>& slots) = 0;
-  // With a GPU: the module and its inputs there, each way run a few times; one answer for each.
+  // Builds the module and its inputs on the GPU and runs each way a few times. Returns one result
+  // for each way.
   [[nodiscard]] virtual Result<std::vector<BaselineOpened>> open_baselines(
       const Context& ctx, const Task& task, const ShapeCase& shape,
       const std::vector<BaselineWanted>& wanted) = 0;
-  // One more way to run the module that is open, such as one that takes long to build. A worker
-  // that died or hung has none open any more.
+  // Adds one more way to run the open module, such as one that takes long to build. A worker that
+  // died or hung has nothing open.
   [[nodiscard]] virtual Result<BaselineOpened> add_baseline(const Context& ctx,
                                                             const BaselineWanted& wanted) = 0;
-  // Gives the GPU's memory back; fails where the worker's CUDA is broken.
+  // Frees the GPU memory. Fails if the worker's CUDA is broken.
   [[nodiscard]] virtual Result<void> close_baselines(const Context& ctx) = 0;
-  // Runs a way that is open once, on the values in the caller's memory (part "value": inputs,
-  // parameters and buffers by the names of the task), and writes its outputs there (part "output").
-  // The module keeps these values.
+  // Runs an open way once on the values in the caller's memory (part "value": inputs, parameters
+  // and buffers by the task's names), and writes its outputs there (part "output"). The module
+  // keeps these values.
   [[nodiscard]] virtual Result<void> run_baseline(const Context& /*ctx*/, const Task& /*task*/,
                                                   const std::string& /*kind*/,
                                                   const std::vector<GpuMemory>& /*memory*/,
                                                   const std::vector<GpuTensor>& /*slots*/) {
     return unsupported_error("this worker does not run baselines on given values");
   }
-  // ns of so many runs; mode: "cold", "warm", "graph", "call" (device/device.h).
+  // The times of `samples` runs in ns. mode: "cold", "warm", "graph", "call" (device/device.h).
   [[nodiscard]] virtual Result<std::vector<double>> time_baseline(const Context& ctx,
                                                                   const std::string& kind,
                                                                   const std::string& mode,
                                                                   int samples) = 0;
   [[nodiscard]] virtual std::string version() const = 0;          // "torch 2.13.0, Python 3.11"
-  [[nodiscard]] virtual std::string cudnn() const { return {}; }  // "9.10.2"; "": without a GPU
+  [[nodiscard]] virtual std::string cudnn() const { return {}; }  // "9.10.2"; "" without a GPU
   [[nodiscard]] virtual sandbox::Grade grade() const = 0;
 };
 

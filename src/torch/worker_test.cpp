@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The torch worker with a real interpreter: one child for all tests, since torch starts slowly.
+// The torch worker with a real interpreter. All tests share one child, because torch starts slowly.
 #include "torch/worker.h"
 
 #include <gmock/gmock.h>
@@ -81,7 +81,7 @@ TEST(TorchWorker, TellsSizesFromConstants) {
   Json wrong = to_json(task->graph);
   wrong["nodes"][0]["sizes"][0]["dim"] = 2;
   EXPECT_FALSE(graph_from_json(wrong));
-  wrong["nodes"][0]["sizes"][0] = {{"index", 0}, {"tensor", "x"}, {"dim", 0}};  // no number
+  wrong["nodes"][0]["sizes"][0] = {{"index", 0}, {"tensor", "x"}, {"dim", 0}};  // not a number
   EXPECT_FALSE(graph_from_json(wrong));
 }
 
@@ -112,7 +112,8 @@ std::string model_of(const std::string& sizes, const std::string& init, const st
          "\ndef get_inputs():\n    return [" + inputs + "]\n";
 }
 
-// The longest of an axis over the test shapes, and that some shape has no more than `few` of it.
+// Returns the largest size of an axis over the test shapes; checks that some shape has at most
+// `few`.
 int64_t longest_of(const Task& task, const std::string& tensor, size_t axis) {
   int64_t most = 0;
   for (const ShapeCase& s : task.shapes)
@@ -215,7 +216,7 @@ def get_init_inputs():
   const Shape& x = shape_named(*task, "odd1").tensors.at("x");
   EXPECT_EQ(x[0] % 2, 1);
   EXPECT_EQ(x[1] % 16, 8);  // an odd number of channels in each group
-  EXPECT_EQ(x[2] % 2, 1);   // "steps" is a size, though "eps" is none
+  EXPECT_EQ(x[2] % 2, 1);   // "steps" is a size, but "eps" is not
 }
 
 TEST(TorchWorker, SizesThatDependOnOneAnotherAreScaledInProportion) {
@@ -251,7 +252,7 @@ def get_init_inputs():
   EXPECT_NE(shape_named(*task, "odd1").tensors.at("x"), shape_named(*task, "odd2").tensors.at("x"));
 }
 
-// Some versions of PyTorch let a window be larger than its input on meta tensors, and refuse it on
+// Some versions of PyTorch accept a window larger than its input on meta tensors, but refuse it on
 // real ones.
 TEST(TorchWorker, NoShapeLeavesNothingToCompute) {
   TaskFile file("window", R"(
@@ -337,7 +338,7 @@ TEST(TorchWorker, SomeRowsAndColumnsHaveOneSign) {
       mixed += rows < x[0];
     }
   EXPECT_GT(mixed, 8);   // 18 of 24 are expected
-  EXPECT_LT(mixed, 24);  // at times everything
+  EXPECT_LT(mixed, 24);  // sometimes all rows keep one sign
 }
 
 TEST(TorchWorker, OutliersTakeTurnsAndComeToTheEndsAndPowersOfTwo) {
@@ -395,10 +396,10 @@ TEST(TorchWorker, TruthIsCloseToNativeAndSensitivityIsOfItsScale) {
   EXPECT_GT(most_moved, scale * 1e-8);
   EXPECT_LT(most_moved, scale * 1e-5);
   const float* w = reinterpret_cast<const float*>(weight);
-  EXPECT_NE(w[0], w[1]);  // ones are not left as they are
+  EXPECT_NE(w[0], w[1]);  // the worker redraws constant ones
 }
 
-// Where a sum of two tensors is nearly nothing, what one rounding of each does is still seen.
+// If a sum of two tensors is close to zero, the effect of one rounding of each still shows.
 TEST(TorchWorker, SensitivityOfADifferenceIsThatOfItsParts) {
   TaskFile file("difference", std::string(kBody) + R"(
 class Model(nn.Module):
@@ -427,8 +428,8 @@ class Model(nn.Module):
     EXPECT_GT(moved[i], 0x1p-23 * 0.99 * (std::abs(x[i]) + 0.75 * std::abs(w[i % 32]))) << i;
 }
 
-// Eight roundings below a kink no change by one rounding shows, and the native result may be exact:
-// sums that honestly round up to above it would be wrong. (An H200 rejected one of 67 million.)
+// Eight roundings below a kink, one rounding changes nothing and the native result may be exact.
+// Accurate sums that round past the kink would then fail (on an H200: one of 67 million).
 TEST(TorchWorker, SensitivityBesideAKinkIsSeen) {
   TaskFile file("kink", R"(
 import torch
@@ -461,10 +462,10 @@ def get_init_inputs():
   int seen = 0;
   for (int i = 0; i < 64 * 32; ++i) {
     EXPECT_EQ(truth[i], 0) << i;
-    EXPECT_LT(moved[i], 4 * 0x1p-23) << i;  // of one rounding still, not of many
+    EXPECT_LT(moved[i], 4 * 0x1p-23) << i;  // the effect of one rounding, not of many
     seen += moved[i] > 0;
   }
-  EXPECT_GT(seen, 64 * 32 / 3);  // where the tensors' signs differ: half
+  EXPECT_GT(seen, 64 * 32 / 3);  // about half have changes of opposite sign
 }
 
 TEST(TorchWorker, RefusesUnknownFamilies) {

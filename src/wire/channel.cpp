@@ -17,7 +17,7 @@ namespace cutegen::wire {
 namespace {
 
 constexpr size_t kHeaderBytes = 4;
-constexpr size_t kStepBytes = size_t{1} << 20;  // memory follows the bytes that really came
+constexpr size_t kStepBytes = size_t{1} << 20;  // memory grows only with bytes that really arrive
 constexpr auto kStopCheck = std::chrono::milliseconds(20);
 
 tl::unexpected<Error> closed() {
@@ -28,7 +28,7 @@ bool peer_is_gone(int error) {
   return error == EPIPE || error == ECONNRESET || error == ENOTCONN || error == EBADF;
 }
 
-// Waits until `fd` is ready for `events`. A context that can be stopped is looked at often.
+// Waits until `fd` is ready for `events`. Polls often if someone can stop the context.
 Result<void> wait_ready(const Context& ctx, int fd, short events, const char* what) {
   for (;;) {
     CG_CHECK(ctx.check(what));
@@ -70,8 +70,8 @@ struct Header {
   }
 };
 
-// Reads the header and the descriptors that ride with its first byte. `started` tells whether
-// any byte was taken, i.e. whether the stream would be out of step if we stopped now.
+// Reads the header and the descriptors that travel with its first byte. Sets `started` once a byte
+// is read: stopping after that would leave the stream out of step.
 Result<std::pair<Header, std::vector<UniqueFd>>> receive_header(const Context& ctx, int socket,
                                                                 bool& started) {
   Header header;
@@ -123,7 +123,7 @@ Result<std::string> receive_body(const Context& ctx, int socket, size_t length) 
   return text;
 }
 
-// Sends header, body and descriptors; `started` as in receive_header.
+// Sends header, body and descriptors. `started` is as in receive_header.
 Result<void> send_all(const Context& ctx, int socket, Header header, std::string_view body,
                       std::span<const int> fds, bool& started) {
   alignas(cmsghdr) char control[CMSG_SPACE(kMaxFds * sizeof(int))]{};
@@ -186,7 +186,7 @@ Result<void> Channel::send(const Context& ctx, const Json& body, std::span<const
   CG_CHECK(ctx.check("sending a message"));
   bool started = false;
   auto sent = send_all(ctx, socket_.get(), Header::of(text.size()), text, fds, started);
-  if (!sent && started) close();  // half a frame: the peer could not find the next one
+  if (!sent && started) close();  // after half a frame the peer cannot find the next one
   return sent;
 }
 
@@ -206,7 +206,7 @@ Result<Frame> Channel::receive(const Context& ctx) {
     return Frame{std::move(*json), std::move(head.second)};
   };
   auto frame = read();
-  if (!frame && started) close();  // out of step, or a peer that breaks the protocol
+  if (!frame && started) close();  // out of step, or the peer broke the protocol
   return frame;
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel: framed JSON and file descriptors over a Unix stream socket; the one protocol between
-// cutegen's processes.
+// Channel: framed JSON and file descriptors over a Unix stream socket. All cutegen processes speak
+// this one protocol.
 //
-// Frame: 4-byte little-endian length, then UTF-8 JSON (an object, at most 64 MiB); descriptors (at
-// most 8) ride with the frame's first byte. Contract: send and receive honour the Context; a closed
-// peer is a world error "closed" (is_closed). call() sends a request and waits for the reply; a
-// reply of the form {"error": {kind, message, where, remedy}} comes back as that Error. A channel
-// closes itself when the peer breaks the protocol or a call ends in the middle of a frame; a wait
-// that times out before the first byte leaves it usable. One thread sends and one receives at a
-// time.
+// Frame: a 4-byte little-endian length, then UTF-8 JSON (an object, at most 64 MiB). Descriptors
+// (at most 8) travel with the frame's first byte.
+// Contract: send and receive honour the Context. If the peer has closed, they return a world error
+// "closed" (is_closed). call() sends a request and waits for the reply; it returns a reply of the
+// form {"error": {kind, message, where, remedy}} as that Error. A channel closes itself if the peer
+// breaks the protocol or a call ends in the middle of a frame. A wait that times out before the
+// first byte leaves it usable. At most one thread may send and one receive at a time.
 //
-// Example: CG_TRY(Frame f, channel.call(ctx, {{"schema","cutegen.runner.v1"},{"type","load"}},
-// fds));
+// Example:
+//   CG_TRY(Frame f, channel.call(ctx, {{"schema", "cutegen.runner.v1"}, {"type", "load"}}, fds));
 #pragma once
 
 #include <span>
