@@ -17,9 +17,8 @@ constexpr int kDynamicShared = 8, kNonPortableCluster = 14;  // attributes of a 
 constexpr int kCooperative = 2, kCluster = 4, kOverlap = 6;  // attributes of a launch
 constexpr int64_t kPlainShared = 48 << 10, kPortableCluster = 8;
 constexpr int kPersistingL2 = 6;  // a limit of the context
-constexpr auto kSpin =
-    // Poll without sleep at first, because the host may sleep for longer than asked.
-    std::chrono::milliseconds(2);
+// Polls without sleep at first, because the host may sleep for longer than asked.
+constexpr auto kSpin = std::chrono::milliseconds(2);
 
 // The kernel's fault, in the words of the simulator's findings. Empty if no kernel can cause the
 // status.
