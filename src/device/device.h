@@ -6,8 +6,8 @@
 // facts. A GPU loads the machine code that comes with a module; without it, the driver assembles
 // the PTX. bind() names the buffers (in the caller's memory) of the next runs. run() executes the
 // steps of a resolved plan in order, stops at the first that fails, and leaves the results in the
-// caller's memory. A kernel's fault is a RunReport, never an Error, and the device stays usable for
-// the next candidate. If the report says `device_lost`, the process must end.
+// caller's memory. A kernel's fault is a RunReport, never an Error, and leaves the device usable
+// for the next candidate. The exception is a report with `device_lost`: the process must end.
 //
 // Example:
 //   CG_TRY(auto d, open_device("sim:h200")); CG_TRY(auto facts, d->load({ptx}));
@@ -44,7 +44,8 @@ struct BufferBinding {
   BufferContent content = BufferContent::data;
   // If not empty, a GPU fills the buffer with repetitions of the pattern and copies nothing back.
   std::span<const std::byte> pattern = {};
-  // With a pattern: timed runs take turns among this many buffers, "NAME", "NAME#1", ...
+  // With a pattern or a descriptor: timed runs take turns among this many buffers, "NAME",
+  // "NAME#1", ...
   int copies = 1;
   // With a descriptor: a GPU maps the memory instead of copying it (read-only if the buffer is).
   SharedPart shared = {};

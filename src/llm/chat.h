@@ -92,7 +92,7 @@ struct ChatReply {
   std::string detail;  // the reason of a refusal or a cut, for people
   Usage usage;
   std::optional<double> cost_usd;  // empty: the model has no known price
-  std::string model;               // the provider's name
+  std::string model;               // the provider's name for the model
 };
 
 class ChatModel {

@@ -56,7 +56,7 @@ struct CompileResult {
   // The first root error with its source lines, at most 1.5 KB. Empty if ok.
   std::string digest;
   std::string build_id;
-  // "forked", "plain" or "warm" (continued from a parsed program, where the two differ).
+  // "forked", "plain" or "warm" (continued from a program that a server had parsed).
   std::string how;
   bool cached = false;
   Nanoseconds elapsed{0};
@@ -95,8 +95,8 @@ class Toolchain {
   [[nodiscard]] virtual std::string version() const = 0;  // "NVRTC 13.0.88"
 };
 
-// The first root error of a compiler log with its source lines, without template noise, at most 1.5
-// KB.
+// The first root error of a compiler log with its source lines, at most 1.5 KB, without template
+// noise.
 [[nodiscard]] std::string digest_errors(const std::string& log, const std::string& name,
                                         const std::string& source);
 

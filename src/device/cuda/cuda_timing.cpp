@@ -14,11 +14,11 @@ constexpr size_t kLeastFlush = size_t{128} << 20;
 constexpr int kDynamicShared = 8;  // attribute of a function
 constexpr int kRelaxed = 2;        // capture mode: other calls stay allowed
 
-// gate: holds back everything queued behind it until a word of pinned memory is `gate_value`. It is
-// a kernel, because a stream's own wait yields the GPU to other processes for milliseconds. It
-// opens by itself after kGateLimit, because a driver call may wait for the GPU before it queues
-// anything. tick: reads the SM's cycles over some nanoseconds. soil: overwrites all shared memory
-// of each SM, so that no data passes to the next run.
+// gate: holds back everything queued behind it until a word of pinned memory is `gate_value`.
+//   It is a kernel, because a stream's own wait yields the GPU to other processes for milliseconds.
+//   It opens by itself after kGateLimit, because a driver call may wait for the GPU.
+// tick: reads the SM's cycles over some nanoseconds.
+// soil: overwrites all shared memory of each SM, so that no data passes to the next run.
 constexpr auto kGateLimit = std::chrono::milliseconds(250);
 constexpr const char* kOwnKernels = R"(.version 7.0
 .target sm_70
