@@ -56,7 +56,8 @@ struct ToolSetting {
   double floor_ns = 0;
   std::string origin;  // of drafts: the model
   ProgramCheck check;
-  std::function<std::optional<Reask>(const KernelProgram&)> tried;  // before this question
+  // Refuses a program that was tried before this question.
+  std::function<std::optional<Reask>(const KernelProgram&)> tried;
   ToolLimits limits;
 };
 

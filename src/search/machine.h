@@ -3,12 +3,14 @@
 // evaluations, and watches the budget's evaluations and minutes.
 //
 // Contract: apply() matches an event with the open action and calls the hook. Every hook opens the
-// next action; after a decision, that is done by the hook of the decision's own event. Machine asks
-// `retries` times again for an evaluation that cutegen's own machinery aborted, and then sets the
-// candidate aside. A draft that a tool evaluated while a question was open counts towards the
-// budget. If the answer is that draft, its verdict is known.
+// next action. (After Accept or Reject, on_accepted() or on_rejected() does so.) Machine retries an
+// evaluation that cutegen's own machinery aborted `retries` times, and then sets the candidate
+// aside. A draft that a tool evaluated while a question was open counts towards the budget. If the
+// answer is that draft, its verdict is known.
 //
-// Example: class Mine final : public Machine { void on_task() override { ask("coder", {}); } ... };
+// Example:
+//   class Mine final : public Machine {
+//     void on_task(const Json&) override { open(Ask{"coder", {}}); } ...
 #pragma once
 
 #include <map>
@@ -74,7 +76,8 @@ class Machine : public Strategy {
 
 // The text of a field, or "".
 [[nodiscard]] std::string text_at(const Json& data, const char* key);
-// "12.3% faster (1.2 ms -> 1.0 ms)" "3.0% slower than the best", "only 0.20% faster than the best"
+// "12.3% faster (1.2 ms -> 1.0 ms)"; "3.0% slower than the best", "only 0.20% faster than the
+// best".
 [[nodiscard]] std::string gain_text(double before, double after);
 [[nodiscard]] std::string loss_text(double best, double time);
 // "failed: 7 of 64 values are wrong"

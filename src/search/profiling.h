@@ -8,7 +8,7 @@
 // tiling, movement of data), and the best time fell by less than kFlat. Once open, it stays open
 // for that line.
 //
-// Example: Profiling p("adaptive", "softmax"); p.correct(structure, best_ns); if (p.open()) ...
+// Example: Profiling p("adaptive", "softmax"); p.step(true, false, ns); if (p.open()) ...
 #pragma once
 
 #include <deque>

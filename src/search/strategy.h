@@ -87,8 +87,8 @@ class Strategy {
 
 [[nodiscard]] Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
                                                               const StrategySettings& settings);
-// The type of the event that records an action: "asked", "evaluation_started", "accepted",
-// "rejected" or "finished". Its data. The action as one line for messages.
+// The event that records an action ("asked", "evaluation_started", "accepted", "rejected",
+// "finished"): its type and its data. describe() gives the action as one line for messages.
 [[nodiscard]] std::string event_type(const Action& action);
 [[nodiscard]] Json event_data(const Action& action);
 [[nodiscard]] std::string describe(const Action& action);

@@ -115,8 +115,7 @@ void refuse_what_does_not_fit() {
   ASSERT_TRUE(block);
   auto descriptor = memory.share(*block);
   ASSERT_TRUE(descriptor);
-  EXPECT_FALSE(
-      memory.import(descriptor->get(), 4 * block->mapped_bytes, true));  // larger than the block
+  EXPECT_FALSE(memory.import(descriptor->get(), 4 * block->mapped_bytes, true));  // too large
   EXPECT_FALSE(memory.import(descriptor->get(), block->mapped_bytes - 1, true));
   EXPECT_FALSE(memory.import(-1, block->mapped_bytes, true));
   auto device = open_device("cuda:0");
