@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds from source to PTX: a light CuTe kernel through each path, as one line of JSON.
+// Measures the seconds from source to PTX for a light CuTe kernel, through each path. Prints one
+// line of JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,8 +46,8 @@ Result<double> once(Toolchain& toolchain, const std::string& source, bool cached
   return ms(r.elapsed);
 }
 
-// Median of `runs` compiles of sources that differ in a comment, each `pause` after the one before:
-// a search judges a candidate before it compiles the next.
+// The median time of `runs` compiles of sources that differ in a comment, with `pause` between
+// them, because a search judges a candidate before it compiles the next.
 Result<double> median(Toolchain& toolchain, const std::string& source, int runs, bool cached,
                       std::chrono::milliseconds pause = {}) {
   static int next = 0;
@@ -69,7 +70,7 @@ Result<double> warm_up(Toolchain& toolchain) {
   return ms(Clock::now() - start);
 }
 
-// Wall time of `count` candidates compiled from as many threads.
+// The wall time of `count` candidates, each compiled from its own thread.
 double together(Toolchain& toolchain, int count) {
   auto start = Clock::now();
   std::vector<std::jthread> threads;

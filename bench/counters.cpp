@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulator's counters cost: golden kernels at a million elements and a product of 512^3
-// on ordinary cores, with each kind of counter switched off. Prints JSON: the best of several runs
-// by wall clock, and the least processor time of a run.
+// Measures the cost of the simulator's counters: golden kernels at a million elements and a matrix
+// product of 512^3 on ordinary cores, without each kind of counter in turn. Prints JSON: the least
+// wall time of several runs, and the least processor time.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -29,7 +29,7 @@ std::vector<std::byte> argument(T value) {
   return out;
 }
 
-// What is counted, from everything to nothing.
+// The variants of counting, from everything to nothing.
 struct Counted {
   const char* name;
   bool counters, sectors, wavefronts;

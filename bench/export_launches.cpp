@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a kernel program as bare launches of one shape, so that bench/measure_launches.py can run
-// it on a GPU with nothing but the driver: NAME.json (buffers, launches) and NAME.I.ptx.
+// it on a GPU with the driver alone: NAME.json (buffers, launches) and NAME.I.ptx.
 //
 // Usage: export_launches_bench DESCRIBE.json (TASK PROGRAM OUT_DIR)...
-// DESCRIBE.json is the output of `cutegen describe --json`; TASK a task's name in it. PROGRAM is a
-// program's folder, or a file NAME.json with parameters of the task's recipe, the rest the safe
-// ones.
+//   DESCRIBE.json: the output of `cutegen describe --json`; TASK: the name of a task in it.
+//   PROGRAM: a program's folder, or a file NAME.json with some parameters of the task's recipe;
+//   the others get safe values.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -28,7 +28,7 @@ Result<Task> task_of(const fs::path& file, const std::string& name) {
   CG_TRY(Json described, parse_json(text, file.string()));
   for (Json t : described.value("tasks", Json::array())) {
     if (t.value("name", "") != name) continue;
-    for (const char* added : {"roofline", "describe_ns"}) t.erase(added);  // by describe
+    for (const char* added : {"roofline", "describe_ns"}) t.erase(added);  // added by describe
     return task_from_json(t);
   }
   return user_error("no task '" + name + "' in " + file.string());

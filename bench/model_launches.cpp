@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modelled times of launches that export_launches wrote, to be set beside what measure_launches.py
-// measured of the same files on a GPU: one line of JSON for each.
+// Prints modelled times of the launches that export_launches wrote, one line of JSON for each, to
+// compare with what measure_launches.py measured for the same files on a GPU.
 //
 // Usage: model_launches_bench GPU FILE.json...      e.g. h200 out/*/1_Square*.json
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How good paired timing is, on a GPU: the same kernel against itself (A/A) and against itself with
-// 1% more work, under the rule of a search.
+// Measures the quality of paired timing on a GPU: a kernel against itself (A/A) and against itself
+// with 1% more work, under a search's rule.
 //
-// Usage: paired_timing_bench [TRIALS] [cuda:0]; a JSON document on stdout. Coverage is that of the
-// 95% interval over all trials, with the rule's early stop for losers and without it.
+// Usage: paired_timing_bench [TRIALS] [cuda:0]. Prints a JSON document. Coverage is how often the
+// 95% interval holds the truth over all trials, with and without the rule's early stop for losers.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -70,7 +70,7 @@ struct Study {
   std::vector<double> biases, pairs, gpu_ms;
 };
 
-// One decision of a search, `truth` being the speed-up that should come out.
+// One decision of a search. `truth` is the expected speedup.
 Result<void> trial(Device& device, double more, double truth, const PairRule& rule, Study& study) {
   static std::mt19937_64 random(std::random_device{}());
   std::vector<double> own, other;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of the questions to models: first and later ones of each task, by our own estimate, and how
-// much of them is the part that all questions of a run share. Needs no model.
+// Measures the sizes of questions to models, by cutegen's own estimate: the first and later ones of
+// each task, and the part that all questions of a run share. Needs no model.
 //
 // Usage: prompts_bench VERDICT.json DESCRIBED.json...
-//   VERDICT.json: a correct verdict with a profile; DESCRIBED.json: of `cutegen describe --json`.
-// Prints a line of JSON for each question; its text too when CUTEGEN_TEXTS is set.
-// The program in a later question is the task's recipe, else the longest recipe of all tasks.
+//   VERDICT.json: a correct verdict with a profile; DESCRIBED.json: from `cutegen describe --json`.
+// Prints one line of JSON per question, with its text if CUTEGEN_TEXTS is set. The program in a
+// later question is the task's recipe, or else the longest recipe of all tasks.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -66,7 +66,7 @@ int64_t program_tokens(const KernelProgram& program) {
   return total;
 }
 
-// Fourteen attempts as a run of some length has them.
+// Fourteen attempts, as in a run of moderate length.
 std::vector<Attempt> history() {
   std::vector<Attempt> out;
   for (size_t i = 1; i <= kAttempts; ++i) {
@@ -100,7 +100,7 @@ void print(const Described& d, const std::string& kind, const TaskBrief& brief,
   llm::ChatRequest request = make_request(brief, question, {});
   const int64_t prefix =
       llm::estimate_tokens(request.system) + llm::estimate_tokens(request.messages[0].text);
-  int64_t kept = prefix, so_far = prefix;  // what the next question about the program begins with
+  int64_t kept = prefix, so_far = prefix;  // what the next question about the program shares
   for (size_t i = 1; i < request.messages.size(); ++i) {
     so_far += llm::estimate_tokens(request.messages[i].text);
     if (request.messages[i].cache_end) kept = so_far;

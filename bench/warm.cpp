@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edited kernels of tensor cores, compiled from the beginning and from where they differ from a
-// parent that is kept read: seconds, memory, and whether the PTX is the same. One line of JSON a
-// kernel and edit: docs/measurements/warm.md.
+// Compiles edited tensor-core kernels from the beginning, and from the place where they differ from
+// a parsed parent. Reports seconds, memory, and whether the PTX is the same, as one line of JSON
+// per kernel and edit (docs/measurements/warm.md).
 //   warm_bench [ROUNDS] [KERNEL]
 #include <fmt/format.h>
 
@@ -39,14 +39,14 @@ CompileRequest request_for(const std::string& source) {
   return {"kernel.cu", source, {}, kArch};
 }
 
-// The kernel of a page of docs/components.
+// The kernel of a page in docs/components.
 std::string fenced(const std::string& page) {
   const std::string open = "```cuda\n";
   const size_t begin = page.find(open) + open.size();
   return page.substr(begin, page.find("```", begin) - begin);
 }
 
-// A product through the component of docs/components/gemm.md.
+// A matrix product with the component of docs/components/gemm.md.
 constexpr const char* kComponent = R"cuda(#include <cute/tensor.hpp>
 #include <cutegen/gemm_mma.cuh>
 
@@ -141,7 +141,6 @@ Result<void> cold(Toolchain& toolchain, const std::string& source, Timed& out) {
   return {};
 }
 
-// Nothing where the parent has no part in it.
 Result<void> warm(WarmParent& parent, const WarmParent::Place& place, const std::string& text,
                   Timed& out) {
   auto start = Clock::now();
@@ -170,7 +169,7 @@ Result<void> measure(Toolchain& toolchain, const ToolPaths& paths, const Kernel&
     const std::string child_text = full_source(request_for(child));
     auto place = parent->best(child_text);
     Timed from_beginning, from_parent;
-    for (int i = 0; i < rounds; ++i) {  // in turn: the machine has other work
+    for (int i = 0; i < rounds; ++i) {  // alternately, because the machine is shared
       CG_CHECK(cold(toolchain, child, from_beginning));
       if (place) CG_CHECK(warm(*parent, *place, child_text, from_parent));
     }

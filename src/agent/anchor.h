@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the text that an edit names in a file.
 //
-// Contract: first exactly; then line by line, blanks at both ends of the lines ignored, whole lines
-// only. More than one place, or none, is a Reask that shows the places, or the lines most like it.
+// Contract: looks for the exact text first. Otherwise compares whole lines without the blanks at
+// their ends. If it finds no place or several, it returns a Reask that shows the most similar lines
+// or the places.
 //
 // Example: auto place = find_anchor(source, edit); source.replace(place->begin, place->size, ...)
 #pragma once
@@ -13,7 +14,7 @@ namespace cutegen {
 
 struct Place {
   size_t begin = 0, size = 0;
-  bool whole_lines = false;  // found line by line: the replacement stands for whole lines
+  bool whole_lines = false;  // found line by line, so the replacement stands for whole lines
 };
 [[nodiscard]] tl::expected<Place, Reask> find_anchor(const std::string& text,
                                                      const SearchReplace& edit);

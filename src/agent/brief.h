@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a role is told: the task (the same in all questions of a run) and the question's own matter.
+// What a prompt shows to a role: the task (the same in all questions of a run), and the question.
 //
-// Contract: plain values, filled by the engine from the run's events; pointers outlive the call.
+// Contract: plain values. The engine fills them from the run's events. Pointers outlive the call.
 //
 // Example: TaskBrief brief{task, gpu, "sim:h200", floor_ns, "memory", "cute"};
 #pragma once
@@ -41,13 +41,14 @@ struct Question {
   std::string purpose;                 // "first", "improve", "repair", "plan"
   std::string stage;                   // "structure" or "detail", for improvements
   const Candidate* subject = nullptr;  // the program to change
-  const Candidate* base = nullptr;     // an earlier program that the subject is told from, if any
-  const Verdict* verdict = nullptr;    // of the subject
-  std::vector<Attempt> history;        // oldest first, the subject included
+  // An earlier program to which changes lead to the subject, if there is one.
+  const Candidate* base = nullptr;
+  const Verdict* verdict = nullptr;  // of the subject
+  std::vector<Attempt> history;      // oldest first, including the subject
   std::string approach, advice;
-  bool profile = false;  // figures of the profile may be shown
+  bool profile = false;  // the prompt may show figures of the profile
   int repair = 0;        // number of this repair in a row, from 1
-  int approaches = 1;    // that a planner is to give
+  int approaches = 1;    // that a planner must give
 };
 
 }  // namespace cutegen

@@ -18,9 +18,9 @@ namespace cutegen {
 namespace {
 
 constexpr int64_t kLeastTokens = 800;  // shorter programs are always shown whole
-constexpr int64_t kMostShare = 4;      // changes may have a quarter of the program's tokens
+constexpr int64_t kMostShare = 4;      // changes may take a quarter of the tokens
 constexpr size_t kContext = 2;         // lines around a change
-constexpr size_t kWholeFunction = 16;  // lines of a function that is shown whole
+constexpr size_t kWholeFunction = 16;  // longest function shown whole, in lines
 
 using Lines = std::vector<std::string>;
 
@@ -35,7 +35,7 @@ struct Span {
   std::string name;
   bool is_type = false;
   size_t begin = 0, end = 0;
-  // Whether lines [from, to) are its own. What is put in before its first line is not.
+  // Whether lines [from, to) belong to it. A line inserted before its first line does not.
   [[nodiscard]] bool holds(size_t from, size_t to) const {
     return from >= begin && to <= end && (to > from || (from > begin && from < end));
   }
@@ -62,7 +62,7 @@ class SourceChanges {
     for (const Hunk& hunk : hunks_of(before, after)) add(hunk);
   }
 
-  // Nothing where no anchor can be found.
+  // Empty if a change has no unique anchor.
   [[nodiscard]] std::optional<std::string> text() const {
     std::string out;
     for (size_t i = 0; i < parts_.size(); ++i) {
@@ -92,7 +92,7 @@ class SourceChanges {
     parts_.back().lines.after_end = h.after_end;
   }
 
-  // The lines of the one short function, before and after, in which the change lies.
+  // The lines, before and after, of the one short function that contains the change.
   [[nodiscard]] std::optional<Hunk> short_function(const Hunk& h) const {
     for (const Span& old : old_) {
       if (!old.holds(h.before, h.before_end)) continue;
@@ -118,7 +118,7 @@ class SourceChanges {
            fmt::format("```function {}\n{}```\n", name_, text_of(b_, h.after, h.after_end));
   }
 
-  // With lines around it, until the anchor has one meaning.
+  // Adds lines around the change until the anchor is unique.
   [[nodiscard]] std::optional<std::string> edit_text(size_t index) const {
     const Hunk& h = parts_[index].lines;
     const size_t first = index ? parts_[index - 1].lines.before_end : 0;
@@ -151,7 +151,7 @@ class SourceChanges {
   std::vector<Part> parts_;
 };
 
-// JSON pointers, or the plan whole where that is shorter.
+// JSON pointers, or the whole plan if that is shorter.
 std::string plan_changes(const Plan& before, const Plan& after) {
   const std::string whole = plan_text(after);
   if (whole == plan_text(before)) return {};
@@ -162,7 +162,7 @@ std::string plan_changes(const Plan& before, const Plan& after) {
   return out.size() < whole.size() ? out : "plan.json now:\n```file plan.json\n" + whole + "```\n";
 }
 
-// What a reader of base and changes arrives at is the program, and nothing else.
+// Whether base and changes give exactly the program.
 bool gives(const std::string& text, const KernelProgram& base, const KernelProgram& program) {
   auto reply = parse_reply(text, &base);
   if (!reply) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A corpus of replies in the manner of models, made from seeds: each is applied exactly as meant or
-// asked for again with the right reason; never applied in another way.
+// A generated corpus of replies like those of models. Each is applied exactly as meant or asked for
+// again with the right reason, never applied in another way.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ int pick(Random& random, size_t n) {
   return static_cast<int>(random() % n);
 }
 
-// One change to the test program: a run of lines, unique as a text, and what takes its place.
+// One change to the test program: a run of lines, unique as a text, and its replacement.
 struct Meant {
   std::string search, replace, function, result;
 };
@@ -45,7 +45,7 @@ Meant draw(Random& random) {
     if (trim(m.search).empty() || !balanced(m.search) || trim(run.front()).empty() ||
         trim(run.back()).empty() || source.find(m.search, at + 1) != std::string::npos)
       continue;
-    // Lines alike but for their indentation would make a bare anchor ambiguous.
+    // Lines that differ only in indentation would make an anchor ambiguous.
     run[static_cast<size_t>(pick(random, count))] +=
         "  // tuned " + std::to_string(random() % 1000);
     m.replace = join(run, "\n");
@@ -104,7 +104,7 @@ const std::vector<Maker>& good_makers() {
       [](Random& r, const Meant& m) {
         return prose(r) + "**kernel.cu**\n" + fenced("cpp", block(m.search, m.replace));
       },
-      [](Random& r, const Meant& m) {  // blanks at the ends of the anchor's lines
+      [](Random& r, const Meant& m) {  // blanks at the ends of the anchor
         std::string search = each_line(m.search, [](std::string l) { return l + "  \t"; });
         return prose(r) + fenced("edit kernel.cu", block(search, m.replace));
       },
@@ -155,7 +155,7 @@ struct Fault {
   Maker make;
 };
 
-// Every fault keeps the good edit beside it, so that a partial application would show.
+// Every faulty reply also holds the good edit, so that a partial application would show.
 const std::vector<Fault>& bad_makers() {
   static const std::vector<Fault> kMakers{
       {"anchor_missing",
@@ -331,8 +331,8 @@ TEST(Corpus, NoBeginningOfAReplyIsAppliedInAnotherWay) {
     }
 }
 
-// Deleting, repeating or mixing up lines never crashes and never applies half a reply: what is
-// applied is in balance.
+// Deleted, repeated or swapped lines never crash the parser, and never apply half a reply: the
+// result always has balanced brackets.
 TEST(Corpus, DamagedRepliesNeverGiveAProgramOutOfBalance) {
   const KernelProgram base = test_program();
   for (unsigned seed = 1; seed <= 600; ++seed) {

@@ -52,7 +52,7 @@ std::string scalars_line(const char* what, const std::vector<ScalarInfo>& all) {
   return fmt::format("{}: {}\n", what, join(parts, ", "));
 }
 
-// What a model has to know of tensors that forward() writes.
+// What a model must know about tensors that forward() writes.
 std::string mutated_lines(const Task& task) {
   const bool any =
       std::any_of(task.tensors.begin(), task.tensors.end(), [](auto& t) { return t.mutated; });
@@ -285,7 +285,8 @@ std::string describe_profile(const Verdict& v) {
 HistoryText describe_history(const std::vector<Attempt>& history, size_t most) {
   HistoryText out;
   if (history.empty() || most == 0) return out;
-  // Old ones go many at a time: each time all that follows is new to a provider's cache.
+  // Drops many old attempts at a time, because each drop invalidates the provider's cache behind
+  // it.
   const size_t leave = std::max<size_t>(most / 2, 1), n = history.size();
   const size_t first = n > most ? (n - most + leave - 1) / leave * leave : 0;
   std::string part = "# What was tried so far\n\n";

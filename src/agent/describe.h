@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a prompt in words: device, tensors, graph, program, verdict, history.
+// The parts of a prompt as text: device, tensors, graph, program, verdict, history.
 //
-// Contract: text from tasks and tools is sanitised and capped; every function has a rough and a
-// full form where that saves room (`detail`: higher says more). No value of a live input set
-// appears.
+// Contract: text from tasks and tools is sanitised and capped. If it saves room, a function has a
+// short and a full form (`detail`: higher says more). No value of a live input set appears.
 //
 // Example: std::string text = describe_verdict(verdict, floor_ns, true, 2);
 #pragma once
@@ -17,22 +16,23 @@ namespace cutegen {
 // The math mode and what it permits.
 [[nodiscard]] std::string describe_mode(const Task& task);
 [[nodiscard]] std::string describe_tensors(const Task& task);
-// detail 2: all nodes; 1: the first and last of them; 0: operators with their counts.
+// detail 2: all nodes. 1: the first and last of them. 0: operators with their counts.
 [[nodiscard]] std::string describe_graph(const Graph& graph, int detail);
 [[nodiscard]] std::string describe_floor(const TaskBrief& brief);
 [[nodiscard]] std::string describe_program(const KernelProgram& program);
-// detail 2: with hot lines and remarks, 1: remarks only, 0: the headline.
+// detail 2: with hot lines and remarks. 1: with remarks. 0: the headline.
 [[nodiscard]] std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profile,
                                            int detail);
-// Of each kernel: what binds it, remarks, hot lines and counters. For verdicts with a profile.
+// For each kernel: what binds it, remarks, hot lines and counters. Only for verdicts with a
+// profile.
 [[nodiscard]] std::string describe_profile(const Verdict& verdict);
 struct HistoryText {
   std::vector<std::string> settled;  // parts of a few lines that stay while the history grows
-  std::string recent;                // the last lines, if any
+  std::string recent;                // the last lines, if there are any
 };
-// The newest attempts, `most` or somewhat fewer, and the best of the older ones.
+// The newest attempts, at most `most`, and the best of the older ones.
 [[nodiscard]] HistoryText describe_history(const std::vector<Attempt>& history, size_t most);
-// At most `lines` lines of the reference, the middle left out.
+// At most `lines` lines of the reference, without its middle.
 [[nodiscard]] std::string describe_source(const std::string& source, size_t lines);
 
 }  // namespace cutegen

@@ -32,7 +32,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// A line that stands for text left out: "// ... rest unchanged ...".
+// Whether a line stands for omitted text: "// ... rest unchanged ...".
 bool is_gap(std::string_view given) {
   std::string line = lower(trim(given));
   bool dots =
@@ -48,7 +48,7 @@ bool is_gap(std::string_view given) {
          });
 }
 
-// The gap in `text` that `before` does not have, too.
+// A gap in `text` that `before` does not have.
 std::optional<std::string> gap_in(const std::string& text, const std::string& before) {
   for (const std::string& line : split(text, '\n'))
     if (is_gap(line) && before.find(trim(line)) == std::string::npos)
@@ -61,7 +61,7 @@ struct Replacement {
   std::string text, what;
 };
 
-// The lines of comment right above a position.
+// The start of the comment right above a position.
 size_t with_comment_above(const std::string& text, size_t begin) {
   for (;;) {
     size_t line = text.rfind('\n', begin ? begin - 1 : 0);
@@ -91,8 +91,8 @@ class FileEditor {
     return {};
   }
 
-  // Each definition of the block takes the place of the one of its name; what stands before it in
-  // the block (a new helper, a comment) goes with it.
+  // Each definition in the block replaces the one of the same name. Text before it in the block (a
+  // new helper, a comment) goes with it.
   Done add(const WholeDefinitions& block) {
     std::string text = unix_lines(block.text);
     if (auto gap = gap_in(text, text_)) return gap_found("the function block", *gap);
@@ -151,7 +151,7 @@ class FileEditor {
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
     return text;
   }
-  // A deleted line takes its line break along.
+  // A deletion of a line includes its line break.
   void take_line_break(Replacement& r) const {
     bool starts = r.begin == 0 || text_[r.begin - 1] == '\n';
     size_t end = r.begin + r.size;
@@ -310,7 +310,7 @@ class Applier {
     return program;
   }
 
-  // The faults, with the line of the plan or the source that each means.
+  // The faults, each with its line in the plan or the source.
   [[nodiscard]] tl::unexpected<Reask> checks_failed(const KernelProgram& program,
                                                     const std::vector<Error>& faults) const {
     std::string out = "The program was not compiled, because these checks fail:\n";

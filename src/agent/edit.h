@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies the changes of a reply to a kernel program, all of them or none.
+// Applies the changes of a reply to a kernel program, all or none.
 //
-// Contract: every anchor is looked up in the program as the model saw it and must be there exactly
-// once (blanks at line ends and indentation may differ); edits must not overlap; the result must
-// differ, have its brackets in balance, hold no "rest unchanged" gaps, have a plan that parses, and
-// pass `check`. Otherwise nothing is applied and the Reask says what, where and what would do.
+// Contract: every anchor must occur exactly once in the program as the model saw it (blanks at line
+// ends and indentation may differ). Edits must not overlap. The result must differ from the base,
+// have balanced brackets, contain no "rest unchanged" gaps, have a plan that parses, and pass
+// `check`. Otherwise nothing is applied, and the Reask says what is wrong, where, and how to
+// correct it.
 //
 // Example: auto p = apply_reply(*reply, &incumbent, check); if (!p) ask_again(p.error().text);
 #pragma once
@@ -16,10 +17,11 @@
 
 namespace cutegen {
 
-// Faults that need no compiler: the plan against task and signatures, the policy of sources.
+// Finds faults without a compiler: checks the plan against task and signatures, and the sources
+// against the policy.
 using ProgramCheck = std::function<std::vector<Error>(const KernelProgram&)>;
 
-// `base`: the program that the reply changes; null: there is none and the reply brings all of it.
+// `base`: the program that the reply changes. null: there is none and the reply holds the whole.
 [[nodiscard]] tl::expected<KernelProgram, Reask> apply_reply(const Reply& reply,
                                                              const KernelProgram* base,
                                                              const ProgramCheck& check);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies written by hand: what each form does, and what each fault is answered with.
+// Handwritten replies: what each form does, and how each fault is answered.
 #include "agent/edit.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Every kernel of the plan is in the sources.
+// Checks that the sources define every kernel of the plan.
 std::vector<Error> kernels_exist(const KernelProgram& p) {
   std::vector<Error> out;
   for (const Step& step : p.plan.steps)
@@ -42,7 +42,7 @@ std::string source_after(const std::string& text) {
   return program ? program->sources.at("kernel.cu") : std::string();
 }
 
-// The one line that differs from the test program.
+// The test program with one line changed.
 std::string expected(const std::string& from, const std::string& to) {
   std::string text = test_source();
   EXPECT_NE(text.find(from), std::string::npos) << from;
@@ -84,7 +84,7 @@ TEST(Reply, SummaryAndReason) {
 TEST(Edit, ReplacesTheAnchoredText) {
   EXPECT_EQ(source_after(edit_block("  float value = x[i];", "  float value = 2 * x[i];")),
             expected("float value = x[i];", "float value = 2 * x[i];"));
-  // within a line, whole words only
+  // Within a line, whole words only.
   EXPECT_EQ(source_after(edit_block("x[i];", "x[i] + 1;")), expected("= x[i];", "= x[i] + 1;"));
   EXPECT_REASK(edit_block("alue = widen", "alue = narrow"), "anchor_missing", HasSubstr("SEARCH"));
 }
@@ -211,7 +211,7 @@ TEST(File, WhatHasTwoMeaningsIsAskedAgain) {
       "ambiguous", HasSubstr("either"));
   EXPECT_REASK("```file kernel.cu\n" + one + "```\n```file kernel.cu\n" + two + "```", "ambiguous",
                HasSubstr("once"));
-  // an example beside the marked file is no second meaning, and neither is the same block twice
+  // An example beside the marked file is no second meaning. Neither is the same block twice.
   EXPECT_EQ(source_after("```cuda\n" + two + "```\n```file kernel.cu\n" + one + "```"), one);
   EXPECT_EQ(source_after("```file kernel.cu\n" + one + "```\n```file kernel.cu\n" + one + "```"),
             one);

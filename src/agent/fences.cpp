@@ -15,7 +15,7 @@ struct Marks {
   std::string info;
 };
 
-// The fence that a line opens (or closes, when it has no info).
+// The fence that a line opens (or closes, if it has no info).
 std::optional<Marks> fence_of(const std::string& line) {
   size_t at = line.find_first_not_of(" \t");
   if (at == std::string::npos || (line[at] != '`' && line[at] != '~')) return std::nullopt;
@@ -97,7 +97,7 @@ bool is_command(const std::string& kind) {
 
 }  // namespace
 
-// "**kernel.cu**:" gives kernel.cu; a sentence gives nothing.
+// "**kernel.cu**:" gives kernel.cu. A sentence gives nothing.
 std::string title_above(const std::vector<std::string>& lines) {
   for (auto it = lines.rbegin(); it != lines.rend(); ++it) {
     std::string name;
@@ -146,7 +146,7 @@ Fences read_fences(const std::string& given) {
     Fence inner;
     if (marks && !marks->info.empty()) read_info(marks->info, inner);
     if (!is_command(fence.kind) && is_command(inner.kind))
-      begin(*marks, number);  // a wrapper around the real blocks
+      begin(*marks, number);  // the open fence wraps the real blocks
     else
       lines.push_back(line);
   }

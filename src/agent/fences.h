@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fenced blocks and SEARCH/REPLACE blocks of a reply, in order, before their meaning is known.
+// Reads the fenced blocks and SEARCH/REPLACE blocks of a reply, in order, without interpreting
+// them.
 //
-// Contract: line ends are normalised first. A fence closes at a line of its own marks only; a fence
-// that wraps other marked fences is looked through. `title` is the file name alone on the line
-// above a fence. Anything may be given; what is not closed is said in `open_line`.
+// Contract: accepts any text. Normalises line ends first. A fence closes only at a line with its
+// own marks. A fence that wraps other marked fences is skipped in favour of those. `title` is a
+// file name that stands alone above a fence. `open_line` reports a fence that never closes.
 //
 // Example: Fences f = read_fences(reply); for (const Fence& b : f.blocks) use(b.info, b.text);
 #pragma once
@@ -16,18 +17,18 @@ namespace cutegen {
 
 struct Fence {
   std::string kind;  // "file", "edit", "function", "plan", "code", "json", "diff", "other"
-  std::string file;  // named in the first line, or empty
+  std::string file;  // from the first line, or empty
   std::string title;
-  std::string text;  // lines joined by '\n', no last one
+  std::string text;  // lines joined by '\n', without a last one
   int line = 1;
 };
 struct Fences {
   std::vector<Fence> blocks;
-  std::vector<std::string> prose;  // the lines outside of fences
-  int open_line = 0;               // of a fence that is never closed; 0: none
+  std::vector<std::string> prose;  // the lines outside fences
+  int open_line = 0;               // of a fence that never closes; 0: none
 };
 [[nodiscard]] Fences read_fences(const std::string& text);
-// The file name that stands alone on the last line with text, or nothing.
+// The file name, if the last non-empty line consists of one; else empty.
 [[nodiscard]] std::string title_above(const std::vector<std::string>& lines);
 
 struct SearchBlock {
@@ -36,7 +37,7 @@ struct SearchBlock {
 };
 struct SearchBlocks {
   std::vector<SearchBlock> blocks;
-  std::string fault;  // why the markers do not fit, or empty
+  std::string fault;  // why the markers do not match, or empty
 };
 // <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE
 [[nodiscard]] SearchBlocks read_search_blocks(const std::string& text);

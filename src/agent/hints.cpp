@@ -13,8 +13,8 @@ namespace cutegen {
 namespace {
 
 struct Known {
-  std::vector<const char*> message;  // one of them in the verdict's words; empty: any failure
-  std::vector<const char*> source;   // one of them in the source; empty: any
+  std::vector<const char*> message;  // one must be in the verdict; empty: any failure
+  std::vector<const char*> source;   // one must be in the source; empty: any
   const char* advice;
 };
 

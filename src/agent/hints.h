@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known mistakes that a verdict's words or a source's text point to, as advice for its repair.
+// Recognises known mistakes in a verdict or a source and gives advice for the repair.
 //
-// Contract: hints are for failures; each has a sign in the message, the source, or both. Some
-// faults are certain without compiling: certain_faults finds those in program and plan.
+// Contract: hints are for failures. Each has a sign in the message, the source, or both.
+// certain_faults() finds faults of program and plan that are certain without compiling.
 //
 // Example: for (const std::string& hint : hints_for(program, verdict)) prompt += "- " + hint;
 #pragma once
@@ -18,7 +18,7 @@ namespace cutegen {
 
 [[nodiscard]] std::vector<std::string> hints_for(const KernelProgram& program,
                                                  const Verdict& verdict);
-// Dynamic shared memory without bytes, bytes or threads beyond the device, ...
+// Dynamic shared memory without bytes, more bytes or threads than the device has, ...
 [[nodiscard]] std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& gpu);
 
 }  // namespace cutegen

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages for models and people: components with compiled examples, and guidance for workload
-// classes.
+// Pages for models and people: components with compiled examples, and guidance for classes of
+// workloads.
 //
-// Contract: pages are docs/components/NAME.md (title, "key: value" lines, text with one kernel) and
-// prompts/guidance/CLASS.md, embedded at build time. Tests compile every example for each of its
-// architectures. A workload "matmul+elementwise" has the classes matmul and fused.
+// Contract: the pages are docs/components/NAME.md (title, "key: value" lines, text with one kernel)
+// and prompts/guidance/CLASS.md, embedded at build time. Tests compile every example for each of
+// its architectures. A workload "matmul+elementwise" has the classes matmul and fused.
 //
 // Example: if (const Component* c = find_component("combine_row")) print(c->text);
 #pragma once
@@ -17,21 +17,21 @@ namespace cutegen {
 struct Component {
   std::string name, title;  // "reduce", "Reductions within warps and blocks: ..."
   std::vector<std::string> symbols, classes, archs;
-  std::string text;     // words and the example in its fence
+  std::string text;     // the text with the example in its fence
   std::string example;  // the kernel alone
 };
 [[nodiscard]] const std::vector<Component>& components();
-// By page name, symbol ("cutegen::load", "load") or header; null if there is none.
+// Finds a page by name, symbol ("cutegen::load", "load") or header; null if there is none.
 [[nodiscard]] const Component* find_component(const std::string& symbol);
 // Page names and symbols, for "did you mean".
 [[nodiscard]] std::vector<std::string> component_names();
-// Those that help with a workload, the most useful first.
+// The components that help with a workload, the most useful first.
 [[nodiscard]] std::vector<const Component*> components_for(const std::string& workload,
                                                            const std::string& dialect);
 
 // "transposed conv+norm" -> transposed_conv, norm, fused
 [[nodiscard]] std::vector<std::string> classes_of(const std::string& workload);
-// Advice for the classes of a workload, `most` of them at most.
+// Advice for the classes of a workload, at most `most` of them.
 [[nodiscard]] std::string guidance_for(const std::string& workload, size_t most);
 [[nodiscard]] std::vector<std::string> guidance_classes();
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages: every class has guidance, every symbol leads to its page, every example compiles.
+// Tests the pages: every class has guidance, every symbol leads to its page, every example
+// compiles.
 #include "agent/library.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +50,7 @@ TEST(Library, PagesAreChosenByClass) {
   for (const Component* c : components_for("matmul", "cuda")) EXPECT_NE(c->name, "tiled_mma");
 }
 
-// One test for each page and architecture would compile no less.
+// One test compiles all examples. Splitting it by page and architecture would not compile less.
 TEST(Library, EveryExampleCompilesForEachOfItsArchitectures) {
   ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 0);
   ::setenv("CUTEGEN_SHARE", CUTEGEN_SOURCE_DIR, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines in which two texts differ.
 //
-// Contract: line_diff gives the shortest edit for texts of moderate size and a whole replacement
-// beyond that; it never takes longer than a fraction of a second.
+// Contract: line_diff gives the shortest edit for texts of moderate size, and a replacement of the
+// whole differing part for larger ones. It never takes longer than a fraction of a second.
 //
 // Example: for (const DiffLine& l : line_diff(before, after)) out += l.mark + l.text + "\n";
 #pragma once
@@ -13,15 +13,15 @@
 namespace cutegen {
 
 struct DiffLine {
-  char mark = ' ';  // ' ' same, '-' only before, '+' only after, '@' lines were left out
+  char mark = ' ';  // ' ' same, '-' only before, '+' only after, '@' omitted lines
   std::string text;
 };
 
-// With `context` equal lines around each change; empty when the texts are equal.
+// With `context` equal lines around each change. Empty if the texts are equal.
 [[nodiscard]] std::vector<DiffLine> line_diff(const std::string& before, const std::string& after,
                                               size_t context = 3);
 
-// Lines [before, before_end) of one text stand where the other has [after, after_end); from 0.
+// Lines [before, before_end) of one text became [after, after_end) of the other; from 0.
 struct Hunk {
   size_t before = 0, before_end = 0, after = 0, after_end = 0;
 };

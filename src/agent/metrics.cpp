@@ -18,7 +18,7 @@ constexpr const char* kNoStalls = "a simulator takes no samples of waiting warps
 
 using Value = std::optional<double>;
 
-// The counters of one kernel; what is not there makes everything made of it empty.
+// The counters of one kernel. If a counter is missing, everything computed from it is empty.
 class Figures {
  public:
   Figures(const KernelProfile& kernel, const GpuSpec& gpu) : k_(kernel), gpu_(gpu) {}
@@ -27,7 +27,7 @@ class Figures {
     auto it = k_.counters.find(name);
     return it == k_.counters.end() ? std::nullopt : Value(it->second);
   }
-  // A GPU's own counter where the profile has it, else what the simulator's give.
+  // The GPU's own counter if the profile has it, or else the value from the simulator's counters.
   [[nodiscard]] Value counted(const std::string& name, Value else_this) const {
     auto own = k_.origin == Origin::measured ? of(name) : std::nullopt;
     return own ? own : else_this;
@@ -35,7 +35,7 @@ class Figures {
   [[nodiscard]] Value cycles() const {
     return k_.time_ns > 0 ? Value(k_.time_ns * 1e-9 * gpu_.clock_hz) : std::nullopt;
   }
-  // The time that the largest of some terms would take alone, as a share of the whole, in percent.
+  // The largest of some terms, each the time it would take alone, in percent of the whole time.
   [[nodiscard]] Value busy(std::initializer_list<const char*> terms) const {
     Value most;
     for (const char* term : terms)
@@ -53,7 +53,7 @@ class Figures {
     Value bytes = dram_bytes();
     return bytes && k_.time_ns > 0 ? Value(*bytes / k_.time_ns * 1e9) : std::nullopt;
   }
-  // Sectors that pass L1.
+  // Sectors that reach the L2.
   [[nodiscard]] Value l2_sectors() const {
     Value loads = of("global_load_sectors"), hits = of("l1_hit_sectors"),
           stores = of("global_store_sectors"), atomics = of("global_atomic_sectors");
@@ -65,7 +65,7 @@ class Figures {
     if (!sectors || !bytes || *sectors <= 0) return std::nullopt;
     return std::clamp(100 * (1 - *bytes / kSectorBytes / *sectors), 0.0, 100.0);
   }
-  // Without branches all are uniform.
+  // Without branches, all of them are uniform.
   [[nodiscard]] Value uniform_branches() const {
     Value all = of("branches"), divergent = of("divergent_branches");
     if (!all || !divergent) return std::nullopt;

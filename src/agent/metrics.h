@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 24 figures that the judge of `cudaforge` sees of a kernel, under names of our own, each with
-// the metric of Nsight Compute that is nearest to it.
+// The 24 figures of a kernel that the judge of `cudaforge` sees, under cutegen's names, each with
+// the nearest metric of Nsight Compute.
 //
-// Contract: always the same 24, in the same order. A figure that the profile does not give has no
-// value and says why. Figures of a simulator are counted on PTX or modelled; docs/profile.md has
-// the table.
+// Contract: always the same 24, in the same order. A figure that the profile lacks has no value and
+// says why. A simulator's figures are counted on PTX or modelled. docs/profile.md has the table.
 //
 // Example: for (const Metric& m : judge_metrics(kernel, gpu)) if (m.value) print(m.name, *m.value);
 #pragma once
@@ -21,13 +20,13 @@ namespace cutegen {
 inline constexpr size_t kJudgeMetrics = 24;
 
 struct Metric {
-  std::string name, nearest;  // ours; of Nsight Compute
+  std::string name, nearest;  // ours; Nsight Compute's
   std::optional<double> value;
-  std::string why;  // without a value
+  std::string why;  // why there is no value
 };
 
 [[nodiscard]] std::vector<Metric> judge_metrics(const KernelProfile& kernel, const GpuSpec& gpu);
-// A line each; of the `most` slowest kernels.
+// One line per figure, for the `most` slowest kernels.
 [[nodiscard]] std::string describe_metrics(const Profile& profile, const GpuSpec& gpu, size_t most);
 
 }  // namespace cutegen

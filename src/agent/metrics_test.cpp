@@ -83,7 +83,7 @@ TEST(Metrics, FollowFromTheCounters) {
       {"dram_of_peak_pct", 100 * 2.4e12 / h200().dram_bytes_per_s},
       {"l1_hit_pct", 25},
       {"l1_busy_pct", 30},
-      {"l2_hit_pct", 25},  // 750 000 of 1 000 000 sectors come from DRAM
+      {"l2_hit_pct", 25},  // 750,000 of 1,000,000 sectors come from DRAM
       {"l2_busy_pct", 40},
       {"uniform_branches_pct", 75}};
   for (const auto& [name, value] : expected) {

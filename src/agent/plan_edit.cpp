@@ -53,7 +53,7 @@ void erase(Json& parent, const std::string& token) {
     parent.erase(*index_of(token));
 }
 
-// Adds the value at the token, which names nothing yet (or, in an array, where to insert).
+// Adds the value at a token that names nothing yet, or inserts it into an array before the index.
 bool insert(Json& parent, const std::string& token, const Json& value) {
   if (parent.is_object()) {
     parent[token] = value;

@@ -34,7 +34,7 @@ bool has_include(const std::string& text) {
   return false;
 }
 
-// Reasoning that some models send before their answer.
+// Removes the reasoning that some models send before their answer.
 std::string without_thoughts(const std::string& text) {
   size_t from = text.find_first_not_of(" \t\r\n");
   if (from == std::string::npos || text.compare(from, 7, "<think>") != 0) return text;
@@ -48,7 +48,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-// Without Markdown's marks for heads, bold text and code.
+// Removes Markdown's marks for headings, bold text and code.
 std::string without_marks(const std::string& line) {
   std::string out;
   for (char c : line)
@@ -58,7 +58,7 @@ std::string without_marks(const std::string& line) {
 
 constexpr std::string_view kDraft = "DRAFT:";
 
-// Of a line that begins with kDraft.
+// Reads a line that begins with kDraft.
 std::string draft_name(std::string_view line) {
   return sanitize(trim(line.substr(kDraft.size())), 20);
 }
@@ -103,7 +103,7 @@ class Parser {
     if (reply_.summary.empty()) reply_.summary = first_line_;
   }
 
-  // Which source a block without a name means.
+  // The source that a block without a name means.
   [[nodiscard]] tl::expected<std::string, Reask> only_source(const Fence& fence) const {
     if (!fence.file.empty()) return fence.file;
     if (!fence.title.empty()) return fence.title;
@@ -164,7 +164,7 @@ class Parser {
     return {};
   }
 
-  // SEARCH/REPLACE outside of any fence.
+  // Reads SEARCH/REPLACE blocks outside fences.
   Parsed loose_edits(const std::vector<std::string>& prose) {
     Fence fence;
     fence.kind = "edit";
@@ -233,7 +233,7 @@ class Parser {
     return {};
   }
 
-  // Fences of code that say no more than the language.
+  // Takes code fences that name only the language.
   Parsed take_plain_code() {
     std::vector<const Fence*> whole;
     for (const Fence& fence : plain_)
@@ -257,7 +257,7 @@ class Parser {
     return {};
   }
 
-  // A whole file defines kernels and brings its includes, if the present one has any.
+  // A whole file defines kernels. It has includes if the present file has any.
   [[nodiscard]] bool is_whole_file(const Fence& fence) const {
     if (!has_kernel(fence.text)) return false;
     std::string name = !fence.file.empty() ? fence.file : fence.title;
@@ -268,7 +268,7 @@ class Parser {
     return !present || !has_include(*present) || has_include(fence.text);
   }
 
-  // A reply that is nothing but the text of the one source.
+  // Takes a reply that consists only of the text of the one source.
   void take_bare_file(const std::string& given) {
     std::string text(trim(given));
     static const std::vector<std::string> kStarts{"#include", "//",       "/*",        "#pragma",
@@ -288,7 +288,7 @@ class Parser {
     return "plan.json";
   }
 
-  // The same block sent twice is one block; plan edits may mean what they repeat.
+  // A repeated block counts once. A repeated plan edit may be meant.
   void add(Change change) {
     bool repeated =
         !std::holds_alternative<PlanEdit>(change) &&

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's reply as changes to a kernel program, or what to say so that it answers again.
+// Reads a model's reply as changes to a kernel program, or returns a text that asks for a better
+// one.
 //
-// Contract: parse_reply reads fenced blocks by their first line: "file NAME" (the whole file),
-// "edit NAME" (SEARCH/REPLACE), "function NAME" (whole definitions, found by their name) and "plan"
-// (JSON-pointer edits); whole files in plainly marked or unmarked fences are understood too where
-// there is only one meaning. Any text is accepted as input; what has two meanings, is cut, or holds
-// nothing to apply is a Reask, never a guess. The form is told to models by docs/agents.md.
+// Contract: parse_reply reads fenced blocks by their first line: "file NAME" (a whole file), "edit
+// NAME" (SEARCH/REPLACE), "function NAME" (whole definitions, found by their name) and "plan"
+// (JSON-pointer edits). It also accepts whole files in unmarked or language-marked fences if they
+// have only one meaning. Any text is valid input. A reply that is ambiguous, cut, or without a
+// change gives a Reask, never a guess. docs/agents.md describes the form.
 //
 // Example: auto r = parse_reply(text, &incumbent); if (!r) ask_again(r.error().text);
 #pragma once
@@ -19,8 +20,8 @@
 
 namespace cutegen {
 
-// Why a reply cannot be used, for its author: `reason` is one word for counting, `text` says what
-// and where, and what to send instead.
+// Why a reply is unusable, for its author. `reason` is one word to count; `text` says what is
+// wrong, where, and what to send instead.
 struct Reask {
   std::string reason;
   std::string text;
@@ -52,14 +53,15 @@ using Change = std::variant<WholeFile, SearchReplace, WholeDefinitions, PlanEdit
 struct Reply {
   std::string summary;    // one line: what changed
   std::string rationale;  // why, in short
-  std::string draft;      // "d2": the draft that is meant, or that the changes start from
+  // "d2": the draft that is the answer, or to which the changes apply.
+  std::string draft;
   std::vector<Change> changes;
 };
 
 // The draft that a reply names in a line "DRAFT: d2"; empty if none.
 [[nodiscard]] std::string named_draft(const std::string& text);
-// `base`: the program that the reply changes; null when there is none yet. A reply that was `cut`
-// (the model ran out of room) is asked for again. A reply that names a draft may change nothing.
+// `base`: the program that the reply changes; null if there is none yet. `cut`: the model ran out
+// of room, which gives a Reask. A reply that names a draft may change nothing.
 [[nodiscard]] tl::expected<Reply, Reask> parse_reply(const std::string& text,
                                                      const KernelProgram* base, bool cut = false);
 

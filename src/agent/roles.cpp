@@ -30,7 +30,7 @@ std::string render(const std::string& file, const Data& data) {
   return page.render(data);
 }
 
-// How much each part may say; lowered step by step until a prompt fits.
+// How much each part may say. Lowered step by step until a prompt fits.
 struct Detail {
   size_t components = 8, source_lines = 400, guidance = 3, history = 32;
   int graph = 2, verdict = 2;
@@ -87,7 +87,7 @@ void set_if(Data& data, const char* name, const std::string& text) {
   if (!text.empty()) data.set(name, text);
 }
 
-// The program that stands whole: the base, or the subject where that is told in full.
+// The program that the prompt shows whole: the base, or the subject if there are no changes.
 const Candidate& whole_of(const Question& q, const std::optional<std::string>& changes) {
   return changes ? *q.base : *q.subject;
 }
@@ -99,7 +99,7 @@ std::string program_message(const Candidate& whole) {
   return std::string(trim(render("program.md", data))) + "\n";
 }
 
-// The program in question with its verdict: the same in consecutive questions about it.
+// The program in question with its verdict. The same in consecutive questions about it.
 std::string subject_text(const TaskBrief& brief, const Question& q,
                          const std::optional<std::string>& changes, const Detail& detail) {
   Data data;
@@ -131,7 +131,7 @@ std::string question_text(const TaskBrief& brief, const Question& q, const Detai
   return std::string(trim(render(template_of(q), data))) + "\n";
 }
 
-using Step = bool (*)(Detail&);  // false: nothing left to take away
+using Step = bool (*)(Detail&);  // false: nothing left to remove
 
 const std::vector<Step>& prefix_steps() {
   static const std::vector<Step> kSteps{
@@ -155,7 +155,7 @@ const std::vector<Step>& question_steps() {
   return kSteps;
 }
 
-// Lowers the detail until `tokens` says that it fits, or nothing is left to lower.
+// Lowers the detail until `tokens` fits the limit, or nothing is left to lower.
 template <class Tokens>
 void shorten(Detail& detail, const std::vector<Step>& steps, int64_t limit, Tokens tokens) {
   for (Step step : steps)
@@ -163,7 +163,7 @@ void shorten(Detail& detail, const std::vector<Step>& steps, int64_t limit, Toke
       if (!step(detail)) break;
 }
 
-// What is said of tools; nothing where there are none.
+// The text about tools; empty if there are none.
 std::string tools_text(const PromptLimits& limits) {
   if (limits.tools.empty()) return {};
   Data data;
@@ -188,13 +188,13 @@ Prefix make_prefix(const TaskBrief& brief, const Detail& detail, const PromptLim
           std::string(trim(render("task.md", task_data(brief, detail)))) + "\n"};
 }
 
-// What follows the task, from what changes seldom to what changes always.
+// The messages after the task, from the least to the most often changed.
 std::vector<llm::Message> own_messages(const TaskBrief& brief, const Question& q,
                                        const std::optional<std::string>& changes,
                                        const Detail& detail) {
   std::vector<llm::Message> out;
   HistoryText history = describe_history(q.history, detail.history);
-  // A short program is another one after each gain; a long one stays while the history grows.
+  // A short program changes with each gain. A long one stays while the history grows.
   const Candidate* whole = q.subject ? &whole_of(q, changes) : nullptr;
   const bool stays = whole && is_long(whole->program);
   if (stays) out.push_back({.text = program_message(*whole), .cache_end = true});

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roles: the question of a planner, coder, debugger or judge as a request to a model, and what
-// becomes of the advice that planners and judges give.
+// Roles: writes the question of a planner, coder, debugger or judge as a request to a model, and
+// reads the advice of planners and judges.
 //
-// Contract: the request is a pure function of brief and question. What stays the same longest
-// stands first, so that providers bill it once: `system` and the first message (device, task,
-// guidance), the same for all questions of a run; an earlier program whole, which the programs made
-// from it share; the history but for its last lines; the program in question as changes to the
-// earlier one, with its verdict; the last lines; the last message asks. A long program without
-// such a base stands whole in the base's place, a short one behind the history. Texts are shortened
-// by rule until prefix and whole fit their limits: history, graph, pages, profile, reference, in
-// this order.
+// Contract: the request is a pure function of brief and question. Its parts are in the order of how
+// long they stay the same, so that providers cache them: `system` and the first message (device,
+// task, guidance), the same in all questions of a run; an earlier program as a whole, the base of
+// later ones; the history without its last lines; the program in question as changes to the base,
+// with its verdict; the last lines of the history; the question. A long program without a base
+// takes the place of the base. A short program follows the history. If the prefix is too long,
+// graph, pages, guidance and reference get shorter, in steps. If the whole is too long, history and
+// verdict do.
 //
 // Example: llm::ChatRequest r = make_request(brief, question, {});
 #pragma once
@@ -21,18 +21,19 @@
 namespace cutegen {
 
 struct PromptLimits {
-  int64_t prefix_tokens = 15000;  // of what is the same in all questions
+  int64_t prefix_tokens = 15000;  // of the part that all questions share
   int64_t tokens = 24000;         // of everything, estimated
   int64_t answer_tokens = 16384;
-  std::vector<llm::ToolSpec> tools;  // that may be called before the answer; their room counts
-  int tool_calls = 0;                // of one question
+  // Tools that the model may call before it answers. Their descriptions count as tokens.
+  std::vector<llm::ToolSpec> tools;
+  int tool_calls = 0;  // per question
 };
 
 [[nodiscard]] llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
                                             const PromptLimits& limits);
-// The message that asks again; `whole`: for the whole program instead of edits.
+// The message that asks again; `whole` asks for the whole program instead of edits.
 [[nodiscard]] std::string reask_text(const Reask& reask, bool whole);
-// What planners and judges answered: the approaches, or one advice.
+// The answer of a planner (its approaches) or a judge (one advice).
 [[nodiscard]] tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& text,
                                                                          const Question& question);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The questions of all roles, held by golden files; their sizes; hints and advice.
-// After a deliberate change: CUTEGEN_UPDATE_GOLDEN=1 agent_test, then read the difference.
+// The questions of all roles, compared with golden files; their sizes; hints and advice. After a
+// deliberate change: CUTEGEN_UPDATE_GOLDEN=1 agent_test, then read the difference.
 #include "agent/roles.h"
 
 #include <gmock/gmock.h>
@@ -120,7 +120,7 @@ void expect_golden(const std::string& name, const std::string& text) {
   EXPECT_EQ(*held, text) << "see the head of this file";
 }
 
-// All that follows the task.
+// Everything after the task.
 std::string question(const Question& q) {
   std::string out;
   for (const llm::Message& message : make_request(softmax_brief(), q, {}).messages)
@@ -245,7 +245,7 @@ TEST(Prompt, LongTasksAreShortenedToTheLimit) {
   }
 }
 
-// A long program that changes a little: all before its changes is what was sent before.
+// If a long program changes a little, everything before the changes repeats an earlier prompt.
 TEST(Prompt, OfANewProgramOnlyTheChangesAreNew) {
   State base = correct_state(), now = correct_state();
   base.candidate.program = long_program();
@@ -268,7 +268,7 @@ TEST(Prompt, OfANewProgramOnlyTheChangesAreNew) {
               AllOf(HasSubstr("it is c3 above"), HasSubstr("4.75f"), Not(HasSubstr("4.5f"))));
   EXPECT_EQ(after.files.at("kernel.cu"), source);
   EXPECT_EQ(before.files.size(), 2U);
-  // Too much of it is new: whole again.
+  // Too much is new, so the program is shown whole again.
   source = replace_all(source, "fmaxf", "fminf");
   EXPECT_THAT(make_request(softmax_brief(), q, {}).messages[1].text, HasSubstr("# Program c4"));
 }
@@ -295,7 +295,7 @@ TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
   q.history.push_back({"c4", "c3", "wider loads", Status::failed, "wrong", {}, false});
   auto next = make_request(softmax_brief(), q, {});
   ASSERT_EQ(next.messages.size(), 5U);
-  // The fourth attempt closes a part, which stands before a short program from then on.
+  // The fourth attempt closes a part of the history. From then on, it precedes a short program.
   EXPECT_THAT(next.messages[1].text, AllOf(HasSubstr("- c1:"), HasSubstr("- c4 (from c3)")));
   for (size_t i : {1U, 2U}) EXPECT_EQ(next.messages[i + 1].text, later.messages[i].text);
   EXPECT_TRUE(next.messages[1].cache_end);
@@ -319,7 +319,8 @@ TEST(History, KeepsTheNewestAndTheBest) {
   EXPECT_THAT(describe_history({}, 5).settled, SizeIs(0));
 }
 
-// Of fifty lengths of a history, each begins as the one before, but where old ones go.
+// As a history grows to fifty attempts, each text begins with the previous one, except where old
+// attempts are dropped.
 TEST(History, StaysAsItIsWhileItGrows) {
   std::vector<Attempt> all;
   std::vector<std::string> before;

@@ -59,7 +59,7 @@ class Mapper {
     size_t end = text_.find("*/", at_ + 2);
     mark(at_, end == std::string_view::npos ? text_.size() : end + 2, ByteKind::comment);
   }
-  // A directive ends before a comment, which may go on for lines.
+  // A directive ends before a comment, which may continue over several lines.
   void read_directive() {
     size_t end = line_end(at_), from = at_;
     while (at_ < end && !comment_here()) ++at_;
@@ -79,7 +79,7 @@ class Mapper {
       ++at_;
     }
   }
-  // 1'000: within a number.
+  // Whether it separates digits, as in 1'000.
   [[nodiscard]] bool digit_separator(size_t from) const {
     return text_[at_] == '\'' && std::isdigit(static_cast<unsigned char>(text_[from])) &&
            at_ + 1 < text_.size() && is_word_byte(text_[at_ + 1]);
@@ -108,7 +108,7 @@ bool is_blank(char c) {
   return std::isspace(static_cast<unsigned char>(c)) != 0;
 }
 
-// Position after the group that opens at `at`, or npos.
+// The position after the group that opens at `at`, or npos.
 size_t after_group(std::string_view code, size_t at, char open, char close) {
   int depth = 0;
   for (; at < code.size(); ++at) {
@@ -186,7 +186,7 @@ bool opens_type(const std::string& word) {
   return word == "struct" || word == "class" || word == "union" || word == "enum";
 }
 
-// The name after struct, class, union or enum, attributes skipped; empty if there is none.
+// The name after struct, class, union or enum, without attributes; empty if there is none.
 std::string type_name(std::string_view head) {
   bool within = false;
   for (size_t at = 0; at < head.size();) {
@@ -273,7 +273,7 @@ class DefinitionReader {
     }
     size_t end = after_group(code_, at, '{', '}');
     if (end == std::string_view::npos) return code_.size();
-    if (head.kind == Head::Kind::other) return end;  // a variable: goes on to its semicolon
+    if (head.kind == Head::Kind::other) return end;  // a variable: continues to its semicolon
     bool is_type = head.kind == Head::Kind::type;
     if (is_type) {
       size_t semicolon = code_.find(';', end);
@@ -302,7 +302,7 @@ char partner(char open) {
   return open == '(' ? ')' : open == '[' ? ']' : '}';
 }
 
-// Follows brackets; the branches of an #if each start from the brackets that were open before it.
+// Follows brackets. Each branch of an #if starts with the brackets that were open before the #if.
 class BracketReader {
  public:
   explicit BracketReader(std::string_view text) : text_(text), kinds_(map_source(text)) {}

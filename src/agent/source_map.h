@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where things lie in a device source: code, comments, literals, directives; definitions; brackets.
+// Finds the parts of a device source: code, comments, literals, directives, definitions, brackets.
 //
-// Contract: byte positions refer to the text as given. Nothing fails: text that is no C++ gives few
-// definitions. Definitions are those of namespaces (also within extern "C"), each with its template
-// head and attributes, without the comment above it; members are not listed.
+// Contract: positions are bytes of the given text. Nothing fails: text that is not C++ gives few
+// definitions. Definitions are those in namespaces (also within extern "C"), each with its template
+// head and attributes, without the comment above it. Members are not listed.
 //
 // Example: for (const Definition& d : definitions_in(text)) use(text.substr(d.begin, d.size));
 #pragma once
@@ -18,7 +18,7 @@ namespace cutegen {
 
 enum class ByteKind : uint8_t { code, comment, literal, directive };
 [[nodiscard]] std::vector<ByteKind> map_source(std::string_view text);
-// The text with everything but code turned into blanks; line ends stay.
+// Replaces everything except code by blanks and keeps line ends.
 [[nodiscard]] std::string code_only(std::string_view text);
 
 struct Definition {

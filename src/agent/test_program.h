@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small program of two kernels for the agent's tests, and a long one.
+// For the agent's tests: a small program of two kernels, and a long one.
 //
-// Contract: test code only; lines repeat on purpose. Example: KernelProgram p = test_program();
+// Contract: test code only. Some lines repeat on purpose.
+// Example:
+//   KernelProgram p = test_program();
 #pragma once
 
 #include "base/text.h"
@@ -68,7 +70,7 @@ inline KernelProgram test_program() {
   return p;
 }
 
-// The small program with many functions before it, and one long one.
+// The small program with many functions before it, and one long function.
 inline KernelProgram long_program() {
   KernelProgram p = test_program();
   std::string helpers;

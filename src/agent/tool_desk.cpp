@@ -15,7 +15,7 @@ namespace cutegen {
 namespace {
 
 constexpr size_t kMostResult = 6000;  // bytes of one result
-constexpr double kBetter = 0.01;      // what a draft must gain over the answer to take its place
+constexpr double kBetter = 0.01;      // the least gain of a draft over the answer
 
 std::optional<double> time_of(const std::optional<Verdict>& verdict) {
   if (!verdict || verdict->status != Status::correct || !verdict->timing) return std::nullopt;
@@ -103,7 +103,7 @@ ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
   return evaluate(ctx, **draft);
 }
 
-// The program that a call means or makes. One that was made before keeps its name.
+// The draft that a call names or creates. A program that is already a draft keeps its name.
 tl::expected<ToolDesk::Draft*, Reask> ToolDesk::draft_of(const ToolUse& use) {
   auto at = find(use.draft);
   if (!use.draft.empty() && !at) return tl::unexpected(Reask{"no_draft", no_draft(use.draft)});
@@ -134,7 +134,7 @@ ToolDesk::Draft& ToolDesk::keep(KernelProgram program, const std::string& summar
   return drafts_.back();
 }
 
-// `known`: it was done before the process died, and the record says how it went.
+// `known`: done before the process died; the record holds the result.
 ToolDesk::Told ToolDesk::compile(const Context& ctx, Draft& draft, bool known) {
   if (known) return Said{};
   const KernelProgram& program = draft.candidate.program;
@@ -153,7 +153,7 @@ ToolDesk::Told ToolDesk::compile(const Context& ctx, Draft& draft, bool known) {
   return Said{text};
 }
 
-// The draft's verdict, which is asked for at most once.
+// Gets the draft's verdict. Counts as an evaluation unless the evaluator aborted it.
 Result<void> ToolDesk::judge(const Context& ctx, Draft& draft) {
   CG_TRY(Evaluated e, host_.evaluate(ctx, draft.candidate));
   draft.candidate.id = e.candidate;
@@ -207,7 +207,7 @@ ToolDesk::Said ToolDesk::diff_best(const ToolUse& use) const {
   return {"From the best program to " + draft.name + ":\n" + diff, false};
 }
 
-// The place of a draft; nothing: there is none of that name.
+// The index of a draft; empty if none has the name.
 std::optional<size_t> ToolDesk::find(const std::string& name) const {
   auto it =
       std::find_if(drafts_.begin(), drafts_.end(), [&](const Draft& d) { return d.name == name; });

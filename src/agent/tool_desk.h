@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ToolDesk: the tools of one open question: calls in, results out, drafts kept.
+// ToolDesk: serves the tool calls of one open question and keeps its drafts.
 //
-// Contract: every call gets one result; what is wrong with it, or not allowed, is a result that
-// says so, never an Error (that is for a run that cannot go on). Results are sanitised and capped.
-// A program given to `compile` or `evaluate` becomes draft d1, d2, ... when it applies. All but the
-// work of the host is a function of the calls, so that a resumed or replayed question goes the same
-// way: what the host has on record is not done again. Nothing is told that the feedback of a
-// verdict may not say, nor of other candidates than the question's own and the best.
+// Contract: every call gets one result. If a call is invalid or not allowed, its result says so. An
+// Error means that the run cannot go on. Results are sanitised and capped. A program given to
+// `compile` or `evaluate` becomes draft d1, d2, ... if it applies. Except for the host's work,
+// everything is a function of the calls, so a resumed or replayed question proceeds alike; work
+// that the host has on record is not repeated. Results reveal no more than a verdict's feedback
+// may, and only about the question's own candidates and the best one.
 //
 // Example: ToolDesk desk(setting, host); CG_TRY(auto results, desk.answer(ctx, reply.calls));
 #pragma once
@@ -19,9 +19,9 @@
 namespace cutegen {
 
 struct ToolLimits {
-  int calls = 8;          // of one question
-  int evaluations = 3;    // of one question
-  int64_t run_calls = 0;  // what the run has left when the question is put
+  int calls = 8;          // per question
+  int evaluations = 3;    // per question
+  int64_t run_calls = 0;  // what the run has left when the question is asked
   int64_t run_evaluations = 0;
 };
 
@@ -38,15 +38,16 @@ struct Evaluated {
 class ToolHost {
  public:
   virtual ~ToolHost() = default;
-  // The record of the question's next call, if there is one; error if it is of another call.
+  // The record of the question's next call, if there is one. An error if that is another call.
   [[nodiscard]] virtual Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) = 0;
   [[nodiscard]] virtual Result<void> record(const ToolRecord& call) = 0;
-  // Up to loading; the result goes into no record but that of the call.
+  // Compiles and loads. Only the record of the call keeps the result.
   [[nodiscard]] virtual Result<Verdict> compile(const Context& ctx,
                                                 const KernelProgram& program) = 0;
-  // Once for each program of a question, whatever happens in between.
+  // Evaluates a program of a question once, even if the process dies in between.
   [[nodiscard]] virtual Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) = 0;
-  // From the best program that the question may know; empty: there is none, or no difference.
+  // The diff from the best program that the question may show. Empty if there is none, or no
+  // difference.
   [[nodiscard]] virtual std::string diff_best(const KernelProgram& draft) const = 0;
 };
 
@@ -55,7 +56,8 @@ struct ToolSetting {
   double floor_ns = 0;
   std::string origin;  // of drafts: the model
   ProgramCheck check;
-  std::function<std::optional<Reask>(const KernelProgram&)> tried;  // before this question
+  // Refuses a program that was tried before this question.
+  std::function<std::optional<Reask>(const KernelProgram&)> tried;
   ToolLimits limits;
 };
 
@@ -67,19 +69,19 @@ class ToolDesk {
       const Context& ctx, const std::vector<llm::ToolCall>& calls);
   [[nodiscard]] int64_t calls_left() const;
   [[nodiscard]] int calls() const { return calls_; }
-  // A draft of this question; null: there is none of that name. Valid until the next call.
+  // A draft of this question; null if no draft has the name. Valid until the next call.
   [[nodiscard]] const KernelProgram* draft(const std::string& name) const;
   [[nodiscard]] std::string draft_names() const;  // "d1, d2", or "none"
-  // What the question comes to: its answer (nothing: none could be used), or the draft that proved
-  // better. An answer meets a correct draft on equal terms: it is evaluated, too. What has been
-  // evaluated has its id.
+  // The result of the question: its answer (empty if none was usable), or a draft that proved
+  // better. If there is a correct draft, choose() evaluates the answer too, for a fair comparison.
+  // An evaluated candidate has its id.
   [[nodiscard]] Result<std::optional<Candidate>> choose(const Context& ctx,
                                                         std::optional<Candidate> answer);
 
  private:
   struct Draft {
     std::string name;
-    Candidate candidate;  // with its id once it was evaluated
+    Candidate candidate;  // has its id once evaluated
     std::optional<Verdict> verdict;
   };
   struct Said {

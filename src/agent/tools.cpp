@@ -76,10 +76,10 @@ const Declared* find_tool(const std::string& name) {
   return nullptr;
 }
 
-// A string; null counts as missing, since some models fill every field.
+// A string. Null counts as missing, because some models fill every field.
 Result<std::string> text_argument(const std::string& name, const Json& value) {
   if (value.is_null()) return std::string();
-  // A plan is often given as the object that it is.
+  // Models often send the plan as an object.
   std::string text = name == "plan" && value.is_object() ? dump_json(value, 2)
                      : value.is_string()                 ? value.get<std::string>()
                                                          : std::string();

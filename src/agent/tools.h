@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tools that a model may call before it answers: what they are called and what they take.
+// The names and arguments of the tools that a model may call before it answers.
 //
-// Contract: tool_specs() is the same for all questions of a run (providers cache it).
-// read_tool_call() accepts any call, however odd; what is wrong with it is an error whose text is
-// meant for the model. docs/agents.md tells users.
+// Contract: tool_specs() is the same for all questions of a run, because providers cache it.
+// read_tool_call() accepts any call. A fault in it is an error whose text addresses the model.
+// docs/agents.md explains the tools to users.
 //
 // Example: request.tools = tool_specs(true); auto use = read_tool_call(call); if (!use) tell(...);
 #pragma once
@@ -18,17 +18,18 @@ enum class Tool { read_docs, compile, evaluate, profile, diff_best };
 
 struct ToolUse {
   Tool tool = Tool::read_docs;
-  std::string page;                 // of read_docs
-  std::string draft;                // "d2": what is meant, or what the changes start from; or empty
+  std::string page;  // of read_docs
+  // "d2": the draft in question, or the one that the changes start from. May be empty.
+  std::string draft;
   std::string kernel, plan, edits;  // changes: whole files, or the blocks of an answer
   std::string summary;
   [[nodiscard]] bool changes() const { return !kernel.empty() || !plan.empty() || !edits.empty(); }
 };
 
-// Without `profiles`: for runs that never show a profile.
+// `profiles` false: for runs that never show a profile.
 [[nodiscard]] std::vector<llm::ToolSpec> tool_specs(bool profiles);
 [[nodiscard]] Result<ToolUse> read_tool_call(const llm::ToolCall& call);
-// What the changes of a call come to as a reply; `base`: the program that they start from, if any.
+// The changes of a call as a reply. `base`: the program that they start from, if there is one.
 [[nodiscard]] tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* base);
 
 }  // namespace cutegen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tools: their declarations, calls of every odd kind, what a desk says without the engine's help.
+// Tests the tools: their declarations, malformed calls, and what a desk answers without the engine.
 #include "agent/tools.h"
 
 #include <gmock/gmock.h>
@@ -86,7 +86,7 @@ TEST(Tools, DraftsAreNamedInALineOfProse) {
   EXPECT_FALSE(parse_reply("No draft, no block.\n", &base));
 }
 
-// The engine's side, counted.
+// The engine's side. Counts its calls.
 class CountingHost final : public ToolHost {
  public:
   Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) override {
@@ -226,7 +226,7 @@ TEST_F(Desk, TheAnswerMeetsTheDraftsOnEqualTerms) {
   one(desk, edit("evaluate", "0.25f"));
   Candidate answer = subject_;
   answer.program.sources["kernel.cu"] += "// other\n";
-  host_.verdict.timing->time_ns = 1005;  // the draft is no gain worth the name: the answer stays
+  host_.verdict.timing->time_ns = 1005;  // the draft gains too little, so the answer stays
   auto kept = desk.choose({}, answer);
   ASSERT_TRUE(kept && *kept);
   EXPECT_EQ((*kept)->id, "c2");
@@ -247,7 +247,7 @@ TEST_F(Desk, WithoutDraftsTheAnswerIsUntouched) {
   EXPECT_FALSE(*ToolDesk(setting(), host_).choose({}, std::nullopt));
 }
 
-// Calls put together at random from all that was ever seen: a result each, never a crash.
+// Random combinations of known calls: each gets a result, and nothing crashes.
 TEST_F(Desk, AnyCallsGetResults) {
   std::mt19937 random(7);
   auto pick = [&](auto& from) { return from[random() % from.size()]; };

@@ -34,7 +34,7 @@ Result<std::vector<std::byte>> from_hex(const std::string& text) {
   return out;
 }
 
-// Each element of an array field through `f`.
+// Reads an array field and converts each element with `f`.
 template <class T, class F>
 Result<std::vector<T>> list(ObjectReader& r, const std::string& key, F f) {
   CG_TRY(Json array, r.array_or_empty(key));
@@ -104,7 +104,7 @@ Result<std::variant<Launch, Fill>> step_from(const Json& json, const std::string
     Fill fill;
     CG_TRY(fill.step, text(r, "step"));
     CG_TRY(fill.buffer, r.string("fill"));
-    CG_TRY(std::string value, r.string("value"));  // text, so that infinities survive
+    CG_TRY(std::string value, r.string("value"));  // as text, because JSON has no infinities
     char* end = nullptr;
     fill.value = std::strtod(value.c_str(), &end);
     if (value.empty() || *end) return world_error("a fill has no value");

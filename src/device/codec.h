@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON forms of what travels between the evaluator and the runner: launches, facts of modules,
-// settings, reports.
+// JSON forms of the values that travel between the evaluator and the runner: launches, module
+// facts, settings and reports.
 //
-// Contract: bounded and validated on reading, since a runner's word is a claim: every size and
-// every string is capped, unknown fields are refused. Bytes travel as hex.
+// Contract: reading validates everything, because the evaluator does not trust the runner. It caps
+// every size and every string, and refuses unknown fields. Bytes travel as hex.
 //
 // Example: CG_TRY(RunReport r, run_report_from_json(frame.body.at("report")));
 #pragma once

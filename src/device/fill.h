@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filling a buffer with one value of a dtype.
+// Fills a buffer with one value of a dtype.
 //
-// Contract: the value is rounded to the dtype; an integer dtype needs a value it can hold. A fill
-// with zero bytes of a fresh anonymous mapping still touches it.
+// Contract: rounds the value to the dtype. An integer dtype must be able to hold the value exactly.
+// A fill with zero writes every page too, even of a fresh anonymous mapping.
 //
 // Example: CG_CHECK(fill_bytes(out, DType::f32, 1.0));
 #pragma once

@@ -10,10 +10,10 @@ namespace cutegen {
 namespace {
 
 constexpr size_t kSpecWords = 15;  // version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
-constexpr int64_t kPlainSwizzleBase = 4;  // of 16 bytes, as Swizzle<B, 4, 3> has
+constexpr int64_t kPlainSwizzleBase = 4;  // the M of Swizzle<B, 4, 3>: chunks of 16 bytes
 
-// Of the driver, by the bits of an element. Copies keep bits as they are; a reduction would need
-// to know more.
+// The driver's unsigned type with this many bits. That suffices for copies, which do not interpret
+// the bits; a reduction would need the real type.
 int type_of(int64_t bits) {
   constexpr int kU8 = 0, kU16 = 1, kU32 = 2, kU64 = 4;
   return bits == 8 ? kU8 : bits == 16 ? kU16 : bits == 32 ? kU32 : bits == 64 ? kU64 : -1;

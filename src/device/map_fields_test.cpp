@@ -10,7 +10,7 @@ namespace cutegen {
 namespace {
 using testing::HasSubstr;
 
-// Two dims of 96 and 40 elements, the second mode first: rank, dims, strides, then the spec.
+// A tensor of 96 x 40 elements, second mode first: rank, dims, strides, then the spec.
 std::vector<int64_t> description() {
   return {2, 96, 40, 1, 96, 1, 2, 64, 32, 0, 0, 0, 0, 1, 0, 0, 0, 16, 3, 4};
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what PTX declares to the facts that plans are resolved with; the same for every device.
+// Reads from PTX declarations the facts that resolve a plan. Every device uses it.
 //
-// Contract: a constant that has the form of a tensor-map description is one. declared_facts() looks
-// at no instruction; static shared memory is left to the device that has the machine code.
+// Contract: a constant counts as a tensor-map description if it has the form of one.
+// declared_facts() reads no instructions. It leaves static shared memory to the device, which has
+// the machine code.
 //
 // Example: CG_TRY(ModuleFacts facts, declared_facts(ptx));
 #pragma once
@@ -14,7 +15,7 @@
 
 namespace cutegen {
 
-// The words of cutegen::tma_spec, if the bytes of a constant look like one.
+// The words of a cutegen::tma_spec, if the bytes of a constant have its form.
 [[nodiscard]] std::optional<std::vector<uint32_t>> spec_words(const std::vector<std::byte>& bytes);
 [[nodiscard]] Result<ModuleFacts> declared_facts(std::string_view ptx);
 

@@ -13,7 +13,7 @@
 namespace cutegen {
 namespace {
 
-constexpr int64_t kMostRegisters = 255;  // of a thread; beyond it the assembler spills
+constexpr int64_t kMostRegisters = 255;  // per thread; beyond it the assembler spills
 constexpr int64_t kRegisterSlack = 2;
 ModuleFacts facts_of(const ptx::Module& module) {
   ModuleFacts out;
@@ -34,8 +34,8 @@ ModuleFacts facts_of(const ptx::Module& module) {
   return out;
 }
 
-// The entry with the assembler's count of registers, where it is known: the time model takes an
-// estimate to be kUncounted short of that.
+// Uses the assembler's register count if there is one. The time model adds kUncounted to an
+// estimate, so this subtracts it.
 ptx::Entry assembled(ptx::Entry entry, int registers) {
   constexpr int kUncounted = 6;
   if (registers > 0) entry.registers_estimate = registers - kUncounted;
@@ -129,7 +129,7 @@ Result<void> SimDevice::check_limits(const Launch& step, const ptx::Entry& entry
                                   gpu_.name, gpu_.shared_bytes_per_block),
                       where, "use less shared memory");
   }
-  if (step.registers > 0) {  // an SM hands them out in eights, to whole warps
+  if (step.registers > 0) {  // an SM allocates them in units of eight, to whole warps
     const int64_t needed = (step.registers + 7) / 8 * 8 * ((threads + 31) / 32 * 32);
     if (needed <= gpu_.registers_per_sm) return {};
     return user_error(fmt::format("{} threads with {} registers each do not fit an SM of {}, which "
@@ -137,8 +137,8 @@ Result<void> SimDevice::check_limits(const Launch& step, const ptx::Entry& entry
                                   threads, step.registers, gpu_.name, gpu_.registers_per_sm),
                       where, "use fewer threads, or __launch_bounds__");
   }
-  // Nothing is assembled here: the figure is an estimate, and may be too high by half. With stated
-  // __launch_bounds__ the assembler spills instead.
+  // Without an assembler the register count is an estimate, up to twice the real one. With stated
+  // __launch_bounds__ the assembler spills, so the launch fits.
   const int64_t registers = std::min(kMostRegisters, int64_t(entry.registers_estimate));
   if (entry.max_block[0] == 0 && registers * threads > kRegisterSlack * gpu_.registers_per_sm) {
     return user_error(

@@ -106,7 +106,7 @@ TEST_F(SimDeviceTest, AFaultIsAReportAndTheDeviceGoesOn) {
 TEST_F(SimDeviceTest, ATensorMapIsUnsupported) {
   ASSERT_TRUE(device->load({golden("relu_cute.ptx")}).has_value());
   Launch l = relu(4, 4096);
-  l.args[0].bytes.resize(160);  // a description, over the buffer
+  l.args[0].bytes.resize(160);  // a tensor-map description of the buffer
   auto r = device->run({}, {l}, {});
   ASSERT_TRUE(r.has_value()) << r.error().text();
   EXPECT_EQ(r->status, RunReport::Status::unsupported);

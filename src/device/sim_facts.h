@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of a simulated GPU without the simulator.
+// Facts about a simulated GPU that need no simulator.
 //
-// Contract: "sim:NAME" with a known GPU; else a user error that lists them.
+// Contract: accepts "sim:NAME" for a known GPU. Any other name is a user error that lists them.
 //
-// Example: CG_TRY(GpuSpec gpu, simulated_gpu("sim:h200")); DeviceFacts f = sim_facts("sim:h200",
-// gpu);
+// Example:
+//   CG_TRY(GpuSpec gpu, simulated_gpu("sim:h200")); DeviceFacts f = sim_facts("sim:h200", gpu);
 #pragma once
 
 #include "device/device.h"

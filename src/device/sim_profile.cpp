@@ -39,7 +39,7 @@ CounterMap counters_of(const ptx::Counters& c) {
   return out;
 }
 
-// What a line costs, as a share of the kernel's cost in the resource that it uses most.
+// The cost of a line: its largest share of the kernel's issue slots, sectors or shared wavefronts.
 double weight(const ptx::Counters& line, const ptx::Counters& all) {
   auto share = [](uint64_t part, uint64_t whole) {
     return whole > 0 ? double(part) / double(whole) : 0;
@@ -85,7 +85,7 @@ LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& r) {
   t.atomics = c.global_atomic_requests > 0;
   for (const ptx::BufferTraffic& b : r.traffic)
     if (b.store_sectors > 0) t.stored_sectors[b.buffer] = double(b.store_sectors);
-  constexpr size_t kMostTraced = 60'000;  // what a report carries
+  constexpr size_t kMostTraced = 60'000;  // below the limit of the codec
   for (const ptx::ExecutedInst& i : r.executed)
     if (t.executed.size() < kMostTraced)
       t.executed.push_back({i.index, i.source_line, double(i.runs)});

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The profile of a simulated launch: counters and modelled time under the names that people see.
+// The profile of a simulated launch: counters and modelled time under their public names.
 //
-// Contract: names are those of docs/profile.md; modelled terms begin with "modelled_ns.". Lines are
-// the ones that cost most, at most 64. Example: kernels.push_back(sim_profile("relu", report,
-// time));
+// Contract: docs/profile.md defines the names. Modelled terms begin with "modelled_ns.". The
+// profile lists the most expensive source lines, at most 64.
+// Example:
+//   kernels.push_back(sim_profile("relu", report, time));
 #pragma once
 
 #include "core/profile.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a program to an export's source: what can be exported, compiled modules, launches.
+// Builds the source of an export: checks the task, compiles modules, resolves launches.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool is_wanted(const ShapeCase& shape) {
   return shape.kind == ShapeKind::official || shape.kind == ShapeKind::user;
 }
 
-// "out", or "out.0", "out.1", ...: a tensor, or a flat structure of tensors.
+// Accepts "out", or "out.0", "out.1", ...: a tensor, or a flat structure of tensors.
 Result<void> check_outputs(const Task& task) {
   const auto results = results_of(task);
   if (results.empty())
@@ -93,7 +93,7 @@ class Builder {
   std::vector<ModuleFacts> facts_;
 };
 
-// Machine code where there is an assembler; without it the driver assembles the PTX.
+// Adds machine code if there is an assembler. Without it, the driver assembles the PTX.
 Result<void> assemble(const Context& ctx, const ToolPaths& tools, ExportSource& out) {
   CG_TRY(auto assembler, Assembler::open({.paths = tools}));
   std::vector<std::string> ptx;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The export to C++: launches.json of the official shape as tables, beside the fixed code.
+// The export to C++: writes launches.json of the official shape as tables, beside the fixed code.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace cutegen {
 namespace {
 
-// Words of C and C++ that inputs of modules may well be called.
+// Words of C and C++ that modules may well use as names of inputs.
 const std::set<std::string> kWords{"auto",   "bool",   "char",   "class",    "const",    "default",
                                    "delete", "double", "float",  "for",      "if",       "int",
                                    "long",   "new",    "short",  "signed",   "template", "this",
@@ -159,7 +159,7 @@ char random_type(const TensorInfo& t) {
   }
 }
 
-// The tensors as members of a struct of C, and as rows of main's table.
+// The tensors as members of a C struct, and as rows of main's table.
 Result<std::pair<std::string, std::string>> tensor_lists(const ExportSource& source,
                                                          const Json& launches) {
   std::set<std::string> taken;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exporter: a judged kernel program as files that need nothing of cutegen.
+// Exporter: writes a judged kernel program as files that do not need cutegen.
 //
-// Contract: launches come from resolve_plan, with numbers, for the official shape and the user's
-// own; nothing of the plan is worked out where the export runs. Kernels write mutated tensors in
-// place, as forward() does. What an export cannot do (results that are no plain tensors) is refused
-// by name. File names are relative; texts are whole.
+// Contract: resolve_plan gives the launches as numbers, for the official shape and the user's own;
+// the export evaluates nothing of the plan at run time. Kernels write mutated tensors in place, as
+// forward() does. A task that no export can serve (results that are not plain tensors) is an error
+// that names the reason. File names are relative. Texts are complete.
 //
 // Example: CG_TRY(ExportSource s, build_export(ctx, tools, task, program, target));
 //   CG_TRY(ExportFiles files, export_files(s, ExportKind::torch));
@@ -26,16 +26,16 @@ enum class ExportKind { torch, kernelbench, cpp };
 [[nodiscard]] const char* to_string(ExportKind kind);
 
 struct ExportModule {
-  std::string name;  // "kernel.sm_90a", without an ending
+  std::string name;  // "kernel.sm_90a", without an extension
   std::string ptx, cubin;
   std::string build_id;
 };
 struct ExportShape {
   std::string name;
   ShapeCase shape;
-  ResolvedPlan plan;  // Launch::module counts over ExportSource::modules
+  ResolvedPlan plan;  // Launch::module indexes ExportSource::modules
 };
-// The GPU that the files are made for.
+// The GPU that the files are for.
 struct ExportTarget {
   DeviceFacts facts;
   std::string gpu;  // "NVIDIA H200"
@@ -56,17 +56,17 @@ struct ExportSource {
 
 using ExportFiles = std::map<std::string, std::string>;
 
-// What no export can do for this task; an error that names it.
+// An error if no export can serve this task; it names the reason.
 [[nodiscard]] Result<void> check_exportable(const Task& task);
-// Compiles and resolves for one GPU; the verdict, certificate and origin are left to the caller.
+// Compiles and resolves the program for one GPU. The caller sets verdict, certificate and origin.
 [[nodiscard]] Result<ExportSource> build_export(const Context& ctx, const ToolPaths& tools,
                                                 const Task& task, const KernelProgram& program,
                                                 const ExportTarget& target);
-// launches.json: every launch with its numbers. The one input of the generated code.
+// launches.json: every launch with its numbers. It is the only input of the generated code.
 [[nodiscard]] Result<Json> launches_json(const ExportSource& source);
 [[nodiscard]] Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind);
-// Writes the files as one new folder, in one step. One that is there is replaced with `force`, and
-// only if it is an export or empty.
+// Writes the files as one new folder, in one step. With `force`, replaces a folder that is an
+// earlier export or empty.
 [[nodiscard]] Result<void> write_export(const std::string& folder, const ExportFiles& files,
                                         bool force);
 // A name for files, packages and C: "40_LayerNorm" -> "n40_layernorm".

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is generated, held byte for byte where it holds numbers. CUTEGEN_UPDATE_GOLDEN=1 rewrites.
+// Compares generated numbers byte for byte with golden files. CUTEGEN_UPDATE_GOLDEN=1 rewrites
+// them.
 #include "exporter/exporter.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of an export, from the templates of python/export/.
+// Makes the files of an export from the templates of python/export/.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -17,7 +17,7 @@ const std::string& template_of(const std::string& name) {
   return at->second;
 }
 
-// Without the licence line, the text at the start and the imports that name our own files.
+// The text without its licence line, its docstring and the imports of our own files.
 std::string body_of(const std::string& text) {
   const std::string quotes = "\"\"\"";
   size_t open = text.find(quotes);
@@ -83,7 +83,7 @@ std::string model_new(const ExportSource& source, const Json& launches, const Fi
 std::string filled(const std::string& name, const Fillings& fillings) {
   std::string out = template_of(name);
   for (const auto& [key, value] : fillings) {
-    // What is filled in is never searched again: sources may hold anything.
+    // Continues behind the replacement, because sources may contain a mark.
     const std::string mark = "@" + key + "@";
     for (size_t at = out.find(mark); at != std::string::npos;
          at = out.find(mark, at + value.size()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An export's folder: there as a whole, or not at all.
+// Writes the folder of an export completely or not at all.
 #include <fcntl.h>
 
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace cutegen {
 namespace fs = std::filesystem;
 namespace {
 
-// An earlier export, or an empty folder: nothing that anybody would miss.
+// Whether the folder may be replaced: it is an earlier export or empty.
 bool is_ours(const fs::path& out) {
   std::error_code error;
   if (fs::is_empty(out, error)) return true;
@@ -44,7 +44,7 @@ Result<void> write_all(const fs::path& folder, const ExportFiles& files) {
     const fs::path at = folder / name;
     fs::create_directories(at.parent_path(), error);
     if (error) return world_error("cannot make '" + at.parent_path().string() + "'");
-    std::ofstream file(at, std::ios::binary);  // for others too, as the user's umask allows
+    std::ofstream file(at, std::ios::binary);  // with the permissions of the user's umask
     file.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
     if (!file) return errno_error("cannot write '" + at.string() + "'");
   }

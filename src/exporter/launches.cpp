@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// launches.json: what generated code needs to know of a program, with numbers.
+// Writes launches.json: what the generated code needs to know about a program, as numbers.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace cutegen {
 namespace {
 
-constexpr int64_t kAlign = 256;  // of each scratch, as the evaluator's buffers have
+constexpr int64_t kAlign = 256;  // of each scratch, as in the evaluator
 
 std::string hex(std::span<const std::byte> bytes) {
   std::string out;
@@ -36,7 +36,7 @@ bool is_state(const TensorInfo& t) {
   return t.role == TensorRole::parameter || t.role == TensorRole::buffer;
 }
 
-// The launches of one shape. Buffers are numbered: inputs, state, outputs, then scratch.
+// Writes the launches of one shape. Buffers are numbered: inputs, state, outputs, then scratch.
 class ShapeWriter {
  public:
   ShapeWriter(const Task& task, const ExportShape& shape) : shape_(shape) {
@@ -105,7 +105,7 @@ class ShapeWriter {
     return out;
   }
 
-  // Null where there is nothing to fill.
+  // Null if there is nothing to fill.
   Result<Json> fill(const Fill& f) const {
     CG_TRY(size_t buffer, number(f.buffer));
     CG_TRY(int64_t bytes, bytes_of(buffer));
@@ -116,7 +116,7 @@ class ShapeWriter {
     return Json{{"fill", buffer}, {"bytes", bytes}, {"pattern", hex(one)}};
   }
 
-  // The first step of a program overlaps nothing.
+  // The first step overlaps no other, so it drops PDL.
   Result<Json> launch(const Launch& l, bool first) const {
     Json args = Json::array();
     for (const LaunchArg& a : l.args) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of an export: how it is used, what it serves, what was judged and measured.
+// Writes the readme of an export: how to use it, what it supports, what was judged and measured.
 #include <fmt/format.h>
 
 #include "base/text.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with everything that a plan can say, resolved without a compiler, for the exporter's
-// tests. Contract: test code only. Example: ExportSource s = test_source().value();
+// For the exporter's tests: a program that uses every field of a plan, resolved without a compiler.
+// Contract: test code only.
+// Example:
+//   ExportSource s = test_source().value();
 #pragma once
 
 #include "core/test_task.h"

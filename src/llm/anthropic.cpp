@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Anthropic messages: blocks, signed thinking that goes back unchanged, explicit cache breakpoints.
+// The Anthropic messages API: blocks, signed thinking that returns unchanged, explicit cache
+// breakpoints.
 #include <algorithm>
 
 #include "base/text.h"
@@ -9,7 +10,7 @@ namespace cutegen::llm {
 namespace {
 
 constexpr const char* kApi = "anthropic";
-// The API takes four; the system text has one, the newest message has one.
+// The API allows four: the system text and the newest message have one each.
 constexpr size_t kUserBreakpoints = 2;
 constexpr int64_t kLeastThinking = 1024;
 
@@ -43,7 +44,7 @@ Json user_blocks(const Message& message) {
   return out;
 }
 
-// The messages whose prefix is worth keeping: the last ones marked, and the newest.
+// The messages that end a cached prefix: the last marked ones, and the newest.
 std::vector<size_t> breakpoints(const std::vector<Message>& messages) {
   std::vector<size_t> out;
   for (size_t i = messages.size(); i-- > 0 && out.size() < kUserBreakpoints;)
@@ -83,7 +84,7 @@ int64_t thinking_budget(const std::string& effort, int64_t limit) {
   return std::min(wanted, limit / 2);
 }
 
-// True if the model will think, in which case it takes no temperature.
+// Returns true if the model will think; it takes no temperature then.
 bool put_thinking(Json& out, const ChatRequest& request, const Shape& shape, int64_t limit) {
   if (request.effort.empty() || !shape.takes("thinking")) return false;
   if (shape.thinking != "budget") {
@@ -145,7 +146,7 @@ class MessageAssembler final : public Assembler {
     Json out = message_;
     Json blocks = blocks_;
     for (Json& block : blocks)
-      if (block.contains("partial_json")) {  // what was put together of a tool's input
+      if (block.contains("partial_json")) {  // the assembled input of a tool
         block["input"] = block["partial_json"];
         block.erase("partial_json");
       }
@@ -164,7 +165,7 @@ class MessageAssembler final : public Assembler {
         block[key] = text_at(block, key) + more;
   }
 
-  // Figures are cumulative; those that a later event leaves out stay.
+  // Figures are cumulative. If a later event omits one, it stays.
   void take_usage(const Json& usage) {
     if (!at(message_, "usage").is_object()) message_["usage"] = Json::object();
     for (const auto& [key, value] : usage.items())
@@ -175,7 +176,8 @@ class MessageAssembler final : public Assembler {
   bool ended_ = false;
 };
 
-// A tool call out of its block; the block gets an object as input, which giving it back needs.
+// Reads a tool call from its block. Makes the block's input an object, as the API requires when the
+// block returns.
 ToolCall read_tool_use(Json& block) {
   const Json& input = at(block, "input");
   ToolCall call = tool_call(text_at(block, "id"), text_at(block, "name"),

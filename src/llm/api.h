@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Api: one wire format: how a request is written, and how answers, whole or streamed, are read.
+// Api: one wire format. It writes requests and reads answers, whole or streamed.
 //
-// Contract: encode() depends on its arguments alone, so that equal beginnings give equal bytes
-// (what providers cache). An Assembler builds, from events, the JSON that the server would have
-// sent whole; decode() reads that JSON. Everything read is hostile: of any type, any length, or
-// missing.
+// Contract: encode() depends on its arguments alone, so equal beginnings give equal bytes, which
+// providers cache. An Assembler builds, from the events of a stream, the JSON of the whole answer;
+// decode() reads that JSON. All input is hostile: any field may be missing, or of any type or
+// length.
 //
 // Example: Json body = api.encode(request, shape); auto reply = api.decode(response);
 #pragma once
@@ -21,15 +21,15 @@
 
 namespace cutegen::llm {
 
-// What is known of a model at a provider when a request is written.
+// What cutegen knows about a model and its provider when it writes a request.
 struct Shape {
   std::string model;
   Provider provider{};
   bool temperature = true;
   std::string thinking;  // "adaptive", "budget" or ""
   std::optional<int64_t> max_output_tokens;
-  // What the server has refused: temperature, effort, thinking, schema, stream_options,
-  // max_tokens_field, prompt_cache_key, cache_control, include, tool_choice.
+  // The parameters that the server has refused: temperature, effort, thinking, schema,
+  // stream_options, max_tokens_field, prompt_cache_key, cache_control, include, tool_choice.
   std::set<std::string> refused;
   [[nodiscard]] bool takes(const std::string& what) const { return refused.count(what) == 0; }
 };
@@ -37,15 +37,15 @@ struct Shape {
 class Assembler {
  public:
   virtual ~Assembler() = default;
-  // Error: the event cannot be read.
+  // An error if it cannot read the event.
   [[nodiscard]] virtual Result<void> take(const SseEvent& event) = 0;
-  // The reason for the end of the answer has come.
+  // The stream has given its stop reason.
   [[nodiscard]] virtual bool complete() const = 0;
-  // Nothing more will come.
+  // The stream has ended.
   [[nodiscard]] virtual bool ended() const = 0;
-  // What has come so far, in the form of a whole answer.
+  // The answer so far, in the form of a whole answer.
   [[nodiscard]] virtual Json response() const = 0;
-  // The error that the server put into the stream; null if none.
+  // The error that the server sent in the stream; null if none.
   [[nodiscard]] virtual Json error() const = 0;
 };
 
@@ -56,7 +56,7 @@ class Api {
   [[nodiscard]] virtual std::vector<std::string> headers(const std::string& key) const = 0;
   [[nodiscard]] virtual Json encode(const ChatRequest& request, const Shape& shape) const = 0;
   [[nodiscard]] virtual std::unique_ptr<Assembler> assembler() const = 0;
-  // Usage is estimated() by the caller where the answer has none (all zero).
+  // If the answer reports no usage, it is all zero and the caller estimates it.
   [[nodiscard]] virtual Result<ChatReply> decode(const Json& response) const = 0;
 };
 

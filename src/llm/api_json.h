@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the three APIs share: reading JSON that may be anything, schemas, tool arguments.
+// What the three APIs share: reading untrusted JSON, schemas, tool arguments.
 //
-// Contract: the *_at functions give an empty value for what is missing or of another type.
-// Example: int64_t n = tokens_at(usage, "prompt_tokens");
+// Contract: the *_at functions return an empty value if the field is missing or has another type.
+// Example:
+//   int64_t n = tokens_at(usage, "prompt_tokens");
 #pragma once
 
 #include <string>
@@ -14,24 +15,24 @@ namespace cutegen::llm {
 [[nodiscard]] std::string text_at(const Json& json, const std::string& key);
 [[nodiscard]] int64_t tokens_at(const Json& json, const std::string& key);  // never negative
 [[nodiscard]] const Json& at(const Json& json, const std::string& key);     // null if missing
-// The entry of an index that a server gave; grows the array, at most to kMaxParts.
+// Returns the entry at an index from the server. Grows the array, to at most kMaxParts.
 inline constexpr size_t kMaxParts = 1024;
 [[nodiscard]] Result<Json*> part_at(Json& array, const Json& index);
 
 // The data of an event as a JSON object.
 [[nodiscard]] Result<Json> event_object(const SseEvent& event);
-// A tool call whose arguments came as text.
+// A tool call whose arguments arrived as text.
 [[nodiscard]] ToolCall tool_call(std::string id, std::string name, const std::string& arguments);
 
-// The system text, with the schema in words where the server does not take it as a field.
+// The system text. Includes the schema in words if the server does not take it as a field.
 [[nodiscard]] std::string system_text(const ChatRequest& request, const Shape& shape,
                                       bool schema_as_field);
-// Whether a schema leaves nothing open, as OpenAI's strict mode demands.
+// Whether a schema is closed, as OpenAI's strict mode requires.
 [[nodiscard]] bool is_closed_schema(const Json& schema);
-// Whether the request must say that no tool may be called any more.
+// Whether the request must forbid further tool calls.
 [[nodiscard]] bool forbids_calls(const ChatRequest& request, const Shape& shape);
 [[nodiscard]] int64_t output_limit(const ChatRequest& request, const Shape& shape);
-// The same for all questions with this beginning: sends them to the server that has it cached.
+// A key for all questions with this beginning. It routes them to the server that has it cached.
 [[nodiscard]] std::string prefix_key(const ChatRequest& request);
 // The opaque form of a message if `api` wrote it, else null.
 [[nodiscard]] const Json& opaque_of(const Message& message, const char* api,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chat: what a language model is asked and what it answers, whoever the provider is.
+// Chat: questions to a language model and its answers, independent of the provider.
 //
-// Contract: plain values; every client reads and writes these alone. Put what stays the same first
-// (system, tools, early messages): a prefix that ends in `cache_end` is paid once and cheap later.
-// Give a reply's `message` back unchanged as the next assistant message: `opaque` holds what the
-// provider wants to see again (its reasoning). chat() may be called from several threads; it blocks
-// until the reply is whole, and ends early with its Context. A refusal is a reply (`stop`), no
-// error. Errors: `user` (key, quota, budget, unknown model), `world` (after all retries).
+// Contract: plain values, and the only ones that clients read and write. Put the constant part
+// first (system, tools, early messages): a prefix that ends in `cache_end` costs the full price
+// once and little later. Return a reply's `message` unchanged as the next assistant message,
+// because `opaque` holds what the provider needs back (its reasoning). Several threads may call
+// chat(). It blocks until the reply is complete, or ends early with its Context. A refusal is a
+// reply (`stop`), not an error. Errors: `user` (key, quota, budget, unknown model) and `world`
+// (after all retries).
 //
 // Example:
 //   CG_TRY(auto model, llm::open_model("anthropic:NAME", config));       // llm/models.h
@@ -31,7 +32,8 @@ struct ToolSpec {
 struct ToolCall {
   std::string id, name;
   Json arguments = Json::object();
-  std::string malformed;  // what came instead of a JSON object; `arguments` is {} then
+  // The text that came instead of a JSON object. `arguments` is {} then.
+  std::string malformed;
 };
 
 struct ToolResult {
@@ -45,24 +47,26 @@ struct Message {
   Speaker speaker = Speaker::user;
   std::string text;
   std::vector<ToolCall> calls;      // assistant only
-  std::vector<ToolResult> results;  // user only; they stand before the text
-  Json opaque;                      // assistant only: the provider's own form, given back unchanged
-  bool cache_end = false;           // user only: the prefix up to here will be sent again
+  std::vector<ToolResult> results;  // user only; they precede the text
+  Json opaque;                      // assistant only: the provider's own form, to return unchanged
+  bool cache_end = false;           // user only: a later request will repeat the prefix up to here
 };
 
 struct ChatRequest {
   std::string system;  // always part of the cached prefix
   std::vector<Message> messages;
   std::vector<ToolSpec> tools;
-  bool may_call = true;  // false: the tools stand for what was called before; now comes the answer
-  Json output_schema;    // null: free text; else the reply's text is JSON that should fit it
+  // false: `tools` only explains earlier calls, and the model must answer now.
+  bool may_call = true;
+  // null: free text. Otherwise the reply's text is JSON that should fit this schema.
+  Json output_schema;
   int64_t max_output_tokens = 16384;
-  std::optional<double> temperature;  // left out where the model refuses it
+  std::optional<double> temperature;  // omitted if the model refuses it
   std::string effort;                 // of reasoning: "", "low", "medium", "high", "xhigh" or "max"
-  // Who asks and when, "coder ask 12 try 1": the same question of a run has the same label after a
-  // resume. For people, relays and recordings; never sent.
+  // Who asks, and when: "coder ask 12 try 1". The same question of a run keeps its label after a
+  // resume. For people, relays and recordings; never sent to a model.
   std::string label;
-  // The program that is asked about, file by file and whole. For relays; never sent nor recorded.
+  // The program in question, as complete files. For relays; never sent to a model or recorded.
   std::map<std::string, std::string> files;
 };
 
@@ -70,36 +74,36 @@ struct Usage {
   int64_t input = 0;          // tokens read at full price
   int64_t cached = 0;         // read from the provider's cache
   int64_t cache_written = 0;  // read and put into the cache
-  int64_t output = 0;         // written, reasoning included
-  int64_t reasoning = 0;      // the part of `output` that nobody sees
-  bool estimated = false;     // the provider did not say; counted by llm/tokens.h
+  int64_t output = 0;         // written, including reasoning
+  int64_t reasoning = 0;      // the hidden part of `output`
+  bool estimated = false;     // not from the provider but from llm/tokens.h
   [[nodiscard]] int64_t all_input() const { return input + cached + cache_written; }
   [[nodiscard]] int64_t total() const { return all_input() + output; }
   Usage& operator+=(const Usage& o);
 };
 
-// `cut`: the stream broke after it began, and what had come was paid for. MeteredModel asks again;
-// only those who call a client directly see it.
+// `cut`: the stream broke after it began, and the received part was charged. MeteredModel asks
+// again; only direct users of a client see this value.
 enum class Stop { end, tool, length, refusal, cut };
 
 struct ChatReply {
   Message message;
   Stop stop = Stop::end;
-  std::string detail;  // of a refusal or a cut: the reason, for people
+  std::string detail;  // the reason of a refusal or a cut, for people
   Usage usage;
-  std::optional<double> cost_usd;  // empty: no price is known for the model
-  std::string model;               // as the provider names it
+  std::optional<double> cost_usd;  // empty: the model has no known price
+  std::string model;               // the provider's name for the model
 };
 
 class ChatModel {
  public:
   virtual ~ChatModel() = default;
   [[nodiscard]] virtual Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) = 0;
-  // "anthropic:NAME": how the user named it.
+  // "anthropic:NAME", as the user named it.
   [[nodiscard]] virtual const std::string& name() const = 0;
-  // Whether it can call tools without more ado (a relay can; local servers must be set up for it).
+  // Whether it calls tools without further setup. A relay does; a local server must be configured.
   [[nodiscard]] virtual bool has_tools() const = 0;
-  // The most that a call can cost; empty when no price is known, zero for what is free.
+  // The highest cost of a call. Empty if there is no known price, zero if it is free.
   [[nodiscard]] virtual std::optional<double> most_usd(const ChatRequest& request) const = 0;
 };
 

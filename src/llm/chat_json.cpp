@@ -100,7 +100,7 @@ std::string shortened(const Json& value) {
   return text.size() <= kShown ? text : sanitize(text.substr(0, kShown), kShown) + "...";
 }
 
-// Both texts around the first byte that differs.
+// Shows both texts around the first byte that differs.
 Difference text_difference(const std::string& a, const std::string& b, const std::string& at) {
   size_t byte =
       static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());

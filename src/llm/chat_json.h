@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chat values as JSON: what recordings, relays and the journal hold.
+// Chat values as JSON, for recordings, relays and the journal.
 //
-// Contract: to_json leaves out what is empty; from_json refuses what it does not know, with the
-// place. request_hash names what is asked (the label apart); equal requests have equal hashes.
+// Contract: to_json omits empty fields. from_json refuses unknown fields and names their place.
+// request_hash covers everything except the label; equal requests have equal hashes.
 //
-// Example: Json j = to_json(request); CG_TRY(ChatRequest same, chat_request_from_json(j,
-// "x.json"));
+// Example:
+//   Json j = to_json(request);
+//   CG_TRY(ChatRequest same, chat_request_from_json(j, "x.json"));
 #pragma once
 
 #include "llm/chat.h"
@@ -23,7 +24,8 @@ namespace cutegen::llm {
 [[nodiscard]] Result<ChatReply> chat_reply_from_json(const Json& json, const std::string& where);
 
 [[nodiscard]] std::string request_hash(const ChatRequest& request);
-// Where two JSON values first differ, with both values shortened; long texts around that byte.
+// The first difference of two JSON values, with both values shortened. Long texts show the part
+// around the differing byte.
 struct Difference {
   std::string place;  // a JSON pointer; "/messages/0/text: byte 7" in texts
   std::string recorded, now;

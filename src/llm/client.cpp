@@ -176,7 +176,7 @@ HttpModel::Attempt HttpModel::read_body(const ChatRequest& request,
   return {finished(request, std::move(*reply)), {}};
 }
 
-// The provider turned the question down before the model saw it.
+// The provider refused the question before the model saw it.
 HttpModel::Attempt HttpModel::refused(const ChatRequest& request, const Fault& fault) const {
   ChatReply reply;
   reply.message.speaker = Speaker::assistant;
@@ -195,12 +195,12 @@ HttpModel::Attempt HttpModel::cut(const ChatRequest& request, const Json& so_far
   reply.message.speaker = Speaker::assistant;
   int64_t written = estimate_tokens(reply.message);
   if (!reply.message.opaque.is_null()) written += estimate_tokens(dump_json(reply.message.opaque));
-  reply.message.opaque = {};  // half a thought is not given back
+  reply.message.opaque = {};  // never return incomplete reasoning
   reply.message.calls.clear();
   reply.stop = Stop::cut;
   reply.detail = sanitize(without_key(std::move(why)), 300);
   if (reply.usage.all_input() == 0) reply.usage.input = estimate_tokens(request);
-  // The figures of a broken stream are those of its beginning.
+  // A broken stream reports the usage of its beginning only.
   reply.usage.output = std::max(reply.usage.output, written);
   reply.usage.estimated = true;
   return {finished(request, std::move(reply)), {}};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// HttpModel: a model behind one of the APIs, with retries, quirks, prices and bounds.
+// HttpModel: a model behind one of the APIs. It handles retries, quirks, prices and limits.
 //
-// Contract: chat() as in llm/chat.h. A request that was not answered, or refused for a passing
-// reason, is sent again after a growing wait (or the one that the server asks for); a parameter
-// that the server refuses is left out from then on. An answer that broke off after it began is
-// given as Stop::cut with what it cost. The key appears in no error and no reply.
+// Contract: chat() as in llm/chat.h. If the server does not answer, or refuses for a temporary
+// reason, HttpModel sends the request again after a growing wait (or the wait that the server asks
+// for). Once the server refuses a parameter, HttpModel omits it. An answer that broke off after it
+// began is a reply with Stop::cut and its cost. The key never appears in an error or a reply.
 //
 // Example: HttpModel model(options); CG_TRY(ChatReply r, model.chat(ctx, request));
 #pragma once
@@ -52,7 +52,7 @@ class HttpModel final : public ChatModel {
   [[nodiscard]] Attempt failed(Fault fault) const;
   [[nodiscard]] ChatReply finished(const ChatRequest& request, ChatReply reply) const;
   [[nodiscard]] Shape shape();
-  // False if the request that was refused had left it out already.
+  // False if the refused request did not contain the parameter.
   [[nodiscard]] bool leave_out(const std::string& parameter, const Shape& used);
   [[nodiscard]] std::string without_key(std::string text) const;
   void take_out_key(Json& json) const;
@@ -64,11 +64,11 @@ class HttpModel final : public ChatModel {
   Shape shape_;
 };
 
-// The wait before retry `n` (from 0): what the server asks for, else doubling from first_wait with
-// a random share taken off. Empty: it asks for more than longest_wait.
+// The wait before retry `n` (from 0): what the server asks for, or else first_wait doubled n times,
+// less a random share. Empty if the server asks for more than longest_wait.
 [[nodiscard]] std::optional<std::chrono::milliseconds> retry_wait(
     int n, std::optional<std::chrono::milliseconds> asked, const ModelConfig& config);
-// Waits, or says how the Context ended.
+// Waits, or returns how the Context ended.
 [[nodiscard]] Result<void> wait_for(const Context& ctx, Nanoseconds time, const std::string& what);
 
 }  // namespace cutegen::llm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every client against the scripted server, in good order and in every disorder.
+// Tests every client against the scripted server, with good answers and every kind of fault.
 #include "llm/client.h"
 
 #include <gmock/gmock.h>
@@ -94,7 +94,7 @@ TEST_P(Clients, CarryToolCallsAndReasoningBackUnchanged) {
   EXPECT_EQ(first->message.calls[1].arguments, call["arguments"]);
   EXPECT_EQ(first->message.text, "I try it.");
 
-  // The recorded form must do as well as the live one.
+  // The recorded reply must work as well as the live one.
   auto kept = chat_reply_from_json(to_json(*first), "reply");
   ASSERT_TRUE(kept) << kept.error().text();
   request.messages.push_back(kept->message);

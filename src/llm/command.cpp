@@ -21,7 +21,7 @@ namespace {
 constexpr Nanoseconds kPoll = std::chrono::milliseconds(100);
 constexpr Nanoseconds kGrace = std::chrono::milliseconds(500);
 
-// Between fork and exec: system calls only.
+// Runs between fork and exec, so it makes system calls only.
 [[noreturn]] void become(const char* line, int in, int out, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -43,7 +43,7 @@ std::string how(int status) {
 Result<std::unique_ptr<Command>> Command::start(const std::string& line) {
   if (trim(line).empty())
     return user_error("no command is given", "--proposer", "give a command line");
-  // A socket to write to, so that a program that has ended is an error and no signal.
+  // Writes to a socket, so that a program's end is an error and not a signal.
   std::array<int, 2> in{}, out{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0)
     return errno_error("socketpair");
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Command>> Command::start(const std::string& line) {
   pid_t pid = ::fork();
   if (pid < 0) return errno_error("fork");
   if (pid == 0) become(line.c_str(), theirs_in.get(), theirs_out.get(), parent);
-  ::setpgid(pid, pid);  // whoever comes first
+  ::setpgid(pid, pid);  // parent and child both call it; either may be first
   for (int fd : {ours_in.get(), ours_out.get()}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
   return std::unique_ptr<Command>(new Command(line, pid, std::move(ours_in), std::move(ours_out)));
 }
@@ -63,7 +63,7 @@ Command::~Command() {
   stop();
 }
 
-// Closing its input asks the program to end; what is left of its group is killed.
+// Closes the input, which asks the program to end, then kills the rest of its group.
 int Command::stop() {
   if (pid_ <= 0) return 0;
   in_.reset();
@@ -141,7 +141,7 @@ Result<Json> Command::call(const Context& ctx, const Json& question) {
                         "write one JSON object a line");
     return json;
   }();
-  if (!answer) stop();  // what comes later would answer another question
+  if (!answer) stop();  // a late answer would belong to another question
   return answer;
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command: a user's own program that answers JSON lines: one object out for each object in.
+// Command: a user's own program that answers JSON lines, one object for each object.
 //
-// Contract: start() runs the command line with sh, as the user would, with stderr left to it.
-// call() sends a line and waits for the line that answers it; blank lines are skipped, longer ones
-// than kMaxLine refused. When the program ends, breaks the protocol or a call is given up, it is
-// stopped with everything in its process group, and every later call fails. It does not outlive us.
-// One call at a time.
+// Contract: start() runs the command line with sh, as the user would, and shares stderr with it.
+// call() sends a line and waits for the answering line. It skips blank lines and refuses lines
+// longer than kMaxLine. If the program ends, breaks the protocol, or a call is given up, Command
+// stops it with its process group, and every later call fails. The program does not outlive its
+// parent. One call at a time.
 //
-// Example: CG_TRY(auto c, Command::start("python3 mine.py")); CG_TRY(Json a, c->call(ctx,
-// question));
+// Example:
+//   CG_TRY(auto c, Command::start("python3 mine.py"));
+//   CG_TRY(Json a, c->call(ctx, question));
 #pragma once
 
 #include <sys/types.h>
@@ -39,7 +40,7 @@ class Command {
   [[nodiscard]] Result<std::string> receive(const Context& ctx);
   [[nodiscard]] Result<void> wait_ready(const Context& ctx, int fd, short events);
   [[nodiscard]] tl::unexpected<Error> ended();
-  int stop();  // the status that waitpid gave
+  int stop();  // returns waitpid's status
 
   std::string line_;
   pid_t pid_;

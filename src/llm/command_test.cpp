@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A program that answers each line as `body`, in Python, makes of the object `q`.
+// A program that answers each line: `body` is Python that uses the object `q`.
 std::string program(const std::string& body) {
   return "exec python3 -uc 'import sys, json, time\nfor line in sys.stdin:\n    q = "
          "json.loads(line)\n"
@@ -31,7 +31,7 @@ TEST(Command, AnswersLineByLine) {
     ASSERT_TRUE(answer) << answer.error().text();
     EXPECT_EQ((*answer)["twice"], 2 * i);
   }
-  // More than any pipe holds, both ways.
+  // More than a pipe holds, in both directions.
   auto large = (*command)->call(soon(), {{"n", std::string(1 << 20, 'x')}});
   ASSERT_TRUE(large) << large.error().text();
   EXPECT_EQ((*large)["twice"].get<std::string>().size(), size_t{2} << 20);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is sent: stable prefixes, cache breakpoints, and each provider's differences.
+// Tests requests: stable prefixes, cache breakpoints, and each provider's differences.
 #include <gmock/gmock.h>
 
 #include "llm/api_json.h"
@@ -149,7 +149,7 @@ TEST(Encode, ReasoningGoesBackInsideAToolLoopWhereItIsDemanded) {
   EXPECT_THAT(deepseek, Not(HasSubstr(R"("reasoning_content":"old")")));
   EXPECT_THAT(dump_json(openai_chat_api().encode(request, shape_for("vllm"))),
               Not(HasSubstr("reasoning_content")));
-  // What another API wrote is not handed to this one.
+  // An API does not send another API's opaque message.
   EXPECT_THAT(dump_json(anthropic_api().encode(request, shape_for("anthropic"))),
               Not(HasSubstr("recent")));
 }
@@ -196,7 +196,7 @@ TEST(Decode, ReadsContentInParts) {
   EXPECT_EQ(reply->message.text, "one twoone two");
 }
 
-// Whatever a server sends, reading it gives a reply or an error.
+// Any answer of a server gives a reply or an error.
 TEST(Decode, SurvivesEveryKindOfNonsense) {
   const std::vector<Json> odd{nullptr,        1,
                               -1e300,         "text",

@@ -18,9 +18,9 @@ constexpr size_t kShown = 300;
 constexpr double kMostWaitSeconds = 86'400;
 
 struct Said {
-  std::string message, words;  // words: type, code and param in lower case, for matching
+  std::string message, words;  // words: type, code and param in lower case, to match
   std::string param;
-  int code = 0;  // where a number stands for a status
+  int code = 0;  // a status, if the code is a number
 };
 
 std::string lower(std::string text) {
@@ -55,7 +55,7 @@ bool has(const std::string& text, std::initializer_list<const char*> parts) {
                      [&](const char* part) { return text.find(part) != std::string::npos; });
 }
 
-// How servers name what they do not take -> the name in Shape::refused, most telling first.
+// Servers' words for a refused parameter -> its name in Shape::refused, the most specific first.
 struct Known {
   const char* said;
   const char* parameter;
@@ -95,7 +95,7 @@ Fault fatal(ErrorKind kind, std::string message, std::string remedy) {
   return {FaultKind::fatal, {kind, std::move(message), {}, std::move(remedy)}};
 }
 
-// A refusal for good, by its words; empty if these do not say so.
+// Recognises a permanent refusal by its words.
 std::optional<Fault> by_words(const Said& said, const std::string& from, const std::string& tail) {
   std::string message = lower(said.message);
   if (has(said.words, {"insufficient_quota", "billing", "credit", "payment"}) ||
@@ -154,7 +154,7 @@ bool is_passing(int status) {
   return status == 408 || status == 409 || status == 425 || status == 429 || status >= 500;
 }
 
-// In a stream, or in an answer with status 200, only words say what kind it is.
+// Derives a status from the words, for errors in a stream or with status 200.
 int status_of_words(const Said& said) {
   if (said.code >= 300) return said.code;
   if (has(said.words, {"overloaded", "rate_limit", "slow_down", "server_error", "api_error",
@@ -171,7 +171,7 @@ int status_of_words(const Said& said) {
 Json error_of_body(const Json& body) {
   if (const Json& error = at(body, "error"); !error.is_null()) return error;
   if (text_at(body, "type") == "error" || text_at(body, "object") == "error") return body;
-  for (const char* key : {"detail", "message"})  // FastAPI's servers, proxies
+  for (const char* key : {"detail", "message"})  // servers built on FastAPI, and proxies
     if (!text_at(body, key).empty()) return {{"message", text_at(body, key)}};
   return {};
 }

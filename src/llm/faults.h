@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults: what a server's refusal means, and what to do about it.
+// Faults: classifies a server's refusal and says what to do about it.
 //
-// Contract: read_fault takes the status, the headers and the error body of any of the APIs (JSON or
-// not, in a 200 or in the middle of a stream). Foreign text in it is capped and sanitized; keys are
-// the caller's to remove.
+// Contract: read_fault takes the status, headers and error body of any API (JSON or not, with
+// status 200 or in the middle of a stream). It caps and sanitises the server's text. The caller
+// must remove keys.
 //
-// Example: Fault f = read_fault({429, headers, body}); if (f.kind == FaultKind::retry)
-// wait(f.wait);
+// Example:
+//   Fault f = read_fault({429, headers, body}); if (f.kind == FaultKind::retry) wait(f.wait);
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,11 @@
 namespace cutegen::llm {
 
 enum class FaultKind {
-  retry,      // overload, rate limit, a passing failure
-  parameter,  // the server does not know or take `parameter`; ask again without
-  refusal,    // what is asked is against the provider's rules: a reply, no error
-  fatal,      // key, quota, unknown model, too long a prompt, ...
+  retry,      // overload, rate limit, a temporary failure
+  parameter,  // the server refuses `parameter`; ask again without it
+  // The question is against the provider's rules: a reply, not an error.
+  refusal,
+  fatal,  // key, quota, unknown model, too long a prompt, ...
 };
 
 struct Fault {
@@ -37,13 +38,13 @@ struct Refused {
   int status = 0;
   Headers headers = {};
   std::string body = {};
-  Json error = {};  // of a stream, or null: read from the body
+  Json error = {};  // from a stream; null: read it from the body
 };
 [[nodiscard]] Fault read_fault(const Refused& refused, const std::string& provider);
 
-// retry-after-ms, else retry-after: seconds, a fraction of one, or an HTTP date.
+// Reads retry-after-ms, or else retry-after: seconds, with a fraction, or an HTTP date.
 [[nodiscard]] std::optional<std::chrono::milliseconds> asked_wait(const Headers& headers);
-// The `error` of a body that is no answer ({"error": ...}, {"type": "error", ...}); null if none.
+// The `error` of an error body ({"error": ...}, {"type": "error", ...}); null if it is an answer.
 [[nodiscard]] Json error_of_body(const Json& body);
 
 }  // namespace cutegen::llm

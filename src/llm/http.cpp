@@ -39,7 +39,7 @@ std::string host_of(const std::string& url) {
   return lower(host.substr(0, host.find(':')));
 }
 
-// One answer as it comes in.
+// One answer while it arrives.
 struct Exchange {
   const HttpRequest& request;
   const Http::OnStream& on_stream;

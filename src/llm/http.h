@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Http: one POST to a model's server, its answer whole or streamed.
+// Http: one POST to a model's server. The answer comes whole or streamed.
 //
-// Contract: post() returns what came even if it broke off; `error` says how it ended. A body of the
-// type text/event-stream goes to `on_stream` in pieces, any other is kept in `body`. on_stream
-// returns true when it has seen the end; the rest is waited for a moment only. Sizes of headers and
-// body, silence and the Context's time bound every call. No redirect is followed, no cookie kept.
-// Connections are used again. Safe for several threads.
+// Contract: post() returns what it received, even if the answer broke off; `error` says how it
+// ended. A text/event-stream goes to `on_stream` in pieces; any other body is kept in `body`.
+// on_stream returns true when it has seen the end; post() then waits only a moment for the rest.
+// Limits on header and body sizes, on silence and by the Context bound every call. Http follows no
+// redirects, keeps no cookies and reuses connections. Thread-safe.
 //
 // Example: HttpOutcome o = http.post(ctx, {.url = url, .body = text}, {});
 #pragma once
@@ -28,18 +28,19 @@ struct HttpRequest {
   std::vector<std::string> headers;  // "name: value"
   std::string body;
   Nanoseconds idle = std::chrono::minutes(5);    // the longest silence
-  Nanoseconds total = std::chrono::minutes(60);  // the longest answer, however steadily it drips
+  Nanoseconds total = std::chrono::minutes(60);  // the longest answer, even if data keeps coming
   size_t max_bytes = size_t{64} << 20;           // of the answer
 };
 
 using Headers = std::map<std::string, std::string>;  // names in lower case
 
 struct HttpOutcome {
-  int status = 0;  // 0: no answer came
+  int status = 0;  // 0: no answer
   Headers headers;
   std::string body;
   bool streamed = false;  // bytes went to on_stream
-  // Without one the answer is whole. `timeout` and `cancelled` are the Context's, else `world`.
+  // Empty if the answer is complete. `timeout` and `cancelled` come from the Context; all others
+  // are `world`.
   std::optional<Error> error;
 };
 
@@ -54,7 +55,7 @@ class Http {
                                  const OnStream& on_stream);
 
  private:
-  class Lane;  // a connection and what drives it
+  class Lane;  // a connection and its driver
   [[nodiscard]] std::unique_ptr<Lane> take();
   void give(std::unique_ptr<Lane> lane);
   std::mutex mutex_;
@@ -63,7 +64,8 @@ class Http {
 
 // Whether a URL's host is this machine.
 [[nodiscard]] bool is_local_url(const std::string& url);
-// http(s)://host[:port][/path] without user, query and fragment, or a user error that says why not.
+// Accepts http(s)://host[:port][/path] without user, query and fragment. Any other URL is a user
+// error with the reason.
 [[nodiscard]] Result<void> check_url(const std::string& url);
 
 }  // namespace cutegen::llm

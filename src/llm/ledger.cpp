@@ -107,10 +107,10 @@ void Ledger::end_call(int64_t call, const Json& data) {
   Reserved reserved = open_[call];
   open_.erase(call);
   auto it = data.find("reply");
-  if (it == data.end()) return;  // it ended in an error: nothing was answered, nothing is paid
+  if (it == data.end()) return;  // ended in an error, which costs nothing
   ++spent_.calls;
   auto reply = chat_reply_from_json(*it, "call_ended/reply");
-  if (!reply) {  // written by another version: charge what is sure to be enough
+  if (!reply) {  // from another version: charge the reservation
     log_warning("a recorded reply cannot be read: {}", reply.error().message);
     spent_.usd += reserved.usd.value_or(0);
     spent_.usage.input += reserved.tokens;

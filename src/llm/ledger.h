@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ledger: what a run may spend and has spent: dollars, tokens, evaluations, minutes.
+// Ledger: the limits and the spending of a run: dollars, tokens, evaluations, minutes.
 //
-// Contract: folded from the run's events, so that it is the same after a resume. open_call reserves
-// the most that a call can cost before it is sent, or refuses with a budget error; `call_ended`
-// turns the reservation into what was spent. A call without its end (a crash) stays charged with
-// its reservation. apply() takes every event of a run; those of a call already known change
-// nothing, so that live events may be folded again. Safe for several threads.
+// Contract: the ledger folds the run's events, so a resume gives the same state. open_call()
+// reserves the highest cost of a call before the request is sent, or refuses with a budget error.
+// `call_ended` replaces the reservation by the real cost. A call without an end (a crash) stays
+// charged with its reservation. apply() takes every event of a run. It ignores calls that it knows,
+// so live events may be folded again. Thread-safe.
 //
 // Example:
 //   Ledger ledger({.usd = 2.0}); for (const Event& e : events) ledger.apply(e.type, e.data);
@@ -29,13 +29,13 @@ struct Limits {  // 0: no limit
 };
 
 struct Spent {
-  double usd = 0;       // of calls that ended; `open` ones apart
-  int64_t calls = 0;    // that ended
+  double usd = 0;       // of ended calls, without the `open_` ones
+  int64_t calls = 0;    // that got a reply
   Usage usage;          // of those
-  double open_usd = 0;  // reserved for calls that have not ended, in doubt after a crash
+  double open_usd = 0;  // reserved for unfinished calls, in doubt after a crash
   int64_t open_tokens = 0;
   int64_t open_calls = 0;
-  bool unpriced = false;  // some call had no known price: `usd` is too small
+  bool unpriced = false;  // some call had no known price, so `usd` is too small
   int64_t evaluations = 0;
   int64_t clock_ms = 0;
 };
@@ -44,15 +44,15 @@ class Ledger {
  public:
   explicit Ledger(Limits limits = {}) : limits_(limits) {}
 
-  // The data of `call_started`: call, label, model, request, request_hash, reserved_usd,
-  // reserved_tokens. From now on the reservation counts.
+  // Reserves the cost of a call. Returns the data of `call_started`: call, label, model, request,
+  // request_hash, reserved_usd, reserved_tokens.
   [[nodiscard]] Result<Json> open_call(const ChatModel& model, const ChatRequest& request);
-  // Takes a reservation back: the call was never sent.
+  // Cancels the reservation of a call that was never sent.
   void drop_call(int64_t call);
-  // call_started, call_ended, evaluated and the clock_ms of every event.
+  // Reads call_started, call_ended, evaluated, and the clock_ms of every event.
   void apply(const std::string& type, const Json& data);
 
-  // Why nothing more may be spent: "budget: dollars ($2.01 of $2.00)". Empty while there is some.
+  // Why the budget is spent: "budget: dollars ($2.0100 of $2.0000)". Empty while some is left.
   [[nodiscard]] std::optional<std::string> ended() const;
   [[nodiscard]] Spent spent() const;
   [[nodiscard]] const Limits& limits() const { return limits_; }
@@ -75,7 +75,7 @@ class Ledger {
 };
 
 [[nodiscard]] Json to_json(const Spent& spent);
-// A budget's end is a user error; this tells it from others.
+// The end of a budget is a user error; this recognises it.
 [[nodiscard]] bool is_budget_end(const Error& error);
 [[nodiscard]] Error budget_end(const std::string& why);
 

@@ -34,7 +34,7 @@ ChatReply answer(const std::string& text, double usd, Stop stop = Stop::end) {
   return reply;
 }
 
-// Answers from a list; every call may cost at most 0.30.
+// Answers from a list. Every call may cost at most 0.30.
 class Toy final : public ChatModel {
  public:
   std::deque<Result<ChatReply>> replies;
@@ -58,7 +58,7 @@ class Toy final : public ChatModel {
 class Journal final : public CallSink {
  public:
   std::vector<std::pair<std::string, Json>> events;
-  int fail_after = -1;  // refuse the events from this one
+  int fail_after = -1;  // refuses events from this one on
   Result<void> record(const std::string& type, const Json& data) override {
     if (fail_after >= 0 && static_cast<int>(events.size()) >= fail_after)
       return world_error("disk full");
@@ -119,7 +119,7 @@ TEST(Ledger, IsTheSameAfterAResumeAtAnyPoint) {
   EXPECT_EQ(to_json(folded.spent()), to_json(live.spent()));
   EXPECT_NEAR(folded.spent().usd, 0.70, 1e-12);
 
-  // A call in doubt keeps its number; new ones come after it.
+  // A call in doubt keeps its number. New calls get later ones.
   Ledger in_doubt({.usd = 0.75});
   journal.fold_into(in_doubt, 3);
   Json next = in_doubt.open_call(toy, question("d")).value();

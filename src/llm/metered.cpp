@@ -14,7 +14,7 @@ Json error_json(const Error& error) {
           {"remedy", error.remedy}};
 }
 
-// Given up in the middle: the provider may have answered, and asks to be paid.
+// The call was given up: the provider may have answered and may charge for it.
 bool in_doubt(const Error& error) {
   return error.kind == ErrorKind::cancelled || error.kind == ErrorKind::timeout;
 }

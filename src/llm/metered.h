@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// MeteredModel: a model whose every call is reserved, recorded and charged.
+// MeteredModel: a model that reserves, records and charges every call.
 //
-// Contract: `call_started` is recorded before a request is sent, `call_ended` when the reply is
-// there; both hold the whole exchange, so a run's events are its recording (llm/replay.h). A call
-// that would break the budget is not sent: `call_refused` is recorded and the error is_budget_end.
-// A reply that was cut is charged and asked for again, at most kCutRetries times. What cannot be
-// recorded is not sent. As thread-safe as the sink.
+// Contract: records `call_started` before it sends a request and `call_ended` after the reply. Both
+// hold the whole exchange, so a run's events are its recording (llm/replay.h). If a call would
+// exceed the budget, MeteredModel does not send it, records `call_refused`, and returns an error
+// with is_budget_end(). It charges a reply that was cut and asks again, at most kCutRetries times.
+// It sends nothing that it cannot record. As thread-safe as the sink.
 //
 // Example: MeteredModel model(*client, ledger, journal_sink); model.chat(ctx, request);
 #pragma once
@@ -16,7 +16,7 @@ namespace cutegen::llm {
 
 inline constexpr int kCutRetries = 3;
 
-// Where events go; the engine's sink commits before it returns.
+// Receives the events. The engine's sink commits before it returns.
 class CallSink {
  public:
   virtual ~CallSink() = default;

@@ -34,7 +34,7 @@ std::string variable(const ModelConfig& config, const char* name) {
   return value ? value : "";
 }
 
-// A key goes into a header: one line of printable characters.
+// A key goes into a header, so it must be one line of printable characters.
 Result<std::string> checked_key(std::string_view text, const std::string& where) {
   std::string_view key = trim(text);
   bool odd = std::any_of(key.begin(), key.end(), [](char c) { return c <= ' ' || c > '~'; });

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models: from the name that a user gives (--model) to a ChatModel.
+// Models: turns the name that a user gives (--model) into a ChatModel.
 //
-// Contract: parse_model refuses unknown providers and missing names with what it knows; open_model
-// also wants a key where the provider needs one, and a readable price file. Nothing is sent yet.
-// Keys come from the provider's environment variable or `key_file`; they are never logged, recorded
-// or shown. `builtin` is no model of this module. docs/models.md lists providers and settings.
+// Contract: parse_model refuses an unknown provider or a missing name, and lists the known ones.
+// open_model also requires a key if the provider needs one, and a readable price file. Neither
+// sends anything. Keys come from the provider's environment variable or `key_file`; they are never
+// logged, recorded or shown. This module does not handle `builtin`. docs/models.md lists providers
+// and settings.
 //
 // Example: CG_TRY(auto model, open_model("openai:NAME", {.url = "http://localhost:8000/v1"}));
 #pragma once
@@ -30,22 +31,22 @@ struct ModelSpec {
 [[nodiscard]] Result<ModelSpec> parse_model(const std::string& text);
 
 struct ModelConfig {
-  std::string url;                                  // base URL; empty: the provider's own
-  std::filesystem::path key_file;                   // holds the key alone; empty: the environment
-  std::filesystem::path prices_file;                // the user's prices, over those that ship
-  int retries = 5;                                  // of a request that was refused or not answered
-  std::chrono::milliseconds first_wait{500};        // before the first retry; doubles, at most 8 s
-  std::chrono::milliseconds longest_wait{120'000};  // a server that wants more is given up
+  std::string url;                            // base URL; empty: the provider's own
+  std::filesystem::path key_file;             // holds only the key; empty: use the environment
+  std::filesystem::path prices_file;          // the user's prices override the shipped ones
+  int retries = 5;                            // of a request without a usable answer
+  std::chrono::milliseconds first_wait{500};  // before the first retry; doubles, at most 8 s
+  std::chrono::milliseconds longest_wait{120'000};  // gives up if a server asks for more
   std::chrono::milliseconds idle{300'000};          // without a byte from the server
   std::chrono::minutes relay_wait{0};               // for an answer file; 0: for ever
   std::optional<std::map<std::string, std::string>> environment;  // default: the process's
-  // The recorded exchanges of a run, for replay:RUN.
+  // Reads the recorded exchanges of a run, for replay:RUN.
   std::function<Result<std::vector<Exchange>>(const std::string& run)> recording;
 };
 [[nodiscard]] Result<std::unique_ptr<ChatModel>> open_model(const std::string& text,
                                                             const ModelConfig& config);
 
-// For `doctor`: which providers have a key here, never the key.
+// For `doctor`: which providers have a key here. Never holds the key.
 struct ProviderState {
   std::string provider, key_variable, url;
   bool key_present = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAI chat completions, and the many servers that speak it with small differences.
+// The OpenAI chat completions API, and the servers that speak it with small differences.
 #include "base/text.h"
 #include "llm/api_json.h"
 
@@ -7,7 +7,7 @@ namespace cutegen::llm {
 namespace {
 
 constexpr const char* kApi = "openai-chat";
-// Servers name the reasoning beside an answer differently.
+// Servers use different names for the reasoning beside an answer.
 constexpr const char* kReasoningFields[] = {"reasoning_content", "reasoning", "reasoning_details"};
 
 Json tool_calls_json(const Message& message) {
@@ -46,7 +46,7 @@ Json messages_json(const ChatRequest& request, const Shape& shape) {
   bool as_field = shape.provider.schema == SchemaSupport::full;
   if (std::string system = system_text(request, shape, as_field); !system.empty())
     out.push_back({{"role", "system"}, {"content", system}});
-  size_t loop_begin = 0;  // after the user's last words
+  size_t loop_begin = 0;  // after the user's last message
   for (size_t i = 0; i < request.messages.size(); ++i)
     if (request.messages[i].speaker == Speaker::user && request.messages[i].results.empty())
       loop_begin = i;
@@ -81,7 +81,7 @@ Json response_format(const ChatRequest& request, const Shape& shape) {
   return {{"type", "json_schema"}, {"json_schema", schema}};
 }
 
-// OpenAI's newer field and the one that everybody knows stand in for each other.
+// If the server refuses one name of the field (OpenAI's newer or the common one), uses the other.
 std::string limit_field(const Shape& shape) {
   std::string field = shape.provider.max_tokens_field;
   if (shape.takes("max_tokens_field")) return field;
@@ -108,7 +108,7 @@ Stop stop_of(const std::string& reason, const ChatReply& reply) {
   return reply.message.calls.empty() ? Stop::end : Stop::tool;
 }
 
-// Text, or what some servers make of it: a list of parts.
+// The text, or the list of parts that some servers send.
 std::string content_of(const Json& message) {
   const Json& content = at(message, "content");
   if (!content.is_array()) return text_at(message, "content");
@@ -117,7 +117,7 @@ std::string content_of(const Json& message) {
   return out;
 }
 
-// Local servers may leave the reasoning in the text, between marks.
+// Removes reasoning that local servers may leave in the text, between marks.
 void cut_out_thoughts(std::string& text) {
   constexpr std::string_view kOpen = "<think>", kClose = "</think>";
   if (!trim(text).starts_with(kOpen)) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAI responses, used without state on the server: every output item is given back unchanged.
+// The OpenAI responses API, without state on the server: every output item returns unchanged.
 #include "llm/api_json.h"
 
 namespace cutegen::llm {

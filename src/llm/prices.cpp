@@ -17,10 +17,10 @@ namespace cutegen::llm {
 namespace {
 
 constexpr size_t kMaxFile = size_t{1} << 20;
-constexpr double kMaxRate = 1e6;  // dollars a million tokens: a dollar a token is a mistake
+constexpr double kMaxRate = 1e6;  // dollars per million tokens; more is a mistake
 constexpr double kPerMillion = 1e-6;
 
-// Reads the fields of one [[model]]; unknown ones are refused.
+// Reads the fields of one [[model]] and refuses unknown ones.
 class EntryReader {
  public:
   EntryReader(const toml::table& table, std::string where)
@@ -73,7 +73,7 @@ class EntryReader {
     return {};
   }
 
-  // input and output are needed; what is not said of the cache costs as much as input.
+  // Input and output are required. A missing cache rate equals the input rate.
   Result<std::optional<Rates>> rates(const std::string& prefix) {
     CG_TRY(auto input, rate(prefix + "input"));
     CG_TRY(auto cached, rate(prefix + "cached"));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices: what tokens cost, by model, from a dated file; and what a model is known to refuse.
+// Prices: the price of tokens by model, from a dated file, and the parameters that a model refuses.
 //
-// Contract: entries of the user's file win over those that ship (models/prices.toml). A model that
-// no entry fits has no price; nothing is guessed. An entry fits its own name, and that name with a
-// date or "-latest" behind it. cost() prices what was used, most() what a call may use at worst.
+// Contract: entries of the user's file override those of models/prices.toml. A model without a
+// matching entry has no price; nothing is guessed. An entry matches its own name, also with a date
+// or "-latest" behind it. cost() prices actual usage, most() the worst case of a call.
 //
 // Example: CG_TRY(Prices p, Prices::load("my.toml")); if (auto* e = p.find("openai", "gpt-5")) ...
 #pragma once
@@ -17,16 +17,17 @@
 
 namespace cutegen::llm {
 
-struct Rates {  // dollars a million tokens
+struct Rates {  // dollars per million tokens
   double input = 0, cached = 0, cache_write = 0, output = 0;
 };
 
 struct PriceEntry {
   std::string provider, id, as_of;
   Rates rates, long_rates;
-  int64_t long_from_tokens = 0;  // input from which long_rates hold; 0: never
-  bool temperature = true;       // whether the model takes the parameter
-  std::string thinking;          // "adaptive", "budget" or "": not known
+  // The input size from which long_rates apply. 0: never.
+  int64_t long_from_tokens = 0;
+  bool temperature = true;  // whether the model takes the parameter
+  std::string thinking;     // "adaptive", "budget" or "": unknown
   std::optional<int64_t> max_output_tokens;
 
   [[nodiscard]] double cost(const Usage& usage) const;

@@ -11,8 +11,8 @@ const std::vector<Provider>& providers() {
   using R = ReasoningBack;
   constexpr const char* kNew = "max_completion_tokens";
   constexpr const char* kOld = "max_tokens";
-  // name, api, url, key, needs key, free, field of the longest answer, schemas, reasoning back,
-  // cache key, calls tools, tells cost, priced as
+  // name, api, url, key variable, needs key, free, max_tokens field, schemas, reasoning back,
+  // cache key, calls tools, reports cost, priced as
   static const std::vector<Provider> table{
       {"openai", A::openai_chat, "https://api.openai.com/v1", "OPENAI_API_KEY", true, false, kNew,
        S::full, R::never, true, true, false, "openai"},

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Providers: who serves models under which API, and in what each differs. One table.
+// Providers: one table of the services and servers of models, their APIs and their differences.
 //
-// Contract: a row says all that the encoders need to know of a provider; none is named elsewhere.
-// Example: const Provider* p = find_provider("ollama"); p->url;  // "http://localhost:11434/v1"
+// Contract: a row holds everything that the encoders need to know about a provider. No other code
+// names one.
+// Example:
+//   const Provider* p = find_provider("ollama"); p->url;  // "http://localhost:11434/v1"
 #pragma once
 
 #include <string>
@@ -12,11 +14,11 @@ namespace cutegen::llm {
 
 enum class ApiKind { openai_chat, openai_responses, anthropic };
 
-// How far `response_format` is understood; below it the schema is put into the prompt.
+// How well the provider supports `response_format`. If not fully, the prompt includes the schema.
 enum class SchemaSupport { full, any_object };
 
-// Whether reasoning that came beside an answer is sent again. in_tool_loop: only since the user's
-// last words, where the vendor demands it.
+// Whether the next request returns earlier reasoning. in_tool_loop: only the reasoning since the
+// user's last message, as some vendors require.
 enum class ReasoningBack { never, in_tool_loop, always };
 
 struct Provider {
@@ -25,13 +27,14 @@ struct Provider {
   const char* url;
   const char* key_variable;
   bool needs_key;                // at its own address
-  bool is_free;                  // on one's own machine: calls cost nothing
-  const char* max_tokens_field;  // of openai_chat
+  bool is_free;                  // runs on the user's machine, at no cost
+  const char* max_tokens_field;  // for openai_chat
   SchemaSupport schema;
-  ReasoningBack reasoning_back;  // of openai_chat; the other APIs have rules of their own
+  ReasoningBack reasoning_back;  // for openai_chat; the other APIs have fixed rules
   bool cache_key;                // takes prompt_cache_key
-  bool tools;             // its models call tools; false: only if the server is set up for it
-  bool asks_for_cost;     // reports dollars when asked by usage.include
+  // Its models call tools. false: only if the server is configured for it.
+  bool tools;
+  bool asks_for_cost;     // reports dollars if the request sets usage.include
   const char* priced_as;  // the provider of its entries in the price table
 };
 

@@ -25,7 +25,7 @@ constexpr size_t kMaxQuestion = size_t{64} << 20;
 constexpr int kMostQuestions = 1'000'000;
 constexpr const char* kRequest = ".request.json";
 
-// A question is the same if its text and its label are: what a resumed run asks again.
+// A resumed run asks the same question: one with equal text and label.
 std::string identity(const ChatRequest& request) {
   return Hasher{}.field(request_hash(request)).field(request.label).hex();
 }
@@ -34,7 +34,7 @@ bool is_number(const std::string& text) {
   return text.size() >= 4 && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// Size and time of change; nothing if there is no such file.
+// Size and time of the last change; empty if there is no such file.
 std::optional<std::pair<int64_t, int64_t>> state_of(const fs::path& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<std::pair<int64_t, int64_t>> state_of(const fs::path& path) {
       static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
-// How long a file has been as it is, by the clock that stamps files.
+// The time since a file's last change, by the clock of file stamps.
 Nanoseconds age_of(int64_t changed_ns) {
   auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<Nanoseconds>(now) - Nanoseconds(changed_ns);
@@ -149,7 +149,7 @@ Result<std::unique_ptr<RelayModel>> RelayModel::open(const std::string& name, co
   return model;
 }
 
-// Learns the questions that are in the folder already.
+// Reads the questions that are already in the folder.
 Result<void> RelayModel::read_folder() {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(dir_, error)) {
@@ -170,7 +170,7 @@ Result<void> RelayModel::read_folder() {
   return {};
 }
 
-// The next free number, taken by making its .md, which only one process can.
+// Takes the next free number. It creates the .md, which only one process can do.
 Result<std::string> RelayModel::claim() {
   for (int n = static_cast<int>(numbers_.size()) + 1; n < kMostQuestions; ++n) {
     std::string number = fmt::format("{:04}", n);
@@ -182,7 +182,7 @@ Result<std::string> RelayModel::claim() {
   return world_error("the relay's folder is full", "give another folder");
 }
 
-// Writes the question, unless the folder has it; its number.
+// Writes the question unless the folder has it, and returns its number.
 Result<std::string> RelayModel::place(const ChatRequest& request) {
   std::lock_guard lock(mutex_);
   std::string id = identity(request);
@@ -195,7 +195,7 @@ Result<std::string> RelayModel::place(const ChatRequest& request) {
   return number;
 }
 
-// The text of NNNN.answer.md once nobody is writing it any more.
+// The text of NNNN.answer.md, once it has stopped changing.
 std::optional<std::string> RelayModel::settled_text(const std::string& number) {
   fs::path path = dir_ / (number + ".answer.md");
   auto before = state_of(path);
@@ -219,7 +219,7 @@ Result<std::optional<ChatReply>> RelayModel::look(const std::string& number) {
     auto reply = json ? relay_reply_from_json(*json, json_path.filename().string())
                       : Result<ChatReply>(fail(json.error()));
     if (reply) return std::optional(std::move(*reply));
-    // While it is being written it is no JSON yet.
+    // A file that is still being written is not yet JSON.
     if (age_of(state->second) >= settings_.settled) tell_problem(number, reply.error().text());
     return std::optional<ChatReply>();
   }

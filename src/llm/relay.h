@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// RelayModel: a person or another program is the model, through files in a folder.
+// RelayModel: a person or another program acts as the model, through files in a folder.
 //
-// Contract (docs/models.md has it for users): question N is written as NNNN.request.md, to be read,
-// and NNNN.request.json, to be processed, with the program that it is about, if any, as files in
-// NNNN.program; the answer is NNNN.answer.md (the reply's text) or
-// NNNN.answer.json ({"text", "calls", "refusal"}). An answer that is no good is told in
-// NNNN.problem.txt, and a better one is waited for. A question that is in the folder already, with
-// the same label, keeps its number, and an answer that is there is taken: this is how runs resume.
-// Files appear whole. One folder may serve several processes.
+// Contract (docs/models.md explains it to users): question N is NNNN.request.md for a reader and
+// NNNN.request.json for a program. NNNN.program holds the files of the program in question, if
+// there is one. The answer is NNNN.answer.md (the reply's text) or NNNN.answer.json ({"text",
+// "calls", "refusal"}). If an answer is unusable, NNNN.problem.txt says why and the relay waits for
+// a better one. A question that is already in the folder under the same label keeps its number, and
+// the relay takes an answer that is there; so runs resume. Files appear complete. Several processes
+// may share a folder.
 //
 // Example: CG_TRY(auto m, RelayModel::open("relay:q", "q", {})); m->chat(ctx, request);
 #pragma once
@@ -25,8 +25,8 @@ namespace cutegen::llm {
 
 struct RelaySettings {
   std::chrono::minutes wait{0};            // for an answer; 0: for ever
-  std::chrono::milliseconds poll{200};     // how often the folder is looked at
-  std::chrono::milliseconds settled{400};  // a .md that has not changed for this long is whole
+  std::chrono::milliseconds poll{200};     // the interval between looks at the folder
+  std::chrono::milliseconds settled{400};  // a .md is complete if unchanged for this long
 };
 
 class RelayModel final : public ChatModel {
@@ -53,7 +53,7 @@ class RelayModel final : public ChatModel {
   std::filesystem::path dir_;
   RelaySettings settings_;
   std::mutex mutex_;
-  std::map<std::string, std::string> numbers_;  // of the questions in the folder, by identity
+  std::map<std::string, std::string> numbers_;  // by the identity of the question
 };
 
 // The reply in NNNN.answer.json.

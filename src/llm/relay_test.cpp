@@ -84,7 +84,7 @@ TEST_F(Relay, LaysTheProgramBesideTheQuestionAndSeparatesSpeakersOnly) {
   std::string page = text("0001.request.md");
   EXPECT_THAT(page, HasSubstr("lies whole in `0001.program/`"));
   EXPECT_EQ(page.find("## You are asked"), page.rfind("## You are asked"));
-  // The files are no part of what is asked: the same question keeps its number.
+  // The files are not part of the question: it keeps its number without them.
   asked.files.clear();
   ASSERT_TRUE(model->chat(soon(), asked));
   EXPECT_FALSE(has("0002.request.md"));

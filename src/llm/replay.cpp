@@ -55,14 +55,15 @@ ReplayModel::ReplayModel(std::string name, std::vector<Exchange> exchanges,
   }
 }
 
-// The first open entry that asks this and has an answer.
+// The first unused entry with this question and an answer.
 ReplayModel::Entry* ReplayModel::find(const std::string& hash) {
   for (Entry& entry : entries_)
     if (!entry.taken && entry.hash == hash && entry.answered()) return &entry;
   return nullptr;
 }
 
-// Whether a question that has no recorded answer is one that the recorded run also put last.
+// Whether an unrecorded question may continue the run: no recorded answer is left, or the recorded
+// run asked it too and got no answer.
 bool ReplayModel::may_go_on(const std::string& hash) const {
   return std::none_of(entries_.begin(), entries_.end(),
                       [](const Entry& e) { return !e.taken && e.answered(); }) ||

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replay: a model that answers from a recording, and says where a question first differs from it.
+// Replay: a model that answers from a recording and reports where a question first differs from it.
 //
-// Contract: Recording folds a run's events (call_started, call_ended, call_refused) into exchanges
-// in the order of the questions; one that never ended, failed or was cut has no reply. A
-// ReplayModel gives each question the first answer recorded for it. A question that was not
-// recorded while answers are left is a user error that names the first difference. Afterwards
-// questions go to `then`, if there is one: put before a MeteredModel, it continues an interrupted
-// dialogue without asking (and paying) again for what was answered; put behind one, it is a whole
-// run's model.
+// Contract: Recording folds a run's events (call_started, call_ended, call_refused) into exchanges,
+// in the order of the questions. A call that never ended, failed or was cut has no reply.
+// ReplayModel answers each question with the first unused answer recorded for it. While answers are
+// left, an unrecorded question is a user error that names the first difference. After that,
+// questions go to `then`, if there is one. In front of a MeteredModel, ReplayModel continues an
+// interrupted dialogue without asking (and paying) again. Behind one, it is the model of a whole
+// run.
 //
 // Example: Recording r; for (auto& e : events) CG_CHECK(r.apply(e.type, e.data));
 //          ReplayModel model("replay:last", r.exchanges());
@@ -27,7 +27,7 @@ namespace cutegen::llm {
 struct Exchange {
   ChatRequest request;
   std::optional<ChatReply> reply;
-  std::string refused;  // why the budget forbade it; there is no reply then
+  std::string refused;  // why the budget refused it; no reply then
   std::optional<double> most_usd;
 };
 
@@ -47,12 +47,12 @@ class ReplayModel final : public ChatModel {
               std::unique_ptr<ChatModel> then = nullptr);
   [[nodiscard]] Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
   [[nodiscard]] const std::string& name() const override { return name_; }
-  // Without a model behind it: whether the recorded questions brought tools.
+  // Without `then`: whether the recorded questions had tools.
   [[nodiscard]] bool has_tools() const override;
   [[nodiscard]] std::optional<double> most_usd(const ChatRequest& request) const override;
-  // Answers that nobody has asked for yet.
+  // Answers not used yet.
   [[nodiscard]] size_t left() const;
-  // Of the question that was not the recorded one, if there was one.
+  // The difference of the first question that was not recorded, if there was one.
   [[nodiscard]] std::optional<Difference> difference() const;
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of many questions against the scripted server, with faults of every kind and crashes at
-// every event: the same answers as without, every dollar counted once, none over the cap.
+// A run of many questions to the scripted server, with every kind of fault and a crash at every
+// event. The answers must be those of a run without faults, each dollar counted once, and the cap
+// never exceeded.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -14,9 +15,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Killed {};  // thrown where the process would die
+struct Killed {};  // thrown in place of the process's death
 
-// The journal of a run; dies after a number of events.
+// The journal of a run. Throws Killed after a number of events.
 class Journal final : public CallSink {
  public:
   std::vector<std::pair<std::string, Json>> events;
@@ -24,16 +25,16 @@ class Journal final : public CallSink {
   RunModel* run = nullptr;
   Result<void> record(const std::string& type, const Json& data) override {
     if (events.size() >= dies_at) throw Killed{};
-    // As on disk: through text.
+    // Goes through text, as on disk.
     events.emplace_back(type, *parse_json(dump_json(data), type));
     return run->fold(type, events.back().second);
   }
 };
 
 constexpr int kAsks = 20;
-constexpr int kCalls = 3;  // of each ask: a dialogue
+constexpr int kCalls = 3;  // per ask: a dialogue
 
-// The driver: what the engine does. Continues after the events that are there.
+// The driver, in place of the engine. Continues after the recorded events.
 void drive(Journal& journal, RunModel& run, std::vector<std::string>& answers) {
   journal.run = &run;
   std::vector<std::pair<std::string, Json>> before = journal.events;
@@ -56,7 +57,7 @@ void drive(Journal& journal, RunModel& run, std::vector<std::string>& answers) {
     std::string text;
     for (int call = 0; call < kCalls; ++call) {
       auto reply = model.chat({}, request);
-      if (!reply) {  // a run that stops here, and is resumed
+      if (!reply) {  // the run stops here and is resumed
         ASSERT_EQ(reply.error().kind, ErrorKind::world) << reply.error().text();
         return;
       }
@@ -124,7 +125,7 @@ TEST(Resume, EndsTheSameThroughFaultsAndCrashes) {
   }
   EXPECT_GE(lives, 50);
   EXPECT_EQ(rough, calm);
-  // Folded anew, the account is what the journal says; in doubt are the calls under way at a crash.
+  // A fresh fold gives the account of the journal. The calls open at a crash are in doubt.
   RunModel folded(nullptr, limits, journal);
   for (const auto& [type, data] : journal.events) ASSERT_TRUE(folded.fold(type, data));
   EXPECT_NEAR(folded.ledger().spent().usd, paid(journal), 1e-9);

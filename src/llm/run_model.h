@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunModel: the model of one run, as its events have it: paid for, recorded, resumed, replayed.
+// RunModel: the model of one run. It charges, records, resumes and replays calls through the run's
+// events.
 //
-// Contract: fold() takes every event of the run in order, recorded and live ones alike. begin_ask()
-// gives the model for the question of the strategy that is open: it answers first from the calls
-// that were recorded since the last `answered`, so that a resumed run neither asks nor pays
-// again, then asks the client. Without a client (a replay) it knows recorded answers only. The
-// reference is valid until the next begin_ask().
+// Contract: fold() takes every event of the run in order, recorded and live. begin_ask() returns
+// the model for the strategy's open question. That model first answers from the calls recorded
+// since the last `answered`, so a resumed run neither asks nor pays again. Then it asks the client.
+// Without a client (a replay), it knows recorded answers only. The reference is valid until the
+// next begin_ask().
 //
 // Example:
-//   RunModel run(std::move(client), {.usd = 2}, sink); for (auto& e : events) run.fold(e.type,
-//   e.data); auto answer = role.answer(ctx, run.begin_ask());
+//   RunModel run(std::move(client), {.usd = 2}, sink);
+//   for (auto& e : events) run.fold(e.type, e.data);
+//   auto answer = role.answer(ctx, run.begin_ask());
 #pragma once
 
 #include "llm/metered.h"
@@ -22,7 +24,7 @@ class RunModel {
   RunModel(std::unique_ptr<ChatModel> client, Limits limits, CallSink& sink);
   [[nodiscard]] Result<void> fold(const std::string& type, const Json& data);
   [[nodiscard]] ChatModel& begin_ask();
-  // Where the open question is not the recorded one.
+  // How the open question differs from the recorded one, if it does.
   [[nodiscard]] std::optional<Difference> difference() const {
     return open_ ? open_->difference() : std::nullopt;
   }
@@ -33,7 +35,7 @@ class RunModel {
   std::unique_ptr<ChatModel> client_;
   Ledger ledger_;
   CallSink& sink_;
-  Recording unanswered_;  // the calls of the open question; a resumed run asks it again
+  Recording unanswered_;  // the calls of the open question, for a resumed run
   std::unique_ptr<ReplayModel> open_;
 };
 

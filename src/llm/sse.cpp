@@ -33,7 +33,7 @@ Result<void> SseParser::end_line(const Sink& sink) {
   if (std::exchange(first_line_, false) && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
   if (line.empty()) return dispatch(sink);
   size_t colon = line.find(':');
-  if (colon == 0) return {};  // a comment, sent to keep the line open
+  if (colon == 0) return {};  // a comment that keeps the connection alive
   std::string_view name = std::string_view(line).substr(0, colon), value;
   if (colon != std::string::npos) value = std::string_view(line).substr(colon + 1);
   if (value.starts_with(' ')) value.remove_prefix(1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SseParser: server-sent events out of bytes that come in pieces of any size.
+// SseParser: reads server-sent events from bytes in pieces of any size.
 //
-// Contract: takes CR, LF and CRLF, comments, a byte order mark, and data of several lines; unknown
-// fields are ignored. An event larger than `limit` is an error. finish() gives the last event even
-// if the blank line after it is missing. Events without data are not given.
+// Contract: accepts CR, LF and CRLF, comments, a byte order mark, and data of several lines.
+// Ignores unknown fields and events without data. An event larger than `limit` is an error.
+// finish() returns the last event even if the blank line after it is missing.
 //
 // Example: SseParser sse; CG_CHECK(sse.feed(bytes, [&](const SseEvent& e) { return take(e); }));
 #pragma once
@@ -17,7 +17,7 @@
 namespace cutegen::llm {
 
 struct SseEvent {
-  std::string name;  // of the field `event`; often empty
+  std::string name;  // the field `event`; often empty
   std::string data;
 };
 

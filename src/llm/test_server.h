@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the scripted model server of tests/tools/model_server.py, one process a test program.
+// For tests: the scripted model server of tests/tools/model_server.py, one process per test
+// program.
 //
 // Example: TestModel m("anthropic", {{"steps", {{{"text", "hi"}}}}}); m->chat({}, request);
 #pragma once
@@ -30,7 +31,7 @@ class TestServer {
     static TestServer server;
     return server;
   }
-  // What the server sends back for a JSON body sent to a path.
+  // Posts a JSON body to a path and returns the server's answer.
   Json post(const std::string& path, const Json& body) {
     HttpOutcome out = http_.post(Context{}, {.url = base_ + path, .body = dump_json(body)}, {});
     EXPECT_EQ(out.status, 200) << out.body;
@@ -71,7 +72,7 @@ class TestServer {
   Http http_;
 };
 
-// A model of a provider whose answers are scripted.
+// A model of a provider, with scripted answers.
 class TestModel {
  public:
   TestModel(const std::string& provider, const Json& script, ModelConfig config = quick()) {

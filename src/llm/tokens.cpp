@@ -6,13 +6,13 @@
 namespace cutegen::llm {
 namespace {
 
-// A word of common letters is one token for about this many bytes; digits come in threes, and a
-// sign is a token of its own unless it stands in a row of the same.
+// A word takes one token per kLettersPerToken bytes, digits one per three. A punctuation mark is
+// one token, unless it repeats.
 constexpr int64_t kLettersPerToken = 5;
 constexpr int64_t kDigitsPerToken = 3;
 constexpr int64_t kSameSignsPerToken = 4;
 constexpr int64_t kAroundMessage = 8;  // role marks and separators
-constexpr int64_t kAroundTool = 24;    // how providers write a tool's frame
+constexpr int64_t kAroundTool = 24;    // the frame that providers add to a tool
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -75,15 +75,15 @@ int64_t estimate_tokens(std::string_view text) {
     while (end < text.size() && kind_of(static_cast<unsigned char>(text[end])) == kind &&
            (kind != Kind::sign || text[end] == text[i]))
       ++end;
-    bool joined = text[i] == ' ' && end == i + 1;  // a single blank belongs to the word after it
+    bool joined = text[i] == ' ' && end == i + 1;  // a single blank belongs to the next word
     if (!joined) total += tokens_of_run(kind, static_cast<int64_t>(end - i));
     i = end;
   }
   return total;
 }
 
-// Tokenizers work on bytes: no text has more tokens than bytes, and English or code has never been
-// seen with less than two bytes a token.
+// Tokenizers work on bytes, so no text has more tokens than bytes. English and code always took at
+// least two bytes per token.
 int64_t most_tokens(std::string_view text) {
   int64_t halves = 0;
   for (char c : text) halves += static_cast<unsigned char>(c) < 0x80 ? 1 : 2;
@@ -100,7 +100,7 @@ int64_t estimate_tokens(const ChatRequest& request) {
 
 int64_t most_tokens(const ChatRequest& request) {
   int64_t total = count_request(request, [](std::string_view s) { return most_tokens(s); });
-  for (const Message& message : request.messages)  // reasoning given back is read again
+  for (const Message& message : request.messages)  // returned reasoning is read again
     if (!message.opaque.is_null()) total += most_tokens(dump_json(message.opaque));
   return total;
 }

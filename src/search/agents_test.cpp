@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategies that ask a model, against toy worlds: scripted answers and verdicts.
+// Tests the strategies that ask a model in toy worlds of scripted answers and verdicts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,14 +30,14 @@ Verdict wrong(const std::string& headline = "wrong values") {
   return v;
 }
 
-// What was asked of the world, one a question.
+// One question to the world.
 struct Asked {
   std::string role;
   Json context;
 };
 
-// `answer` gives the outcome of a question ("" for the usual one); `judge` a candidate's verdict by
-// its number and the question that made it.
+// `answer` gives the outcome of a question ("" for the default). `judge` gives a candidate's
+// verdict by its number and its question.
 struct World {
   std::function<Verdict(int number, const Asked& by)> judge;
   std::function<std::string(const Asked&, int number)> outcome = [](const Asked&, int) {
@@ -144,7 +144,7 @@ TEST(CutegenAgents, ContinuesFromTheBestAndNeverFromARegression) {
 }
 
 TEST(CutegenAgents, RepairsWithADiagnosisAndGoesBackWhenThatFails) {
-  // c1 is right; its change c2 is wrong and stays wrong through three repairs.
+  // c1 is correct. Its change c2 is wrong and stays wrong through three repairs.
   World world{
       .judge = [](int n, const Asked&) { return n >= 2 && n <= 5 ? wrong() : timed(100.0 - n); }};
   Finish end = world.run(
@@ -162,7 +162,7 @@ TEST(CutegenAgents, RepairsWithADiagnosisAndGoesBackWhenThatFails) {
 }
 
 TEST(CutegenAgents, SeveralLinesThenTheBestGoesOn) {
-  // Line 2 is faster than line 1; line 3 never becomes correct.
+  // Line 2 is faster than line 1. Line 3 never becomes correct.
   World world{.judge = [](int n, const Asked& by) {
     int line = by.context["line"].get<int>();
     if (line == 3) return wrong();
@@ -292,7 +292,7 @@ TEST(BestOfN, DrawsIndependentSamples) {
   for (const Asked& a : world.asked) EXPECT_EQ(a.context["memory"], false);
 }
 
-// Folding the first k events into a fresh strategy gives the recorded next action, for all of them.
+// For every k: the first k events, folded into a fresh strategy, give the recorded next action.
 TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
   for (const char* name : {"cutegen", "cudaforge", "best-of-n"}) {
     World world{
@@ -336,7 +336,7 @@ TEST(Agents, SettingsRoundTripAndAreChecked) {
   EXPECT_THAT(make_strategy("cudaforge", {}).error().text(), HasSubstr("needs a model"));
 }
 
-// What a tool had evaluated while the question was open counts, and is not evaluated again.
+// A draft that a tool evaluated while the question was open counts, and is not evaluated again.
 TEST(Drafts, AreChargedAndKnownWhenTheyAreTheAnswer) {
   StrategySettings settings{.budget = {.evaluations = 3},
                             .agents = AgentSettings{.chains = 1, .planner = false}};
@@ -370,7 +370,7 @@ TEST(Drafts, AreChargedAndKnownWhenTheyAreTheAnswer) {
   }
 }
 
-// The evaluator failed for the tool: the strategy tries for itself.
+// The evaluator failed for the tool, so the strategy evaluates the candidate itself.
 TEST(Drafts, WithoutAVerdictAreEvaluated) {
   World world;
   auto s = std::move(

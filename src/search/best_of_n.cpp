@@ -3,7 +3,7 @@
 
 namespace cutegen {
 
-// An answer that cannot be used is a sample, too: it had its chance.
+// An unusable answer counts as a sample.
 void BestOfN::decide() {
   std::optional<double> ns;
   if (best_timing_) ns = best_timing_->time_ns;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `best-of-n`: independent first programs, no feedback, the fastest correct one wins.
+// The strategy `best-of-n`: samples independent first programs without feedback and keeps the
+// fastest correct one.
 //
-// Contract: every question is the same and shows nothing of the others; ends with the budget of
-// evaluations, at the reachable bound or at the floor. The measure that other strategies have to
-// beat at equal budget.
+// Contract: every question is the same and shows no other sample. Ends with the budget, at the
+// reachable bound or at the floor. It is the baseline that other strategies must beat at an equal
+// budget.
 //
 // Example: make_strategy("best-of-n", {.budget = {.evaluations = 16}, .agents = AgentSettings{}});
 #pragma once

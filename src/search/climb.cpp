@@ -63,7 +63,7 @@ void ClimbStrategy::decide() {
   open(Ask{"coder", context()});
 }
 
-// What a proposer may need; `purpose` says which kind of answer is wanted.
+// What a proposer may need. `purpose` names the kind of answer.
 Json ClimbStrategy::context() const {
   Json out;
   out["purpose"] = incumbent_ ? "improve" : misses_ || set_aside_ ? "repair" : "first";

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cutegen` over recipes (the model `builtin`): one evolving kernel.
+// The strategy `cutegen` over recipes (the model `builtin`): a hill climb from one kernel.
 //
-// Contract: correct first (a wrong first answer is repaired by asking again, up to a limit); then
-// one change at a time to the incumbent, accepted when it gains at least min_gain; stops at the
-// reachable bound (if the task is bound by memory) or the floor, on a plateau, at the end of the
-// budget, or when the proposer has nothing left. If an
-// evaluation stays aborted the candidate is set aside and counts neither for the plateau nor for
-// the repairs.
+// Contract: first makes the program correct, by asking again up to a limit. Then makes one change
+// at a time to the incumbent and accepts it if it gains at least min_gain. Stops at the reachable
+// bound (if memory binds the task) or the floor, on a plateau, at the end of the budget, or when
+// the proposer has nothing left. A candidate whose evaluation stays aborted is set aside; it counts
+// neither towards the plateau nor as a repair.
 //
-// Example: see strategy.h; make_strategy("cutegen", settings).
+// Example:
+//   make_strategy("cutegen", settings);  // more in strategy.h
 #pragma once
 
 #include "search/machine.h"
@@ -39,8 +39,8 @@ class ClimbStrategy final : public Machine {
 
   std::optional<Incumbent> incumbent_;
   Incumbent judged_;    // the candidate of the last verdict
-  bool counts_ = true;  // whether the rejection in hand counts as a miss
-  int misses_ = 0;      // in a row: since the last gain, or all while nothing is correct
+  bool counts_ = true;  // whether the present rejection counts as a miss
+  int misses_ = 0;      // in a row: since the last gain, or all before the first correct one
 };
 
 }  // namespace cutegen

@@ -57,8 +57,7 @@ void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& 
       (!best_ ||
        (verdict.timing &&
         (!best_timing_ || beats_incumbent(*best_timing_, *verdict.timing, settings_.min_gain))));
-  // A failing program is repaired; of the correct ones the best goes on (or the newest, as
-  // published).
+  // Repairs a failing program. Of the correct ones, continues the best (the newest, as published).
   if (!correct || better || agents_.published) {
     current_ = candidate;
     failing_ = !correct;

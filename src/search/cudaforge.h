@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cudaforge`: a coder and a judge, one issue or one bottleneck at a time.
+// The strategy `cudaforge`: a coder and a judge work on one fault or one bottleneck at a time.
 //
-// Contract: a first program, then rounds: the judge names the one fault of a failing program or the
-// one bottleneck of a correct one (its profile is of the program that it sees), the coder acts on
-// it. `published` is the behaviour of the paper: each round goes on from the newest program, even a
-// slower one, and nobody sees what was tried before. Without it, a correct program that is no gain
-// is dropped, and the history is shown. Ends after `rounds` programs, or with the budget.
+// Contract: after a first program come rounds. The judge names one fault of a failing program or
+// one bottleneck of a correct one, and sees the profile of that program. The coder acts on it.
+// `published` reproduces the paper: each round starts from the newest program, even a slower one,
+// and no question shows earlier attempts. Without it, the strategy drops a correct program that
+// gains nothing, and shows the history. Ends after `rounds` rounds (an unusable answer takes one)
+// or with the budget.
 //
 // Example: make_strategy("cudaforge", {.agents = AgentSettings{.rounds = 10}});
 #pragma once
@@ -32,7 +33,7 @@ class CudaforgeStrategy final : public Machine {
 
   AgentSettings agents_;
   std::string current_;   // the program that the next round starts from
-  bool failing_ = false;  // it is not correct
+  bool failing_ = false;  // current_ is not correct
   std::optional<std::string> best_;
   std::optional<Timing> best_timing_;
   std::string advice_;

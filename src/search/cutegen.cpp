@@ -8,26 +8,26 @@
 namespace cutegen {
 namespace {
 
-constexpr int kLinePlateau = 3;  // misses that end a line while others wait
-constexpr int kStructureSteps =
-    2;  // steps without a change of structure before details are worked on
+constexpr int kLinePlateau = 3;  // misses that end a line before the last phase
+// Steps without a change of structure, after which questions ask for details.
+constexpr int kStructureSteps = 2;
 constexpr int kMostRewrites = 2;
 constexpr int kMostUnusable = 3;
-constexpr int kDiagnosedFrom = 2;  // the number of the repair that gets a judge's word first
+constexpr int kDiagnosedFrom = 2;  // the repair that a judge's diagnosis precedes
 
 }  // namespace
 
 void CutegenStrategy::on_task(const Json& data) {
   if (auto task = data.find("task"); task != data.end() && task->is_object())
     workload_ = text_at(*task, "workload");
-  // A simulator's counters are there with every time; on a GPU a profile is a run of its own.
+  // The simulator counts while it times. On a GPU, a profile is a separate run.
   profile_is_free_ = text_at(data, "device").starts_with("sim:");
   if (agents_.planner && agents_.start == "scratch") return ask_for(Wanted::plan);
   begin_lines({});
 }
 
 void CutegenStrategy::begin_lines(const std::vector<std::string>& approaches) {
-  // A recipe begins in one way only; more lines would repeat it.
+  // A recipe has one first program, so more lines would repeat it.
   size_t count = agents_.start == "recipe" ? 1 : static_cast<size_t>(std::max(agents_.chains, 1));
   for (size_t i = 0; i < count; ++i)
     lines_.push_back({i < approaches.size() ? approaches[i] : std::string(),
@@ -37,7 +37,7 @@ void CutegenStrategy::begin_lines(const std::vector<std::string>& approaches) {
   decide();
 }
 
-// What was evaluated since the last time, drafts included, is of the line in hand.
+// Charges the evaluations since the last call, drafts included, to the present line.
 void CutegenStrategy::charge_line() {
   if (!lines_.empty()) line().evaluations += evaluations_ - charged_;
   charged_ = evaluations_;
@@ -63,7 +63,7 @@ void CutegenStrategy::evaluate(const std::string& candidate) {
   judge(Evaluate{candidate, Rung::timing, profile_is_free_ || line().profiling.open()});
 }
 
-// Nothing can be done with the answers: once or twice that is bad luck.
+// One or two unusable answers may be chance; kMostUnusable in a row end the run.
 void CutegenStrategy::on_unusable(const std::string& reason) {
   if (++unusable_ >= kMostUnusable)
     return open(Finish{"the model's answers cannot be used: " + reason, best()});
@@ -85,7 +85,7 @@ void CutegenStrategy::on_verdict(const std::string& candidate, const Verdict& ve
   open(Reject{candidate, fault_text(verdict)});
 }
 
-// The same program again, for its profile: its time and standing stay.
+// This evaluation only adds a profile. The program's time and standing stay.
 void CutegenStrategy::on_profiled(const Verdict& verdict) {
   profiled_again_.clear();
   if (line().best) line().best->profiled = true;
@@ -99,7 +99,7 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
   Kept now{candidate, verdict.timing, proposed_ ? structure_of(proposed_->program) : Structure{},
            verdict.profile.has_value()};
   bool first = !l.best;
-  bool of_run = l.best && best_ && l.best->id == best_->id;  // the run's incumbent is the line's
+  bool of_run = l.best && best_ && l.best->id == best_->id;  // it is the run's incumbent
   auto gains = of_run ? beats_incumbent : is_gain;
   bool better =
       first ||
@@ -138,7 +138,7 @@ void CutegenStrategy::on_correct(const std::string& candidate, const Verdict& ve
 void CutegenStrategy::on_set_aside(const std::string& candidate, const std::string& why) {
   if (candidate == profiled_again_) {
     profiled_again_.clear();
-    if (line().best) line().best->profiled = true;  // it cannot be had
+    if (line().best) line().best->profiled = true;  // do not try again
     return decide();
   }
   failing_.clear();
@@ -156,7 +156,7 @@ void CutegenStrategy::after_rejection() {
   ask_for(agents_.judge && l.fixes == kDiagnosedFrom ? Wanted::diagnosis : Wanted::fix);
 }
 
-// The candidate in hand cannot be repaired: back to the line's best, or to another beginning.
+// Gives up repairs and returns to the line's best, or to a new first program.
 void CutegenStrategy::give_up_candidate() {
   Line& l = line();
   failing_.clear();
@@ -195,7 +195,7 @@ std::optional<std::string> CutegenStrategy::reason_to_stop() const {
   return std::nullopt;
 }
 
-// The next line, or the best one for good. False: there is none.
+// Moves to the next line, or to the best one for the last phase. False if there is none.
 bool CutegenStrategy::next_line() {
   if (line_ + 1 < lines_.size()) {
     ++line_;

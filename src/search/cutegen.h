@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy `cutegen` with a model: several short lines of work, then the best of them.
+// The strategy `cutegen` with a model: tries several short lines of work, then continues the best.
 //
-// Contract: a planner names one approach for each line. A line begins with a first program
-// (written, or a recipe's), is repaired until it is correct, then changed one idea at a time,
-// always from its own best: first its structure, then its details. A line ends when its share of
-// the evaluations is used, when nothing helps any more, or when it cannot be made correct; then the
-// fastest line goes on to the end of the budget, the plateau, the reachable bound or the floor.
-// Only what beats the best of all lines is accepted for the run. Figures of the profile are shown
-// as `profiling` says (search/profiling.h).
+// Contract: a planner names one approach for each line. A line starts with a first program, from
+// the coder or a recipe, and repairs it until it is correct. Then the line changes its own best
+// program by one idea at a time: first the structure, then details. A line ends when its share of
+// the evaluations is used, when several changes in a row gain nothing, or when it cannot make a
+// program correct. The fastest line then continues until the budget, a plateau, the reachable bound
+// or the floor. The run accepts only a program that beats the best of all lines. `profiling`
+// decides when questions show profiles (search/profiling.h).
 //
 // Example: make_strategy("cutegen", {.agents = AgentSettings{.chains = 3}});
 #pragma once
@@ -27,16 +27,16 @@ class CutegenStrategy final : public Machine {
     std::string id;
     std::optional<Timing> timing;
     Structure structure;
-    bool profiled = false;  // its verdict holds a profile
+    bool profiled = false;  // its verdict has a profile
   };
   struct Line {
     std::string approach;
     std::optional<Kept> best;
     Profiling profiling;
     int64_t evaluations = 0;
-    int misses = 0;    // judged steps in a row without gain
-    int fixes = 0;     // repairs in a row of the candidate in hand
-    int rewrites = 0;  // beginnings that could not be made correct
+    int misses = 0;    // steps in a row without gain
+    int fixes = 0;     // repairs in a row of the present candidate
+    int rewrites = 0;  // first programs given up as incorrect
     bool dead = false;
   };
   enum class Wanted { plan, first, improve, fix, diagnosis };
@@ -62,7 +62,7 @@ class CutegenStrategy final : public Machine {
   [[nodiscard]] Json context(Wanted wanted) const;
   [[nodiscard]] bool line_is_over() const;
   [[nodiscard]] std::optional<std::string> reason_to_stop() const;
-  [[nodiscard]] int64_t share() const;  // of a line's evaluations while there are several
+  [[nodiscard]] int64_t share() const;  // the evaluations of each line before the last phase
   [[nodiscard]] std::string best() const { return best_ ? best_->id : std::string(); }
   [[nodiscard]] std::optional<double> best_ns() const;
   Line& line() { return lines_[line_]; }
@@ -73,14 +73,14 @@ class CutegenStrategy final : public Machine {
   bool profile_is_free_ = false;
   std::vector<Line> lines_;
   size_t line_ = 0;
-  bool last_phase_ = false;  // the best line goes on alone
+  bool last_phase_ = false;  // the best line continues alone
   std::optional<Kept> best_;
   Wanted wanted_ = Wanted::plan;
-  std::optional<Candidate> proposed_;  // the candidate in hand
-  std::string failing_, advice_;       // the candidate to be repaired, and a judge's word on it
-  std::string profiled_again_;         // the candidate that is evaluated for its profile only
+  std::optional<Candidate> proposed_;  // the present candidate
+  std::string failing_, advice_;       // the candidate to repair, and the judge's advice on it
+  std::string profiled_again_;         // the candidate under evaluation for its profile only
   int unusable_ = 0;                   // answers in a row
-  int64_t charged_ = 0;                // evaluations that a line has answered for
+  int64_t charged_ = 0;                // evaluations already charged to a line
 };
 
 }  // namespace cutegen

@@ -8,7 +8,7 @@
 namespace cutegen {
 namespace {
 
-constexpr int kMostSetAside = 2;  // in a row: then the machinery is at fault, not the candidates
+constexpr int kMostSetAside = 2;  // in a row; more are the machinery's fault
 
 const PairedRatio* pair_with_incumbent(const Timing& timing) {
   for (const PairedRatio& p : timing.paired)
@@ -72,7 +72,7 @@ std::vector<Action> Machine::next() {
   return {*open_};
 }
 
-// Whether the open action is of kind A and, where it names a candidate, the event's own.
+// Whether the open action is of kind A and, if it names a candidate, the event names the same.
 template <class A>
 bool Machine::awaits(const Event& event) const {
   const A* action = open_ ? std::get_if<A>(&*open_) : nullptr;
@@ -168,7 +168,7 @@ std::optional<std::string> Machine::nothing_to_win(double best_ns) const {
   return std::nullopt;
 }
 
-// What a question may say of the task's bounds; runs of older versions know the floor alone.
+// Adds the task's known bounds to a question. Runs of older versions know the floor alone.
 void Machine::put_bounds(Json& context) const {
   if (floor_ns_ > 0) context["floor_ns"] = floor_ns_;
   if (reachable_ns_ > 0) context["reachable_ns"] = reachable_ns_;

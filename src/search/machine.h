@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine: what all strategies share: one action open at a time, retries of aborted evaluations,
-// the budget's evaluations and minutes.
+// Machine: the common base of all strategies. It keeps one action open at a time, retries aborted
+// evaluations, and watches the budget's evaluations and minutes.
 //
-// Contract: apply() matches an event with the open action and calls the hook; every hook opens the
-// next action, except while a decision's own event is still to come. An evaluation that our
-// machinery aborted is asked for again, `retries` times; then the candidate is set aside. What a
-// tool has evaluated while a question was open counts for the budget, and is known when it is the
-// answer.
+// Contract: apply() matches an event with the open action and calls the hook. Every hook opens the
+// next action. (After Accept or Reject, on_accepted() or on_rejected() does so.) Machine retries an
+// evaluation that cutegen's own machinery aborted `retries` times, and then sets the candidate
+// aside. A draft that a tool evaluated while a question was open counts towards the budget. If the
+// answer is that draft, its verdict is known.
 //
-// Example: class Mine final : public Machine { void on_task() override { ask("coder", {}); } ... };
+// Example:
+//   class Mine final : public Machine {
+//     void on_task(const Json&) override { open(Ask{"coder", {}}); } ...
 #pragma once
 
 #include <map>
@@ -25,10 +27,10 @@ class Machine : public Strategy {
  protected:
   explicit Machine(const StrategySettings& settings) : settings_(settings) {}
   struct Proposed {
-    std::string outcome;  // "proposed", "advised", "unusable"; anything else ends the run
+    std::string outcome;  // "proposed", "advised", "unusable"; any other ends the run
     std::string reason;
     std::string id;                      // of the proposed candidate
-    std::optional<Candidate> candidate;  // where the event holds a readable one
+    std::optional<Candidate> candidate;  // if the event holds a readable one
     std::vector<std::string> advice;
   };
 
@@ -40,21 +42,21 @@ class Machine : public Strategy {
   virtual void on_rejected(const std::string& candidate) = 0;
 
   void open(Action action);
-  // The evaluation of what was proposed; its verdict comes at once if a tool had it evaluated.
+  // Evaluates a proposed candidate. If a tool has already evaluated it, its verdict comes at once.
   void judge(const Evaluate& wanted);
-  // Why the run has to end: its budget, nothing left to win on `best_ns`, or a failing evaluator.
+  // Why the run must end: the budget, nothing left to win over `best_ns`, or a failing evaluator.
   [[nodiscard]] std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
   StrategySettings settings_;
-  // What the task can be brought to. The roofline of the operations as written is an estimate that
-  // algebra passes: it ends no run.
+  // Why `best_ns` cannot be improved much. Ignores the roofline, which is an estimate for the
+  // operations as written: algebra can beat it.
   [[nodiscard]] std::optional<std::string> nothing_to_win(double best_ns) const;
   void put_bounds(Json& context) const;
 
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
   bool memory_bound_ = false;
   int64_t evaluations_ = 0;
-  int set_aside_ = 0;  // candidates in a row that could not be judged
+  int set_aside_ = 0;  // candidates in a row that were set aside
   Feedback feedback_;  // of the last verdict
 
  private:
@@ -65,14 +67,14 @@ class Machine : public Strategy {
   void draft_evaluated(const Json& data);
   void aborted(const Evaluate& asked, const std::string& why);
 
-  std::optional<Action> open_;  // the one action not yet completed by an event
+  std::optional<Action> open_;  // the action that no event has completed yet
   bool issued_ = false;
   int64_t clock_ms_ = 0;
-  int attempts_ = 0;                       // of the evaluation in hand
-  std::map<std::string, Verdict> drafts_;  // that tools had evaluated for the open question
+  int attempts_ = 0;                       // of the present evaluation
+  std::map<std::string, Verdict> drafts_;  // evaluated by tools for the open question
 };
 
-// The text of a field, or nothing.
+// The text of a field, or "".
 [[nodiscard]] std::string text_at(const Json& data, const char* key);
 // "12.3% faster (1.2 ms -> 1.0 ms)"; "3.0% slower than the best", "only 0.20% faster than the
 // best".
@@ -80,12 +82,14 @@ class Machine : public Strategy {
 [[nodiscard]] std::string loss_text(double best, double time);
 // "failed: 7 of 64 values are wrong"
 [[nodiscard]] std::string fault_text(const Verdict& verdict);
-// Whether `after` beats `before` by the least gain and, where intervals are known, beyond them.
+// Whether `after` beats `before` by at least min_gain. If both have intervals, these must not
+// overlap.
 [[nodiscard]] bool is_gain(const Timing& before, const Timing& after, double min_gain);
-// The same over the incumbent: by runs that were timed in turn with it, where there are any.
+// The same against the incumbent. Decides by runs that alternated with it, if there are any.
 [[nodiscard]] bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_gain);
 
-// The incumbent's time beside `now`: of the runs in turn, where there are any, as one decides by.
+// The incumbent's time to compare with `now`: from the alternating runs, if there are any, which is
+// also what decides.
 [[nodiscard]] double incumbent_ns(const Timing& incumbent, const Timing& now);
 
 }  // namespace cutegen

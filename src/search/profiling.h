@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the figures of a profile may be shown: delayed profiling in its published forms and
-// adaptive.
+// Decides when questions may show the figures of a profile: the published forms of delayed
+// profiling, and an adaptive one.
 //
-// Contract: `from-start` always, `never` never; `delayed` once a line has more correct candidates
-// than the fixed depth of the task's class; `adaptive` once the structure is stable: the last
-// kWindow judged steps accepted no change of structure (launches, tiling, movement of data), and
-// the best time fell by less than kFlat over them. Once open it stays open for that line.
+// Contract: `from-start` always, `never` never. `delayed` opens when a line has more correct
+// candidates than the fixed depth of the task's class. `adaptive` opens when the structure is
+// stable: over the last kWindow judged steps, no accepted edit changed the structure (launches,
+// tiling, movement of data), and the best time fell by less than kFlat. Once open, it stays open
+// for that line.
 //
-// Example: Profiling p("adaptive", "softmax"); p.correct(structure, best_ns); if (p.open()) ...
+// Example: Profiling p("adaptive", "softmax"); p.step(true, false, ns); if (p.open()) ...
 #pragma once
 
 #include <deque>
@@ -23,14 +24,14 @@ class Profiling {
   static constexpr double kFlat = 0.05;
 
   Profiling(const std::string& mode, const std::string& workload);
-  // After each judged candidate of the line: whether an accepted edit changed the structure, and
-  // the line's best time.
+  // Call it after each judged candidate of the line, with whether an accepted edit changed the
+  // structure, and the line's best time.
   void step(bool correct, bool structure_changed, double best_ns);
   [[nodiscard]] bool open() const { return open_; }
   // Steps since an accepted edit last changed the structure.
   [[nodiscard]] int steps_without_change() const { return steady_; }
 
-  // The number of correct candidates after which `delayed` opens.
+  // The number of correct candidates that `delayed` must exceed.
   [[nodiscard]] static int fixed_depth(const std::string& workload);
 
  private:

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy: the policy that spends a run's budget, as a deterministic state machine.
+// Strategy: the policy that spends a run's budget. It is a deterministic state machine.
 //
-// Contract: apply(event) folds one journal event; next() gives the actions that follow from the
-// state, each exactly once (again after `resumed`, if no event has completed it). No clock,
-// randomness, model or evaluator is reachable from here: the same events always give the same
-// actions, which is what resume and --replay rest on. Time enters as `clock_ms` in events.
+// Contract: apply(event) folds one journal event. next() returns the actions that follow from the
+// state, each exactly once (again after `resumed`, if no event has completed it). A strategy has no
+// access to a clock, randomness, a model or the evaluator. So the same events always give the same
+// actions, and resume and --replay rely on that. Time enters as `clock_ms` in events.
 //
 // Example:
-//   auto s = make_strategy("cutegen", settings); s->apply(opened); for (auto& a : s->next())
-//   run(a);
+//   auto s = make_strategy("cutegen", settings); s->apply(opened);
+//   for (auto& a : s->next()) run(a);
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ namespace cutegen {
 
 struct Ask {
   std::string role;  // "planner", "coder", "debugger", "judge"; "recipe": an expert kernel
-  Json context;      // what the role needs: purpose, parent candidate id, stage, advice, ...
+  Json context;      // for the role: purpose, parent candidate id, stage, advice, ...
 };
 struct Evaluate {
   std::string candidate;  // id of a proposed candidate
@@ -48,33 +48,34 @@ using Action = std::variant<Ask, Evaluate, Accept, Reject, Finish>;
 
 struct Budget {
   int64_t evaluations = 40;
-  double minutes = 0;  // 0 = no limit; elapsed minutes arrive in events
+  double minutes = 0;  // 0: no limit; events carry the time
 };
 // For strategies that ask a model.
 struct AgentSettings {
   std::string dialect = "cute";        // "cute" or "cuda"
   std::string start = "scratch";       // "scratch", or "recipe": an expert kernel comes first
   std::string profiling = "adaptive";  // "delayed", "adaptive", "from-start", "never"
-  int chains = 2;                      // short lines of work before the best goes on
-  int64_t chain_evaluations = 0;       // of each; 0: half of the budget, shared
+  int chains = 2;                      // short lines of work before the best continues
+  int64_t chain_evaluations = 0;       // per line; 0: the lines share half of the budget
   bool planner = true;                 // one call that names an approach for each line
-  bool judge = true;                   // a diagnosis before a second repair
+  bool judge = true;                   // a diagnosis before the second repair
   int fixes = 3;                       // repairs in a row of a change to a correct program
   int rounds = 10;                     // of `cudaforge`
-  bool published = false;              // `cudaforge` as it was published, defects included
+  bool published = false;              // `cudaforge` as published, defects included
 };
 struct StrategySettings {
   Budget budget;
   int plateau = 8;         // candidates in a row without gain
-  double min_gain = 0.01;  // share of time that counts as a gain
-  // A memory-bound search stops within this of what a copy of the least bytes reaches; 0: never.
+  double min_gain = 0.01;  // the share of the time that counts as a gain
+  // A memory-bound search stops within this factor of the reachable bound (a copy of the least
+  // bytes). 0: never.
   double reach_ratio = 1.03;
-  // Any search stops within this of the floor. Journals of policy 2 and before have 1.05 and no
-  // reach_ratio: their floor is the roofline.
+  // Any search stops within this factor of the floor. Journals of policy 2 and earlier have 1.05
+  // and no reach_ratio: their floor is the roofline.
   double floor_ratio = 1;
-  int repairs = 6;                      // further choices while nothing is correct yet
-  int retries = 2;                      // of an evaluation that our own machinery aborted
-  std::optional<AgentSettings> agents;  // empty: recipes propose, no model
+  int repairs = 6;                      // further tries while nothing is correct yet
+  int retries = 2;                      // of an evaluation that cutegen's machinery aborted
+  std::optional<AgentSettings> agents;  // empty: recipes propose, without a model
 };
 
 class Strategy {
@@ -87,7 +88,7 @@ class Strategy {
 [[nodiscard]] Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
                                                               const StrategySettings& settings);
 // The event that records an action ("asked", "evaluation_started", "accepted", "rejected",
-// "finished"), and an action in one line for messages.
+// "finished"): its type and its data. describe() gives the action as one line for messages.
 [[nodiscard]] std::string event_type(const Action& action);
 [[nodiscard]] Json event_data(const Action& action);
 [[nodiscard]] std::string describe(const Action& action);

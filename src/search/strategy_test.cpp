@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strategy against toy worlds: a landscape of times, failures and a flaky evaluator.
+// Tests the strategy in toy worlds: a landscape of times, failures, and a flaky evaluator.
 #include "search/strategy.h"
 
 #include <gmock/gmock.h>
@@ -30,13 +30,12 @@ Verdict bad(Status status, const std::string& headline) {
   return v;
 }
 
-// Answers with c1, c2, ...; `judge` gives the verdict of the n-th evaluation attempt of a
-// candidate.
+// Answers with c1, c2, ... `judge` gives the verdict of the n-th evaluation attempt of a candidate.
 struct World {
   int candidates = 1000;  // then "nothing left to try"
   std::function<Verdict(int number, int attempt)> judge;
   double floor_ns = 0;
-  Json bounds = Json::object();  // further fields of the task's event
+  Json bounds = Json::object();  // further fields of the `task` event
   int64_t ms_per_event = 10;
 
   std::vector<Event> events = {};
@@ -50,7 +49,7 @@ struct World {
     s.apply(event);
   }
 
-  // Runs to the end; returns the finish.
+  // Runs to the end and returns the Finish.
   Finish run(const StrategySettings& settings) {
     auto s = std::move(*make_strategy("cutegen", settings));
     int proposed = 0, attempt = 0;
@@ -96,7 +95,7 @@ struct World {
 };
 
 TEST(Cutegen, ClimbsToTheBestAndStopsOnAPlateau) {
-  // Times of c1, c2, ...: one gain below one per cent, one failure, then nothing better.
+  // The times of c1, c2, ...: one gain below 1%, one failure, then nothing better.
   std::vector<double> times{100, 80, 79.9, 95, 60};
   World world{.judge = [&](int n, int) {
     if (n == 4) return bad(Status::failed, "7 of 64 values are wrong");
@@ -112,7 +111,7 @@ TEST(Cutegen, ClimbsToTheBestAndStopsOnAPlateau) {
   EXPECT_THAT(world.reasons("rejected")[2], HasSubstr("slower"));
 }
 
-// Timed in turn with the incumbent, whatever the two times say that were taken apart.
+// The ratio of alternating runs decides, whatever the separately measured times say.
 TEST(Cutegen, APairedRatioDecidesOverTimesOfDifferentMoments) {
   World w;
   w.candidates = 3;
@@ -231,7 +230,7 @@ TEST(Cutegen, AnAbortedVerdictIsRetriedAndNotHeldAgainstTheCandidate) {
   EXPECT_EQ(end.best, "c2");
   EXPECT_EQ(world.count("evaluation_started"), 4 + 2);
 
-  // A candidate that can never be judged is set aside; it is no miss on the way to the plateau.
+  // A candidate that stays aborted is set aside. It is no miss towards the plateau.
   World stuck{.judge = [](int n, int) {
     if (n == 2) return bad(Status::aborted, "runner died");
     return timed(n == 1 ? 100 : 120);
@@ -289,7 +288,7 @@ TEST(Cutegen, ACorrectCandidateWithoutATimeIsKeptUntilOneHasATime) {
   EXPECT_EQ(world.reasons("rejected")[0], "correct, but no time is known");
 }
 
-// Folding the first k events of a run into a fresh strategy gives the next recorded action.
+// The first k events of a run, folded into a fresh strategy, give the next recorded action.
 TEST(Cutegen, EveryPrefixOfARunLeadsToTheSameNextAction) {
   World world{.candidates = 9, .judge = [](int n, int attempt) {
                 if (n == 3 && attempt == 0) return bad(Status::aborted, "lost");
@@ -304,7 +303,8 @@ TEST(Cutegen, EveryPrefixOfARunLeadsToTheSameNextAction) {
       s->apply(world.events[i]);
     }
     s->apply({0, "resumed", 1, Json::object()});
-    // The open action is the last one recorded that no event completed, or the next one recorded.
+    // The open action is the last recorded one that no event completed, or else the next recorded
+    // one.
     const Event& last = world.events[k - 1];
     bool unfinished = last.type == "asked" || last.type == "evaluation_started";
     const Event& expected = unfinished ? last : world.events[k];

@@ -28,7 +28,7 @@ size_t after_quoted(std::string_view text, size_t at) {
   return std::min(at + 1, text.size());
 }
 
-// Identifiers, numbers and marks, without comments and quoted text.
+// Identifiers, numbers and punctuation, without comments and quoted text.
 Words words_of(std::string_view text) {
   Words out;
   for (size_t at = 0; at < text.size();) {
@@ -69,7 +69,7 @@ std::string launches_of(const Plan& plan) {
   return out;
 }
 
-// "constexpr int kTile = 128;" at any depth.
+// Collects "constexpr int kTile = 128;" at any depth.
 std::string constants_of(const Words& words) {
   std::string out;
   for (size_t i = 0; i + 4 < words.size(); ++i)
@@ -87,7 +87,7 @@ std::string tiling_of(const KernelProgram& program, const Words& words) {
   return out + constants_of(words);
 }
 
-// Constructs that decide how data moves and is multiplied, by words that name them.
+// Finds constructs that move or multiply data, by words in their names.
 std::string movement_of(const Words& words) {
   static const std::vector<std::pair<const char*, std::vector<const char*>>> kConstructs{
       {"async", {"CP_ASYNC", "cp_async", "memcpy_async"}},
@@ -121,7 +121,7 @@ Words all_words(const KernelProgram& program) {
   return out;
 }
 
-// The kind of use that a word stands for; null: none.
+// The counter of the kind of use that a word names; null: none.
 int* counter_of(CuteUse& use, const std::string& word) {
   static const std::map<std::string, int CuteUse::*> kWords{
       {"make_tiled_mma", &CuteUse::tiled_mma},

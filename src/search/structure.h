@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure of a program (launches, tiling, movement of data), and how much of it is CuTe.
+// The structure of a program (launches, tiling, movement of data), and its use of CuTe.
 //
-// Contract: read from plan and source text alone, comments and literals left out, so that the same
-// program always gives the same answer. Two programs with equal structure differ in details only.
+// Contract: reads plan and source text alone, without comments and literals, so the same program
+// always gives the same result. Two programs with equal structure differ only in details.
 //
 // Example: if (structure_of(a).tiling != structure_of(b).tiling) ...
 #pragma once
@@ -14,7 +14,7 @@ namespace cutegen {
 struct Structure {
   std::string launches;  // kernels and grids of the steps
   std::string tiling;    // blocks, clusters, shared bytes, defines, constants of the sources
-  std::string movement;  // how data moves and is multiplied: which constructs are used
+  std::string movement;  // the constructs that move and multiply data
   bool operator==(const Structure&) const = default;
 };
 [[nodiscard]] Structure structure_of(const KernelProgram& program);
@@ -22,7 +22,7 @@ struct Structure {
 // Uses of CuTe in the sources.
 struct CuteUse {
   int tiled_mma = 0, tiled_copy = 0, atoms = 0, layouts = 0, tensors = 0, algorithms = 0;
-  double share = 0;  // of the statements within kernels and functions that use CuTe
+  double share = 0;  // of the statements, those in kernels and functions that use CuTe
   bool includes = false;
 };
 [[nodiscard]] CuteUse cute_use(const KernelProgram& program);

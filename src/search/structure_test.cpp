@@ -83,7 +83,7 @@ TEST(Profiling, ModesOpenWhenTheySay) {
   EXPECT_EQ(opens_after("never", flat), -1);
   EXPECT_EQ(opens_after("delayed", flat), 3);
   EXPECT_EQ(opens_after("adaptive", flat), 4);
-  // A change of structure puts it off, and so do gains.
+  // A change of structure delays it, and so do gains.
   EXPECT_EQ(
       opens_after("adaptive",
                   {{false, 100}, {false, 99}, {true, 98}, {false, 98}, {false, 97}, {false, 97}}),

@@ -28,13 +28,15 @@ using toolchain::ToolCall;
 using toolchain::ToolRun;
 using toolchain::ToolSpares;
 
-constexpr const char* kReaderVersion = "3";  // of what is made of the tools' output; part of keys
+// The version of the readers of tool output. It is part of the cache keys.
+constexpr const char* kReaderVersion = "3";
 constexpr size_t kMostDigest = 1500;
 constexpr size_t kMostScannedPtx = size_t{8} << 20;
 constexpr size_t kMostKeptCode = size_t{4} << 20;
-// Modules of one program, mostly; and one listing of them all.
+// A program rarely has more modules, and one listing covers them all.
 constexpr size_t kSpareAssemblers = 2, kSpareListers = 1;
-// ptxas reads its input once. nvdisasm looks at it, makes its tables, and reads it.
+// ptxas opens its input once. nvdisasm opens it first to identify it, builds its tables, then reads
+// it.
 const toolchain::Gate kAssemblerGate{.opening = 1, .filler = {}};
 const toolchain::Gate kListerGate{.opening = 2, .filler = std::string(16, '\0')};
 
@@ -63,7 +65,7 @@ std::string digest_of(const std::string& log) {
   return sanitize(trim(out), kMostDigest);
 }
 
-// Complaints about the tool and not about the program: it does not know this PTX or this GPU.
+// Whether the log blames the tool rather than the program: ptxas does not know this PTX or GPU.
 bool is_too_old(const std::string& log) {
   return log.find("Unsupported .version") != std::string::npos ||
          log.find("is not defined for option 'gpu-name'") != std::string::npos;
@@ -77,7 +79,7 @@ std::string to_hex(const std::string& bytes) {
   return out;
 }
 
-// Nothing unless all of it is hex.
+// Empty unless the whole text is hex.
 std::string from_hex(const std::string& text) {
   std::string out(text.size() / 2, '\0');
   if (text.size() % 2) return {};
@@ -90,7 +92,7 @@ std::string from_hex(const std::string& text) {
   return out;
 }
 
-// f(0) to f(count - 1) on as many threads as there are cores.
+// Runs f(0) to f(count - 1) on as many threads as there are cores.
 template <class F>
 void side_by_side(size_t count, F f) {
   std::atomic<size_t> next{0};
@@ -104,7 +106,7 @@ void side_by_side(size_t count, F f) {
   for (auto& o : others) o.wait();
 }
 
-// "SM90a" of "sm_90a", as nvdisasm wants it for raw code.
+// Turns "sm_90a" into "SM90a", which nvdisasm expects for raw code.
 std::string raw_arch(const std::string& arch) {
   return "SM" + arch.substr(std::min<size_t>(3, arch.size()));
 }
@@ -132,7 +134,7 @@ class LocalAssembler final : public Assembler {
   std::string version() const override { return tools_.assembler; }
 
  private:
-  // Of one architecture; never replaced.
+  // The spares of one architecture. Never replaced.
   struct Warm {
     std::string arch;
     std::unique_ptr<ToolSpares> assemblers, listers;
@@ -230,7 +232,7 @@ Result<AssemblyReport> LocalAssembler::assemble(const Context& ctx, const std::s
     out.audit.skipped.emplace_back("global variables: the PTX is too large");
   }
   if (tools_.assembler.empty()) {
-    out.certain = false;  // nothing was spent
+    out.certain = false;  // not worth caching
     out.audit.skipped.emplace_back(
         "registers and machine code: there is no ptxas (wheel nvidia-cuda-nvcc); run 'make setup'");
     return out;
@@ -263,7 +265,7 @@ Result<AssemblyReport> LocalAssembler::assemble(const Context& ctx, const std::s
   return out;
 }
 
-// Nearly all of nvdisasm's time is its start, so the code of all kernels is listed in one run.
+// nvdisasm spends nearly all its time on its start, so one run lists the code of all kernels.
 Result<void> LocalAssembler::list_code(const Context& ctx, const std::string& arch,
                                        const std::vector<AssemblyReport*>& modules) {
   std::string code, trouble;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assembler: PTX in, what its machine code says out. ptxas makes a cubin, nvdisasm lists it; no GPU
-// and no CUDA toolkit are needed. The cubin itself is not kept.
+// Assembler: turns PTX into machine code and a report on it. ptxas makes a cubin, and nvdisasm
+// lists it. Neither needs a GPU or a CUDA toolkit.
 //
-// Contract: both tools run sandboxed with limits of memory, time and file size, since PTX is
-// hostile. A tool that is missing, or too old for the PTX, leaves its part out with the reason in
-// `audit.skipped`, never an error. PTX that ptxas refuses, or that takes too long, is ok = false
-// with a digest: the candidate's fault. An Error is our own trouble or a Context that ended.
-// Reports are cached by the hash of the PTX and the tools. Once warmed up for an architecture, the
-// tools wait, started, for the next program (tool_spares.h). Thread-safe.
+// Contract: both tools run sandboxed with limits of memory, time and file size, because PTX is
+// hostile. If a tool is missing, or too old for the PTX, the report lacks its part and
+// `audit.skipped` says why; this is never an error. If ptxas refuses the PTX or takes too long, ok
+// is false and `digest` says why: the candidate's fault. An Error is a fault of cutegen or the end
+// of the Context. The cache key is the hash of the PTX and the tools. After warm_up() for an
+// architecture, started tools wait for the next program (tool_spares.h). Thread-safe.
 //
 // Example:
-//   CG_TRY(auto a, Assembler::open({.paths = paths})); CG_TRY(auto r, a->audit(ctx, ptx,
-//   "sm_90a"));
+//   CG_TRY(auto a, Assembler::open({.paths = paths}));
+//   CG_TRY(auto r, a->audit(ctx, ptx, "sm_90a"));
 #pragma once
 
 #include <memory>
@@ -29,10 +29,12 @@ struct AssemblyReport {
   bool ok = true;
   std::string digest;  // the assembler's first errors, if not ok
   BinaryAudit audit;   // its rows name no module
-  std::string code;    // the cubin; empty where there is none, or it was too large to keep
+  // The cubin. Empty if ptxas made none, or if the report is cached and the cubin was too large to
+  // cache.
+  std::string code;
   bool cached = false;
-  bool listed = true;   // the code was read; else it waits for list_all()
-  bool certain = true;  // the same input would give the same report; not so after a death
+  bool listed = true;   // false: the listing is still to come, by list_all()
+  bool certain = true;  // the same input gives the same report; false after a crash
   Nanoseconds elapsed{0};
 };
 
@@ -51,20 +53,22 @@ class Assembler {
   virtual ~Assembler() = default;
   [[nodiscard]] virtual Result<AssemblyReport> audit(const Context& ctx, const std::string& ptx,
                                                      const std::string& arch) = 0;
-  // Several modules at the cost of little more than one; reports in the order of the texts.
+  // Audits several modules together, which costs little more than one. Reports follow the order of
+  // `ptx`.
   [[nodiscard]] Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
                                                               const std::vector<std::string>& ptx,
                                                               const std::string& arch);
-  // Its two halves: the machine code, and what its listing says (KernelAudit::code, `skipped`).
+  // The two halves of audit_all(): the machine code, then its listing (KernelAudit::code and
+  // `skipped`).
   [[nodiscard]] virtual Result<std::vector<AssemblyReport>> assemble_all(
       const Context& ctx, const std::vector<std::string>& ptx, const std::string& arch);
   [[nodiscard]] virtual Result<void> list_all(const Context& ctx,
                                               const std::vector<std::string>& ptx,
                                               const std::string& arch,
                                               std::vector<AssemblyReport>& reports);
-  // Starts tools ahead for this architecture, and for it alone.
+  // Starts tools ahead for the first architecture that it is called with.
   virtual void warm_up(const std::string& arch) { (void)arch; }
-  [[nodiscard]] virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: none
+  [[nodiscard]] virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: no ptxas
 };
 
 }  // namespace cutegen

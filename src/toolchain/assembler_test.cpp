@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The assembler and the disassembler on small PTX, and every way in which they can let us down.
-// Tests of the real tools are skipped where these are not installed.
+// Tests assembler and disassembler on small PTX, and every way in which they can fail. Tests of the
+// real tools are skipped if these are not installed.
 #include "toolchain/assembler.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ std::string ptx(const std::string& body, const std::string& name = "k",
          body + "\nret;\n}\n";
 }
 
-// Forty values that live across a barrier in sixteen registers.
+// Keeps forty values live across a barrier in sixteen registers.
 std::string spilling() {
   std::string loads, stores;
   for (int i = 0; i < 40; ++i) {
@@ -187,7 +187,7 @@ TEST_F(AssemblerTest, SeveralModulesKeepTheirOrder) {
   EXPECT_THAT(names, ElementsAre("spill", "gemm", "last"));
 }
 
-// Together or alone, fresh or from the cache: a module's report is the same.
+// A module's report is the same together or alone, fresh or from the cache.
 TEST_F(AssemblerTest, SeveralModulesGetTheReportsThatEachGetsAlone) {
   NEEDS_TOOLS();
   const std::vector<std::string> texts = {spilling(), tf32(), ptx("bar.sync 0;", "last")};
@@ -227,7 +227,7 @@ TEST_F(AssemblerTest, TheListingMayComeLater) {
   }
 }
 
-// What a tool that was started ahead says is what a fresh one says, for each of several programs.
+// A spare gives the same report as a fresh tool, for each of several programs.
 TEST_F(AssemblerTest, ToolsThatWaitGiveTheSameReports) {
   NEEDS_TOOLS();
   options_.use_cache = false;
@@ -247,7 +247,7 @@ TEST_F(AssemblerTest, ToolsThatWaitGiveTheSameReports) {
                                     "ELF"),
                 a->ok);
     }
-  auto other = (*warm)->audit(Context(), texts[0], "sm_100a");  // not what was warmed up for
+  auto other = (*warm)->audit(Context(), texts[0], "sm_100a");  // other spares
   ASSERT_TRUE(other);
   EXPECT_THAT(other->audit.kernels, IsEmpty());
 }
@@ -288,7 +288,7 @@ TEST_F(AssemblerTest, AHangingAssemblerIsEnded) {
   EXPECT_THAT(r.digest, HasSubstr("longer than 0.3 s"));
   EXPECT_LT(Clock::now() - start, seconds(30));
   options_.timeout = seconds(20);
-  options_.paths.ptxas = script("ptxas", "exit 0");  // the death was not kept
+  options_.paths.ptxas = script("ptxas", "exit 0");  // the timeout was not cached
   EXPECT_TRUE(audit(tf32()).ok);
 }
 

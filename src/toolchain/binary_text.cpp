@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output of ptxas -v and of nvdisasm -b.
+// Reads the output of ptxas -v and of nvdisasm -b.
 #include "toolchain/binary_text.h"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::optional<int64_t> number_before(std::string_view line, std::string_view wha
   return value;
 }
 
-// What stands between `before` and `after`; empty if that is not there.
+// The text between `before` and `after`; empty if one is missing.
 std::string_view between(std::string_view line, std::string_view before, std::string_view after) {
   size_t begin = line.find(before);
   if (begin == std::string_view::npos) return {};
@@ -78,7 +78,8 @@ std::optional<size_t> hex_number(std::string_view text) {
   return value;
 }
 
-// {0x40, "BSSY B0, x"} of "   /*0040*/   @!P0 BSSY B0, x ;"; nothing if the line is no instruction.
+// Reads {0x40, "BSSY B0, x"} from "   /*0040*/   @!P0 BSSY B0, x ;". Empty if the line is no
+// instruction.
 std::optional<Line> read_line(std::string_view line) {
   line = trim(line);
   if (!line.starts_with("/*")) return std::nullopt;

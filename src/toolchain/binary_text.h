@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers of what the assembler and the disassembler print, and of PTX itself, for the audit.
+// Readers for the output of ptxas and nvdisasm, and for PTX itself. The audit uses them.
 //
-// Contract: all three take text that hostile code shaped, never fail, and take time linear in it
-// (times the nesting of a data flow that is bounded). What is not understood is left out.
+// Contract: hostile code shapes the texts, so all three readers accept any text and never fail.
+// Their time is linear in its length, times a bounded number of rounds of data flow. They skip what
+// they do not understand.
 //
 // Example: for (const KernelAudit& k : read_ptxas_log(log)) fmt::print("{}\n", k.registers);
 #pragma once
@@ -15,19 +16,20 @@
 
 namespace cutegen::toolchain {
 
-// The resources of each entry from `ptxas -v`; spills of the functions that it calls are added.
+// Reads the resources of each entry from `ptxas -v`. Adds the spills of the functions that it
+// calls.
 [[nodiscard]] std::vector<KernelAudit> read_ptxas_log(std::string_view log);
 
-// The instructions that `nvdisasm -b` lists of pieces of raw code: each counts for the piece that
-// its offset lies in. `ends` are where the pieces end, ascending.
+// Reads the instructions that `nvdisasm -b` lists for pieces of raw code. An instruction belongs to
+// the piece that contains its offset. `ends` holds the ends of the pieces, ascending.
 [[nodiscard]] std::vector<CodeAudit> read_sass(std::string_view text,
                                                const std::vector<size_t>& ends);
 
 struct PtxUse {
-  std::vector<GlobalAudit> globals;       // that code refers to; `written` is a safe guess: true
-                                          // wherever an address may reach a store
-  std::vector<std::string> device_calls;  // external functions that are called
-  // BinaryAudit::unusual_reads.
+  // Variables that code refers to. `written` is conservative: true if an address may reach a store.
+  std::vector<GlobalAudit> globals;
+  std::vector<std::string> device_calls;  // external functions that the code calls
+  // see BinaryAudit
   std::vector<std::string> unusual_reads;
 };
 [[nodiscard]] PtxUse read_ptx_use(std::string_view ptx);

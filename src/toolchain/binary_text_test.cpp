@@ -31,7 +31,7 @@ TEST(PtxasLog, ResourcesOfEachEntry) {
   EXPECT_EQ(kernels[0].kernel, "calls");
   EXPECT_EQ(kernels[0].registers, 18);
   EXPECT_EQ(kernels[0].stack_bytes, 48);
-  EXPECT_EQ(kernels[0].spill_store_bytes, 4);  // of the function it calls
+  EXPECT_EQ(kernels[0].spill_store_bytes, 4);  // from the function that it calls
   EXPECT_EQ(kernels[0].spill_load_bytes, 12);
   EXPECT_EQ(kernels[1].registers, 32);
   EXPECT_EQ(kernels[1].barriers, 1);
@@ -89,7 +89,7 @@ TEST(Sass, CountsWhatMattersForEachPiece) {
   EXPECT_EQ(c.local_loads, 1);
   EXPECT_THAT(c.mma, ElementsAre(Pair("HMMA.1688.F32.TF32", 2)));
   EXPECT_EQ(code[1].instructions, 0);  // an empty piece has none
-  EXPECT_EQ(code[2].instructions, 1);  // what lies beyond the last belongs to none
+  EXPECT_EQ(code[2].instructions, 1);  // code beyond the last piece belongs to none
   EXPECT_THAT(code[2].mma, IsEmpty());
 }
 
@@ -107,7 +107,7 @@ TEST(Sass, GarbageIsLeftOut) {
   EXPECT_EQ(read_sass(many, {16}).at(0).mma.size(), 256u);
 }
 
-// Names of the variables used, with a "!" before those that may be written.
+// The names of the used variables, with a "!" before those that may be written.
 std::vector<std::string> uses(const std::string& body, const std::string& declarations = {}) {
   PtxUse use = read_ptx_use(
       ".version 9.0\n.target sm_90a\n.address_size 64\n"

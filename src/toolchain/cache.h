@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compile cache: results on disk under their build_id, found before the include closure is
-// known.
+// The compile cache: results on disk under their build_id. It finds a result before the include
+// closure is known.
 //
-// Contract: a lookup goes request key -> the closure that it had when it was compiled -> are those
-// headers still the same -> build_id -> result. Files are written atomically, carry a hash of their
-// content, and a damaged one is removed and counts as absent. Several processes may share the
-// folder; the oldest results go when it exceeds its limit. Thread-safe.
+// Contract: a lookup takes the request key, finds the include closure of the earlier compile,
+// checks that those headers are unchanged, and so reaches the build_id and the result. Files are
+// written atomically and carry a hash of their content. The cache removes a damaged file and treats
+// it as absent. Several processes may share the folder. When it exceeds its limit, the least
+// recently used files go. Thread-safe.
 //
-// Example: if (auto hit = cache.find(key)) return *hit;  ...  cache.store(key, base, closure,
-// result);
+// Example:
+//   if (auto hit = cache.find(key)) return *hit;
+//   cache.store(key, base, closure, result);
 #pragma once
 
 #include <filesystem>
@@ -23,7 +25,8 @@
 
 namespace cutegen::toolchain {
 
-// One header of a closure: the name below its include folder, where it was, what it held.
+// One header of a closure: its name below the include folder, its path, and the hash of its
+// content.
 struct Header {
   std::string name, path, hash;
   int64_t size = 0, mtime_ns = 0;
@@ -31,7 +34,7 @@ struct Header {
 
 class HeaderHashes {
  public:
-  // Nothing if the file cannot be read.
+  // Empty if the file cannot be read.
   [[nodiscard]] std::optional<Header> read(const std::string& path,
                                            const std::vector<std::filesystem::path>& include_dirs);
   // Whether the header on disk still has the content of `then`.
@@ -52,7 +55,7 @@ class Cache {
   Cache(std::filesystem::path dir, int64_t limit_bytes);
 
   [[nodiscard]] std::optional<CacheHit> find(const std::string& request_key);
-  // Failures to write are not the caller's trouble: the next lookup misses.
+  // A failed write is only logged: the next lookup misses.
   void store(const std::string& request_key, const std::string& build_id,
              const std::vector<Header>& closure, const Json& result);
   [[nodiscard]] HeaderHashes& headers() { return headers_; }
@@ -70,10 +73,10 @@ class Cache {
   HeaderHashes headers_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Closure>> closures_;
-  int64_t bytes_ = -1;  // what this process believes the folder holds; -1 = not looked yet
+  int64_t bytes_ = -1;  // estimated size of the folder; -1: not yet measured
 };
 
-// Names and contents of a closure as one hash, the same on every machine.
+// One hash of the closure's names and contents, the same on every machine.
 [[nodiscard]] std::string closure_hash(const std::vector<Header>& closure);
 
 }  // namespace cutegen::toolchain

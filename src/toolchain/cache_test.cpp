@@ -87,7 +87,7 @@ TEST_F(CacheTest, DamagedEntriesAreDroppedNotBelieved) {
     Cache fresh(dir_, much_);
     EXPECT_FALSE(fresh.find(key_)) << kind;
     EXPECT_TRUE(files(kind).empty()) << kind;
-    ASSERT_TRUE(write_file(all[0], ""));  // a file cut to nothing
+    ASSERT_TRUE(write_file(all[0], ""));  // an empty file
     EXPECT_FALSE(fresh.find(key_)) << kind;
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The setting --compile-memory: how much memory the programs take that are kept read for their
-// children (warm_parents.h).
+// The setting --compile-memory: the memory for parsed programs that the compile servers keep for
+// their children (warm_parents.h).
 //
-// Contract: "6G", "512M" or a number of bytes; "0" keeps none; empty is a quarter of the machine's
-// memory, at most 8 GiB. Less than 512 MiB, which holds no program, is none. A command grants it to
-// the evaluators that it starts, in equal shares, by their environment; without a grant there is
-// none.
+// Contract: "6G", "512M" or a number of bytes. "0" keeps no program. Empty means a quarter of the
+// machine's memory, at most 8 GiB. Less than 512 MiB holds no program and counts as 0. A command
+// grants equal shares to the evaluators that it starts, through their environment. Without a grant,
+// an evaluator keeps none.
 //
 // Example: CG_TRY(int64_t bytes, compile_memory("4G"));
 #pragma once

@@ -37,7 +37,7 @@ Result<ServerReply> read_reply(const Json& body, const sandbox::Grade& grade_of_
     return {};
   };
   auto done = read();
-  // The child that wrote this held candidate code: what is not a reply is its failure, not ours.
+  // The child held candidate code, so a malformed reply is the candidate's failure, not cutegen's.
   if (!done) {
     out = ServerReply{};
     out.grade = grade_of_server;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's side of one cutegen-compiler process: headers parsed once for one (arch, prefix).
+// The client of one cutegen-compiler process, which has parsed the headers of one (arch, prefix).
 //
-// Contract: start() returns when the server is ready (or has said why it cannot be). compile() may
-// be called from several threads at once; each call has its own reply socket, so children run side
-// by side. The death of a child is a reply; the death of the server is the world error "closed".
+// Contract: start() returns when the server is ready, or with its reason why not. Several threads
+// may call compile() at once: each call has its own reply socket, and the children run side by
+// side. A child that dies gives a reply. A server that dies gives the world error "closed".
 //
-// Example: CG_TRY(auto s, CompileServer::start(ctx, setup)); CG_TRY(auto r, s->compile(ctx, text,
-// limits));
+// Example:
+//   CG_TRY(auto s, CompileServer::start(ctx, setup));
+//   CG_TRY(auto r, s->compile(ctx, text, limits));
 #pragma once
 
 #include <memory>
@@ -24,17 +25,20 @@ struct ServerSetup {
   ToolPaths paths;
   std::vector<std::string> options;  // for NVRTC
   std::string prefix;                // header parsed before every candidate
-  bool plain = false;                // without the precompiled header and the fork inside NVRTC
-  bool keep = false;                 // keeps one program for those that begin alike (warm_parent.h)
-  int64_t resident_bytes = 0;        // memory of all its processes, where that can be limited
+  // Do without the precompiled header and the fork inside NVRTC.
+  bool plain = false;
+  // Keep one parsed program for others that begin alike (warm_parent.h).
+  bool keep = false;
+  int64_t resident_bytes = 0;  // memory of all its processes, if a cgroup can limit it
   bool require_sandbox = false;
 };
 
 struct ServerReply {
   bool ok = false;
   std::string how, status, ptx, log;
-  std::vector<std::string> headers, refused;  // opened by this compile alone; asked for in vain
-  std::string died;                           // how the child ended, if not well
+  // Headers that this compile opened (beyond the prefix), and those that it asked for in vain.
+  std::vector<std::string> headers, refused;
+  std::string died;  // how the child died; empty: it did not
   bool timed_out = false;
   Nanoseconds spent{0};  // processor time of the child
   sandbox::Grade grade;
@@ -42,14 +46,15 @@ struct ServerReply {
 
 inline constexpr const char* kServerSchema = "cutegen.compiler.v1";
 
-// What starts the program, with `socket` as its end of the channel.
+// Starts the program with `socket` as its end of the channel.
 [[nodiscard]] sandbox::SpawnSpec server_spec(const ServerSetup& setup, int socket);
 
 struct CompileLimits {
   int64_t memory_bytes = 0;
   Nanoseconds timeout{0};
 };
-// One request over `channel`, which `sending` guards, to a server that was started with `grade`.
+// Sends one request over `channel`, which `sending` guards, to a server with the protection
+// `grade`.
 [[nodiscard]] Result<ServerReply> ask_server(const Context& ctx, wire::Channel& channel,
                                              std::mutex& sending, const sandbox::Grade& grade,
                                              const std::string& source,
@@ -62,7 +67,7 @@ class CompileServer {
   [[nodiscard]] Result<ServerReply> compile(const Context& ctx, const std::string& source,
                                             const CompileLimits& limits);
   [[nodiscard]] bool alive();
-  // Headers of the prefix: part of every closure.
+  // The headers of the prefix. They belong to every closure.
   [[nodiscard]] const std::vector<std::string>& prefix_headers() const { return prefix_headers_; }
   [[nodiscard]] std::string error_text() const { return child_.error_text(); }
 
@@ -72,7 +77,7 @@ class CompileServer {
   [[nodiscard]] Result<void> wait_ready(const Context& ctx);
 
   sandbox::Child child_;
-  std::mutex mutex_;  // of child_ and of sending on channel_
+  std::mutex mutex_;  // guards child_ and sends on channel_
   wire::Channel channel_;
   std::vector<std::string> prefix_headers_;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine code in a cubin.
+// Reads the machine code in a cubin.
 //
-// Contract: the bytes of each kernel's section (".text.NAME") in the file's order; views into
-// `cubin`. A file that is no 64-bit ELF, or is damaged, has none. Never fails, reads in bounds.
+// Contract: returns the bytes of each kernel's section (".text.NAME") in the file's order, as views
+// into `cubin`. A file that is damaged or not a 64-bit ELF gives none. Never fails and never reads
+// out of bounds.
 //
 // Example: for (const KernelCode& k : code_of(cubin)) all += k.bytes;
 #pragma once

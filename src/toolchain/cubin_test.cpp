@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reader of cubins on a file made here, whole and damaged in every place.
+// Reads a handmade cubin, whole and damaged in every place.
 #include "toolchain/cubin.h"
 
 #include <elf.h>
@@ -18,7 +18,7 @@ void append(std::string& to, const T& value) {
   to.append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
-// Header, names, the code of `a` and `b`, and the table of sections.
+// Header, names, the code of `a` and `b`, and the section table.
 std::string cubin() {
   const std::string names("\0.text.a\0.info\0.text.b\0", 23);
   const std::string code = "0123456789abcdef";
@@ -60,7 +60,7 @@ TEST(Cubin, WhatIsNoCubinHasNoCode) {
   EXPECT_THAT(code_of(std::string(200, '\0')), IsEmpty());
 }
 
-// Cut anywhere, or with any byte as large as can be: a view never leaves the file.
+// Truncated anywhere, or with any byte set to its maximum: no view leaves the file.
 TEST(Cubin, DamageIsReadInBounds) {
   const std::string whole = cubin();
   auto within = [](const std::string& file) {
@@ -76,7 +76,7 @@ TEST(Cubin, DamageIsReadInBounds) {
     damaged[n] = '\xff';
     within(damaged);
   }
-  EXPECT_EQ(code_of(whole.substr(0, whole.size() - 1)).size(), 1u);  // the last section is cut
+  EXPECT_EQ(code_of(whole.substr(0, whole.size() - 1)).size(), 1u);  // cuts the last section
 }
 
 }  // namespace

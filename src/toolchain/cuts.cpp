@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMostCuts = 256;
 
-// What answers otherwise in a piece than in the whole, or depends on the time of day.
+// Words whose meaning differs between a piece and the whole, or with the time of day.
 constexpr std::string_view kTellTale[] = {"__has_include", "__has_embed",   "__INCLUDE_LEVEL__",
                                           "__FILE_NAME__", "__TIMESTAMP__", "__DATE__",
                                           "__TIME__",      "_Pragma",       "candidate.cuh"};
@@ -61,7 +61,7 @@ class Scanner {
   void end_line() {
     count_line();
     ++i_;
-    if (in_directive_ && directive_paren_ != 0) odd();  // a macro that opens what others close
+    if (in_directive_ && directive_paren_ != 0) odd();  // a macro with an open parenthesis
     in_directive_ = false;
     directive_paren_ = 0;
     fresh_line_ = true;
@@ -73,7 +73,7 @@ class Scanner {
     }
   }
 
-  // Only where joining the lines cannot make the sign of a comment or of a literal.
+  // Accepts a line splice only if it cannot form the start of a comment or a literal.
   void splice() {
     const char before = i_ > 0 ? text_[i_ - 1] : '\n';
     if (!in_directive_ || (before != ' ' && !is_word(before) && before != ';' && before != '}'))
@@ -110,7 +110,7 @@ class Scanner {
     if (!in_directive_) last_ = quote;
   }
 
-  // Names and numbers; the ' of a number is no quote.
+  // Reads names and numbers; the ' in a number is no quote.
   void word() {
     const bool number = std::isdigit(static_cast<unsigned char>(text_[i_]));
     while (is_word(at(i_)) || (number && at(i_) == '\'' && is_word(at(i_ + 1)))) ++i_;
@@ -153,7 +153,7 @@ class Scanner {
     while (at(i_) == ' ' || at(i_) == '\t') ++i_;
   }
 
-  // <header> or "folder/header": what lies in an include folder, not beside the piece.
+  // Accepts <header> and "folder/header", which lie in an include folder and not beside the piece.
   void include() {
     const char close = at(i_) == '<' ? '>' : '"';
     if (at(i_) != '<' && at(i_) != '"') return odd();
@@ -172,7 +172,7 @@ class Scanner {
     if (what != "unroll" && what != "nounroll" && what != "once") odd();
   }
 
-  // The one line that full_source() puts before the source.
+  // The #line that full_source() puts before the source.
   void own_line() {
     const size_t end = text_.find('\n', i_);
     if (end == std::string::npos || end + 1 != body_) return odd();
@@ -192,10 +192,10 @@ class Scanner {
   Cuts out_;
   size_t i_ = 0;
   int line_ = 1, paren_ = 0, directive_paren_ = 0;
-  std::vector<int> groups_;  // of #if: the parentheses that were open
+  std::vector<int> groups_;  // per open #if: its count of open parentheses
   char last_ = '\0';         // the last character of code
   bool fresh_line_ = true, in_directive_ = false;
-  bool news_ = false;  // code since the last cut
+  bool news_ = false;  // there was code since the last cut
 };
 
 }  // namespace

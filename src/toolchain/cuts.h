@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a source can be cut in two so that the pieces, read one after the other through #include,
-// are the same translation unit.
+// Finds the places that cut a source into pieces which, read one after the other through #include,
+// form the same translation unit.
 //
 // Contract: a cut lies at the start of a line, after `;`, `{` or `}`, outside comments, literals,
-// directives, parentheses and #if groups. Whether an offset is a cut depends on the text before it
-// alone, so sources that begin alike have the cuts of that beginning in common. A text that can
-// tell pieces from a whole (its own #line, __INCLUDE_LEVEL__, __has_include, ...), or that this
-// scan is not sure to read as the compiler does, is not `plain` and must not be cut.
+// directives, parentheses and #if groups. The text before an offset alone decides whether it is a
+// cut, so sources that begin alike share the cuts of that beginning. A text is not `plain`, and
+// must not be cut, if it can tell pieces from the whole (its own #line, __INCLUDE_LEVEL__,
+// __has_include, ...) or if this scan may read it differently from the compiler.
 //
 // Example: Cuts c = find_cuts(text, body); if (c.plain) text.substr(c.at[0].offset) ...
 #pragma once
@@ -18,7 +18,7 @@ namespace cutegen::toolchain {
 
 struct Cut {
   size_t offset = 0;
-  int line = 0;  // of the source, from 1
+  int line = 0;  // in the source, from 1
 };
 
 struct Cuts {
@@ -26,7 +26,7 @@ struct Cuts {
   std::vector<Cut> at;
 };
 
-// `text` as full_source() makes it: #define lines and a #line, then the source, from `body` on.
+// `text` comes from full_source(): #define lines and a #line, then the source from `body` on.
 [[nodiscard]] Cuts find_cuts(const std::string& text, size_t body);
 
 }  // namespace cutegen::toolchain

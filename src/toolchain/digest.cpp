@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a compiler's log to what a reader with little room needs: the first root error, where in the
-// candidate it comes from, and the lines of source around it.
+// Condenses a compiler log: the first root error, its place in the candidate, and the source lines
+// around it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,16 +16,16 @@ namespace {
 constexpr size_t kMostDigest = 1490, kMostMessage = 600, kMostLine = 160;
 
 struct Diagnostic {
-  std::string file;  // empty: of no place
+  std::string file;  // empty: no place
   int line = 0, column = 0;
   std::string message;
-  std::vector<int> through;  // lines of the candidate that the instantiation came through
-  std::string quoted;        // the line that the compiler quotes, when it is not the candidate's
+  std::vector<int> through;  // candidate lines on the path of instantiation
+  // The line that the compiler quotes, if it is not the candidate's.
+  std::string quoted;
 };
 
-// The message of "error: m", "catastrophic error #20: m" and the like. By hand: the standard
-// library's regular expressions recurse once per byte, and a candidate can make lines of any
-// length.
+// The message of "error: m", "catastrophic error #20: m" and the like. Not by std::regex, which
+// recurses once per byte, because a candidate can make lines of any length.
 std::optional<std::string> error_message(std::string_view text) {
   for (std::string_view word :
        {"nvrtc: ", "catastrophic ", "Catastrophic ", "internal ", "Internal "})
@@ -55,13 +55,13 @@ std::optional<Diagnostic> header_of(const std::string& line) {
   return d;
 }
 
-// What belongs to a diagnostic is indented, or a note.
+// The lines of one diagnostic are indented, or notes.
 bool starts_another(const std::string& line) {
   if (line.empty() || line[0] == ' ' || line[0] == '\t') return false;
   return line.find("): note") == std::string::npos;
 }
 
-// Reads the lines that belong to a diagnostic: the quoted source, the caret, "at line N of FILE".
+// Reads the lines of a diagnostic: the quoted source, the caret, "at line N of FILE".
 void read_details(const std::vector<std::string>& lines, size_t from, const std::string& name,
                   Diagnostic& d) {
   const std::string of_candidate = " of " + name;
@@ -80,7 +80,7 @@ void read_details(const std::vector<std::string>& lines, size_t from, const std:
   }
 }
 
-// Cuts what is nested too deeply in <>, and the compiler's restatements of types.
+// Removes deeply nested template arguments, and the compiler's restatements of types.
 std::string fold_types(const std::string& message) {
   std::string text = message.substr(0, 8192);
   for (size_t at; (at = text.find(" (aka \"")) != std::string::npos;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of real mistakes, as the compiler wrote them, are in tests/golden/toolchain.
+// tests/golden/toolchain holds compiler logs of real mistakes.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -14,7 +14,7 @@ namespace cutegen::toolchain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kMostLines = 2000;  // it stands near the beginning
+constexpr int kMostLines = 2000;  // the macro stands near the beginning
 
 fs::path on_path(const std::string& name) {
   if (name.find('/') != std::string::npos) return fs::absolute(name).lexically_normal();
@@ -31,7 +31,7 @@ void add(std::vector<fs::path>& out, const fs::path& path) {
     out.push_back(path);
 }
 
-// PREFIX/lib/python3.12/site-packages and its relatives.
+// Adds PREFIX/lib/python3.12/site-packages and its variants.
 void add_sites(std::vector<fs::path>& out, const fs::path& prefix) {
   for (const char* lib : {"lib", "lib64", "local/lib"})
     for (const fs::path& python : sorted_entries(prefix / lib)) {
@@ -41,7 +41,7 @@ void add_sites(std::vector<fs::path>& out, const fs::path& prefix) {
     }
 }
 
-// "libnvrtc-builtins.so.13.0" beside the library gives 13000.
+// Gets 13000 from "libnvrtc-builtins.so.13.0" beside the library.
 int version_beside(const fs::path& library) {
   for (const fs::path& entry : sorted_entries(library.parent_path())) {
     int major = 0, minor = 0;
@@ -58,7 +58,7 @@ void add_nvrtcs(std::vector<Nvrtc>& out, const fs::path& dir) {
     if (fs::path at = dir / name; fs::exists(at, error)) out.push_back(nvrtc_at(at));
 }
 
-// "#define CUDART_VERSION  12040" of cuda_runtime_api.h.
+// Reads "#define CUDART_VERSION  12040" in cuda_runtime_api.h.
 int version_of_headers(const fs::path& folder) {
   std::ifstream in(folder / "cuda_runtime_api.h");
   int version = 0, lines = 0;

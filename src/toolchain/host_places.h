@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a machine keeps CUDA's parts: the wheels of a Python environment, and toolkits.
+// Finds the parts of CUDA on a machine: the wheels of a Python environment, and toolkits.
 //
-// Contract: looks at paths and at what headers say of themselves, runs nothing and never fails;
-// what is not there is left out.
+// Contract: reads paths and version macros in headers only. Runs nothing, never fails, and skips
+// what is missing.
 //
 // Example: for (const Nvrtc& n : nvrtcs(python_sites("python3"), toolkits())) use(n.library);
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace cutegen::toolchain {
 
-// The folders that this interpreter imports packages from: of its environment, of the installation
-// below it, of the user. A name without a slash is looked up in PATH.
+// The folders from which this interpreter imports packages: of its environment, its base
+// installation and the user. A name without a slash is looked up in PATH.
 [[nodiscard]] std::vector<std::filesystem::path> python_sites(const std::string& python);
 
 // $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, then /usr/local/cuda-*, the newest first.
@@ -22,23 +22,25 @@ namespace cutegen::toolchain {
 
 struct Nvrtc {
   std::filesystem::path library;
-  int version = 0;  // 13000 for 13.0, from the name of its builtins; 0: unknown
+  // 13000 for 13.0, from the name of its builtins library. 0: unknown.
+  int version = 0;
 };
 [[nodiscard]] Nvrtc nvrtc_at(const std::filesystem::path& library);
-// In the order of the folders; of one folder the newest first.
+// In the order of the folders; within a folder, the newest first.
 [[nodiscard]] std::vector<Nvrtc> nvrtcs(const std::vector<std::filesystem::path>& sites,
                                         const std::vector<std::filesystem::path>& toolkits);
 
-// A folder with cuda_fp16.h and what it includes, of a wheel or a toolkit.
+// A folder of a wheel or toolkit with cuda_fp16.h and the headers that it includes.
 struct CudaHeaders {
   std::filesystem::path folder;
-  int version = 0;  // 12040 for 12.4, as they say themselves; 0: unknown
+  // 12040 for 12.4, from CUDART_VERSION. 0: unknown.
+  int version = 0;
 };
 [[nodiscard]] std::vector<CudaHeaders> cuda_headers(
     const std::vector<std::filesystem::path>& sites,
     const std::vector<std::filesystem::path>& toolkits);
 
-// The entries of a folder in the order of their names.
+// The entries of a folder, sorted by name.
 [[nodiscard]] std::vector<std::filesystem::path> sorted_entries(const std::filesystem::path& dir);
 
 }  // namespace cutegen::toolchain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where NVRTC and the tools are found on a machine that is not the builder's.
+// Finds NVRTC and the tools on machines other than the builder's.
 #include "toolchain/host_places.h"
 
 #include <gmock/gmock.h>
@@ -41,13 +41,13 @@ class HostPlaces : public testing::Test {
     fs::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path) << text;
   }
-  // The headers of a wheel, which say what release they are of.
+  // The headers of a wheel, with their release in CUDART_VERSION.
   fs::path headers(const std::string& folder, const std::string& version) {
     file(folder + "/cuda_fp16.h");
     file(folder + "/cuda_runtime_api.h", "#ifndef X\n#define CUDART_VERSION  " + version + "\n");
     return root_ / folder;
   }
-  // An NVRTC of a wheel in the interpreter's environment.
+  // An NVRTC from a wheel in the interpreter's environment.
   fs::path wheel(const std::string& package, const std::string& version) {
     const std::string lib = "env/lib/python3.12/site-packages/nvidia/" + package + "/lib/";
     file(lib + "libnvrtc-builtins.so." + version);
@@ -113,7 +113,7 @@ TEST_F(HostPlaces, TheHeadersAreOfTheCompilersRelease) {
   EXPECT_EQ(found->includes.back(), twelve);
   EXPECT_EQ(found->includes[2], root_ / "share/headers/cutlass");
 
-  fs::path newer = wheel("cu13", "13.0");  // "cu13" stands before "cuda_nvrtc"
+  fs::path newer = wheel("cu13", "13.0");  // "cu13" sorts before "cuda_nvrtc"
   found = find();
   ASSERT_TRUE(found) << found.error().text();
   EXPECT_EQ(found->nvrtc, newer);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where this machine keeps ncu, the command line of Nsight Compute, and which version it is.
+// Finds ncu, the command line of Nsight Compute, and its version.
 //
-// Contract: looks at $CUTEGEN_NCU, PATH, CUDA toolkits, then /opt/nvidia/nsight-compute, the newest
-// first; asks the program for its version, in the sandbox and within a time. What is missing or too
-// old is an error with its remedy.
+// Contract: searches $CUTEGEN_NCU, PATH, CUDA toolkits, then /opt/nvidia/nsight-compute (newest
+// first). Runs the program for its version, in the sandbox and with a time limit. A missing or too
+// old ncu is an error with its remedy.
 //
 // Example: CG_TRY(NcuTool ncu, find_ncu(ctx)); print(ncu.path, ncu.version);
 #pragma once

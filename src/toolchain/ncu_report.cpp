@@ -17,7 +17,7 @@ constexpr size_t kMostText = size_t{8} << 20, kMostLine = size_t{256} << 10, kMo
 constexpr size_t kMostFields = 1024, kMostKernels = 256, kMostErrors = 8, kMostRules = 32,
                  kMostUnit = 32;
 
-// Takes the next line, without its end; too long a line counts as an empty one.
+// Takes the next line, without its end. A line that is too long counts as empty.
 std::string_view next_line(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   std::string_view line = text.substr(0, end);
@@ -26,8 +26,8 @@ std::string_view next_line(std::string_view& text) {
   return line.size() > kMostLine ? std::string_view() : line;
 }
 
-// The fields of a row, all of them in quotes; nothing where it is no such row. Rows of metrics may
-// end with a comma: what belongs to rules is left out.
+// The fields of a row, all of them quoted; empty if the line is no such row. A comma may end a row
+// of metrics, in place of the columns of rules.
 std::optional<std::vector<std::string>> fields_of(std::string_view line) {
   std::vector<std::string> out;
   size_t at = 0;
@@ -58,13 +58,13 @@ bool is_metric(const std::string& name) {
              std::string::npos;
 }
 
-// One of two forms: a row a launch, metrics in columns below a row of units (raw); or a row a
-// metric or rule, which names both (details).
+// Reads both forms of the table. Raw: one row per launch, with metrics in columns and a row of
+// units. Details: one row per metric or rule, which names it.
 class Table {
  public:
   explicit Table(NcuReport& report) : report_(report) {}
 
-  // False where nothing more is read.
+  // False: reads no further.
   bool take(std::string_view line) {
     auto fields = fields_of(line);
     if (header_.empty()) {
@@ -72,7 +72,7 @@ class Table {
       return true;
     }
     if (!fields) {
-      if (!line.starts_with('"')) return true;  // a message between the rows
+      if (!line.starts_with('"')) return true;  // a message between rows
       report_.problem = "a row of ncu's table is no row";
       return false;
     }
@@ -104,7 +104,7 @@ class Table {
       metric_ = header_.size();
   }
 
-  // The launch of this row: another one where the ID is.
+  // The kernel of this row; `fresh` (a new ID) begins another.
   NcuKernel* kernel_of(const std::vector<std::string>& fields, bool fresh) {
     if (!fresh) return &report_.kernels.back();
     if (report_.kernels.size() >= kMostKernels) {
@@ -147,7 +147,7 @@ class Table {
   NcuReport& report_;
   std::vector<std::string> header_, units_;
   size_t name_ = 0, metric_ = 0, unit_ = 0, value_ = 0, rule_ = 0, words_ = 0;
-  std::string id_;  // of the launch in hand
+  std::string id_;  // of the current launch
 };
 
 bool is_number(char c) {
@@ -171,7 +171,7 @@ double prefix_scale(char c) {
   }
 }
 
-// "usecond" and "us" are 1000 ns; 0 where it is no time.
+// 1000 for "usecond" and "us"; 0 if the unit is no time.
 double nanoseconds(std::string_view unit) {
   constexpr std::pair<const char*, double> kTimes[] = {
       {"ns", 1},   {"nsecond", 1},   {"us", 1e3}, {"usecond", 1e3},
@@ -181,7 +181,7 @@ double nanoseconds(std::string_view unit) {
   return 0;
 }
 
-// Bytes, cycles and hertz may come in thousands.
+// Bytes, cycles and hertz may come with a prefix such as kilo.
 double scale_of(std::string& unit) {
   if (unit == "B") unit = "byte";
   if (unit.size() < 3) return 1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ncu (Nsight Compute) prints: its table of metrics by kernel (`--csv --page raw`), and
-// errors.
+// Reads the output of ncu (Nsight Compute): its table of metrics by kernel (`--csv`, page raw or
+// details) and its errors.
 //
-// Contract: the text is hostile: any text is read in bounded time and memory, and nothing that is
-// not understood becomes a figure. Units are brought to their bases: byte, byte/s, ns, hz, "%".
-// A value that is no finite number ("n/a") is left out. A row of another length than the header
-// ends the table with a problem; rows before it stay.
+// Contract: the text is hostile. Time and memory are bounded for any text, and nothing that the
+// reader does not understand becomes a figure. Units are converted to byte, byte/s, ns, hz or "%".
+// The reader skips a value that is not a finite number ("n/a"). A row whose length differs from the
+// header's ends the table with a `problem`; the rows before it stay.
 //
 // Example: NcuReport r = read_ncu_report(text); r.kernels[0].metrics.at("gpu__time_duration.sum");
 #pragma once
@@ -30,24 +30,25 @@ struct NcuKernel {
   std::vector<NcuRule> rules;
 };
 struct NcuReport {
-  std::vector<NcuKernel> kernels;   // one a launch, in their order
+  std::vector<NcuKernel> kernels;   // one per launch, in order
   std::vector<std::string> errors;  // lines "==ERROR== ...", without the mark
-  std::string problem;              // what is wrong with the table, or an empty text
+  std::string problem;              // the fault of the table, or empty
 };
 [[nodiscard]] NcuReport read_ncu_report(std::string_view text);
 
-// A number as ncu writes it ("1,234.5"); false if it is none.
+// Reads a number in ncu's form ("1,234.5"). Returns false if it is not one.
 [[nodiscard]] bool read_ncu_number(std::string_view text, double& out);
-// The scale that brings a unit to its base, and the base.
+// Replaces a unit by its base unit and returns the scale.
 [[nodiscard]] double ncu_unit_scale(std::string& unit);
-// "Version 2025.3.1.0 (build 36398880)" gives "2025.3.1.0"; empty: there is none.
+// "Version 2025.3.1.0 (build 36398880)" gives "2025.3.1.0"; empty if there is no version.
 [[nodiscard]] std::string read_ncu_version(std::string_view text);
 
-// Why ncu counted nothing, and what helps.
+// Why ncu counted nothing, and the remedy.
 struct NcuRefusal {
   enum class Kind { none, permission, no_kernel, metric, other } kind = Kind::none;
   std::string problem, remedy;
-  std::vector<std::string> metrics;  // of kind metric: those of `asked` that it does not know
+  // For Kind::metric: the metrics of `asked` that ncu does not know.
+  std::vector<std::string> metrics;
 };
 [[nodiscard]] NcuRefusal read_ncu_refusal(std::string_view text, const NcuReport& report,
                                           const std::vector<std::string>& asked);

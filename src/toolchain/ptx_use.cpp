@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which variables in global memory PTX refers to, and whether it may write them.
+// Finds the variables in global memory that PTX refers to, and whether it may write them.
 //
-// The address of a variable is followed through registers, function by function: an instruction
-// that reads a marked register marks the one it writes. An address that reaches a store, an atomic,
-// a call or memory counts as written: addresses kept in memory are not followed.
+// The scan follows the address of a variable through registers, function by function: an
+// instruction that reads a marked register marks the one it writes. An address that reaches a
+// store, an atomic, a call or memory counts as written, because the scan does not follow addresses
+// in memory.
 //
-// In the same way the address of a load from constant memory must come from a declared variable.
+// In the same way, the address of a load from constant memory must come from a declared variable.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -16,9 +17,9 @@ namespace cutegen::toolchain {
 namespace {
 
 constexpr size_t kMostVariables = 65536, kMostCalls = 256, kMostNameBytes = 1024;
-constexpr size_t kMostReads = 64;  // special registers that are named
+constexpr size_t kMostReads = 64;  // special registers to report
 constexpr size_t kMostMarks = 1 << 20;
-constexpr int kMostRounds = 64;  // of marks through loops
+constexpr int kMostRounds = 64;  // of data flow, for loops
 
 using Words = std::vector<std::string_view>;
 
@@ -27,15 +28,15 @@ bool name_byte(char c) {
          c == '$' || c == '%' || c == '.';
 }
 
-// Splits PTX into statements of words and marks: names, and the bytes [ ] , ( ) = { }.
+// Splits PTX into statements. A statement consists of names and the characters [ ] , ( ) = { }.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
 
-  // False at the end. A "{" or "}" that borders a block is a statement; labels are left out.
+  // False at the end. A "{" or "}" that delimits a block is a statement. Skips labels.
   bool next(Words& out) {
     out.clear();
-    int inner = 0;  // braces of vectors and initial values
+    int inner = 0;  // depth in braces of vectors and initial values
     for (std::string_view word = read(); !word.empty(); word = read()) {
       if ((word == "{" && inner == 0 && (out.empty() || is_header(out))) ||
           (word == "}" && inner == 0)) {
@@ -58,7 +59,7 @@ class Scanner {
     return !out.empty();
   }
 
-  // Of a function or section: what follows in braces is a block.
+  // Whether the words begin a function or section, which a block in braces follows.
   static bool is_header(const Words& words) {
     return std::any_of(words.begin(), words.end(), [](std::string_view w) {
       return w == ".entry" || w == ".func" || w == ".section";
@@ -66,7 +67,7 @@ class Scanner {
   }
 
  private:
-  // Directives that no semicolon ends; an instruction may follow on the same line.
+  // Directives that end without a semicolon; an instruction may follow on the same line.
   static bool has_no_end(std::string_view word) {
     return word == ".loc" || word == ".file" || word == ".version" || word == ".target" ||
            word == ".address_size";
@@ -132,8 +133,8 @@ struct Variable {
   bool constant = false;  // in constant memory
 };
 
-// Special registers that tell launches, multiprocessors or the driver's settings apart. Cooperative
-// groups find the barrier of their grid with %envreg1 and %envreg2.
+// Special registers that differ between launches, multiprocessors or driver settings. Cooperative
+// groups use %envreg1 and %envreg2 to find the barrier of their grid.
 bool is_unusual(std::string_view word) {
   if (word[0] != '%') return false;
   if (word.starts_with("%envreg")) return word != "%envreg1" && word != "%envreg2";
@@ -151,7 +152,7 @@ int64_t number(std::string_view word) {
   return out;
 }
 
-// Bytes of an element: the digits of ".b8", ".u32", ".f64".
+// Bytes per element, from the digits of ".b8", ".u32", ".f64".
 int64_t element_bytes(std::string_view type) {
   size_t digits = type.find_first_of("0123456789");
   return digits == std::string_view::npos ? 0
@@ -209,7 +210,8 @@ class Reader {
     if (__builtin_mul_overflow(count, element, &count)) count = 0;
     if (!name.empty() && name.size() <= kMostNameBytes && variables_.size() < kMostVariables)
       variables_[std::string(name)] = {.bytes = count, .constant = constant};
-    // A variable whose address is another one's initial value can be reached through memory.
+    // If an initial value holds the address of a variable, code can reach that variable through
+    // memory.
     for (auto w = end; w != words.end(); ++w)
       if (name_byte((*w)[0]) && number(*w) == 0 && in_memory_.size() < kMostVariables)
         in_memory_.insert(std::string(*w));
@@ -228,7 +230,7 @@ class Reader {
     }
   }
 
-  // The variable that a word is or that its register may point to; null for others.
+  // The variables that a register may point to; null for other words.
   std::set<std::string_view>* marks_of(std::string_view word) {
     auto at = marks_.find(word);
     return at == marks_.end() ? nullptr : &at->second;
@@ -241,7 +243,7 @@ class Reader {
       for (std::string_view m : *marks) variables_[std::string(m)].written = true;
   }
 
-  // True when it marked something new.
+  // True if it added a mark.
   bool flow(const Words& words) {
     size_t begin = 0;
     if (words[0] == "@") begin = words.size() > 1 && words[1] == "!" ? 3 : 2;
@@ -262,7 +264,7 @@ class Reader {
     return mark_results(words, begin + 1);
   }
 
-  // Operands before the first comma outside braces are written, the others read.
+  // An instruction writes the operands before the first comma outside braces and reads the others.
   bool mark_results(const Words& words, size_t first) {
     size_t comma = first, depth = 0;
     for (; comma < words.size() && (words[comma] != "," || depth > 0); ++comma) {
@@ -288,7 +290,8 @@ class Reader {
     return changed;
   }
 
-  // A load from constant memory, or a pointer made to it, that begins at no declared variable.
+  // Whether it loads from constant memory, or converts a pointer to it, at an address of no
+  // declared variable.
   bool constant_by_address(const Words& words) {
     size_t at = words[0] == "@" ? (words.size() > 1 && words[1] == "!" ? 3 : 2) : 0;
     if (at >= words.size()) return false;
@@ -315,7 +318,7 @@ class Reader {
         if (marks_made_ <= kMostMarks) changed = flow(words) || changed;
       }
     }
-    if (changed || marks_made_ > kMostMarks)  // gave up: nothing is known to be safe
+    if (changed || marks_made_ > kMostMarks)  // gave up: assume that all are written
       for (auto& [name, v] : variables_) v.used = v.written = true;
     for (const Words& words : body_)
       if (constant_by_address(words)) unusual_.insert(kConstantByAddress);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be told of a source before it is compiled: its prefix, and what is wrong at sight.
+// Inspects a source before it is compiled: which prefix it needs, and obvious errors.
 //
-// Contract: scan_source never fails; `problem` is empty or one error in the form of a digest.
-// Example: SourceScan s = scan_source(request, includes); if (!s.problem.empty()) ...
+// Contract: scan_source() never fails. `problem` is empty, or one error in the form of a digest.
+// Example:
+//   SourceScan s = scan_source(request, includes); if (!s.problem.empty()) ...
 #pragma once
 
 #include <filesystem>
@@ -15,32 +16,33 @@ namespace cutegen::toolchain {
 
 inline constexpr size_t kMostSourceBytes = size_t{1} << 20;
 
-// How much of CuTe a source includes, by itself or through a cutegen/ header. Layouts and tensors
-// alone compile faster than all of it, which has the atoms of every architecture.
+// How much of CuTe a source includes, directly or through a cutegen/ header. Layouts and tensors
+// alone compile faster than all of CuTe, which has the atoms of every architecture.
 enum class CuteUse { none, tensors, all };
 
 struct SourceScan {
   CuteUse cute = CuteUse::none;
   std::string problem;
 };
-// The header that a server parses before it takes such sources.
+// The header that a server parses before such sources.
 [[nodiscard]] const char* prefix_header(CuteUse use);
 
 [[nodiscard]] SourceScan scan_source(const CompileRequest& request,
                                      const std::vector<std::filesystem::path>& include_dirs);
 
-// The operands of a source's #include and #embed lines, with their lines (from 1); comments and
-// strings are not looked into.
+// The operands of a source's #include and #embed lines, outside comments and strings, with their
+// line numbers (from 1).
 struct IncludeLine {
   int line = 0;
   std::string path;
 };
 [[nodiscard]] std::vector<IncludeLine> include_lines(const std::string& source);
 
-// Text with comments blanked out, line ends kept.
+// Replaces comments by blanks and keeps line ends.
 [[nodiscard]] std::string without_comments(const std::string& source);
 
-// The request as the compiler sees it: #define lines, then the source under its own name and lines.
+// The text that the compiler sees: #define lines, then the source under its own name and line
+// numbers.
 [[nodiscard]] std::string full_source(const CompileRequest& request);
 
 }  // namespace cutegen::toolchain

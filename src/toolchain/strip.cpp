@@ -51,7 +51,7 @@ std::string_view declared_name(std::string_view statement) {
   return statement.substr(begin, end - begin);
 }
 
-// Module-scope variables of module linkage: lines that start with .global or .const.
+// Module-scope variables with module linkage: lines that start with .global or .const.
 std::vector<Variable> variables(std::string_view ptx) {
   std::vector<Variable> out;
   for (size_t i = 0; i < ptx.size();) {
@@ -73,8 +73,8 @@ std::vector<Variable> variables(std::string_view ptx) {
   return out;
 }
 
-// What a plan may ask for by its name, k(name) or a tensor map's spec: a C name with a value. Those
-// of the headers are C++ names.
+// A plan may name it, as k(name) or as the spec of a tensor map. Such names are C names with a
+// value; the constants of headers have mangled C++ names.
 bool is_for_the_plan(const Variable& v) {
   return v.name.starts_with("cg_") ||
          (!v.name.starts_with('_') && v.rest.find('=') != std::string_view::npos);
@@ -117,7 +117,7 @@ std::string strip_ptx(std::string_view ptx, std::string_view name) {
     from = v.end;
   }
   out += ptx.substr(from);
-  // The compiler ran in /: a source's name came out as a path.
+  // The compiler ran in /, so it wrote the source's name as a path.
   return replace_all(std::move(out), "\"/" + std::string(name) + "\"",
                      "\"" + std::string(name) + "\"");
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sandboxed run of a tool that reads a file and writes another: both are memory files.
+// One sandboxed run of a tool that reads one file and writes another. Both are memory files.
 //
-// Contract: `input` is readable and `output` writable for the tool at kInput and kOutput (paths);
-// its own stdout is the output where `stdout_is_output`. What the tool does wrong is in ToolRun;
-// an Error is our own trouble or a Context that ended. start_tool() and finish_tool() are the two
-// halves of run_tool(); the input may be replaced between them.
+// Contract: the tool may read `input` at the path kToolInput and write its output at kToolOutput.
+// With `stdout_is_output`, its stdout is the output. ToolRun reports the tool's failures; an Error
+// is a fault of cutegen or the end of the Context. start_tool() and finish_tool() are the two
+// halves of run_tool(); between them, replace_input() may change the input.
 //
-// Example: CG_TRY(auto run, run_tool(ctx, {.argv = {ptxas, "-o", kOutput, kInput}, .input = ptx}));
+// Example:
+//   CG_TRY(auto run, run_tool(ctx, {.argv = {ptxas, "-o", kToolOutput, kToolInput}, .input =
+//   ptx}));
 #pragma once
 
 #include <string>
@@ -25,8 +27,8 @@ struct ToolCall {
   std::string_view input;
   bool stdout_is_output = false;
   std::vector<std::string> readable;     // see sandbox::SpawnSpec
-  std::vector<std::string> environment;  // beside PATH and LC_ALL
-  int gate = -1;                         // a descriptor of ours that the tool has as 5
+  std::vector<std::string> environment;  // besides PATH and LC_ALL
+  int gate = -1;                         // a descriptor that the tool gets as number 5
   int64_t memory_bytes = 0, output_bytes = 0;
   Nanoseconds timeout{0};
 };

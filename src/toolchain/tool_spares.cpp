@@ -13,10 +13,10 @@ namespace cutegen::toolchain {
 namespace {
 
 constexpr int kMostFailures = 2;
-// A spare that is still making its tables is worth this much: a fresh process makes them too.
+// How long to wait for a spare that is still starting: a fresh process would need as long.
 constexpr auto kAlmostThere = std::chrono::milliseconds(300);
 
-// Whether the tool said that it waits, within `most`.
+// Whether the tool reports within `most` that it waits.
 bool waits_at_gate(int gate, std::chrono::milliseconds most) {
   pollfd polled{gate, POLLIN, 0};
   if (::poll(&polled, 1, static_cast<int>(most.count())) <= 0) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tools that are started ahead: those that stop at the gate, and those that do not.
+// Tools started ahead: those that stop at the gate, and those that do not.
 #include "toolchain/tool_spares.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class ToolSparesTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(dir_); }
 
-  // In nvdisasm's place: a tool that opens its input with the C library's fopen.
+  // Stands in for nvdisasm: a tool that opens its input with fopen.
   static ToolCall copying(const std::string& program = "/bin/sed") {
     ToolCall call;
     call.argv = {program, "-n", "p", kToolInput};
@@ -64,7 +64,8 @@ TEST_F(ToolSparesTest, EachInputHasAProcessThatWaited) {
   EXPECT_GE(spares.served(), 3U);
 }
 
-// A tool that opens its input less often than was thought ends on the filler: nobody sees that.
+// A tool that opens its input less often than expected reads the filler and ends. Its output is not
+// used.
 TEST_F(ToolSparesTest, AToolThatDoesNotStopIsRunAfresh) {
   ToolSpares spares(copying(), {.opening = 2, .filler = "filler\n"}, 1);
   for (int i = 0; i < 4; ++i) {

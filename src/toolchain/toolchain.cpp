@@ -33,7 +33,8 @@ using toolchain::ServerSetup;
 constexpr size_t kMostLogBytes = size_t{64} << 10;
 constexpr size_t kMostLineBytes = 8192;
 constexpr size_t kMostServers = 4;
-constexpr const char* kPipelineVersion = "1";  // of what happens to PTX after NVRTC; part of ids
+// The version of the steps after NVRTC. It is part of the ids.
+constexpr const char* kPipelineVersion = "1";
 
 std::vector<std::string> compiler_options(const std::string& arch) {
   return {"--gpu-architecture=compute_" + arch.substr(3), "--std=c++17", "-default-device",
@@ -111,7 +112,7 @@ class LocalToolchain final : public Toolchain {
   ToolchainOptions options_;
   std::string version_;
   Cache cache_;
-  std::mutex mutex_;                                     // of slots_
+  std::mutex mutex_;                                     // guards slots_ and cold_
   std::list<std::shared_ptr<Slot>> slots_;               // most recently used first
   std::list<std::pair<std::string, Nanoseconds>> cold_;  // compile times by request, latest first
   toolchain::WarmParents warm_;
@@ -179,7 +180,7 @@ ServerSetup LocalToolchain::setup_for(const Key& key) const {
   return out;
 }
 
-// Others that still compile in it keep it until they are done.
+// Threads that still compile in the server keep it until they are done.
 void LocalToolchain::retire(const Key& key, const std::shared_ptr<CompileServer>& server) {
   auto place = slot(key);
   std::lock_guard lock(place->mutex);
@@ -192,15 +193,15 @@ Result<void> LocalToolchain::warm_up(const Context& ctx, const std::string& arch
   return started->alive() ? Result<void>{} : world_error("the compile server ended at once");
 }
 
-// The compiler's heap is a file of the server's private /tmp, which all of its candidates share and
-// which only grows: a candidate that finds it full says nothing of itself.
+// NVRTC's heap is a file in the server's private /tmp. All candidates of the server share it and it
+// only grows, so a candidate that finds it full is not to blame.
 bool out_of_heap(const ServerReply& reply) {
   return reply.died.find("SIGBUS") != std::string::npos ||
          reply.log.find("unable to obtain mapped memory") != std::string::npos;
 }
 
-// The candidate is asked again of a fresh server when the heap of the old one was full, and of a
-// fresh plain server when the server itself died under it.
+// Compiles the candidate once more, in a fresh server if the heap was full, or in a fresh plain
+// server if the server died.
 Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest& request, Key key,
                                         std::vector<std::string>& prefix_headers) {
   std::string text = toolchain::full_source(request);
@@ -226,7 +227,7 @@ Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest
   }
 }
 
-// Include folders and the server's own files out of the way: "cute/tensor.hpp(12): error: ...".
+// Removes include folders and the server's own file names: "cute/tensor.hpp(12): error: ...".
 std::string LocalToolchain::readable_log(std::string log, const std::string& name) const {
   std::vector<std::string> folders;
   std::error_code error;
@@ -332,7 +333,8 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
   remember(key, out.cold);
   auto headers = closure(prefix_headers, reply);
   out.build_id = build_id_of(request, scan.cute, version_, headers);
-  // Deaths and timeouts may be this machine's doing, and so may a lack of memory.
+  // A death, a timeout or a lack of memory may be this machine's fault, so such a result is not
+  // cached.
   bool certain = reply.died.empty() && (reply.ok || reply.status == "NVRTC_ERROR_COMPILATION");
   bool no_memory = out.log.find("out of memory") != std::string::npos || out_of_heap(reply);
   if (options_.use_cache && certain && !no_memory)
@@ -344,8 +346,8 @@ std::string warm_key(const std::string& arch, CuteUse cute) {
   return arch + " " + prefix_header(cute);
 }
 
-// Nothing where no program that is kept read begins alike, and where that goes wrong in any way
-// that does not say something of the source: it is compiled from its beginning then.
+// Empty if no parsed program begins alike, or if anything fails that is not the source's own error.
+// The caller then compiles from the beginning.
 std::optional<ServerReply> LocalToolchain::ask_warm(const Context& ctx,
                                                     const CompileRequest& request, CuteUse cute,
                                                     Nanoseconds& saved) {

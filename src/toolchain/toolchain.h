@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Toolchain: device source in, PTX out: through the compile server, behind a cache.
+// Toolchain: compiles device source to PTX through the compile server, behind a cache.
 //
-// Contract: one Toolchain owns a few cutegen-compiler processes, one for each architecture and
-// prefix of headers (with and without CuTe), started on first miss, restarted when they die.
-// compile() blocks; it may be called from several threads, and their candidates compile side by
-// side. A candidate's error is a CompileResult with ok = false and a digest; only our own trouble
-// (and an impossible arch: a user error) is an Error. The cache is keyed by build_id (program,
+// Contract: a Toolchain owns a few cutegen-compiler processes, one for each architecture and prefix
+// of headers (no CuTe, its tensors, all of CuTe). It starts one on the first miss and restarts it
+// when it dies. compile() blocks. Several threads may call it, and their candidates compile side by
+// side. A candidate's error is a CompileResult with ok = false and a digest. An Error is a fault of
+// cutegen or, for an impossible arch, a user error. The cache is keyed by build_id (program,
 // include closure, compiler version, flags, arch) and limited in bytes.
 //
 // Example:
@@ -24,20 +24,22 @@
 
 namespace cutegen {
 
-// Where compiler and headers lie: found beside the venv, in the environment, or in the config.
+// The places of compiler, tools and headers. find_tools() fills them.
 struct ToolPaths {
   std::filesystem::path nvrtc;                  // libnvrtc.so.13
   std::vector<std::filesystem::path> includes;  // CuTe, CUDA runtime, CCCL, cutegen/
   std::filesystem::path compiler_program;       // cutegen-compiler
   std::filesystem::path cache_dir;
-  std::filesystem::path ptxas, nvdisasm;  // empty: not there, the audit is skipped
+  std::filesystem::path ptxas, nvdisasm;  // empty: missing, and the audit skips its part
 };
 struct ToolSearch {
-  std::string python;  // whose packages are looked at too; empty: $CUTEGEN_PYTHON, .venv, python3
-  int most_cuda = 0;   // what the GPU's driver takes (13000); 0: no GPU is used
+  // The interpreter whose packages to search. Empty: $CUTEGEN_PYTHON, .venv or python3.
+  std::string python;
+  // The newest CUDA version that the GPU's driver supports (13000). 0: no GPU is used.
+  int most_cuda = 0;
 };
-// Looks in $CUTEGEN_NVRTC, $CUTEGEN_INCLUDE, $CUTEGEN_PTXAS, $CUTEGEN_NVDISASM, then the project's
-// .venv or bundle, then the packages of `python`, then CUDA toolkits; says what is missing.
+// Searches $CUTEGEN_NVRTC, $CUTEGEN_INCLUDE, $CUTEGEN_PTXAS and $CUTEGEN_NVDISASM, the project's
+// .venv or bundle, the packages of `python`, then CUDA toolkits. The error names what is missing.
 [[nodiscard]] Result<ToolPaths> find_tools(const ToolSearch& search = {});
 
 struct CompileRequest {
@@ -50,14 +52,18 @@ struct CompileRequest {
 struct CompileResult {
   bool ok = false;
   std::string ptx;
-  std::string log;     // raw, sanitised, capped at 64 KiB
-  std::string digest;  // first root error with its source lines, <= 1.5 KB; empty if ok
+  std::string log;  // raw, sanitised, capped at 64 KiB
+  // The first root error with its source lines, at most 1.5 KB. Empty if ok.
+  std::string digest;
   std::string build_id;
-  std::string how;  // "forked" | "plain" | "warm": from where it differs from a program kept read
+  // "forked", "plain" or "warm" (continued from a program that a server had parsed).
+  std::string how;
   bool cached = false;
   Nanoseconds elapsed{0};
-  Nanoseconds saved{0};  // by a program kept read, as processor time
-  Nanoseconds cold{0};   // what it takes from the beginning; 0: not known
+  // Processor time that a parsed program saved.
+  Nanoseconds saved{0};
+  // The time of a compile from the beginning. 0: unknown.
+  Nanoseconds cold{0};
   sandbox::Grade grade;
 };
 
@@ -65,10 +71,10 @@ struct ToolchainOptions {
   ToolPaths paths;
   int64_t cache_limit_bytes = int64_t{4} << 30;
   int64_t compile_memory_bytes = int64_t{6} << 30;  // of one compile
-  int64_t warm_memory_bytes = 0;                    // of programs kept read; 0: none is kept
+  int64_t warm_memory_bytes = 0;                    // for parsed programs; 0: keep none
   Nanoseconds compile_timeout = std::chrono::seconds(120);
   bool use_cache = true, allow_fork = true;
-  bool require_sandbox = false;  // an error where less than full protection holds
+  bool require_sandbox = false;  // full protection or an error
 };
 
 class Toolchain {
@@ -77,19 +83,20 @@ class Toolchain {
   virtual ~Toolchain() = default;
   [[nodiscard]] virtual Result<CompileResult> compile(const Context& ctx,
                                                       const CompileRequest& request) = 0;
-  // Starts the server of light sources (CuTe's tensors alone) for `arch`: its first candidate is
-  // fast.
+  // Starts the server for sources that use CuTe's tensors alone, so that the first candidate for
+  // `arch` compiles fast.
   [[nodiscard]] virtual Result<void> warm_up(const Context& ctx, const std::string& arch) = 0;
-  // About `children` programs like this one, which has compiled, are to come: where that repays,
-  // it is read in the background, and they are compiled from the place where they differ
-  // (docs/compiling.md). Returns at once.
+  // Announces about `children` similar programs after this one, which has compiled. If it pays, the
+  // compile server parses this program in the background, and the children compile from the place
+  // where they differ (docs/compiling.md). Returns at once.
   virtual void expect_children(const CompileRequest& /*request*/, int /*children*/) {}
-  // Stops and lets go what is done in the background; calls nest.
+  // Stops or resumes the background work. Calls nest.
   virtual void hold_background(bool /*stop*/) {}
   [[nodiscard]] virtual std::string version() const = 0;  // "NVRTC 13.0.88"
 };
 
-// The first root error of a compiler log with its source lines, template noise cut, <= 1.5 KB.
+// The first root error of a compiler log with its source lines, at most 1.5 KB, without template
+// noise.
 [[nodiscard]] std::string digest_errors(const std::string& log, const std::string& name,
                                         const std::string& source);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole path: client, sandboxed server, NVRTC. Skipped where these are not built or installed.
+// Tests the whole path: client, sandboxed server, NVRTC. Skipped if these are not built or
+// installed.
 #include "toolchain/toolchain.h"
 #include "toolchain/host_places.h"
 
@@ -180,7 +181,7 @@ TEST_F(ToolchainTest, TheTimeOfTheBuildHasNoValue) {
     EXPECT_FALSE(r.ok);
     EXPECT_NE(r.digest.find("\"_NOW\" is undefined"), std::string::npos) << r.digest;
   }
-  // A word of the program's own stands for nothing of ours.
+  // A name of the program's own is not mistaken for one of cutegen's.
   EXPECT_TRUE(compile("__device__ const int _NOW = 1;\nextern \"C\" __global__ void k(float* y) {\n"
                       "  y[0] = _NOW;\n}\n")
                   .ok);
@@ -213,7 +214,7 @@ TEST_F(ToolchainTest, EndlessTemplatesAreAnError) {
   EXPECT_NE(r.digest.find("excessive recursion"), std::string::npos) << r.digest;
 }
 
-// Doubles at each level: runs for ever and takes memory while it does.
+// Doubles at each level, so it runs for ever and takes more and more memory.
 constexpr const char* kExploding = R"(
 template <int N, unsigned long long M> struct F {
   static constexpr int v = F<N - 1, 2 * M>::v + F<N - 1, 2 * M + 1>::v;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the compiler, its companions and the headers lie.
+// Finds the compiler, its companions and the headers.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -21,8 +21,8 @@ constexpr const char* kRemedy = "run 'make setup'";
 
 using toolchain::sorted_entries;
 
-// The packages that are looked at: the project's own, then those of the interpreter that runs the
-// torch worker.
+// The packages to search: the project's own, then those of the interpreter that runs the torch
+// worker.
 std::vector<fs::path> site_packages(const fs::path& share, const std::string& asked) {
   std::error_code error;
   const bool is_there = fs::is_directory(share / ".venv", error);
@@ -35,7 +35,7 @@ std::vector<fs::path> site_packages(const fs::path& share, const std::string& as
   return out;
 }
 
-// The first folder below nvidia/ of a site-packages that holds `inner`.
+// The first folder below nvidia/ in a site-packages that holds `inner`.
 fs::path in_wheels(const std::vector<fs::path>& sites, const std::string& inner) {
   std::error_code error;
   for (const fs::path& site : sites)
@@ -49,10 +49,11 @@ std::string version_text(int version) {
 }
 
 struct Compiler {
-  fs::path nvrtc, headers;  // CUDA's own, of the same release; none where CUTEGEN_INCLUDE is set
+  // `headers`: CUDA's own, of the same release. Empty if CUTEGEN_INCLUDE is set.
+  fs::path nvrtc, headers;
 };
 
-// NVRTC 12 cannot read the headers of CUDA 13, which a bundle has; torch brings those of its own.
+// NVRTC 12 cannot parse the CUDA 13 headers of a bundle. The wheels of torch bring matching ones.
 fs::path headers_for(const fs::path& share, const std::vector<fs::path>& sites,
                      const std::vector<fs::path>& toolkits, int nvrtc) {
   constexpr int kRelease = 1000, kPacked = 13;
@@ -72,7 +73,7 @@ Result<Compiler> compiler_given(const char* library, const fs::path& share,
     return user_error("CUTEGEN_NVRTC names '" + std::string(library) + "', which is no file", {},
                       "give the path of libnvrtc.so.13");
   const int version = toolchain::nvrtc_at(library).version;
-  // Where it was installed to: SITE/nvidia/PACKAGE/lib, or a toolkit's lib64.
+  // The root of its installation: SITE/nvidia/PACKAGE/lib, or a toolkit's lib64.
   const fs::path package = fs::absolute(library).parent_path().parent_path();
   std::vector<fs::path> places{package.parent_path().parent_path()};
   places.insert(places.end(), sites.begin(), sites.end());
@@ -87,7 +88,7 @@ Result<Compiler> compiler_given(const char* library, const fs::path& share,
   return out;
 }
 
-// PTX of a newer compiler than the driver's own is refused by the driver.
+// A driver refuses PTX from a newer NVRTC than its own CUDA version, so this skips such NVRTCs.
 Result<Compiler> find_compiler(const fs::path& share, const std::vector<fs::path>& sites,
                                int most_cuda) {
   if (const char* set = std::getenv("CUTEGEN_NVRTC")) return compiler_given(set, share, sites);
@@ -115,7 +116,7 @@ Result<Compiler> find_compiler(const fs::path& share, const std::vector<fs::path
                      "CUTEGEN_NVRTC and CUTEGEN_INCLUDE");
 }
 
-// A program of the audit: an empty path where there is none, or where the variable is empty.
+// A program of the audit. The path is empty if there is none, or if the variable is empty.
 Result<fs::path> find_program(const std::vector<fs::path>& sites, const char* variable,
                               const std::string& name) {
   std::error_code error;
@@ -133,7 +134,7 @@ Result<fs::path> find_program(const std::vector<fs::path>& sites, const char* va
   return fs::path();
 }
 
-// `cuda` last: a toolkit keeps older C++ headers beside its own.
+// `cuda` comes last, because a toolkit has older C++ headers beside its own.
 Result<std::vector<fs::path>> find_headers(const fs::path& share,
                                            const std::vector<fs::path>& sites,
                                            const fs::path& cuda) {
@@ -182,7 +183,7 @@ std::string toolchain::tool_version(const fs::path& file, const std::string& nam
   fs::path real = fs::canonical(file, error);
   for (fs::path dir = real.parent_path(); dir.has_relative_path(); dir = dir.parent_path()) {
     if (dir.filename() != "site-packages") continue;
-    // Before CUDA 13 the names of wheels end in its release, and each has a folder of its own.
+    // Before CUDA 13, the name of a wheel ends in its release, and each wheel has its own folder.
     const std::string suffix = ".dist-info";
     const bool old = real.parent_path().parent_path().filename().string().starts_with("cuda_");
     const std::string prefix = wheel + (old ? "_cu12-" : "-");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The versions of the tools that find_tools() found.
 //
-// Contract: "NAME VERSION" from the metadata of the wheel (its folder name, "nvidia_cuda_nvcc")
-// that holds `file`, else NAME with size and time of the file; empty if there is no such file.
-// Example: std::string v = tool_version(paths.ptxas, "ptxas", "nvidia_cuda_nvcc");
+// Contract: "NAME VERSION" from the metadata of the wheel (by its folder name, "nvidia_cuda_nvcc")
+// that holds `file`. Outside a wheel: NAME with the file's size and time. Empty if there is no such
+// file.
+// Example:
+//   std::string v = tool_version(paths.ptxas, "ptxas", "nvidia_cuda_nvcc");
 #pragma once
 
 #include <filesystem>

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of /proc have no size, so they are read as streams.
+// Files in /proc have no size, so this reads them as streams.
 std::string text_of(const fs::path& path) {
   std::ifstream file(path);
   std::ostringstream out;

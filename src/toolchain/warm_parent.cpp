@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kSendTime = std::chrono::seconds(10);
 
-// The line that a piece begins with, so that places and messages are those of the whole.
+// The line that begins a piece, so that places and messages are the same as in the whole text.
 std::string line_directive(int line, const std::string& name) {
   return "#line " + std::to_string(line) + " \"" + name + "\"\n";
 }

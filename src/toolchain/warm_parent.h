@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarmParent: a program that a cutegen-compiler has read in part, for programs that begin alike.
+// WarmParent: a program that a cutegen-compiler has parsed in part, from which programs that begin
+// alike can continue.
 //
-// Contract: start() returns at once; the program is read in the background, and stopped while
-// hold() says so. best() gives the furthest place, so far, up to which `text` is the same, byte for
-// byte; compile() goes on from there. The process behind it has read nothing but that beginning,
-// so the result is that of the whole text, and no other program has a say in it.
+// Contract: start() returns at once. The server parses the program in the background and pauses
+// while hold(true) is in effect. best() returns the furthest place so far up to which `text` is
+// identical, byte for byte, and compile() continues from there. The process behind a place has
+// parsed nothing but that beginning. So the result equals a compile of the whole text, and no other
+// program can influence it.
 //
-// Example: CG_TRY(auto parent, WarmParent::start(setup, text, cuts, "kernel.cu", limits));
-//          if (auto from = parent->best(child)) parent->compile(ctx, *from, child, limits);
+// Example:
+//   CG_TRY(auto parent, WarmParent::start(setup, text, cuts, "kernel.cu", limits));
+//   if (auto from = parent->best(child)) parent->compile(ctx, *from, child, limits);
 #pragma once
 
 #include <deque>
@@ -23,7 +26,7 @@ namespace cutegen::toolchain {
 
 class WarmParent {
  public:
-  // Where a program goes on: the cut, and the processor time that was spent before it.
+  // A place to continue from: the cut, and the processor time spent before it.
   struct Place {
     Cut cut;
     Nanoseconds spent{0};
@@ -38,7 +41,8 @@ class WarmParent {
   [[nodiscard]] Result<ServerReply> compile(const Context& ctx, const Place& from,
                                             const std::string& text, const CompileLimits& limits);
   void hold(bool stop);
-  // Reads what the server has told since. False: it died before it had read everything.
+  // Reads the server's messages since the last call. False: it died before it had parsed
+  // everything.
   bool look();
   [[nodiscard]] bool complete() const;
   [[nodiscard]] const std::string& text() const { return text_; }
@@ -53,7 +57,7 @@ class WarmParent {
   wire::Channel channel_, pause_;
   std::string text_, name_;
   std::vector<Cut> cuts_;
-  mutable std::mutex mutex_;  // of what follows, and of the channels
+  mutable std::mutex mutex_;  // guards the members below and the channels
   std::mutex sending_;
   std::deque<Place> places_;  // in the order of the text
   bool complete_ = false, broken_ = false, held_ = false;

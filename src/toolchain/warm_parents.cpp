@@ -10,10 +10,10 @@
 namespace cutegen::toolchain {
 namespace {
 
-constexpr auto kLookAgain = std::chrono::milliseconds(500);  // while a program is being read
+constexpr auto kLookAgain = std::chrono::milliseconds(500);  // while a server parses a program
 
-// Measured (docs/measurements/warm.md): reading a program takes so large a share of its compile
-// time, after the headers; a child that differs somewhere in its text is spared so much of it.
+// Measured (docs/measurements/warm.md): parsing takes this share of a program's compile time, after
+// the headers. A child that differs somewhere in its text saves this share.
 constexpr double kReadingShare = 0.6, kSparedShare = 0.3;
 constexpr double kHeaderSeconds = 1.5;
 
@@ -77,7 +77,7 @@ void WarmParents::hold(bool stop) {
   wake_.notify_all();
 }
 
-// Under the lock. Programs that were judged correct compile, so a failure here is ours, or the
+// Called under the lock. Parents have compiled before, so a failure here is cutegen's or the
 // machine's.
 void WarmParents::drop_broken() {
   std::erase_if(entries_, [](const Entry& e) {
@@ -117,7 +117,7 @@ void WarmParents::evict() {
   }
 }
 
-// Looks until everything has been read, and once more then.
+// Measures until every program is parsed, and once more after that.
 void WarmParents::watch(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     bool reading = false;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// WarmParents: the programs that are kept read for their children, within a budget of memory.
+// WarmParents: the parsed programs that wait for their children, within a memory budget.
 //
-// Contract: keep() takes one in; when they need more than the budget, those used least recently go,
-// the newest too if it alone needs more. Memory is what the kernel says of their processes, looked
-// at in the background. find() gives the one that has most of `text` behind it. While hold() stops
-// them none is read further. Thread-safe. A parent that breaks is dropped, and said once.
+// Contract: keep() adds a parent. When all parents need more memory than the budget, the least
+// recently used go, and even the newest if it alone needs more. A background thread asks the kernel
+// for the memory of their processes. find() returns the parent that saves `text` the most processor
+// time. While hold() is in effect, no parent parses on. A broken parent is dropped and logged once.
+// Thread-safe.
 //
 // Example: WarmParents kept(budget); kept.keep(key, parent); if (auto f = kept.find(key, text)) ...
 #pragma once
@@ -22,7 +23,7 @@
 
 namespace cutegen::toolchain {
 
-// Whether reading a program ahead repays: `cold` is what it takes to compile from its beginning.
+// Whether it pays to parse a program ahead. `cold` is the time of its compile from the beginning.
 [[nodiscard]] bool warm_pays(Nanoseconds cold, int children);
 
 class WarmParents {
@@ -41,7 +42,7 @@ class WarmParents {
   void hold(bool stop);
   [[nodiscard]] int64_t budget() const { return budget_; }
   [[nodiscard]] size_t count();
-  void settle();  // looks at the memory now
+  void settle();  // measures memory and evicts now
 
  private:
   struct Entry {
@@ -60,7 +61,7 @@ class WarmParents {
   std::list<Entry> entries_;  // most recently used first
   int holds_ = 0;
   bool unmeasured_ = false;
-  std::jthread watcher_;  // last: it uses the rest
+  std::jthread watcher_;  // last, because it uses the other members
 };
 
 }  // namespace cutegen::toolchain

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs compiled from where they differ from one that is kept read: with the real compiler.
-// Skipped where it is not built or installed.
+// Compiles programs from the place where they differ from a parsed one, with the real compiler.
+// Skipped if it is not built or installed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -71,7 +71,7 @@ class WarmTest : public testing::Test {
     EXPECT_TRUE(r) << r.error().text();
     return r ? std::move(*r) : CompileResult{};
   }
-  // The first result that had the parent's help, which is read in the background meanwhile.
+  // The first result that used the parent, which the server parses in the background meanwhile.
   static CompileResult warm(Toolchain& toolchain, const std::string& source) {
     CompileResult r;
     for (int i = 0; i < 60 && r.how != "warm"; ++i) {
@@ -92,7 +92,7 @@ class WarmTest : public testing::Test {
     EXPECT_TRUE(made) << made.error().text();
     return *made;
   }
-  // Waits until `done`, a minute at most.
+  // Waits until `done`, at most a minute.
   static bool wait_for(const std::function<bool()>& done) {
     for (int i = 0; i < 600 && !done(); ++i) std::this_thread::sleep_for(milliseconds(100));
     return done();
@@ -101,7 +101,7 @@ class WarmTest : public testing::Test {
   static inline ToolPaths paths_;
 };
 
-// One toolchain for what is alike and what is not: starting them is what takes the time.
+// One toolchain for all cases, because starting it takes most of the time.
 TEST_F(WarmTest, GivesByteForByteWhatACompileFromTheBeginningGives) {
   auto cold = open(0), kept = open(int64_t{8} << 30);
   CompileResult parent = compile(*kept, kParent);
@@ -119,7 +119,7 @@ TEST_F(WarmTest, GivesByteForByteWhatACompileFromTheBeginningGives) {
     EXPECT_EQ(slow.how, "forked");
     EXPECT_GT(fast.saved.count(), 0);
     EXPECT_EQ(fast.ok, slow.ok);
-    EXPECT_EQ(fast.ptx, slow.ptx) << to;  // with its lines: .loc, .file, the debug sections
+    EXPECT_EQ(fast.ptx, slow.ptx) << to;  // with .loc, .file and the debug sections
     EXPECT_EQ(fast.log, slow.log);
     EXPECT_EQ(fast.digest, slow.digest);
     EXPECT_EQ(fast.build_id, slow.build_id);
@@ -142,11 +142,11 @@ TEST(WarmPays, WhereTheChildrenRepayTheReading) {
   EXPECT_TRUE(toolchain::warm_pays(seconds(20), 4));
 }
 
-// Memory of the parents as the test says: the one used least recently goes.
+// The test sets the memory of the parents. The least recently used one goes.
 TEST_F(WarmTest, TheOneUsedLeastRecentlyGoesWhenMemoryIsShort) {
   std::map<const WarmParent*, int64_t> bytes;
   WarmParents kept(100, [&](const WarmParent& p) { return bytes[&p]; });
-  kept.hold(true);  // nothing is read: this is about the places in memory
+  kept.hold(true);  // no parsing: only the memory matters here
   std::vector<std::shared_ptr<WarmParent>> parents;
   for (int i = 0; i < 3; ++i) {
     parents.push_back(start("int a" + std::to_string(i) + ";\nint b;\n"));
@@ -158,7 +158,7 @@ TEST_F(WarmTest, TheOneUsedLeastRecentlyGoesWhenMemoryIsShort) {
   EXPECT_FALSE(kept.has("k", parents[0]->text()));
   EXPECT_TRUE(kept.has("k", parents[2]->text()));
   EXPECT_FALSE(kept.has("other", parents[2]->text()));
-  bytes[parents[2].get()] = 200;  // alone more than all that there is
+  bytes[parents[2].get()] = 200;  // alone more than the budget
   kept.settle();
   EXPECT_EQ(kept.count(), 0u);
 }
@@ -191,7 +191,7 @@ TEST_F(WarmTest, OneThatNeverEndsIsNoCandidatesTrouble) {
   kept.keep("k", parent);
   auto found = kept.find("k", "#line 1 \"a.cu\"\nint z;\n");
   EXPECT_FALSE(found);
-}  // and the process ends here, with its owner
+}  // the process ends here with its owner
 
 TEST_F(WarmTest, IsNotReadWhileItIsHeld) {
   auto parent = start("int a;\nint b;\n");
@@ -201,7 +201,7 @@ TEST_F(WarmTest, IsNotReadWhileItIsHeld) {
   EXPECT_FALSE(parent->complete());
   parent->hold(false);
   EXPECT_TRUE(wait_for([&] { return parent->look() && parent->complete(); }));
-  parent->hold(true);  // one that has been read serves on
+  parent->hold(true);  // a parsed one serves on
   EXPECT_TRUE(parent->best("#line 1 \"a.cu\"\nint a;\nint b;\nint c;\n"));
 }
 

@@ -11,8 +11,8 @@
 namespace cutegen::cuda {
 namespace {
 
-constexpr size_t kAlign = 256;                     // of buffers, as every allocator of CUDA gives
-constexpr size_t kGuardWindow = size_t{64} << 10;  // looked at on each side
+constexpr size_t kAlign = 256;                     // bytes, as CUDA's allocators guarantee
+constexpr size_t kGuardWindow = size_t{64} << 10;  // bytes checked on each side
 
 std::string copy_name(const std::string& name, int copy) {
   return copy == 0 ? name : name + "#" + std::to_string(copy);
@@ -44,7 +44,7 @@ Result<void> Buffers::write_guards(const PlacedBuffer& b, Handle stream) {
   return driver_.check(s, "writing the guards of a buffer");
 }
 
-// The pattern once, then what is there already again and again: twice as much each time.
+// Copies the pattern once, then doubles the filled part with each copy.
 Result<void> Buffers::fill_in(const PlacedBuffer& b, std::span<const std::byte> pattern,
                               Handle stream) {
   size_t done = std::min(pattern.size(), b.bytes);
@@ -168,7 +168,7 @@ Result<std::string> Buffers::copy_back() {
 
 Result<void> Buffers::read(const std::string& name, int64_t offset,
                            std::span<std::byte> out) const {
-  const auto at = placed_.find(name);  // the copy that is named, whichever the last run chose
+  const auto at = placed_.find(name);  // the named copy, whatever use_copy() chose
   if (at == placed_.end()) return world_error("a buffer that is read is not bound");
   const PlacedBuffer& b = at->second;
   if (offset < 0 || out.size() > b.bytes || static_cast<size_t>(offset) > b.bytes - out.size())

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers of a run on the GPU: copies of the caller's memory, between guards.
+// The buffers of a run on the GPU, between guards.
 //
-// Contract: bind() places each buffer at one end of its block, at the other end the next time, so
-// that an access beyond either end meets an unmapped page in one of two runs; what is left of the
-// block holds a random byte. A buffer with a pattern repeats it and has no copy in the caller's
-// memory; there may be several of it, of which find() gives the one that use_copy() chose. A shared
-// buffer is memory of another process, mapped where it says; nothing is copied and its guards are
-// the owner's. It may have copies too, each bound by its own name ("y", "y#1", ...), and an initial
-// buffer, whose bytes restore() copies into it.
-// copy_back() brings the others back, read-only ones too, and says where a guard was written:
-// "memory behind 'x' was written".
+// Contract: one bind() places the buffers at the start of their blocks, the next bind() at the end,
+// so that in one of two runs an access beyond a buffer meets an unmapped page. A random byte fills
+// the rest of each block, the guards. A buffer with a pattern holds repetitions of it and has no
+// copy in the caller's memory. It may have several copies; find() returns the one that use_copy()
+// chose. A shared buffer is memory of another process, mapped without copying; its owner checks the
+// guards. It too may have copies, each bound under its own name ("y", "y#1", ...), and an initial
+// buffer, whose bytes restore() copies into it. copy_back() copies the other buffers to the caller,
+// read-only ones too, and names a guard that was overwritten: "memory behind 'x' was written".
 //
 // Example: CG_CHECK(buffers.bind(list, stream)); ... CG_TRY(auto damage, buffers.copy_back());
 #pragma once
@@ -25,12 +24,12 @@ struct PlacedBuffer {
   Block block;
   Address at = 0;
   size_t bytes = 0;
-  std::span<std::byte> host;  // empty: a pattern was repeated
+  std::span<std::byte> host;  // empty for patterns and shared buffers
   bool read_only = false, shared = false;
   unsigned char guard = 0;
   std::vector<std::byte> pattern;
   int copies = 1;
-  std::string initial;  // the buffer that it starts as
+  std::string initial;  // the buffer that restore() copies from
 };
 
 class Buffers {
@@ -44,14 +43,13 @@ class Buffers {
   void clear();
   [[nodiscard]] Result<const PlacedBuffer*> find(const std::string& name,
                                                  const std::string& step) const;
-  // Timed run number `run`: each buffer's copy number run % copies.
+  // Timed run number `run` uses copy number run % copies of each buffer.
   void use_copy(int run) { run_ = run; }
-  // The chosen copy of a buffer with a pattern holds it again; one with an initial buffer is
-  // restored.
+  // Refills the chosen copy with its pattern, or restores it from its initial buffer.
   [[nodiscard]] Result<void> refill(const std::string& name, Handle stream);
-  // The chosen copy holds the bytes of its initial buffer again, if it has one.
+  // Copies the initial buffer, if there is one, into the chosen copy.
   [[nodiscard]] Result<void> restore(const std::string& name, Handle stream);
-  // Every buffer back to the caller; the first guard that was written, or an empty text.
+  // Copies every buffer to the caller. Returns the first overwritten guard, or an empty text.
   [[nodiscard]] Result<std::string> copy_back();
   [[nodiscard]] Result<void> read(const std::string& name, int64_t offset,
                                   std::span<std::byte> out) const;

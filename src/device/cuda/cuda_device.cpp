@@ -16,10 +16,12 @@ namespace {
 constexpr int kDynamicShared = 8, kNonPortableCluster = 14;  // attributes of a function
 constexpr int kCooperative = 2, kCluster = 4, kOverlap = 6;  // attributes of a launch
 constexpr int64_t kPlainShared = 48 << 10, kPortableCluster = 8;
-constexpr int kPersistingL2 = 6;                      // a limit of the context
-constexpr auto kSpin = std::chrono::milliseconds(2);  // a sleep's length is the host's affair
+constexpr int kPersistingL2 = 6;  // a limit of the context
+// Polls without sleep at first, because the host may sleep for longer than asked.
+constexpr auto kSpin = std::chrono::milliseconds(2);
 
-// What a kernel did, in the words of the simulator's findings; empty for what no kernel can do.
+// The kernel's fault, in the words of the simulator's findings. Empty if no kernel can cause the
+// status.
 std::string fault_of(Status status) {
   switch (status) {
     case kIllegalAddress:
@@ -45,7 +47,7 @@ std::string fault_of(Status status) {
   }
 }
 
-// A launch that the device does not take; nothing ran, and nothing is broken.
+// The device refuses the launch: nothing ran, and the context stays usable.
 bool refuses_launch(Status status) {
   return status == kInvalidValue || status == kOutOfResources || status == kCooperativeTooLarge ||
          status == kInvalidCluster;
@@ -75,7 +77,7 @@ CudaDevice::CudaDevice(const Driver& driver, Found gpu, Handle)
                                        gpu_.identity.cuda_version % 1000 / 10);
 }
 
-// A broken context is left to the end of the process, which frees all that it held.
+// Leaves a broken context to the end of the process, which frees everything.
 CudaDevice::~CudaDevice() {
   if (lost_) return;
   buffers_.clear();
@@ -91,7 +93,7 @@ CudaDevice::~CudaDevice() {
 
 Result<void> CudaDevice::prepare() {
   constexpr unsigned kDefault = 0, kMapped = 2;
-  driver_.context_set_limit(kPersistingL2, 0);  // refused where there is no such thing
+  driver_.context_set_limit(kPersistingL2, 0);  // a GPU without this feature refuses
   CG_CHECK(driver_.check(driver_.stream_create(&stream_, kDefault), "making a stream"));
   CG_CHECK(driver_.check(driver_.event_create(&begin_, kDefault), "making an event"));
   CG_CHECK(driver_.check(driver_.event_create(&end_, kDefault), "making an event"));
@@ -137,7 +139,7 @@ Result<Status> CudaDevice::queue_launch(const Launch& step, bool first) {
   const std::string where = "step " + sanitize(step.step, 80);
   CG_TRY(Handle function, modules_.function(step.module, step.kernel));
   std::vector<std::vector<std::byte>> values;
-  std::vector<TensorMap> maps(step.args.size());  // in place: they must not move
+  std::vector<TensorMap> maps(step.args.size());  // sized at once, because pointers refer to them
   std::vector<void*> pointers;
   values.reserve(step.args.size());
   for (size_t i = 0; i < step.args.size(); ++i) {
@@ -256,7 +258,7 @@ Result<RunReport> CudaDevice::run(const Context& ctx, const Steps& steps,
                                   const RunSettings& settings) {
   if (lost_) return world_error("this GPU context is broken", "start the runner again");
   RunReport report;
-  CG_TRY(Status before, wait(ctx, settings.limit));  // copies and guards of bind()
+  CG_TRY(Status before, wait(ctx, settings.limit));  // until bind()'s copies and guards are done
   CG_CHECK(driver_.check(before, "preparing a run"));
   buffers_.use_copy(0);
   CG_CHECK(run_once(ctx, steps, settings.limit, report));

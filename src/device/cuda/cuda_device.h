@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CudaDevice: a Device on a GPU, through the driver alone.
+// CudaDevice: a Device on a GPU. It uses the CUDA driver alone, without the runtime.
 //
-// Contract: as device.h. One context a process. Steps run one after the other; after each the
-// device is asked, so that a fault has a kernel's name. A fault or a kernel that does not end
-// leaves the context broken: the report says `device_lost`. Timed runs: every sample begins with a
-// cold L2 and is released when all its launches are queued, so that the host's time is not in it.
+// Contract: as device.h. A process has one context. run() waits for each step before it queues the
+// next, so that a fault has a kernel's name. After a fault, or if a kernel does not end, the
+// context is broken and the report says `device_lost`. A timed sample begins with a cold L2 (unless
+// warm is asked for). A gate holds its launches back until all are queued, so that the sample
+// excludes the host's time.
 //
 // Example: CG_TRY(auto device, cuda::open_cuda_device("cuda:0"));
 #pragma once
@@ -39,14 +40,14 @@ class CudaDevice final : public Device {
 
  private:
   using Steps = PlanSteps;
-  struct Timed;  // a program whose runs are timed
-  // A status that came from queueing or from the kernel itself, in the report or as an error.
+  struct Timed;  // a program with its timed samples
+  // Reports a failed status as the kernel's fault, or returns an error that no kernel can cause.
   [[nodiscard]] Result<void> note_fault(Status status, const std::string& kernel,
                                         RunReport& report);
   [[nodiscard]] Result<Status> queue(const std::variant<Launch, Fill>& step, bool first);
   [[nodiscard]] Result<Status> queue_launch(const Launch& step, bool first);
   [[nodiscard]] Result<Status> queue_fill(const Fill& step);
-  // Until the stream is empty: its status, kNotReady past the limit.
+  // Waits until the stream is empty. Returns its status, or kNotReady after the limit.
   [[nodiscard]] Result<Status> wait(const Context& ctx, Nanoseconds limit);
   [[nodiscard]] Result<void> run_once(const Context& ctx, const Steps& steps, Nanoseconds limit,
                                       RunReport& report);
@@ -76,8 +77,8 @@ class CudaDevice final : public Device {
   Scrubber scrubber_;
   Handle stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
   struct Pinned {
-    uint32_t gate;        // our gate waits for its value
-    uint64_t cycles, ns;  // of an SM, as our tick tells them
+    uint32_t gate;        // the gate kernel waits for its value
+    uint64_t cycles, ns;  // of an SM, from the tick kernel
   };
   Pinned* pinned_ = nullptr;
   Address pinned_address_ = 0, flush_ = 0;

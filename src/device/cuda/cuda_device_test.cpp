@@ -82,7 +82,7 @@ Launch launch_of(const std::string& kernel, int64_t blocks = 2, int64_t threads 
           .args = {{"out", {}}}};
 }
 
-// What the fake and a real GPU do alike.
+// A program that the fake driver and a real GPU both run.
 class Bench {
  public:
   Bench() {
@@ -93,7 +93,7 @@ class Bench {
     EXPECT_TRUE(loaded) << loaded.error().text();
     if (loaded) facts = (*loaded)[0];
   }
-  // Memory of 32 words between words that must stay; the words of `out` after the run.
+  // Runs the steps on 32 words of `out`, between words that must stay unchanged.
   Result<RunReport> run(const std::vector<std::variant<Launch, Fill>>& steps,
                         const RunSettings& settings = {}) {
     std::fill(std::begin(words), std::end(words), -1);
@@ -183,7 +183,8 @@ TEST(CudaDevice, FillsHaveTheirDtype) {
 
 TEST(CudaDevice, AWriteBesideABufferIsFoundWhereNoPageIsMissed) {
   with_driver("good", [] {
-    Bench b;  // the first run places buffers at the end of their blocks: there is room before
+    // The first run places buffers at the end of their blocks, so there is room before them.
+    Bench b;
     auto report = b.run({launch_of("outside", 1, 1)});
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->status, RunReport::Status::finding);
@@ -251,7 +252,7 @@ TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
     EXPECT_THAT(untimed->samples_ns, IsEmpty());
     TimeRequest request;
     request.steps = {launch_of("sevens")};
-    request.samples = 8;  // the last of them on the second copy
+    request.samples = 8;  // the last run uses the second copy
     auto report = b.device->time(Context(), request);
     ASSERT_TRUE(report) << report.error().text();
     EXPECT_EQ(report->samples_ns.size(), 8U);
@@ -263,11 +264,11 @@ TEST(CudaDevice, TimedRunsGiveSamplesAndPatternsFillBuffers) {
     ASSERT_TRUE(b.device->read("out", 30 * 4, std::as_writable_bytes(std::span(read))));
     EXPECT_THAT(read, testing::ElementsAre(7, 7, 3, 1));
     EXPECT_FALSE(b.device->read("out", 3990, std::as_writable_bytes(std::span(read))));
-    EXPECT_EQ(room[0], std::byte{0});  // nothing comes back
+    EXPECT_EQ(room[0], std::byte{0});  // nothing is copied back
   });
 }
 
-// Buffers of one program, and of another beside it, with a pattern of -1.
+// Times a program and a second one beside it; the buffers have a pattern of -1.
 Result<RunReport> time_pair(Device& device, TimeRequest request) {
   static std::vector<std::byte> room(64 * 4);
   static const int32_t pattern = -1;
@@ -299,7 +300,8 @@ TEST(CudaDevice, TwoProgramsAreTimedInTurn) {
       ASSERT_TRUE(report) << report.error().text();
       EXPECT_EQ(report->samples_ns.size(), 5U);
       EXPECT_EQ(report->against_ns.size(), 5U);
-      if (mode == TimeMode::graph) continue;  // the fake one does nothing when it is launched
+      // The fake driver does nothing when it launches a graph.
+      if (mode == TimeMode::graph) continue;
       EXPECT_EQ(first_word(*device, "out"), 7);
       EXPECT_EQ(first_word(*device, "against/out"), 7);
     }
@@ -408,7 +410,7 @@ TEST(CudaDevice, MachineCodeIsLoadedWhereTheDriverTakesIt) {
   wrong.replace(wrong.find("bra L"), 5, "no.such.opcode");
   with_driver("good", [&] {
     auto device = *open_device("cuda:0");
-    auto loaded = device->load({kModule, wrong}, {"", cubin});  // its PTX is not assembled
+    auto loaded = device->load({kModule, wrong}, {"", cubin});  // the cubin spares the faulty PTX
     ASSERT_TRUE(loaded) << loaded.error().text();
     EXPECT_EQ((*loaded)[1].entries.size(), (*loaded)[0].entries.size());
     EXPECT_EQ((*loaded)[1].entries[0].static_shared_bytes, 16);
@@ -417,7 +419,7 @@ TEST(CudaDevice, MachineCodeIsLoadedWhereTheDriverTakesIt) {
   });
   with_driver("no_cubin", [&] {
     auto device = *open_device("cuda:0");
-    EXPECT_TRUE(device->load({kModule}, {cubin}));  // from the PTX
+    EXPECT_TRUE(device->load({kModule}, {cubin}));  // a refused cubin: loads the PTX
     EXPECT_FALSE(device->load({wrong}, {cubin}));
   });
 }
@@ -437,7 +439,7 @@ TEST(CudaTensorMap, ADescriptionIsEncodedOrRefusedWithTheRules) {
     EXPECT_EQ(large.error().kind, ErrorKind::user);
     EXPECT_THAT(large.error().remedy, HasSubstr("multiples of 16 bytes"));
     words[7] = 64, words[12] = 7;
-    EXPECT_EQ(encode().error().kind, ErrorKind::user);  // a mode that the tensor lacks
+    EXPECT_EQ(encode().error().kind, ErrorKind::user);  // a mode beyond the rank
     words[12] = 1, words[17] = 12;
     EXPECT_EQ(encode().error().kind, ErrorKind::unsupported);
     words[17] = 16, words[19] = 5;

@@ -9,16 +9,16 @@
 namespace cutegen::cuda {
 namespace {
 
-constexpr size_t kMostGatedSteps = 256;  // a stream takes about a thousand launches ahead
+constexpr size_t kMostGatedSteps = 256;  // a stream queues about 1,000 launches
 constexpr size_t kLeastFlush = size_t{128} << 20;
 constexpr int kDynamicShared = 8;  // attribute of a function
-constexpr int kRelaxed = 2;        // of a capture: other calls go on
+constexpr int kRelaxed = 2;        // capture mode: other calls stay allowed
 
-// The gate: what is queued behind it waits until a word of pinned memory is `gate_value`. A kernel
-// and no wait of the stream, since that hands the GPU to other processes for milliseconds. It
-// opens by itself after kGateLimit: a call may wait for the GPU before it queues anything.
-// Tick tells the SM's cycles over some nanoseconds. Soil writes all of a multiprocessor's shared
-// memory, so that nothing outlives a run there.
+// gate: holds back everything queued behind it until a word of pinned memory is `gate_value`.
+//   It is a kernel, because a stream's own wait yields the GPU to other processes for milliseconds.
+//   It opens by itself after kGateLimit, because a driver call may wait for the GPU.
+// tick: reads the SM's cycles over some nanoseconds.
+// soil: overwrites all shared memory of each SM, so that no data passes to the next run.
 constexpr auto kGateLimit = std::chrono::milliseconds(250);
 constexpr const char* kOwnKernels = R"(.version 7.0
 .target sm_70
@@ -135,7 +135,8 @@ Result<void> CudaDevice::prepare_timing() {
       "preparing our own kernel");
 }
 
-// Half is written, then copied to the other half: what was in the L2 is neither ours nor all dirty.
+// Writes one half and copies it to the other, so that the L2 holds none of the program's data and
+// not only dirty lines.
 Result<void> CudaDevice::cool_l2() {
   const size_t half = flush_bytes_ / 2;
   Status s = driver_.set8(flush_, static_cast<unsigned char>(gates_), half, stream_);
@@ -157,8 +158,8 @@ Result<void> CudaDevice::soil_shared() {
                        "writing shared memory");
 }
 
-// What a run finds: fresh outputs, states and scratch, foreign values in shared and local memory
-// and in registers, and the L2 as it should be.
+// The state before a run: fresh outputs, mutated tensors and scratch; unrelated values in shared
+// memory, local memory and registers; the L2 cold or warm.
 Result<void> CudaDevice::set_scene(const TimeRequest& request, const Timed& timed) {
   for (const std::string& name : timed.buffers) CG_CHECK(buffers_.refill(name, stream_));
   CG_CHECK(soil_shared());
@@ -204,8 +205,8 @@ Result<void> CudaDevice::launch_one(Handle kernel, void** arguments) {
                        "launching our own kernel");
 }
 
-// Gate, event, steps, event, tick. The gate opens once all is queued, so that the host is not in
-// the time.
+// Queues gate, event, steps, event and tick. The gate opens when all are queued, so that the time
+// excludes the host.
 Result<double> CudaDevice::by_events(const Context& ctx, const TimeRequest& request, Timed& timed,
                                      RunReport& report) {
   if (timed.steps.size() <= kMostGatedSteps) CG_CHECK(shut_gate());
@@ -264,7 +265,7 @@ Result<void> CudaDevice::sample(const Context& ctx, const TimeRequest& request, 
 Result<void> CudaDevice::take_pairs(const Context& ctx, const TimeRequest& request, Timed& own,
                                     Timed& other, RunReport& report) {
   std::mt19937_64 random(request.seed);
-  // Where there is no copy to write, a graph's addresses stay what they were.
+  // A graph holds the addresses of its capture, so all its runs use the first copy.
   if (request.mode == TimeMode::graph) {
     CG_CHECK(capture(own));
     if (request.paired) CG_CHECK(capture(other));

@@ -12,17 +12,18 @@
 namespace cutegen::cuda {
 namespace {
 
-// Where drivers are put besides the loader's own folders: containers, other distributions, WSL.
+// Folders of the driver in containers, other distributions and WSL, which the loader may not
+// search.
 constexpr const char* kFolders[] = {
     "/usr/local/nvidia/lib64",   "/usr/local/nvidia/lib",
     "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
     "/usr/lib64/nvidia",         "/usr/lib/x86_64-linux-gnu/nvidia/current",
     "/run/opengl-driver/lib",    "/usr/lib/wsl/lib"};
-constexpr int kLeastVersion = 12000;  // launches with attributes and tensor maps
+constexpr int kLeastVersion = 12000;  // has launch attributes and tensor maps
 constexpr const char* kInstall =
     "install NVIDIA's driver (R525 or later), or use --device sim:h200";
 
-// The names that the library exports: some carry the version of the call.
+// The names that the library exports. Some carry the version of the function.
 template <class F>
 bool each_function(Driver& d, F f) {
   return f("cuInit", d.init) && f("cuDriverGetVersion", d.version) &&
@@ -61,12 +62,12 @@ bool each_function(Driver& d, F f) {
 }
 
 Result<const Driver*> open_driver() {
-  // What is loaded at its first launch may wait for the GPU, which may wait at our gate.
+  // With lazy loading, a first launch may wait for the GPU, which may itself wait at the gate.
   ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   Opened opened = open_library("libcuda.so.1");
   if (!opened.library)
     return world_error("there is no GPU driver here (libcuda.so.1 is not found)", kInstall);
-  // The driver looks for its assembler by name alone: once loaded it is found wherever it lies.
+  // The driver finds its assembler by name alone. Load it from the driver's own folder first.
   if (opened.path.find('/') != std::string::npos)
     static_cast<void>(open_library("libnvidia-ptxjitcompiler.so.1"));
   auto driver = std::make_unique<Driver>();
@@ -110,7 +111,7 @@ Opened open_library(const std::string& name) {
 }
 
 Result<const Driver*> load_driver() {
-  static const Result<const Driver*> only = open_driver();  // a driver is never unloaded
+  static const Result<const Driver*> only = open_driver();  // never unloaded
   return only;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA driver as a table of functions, found at run time; nothing of CUDA is needed to build.
+// The CUDA driver as a table of functions, loaded at run time. The build needs no part of CUDA.
 //
-// Contract: load_driver() opens $CUTEGEN_CUDA_DRIVER, else libcuda.so.1 as the loader finds it,
-// else in the folders where drivers are put; a driver that lacks a function is too old, and said
-// so. The library stays loaded. Types and numbers are those of cuda.h, whose layout the driver
-// keeps.
+// Contract: load_driver() opens $CUTEGEN_CUDA_DRIVER if set. Otherwise it tries libcuda.so.1 as the
+// loader finds it, then the usual folders of drivers. A driver that lacks a function is an error
+// that calls it too old. The library stays loaded. Types and numbers are those of cuda.h, whose
+// layout the driver keeps stable.
 //
 // Example: CG_TRY(const Driver* d, load_driver()); CG_CHECK(d->check(d->init(0), "starting CUDA"));
 #pragma once
@@ -19,10 +19,10 @@
 namespace cutegen::cuda {
 
 using Status = int;
-using Address = uint64_t;  // of device memory
+using Address = uint64_t;  // in device memory
 using Handle = void*;      // a context, module, function, stream, event or linker
 
-// Statuses that are told apart.
+// The statuses that cutegen distinguishes.
 enum : Status {
   kOk = 0,
   kInvalidValue = 1,
@@ -52,10 +52,10 @@ enum : Status {
 struct Location {
   int type = 1, id = 0;  // a device
 };
-inline constexpr int kDescriptor = 1;  // a kind of handle that other processes can be given
+inline constexpr int kDescriptor = 1;  // POSIX file descriptor, for sharing
 struct AllocationProperties {
   int type = 1;          // pinned on the device
-  int handle_types = 0;  // kDescriptor: it can be shared
+  int handle_types = 0;  // kDescriptor: shareable
   Location location;
   void* reserved = nullptr;
   unsigned char flags[8] = {};
@@ -154,19 +154,19 @@ struct Driver {
   Status (*encode_tiled)(TensorMap*, int, uint32_t, void*, const uint64_t*, const uint64_t*,
                          const uint32_t*, const uint32_t*, int, int, int, int);
 
-  // Not in every driver: null where it lacks them.
+  // Null if the driver lacks it.
   Status (*reset_persisting_l2)() = nullptr;
 
-  std::string library;  // as it was opened
+  std::string library;  // the path that was opened
 
   // "out of memory (CUDA_ERROR_OUT_OF_MEMORY)"
   [[nodiscard]] std::string text(Status status) const;
-  // A world error with what was being done.
+  // A world error that says what cutegen was doing.
   [[nodiscard]] Result<void> check(Status status, const std::string& what) const;
 };
 
 [[nodiscard]] Result<const Driver*> load_driver();
-// A library of the driver ("libcuda.so.1"), opened; null where there is none.
+// Opens a library of the driver ("libcuda.so.1"). `library` is null if there is none.
 struct Opened {
   void* library = nullptr;
   std::string path;

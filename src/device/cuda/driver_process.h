@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a body in a process of its own with a driver of its choice, since a driver is never
-// unloaded.
+// For tests: runs a body in a fresh process with a chosen driver, because a process never unloads
+// its driver.
 //
-// Contract: `how` is "real" (whatever the machine has), "none", or what tests/fake_cuda is to do:
-// "good", or a name that it fails by. A failure in the body fails the test.
+// Contract: `how` is "real" (the machine's own driver), "none", or the behaviour of
+// tests/fake_cuda: "good", or the name of a failure. A failure in the body fails the test.
 //
 // Example: with_driver("good", [] { ASSERT_TRUE(open_device("cuda:0")); });
 #pragma once
@@ -20,14 +20,14 @@
 
 namespace cutegen::cuda {
 
-// The path of a driver that fails in the way the name says.
+// The path of a fake driver that fails in the named way.
 inline std::string fake_driver(const std::string& how) {
   namespace fs = std::filesystem;
   fs::path real = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/libfake_cuda.so";
   fs::path copy = real.parent_path() / "fake_cuda" / (how + ".so");
   std::error_code error;
   fs::create_directories(copy.parent_path(), error);
-  fs::create_symlink(real, copy, error);  // there already: another test made it
+  fs::create_symlink(real, copy, error);  // another test may have made it already
   return copy.string();
 }
 

@@ -11,7 +11,7 @@
 namespace cutegen::cuda {
 namespace {
 
-// Numbers of the driver's attributes.
+// The driver's numbers of device attributes.
 enum Attribute {
   kMaxThreadsPerBlock = 1,
   kMaxGridX = 5,
@@ -43,7 +43,7 @@ std::string uuid_text(const Uuid& uuid) {
   return out;
 }
 
-// "sm_90a": the instructions of exactly this GPU, where there are such.
+// "sm_90a": includes the instructions that only this architecture has.
 std::string arch_of(int major, int minor) {
   return fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
 }

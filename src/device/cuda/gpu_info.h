@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver tells of a GPU, and what its clocks do.
+// What the driver reports about a GPU, and the state of its clocks.
 //
-// Contract: "cuda:N" is the N-th GPU that the driver shows (CUDA_VISIBLE_DEVICES counts). find_gpu
-// makes no context. No driver, no such GPU: a world error with the remedy. Watch reads clocks
-// through NVML where it can be loaded; elsewhere it has nothing to say.
+// Contract: "cuda:N" is the N-th GPU that the driver shows (after CUDA_VISIBLE_DEVICES).
+// find_device() creates no context. A missing driver or GPU is a world error with its remedy. Watch
+// reads clocks through NVML. Without NVML it returns nothing.
 //
 // Example: CG_TRY(Found gpu, find_device(*driver, "cuda:0")); fmt::print("{}", gpu.identity.gpu);
 #pragma once
@@ -28,8 +28,8 @@ struct Found {
 class Watch {
  public:
   explicit Watch(const std::string& uuid);
-  // "sm_clock_hz", "memory_clock_hz", "sm_clock_most_hz", "temperature_c", "power_w",
-  // "throttle_reasons": what is known now.
+  // The present "sm_clock_hz", "memory_clock_hz", "sm_clock_most_hz", "temperature_c", "power_w"
+  // and "throttle_reasons", as far as NVML knows them.
   [[nodiscard]] std::map<std::string, double> read() const;
   [[nodiscard]] std::string driver_version() const;  // "580.159.04", or empty
 

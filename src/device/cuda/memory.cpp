@@ -33,7 +33,7 @@ void BlockMemory::drop_kept() {
   kept_bytes_ = 0;
 }
 
-// [page of nothing][mapped][page of nothing]
+// [unmapped page][mapped][unmapped page]
 Status BlockMemory::map(Block& b, size_t page, bool read_only) {
   AccessDescription access;
   access.location.id = device_;

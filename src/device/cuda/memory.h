@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory in blocks with unmapped pages on both sides, of our own or of another process.
+// Blocks of device memory between unmapped pages, either our own or imported from another process.
 //
-// Contract: a block's address range has a page of nothing before and behind it, so that an access
-// outside faults. Blocks that come back are kept and given out again, up to a limit; their content
-// is whatever it was. Where blocks are shareable, share() gives a descriptor of one, which another
-// process imports: its mapping is at an address of its own, and where it is read-only a kernel that
-// writes there faults. What was imported is dropped, never given back. Lives as long as the
-// context.
+// Contract: an unmapped page lies before and behind each block, so that an access outside faults.
+// BlockMemory keeps returned blocks, up to a limit, and gives them out again with whatever they
+// hold. With `shareable`, share() exports a block as a descriptor, which another process imports at
+// an address of its own. A kernel that writes to a read-only import faults. Callers drop imported
+// blocks and never give them back. The context must outlive the BlockMemory.
 //
 // Example: CG_TRY(Block b, memory.take(4096)); CG_TRY(UniqueFd fd, memory.share(b)); ...
 //   CG_TRY(Block same, other.import(fd.get(), b.mapped_bytes, true)); ... other.drop(same);
@@ -44,7 +43,7 @@ class BlockMemory {
   [[nodiscard]] Result<Block> import(int descriptor, size_t mapped_bytes, bool read_only);
   void drop(const Block& block);
   void drop_kept();
-  [[nodiscard]] Result<size_t> page();  // blocks are multiples of it
+  [[nodiscard]] Result<size_t> page();  // the granularity of blocks
 
  private:
   [[nodiscard]] Status make(Block& block, size_t page);

@@ -19,7 +19,7 @@ constexpr const char* kElf =
     "\x7f"
     "ELF";
 
-// The first line of the log that says what is wrong.
+// The log's first line with an error, or else its first line.
 std::string first_error(const std::string& log) {
   std::string first;
   for (const std::string& line : split(log, '\n')) {
@@ -46,12 +46,12 @@ Result<std::string> Modules::assemble(const std::string& ptx) const {
   CG_CHECK(driver_.check(driver_.link_create(2, options, values, &link), "starting the assembler"));
   void* image = nullptr;
   size_t bytes = 0;
-  // The text counts with its terminating zero.
+  // The size includes the terminating zero.
   Status s =
       driver_.link_add(link, kPtx, ptx.c_str(), ptx.size() + 1, "kernel.ptx", 0, nullptr, nullptr);
   if (s == kOk) s = driver_.link_complete(link, &image, &bytes);
   std::string code;
-  if (s == kOk) code.assign(static_cast<const char*>(image), bytes);  // the linker's until its end
+  if (s == kOk) code.assign(static_cast<const char*>(image), bytes);  // the linker owns the image
   driver_.link_destroy(link);
   log.resize(log.find('\0'));
   if (s == kOk) return code;
@@ -75,8 +75,8 @@ Result<const std::string*> Modules::machine_code(const std::string& ptx) {
   return &code_.emplace(key, std::move(code)).first->second;
 }
 
-// The driver is told no size, so what is no cubin is not shown to it. A cubin that it refuses is
-// one of a newer assembler: its own knows better.
+// The driver gets no size to check, so it gets nothing without an ELF mark. If it refuses the cubin
+// (of a newer assembler), it assembles the PTX itself.
 Result<Handle> Modules::load_one(const std::string& ptx, const std::string& code) {
   Handle module = nullptr;
   if (code.starts_with(kElf) && driver_.module_load(&module, code.data()) == kOk) return module;

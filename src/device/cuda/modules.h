@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled modules on the GPU, loaded afresh each time.
+// The compiled modules of one program on the GPU.
 //
-// Contract: load() replaces what was loaded; variables have their first values again. Where a
-// module comes with machine code that the driver takes, that is loaded; else the driver assembles
-// its PTX, and what it made is kept by the PTX's hash, so that loading again is cheap. PTX that the
-// driver's assembler refuses is a user error with its first line; PTX newer than the driver is a
-// world error. Facts are read from the PTX's declarations, static shared memory from the machine
-// code.
+// Contract: load() replaces the loaded modules and so resets their variables. It loads a module's
+// own machine code if the driver accepts it. Otherwise the driver assembles the PTX, and Modules
+// keeps the result by the hash of the PTX, so that loading it again is cheap. PTX that the driver's
+// assembler refuses is a user error with the assembler's first line. PTX that is too new for the
+// driver is a world error. Facts come from the PTX declarations, static shared memory from the
+// machine code.
 //
 // Example: CG_TRY(auto facts, modules.load({ptx})); CG_TRY(Handle f, modules.function(0, "gemm"));
 #pragma once
@@ -27,7 +27,7 @@ class Modules {
   Modules(const Modules&) = delete;
   Modules& operator=(const Modules&) = delete;
 
-  // `code`: as Device::load() has it.
+  // `code`: see Device::load().
   [[nodiscard]] Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx,
                                                       const std::vector<std::string>& code);
   [[nodiscard]] Result<Handle> function(size_t module, const std::string& kernel);

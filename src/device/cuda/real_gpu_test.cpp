@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only a real GPU shows: faults at guards, kernels that do not end, clusters, large shared
-// memory, overlapping launches, tensor maps. Skipped, with the reason, where there is none.
+// Tests that need a real GPU: faults at guards, endless kernels, clusters, large shared memory,
+// overlapping launches, tensor maps. Without a GPU they are skipped with the reason.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 constexpr int kWords = 32;
 
-// Kernels over 32 words; one thread a block, the block's number is the word.
+// Kernels over 32 words, with one thread per block: block N writes word N.
 constexpr const char* kModule = R"(.version 8.0
 .target sm_90
 .address_size 64
@@ -141,7 +141,8 @@ COPY:
 }
 )";
 
-// Each body has a process of its own: a fault ends a context, and a fork must not share one.
+// Each body runs in a process of its own, because a fault ends the context and a fork must not
+// share one.
 void on_gpu(const std::function<void(Device&)>& body) {
   constexpr int kNoGpu = 77;
   pid_t pid = ::fork();
@@ -235,7 +236,7 @@ TEST(RealGpu, OverlappingStepsWaitForEachOther) {
       if (mode == TimeMode::call) continue;
       EXPECT_THAT(timed->state["sm_clock_least_hz"],
                   testing::AllOf(testing::Gt(2e8), testing::Lt(4e9)));
-      EXPECT_FALSE(timed->state.contains("power_w"));  // only who watches is told
+      EXPECT_FALSE(timed->state.contains("power_w"));  // reported only with `watch`
     }
   });
 }
@@ -256,7 +257,7 @@ TEST(RealGpu, ATensorMapBringsATile) {
   });
 }
 
-// Buffers change the end of their block: one of two runs faults, the other finds the guard changed.
+// bind() alternates the end of the block: one of two runs faults, the other changes the guard.
 void expect_found(const std::string& kernel) {
   for (int runs : {1, 2}) {
     on_gpu([&](Device& device) {

@@ -6,11 +6,11 @@
 namespace cutegen::cuda {
 namespace {
 
-constexpr int kHeld = 224;         // registers of a thread that hold the value together
-constexpr int kLocalBytes = 1024;  // of a thread
+constexpr int kHeld = 224;         // registers per thread that hold the value at the same time
+constexpr int kLocalBytes = 1024;  // per thread
 
-// Volatile loads fill the registers before a barrier. Behind it a factor arrives that nobody could
-// know, so that all of them are held across it.
+// Volatile loads fill the registers before a barrier. The factor behind it is unknown at compile
+// time, so all of them must stay live across it.
 std::string registers_kernel() {
   std::string out = fmt::format(R"(.visible .entry scrub_registers(.param .u32 scrub_registers_v,
   .param .u64 scrub_registers_p)
@@ -43,7 +43,7 @@ std::string registers_kernel() {
 )";
 }
 
-// One of the words is read again, which one is known at run time only: the stores must happen.
+// Reads back one word, chosen at run time, so that the compiler must keep the stores.
 std::string local_kernel() {
   return fmt::format(R"(.visible .entry scrub_local(.param .u32 scrub_local_v,
   .param .u64 scrub_local_p)

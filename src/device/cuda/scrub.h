@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scrubber: overwrites what a kernel could leave for the next run beside buffers and shared memory:
-// registers, local memory, and lines that persist in the L2.
+// Scrubber: overwrites the state, besides buffers and shared memory, through which a kernel could
+// pass data to the next run: registers, local memory, and persisting L2 lines.
 //
-// Contract: no failure here may end a timing: what cannot be done once is not tried again, and
-// missing() names it. run() queues kernels on the stream; nothing waits for them.
+// Contract: a failure never ends a timing. The Scrubber does not retry what failed; missing() names
+// it. run() queues kernels on the stream and does not wait for them.
 //
 // Example: Scrubber s(driver, sms); s.prepare(); s.run(stream, value, spare); s.missing();
 #pragma once
@@ -15,26 +15,27 @@
 
 namespace cutegen::cuda {
 
-// PTX of both kernels: scrub_registers and scrub_local, of (value, spare).
+// The PTX of both kernels, scrub_registers and scrub_local, with arguments (value, spare).
 [[nodiscard]] std::string scrub_ptx();
 
 class Scrubber {
  public:
   Scrubber(const Driver& driver, int sms) : driver_(driver), sms_(sms) {}
-  // Loads the kernels; asked again it does nothing.
+  // Loads the kernels on the first call.
   void prepare();
-  // `spare`: four bytes of device memory that a kernel may be seen to write.
+  // `spare`: four bytes of device memory that the kernels may write, so that their work counts as
+  // used.
   void run(Handle stream, uint32_t value, Address spare);
-  // "registers", "local memory", "persisting L2 lines": what was not overwritten.
+  // What was not overwritten: "registers", "local memory", "persisting L2 lines".
   [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }
-  // Before the context ends.
+  // Call it before the context ends.
   void unload();
 
  private:
   struct Kernel {
     const char* name;
     const char* what;
-    unsigned blocks, threads;  // of an SM; of a block
+    unsigned blocks, threads;  // per SM; per block
     Handle function = nullptr;
   };
   void miss(const char* what);

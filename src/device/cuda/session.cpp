@@ -7,7 +7,7 @@ namespace cutegen::cuda {
 namespace {
 
 constexpr auto kSpin = std::chrono::microseconds(500);
-// Outputs and scratch of one program after another: kept while there is room for much else.
+// Keeps blocks for the outputs and scratch of one program after another, within these limits.
 constexpr Keeping kKeeping{
     .most_bytes = size_t{8} << 30, .most_block = size_t{2} << 30, .shareable = true};
 

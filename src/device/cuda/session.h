@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: a context of our own on a GPU, in a process that never loads a candidate.
+// Session: the evaluator's own context on a GPU. Its process never loads a candidate.
 //
-// Contract: owns memory that other processes are given (memory()), and runs kernels of cutegen's
-// own. enter() comes first in every thread that uses it; one thread at a time. What it queues is
-// done when wait() is back. Trouble is a world error: nothing here is a candidate's doing.
+// Contract: owns memory that other processes may import (memory()), and runs cutegen's own kernels.
+// Every thread calls enter() before it uses the session; one thread at a time may use it. Queued
+// work is done when wait() returns. Every failure is a world error, because no candidate can cause
+// it.
 //
 // Example: CG_TRY(auto s, cuda::Session::open("cuda:0")); CG_CHECK(s->enter());
 //   CG_CHECK(s->load(ptx)); CG_CHECK(s->launch("fill", 64, 256, {&at, &words, &pattern}));

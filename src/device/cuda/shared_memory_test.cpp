@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is shared by descriptors, against a driver without a GPU, and on a GPU where one is.
+// Memory shared by descriptors: with a fake driver, and on a GPU if there is one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ constexpr const char* kModule = R"(.version 8.0
 }
 )";
 
-// What the owner shares, a Device of another process writes, and the owner reads.
+// A Device in another process writes the shared memory, and the owner reads it.
 void write_what_is_shared(bool read_only) {
   auto session = Session::open("cuda:0");
   ASSERT_TRUE(session) << session.error().text();
@@ -58,7 +58,7 @@ void write_what_is_shared(bool read_only) {
   launch.args.push_back({.buffer = "y"});
   auto report = (*device)->run(Context(), {launch}, {});
   ASSERT_TRUE(report) << report.error().text();
-  if (read_only) {  // only a real GPU comes here: it faults
+  if (read_only) {  // the fake driver does not fault
     EXPECT_EQ(report->status, RunReport::Status::finding);
     EXPECT_TRUE(report->device_lost);
   } else {
@@ -69,7 +69,7 @@ void write_what_is_shared(bool read_only) {
   }
 }
 
-// A mutated tensor begins every timed run as its initial buffer.
+// Every timed run restores a mutated tensor from its initial buffer.
 void restore_what_is_mutated() {
   auto session = Session::open("cuda:0");
   ASSERT_TRUE(session) << session.error().text();
@@ -89,7 +89,7 @@ void restore_what_is_mutated() {
   BufferBinding initial{.name = "initial/y", .bytes = {static_cast<std::byte*>(nullptr), 64}};
   initial.read_only = true;
   initial.shared = {given->get(), first->mapped_bytes, 0};
-  Launch launch{.step = "one", .kernel = "sevens", .block = {8, 1, 1}};  // half of it
+  Launch launch{.step = "one", .kernel = "sevens", .block = {8, 1, 1}};  // half of the tensor
   launch.args.push_back({.buffer = "y"});
   for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
     ASSERT_TRUE((*device)->bind({state, initial}));
@@ -115,7 +115,7 @@ void refuse_what_does_not_fit() {
   ASSERT_TRUE(block);
   auto descriptor = memory.share(*block);
   ASSERT_TRUE(descriptor);
-  EXPECT_FALSE(memory.import(descriptor->get(), 4 * block->mapped_bytes, true));  // more than it is
+  EXPECT_FALSE(memory.import(descriptor->get(), 4 * block->mapped_bytes, true));  // too large
   EXPECT_FALSE(memory.import(descriptor->get(), block->mapped_bytes - 1, true));
   EXPECT_FALSE(memory.import(-1, block->mapped_bytes, true));
   auto device = open_device("cuda:0");

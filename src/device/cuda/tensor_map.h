@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps: from the description in a launch's argument to the driver's 128 bytes.
+// Encodes the tensor map in a launch's argument as the driver's 128 bytes.
 //
-// Contract: the description is int64 words: rank, dims, strides in elements, then the words of the
-// module's tma_spec (core/program.h). A map that the GPU cannot have is a user error with TMA's
-// rules; a swizzle that is not known is unsupported.
+// Contract: the description consists of int64 words: rank, dims, strides in elements, then the
+// words of the module's tma_spec (core/program.h). A map that the GPU does not support is a user
+// error with TMA's rules. An unknown swizzle is unsupported.
 //
 // Example: CG_TRY(TensorMap map, encode_map(driver, arg.bytes, address, "step gemm"));
 #pragma once
