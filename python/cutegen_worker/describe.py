@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A task file as the JSON of src/core/task.h (its id is computed by the caller)."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Iterator
 
 from . import randomness, shrink
 from .asked import Asked
@@ -9,9 +12,10 @@ from .errors import WorkerError
 from .side import Side
 from .source import Source
 from .trace import Trace
+from .wire import Json
 
 
-def describe(request):
+def describe(request: Json) -> Json:
     file = request["file"]
     side = Side(request.get("side") or "", request.get("side_file") or file)
     wishes = Asked(request.get("asked", {}), side)
@@ -64,7 +68,7 @@ class Last:
     key = source = official = None
 
 
-def describe_shapes(request):
+def describe_shapes(request: Json) -> Json:
     """The task at each of the wanted sizes, or null where it is another program there."""
     file, train = request["file"], request["train_mode"]
     if Last.key != (request["task_id"], file, train):
@@ -76,7 +80,7 @@ def describe_shapes(request):
     return {"sizes": sizes, "shapes": found}
 
 
-def case_at(source, official, train, constants):
+def case_at(source: Source, official: Trace, train: bool, constants: dict[str, int]) -> Json | None:
     try:
         trace = Trace(source, constants, train)
     except WorkerError:
@@ -87,12 +91,12 @@ def case_at(source, official, train, constants):
     return trace.case(name, "derived", constants)
 
 
-def differing(official, traces):
+def differing(official: Trace, traces: list[Trace]) -> set[str]:
     """Attributes that are sizes: a plan must take them from symbols, not from attr()."""
     return {n for t in traces for n, v in official.scalars.items() if t.scalars.get(n) != v}
 
 
-def asked(request, source, side):
+def asked(request: Json, source: Source, side: Side) -> Iterator[tuple[Json, Trace]]:
     """The user's own shapes, from the side file and from the request."""
     wanted = list(side.shapes)
     for i, constants in enumerate(request.get("user_shapes", [])):
@@ -110,7 +114,7 @@ def asked(request, source, side):
         yield trace.case(name, "user", constants, weight), trace
 
 
-def declare_mutated(side, official, notes):
+def declare_mutated(side: Side, official: Trace, notes: list[str]) -> None:
     for name in side.mutated:
         if name not in official.tensors:
             side.wrong(f"mutated names no tensor: '{name}'", "mutated",

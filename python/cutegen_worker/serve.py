@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The worker's loop: one request at a time from the socket at descriptor 3."""
 
+from __future__ import annotations
+
 import gc
 import os
 import sys
 import traceback
 
 from .wire import Channel, Closed
+from .wire import Answer, Json
 
 SOCKET = 3
 
 
-def hello(request):
+def hello(request: Json) -> Answer:
     gc.disable()  # the import makes a million objects and no garbage
     import torch
 
@@ -39,73 +42,73 @@ def hello(request):
     return reply, None
 
 
-def describe(request):
+def describe(request: Json) -> Answer:
     from .describe import describe as run
 
     return {"task": run(request)}, None
 
 
-def shapes(request):
+def shapes(request: Json) -> Answer:
     from .describe import describe_shapes
 
     return describe_shapes(request), None
 
 
-def make_set(request):
+def make_set(request: Json) -> Answer:
     from .values import make_set as run
 
     return run(request)
 
 
-def plan_excerpt(request):
+def plan_excerpt(request: Json) -> Answer:
     from . import excerpt
 
     return excerpt.plan(request), None
 
 
-def make_excerpt(request):
+def make_excerpt(request: Json) -> Answer:
     from . import excerpt
 
     return excerpt.make(request)
 
 
-def take_memory(request, descriptors):
+def take_memory(request: Json, descriptors: list[int]) -> Answer:
     from . import official
 
     return official.take_memory(request, descriptors), None
 
 
-def open_baselines(request):
+def open_baselines(request: Json) -> Answer:
     from .baseline import open_baselines as run
 
     return run(request)
 
 
-def add_baseline(request):
+def add_baseline(request: Json) -> Answer:
     from .baseline import add_baseline as run
 
     return run(request)
 
 
-def run_baseline(request):
+def run_baseline(request: Json) -> Answer:
     from .baseline import run_baseline as run
 
     return run(request)
 
 
-def close_baselines(request):
+def close_baselines(request: Json) -> Answer:
     from .baseline import close_baselines as run
 
     return run(request)
 
 
-def time_baseline(request):
+def time_baseline(request: Json) -> Answer:
     from .baseline import time_baseline as run
 
     return run(request)
 
 
-def fill(request):
+def fill(request: Json) -> Answer:
     from . import official
 
     return official.fill(request), None
@@ -118,7 +121,7 @@ HANDLERS = {"hello": hello, "describe": describe, "shapes": shapes, "make_set": 
             "close_baselines": close_baselines}  # fmt: skip
 
 
-def answer(request, descriptors):
+def answer(request: Json, descriptors: list[int]) -> Answer:
     """(reply, descriptor or None); never raises."""
     try:
         if request["type"] == "memory":
@@ -128,7 +131,7 @@ def answer(request, descriptors):
         return {"error": as_json(error)}, None
 
 
-def as_json(error):
+def as_json(error: BaseException) -> Json:
     if hasattr(error, "json"):
         return error.json()
     if isinstance(error, ImportError):
@@ -144,7 +147,7 @@ def as_json(error):
     }
 
 
-def main():
+def main() -> None:
     fd = os.dup(SOCKET)  # not inherited by what a task file starts
     os.close(SOCKET)
     channel = Channel(fd)
