@@ -27,10 +27,11 @@ from .errors import WorkerError, blame, first_line
 from .mutated import results, state_of
 from .names import Inputs
 from .official import Places, drop_memory
-from .slot import slot
+from .slot import Slot
 from .source import Source
 from .trace import SIZES, build
 from .wire import Answer, Json
+from .worker import Worker
 
 Way = Callable[..., Any]
 
@@ -83,7 +84,8 @@ class Opened:
     initial: dict[str, Tensor] = {}  # of what forward() mutates
     returns: Sequence[str] = ()  # as core/task.h has it
 
-    def __init__(self, request: Json) -> None:
+    def __init__(self, request: Json, slot: Slot) -> None:
+        self.slot = slot
         self.device = torch.device(request["device"])
         self.file = request["file"]
         source = Source(request["source"], self.file)
@@ -139,9 +141,9 @@ class Opened:
         self.ways[kind] = (call, flags)
         with blame(self.file, f"the baseline {kind}", SIZES):
             if kind in COMPILED:  # built outside the slot; what it times, it times behind it
-                slot.guard_autotuning()
+                self.slot.guard_autotuning()
                 self.results(call, flags)
-            with slot:
+            with self.slot:
                 return self.difference(kind, call, flags)
 
     def difference(self, kind: str, call: Way, flags: Flags) -> float:
@@ -172,7 +174,7 @@ class Opened:
         """Runs a way on the values in `places`, which the module keeps, and puts its results there."""
         if kind not in self.ways:
             raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
-        with slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
+        with self.slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
             for name, t in self.named.items():
                 if (value := places.view(name, "value")) is not None:
                     t.data.copy_(value)
@@ -192,7 +194,7 @@ class Opened:
     def time(self, kind: str, mode: str, samples: int) -> list[float]:
         if kind not in self.ways:
             raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
-        with slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
+        with self.slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
             if (kind, mode) not in self.started:  # what a first run pays is not kept
                 self.started.add((kind, mode))
                 self.time(kind, mode, 1)
@@ -296,24 +298,20 @@ def distance(wanted: Tensor, got: Tensor) -> float:
     return worst / largest if largest else float(worst > 0)
 
 
-opened = None
-
-
-def open_baselines(request: Json) -> Answer:
+def open_baselines(request: Json, worker: Worker) -> Answer:
     """Answers which of `kinds` can be had: [{kind, far} or {kind, why}]."""
-    global opened
-    opened = None
+    worker.opened = None
     try:
         with blame(request["file"], "the module on the GPU", SIZES), contextlib.redirect_stdout(sys.stderr):
-            opened = Opened(request)
+            worker.opened = Opened(request, worker.slot)
     except torch.OutOfMemoryError as error:
         raise no_memory("the module on the GPU", error) from None
-    told = [add_way(wanted) for wanted in request["kinds"]]
-    slot.opened()
+    told = [add_way(worker.opened, wanted) for wanted in request["kinds"]]
+    worker.slot.opened()
     return {"opened": told, "torch": torch.__version__}, None
 
 
-def add_way(wanted: Json) -> Json:
+def add_way(opened: Opened, wanted: Json) -> Json:
     kind = wanted["kind"]
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -336,21 +334,20 @@ def no_memory(doing: str, error: BaseException) -> WorkerError:
                        "free the GPU, or use smaller sizes", "unsupported")  # fmt: skip
 
 
-def add_baseline(request: Json) -> Answer:
+def add_baseline(request: Json, worker: Worker) -> Answer:
     """One more way to run the module that is open: {kind, far} or {kind, why}. With what others `tuned`, what is
     known of that afterwards."""
-    if opened is None:
+    if worker.opened is None:
         raise WorkerError("no module is open", "", "", "internal")
     if "tuned" not in request:
-        return {"opened": [add_way(request)]}, None
+        return {"opened": [add_way(worker.opened, request)]}, None
     tuned.put(request["tuned"])
-    return {"opened": [add_way(request)], "tuned": tuned.found()}, None
+    return {"opened": [add_way(worker.opened, request)], "tuned": tuned.found()}, None
 
 
-def close_baselines(_: Json) -> Answer:
+def close_baselines(_: Json, worker: Worker) -> Answer:
     """The GPU's memory is free again; a context that a kernel broke is an error here."""
-    global opened
-    opened = None
+    worker.opened = None
     if "torch._dynamo" in sys.modules:
         torch._dynamo.reset()
     gc.collect()
@@ -359,8 +356,9 @@ def close_baselines(_: Json) -> Answer:
     return {}, None
 
 
-def run_baseline(request: Json) -> Answer:
+def run_baseline(request: Json, worker: Worker) -> Answer:
     """One run on values in memory that came before; its outputs go there."""
+    opened = worker.opened
     if opened is None:
         raise WorkerError("no baselines are open", "", "", "internal")
     try:
@@ -379,7 +377,8 @@ def settle(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def time_baseline(request: Json) -> Answer:
+def time_baseline(request: Json, worker: Worker) -> Answer:
+    opened = worker.opened
     if opened is None:
         raise WorkerError("no baselines are open", "", "", "internal")
     with contextlib.redirect_stdout(sys.stderr):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import randomness, shrink
 from .asked import Asked
@@ -13,6 +14,9 @@ from .side import Side
 from .source import Source
 from .trace import Trace
 from .wire import Json
+
+if TYPE_CHECKING:
+    from .worker import Worker
 
 
 def describe(request: Json) -> Json:
@@ -62,21 +66,23 @@ def describe(request: Json) -> Json:
     return task
 
 
-class Last:
-    """The task that was asked for last: its text and its trace at the official shape."""
+class Described(NamedTuple):
+    """A task's text and its trace at the official shape; `key`: task, file and mode."""
 
-    key = source = official = None
+    key: tuple[str, str, bool]
+    source: Source
+    official: Trace
 
 
-def describe_shapes(request: Json) -> Json:
+def describe_shapes(request: Json, worker: Worker) -> Json:
     """The task at each of the wanted sizes, or null where it is another program there."""
-    file, train = request["file"], request["train_mode"]
-    if Last.key != (request["task_id"], file, train):
-        Last.source = Source(request["source"], file)
-        Last.official = Trace(Last.source, {}, train)
-        Last.key = request["task_id"], file, train
-    sizes = shrink.varying(Last.source)
-    found = [case_at(Last.source, Last.official, train, wanted) for wanted in request["shapes"]]
+    task_id, file, train = request["task_id"], request["file"], request["train_mode"]
+    last = worker.described
+    if last is None or last.key != (task_id, file, train):
+        source = Source(request["source"], file)
+        last = worker.described = Described((task_id, file, train), source, Trace(source, {}, train))
+    sizes = shrink.varying(last.source)
+    found = [case_at(last.source, last.official, train, wanted) for wanted in request["shapes"]]
     return {"sizes": sizes, "shapes": found}
 
 

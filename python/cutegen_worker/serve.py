@@ -7,14 +7,16 @@ import gc
 import os
 import sys
 import traceback
+from collections.abc import Callable
 
-from .wire import Channel, Closed
-from .wire import Answer, Json
+from .slot import SIDE_BY_SIDE, SLOT
+from .wire import Answer, Channel, Closed, Json
+from .worker import Worker
 
 SOCKET = 3
 
 
-def hello(request: Json) -> Answer:
+def hello(request: Json, worker: Worker) -> Answer:
     gc.disable()  # the import makes a million objects and no garbage
     import torch
 
@@ -31,10 +33,8 @@ def hello(request: Json) -> Answer:
         gpu.start(request["device"])
         reply["cudnn"] = gpu.cudnn_version()
         if request.get("slot"):
-            from .slot import SIDE_BY_SIDE, SLOT, slot
-
-            slot.take_over(SLOT)
-            slot.for_opening = request["slot"] == "opening"
+            worker.slot.take_over(SLOT)
+            worker.slot.for_opening = request["slot"] == "opening"
             torch.set_num_threads(SIDE_BY_SIDE)
         reply["missing"] = "this worker starts compilers"
         if request["filter"]:
@@ -42,31 +42,31 @@ def hello(request: Json) -> Answer:
     return reply, None
 
 
-def describe(request: Json) -> Answer:
+def describe(request: Json, _: Worker) -> Answer:
     from .describe import describe as run
 
     return {"task": run(request)}, None
 
 
-def shapes(request: Json) -> Answer:
+def shapes(request: Json, worker: Worker) -> Answer:
     from .describe import describe_shapes
 
-    return describe_shapes(request), None
+    return describe_shapes(request, worker), None
 
 
-def make_set(request: Json) -> Answer:
+def make_set(request: Json, _: Worker) -> Answer:
     from .values import make_set as run
 
     return run(request)
 
 
-def plan_excerpt(request: Json) -> Answer:
+def plan_excerpt(request: Json, _: Worker) -> Answer:
     from . import excerpt
 
     return excerpt.plan(request), None
 
 
-def make_excerpt(request: Json) -> Answer:
+def make_excerpt(request: Json, _: Worker) -> Answer:
     from . import excerpt
 
     return excerpt.make(request)
@@ -78,55 +78,57 @@ def take_memory(request: Json, descriptors: list[int]) -> Answer:
     return official.take_memory(request, descriptors), None
 
 
-def open_baselines(request: Json) -> Answer:
+def open_baselines(request: Json, worker: Worker) -> Answer:
     from .baseline import open_baselines as run
 
-    return run(request)
+    return run(request, worker)
 
 
-def add_baseline(request: Json) -> Answer:
+def add_baseline(request: Json, worker: Worker) -> Answer:
     from .baseline import add_baseline as run
 
-    return run(request)
+    return run(request, worker)
 
 
-def run_baseline(request: Json) -> Answer:
+def run_baseline(request: Json, worker: Worker) -> Answer:
     from .baseline import run_baseline as run
 
-    return run(request)
+    return run(request, worker)
 
 
-def close_baselines(request: Json) -> Answer:
+def close_baselines(request: Json, worker: Worker) -> Answer:
     from .baseline import close_baselines as run
 
-    return run(request)
+    return run(request, worker)
 
 
-def time_baseline(request: Json) -> Answer:
+def time_baseline(request: Json, worker: Worker) -> Answer:
     from .baseline import time_baseline as run
 
-    return run(request)
+    return run(request, worker)
 
 
-def fill(request: Json) -> Answer:
+def fill(request: Json, _: Worker) -> Answer:
     from . import official
 
     return official.fill(request), None
 
 
-HANDLERS = {"hello": hello, "describe": describe, "shapes": shapes, "make_set": make_set, "fill": fill,
-            "plan_excerpt": plan_excerpt, "make_excerpt": make_excerpt,
-            "open_baselines": open_baselines, "add_baseline": add_baseline,
-            "run_baseline": run_baseline, "time_baseline": time_baseline,
-            "close_baselines": close_baselines}  # fmt: skip
+HANDLERS: dict[str, Callable[[Json, Worker], Answer]] = {
+    "hello": hello, "describe": describe, "shapes": shapes, "make_set": make_set, "fill": fill,
+    "plan_excerpt": plan_excerpt, "make_excerpt": make_excerpt,
+    "open_baselines": open_baselines, "add_baseline": add_baseline,
+    "run_baseline": run_baseline, "time_baseline": time_baseline,
+    "close_baselines": close_baselines,
+}  # fmt: skip
 
 
-def answer(request: Json, descriptors: list[int]) -> Answer:
+def answer(request: Json, descriptors: list[int], worker: Worker) -> Answer:
     """(reply, descriptor or None); never raises."""
     try:
         if request["type"] == "memory":
             return take_memory(request, descriptors)
-        return HANDLERS[request["type"]](request)
+        return HANDLERS[request["type"]](request, worker)
     except BaseException as error:  # noqa: BLE001 - reported to the caller
         return {"error": as_json(error)}, None
 
@@ -150,14 +152,14 @@ def as_json(error: BaseException) -> Json:
 def main() -> None:
     fd = os.dup(SOCKET)  # not inherited by what a task file starts
     os.close(SOCKET)
-    channel = Channel(fd)
+    channel, worker = Channel(fd), Worker()
     owner = os.getpid()
     while True:
         try:
             request, descriptors = channel.receive_all()
         except (Closed, OSError):
             return
-        reply, memory = answer(request, descriptors)
+        reply, memory = answer(request, descriptors, worker)
         for given in descriptors:
             os.close(given)
         if os.getpid() != owner:

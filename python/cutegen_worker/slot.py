@@ -78,6 +78,3 @@ class Slot:
             return out
 
         benchmarker.benchmark_gpu = behind_the_lock  # type: ignore[method-assign]
-
-
-slot = Slot()
