@@ -28,7 +28,7 @@ setup:  ## install what is needed: apt packages, .venv with torch, CuTe headers 
 	@tools/setup.sh
 
 .PHONY: setup-dev
-setup-dev:  ## the same and what checks, fuzzing and benchmarks need (clang 19)
+setup-dev:  ## the same and what checks, fuzzing and benchmarks need (clang 19, mypy)
 	@tools/setup.sh --dev
 
 $(CONFIGURED):
@@ -63,10 +63,11 @@ unit: $(CONFIGURED)  ## the fast tests only
 	ctest --test-dir $(BUILD) --output-on-failure --no-label-summary -j $(JOBS) -L unit
 
 .PHONY: check
-check:  ## formatting, floors, figures, text rules, clang-tidy on what changed
+check:  ## formatting, floors, figures, text rules, types, clang-tidy on what changed
 	tools/check_format.sh
 	/usr/bin/env python3 tools/check_floors.py
 	/usr/bin/env python3 tools/check_text.py
+	tools/check_types.sh
 	/usr/bin/env python3 tools/figures.py --build $(BUILD)
 	tools/tidy.sh --build $(BUILD)
 

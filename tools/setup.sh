@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what cutegen needs on Debian 12: apt packages, and a Python environment in .venv.
 #
-# Usage: tools/setup.sh [--dev]     --dev adds what the checks and fuzzing need (clang 19).
+# Usage: tools/setup.sh [--dev]     --dev adds what the checks and fuzzing need (clang 19, mypy).
 # Idempotent: what is there is used, and a second run takes a fraction of a second. Nothing is
 # written outside the tree but apt packages and the usual caches of apt and pip.
 set -euo pipefail
@@ -17,6 +17,7 @@ readonly BUILD_PACKAGES=(
 )
 readonly DEV_PACKAGES=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libbenchmark-dev)
 readonly REQUIREMENTS=tools/requirements.txt
+readonly DEV_REQUIREMENTS=tools/requirements-dev.txt
 readonly VENV=.venv
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -96,7 +97,7 @@ pip_install() {
   rm -f "$log"
 }
 
-install_wheels() {
+make_venv() {
   if ! "$VENV/bin/python" -c 'import pip' 2>/dev/null; then
     local python
     python=$(find_python)
@@ -104,25 +105,34 @@ install_wheels() {
     rm -rf "$VENV"
     "$python" -m venv "$VENV" || die "cannot create $VENV" "install python3-venv, then: make setup"
   fi
+}
+
+# Installs what the environment lacks of the pins of file $1.
+install_wheels() {
   local with alone
-  mapfile -t with < <("$VENV/bin/python" tools/missing_wheels.py --with-deps "$REQUIREMENTS")
+  mapfile -t with < <("$VENV/bin/python" tools/missing_wheels.py --with-deps "$1")
   [ "${#with[@]}" = 0 ] || pip_install "${with[@]}"
-  mapfile -t alone < <("$VENV/bin/python" tools/missing_wheels.py --no-deps "$REQUIREMENTS")
+  mapfile -t alone < <("$VENV/bin/python" tools/missing_wheels.py --no-deps "$1")
   [ "${#alone[@]}" = 0 ] || pip_install --no-deps "${alone[@]}"
   if [ "${#with[@]}" = 0 ] && [ "${#alone[@]}" = 0 ]; then
-    say "Python packages: all pins of $REQUIREMENTS are in $VENV"
+    say "Python packages: all pins of $1 are in $VENV"
     return
   fi
   local left
-  left=$("$VENV/bin/python" tools/missing_wheels.py "$REQUIREMENTS")
+  left=$("$VENV/bin/python" tools/missing_wheels.py "$1")
   [ -z "$left" ] || die "still missing after installation: $left" "remove $VENV, then: make setup"
 }
 
+requirements=("$REQUIREMENTS")
 case "${1:-}" in
   "") packages=("${BUILD_PACKAGES[@]}") ;;
-  --dev) packages=("${BUILD_PACKAGES[@]}" "${DEV_PACKAGES[@]}") ;;
+  --dev)
+    packages=("${BUILD_PACKAGES[@]}" "${DEV_PACKAGES[@]}")
+    requirements+=("$DEV_REQUIREMENTS")
+    ;;
   *) die "unknown argument '$1'" "usage: tools/setup.sh [--dev]" ;;
 esac
 install_packages "${packages[@]}"
-install_wheels
+make_venv
+for file in "${requirements[@]}"; do install_wheels "$file"; done
 say "done"

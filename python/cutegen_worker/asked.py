@@ -4,15 +4,24 @@
 A flag and the side file may both name the math mode or a bound, and must agree.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .errors import WorkerError
 from .modes import Modes
 from .side import BOUNDS
+from .wire import Json
+
+if TYPE_CHECKING:
+    from .side import Side
+    from .trace import Trace
 
 
 class Asked:
     """`flags`: {key: {"value": ..., "source": "flag --rtol"}} of the request."""
 
-    def __init__(self, flags, side):
+    def __init__(self, flags: Json, side: Side) -> None:
         self.flags, self.side = flags, side
         self.math_mode = self.one("math_mode", side.math_mode)
         self.bounds = {k: self.one(k, side.bounds.get(k)) for k in BOUNDS}
@@ -23,7 +32,7 @@ class Asked:
                               self.place(next(iter(self.bounds))),
                               "give a number over 0, or none: cutegen's own rule holds anyway")  # fmt: skip
 
-    def one(self, key, of_side):
+    def one(self, key: str, of_side: Any) -> Any:
         if key not in self.flags:
             return of_side
         value, source = self.flags[key]["value"], self.flags[key]["source"]
@@ -32,10 +41,10 @@ class Asked:
                               self.side.place(key), "leave one of them out, or let them agree")  # fmt: skip
         return value
 
-    def place(self, key):
+    def place(self, key: str) -> str:
         return self.side.place(key) if key in self.side.bounds else self.flags[key]["source"]
 
-    def put(self, task, trace):
+    def put(self, task: Json, trace: Trace) -> None:
         """Writes the math modes and bounds into a described task."""
         task.update(self.bounds)
         if self.math_mode is not None:

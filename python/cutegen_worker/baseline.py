@@ -7,6 +7,8 @@ evaluator takes in turn with blocks of a candidate. Modes: cold (other data in t
 behind a kernel that waits), warm, graph (a CUDA graph, cold), call (the host's clock, cold).
 """
 
+from __future__ import annotations
+
 import contextlib
 import gc
 import importlib
@@ -14,16 +16,24 @@ import math
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from . import tuned
 from .errors import WorkerError, blame, first_line
 from .mutated import results, state_of
+from .names import Inputs
 from .official import Places, drop_memory
-from .slot import slot
+from .slot import Slot
 from .source import Source
 from .trace import SIZES, build
+from .wire import Answer, Json
+from .worker import Worker
+
+Way = Callable[..., Any]
 
 LEAST_FLUSH = 128 << 20
 WARM_UP = 3
@@ -38,14 +48,14 @@ class Flags:
 
     OF = {"eager-fp32": (False, False), "eager-tf32": (True, True)}
 
-    def __init__(self, kind="eager"):
+    def __init__(self, kind: str = "eager") -> None:
         self.wanted = self.OF.get(kind, (False, True))
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = self.wanted
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = self.before
 
 
@@ -56,13 +66,13 @@ class Pace:
     queued: each wait would be in the time that the next one is made from. The GPU does not wait for it.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.host_ns, self.late = 2e5, 0
 
-    def wait_ns(self):
+    def wait_ns(self) -> float:
         return 0.0 if self.late >= LATE else min(1.5 * self.host_ns + 5e4, MOST_SLEEP_NS)
 
-    def saw(self, host_ns, begun):
+    def saw(self, host_ns: float, begun: bool) -> None:
         """One call: the host's time, and whether the GPU had begun with it when the host left it."""
         if self.late < LATE:
             self.host_ns, self.late = host_ns, self.late + 1 if begun else 0
@@ -71,10 +81,11 @@ class Pace:
 class Opened:
     """The module and its inputs on the GPU, and the ways to run it that were asked for."""
 
-    initial = {}  # of what forward() mutates
-    returns = ()  # as core/task.h has it
+    initial: dict[str, Tensor] = {}  # of what forward() mutates
+    returns: Sequence[str] = ()  # as core/task.h has it
 
-    def __init__(self, request):
+    def __init__(self, request: Json, slot: Slot) -> None:
+        self.slot = slot
         self.device = torch.device(request["device"])
         self.file = request["file"]
         source = Source(request["source"], self.file)
@@ -87,35 +98,38 @@ class Opened:
             p.requires_grad_(False)
         names, self.returns = request.get("mutated", ()), request.get("returns", ())
         self.initial = {n: t.clone() for n, t in self.tensors(names)}
-        self.ways, self.graphs, self.paces = {}, {}, {}
-        self.started = set()
+        self.ways: dict[str, tuple[Way, Flags]] = {}
+        self.graphs: dict[str, tuple[torch.cuda.CUDAGraph, Any]] = {}
+        self.paces: dict[tuple[str, str], Pace] = {}
+        self.started: set[tuple[str, str]] = set()
         self.flush = torch.empty(max(LEAST_FLUSH, 3 * l2_bytes(self.device)), dtype=torch.uint8,
                                  device=self.device)  # fmt: skip
         self.hertz = torch.cuda.get_device_properties(self.device).clock_rate * 1e3
 
-    def take(self, model, inputs):
+    def take(self, model: torch.nn.Module, inputs: Inputs) -> None:
         """The module and its inputs on the device, and all their tensors by the names of the task."""
-        self.model, self.given = model.to(self.device), {}
+        self.model = model.to(self.device)
+        self.given: dict[str, Tensor] = {}
         self.args, self.kwargs = inputs.map(
             lambda name, t: self.given.setdefault(name, t.to(self.device)))
 
     @property
-    def named(self):
+    def named(self) -> dict[str, Tensor]:
         """All tensors by the names of the task, as they are now: forward() may replace some."""
         return {**state_of(self.model, self.given), **self.given}
 
-    def tensors(self, names):
+    def tensors(self, names: Iterable[str]) -> list[tuple[str, Tensor]]:
         """(name, tensor) of inputs, parameters and buffers, as they are now."""
         found = self.named if names else {}
         return [(n, found[n]) for n in names]
 
-    def restore(self):
+    def restore(self) -> None:
         """What forward() mutates has its initial values again."""
         with torch.no_grad():
             for name, tensor in self.tensors(self.initial):
                 tensor.copy_(self.initial[name])
 
-    def add(self, kind, target):
+    def add(self, kind: str, target: str) -> float:
         """Opens one way to run the module; how far its result is from eager's."""
         if kind in COMPILED:
             call = compiled(self.model, COMPILED[kind])
@@ -127,13 +141,14 @@ class Opened:
         self.ways[kind] = (call, flags)
         with blame(self.file, f"the baseline {kind}", SIZES):
             if kind in COMPILED:  # built outside the slot; what it times, it times behind it
-                slot.guard_autotuning()
+                self.slot.guard_autotuning()
                 self.results(call, flags)
-            with slot:
+            with self.slot:
                 return self.difference(kind, call, flags)
 
-    def difference(self, kind, call, flags):
-        wanted, got = self.results(self.model, Flags()), None
+    def difference(self, kind: str, call: Way, flags: Flags) -> float:
+        wanted = self.results(self.model, Flags())
+        got: list[Tensor] = []
         for _ in range(WARM_UP):
             del got
             got = self.results(call, flags)
@@ -143,23 +158,23 @@ class Opened:
                               self.file, "return what forward() returns")  # fmt: skip
         return max([distance(w, g) for w, g in zip(wanted, got)], default=0.0)
 
-    def results(self, call, flags):
+    def results(self, call: Way, flags: Flags) -> list[Tensor]:
         self.restore()
         with torch.no_grad(), flags:
             out = call(*self.args, **self.kwargs)
         found = results(out, {"returns": self.returns}, dict(self.tensors(self.initial)))
         return [t.clone() for t in found] if self.initial else found  # the next call writes them
 
-    def run(self, kind):
+    def run(self, kind: str) -> Any:
         call, flags = self.ways[kind]
         with flags:
             return call(*self.args, **self.kwargs)
 
-    def run_on(self, kind, places, outputs):
+    def run_on(self, kind: str, places: Places, outputs: list[str]) -> None:
         """Runs a way on the values in `places`, which the module keeps, and puts its results there."""
         if kind not in self.ways:
             raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
-        with slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
+        with self.slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
             for name, t in self.named.items():
                 if (value := places.view(name, "value")) is not None:
                     t.data.copy_(value)
@@ -176,10 +191,10 @@ class Opened:
                                   "described dtype", self.file, "return what forward() returns")  # fmt: skip
             places.put(name, part, t.detach())
 
-    def time(self, kind, mode, samples):
+    def time(self, kind: str, mode: str, samples: int) -> list[float]:
         if kind not in self.ways:
             raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
-        with slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
+        with self.slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
             if (kind, mode) not in self.started:  # what a first run pays is not kept
                 self.started.add((kind, mode))
                 self.time(kind, mode, 1)
@@ -188,13 +203,13 @@ class Opened:
             call = self.graph(kind).replay if mode == "graph" else lambda: self.run(kind)
             return [self.by_events(kind, call, mode) for _ in range(samples)]
 
-    def cool(self):
+    def cool(self) -> None:
         self.restore()
         half = self.flush.numel() // 2
         self.flush[:half].fill_(len(self.ways))
         self.flush[half:].copy_(self.flush[:half])
 
-    def by_events(self, kind, call, mode):
+    def by_events(self, kind: str, call: Callable[[], Any], mode: str) -> float:
         """Launches are queued while the GPU waits in a kernel, so that the host is not in the time."""
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         if mode == "warm":
@@ -213,7 +228,7 @@ class Opened:
         end.synchronize()
         return begin.elapsed_time(end) * 1e6
 
-    def by_the_clock(self, kind):
+    def by_the_clock(self, kind: str) -> float:
         self.cool()
         torch.cuda.synchronize(self.device)
         start = time.perf_counter_ns()
@@ -221,7 +236,7 @@ class Opened:
         torch.cuda.synchronize(self.device)
         return float(time.perf_counter_ns() - start)
 
-    def graph(self, kind):
+    def graph(self, kind: str) -> torch.cuda.CUDAGraph:
         if kind not in self.graphs:
             graph = torch.cuda.CUDAGraph()
             stream = torch.cuda.Stream(self.device)
@@ -236,17 +251,17 @@ class Opened:
         return self.graphs[kind][0]
 
 
-def l2_bytes(device):
+def l2_bytes(device: torch.device) -> int:
     return getattr(torch.cuda.get_device_properties(device), "L2_cache_size", 0)
 
 
-def compiled(model, mode):
+def compiled(model: torch.nn.Module, mode: str | None) -> Way:
     """torch.compile of the module, in this process and anew."""
     torch._dynamo.reset()
     return torch.compile(model, mode=mode)
 
 
-def load(target, folder):
+def load(target: str, folder: str) -> Way:
     module, _, name = target.partition(":")
     if not module or not name:
         raise WorkerError(f"'{target}' names no callable", "", "write MODULE:CALLABLE")
@@ -262,7 +277,7 @@ def load(target, folder):
     return call
 
 
-def distance(wanted, got):
+def distance(wanted: Tensor, got: Tensor) -> float:
     """The largest difference over the largest value."""
     if wanted.shape != got.shape:
         raise WorkerError(f"a baseline returns a tensor of {tuple(got.shape)}, not "
@@ -283,24 +298,20 @@ def distance(wanted, got):
     return worst / largest if largest else float(worst > 0)
 
 
-opened = None
-
-
-def open_baselines(request):
+def open_baselines(request: Json, worker: Worker) -> Answer:
     """Answers which of `kinds` can be had: [{kind, far} or {kind, why}]."""
-    global opened
-    opened = None
+    worker.opened = None
     try:
         with blame(request["file"], "the module on the GPU", SIZES), contextlib.redirect_stdout(sys.stderr):
-            opened = Opened(request)
+            worker.opened = Opened(request, worker.slot)
     except torch.OutOfMemoryError as error:
         raise no_memory("the module on the GPU", error) from None
-    told = [add_way(wanted) for wanted in request["kinds"]]
-    slot.opened()
+    told = [add_way(worker.opened, wanted) for wanted in request["kinds"]]
+    worker.slot.opened()
     return {"opened": told, "torch": torch.__version__}, None
 
 
-def add_way(wanted):
+def add_way(opened: Opened, wanted: Json) -> Json:
     kind = wanted["kind"]
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -318,26 +329,25 @@ def add_way(wanted):
     return told
 
 
-def no_memory(doing, error):
+def no_memory(doing: str, error: BaseException) -> WorkerError:
     return WorkerError(f"{doing}: out of memory: " + first_line(error).split(" GPU ")[0], "",
                        "free the GPU, or use smaller sizes", "unsupported")  # fmt: skip
 
 
-def add_baseline(request):
+def add_baseline(request: Json, worker: Worker) -> Answer:
     """One more way to run the module that is open: {kind, far} or {kind, why}. With what others `tuned`, what is
     known of that afterwards."""
-    if opened is None:
+    if worker.opened is None:
         raise WorkerError("no module is open", "", "", "internal")
     if "tuned" not in request:
-        return {"opened": [add_way(request)]}, None
+        return {"opened": [add_way(worker.opened, request)]}, None
     tuned.put(request["tuned"])
-    return {"opened": [add_way(request)], "tuned": tuned.found()}, None
+    return {"opened": [add_way(worker.opened, request)], "tuned": tuned.found()}, None
 
 
-def close_baselines(_):
+def close_baselines(_: Json, worker: Worker) -> Answer:
     """The GPU's memory is free again; a context that a kernel broke is an error here."""
-    global opened
-    opened = None
+    worker.opened = None
     if "torch._dynamo" in sys.modules:
         torch._dynamo.reset()
     gc.collect()
@@ -346,8 +356,9 @@ def close_baselines(_):
     return {}, None
 
 
-def run_baseline(request):
+def run_baseline(request: Json, worker: Worker) -> Answer:
     """One run on values in memory that came before; its outputs go there."""
+    opened = worker.opened
     if opened is None:
         raise WorkerError("no baselines are open", "", "", "internal")
     try:
@@ -361,12 +372,13 @@ def run_baseline(request):
     return {}, None
 
 
-def settle(device):
+def settle(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
-def time_baseline(request):
+def time_baseline(request: Json, worker: Worker) -> Answer:
+    opened = worker.opened
     if opened is None:
         raise WorkerError("no baselines are open", "", "", "internal")
     with contextlib.redirect_stdout(sys.stderr):

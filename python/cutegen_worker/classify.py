@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workload class of a graph: its heaviest kind of work, and what is fused with it."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 from . import flops
 from .graph import normal
+
+if TYPE_CHECKING:
+    from .record import Call, Ref
 
 ORDER = ["attention", "recurrent", "transposed conv", "depthwise", "conv", "matmul", "gemv", "loss",
          "scan", "softmax", "norm", "pooling", "reduction", "elementwise"]  # fmt: skip
@@ -22,7 +29,7 @@ LOSS = {"nll_loss_forward", "nll_loss2d_forward", "mse_loss", "huber_loss", "smo
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu", "mkldnn_rnn_layer", "_thnn_fused_lstm_cell"}
 
 
-def kind(call):
+def kind(call: Call) -> str | None:
     name = call.func.overloadpacket.__name__.rstrip("_")
     refs = call.refs
     if name in ("max", "min", "median", "mode", "sort", "topk"):
@@ -43,14 +50,14 @@ def kind(call):
     return None if name in flops.FREE else "elementwise"
 
 
-def convolution(call, refs):
+def convolution(call: Call, refs: list[Ref]) -> str:
     args, _ = normal(call)
     if args[6]:
         return "transposed conv"
     return "depthwise" if args[8] > 1 and args[8] == refs[0].shape[1] else "conv"
 
 
-def users_after(calls, start):
+def users_after(calls: list[Call], start: int) -> list[Call]:
     """Names that depend on call `start`, with the calls that read them."""
     names, out = set(calls[start].out_names), []
     for call in calls[start + 1 :]:
@@ -60,9 +67,9 @@ def users_after(calls, start):
     return out
 
 
-def hand_written(calls, kinds):
+def hand_written(calls: list[Call], kinds: list[str | None]) -> dict[int, str]:
     """softmax or norm spelt out: a reduction whose result is combined with its own input's shape."""
-    found = {}
+    found: dict[int, str] = {}
     for i, call in enumerate(calls):
         if kinds[i] != "reduction":
             continue
@@ -80,7 +87,7 @@ def hand_written(calls, kinds):
     return found
 
 
-def is_attention(calls, kinds):
+def is_attention(calls: list[Call], kinds: list[str | None]) -> bool:
     """softmax between two matrix products of activations."""
     for i, k in enumerate(kinds):
         if k != "softmax" and not masked_scores(calls[i]):
@@ -91,15 +98,15 @@ def is_attention(calls, kinds):
     return False
 
 
-def masked_scores(call):
+def masked_scores(call: Call) -> bool:
     return call.func.overloadpacket.__name__.rstrip("_") == "masked_fill"
 
 
-def is_batched(call):
+def is_batched(call: Call) -> bool:
     return call.func.overloadpacket.__name__ in ("bmm", "baddbmm")
 
 
-def is_recurrent(calls, kinds, types):
+def is_recurrent(calls: list[Call], kinds: list[str | None], types: set[str]) -> bool:
     if "recurrent" in kinds or types & {"RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"}:
         return True
     gates = [c for c in calls if c.func.overloadpacket.__name__ in ("tanh", "sigmoid")]
@@ -107,7 +114,7 @@ def is_recurrent(calls, kinds, types):
     return len(gates) >= 4 and len(products) >= 8 and len({c.outs[0][0] for c in gates}) == 1
 
 
-def absorb(kinds, special):
+def absorb(kinds: list[str | None], special: dict[int, str]) -> set[str]:
     """Classes present, without the pointwise steps that belong to a spelt-out norm."""
     present = {k for k in kinds if k}
     if special:
@@ -120,7 +127,7 @@ def absorb(kinds, special):
     return present
 
 
-def workload(calls, types, inputs, outputs):
+def workload(calls: list[Call], types: set[str], inputs: int, outputs: Sequence[Sequence[int]]) -> str:
     """`types`: class names of the modules; inputs: number of floating inputs; outputs: shapes."""
     kinds = [kind(c) for c in calls]
     present = absorb(kinds, hand_written(calls, kinds))

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A task file as the JSON of src/core/task.h (its id is computed by the caller)."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import randomness, shrink
 from .asked import Asked
@@ -9,9 +13,13 @@ from .errors import WorkerError
 from .side import Side
 from .source import Source
 from .trace import Trace
+from .wire import Json
+
+if TYPE_CHECKING:
+    from .worker import Worker
 
 
-def describe(request):
+def describe(request: Json) -> Json:
     file = request["file"]
     side = Side(request.get("side") or "", request.get("side_file") or file)
     wishes = Asked(request.get("asked", {}), side)
@@ -58,25 +66,27 @@ def describe(request):
     return task
 
 
-class Last:
-    """The task that was asked for last: its text and its trace at the official shape."""
+class Described(NamedTuple):
+    """A task's text and its trace at the official shape; `key`: task, file and mode."""
 
-    key = source = official = None
+    key: tuple[str, str, bool]
+    source: Source
+    official: Trace
 
 
-def describe_shapes(request):
+def describe_shapes(request: Json, worker: Worker) -> Json:
     """The task at each of the wanted sizes, or null where it is another program there."""
-    file, train = request["file"], request["train_mode"]
-    if Last.key != (request["task_id"], file, train):
-        Last.source = Source(request["source"], file)
-        Last.official = Trace(Last.source, {}, train)
-        Last.key = request["task_id"], file, train
-    sizes = shrink.varying(Last.source)
-    found = [case_at(Last.source, Last.official, train, wanted) for wanted in request["shapes"]]
+    task_id, file, train = request["task_id"], request["file"], request["train_mode"]
+    last = worker.described
+    if last is None or last.key != (task_id, file, train):
+        source = Source(request["source"], file)
+        last = worker.described = Described((task_id, file, train), source, Trace(source, {}, train))
+    sizes = shrink.varying(last.source)
+    found = [case_at(last.source, last.official, train, wanted) for wanted in request["shapes"]]
     return {"sizes": sizes, "shapes": found}
 
 
-def case_at(source, official, train, constants):
+def case_at(source: Source, official: Trace, train: bool, constants: dict[str, int]) -> Json | None:
     try:
         trace = Trace(source, constants, train)
     except WorkerError:
@@ -87,12 +97,12 @@ def case_at(source, official, train, constants):
     return trace.case(name, "derived", constants)
 
 
-def differing(official, traces):
+def differing(official: Trace, traces: list[Trace]) -> set[str]:
     """Attributes that are sizes: a plan must take them from symbols, not from attr()."""
     return {n for t in traces for n, v in official.scalars.items() if t.scalars.get(n) != v}
 
 
-def asked(request, source, side):
+def asked(request: Json, source: Source, side: Side) -> Iterator[tuple[Json, Trace]]:
     """The user's own shapes, from the side file and from the request."""
     wanted = list(side.shapes)
     for i, constants in enumerate(request.get("user_shapes", [])):
@@ -110,7 +120,7 @@ def asked(request, source, side):
         yield trace.case(name, "user", constants, weight), trace
 
 
-def declare_mutated(side, official, notes):
+def declare_mutated(side: Side, official: Trace, notes: list[str]) -> None:
     for name in side.mutated:
         if name not in official.tensors:
             side.wrong(f"mutated names no tensor: '{name}'", "mutated",

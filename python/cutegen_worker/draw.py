@@ -3,16 +3,28 @@
 
 What an input plainly promises is kept: zeros of a triangular matrix, symmetry, rows that are
 probabilities, values from a set of two. The rest of the made values is replaced (signed, heavy), or
-changed at secret places (outliers, special); extremes are drawn by extremes.py. Where the module cannot work on any number, the values
-are drawn again in a narrower domain (values.py): without signs, then inside the made range.
+changed at secret places (outliers, special); extremes are drawn by extremes.py. Where the module cannot
+work on any number, the values are drawn again in a narrower domain (values.py): without signs, then
+inside the made range.
 """
+
+from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Generator, Tensor
 
 from . import extremes, float8
+
+if TYPE_CHECKING:
+    from .facts import Facts
+    from .wire import Json
+
+Domain = str | extremes.Extent
 
 SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES = "signed", "heavy", "outliers", "special", "extremes"
 FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES)
@@ -23,7 +35,7 @@ PEAK, PEAK_AMONG = 200.0, 10  # the largest value of one row in so many
 BLOCK = 64  # one outlier in each row, or in each such stretch where rows are shorter
 
 
-def domains(family, facts, request):
+def domains(family: str, facts: Facts, request: Json) -> Iterable[Domain]:
     """In the order in which they are tried, until the module works on the values."""
     if family == "made":
         return (RANGE,)
@@ -33,7 +45,8 @@ def domains(family, facts, request):
     return DOMAINS
 
 
-def input_values(made, family, generator, domain=ANY, nan=True, dtype=None, peaks=True):
+def input_values(made: Tensor, family: str, generator: Generator, domain: Domain = ANY, nan: bool = True,
+                 dtype: torch.dtype | None = None, peaks: bool = True) -> Tensor:  # fmt: skip
     """`made` with the values of `family`; integers and booleans as they are. `dtype`: of the input, where
     `made` has its values in another. `peaks`: whether outliers may be very large."""
     if family == "made" or not made.is_floating_point() or made.numel() == 0:
@@ -57,23 +70,23 @@ def input_values(made, family, generator, domain=ANY, nan=True, dtype=None, peak
     return keep_promises(made, within(made, new.to(made.dtype), domain))
 
 
-def normal(shape, generator):
+def normal(shape: Sequence[int], generator: Generator) -> Tensor:
     return torch.randn(shape, generator=generator, device=generator.device)
 
 
-def uniform(shape, generator):
+def uniform(shape: Sequence[int] | int, generator: Generator) -> Tensor:
     return torch.rand(shape, generator=generator, device=generator.device)
 
 
-def below(limit, shape, generator):
+def below(limit: int, shape: Sequence[int], generator: Generator) -> Tensor:
     return torch.randint(limit, shape, generator=generator, device=generator.device)
 
 
-def shuffled(count, generator):
+def shuffled(count: int, generator: Generator) -> Tensor:
     return torch.randperm(count, generator=generator, device=generator.device)
 
 
-def signed(shape, generator):
+def signed(shape: Sequence[int], generator: Generator) -> Tensor:
     """Normal values with an affine map of the whole tensor and one of each leading row; some rows and
     columns, at times everything, negative."""
     scale = torch.exp(0.5 * normal((), generator))
@@ -84,7 +97,7 @@ def signed(shape, generator):
     return with_signs(values, -1, generator)
 
 
-def heavy(shape, generator):
+def heavy(shape: Sequence[int], generator: Generator) -> Tensor:
     """Log-normal magnitudes with random signs, and a few large values at random places; some rows and
     columns, at times everything, positive."""
     values = torch.exp(1.5 * normal(shape, generator)) * torch.sign(normal(shape, generator))
@@ -95,7 +108,7 @@ def heavy(shape, generator):
     return with_signs(values, 1, generator)
 
 
-def with_signs(values, sign, generator):
+def with_signs(values: Tensor, sign: int, generator: Generator) -> Tensor:
     """An eighth of the leading rows and of the innermost columns have one sign; one time in four all.
 
     A maximum that starts at zero is right wherever some value is positive.
@@ -109,7 +122,7 @@ def with_signs(values, sign, generator):
     return values
 
 
-def with_far_rows(values, generator):
+def with_far_rows(values: Tensor, generator: Generator) -> Tensor:
     """One leading row and one innermost column go so far below zero that every exponential is zero:
     a softmax whose maximum starts at zero divides by zero there."""
     for axis in {0, values.dim() - 1} if values.dim() else ():
@@ -120,7 +133,7 @@ def with_far_rows(values, generator):
     return values
 
 
-def outliers(made, generator, peaks):
+def outliers(made: Tensor, generator: Generator, peaks: bool) -> Tensor:
     """The task's own values; in each row or stretch a large and a very negative one move the result.
 
     An answer that leaves out a tile, a slice of a sum or an element misses some of them. Rows take
@@ -140,15 +153,15 @@ def outliers(made, generator, peaks):
         flat[where] = planted.to(made.dtype)
     if not peaks:
         return values
-    peaks = min(2, len(start) // PEAK_AMONG)
-    ends = (width - 1) * (below(2, (1,), generator) + torch.arange(peaks, device=flat.device)) % (2 * width - 2)
-    where = start[shuffled(len(start), generator)[:peaks]] + ends
-    peak = max(size, PEAK) * (1 + uniform((peaks,), generator))
+    count = min(2, len(start) // PEAK_AMONG)
+    ends = (width - 1) * (below(2, (1,), generator) + torch.arange(count, device=flat.device)) % (2 * width - 2)
+    where = start[shuffled(len(start), generator)[:count]] + ends
+    peak = max(size, PEAK) * (1 + uniform((count,), generator))
     flat[where.clamp(max=flat.numel() - 1)] = peak.to(made.dtype)
     return values
 
 
-def places(width, count, generator):
+def places(width: int, count: int, generator: Generator) -> Tensor:
     """`count` places below `width` in a random order: each once before any comes again."""
     powers = [p for p in (2**i for i in range(5, 31)) if p < width]
     on = generator.device
@@ -162,15 +175,16 @@ def places(width, count, generator):
     return chosen[shuffled(count, generator)]
 
 
-def extreme(made, generator, domain, dtype):
+def extreme(made: Tensor, generator: Generator, domain: Domain, dtype: torch.dtype) -> Tensor:
     probable = made.dim() > 0 and are_probabilities(made)
     if domain == RANGE:
         return made
+    assert not isinstance(domain, str)
     new = domain.draw(made, probable, generator, dtype).to(made.dtype)
     return new if probable or new is made else keep_promises(made, new)
 
 
-def special(made, generator, domain, nan, dtype):
+def special(made: Tensor, generator: Generator, domain: Domain, nan: bool, dtype: torch.dtype) -> Tensor:
     """The task's own values, with zeros of both signs, subnormal and infinite ones, and NaN."""
     if domain == RANGE or made.dim() and are_probabilities(made):
         return made
@@ -192,7 +206,7 @@ def special(made, generator, domain, nan, dtype):
     return values.masked_fill(zeros, 0) if zeros.float().mean() >= 0.2 else values
 
 
-def within(made, new, domain):
+def within(made: Tensor, new: Tensor, domain: Domain) -> Tensor:
     """The new values without signs, or pressed into the range of the made ones."""
     if domain == POSITIVE:
         return new.abs()
@@ -202,14 +216,14 @@ def within(made, new, domain):
     return new
 
 
-def are_probabilities(made):
+def are_probabilities(made: Tensor) -> bool:
     if made.shape[-1] < 2 or made.min() < 0:
         return False
     sums = made.sum(-1, dtype=torch.float64)
     return torch.allclose(sums, torch.ones_like(sums), atol=1e-3)
 
 
-def keep_promises(made, new):
+def keep_promises(made: Tensor, new: Tensor) -> Tensor:
     square = made.dim() >= 2 and made.shape[-1] == made.shape[-2]
     zeros = made == 0
     if zeros.float().mean() >= 0.2:
@@ -221,14 +235,14 @@ def keep_promises(made, new):
     return new
 
 
-def initial(tensor, generator):
+def initial(tensor: Tensor, generator: Generator) -> Tensor:
     """Values that a mutated tensor holds before a call; a constant would not show whether it is read."""
     tensor = tensor.detach().clone()
     vary(tensor, generator)
     return tensor
 
 
-def redraw(model, generator, mutated=()):
+def redraw(model: torch.nn.Module, generator: Generator, mutated: Sequence[Tensor] = ()) -> None:
     """Constant parameters, running statistics and `mutated` tensors get values of their own."""
     with torch.no_grad():
         for parameter in model.parameters():
@@ -241,12 +255,12 @@ def redraw(model, generator, mutated=()):
         for tensor in mutated:
             vary(tensor, generator)
         for module in model.modules():
-            count = getattr(module, "num_batches_tracked", None)
+            count: Any = getattr(module, "num_batches_tracked", None)
             if any(count is t for t in mutated):
                 count.copy_(below(1000, (), generator))
 
 
-def vary(tensor, generator):
+def vary(tensor: Tensor, generator: Generator) -> None:
     if not tensor.is_floating_point() or tensor.numel() == 0:
         return
     first = tensor.flatten()[0]

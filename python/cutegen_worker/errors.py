@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors as cutegen shows them: what was wrong, where, and the remedy."""
 
+from __future__ import annotations
+
 import contextlib
 import traceback
+from collections.abc import Iterator
 
 
 class WorkerError(Exception):
-    def __init__(self, message, where="", remedy="", kind="user"):
+    def __init__(self, message: str, where: str = "", remedy: str = "", kind: str = "user") -> None:
         super().__init__(message)
         self.message, self.where, self.remedy, self.kind = message, where, remedy, kind
 
-    def json(self):
+    def json(self) -> dict[str, str]:
         return {
             "kind": self.kind,
             "message": self.message,
@@ -19,12 +22,12 @@ class WorkerError(Exception):
         }
 
 
-def first_line(text):
+def first_line(text: object) -> str:
     lines = [line.strip() for line in str(text).strip().splitlines() if line.strip()]
     return lines[0][:500] if lines else ""
 
 
-def place(error, file):
+def place(error: BaseException, file: str) -> str:
     """FILE:LINE of the deepest frame in the task file, else FILE."""
     line = 0
     for frame, number in traceback.walk_tb(error.__traceback__):
@@ -34,7 +37,7 @@ def place(error, file):
 
 
 @contextlib.contextmanager
-def blame(file, doing, remedy):
+def blame(file: str, doing: str, remedy: str) -> Iterator[None]:
     """Turns whatever the task file raises into a user error that names the line."""
     try:
         yield

@@ -10,17 +10,26 @@ plan() finds the axes on meta tensors. make() draws values and shows that the ax
 the results of permuted indexes are the permuted results, those of fewer indexes are a part of them.
 """
 
+from __future__ import annotations
+
 import copy
+import functools
 import time
 import warnings
+from collections.abc import Callable, Iterator
 
 import torch
+from torch import Generator, Tensor
 
 from . import draw, values
 from .errors import WorkerError
 from .names import state_tensors
 from .source import Source, clean_state
 from .trace import Trace
+from .wire import Answer, Json
+
+Constants = dict[str, int]
+Cuts = dict[str, dict[int, int]]  # of each tensor: axis -> count
 
 WANT_ELEMENTS, WANT_FLOPS = 1 << 18, 5e7  # stop cutting here
 MOST_ELEMENTS, MOST_FLOPS = 1 << 23, 2e9  # of a set that is made at all
@@ -37,11 +46,11 @@ DIFFERENT = 0.05  # share of the results that must change when indexes change pl
 class CutTrace(Trace):
     """A trace whose tensors are cut: {name: {axis: count}}."""
 
-    def __init__(self, source, constants, train, cuts):
+    def __init__(self, source: Source, constants: Constants, train: bool, cuts: Cuts) -> None:
         self.cuts = cuts
         super().__init__(source, constants, train)
 
-    def add(self, name, role, tensor):
+    def add(self, name: str, role: str, tensor: Tensor) -> None:
         for axis, count in self.cuts.get(name, {}).items():
             part = tensor.narrow(axis, 0, min(count, tensor.shape[axis])).clone()
             if role == "input":
@@ -52,22 +61,24 @@ class CutTrace(Trace):
 
 
 class Planner:
-    def __init__(self, source, train, constants):
+    def __init__(self, source: Source, train: bool, constants: Constants) -> None:
         self.source, self.train = source, train
-        self.constants, self.cuts, self.axes = constants, {}, []
+        self.constants = constants
+        self.cuts: Cuts = {}
+        self.axes: list[Json] = []
         self.official = self.now = CutTrace(source, constants, train, {})
 
-    def trace(self, constants, cuts):
+    def trace(self, constants: Constants, cuts: Cuts) -> CutTrace | None:
         try:
             found = CutTrace(self.source, constants, self.train, cuts)
         except (WorkerError, RuntimeError, IndexError):
             return None
         return found if found.signature() == self.official.signature() else None
 
-    def small(self, elements, flops):
+    def small(self, elements: int, flops: float) -> bool:
         return self.now.elements() <= elements and self.now.flops <= flops
 
-    def run(self):
+    def run(self) -> None:
         if self.official.mutated:
             raise WorkerError("no excerpt holds what forward() writes in place", self.source.file, "", "unsupported")
         rank = max(t.dim() for _, t in self.official.outputs)
@@ -81,7 +92,7 @@ class Planner:
         raise WorkerError(f"{what} has {self.now.elements()} elements and {self.now.flops:.2g} FLOPs",
                           self.source.file, "", "unsupported")  # fmt: skip
 
-    def cut(self, axis):
+    def cut(self, axis: int) -> None:
         """Fewer indexes along one axis of every output, where that can be had."""
         sizes = {t.shape[axis] if axis < t.dim() else 0 for _, t in self.now.outputs}
         of = sizes.pop()
@@ -89,40 +100,46 @@ class Planner:
             return
         for change in self.ways(of):
             found = self.trace(*change(LEAST))
-            dims = found and self.dims(found, axis, of, LEAST)
-            if not dims:
+            dims = None if found is None else self.dims(found, axis, of, LEAST)
+            if found is None or not dims:
                 continue
             count = self.most(found, of)
             if count != LEAST:
                 found = self.trace(*change(count))
-                dims = found and self.dims(found, axis, of, count)
-            if dims:
+                dims = None if found is None else self.dims(found, axis, of, count)
+            if found is not None and dims:
                 self.constants, self.cuts = change(count)
                 self.now = found
                 self.axes.append({"of": of, "count": count, "dims": dims})
                 return
 
-    def ways(self, of):
+    def ways(self, of: int) -> Iterator[Callable[[int], tuple[Constants, Cuts]]]:
         """Functions count -> (constants, cuts): by constants of this value, else by cutting tensors."""
         names = [n for n, v in self.source.constants.items() if v == of and n not in self.constants]
         names = names[:MOST_PLACES]
         for some in [[n] for n in names] + ([names] if len(names) > 1 else []):
-            yield lambda count, some=some: ({**self.constants, **dict.fromkeys(some, count)}, self.cuts)
+            yield functools.partial(self.with_constants, some)
         if self.official.elements() > MOST_DRAWN:
             return
         held = [(n, d) for n, (_, t) in self.now.tensors.items() for d in range(t.dim())
                 if t.shape[d] == of][:MOST_PLACES]  # fmt: skip
         leading = [(n, d) for n, d in held if d == 0]
-        for some in [[place] for place in held] + ([leading] if len(leading) > 1 else []):
-            yield lambda count, some=some: (self.constants, self.more_cuts(some, count))
+        for places in [[place] for place in held] + ([leading] if len(leading) > 1 else []):
+            yield functools.partial(self.with_cuts, places)
 
-    def more_cuts(self, places, count):
+    def with_constants(self, names: list[str], count: int) -> tuple[Constants, Cuts]:
+        return {**self.constants, **dict.fromkeys(names, count)}, self.cuts
+
+    def with_cuts(self, places: list[tuple[str, int]], count: int) -> tuple[Constants, Cuts]:
+        return self.constants, self.more_cuts(places, count)
+
+    def more_cuts(self, places: list[tuple[str, int]], count: int) -> Cuts:
         cuts = {n: dict(c) for n, c in self.cuts.items()}
         for name, axis in places:
             cuts.setdefault(name, {})[axis] = count
         return cuts
 
-    def dims(self, found, axis, of, count):
+    def dims(self, found: CutTrace, axis: int, of: int, count: int) -> dict[str, int] | None:
         """{tensor: axis that is cut}, or None where anything else has changed."""
         before, after, dims = self.now.shapes(), found.shapes(), {}
         if before.keys() != after.keys():
@@ -138,7 +155,7 @@ class Planner:
         outputs = [n for n, _ in self.now.outputs]
         return dims if all(dims.get(n) == axis for n in outputs) else None
 
-    def most(self, least, of):
+    def most(self, least: CutTrace, of: int) -> int:
         """The largest count that stays below what is wanted; work grows with it in proportion."""
         best = LEAST
         for count in PRIMES:
@@ -150,7 +167,7 @@ class Planner:
         return best
 
 
-def plan(request):
+def plan(request: Json) -> Json:
     """Where to cut: constants, axes and the shapes that are left."""
     source = Source(request["source"], request["file"])
     planner = Planner(source, request["train_mode"], request["constants"])
@@ -163,7 +180,7 @@ def plan(request):
     }
 
 
-def make(request):
+def make(request: Json) -> Answer:
     """(reply, memory file) as values.make_set, for an excerpt that plan() gave."""
     source = Source(request["source"], request["file"])
     with clean_state(source.file), warnings.catch_warnings():
@@ -175,9 +192,10 @@ def make(request):
                 # ReLU of negative values is the same for all rows: a wrong row would not show.
                 if not draws_left or whole is None or rows_differ(whole, request):
                     return values.pack(reference, generator, request, plain)
+    raise AssertionError("the last draw is packed")
 
 
-def drawn(request, source, number):
+def drawn(request: Json, source: Source, number: int) -> tuple[values.Reference, Generator, list[Tensor]]:
     """One draw of the excerpt's values: reference, generator, and the module's plain results."""
     family = request["family"]
     seed = values.seed_of(request["seed"], family, request["shape"], number)
@@ -192,7 +210,7 @@ def drawn(request, source, number):
     raise AssertionError("in_domain() accepts or refuses the last domain")
 
 
-def chosen(reference, dims, index):
+def chosen(reference: values.Reference, dims: dict[str, int], index: Tensor) -> values.Reference:
     """The reference with these indexes along one axis of the tensors in `dims`."""
     model, inputs = copy.deepcopy(reference.model), reference.inputs
     taken = {name for name, _ in inputs.tensors()}
@@ -205,11 +223,11 @@ def chosen(reference, dims, index):
     return values.Reference(model, inputs, reference.file, reference.seed, reference.request, reference.casts)
 
 
-def exact(_, t):
+def exact(_: str, t: Tensor) -> Tensor:
     return t.double()
 
 
-def exact_results(reference, request, generator):
+def exact_results(reference: values.Reference, request: Json, generator: Generator) -> list[Tensor] | None:
     """The results in float64, or None if the module does not run in float64 (values.pack reports that).
 
     Raises unless each index along an axis gives its part of the output, whatever the others hold.
@@ -238,7 +256,7 @@ def exact_results(reference, request, generator):
     return whole
 
 
-def rows_differ(whole, request):
+def rows_differ(whole: list[Tensor], request: Json) -> bool:
     """Whether results change when the indexes along each axis change places."""
     for axis in request["axes"]:
         for name, t in zip(request["outputs"], whole):
@@ -248,12 +266,12 @@ def rows_differ(whole, request):
     return True
 
 
-def dependent(file):
+def dependent(file: str) -> WorkerError:
     return WorkerError("no part of its output depends on a part of its inputs alone", file, "",
                        "unsupported")  # fmt: skip
 
 
-def same(a, b):
+def same(a: Tensor, b: Tensor) -> bool:
     if not a.is_floating_point():
         return torch.equal(a, b)
     finite = torch.isfinite(b)

@@ -12,11 +12,20 @@ of the inputs changes a result by a tenth (the exponential of a difference of la
 error is a factor of any size: loosen() lets it have any value as large as other results.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import torch
+from torch import Generator, Tensor
 
 from . import float8
+
+if TYPE_CHECKING:
+    from .facts import Facts
+    from .wire import Json
 
 
 DEEP = (1.1e3, 2e4, 1e5, 1e8, 1e15, 1e30)  # the largest value of a line is below minus this
@@ -37,12 +46,13 @@ EDGE = 0.1  # of the largest number: closer to overflow than this is not judged
 class Extent:
     """How far the values of one attempt go."""
 
-    def __init__(self, most, positive=False, zeros=NONE, across=False, ties=True, limit=math.inf):
+    def __init__(self, most: float, positive: bool = False, zeros: str | int = NONE, across: bool = False,
+                 ties: bool = True, limit: float = math.inf) -> None:  # fmt: skip
         self.most, self.positive, self.zeros = min(most, limit), positive, zeros
         self.wide, self.across, self.ties = most, across, ties
         self.probabilities = self.numbers = 0  # inputs that were drawn
 
-    def draw(self, made, probabilities, generator, dtype):
+    def draw(self, made: Tensor, probabilities: bool, generator: Generator, dtype: torch.dtype) -> Tensor:
         if made.numel() < 2:
             return made  # a scale, a temperature
         if probabilities:
@@ -56,7 +66,7 @@ class Extent:
         return plant_ties(new, axes, generator) if self.ties else new
 
 
-def extents(facts, request, low):
+def extents(facts: Facts, request: Json, low: torch.dtype | None) -> Iterator[Extent]:
     """Extents in the order in which they are tried; `low`: the dtype that the math mode rounds to.
     The caller ends the loop at the first that the module works with."""
     limit = torch.finfo(low).max if low is not None else math.inf
@@ -73,7 +83,7 @@ def extents(facts, request, low):
                 yield Extent(most, positive, NONE, across, facts.tells_ties, limit)
 
 
-def lines(made, extent, generator, dtype):
+def lines(made: Tensor, extent: Extent, generator: Generator, dtype: torch.dtype) -> tuple[Tensor, list[int]]:
     """New values of the shape of `made`, and the axes that lie within a line."""
     on, shape = generator.device, made.shape
     wide = torch.float64 if dtype == torch.float64 else torch.float32
@@ -94,7 +104,7 @@ def lines(made, extent, generator, dtype):
     return values, axes
 
 
-def cut(shape, extent, generator):
+def cut(shape: Sequence[int], extent: Extent, generator: Generator) -> tuple[Tensor, list[int]]:
     """(the number of each element's line, in a shape that broadcasts; the axes within a line)."""
     on, last = generator.device, len(shape) - 1
     coin = bool(torch.rand((), generator=generator, device=on) < 0.5)
@@ -109,12 +119,13 @@ def cut(shape, extent, generator):
     return torch.arange(math.prod(shape[:-1]), device=on).view(*shape[:-1], 1), [last]
 
 
-def kinds(count, extent, generator, dtype, wide):
+def kinds(count: int, extent: Extent, generator: Generator, dtype: torch.dtype,
+          wide: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """The kind of each of `count` lines; and by kind the magnitude, the sign or 0 for both, and whether
     magnitudes are mixed."""
     on = generator.device
 
-    def pick(some):
+    def pick(some: list[float]) -> float:
         return some[int(torch.randint(len(some), (), generator=generator, device=on))]
 
     tiny, most = torch.finfo(dtype).tiny, largest(extent, dtype)
@@ -137,17 +148,17 @@ def kinds(count, extent, generator, dtype, wide):
     return which, scales, signs, mixed
 
 
-def largest(extent, dtype):
+def largest(extent: Extent, dtype: torch.dtype) -> float:
     """A magnitude whose line still fits the dtype and the extent."""
     return min(extent.most, torch.finfo(dtype).max / (1 + SPREAD) / 1.001)
 
 
-def magnitudes(extent, dtype):
+def magnitudes(extent: Extent, dtype: torch.dtype) -> list[float]:
     least, most = max(1 / extent.wide, torch.finfo(dtype).tiny), largest(extent, dtype)
     return [m for m in MAGNITUDES if least <= m <= most] or [1.0]
 
 
-def plant_ties(values, axes, generator):
+def plant_ties(values: Tensor, axes: list[int], generator: Generator) -> Tensor:
     """In a part of the lines along each axis the largest and the smallest value occur three times: where
     they are, and at places that take turns, the ends and powers of two first."""
     from . import draw  # it imports this
@@ -173,7 +184,7 @@ def plant_ties(values, axes, generator):
     return values
 
 
-def with_zeros(made, generator):
+def with_zeros(made: Tensor, generator: Generator) -> Tensor:
     """Rows of new probabilities, half of them with zeros, some with a single one."""
     on = generator.device
     values = torch.softmax(2 * torch.randn(made.shape, generator=generator, device=on), -1)
@@ -186,7 +197,7 @@ def with_zeros(made, generator):
     return values / values.sum(-1, keepdim=True)
 
 
-def unsure(native, truth):
+def unsure(native: Tensor, truth: Tensor) -> Tensor:
     """Where the answer is not sure: other classes, near overflow, or a native result far off."""
     most, tiny = torch.finfo(native.dtype).max, torch.finfo(native.dtype).tiny
     n, t = native.double(), truth.double()
@@ -199,7 +210,7 @@ def unsure(native, truth):
     return other | edge | far & torch.isfinite(n) & torch.isfinite(t)
 
 
-def settle(native, truth, piece=1 << 26):
+def settle(native: Tensor, truth: Tensor, piece: int = 1 << 26) -> None:
     """Makes the truth NaN where it is not sure."""
     native, truth = native.reshape(-1), truth.view(-1)
     for at in range(0, truth.numel(), piece):
@@ -207,7 +218,7 @@ def settle(native, truth, piece=1 << 26):
         truth[part].masked_fill_(unsure(native[part], truth[part]), math.nan)
 
 
-def loosen(moved, truth, piece=1 << 26):
+def loosen(moved: Tensor, truth: Tensor, piece: int = 1 << 26) -> None:
     """Raises the sensitivities `moved` that exceed LOOSE of the truth to the largest result. (A truth of
     zero is left alone: beside ReLU's kink a small sensitivity is all that an honest error needs.)"""
     moved, truth = moved.view(-1), truth.reshape(-1)
@@ -219,12 +230,12 @@ def loosen(moved, truth, piece=1 << 26):
         moved[part] = torch.where(loose, torch.copysign(torch.full_like(size, largest), moved[part]), moved[part])
 
 
-def settle_packed(slots, tensors):
+def settle_packed(slots: list[Json], tensors: list[Tensor]) -> None:
     """The same for the outputs among the slots of a set."""
     part = {(s["name"], s["part"]): i for i, s in enumerate(slots)}
     for (name, what), i in part.items():
         native = tensors[part[name, "native"]] if (name, "native") in part else None
-        if what == "truth" and native.is_floating_point():
+        if what == "truth" and native is not None and native.is_floating_point():
             tensors[i] = tensors[i].clone()  # it may be the module's own result
             settle(native, tensors[i])
             if (name, "sensitivity") in part:

@@ -7,11 +7,20 @@ multiplies in float where the other does in double, or in another order. Ties: w
 which of several equal values comes first. Casts: whether the module names floating dtypes.
 """
 
-import torch
+from __future__ import annotations
 
-from .record import Ref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .record import Call, Ref
 from .source import Source
 from .trace import Trace
+from .wire import Json
+
+Key = tuple[str, str, tuple[tuple[str, int], ...], bool]  # text, file, constants, train mode
 
 # Operators whose result holds values of their first argument, unchanged.
 SAME_VALUES = {"view", "_unsafe_view", "reshape", "expand", "permute", "transpose", "t", "unsqueeze",
@@ -45,10 +54,10 @@ class Limit:
 
     __slots__ = ("size", "ignored", "ordered")
 
-    def __init__(self, size, ignored=None, ordered=False):
+    def __init__(self, size: int, ignored: int | None = None, ordered: bool = False) -> None:
         self.size, self.ignored, self.ordered = size, ignored, ordered
 
-    def keep(self, values):
+    def keep(self, values: Tensor) -> Tensor:
         """`values` with those that are too large taken modulo the size; below zero as they are."""
         large = values >= self.size
         if self.ignored is not None:
@@ -61,8 +70,9 @@ class Limit:
 
 
 class Facts:
-    def __init__(self, trace):
-        self.limits, self.most, self.tells_ties, self.casts = {}, WIDEST, True, False
+    def __init__(self, trace: Trace) -> None:
+        self.limits: dict[str, Limit] = {}
+        self.most, self.tells_ties, self.casts = WIDEST, True, False
         self.sums = False  # values were added up
         roots = {name: {name} for name, (role, t) in trace.tensors.items()
                  if role == "input" and is_index(t.dtype)}  # fmt: skip
@@ -88,7 +98,7 @@ class Facts:
                 for made in call.out_names:
                     roots[made] = roots.get(call.args[0].name, set())
 
-    def look_at(self, call, name, fixed):
+    def look_at(self, call: Call, name: str, fixed: set[str]) -> None:
         if name in SQUARES or multiplies_inputs(call, name, fixed):
             self.most = min(self.most, SQUARED)
         if name.startswith("_scaled_dot_product") or self.sums and name in CHOOSE:
@@ -104,11 +114,11 @@ class Facts:
             self.tells_ties = False
 
 
-def is_index(dtype):
+def is_index(dtype: torch.dtype) -> bool:
     return not dtype.is_floating_point and not dtype.is_complex and dtype != torch.bool
 
 
-def multiplies_inputs(call, name, fixed):
+def multiplies_inputs(call: Call, name: str, fixed: set[str]) -> bool:
     """Whether values that depend on the inputs are multiplied by such values."""
     if name in ("square", "pow") or name.startswith("_scaled_dot_product"):
         return True
@@ -116,19 +126,19 @@ def multiplies_inputs(call, name, fixed):
     return name in MULTIPLY and sum(r.name not in fixed for r in refs[-2:]) > 1
 
 
-def to_float(call):
+def to_float(call: Call) -> bool:
     """Whether the dtype of a cast is a floating one that is named."""
     to = call.kwargs.get("dtype")
     return to is not None and to.is_floating_point
 
 
-def counts(call):
+def counts(call: Call) -> bool:
     """Whether a floating tensor becomes whole numbers."""
     to = call.kwargs.get("dtype")
     return to is not None and is_index(to) and call.args[0].dtype.is_floating_point
 
 
-def limits_of(call, name, ranges):
+def limits_of(call: Call, name: str, ranges: dict[str, int]) -> Iterator[tuple[Any, Limit]]:
     """(argument, Limit) of each argument of a call that indexes another."""
     a = call.args
     if len(a) < 2 or not isinstance(a[0], Ref):
@@ -155,17 +165,17 @@ def limits_of(call, name, ranges):
         yield a[0], Limit(ranges[a[1].name])
 
 
-known = {}  # Facts, by text, file, constants and mode
+known: dict[Key, Facts] = {}
 
 
-def remember(key, trace):
+def remember(key: Key, trace: Trace) -> Facts:
     if len(known) >= MOST_KNOWN:
         known.pop(next(iter(known)))
     known[key] = Facts(trace)
     return known[key]
 
 
-def facts_of(request):
+def facts_of(request: Json) -> Facts:
     """The Facts of a request's shape. They ask for a trace, which puts torch's defaults back."""
     constants = tuple(sorted(request["constants"].items()))
     key = request["source"], request["file"], constants, request["train_mode"]

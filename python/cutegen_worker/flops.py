@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Floating-point operations of one ATen call (a fused multiply-add is two)."""
 
+from __future__ import annotations
+
 from math import prod
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .record import Out, Ref
 
 FREE = {
     "view", "reshape", "_unsafe_view", "_reshape_alias", "permute", "transpose", "t", "expand", "unsqueeze",
@@ -29,7 +35,7 @@ PER_INPUT = {
 }  # fmt: skip
 
 
-def pooled(name, refs, args, outs):
+def pooled(name: str, refs: list[Ref], args: list[Any], outs: list[Out]) -> float | None:
     """Window size of a pooling call, or None."""
     if "pool" not in name:
         return None
@@ -42,7 +48,7 @@ def pooled(name, refs, args, outs):
     return prod(window) if len(window) != 1 else window[0] ** dims
 
 
-def contraction(name, refs, outs):
+def contraction(name: str, refs: list[Ref], outs: list[Out]) -> int | None:
     shape = outs[0][0]
     if name in ("mm", "bmm", "mv", "dot", "vdot", "linear", "matmul"):
         return 2 * prod(shape) * refs[0].shape[-1]
@@ -51,7 +57,7 @@ def contraction(name, refs, outs):
     return None
 
 
-def convolution(refs, args, outs):
+def convolution(refs: list[Ref], args: list[Any], outs: list[Out]) -> int:
     x, w = refs[0].shape, refs[1].shape
     transposed = bool(args[6]) if len(args) > 6 else False
     bias = prod(outs[0][0]) if len(args) > 2 and args[2] is not None else 0
@@ -59,18 +65,18 @@ def convolution(refs, args, outs):
     return 2 * spread * prod(w[1:]) + bias
 
 
-def attention(refs, outs):
+def attention(refs: list[Ref], outs: list[Out]) -> int:
     q, k, v = (r.shape for r in refs[:3])
     return 2 * prod(q) * k[-2] + 5 * prod(q[:-1]) * k[-2] + 2 * prod(q[:-1]) * k[-2] * v[-1]
 
 
-def recurrent(refs):
+def recurrent(refs: list[Ref]) -> int:
     """Every weight matrix (the last ranks of 2) is used once a time step and batch row."""
     steps = prod(refs[0].shape[:-1])
     return 2 * steps * sum(prod(r.shape) for r in refs[1:] if len(r.shape) == 2)
 
 
-def of(name, refs, args, outs):
+def of(name: str, refs: list[Ref], args: list[Any], outs: list[Out]) -> float:
     """`name` without overload; refs: tensor arguments; outs: (shape, dtype) of the results."""
     bare = name.rstrip("_") if not name.endswith("__") else name
     if not outs or bare in FREE:

@@ -5,6 +5,8 @@ From the import of its file on this process is the answer's. It gets inputs and 
 never holds a truth, a tolerance or the seed of an input, and what it says is a claim.
 """
 
+from __future__ import annotations
+
 import contextlib
 import gc
 import importlib.util
@@ -13,8 +15,11 @@ import re
 import sys
 import traceback
 import types
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from .errors import WorkerError, first_line, place
 from .foreign_device import Given, Gpu, Host
@@ -22,6 +27,7 @@ from .names import DTYPES, Inputs, flatten, state_tensors
 from .source import Source
 from .state import move_state, seed_all
 from .wire import Channel, Closed
+from .wire import Json
 
 SOCKET = 3
 MODULE = "cutegen_answer"
@@ -37,41 +43,48 @@ class Failed(Exception):
     """What the answer did, for its verdict: `raised`, `rule` (broke one), `needs_gpu`, or `lacks`
     (what it needs is not installed here)."""
 
-    def __init__(self, what, where="", kind="raised"):
+    def __init__(self, what: str, where: str = "", kind: str = "raised") -> None:
         super().__init__(what)
         self.what, self.where, self.kind = what, where, kind
 
-    def json(self):
+    def json(self) -> dict[str, str]:
         return {"kind": self.kind, "what": self.what[:1000], "where": self.where[:300]}
 
 
 class Task:
     """The reference's file: what ModelNew is made with, and how its inputs are passed."""
 
-    def __init__(self, source, file):
+    def __init__(self, source: str, file: str) -> None:
         self.source = Source(source, file)
 
-    def run(self, constants):
+    def run(self, constants: dict[str, int]) -> None:
         self.module = self.source.run(constants)
 
-    def arguments(self):
+    def arguments(self) -> Any:
         return getattr(self.module, "get_init_inputs", list)()
 
-    def inputs(self):
+    def inputs(self) -> Inputs:
         forward = types.MethodType(self.module.Model.forward, object())
         return Inputs(self.module.get_inputs(), types.SimpleNamespace(forward=forward),
                       self.source.file)  # fmt: skip
 
 
 class Answer:
-    def __init__(self):
-        self.device, self.given, self.model, self.last = Host(), Given(), None, None
+    task: Task
+    inputs: Inputs
+    counterparts: dict[str, str]  # tensor of the reference -> tensor of ModelNew
+
+    def __init__(self) -> None:
+        self.device: Host | Gpu = Host()
+        self.given = Given()
+        self.model: Any = None
+        self.last: Any = None
         self.own, self.folder = os.getpid(), os.environ["CUTEGEN_ANSWER"]
         self.path = self.file = ""
 
     # --- requests ---------------------------------------------------------------------------------
 
-    def hello(self, request):
+    def hello(self, request: Json) -> Json:
         missing = ""
         if request["device"]:
             from . import gpu
@@ -84,7 +97,7 @@ class Answer:
         version = ".".join(map(str, sys.version_info[:3]))
         return {"version": f"torch {torch.__version__}, Python {version}", "missing": missing}
 
-    def load(self, request):
+    def load(self, request: Json) -> Json:
         self.file = request["file"]
         self.task = Task(request["task_source"], request["task_file"])
         os.makedirs(self.folder, 0o700, exist_ok=True)
@@ -93,18 +106,19 @@ class Answer:
             file.write(request["source"])
         os.chdir(self.folder)
         spec = importlib.util.spec_from_file_location(MODULE, self.path)
+        assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[MODULE] = module
         with self.blame("its import"):
             spec.loader.exec_module(module)
-        self.ModelNew = getattr(module, "ModelNew", None)
+        self.ModelNew: Any = getattr(module, "ModelNew", None)
         if self.ModelNew is None:
             raise Failed("the file has no ModelNew: " + REMEDY, self.file)
         if not (isinstance(self.ModelNew, type) and issubclass(self.ModelNew, torch.nn.Module)):
             raise Failed("ModelNew is no torch.nn.Module: " + REMEDY, self.file)
         return {}
 
-    def make_model(self, request):
+    def make_model(self, request: Json) -> Json:
         """ModelNew as the reference was made, with the reference's values."""
         self.model = self.last = None
         gc.collect()
@@ -139,15 +153,15 @@ class Answer:
         self.inputs = inputs  # their structure
         return {"kept": kept[:16], "host_ns": host}
 
-    def mutated_state(self, names):
+    def mutated_state(self, names: Iterable[str]) -> Iterator[tuple[str, Tensor]]:
         """(name, tensor) of ModelNew's own parameters and buffers that stand for these of the reference."""
-        own = {n: t for n, _, t in state_tensors(self.model)}
+        own: dict[str | None, Tensor] = {n: t for n, _, t in state_tensors(self.model)}
         for name in names:
             tensor = own.get(self.counterparts.get(name))
             if tensor is not None:
                 yield name, tensor
 
-    def warm_up(self, inputs, times):
+    def warm_up(self, inputs: Inputs, times: int) -> float:
         """Calls on inputs of its own; what the host takes for one."""
         host = 0.0
         if times:
@@ -157,7 +171,7 @@ class Answer:
                 self.last, _, host = self.device.timed(lambda: self.call(args, kwargs), 0)
         return host
 
-    def run(self, request):
+    def run(self, request: Json) -> Json:
         values, outputs, final = self.given.tensors(request)
         given = {name: self.device.give(t) for name, t in values.items()}
         if request["control"]:  # it comes without inputs
@@ -173,17 +187,17 @@ class Answer:
                     t.copy_(given[name])
             self.put_state(final)
             self.device.settle()
-        args = kwargs = None
+        args, kwargs = None, {}
         del values, outputs, given, out, final
         self.given.drop()
         return {"ns": ns}
 
     # --- the answer -------------------------------------------------------------------------------
 
-    def call(self, args, kwargs):
+    def call(self, args: Any, kwargs: dict[str, Any]) -> Any:
         return self.model(*args, **kwargs)
 
-    def put_state(self, places):
+    def put_state(self, places: dict[str, Tensor]) -> None:
         """Copies the final values of mutated parameters and buffers to where the evaluator looks."""
         own = dict(self.mutated_state(places))
         for name, view in places.items():
@@ -194,7 +208,7 @@ class Answer:
                 raise Failed(f"the mutated '{name}' has become {wrong}", self.file)
             view.copy_(own[name])
 
-    def put(self, out, places):
+    def put(self, out: Any, places: dict[str, Tensor]) -> None:
         """Copies what forward() returned to where the evaluator looks; mutated tensors lie there already."""
         found = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
         if len(found) == len(self.returns):
@@ -211,7 +225,7 @@ class Answer:
                 raise Failed(f"forward() returns {wrong}", self.file)
             view.copy_(t)
 
-    def wrong_form(self, t, view):
+    def wrong_form(self, t: Tensor, view: Tensor) -> str:
         if type(t) not in PLAIN:
             raise Failed(f"forward() returns a {type(t).__name__}, a subclass of torch.Tensor: values "
                          "have to be there when it ends", self.file, "rule")  # fmt: skip
@@ -224,7 +238,7 @@ class Answer:
         return ""
 
     @contextlib.contextmanager
-    def blame(self, doing):
+    def blame(self, doing: str) -> Iterator[None]:
         try:
             yield
         except Failed:
@@ -233,7 +247,7 @@ class Answer:
             traceback.print_exc(limit=-4)
             raise self.failure(error, doing) from None
 
-    def failure(self, error, doing):
+    def failure(self, error: BaseException, doing: str) -> Failed:
         where = place(error, self.path).replace(self.path, self.file) if self.path else ""
         name, text = type(error).__name__, first_line(error)
         if compiler := COMPILER.search(str(error)):  # of a build, which is not the first line
@@ -251,7 +265,7 @@ class Answer:
             return Failed(what, where, "lacks")
         return Failed(f"{doing} raises {name}" + (f": {text}" if text else ""), where)
 
-    def answer(self, request, descriptors):
+    def answer(self, request: Json, descriptors: list[int]) -> Json:
         try:
             if request["type"] == "memory":
                 self.given.take(request, descriptors)
@@ -270,7 +284,7 @@ HANDLERS = {"hello": Answer.hello, "load": Answer.load,
             "make_model": Answer.make_model, "run": Answer.run}  # fmt: skip
 
 
-def copy_in(model, state):
+def copy_in(model: torch.nn.Module, state: dict[str, Tensor]) -> tuple[list[str], dict[str, str]]:
     """The reference's values for tensors of the same name and shape; what is then left on both sides
     is matched in order, where all shapes agree. Names of those that keep what they were made with, and
     {reference's name: own name} of the others."""
@@ -292,7 +306,7 @@ def copy_in(model, state):
     return [name[:100] for name, _ in left], matched
 
 
-def main():
+def main() -> None:
     fd = os.dup(SOCKET)  # not inherited by what the answer starts
     os.close(SOCKET)
     channel, answer = Channel(fd), Answer()

@@ -5,14 +5,23 @@ All that is used after the answer's file was imported is taken from torch before
 which replaces names there replaces them for itself only.
 """
 
+from __future__ import annotations
+
 import mmap
 import os
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from .memory import READ_AND_WRITE, READ_ONLY, Mapped
 from .names import TORCH
+from .wire import Json
+
+Named = dict[str, Tensor]
+Timed = tuple[Any, float, float]  # result, ns, ns of the host
 
 LEAST_FLUSH = 128 << 20
 MOST_SLEEP_NS = 2e9
@@ -22,27 +31,27 @@ IDLE_TRIES = 5
 class HostBlock:
     """A memory file that the evaluator shares."""
 
-    def __init__(self, descriptor):
+    def __init__(self, descriptor: int) -> None:
         self.window = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
 
-    def tensor(self, offset, shape, dtype):
+    def tensor(self, offset: int, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
         count = torch.Size(shape).numel()
         if not count:
             return torch.empty(shape, dtype=dtype, device="cpu")
         flat = torch.frombuffer(self.window, dtype=dtype, count=count, offset=offset)
         return flat.view(shape)
 
-    def close(self):
+    def close(self) -> None:
         """It goes with the last tensor that lies in it."""
 
 
 class Given:
     """The blocks of the next request."""
 
-    def __init__(self):
-        self.blocks = []
+    def __init__(self) -> None:
+        self.blocks: list[HostBlock | Mapped] = []
 
-    def take(self, request, descriptors):
+    def take(self, request: Json, descriptors: Sequence[int]) -> None:
         if request["first"]:
             self.drop()
         for fd, block in zip(descriptors, request["blocks"]):
@@ -51,15 +60,15 @@ class Given:
             own = HostBlock(fd) if host else Mapped(fd, block["bytes"], access, again=False)
             self.blocks.append(own)
 
-    def tensors(self, request):
+    def tensors(self, request: Json) -> tuple[Named, Named, Named]:
         """{name: tensor} for each part."""
-        parts = {"value": {}, "output": {}, "final": {}}
+        parts: dict[str, Named] = {"value": {}, "output": {}, "final": {}}
         for t in request["tensors"]:
             at = self.blocks[t["memory"]]
             parts[t["part"]][t["name"]] = at.tensor(t["offset"], t["shape"], TORCH[t["dtype"]])
         return parts["value"], parts["output"], parts["final"]
 
-    def drop(self):
+    def drop(self) -> None:
         while self.blocks:
             self.blocks.pop().close()
 
@@ -69,19 +78,19 @@ class Host:
 
     name = "cpu"
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.clock = time.perf_counter_ns
 
-    def give(self, tensor):
+    def give(self, tensor: Tensor) -> Tensor:
         return tensor
 
-    def settle(self):
+    def settle(self) -> None:
         pass
 
-    def empty(self):
+    def empty(self) -> None:
         pass
 
-    def timed(self, call, _):
+    def timed(self, call: Callable[[], Any], _: float) -> Timed:
         start = self.clock()
         out = call()
         return out, float(self.clock() - start), 0.0
@@ -90,7 +99,7 @@ class Host:
 class Gpu:
     """A GPU: calls are queued behind a kernel that waits, with a cold L2, as baselines are."""
 
-    def __init__(self, name, tf32, tf32_convolutions=False):
+    def __init__(self, name: str, tf32: bool, tf32_convolutions: bool = False) -> None:
         self.name = name
         torch.backends.cuda.matmul.allow_tf32 = tf32
         torch.backends.cudnn.allow_tf32 = tf32 or tf32_convolutions
@@ -109,23 +118,23 @@ class Gpu:
         self.settle()
         self.idle = min(self.joining() for _ in range(IDLE_TRIES))
 
-    def give(self, tensor):
+    def give(self, tensor: Tensor) -> Tensor:
         """A fresh tensor on the GPU, unless it is there already."""
         return tensor if tensor.is_cuda else tensor.to(self.name)
 
-    def settle(self):
+    def settle(self) -> None:
         self.synchronize()
 
-    def empty(self):
+    def empty(self) -> None:
         self.synchronize()
         self.empty_cache()
 
-    def joining(self):
+    def joining(self) -> int:
         start = self.clock()
         self.synchronize()
         return self.clock() - start
 
-    def timed(self, call, sleep_ns):
+    def timed(self, call: Callable[[], Any], sleep_ns: float) -> Timed:
         """(result, ns, ns of the host in the call). What still runs on any stream after the event
         of this one counts too. A wait holds this stream alone; without one (0) the GPU is idle when
         the call begins, and all of its work is in the time, with the host's share."""

@@ -5,19 +5,27 @@ On meta tensors PyTorch shows another decomposition of them, in float32. The mat
 users run: bf16 attention is computed in bf16.
 """
 
+from __future__ import annotations
+
 import contextlib
+import types
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from .record import Recorder
 
 PLACES = [(torch._C._nn, "scaled_dot_product_attention"),
           (torch.nn.functional, "scaled_dot_product_attention"),
           (torch.nn.functional, "rms_norm"), (torch, "rms_norm")]  # fmt: skip
 
 
-def noting(recorder, original):
+def noting(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:
     """`original`; the calls below it are noted with the dtype of its result."""
 
-    def run(*args, **kwargs):
+    def run(*args: Any, **kwargs: Any) -> Any:
         first = len(recorder.calls)
         out = original(*args, **kwargs)
         recorder.fused.update((id(call), out.dtype) for call in recorder.calls[first:])
@@ -27,15 +35,15 @@ def noting(recorder, original):
 
 
 @contextlib.contextmanager
-def noted(recorder, module):
+def noted(recorder: Recorder, module: types.ModuleType) -> Iterator[None]:
     """While a forward() of `module` (an executed task file) is recorded."""
     changed = []
 
-    def put(owner, name, value):
+    def put(owner: Any, name: str, value: Any) -> None:
         changed.append((owner, name, getattr(owner, name)))
         setattr(owner, name, value)
 
-    made = {}
+    made: dict[int, tuple[Any, Any]] = {}
     for owner, name in PLACES:
         original = getattr(owner, name)
         made.setdefault(id(original), (original, noting(recorder, original)))

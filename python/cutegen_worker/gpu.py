@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worker that has a GPU: it starts CUDA, then takes rights from itself, before it sees a task."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 
@@ -17,7 +19,7 @@ class Program(ctypes.Structure):
     _fields_ = [("count", ctypes.c_ushort), ("instructions", ctypes.c_void_p)]
 
 
-def start(device):
+def start(device: str) -> None:
     """CUDA is running on `device` ("cuda:0"), with all the threads that the driver makes."""
     if not torch.backends.cuda.is_built():
         raise WorkerError(f"torch {torch.__version__} is built without CUDA", "",
@@ -34,7 +36,7 @@ def start(device):
                           "see `cutegen doctor`", "world") from None  # fmt: skip
 
 
-def cudnn_version():
+def cudnn_version() -> str:
     """ "9.10.2", or an empty text without cuDNN."""
     number = torch.backends.cudnn.version() or 0
     if number >= 90000:  # from 9 on: major * 10000 + minor * 100 + patch
@@ -42,7 +44,7 @@ def cudnn_version():
     return f"{number // 1000}.{number // 100 % 10}.{number % 100}" if number else ""
 
 
-def lock(program):
+def lock(program: bytes) -> str:
     """Installs the filter on every thread; why it could not, or an empty text."""
     libc = ctypes.CDLL(None, use_errno=True)
     text = ctypes.create_string_buffer(program, len(program))

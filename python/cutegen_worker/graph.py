@@ -1,19 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorded calls as the graph of src/core/graph.h: live calls only, defaults filled in."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import torch
 
 from . import flops
 from .names import DTYPES
-from .record import Ref
+from .record import Call, Ref
+from .wire import Json
+
+Shapes = dict[str, list[int]]
+Traced = tuple[list[Call], Shapes]
 
 IGNORED = {"device", "layout", "pin_memory", "memory_format", "generator"}
 NUMBERS = {"Tensor", "number"}  # of a schema's types: where arithmetic takes a Python number
 
 
-def alive(calls, outputs):
+def alive(calls: list[Call], outputs: Iterable[str]) -> list[Call]:
     """The calls that `outputs` depend on, in order."""
     wanted, kept = set(outputs), []
     for call in reversed(calls):
@@ -24,7 +32,7 @@ def alive(calls, outputs):
     return kept[::-1]
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """A constant argument as JSON."""
     if isinstance(value, Ref):
         return {"ref": value.name}
@@ -41,7 +49,7 @@ def plain(value):
     return None if isinstance(value, (torch.device, torch.layout)) else str(value)
 
 
-def normal(call):
+def normal(call: Call) -> tuple[list[Any], dict[str, Any]]:
     """Positional and keyword arguments with the schema's defaults."""
     args, kwargs = list(call.args), {}
     for i, a in enumerate(call.func._schema.arguments):
@@ -54,7 +62,7 @@ def normal(call):
     return args, kwargs
 
 
-def op_name(call):
+def op_name(call: Call) -> str:
     """aten.NAME.OVERLOAD; an in-place call is named as the operator that makes a new value."""
     packet, overload = call.func.overloadpacket.__name__, call.func._overloadname
     space = call.func.namespace
@@ -65,16 +73,16 @@ def op_name(call):
     return f"{space}.{packet}.{overload}"
 
 
-def value(name, shape, dtype):
+def value(name: str, shape: Sequence[int], dtype: torch.dtype) -> Json:
     return {"name": name, "dtype": DTYPES.get(dtype, "f32"), "shape": list(shape)}
 
 
-def count(call):
+def count(call: Call) -> float:
     args, _ = normal(call)
     return flops.of(call.func.overloadpacket.__name__, call.refs, args, call.outs)
 
 
-def node(call):
+def node(call: Call) -> Json:
     args, kwargs = normal(call)
     outs = [value(n, s, d) for n, (s, d) in zip(call.out_names, call.outs)]
     outs += [value(n, s, d) for n, s, d in call.writes]
@@ -88,14 +96,14 @@ def node(call):
     }
 
 
-def sizes(official, others, tensors):
+def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[str, list[Json]]:
     """{node id: [{index, tensor, dim}]}: the whole numbers among the arguments of arithmetic that change
     with the shapes as a size of a tensor of the task does (`x.size(0)` in forward()). `official` and each of
     `others` are (calls, {name: shape}); one whose calls are others says nothing."""
     calls, shapes = official
     alike = [(c, s) for c, s in others
              if len(c) == len(calls) and all(a.func == b.func for a, b in zip(c, calls))]  # fmt: skip
-    found = {}
+    found: dict[str, list[Json]] = {}
     for i, call in enumerate(calls):
         for j, a in enumerate(call.func._schema.arguments[:len(call.args)]):
             values = [c[i].args[j] for c in (calls, *(c for c, _ in alike))]
@@ -108,7 +116,7 @@ def sizes(official, others, tensors):
     return found
 
 
-def places(values, shapes, tensors):
+def places(values: list[int], shapes: list[Shapes], tensors: list[str]) -> Iterator[tuple[str, int]]:
     """The sizes of tensors that have these values, shape by shape."""
     for name in tensors:
         for dim in range(len(shapes[0][name])):
@@ -119,18 +127,18 @@ def places(values, shapes, tensors):
             yield name, -1
 
 
-def size(shape, dtype):
+def size(shape: Sequence[int], dtype: torch.dtype) -> int:
     n = dtype.itemsize
     for d in shape:
         n *= d
     return n
 
 
-def signature(calls):
+def signature(calls: list[Call]) -> list[tuple[Any, ...]]:
     """What must stay the same when only sizes change: operators, ranks, values of no size."""
     out = []
     for call in calls:
-        fixed = []
+        fixed: list[Any] = []
         for a in list(call.args) + list(call.kwargs.values()):
             if isinstance(a, Ref):
                 fixed.append((len(a.shape), a.dtype))

@@ -6,12 +6,20 @@ the rounded values is meant; only where the cast is an output does the truth sta
 a result beside a tie is not wrong.
 """
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .float8 import FLOAT8
+
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 TO_COPY = torch.ops.aten._to_copy.default
@@ -19,11 +27,12 @@ SCALED_MM = torch.ops.aten._scaled_mm.default
 
 
 class KeepDouble(TorchDispatchMode):
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.casts = {}  # float8 tensors by id, with what was rounded
+        self.casts: dict[int, tuple[Tensor, Tensor]] = {}  # float8 tensors by id, with what was rounded
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
         kwargs = kwargs or {}
         if func is TO_COPY:
             return self.cast(args[0], kwargs)
@@ -31,7 +40,7 @@ class KeepDouble(TorchDispatchMode):
             return scaled_product(*args, **kwargs)
         return func(*args, **kwargs)
 
-    def cast(self, tensor, kwargs):
+    def cast(self, tensor: Tensor, kwargs: dict[str, Any]) -> Tensor:
         wanted = kwargs.get("dtype")
         if wanted in FLOATS and tensor.dtype in (torch.float64, *FLOAT8):
             kwargs = {**kwargs, "dtype": torch.float64}
@@ -40,20 +49,21 @@ class KeepDouble(TorchDispatchMode):
             self.casts[id(made)] = made, tensor
         return made
 
-    def unrounded(self, tensor):
+    def unrounded(self, tensor: Tensor) -> Tensor:
         """What an output was before its cast to float8; any other as it is."""
         return self.casts.get(id(tensor), (None, tensor))[1]
 
 
-def scaled_product(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,
-                   use_fast_accum=False):  # fmt: skip
+def scaled_product(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None,
+                   scale_result: Tensor | None = None, out_dtype: torch.dtype | None = None,
+                   use_fast_accum: bool = False) -> Tensor:  # fmt: skip
     """torch._scaled_mm in float64; what only changes its rounding is left out."""
     product = (a.double() @ b.double()) * scale_a.double() * scale_b.double()
     return product if bias is None else product + bias.double()
 
 
 @contextlib.contextmanager
-def keeping_double(wanted):
+def keeping_double(wanted: bool) -> Iterator[KeepDouble]:
     """A KeepDouble that is active, or nothing."""
     mode = KeepDouble()
     with mode if wanted else contextlib.nullcontext():

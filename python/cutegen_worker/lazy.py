@@ -6,9 +6,12 @@ torch._dynamo.disable on their first call. Nothing is compiled here, so a stand-
 back as it is. Any other use of torch._dynamo loads the real one in its place.
 """
 
+from __future__ import annotations
+
 import importlib
 import sys
 import types
+from typing import Any
 
 import torch
 
@@ -17,10 +20,10 @@ NAME = "torch._dynamo"
 
 class StandIn(types.ModuleType):
     @staticmethod
-    def disable(fn=None, recursive=True, **_):
+    def disable(fn: Any = None, recursive: bool = True, **_: Any) -> Any:
         return fn if fn is not None else lambda f: f
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name != "__path__":
             raise AttributeError(name)
         if sys.modules.get(NAME) is self:
@@ -29,7 +32,7 @@ class StandIn(types.ModuleType):
         return getattr(importlib.import_module(NAME), name)
 
 
-def install():
+def install() -> None:
     if NAME not in sys.modules:
         stand_in = StandIn(NAME)
         sys.modules[NAME] = stand_in

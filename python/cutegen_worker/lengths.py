@@ -7,6 +7,14 @@ as the official size, the kind of work and the limit let it be. Multiples of eig
 vector accesses and bulk copies, which primes do not.
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .shrink import Found, Shrinker
+
 LENGTHS = [49160, 12296, 6152, 3080, 1544, 1032, 776, 392, 200, 104, 56, 28, 14]  # 3 * 2^n + 8
 LONGEST = {"recurrent": 392, "matmul": 1032, "conv": 1032, "attention": 1032, "depthwise": 3080}
 MOST_LONG = 4  # shapes
@@ -17,12 +25,12 @@ MOST_RUNS = 80
 MUCH_LONGER = 1.25  # than at any other test shape: else it tells little that is new
 
 
-def longest_of(workload):
+def longest_of(workload: str) -> int:
     """Tiles of products have hundreds of rows and columns; rows of sums take thousands at once."""
     return min((n for word, n in LONGEST.items() if word in workload), default=LENGTHS[0])
 
 
-def long_shapes(shrinker, workload, known):
+def long_shapes(shrinker: Shrinker, workload: str, known: list[Found]) -> list[Found]:
     """[(constants, trace)], at most MOST_LONG; `known`: what there is already."""
     if not shrinker.sizes:
         return []
@@ -41,7 +49,7 @@ def long_shapes(shrinker, workload, known):
 
 
 class Search:
-    def __init__(self, shrinker, known):
+    def __init__(self, shrinker: Shrinker, known: list[Found]) -> None:
         self.shrinker, self.official = shrinker, shrinker.source.constants
         self.known = [constants for constants, _ in known]
         self.have = list(self.known)  # and what this search found
@@ -52,16 +60,16 @@ class Search:
         guess, real = shrinker.guess(small), trace.elements()
         self.guesses = real / 2 <= guess <= real * 2
 
-    def longest_so_far(self, name):
+    def longest_so_far(self, name: str) -> int:
         """The largest value among the shapes, of those that vector accesses take."""
         vectors = self.official[name] % 8 == 0
         values = [constants.get(name, self.official[name]) for constants in self.have]
         return max((v for v in values if v % 8 == 0 or not vectors), default=1)
 
-    def gap(self, name):
+    def gap(self, name: str) -> float:
         return self.official[name] / self.longest_so_far(name)
 
-    def longest(self, name, wanted):
+    def longest(self, name: str, wanted: list[int]) -> Found | None:
         """The shape with the largest of `wanted` sizes that the module takes and that fits, or None."""
         grounds = [Ground(values, [name]) for values in self.backgrounds()]
         for partner in self.partners(name):  # a size that grows with it, such as a mask's
@@ -74,10 +82,10 @@ class Search:
                         return got
         return None
 
-    def at(self, constants):
+    def at(self, constants: dict[str, int]) -> dict[str, int]:
         return {k: constants.get(k, v) for k, v in self.shrinker.sizes.items()}
 
-    def backgrounds(self):
+    def backgrounds(self) -> Iterator[dict[str, int]]:
         """Values for the other sizes: eights (batches of three), else those of the shapes known, else
         those of `small` with batches and heads of one."""
         from .shrink import goes_first, is_batch
@@ -88,11 +96,11 @@ class Search:
             yield self.at(constants)
         yield {k: 1 if goes_first(k) else v for k, v in self.at(self.known[0]).items()}
 
-    def partners(self, name):
+    def partners(self, name: str) -> list[str]:
         sizes = self.shrinker.sizes
         return [k for k in sizes if k != name and sizes[k] >= sizes[name]][:MOST_PARTNERS]
 
-    def attempt(self, ground, n):
+    def attempt(self, ground: Ground, n: int) -> Found | None:
         """(constants, trace) if the module takes this size there and the work fits."""
         whole = self.official[ground.names[0]]
         together = {k: n * self.official[k] // whole for k in ground.names}
@@ -114,6 +122,7 @@ class Search:
 class Ground:
     """The values of the other sizes, and what is known of them as a background."""
 
-    def __init__(self, values, names):
+    def __init__(self, values: dict[str, int], names: list[str]) -> None:
         self.values, self.names = values, names
-        self.refusals, self.most = 0, LENGTHS[0]
+        self.refusals = 0
+        self.most: float = LENGTHS[0]

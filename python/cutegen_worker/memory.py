@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of a GPU that the evaluator owns, mapped here while a set is written into it."""
 
+from __future__ import annotations
+
 import ctypes
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -22,7 +26,7 @@ class Access(ctypes.Structure):
 class Bytes:
     """What torch takes as an array: bytes of the GPU at an address."""
 
-    def __init__(self, address, count):
+    def __init__(self, address: int, count: int) -> None:
         self.__cuda_array_interface__ = {
             "shape": (count,), "typestr": "|u1", "data": (address, False), "version": 3,
         }  # fmt: skip
@@ -32,10 +36,12 @@ class Mapped:
     """One block of shared memory at an address of this process, until close(). With `again` False the
     address is not given back: no later block gets it, and who kept it reads nothing."""
 
-    def __init__(self, descriptor, count, rights=READ_AND_WRITE, again=True):
+    def __init__(self, descriptor: int, count: int, rights: int = READ_AND_WRITE, again: bool = True) -> None:
         self.again = again
         self.driver = ctypes.CDLL("libcuda.so.1")
-        self.count, self.handle, self.address = count, None, None
+        self.count = count
+        self.handle: ctypes.c_uint64 | None = None
+        self.address: ctypes.c_uint64 | None = None
         self.is_mapped = False
         handle, address = ctypes.c_uint64(), ctypes.c_uint64()
         self.call("cuMemImportFromShareableHandle", ctypes.byref(handle),
@@ -49,24 +55,25 @@ class Mapped:
         access = Access(Location(DEVICE, torch.cuda.current_device()), rights)
         self.call("cuMemSetAccess", address, self.size(), ctypes.byref(access), ctypes.c_size_t(1))
 
-    def size(self):
+    def size(self) -> ctypes.c_size_t:
         return ctypes.c_size_t(self.count)
 
-    def call(self, name, *arguments):
+    def call(self, name: str, *arguments: Any) -> None:
         status = getattr(self.driver, name)(*arguments)
         if status != 0:
             self.close()
             raise WorkerError(f"{name} fails with {status} on shared GPU memory", "", "", "world")
 
-    def tensor(self, offset, shape, dtype):
+    def tensor(self, offset: int, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """A view of the memory; it must be gone before close()."""
         count = torch.Size(shape).numel() * dtype.itemsize
         if offset < 0 or offset + count > self.count:
             raise WorkerError("a tensor lies outside the shared GPU memory", "", "", "internal")
+        assert self.address is not None
         flat = torch.as_tensor(Bytes(self.address.value + offset, count), device="cuda")
         return flat.view(dtype).view(shape)
 
-    def close(self):
+    def close(self) -> None:
         if self.is_mapped:
             self.driver.cuMemUnmap(self.address, self.size())
         if self.handle is not None:

@@ -8,15 +8,26 @@ input that is converted to float32 and computed there gives fp32. A computed val
 only stored in that dtype.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import torch
 
 from .flops import FREE
 
+if TYPE_CHECKING:
+    from .record import Call
+    from .trace import Trace
+
 BITS = {torch.float64: 52, torch.float32: 23, torch.float16: 10, torch.bfloat16: 7,
         torch.float8_e4m3fn: 3, torch.float8_e5m2: 2}  # fmt: skip
 MODE_BITS = {"fp32": 23, "tf32": 10, "fp16": 10, "bf16": 7}
-COMPUTED_IN = {torch.float16: "fp16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "bf16",
-               torch.float8_e5m2: "bf16"}  # fmt: skip
+COMPUTED_IN: dict[torch.dtype | None, str] = {
+    torch.float16: "fp16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "bf16",
+    torch.float8_e5m2: "bf16",
+}  # fmt: skip
 # Their results are values of the inputs, or whole numbers: no rounding.
 EXACT = {
     "relu", "abs", "neg", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum", "fmax",
@@ -30,7 +41,7 @@ CONVOLUTIONS = ("convolution", "conv1d", "conv2d", "conv3d", "conv_transpose", "
                 "slow_conv", "thnn_conv")  # fmt: skip
 
 
-def coarsest(*dtypes):
+def coarsest(*dtypes: torch.dtype | None) -> torch.dtype | None:
     known = [d for d in dtypes if d is not None]
     return min(known, key=BITS.__getitem__) if known else None
 
@@ -40,21 +51,26 @@ class Way:
 
     __slots__ = ("dtype", "computed", "narrowed", "read", "convolution")
 
-    def __init__(self, dtype, ways):
+    computed: torch.dtype | None
+    narrowed: torch.dtype | None
+    read: set[torch.dtype]
+    convolution: bool
+
+    def __init__(self, dtype: torch.dtype, ways: Sequence[Way]) -> None:
         self.dtype = dtype
         self.computed = coarsest(*(w.computed for w in ways))  # dtype of the coarsest rounding
         self.narrowed = coarsest(*(w.narrowed for w in ways))  # a conversion not computed with yet
         self.read = set().union(*(w.read for w in ways))  # floating dtypes of the inputs
         self.convolution = any(w.convolution for w in ways)  # one in float32
 
-    def rounding(self):
+    def rounding(self) -> torch.dtype | None:
         """The coarsest rounding that the value shows, apart from its own storage."""
         narrowed = self.narrowed
         if narrowed is not None and self.dtype in BITS and BITS[narrowed] >= BITS[self.dtype]:
             narrowed = None
         return coarsest(self.computed, narrowed)
 
-    def mode(self):
+    def mode(self) -> str:
         rounding = self.rounding()
         if rounding is None:  # nothing is computed: the finest dtype that a copy passes through
             dtypes = self.read | ({self.dtype} & BITS.keys())
@@ -62,12 +78,12 @@ class Way:
         return COMPUTED_IN.get(rounding, "fp32")
 
 
-def bare_name(call):
+def bare_name(call: Call) -> str:
     name = call.func.overloadpacket.__name__
     return name if name.endswith("__") else name.rstrip("_")
 
 
-def advance(name, dtype, ways, fused):
+def advance(name: str, dtype: torch.dtype, ways: list[Way], fused: torch.dtype | None) -> Way:
     """The way to a result of `dtype` of a call whose arguments came these `ways`; `fused`: the
     dtype of the function that the call is a part of."""
     way = Way(dtype, ways)
@@ -86,7 +102,7 @@ def advance(name, dtype, ways, fused):
     return way
 
 
-def ways_of(trace):
+def ways_of(trace: Trace) -> dict[str, Way]:
     """{value name: Way} of everything that the traced calls read and write."""
     ways, fused = {}, trace.recorder.fused
     for name, (_, tensor) in trace.tensors.items():
@@ -106,7 +122,7 @@ def ways_of(trace):
 class Modes:
     """The modes of a task that names none: `task`, `results` (those that differ, by name)."""
 
-    def __init__(self, trace):
+    def __init__(self, trace: Trace) -> None:
         found = ways_of(trace)
         ways = [(n, found.get(value) or Way(t.dtype, ())) for value, n, t in trace.results()]
         named = {n: way.mode() for n, way in ways if way.dtype in BITS}

@@ -7,11 +7,21 @@ attribute counts only if forward() reads what it held: others are by-products, a
 anew in each call.
 """
 
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any
+
 import torch
+from torch import Tensor
 
 from . import reads
 from .names import flatten, state_tensors
 from .record import NORMS, place_of
+
+if TYPE_CHECKING:
+    from .record import Call, Place, Recorder, Tensors
+    from .wire import Json
 
 # Each element gets a new value. Others may keep some: a ReLU need not write what is positive.
 CHANGE_ALL = {"add", "sub", "mul", "div", "lerp", "addcmul", "addcdiv", "addmm", "baddbmm", "exp", "neg",
@@ -20,22 +30,24 @@ MOST_UNSURE = 8  # tensors whose reads are counted each alone
 COPIES = {"_to_copy", "clone", "detach", "alias", "lift_fresh"}
 
 
-def owners(tensors):
+def owners(tensors: Tensors) -> dict[int, str]:
     """{storage: name} of a task's tensors, {name: (role, tensor)}."""
     return {t.untyped_storage()._cdata: n for n, (_, t) in tensors.items()}
 
 
-def find(recorder, tensors, replaced):
+def find(recorder: Recorder, tensors: Tensors, replaced: Iterable[str]) -> set[str]:
     """Names of the tensors that the recorded calls write, and of those that were replaced."""
     storages = {p.storage for c in recorder.calls for p in c.written}
     written = {n for n, (_, t) in tensors.items() if t.untyped_storage()._cdata in storages}
     return written | set(replaced)
 
 
-def replaced(recorder, model, tensors, inputs):
+def replaced(recorder: Recorder, model: torch.nn.Module, tensors: Tensors,
+             inputs: Collection[str]) -> tuple[dict[str, Tensor], list[str]]:  # fmt: skip
     """{name: tensor} that forward() put in the place of a parameter, buffer or attribute, and names of
     those whose new tensor has another shape or dtype."""
-    found, changed = {}, []
+    found: dict[str, Tensor] = {}
+    changed: list[str] = []
     read = {r.name for c in recorder.calls for r in c.refs}
     registered = {id(t) for t in [*model.parameters(), *model.buffers()]}
     for name, tensor in state_of(model, inputs).items():
@@ -52,7 +64,7 @@ def replaced(recorder, model, tensors, inputs):
     return found, changed
 
 
-def is_copy(recorder, tensor, name):
+def is_copy(recorder: Recorder, tensor: Tensor, name: str) -> bool:
     """Whether a tensor holds just what the tensor called `name` held before the call."""
     made = {n: c for c in recorder.calls for n in c.out_names}
     at = recorder.names.get(id(tensor))
@@ -65,17 +77,17 @@ def is_copy(recorder, tensor, name):
     return at == name
 
 
-def state_of(model, inputs):
+def state_of(model: torch.nn.Module, inputs: Collection[str]) -> dict[str, Tensor]:
     """Parameters, buffers and plain tensors of a module under a task's names."""
     return {"self." + n if n in inputs else n: t for n, _, t in state_tensors(model)}
 
 
-def same_memory(a, b):
+def same_memory(a: Tensor, b: Tensor) -> bool:
     return (a.untyped_storage()._cdata == b.untyped_storage()._cdata and a.shape == b.shape
             and a.stride() == b.stride() and a.storage_offset() == b.storage_offset())  # fmt: skip
 
 
-def results(out, request, final):
+def results(out: Any, request: Json, final: dict[str, Tensor]) -> list[Tensor]:
     """What a set judges: the outputs that are no mutated tensor, then `final` values by name."""
     found = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
     names = request.get("returns") or []
@@ -91,12 +103,15 @@ class Changes:
     computed from the old one and put in its place counts only if its call gives each element a new value.
     """
 
-    def __init__(self, recorder, tensors, final, outputs):
+    def __init__(self, recorder: Recorder, tensors: Tensors, final: dict[str, Tensor],
+                 outputs: list[tuple[str, Tensor]]) -> None:  # fmt: skip
         self.calls, self.final = recorder.calls, final
         self.tensors = {n: t for n, (_, t) in tensors.items()}
         self.outputs = [place_of(t) for _, t in outputs]
         self.live = reads.depends(self.calls, [place_of(t).storage for t in self.tensors.values()])
-        self.ends, self.sure, self.unsure = {n: [] for n in final}, dict.fromkeys(final, 0), set()
+        self.ends: dict[str, list[Place]] = {n: [] for n in final}
+        self.sure = dict.fromkeys(final, 0)
+        self.unsure: set[str] = set()
         owner = {s: n for s, n in owners(tensors).items() if n in final}
         for at, call in enumerate(self.calls):
             for place in call.written:
@@ -106,13 +121,13 @@ class Changes:
             if tensor is not self.tensors[name]:
                 self.note_replaced(name, place_of(tensor))
 
-    def note(self, name, place, at):
+    def note(self, name: str, place: Place, at: int) -> None:
         """Call number `at` writes a part of a tensor."""
         self.ends[name].append(place)
         if self.tells(name, at):
             self.sure[name] = max(self.sure[name], reads.distinct(place)[0])
 
-    def tells(self, name, at):
+    def tells(self, name: str, at: int) -> bool:
         call = self.calls[at]
         made = call.func.overloadpacket.__name__
         if made == "copy_":
@@ -123,19 +138,19 @@ class Changes:
             return fresh
         return self.changes_all(call)
 
-    def is_new(self, name, storage, at):
+    def is_new(self, name: str, storage: int, at: int) -> bool:
         """Whether a value does not depend on the tensor, or is another one everywhere."""
         makers = [c for c in self.calls[:at] if writes_to(c, storage)]
         if len(makers) == 1 and self.changes_all(makers[0]):
             return True
         return storage not in reads.depends(self.calls[:at], [self.tensors[name].untyped_storage()._cdata])
 
-    def changes_all(self, call):
+    def changes_all(self, call: Call) -> bool:
         """Whether a call gives each element that it writes a new value, so that no store can be left out."""
         name = call.func.overloadpacket.__name__
         return name in NORMS or name.rstrip("_") in CHANGE_ALL and not self.leaves_some(call)
 
-    def leaves_some(self, call):
+    def leaves_some(self, call: Call) -> bool:
         """Whether constants among a call's arguments may leave elements as they are: x + 0, x * mask."""
         name = call.func.overloadpacket.__name__.rstrip("_")
         same = 1 if name in ("mul", "div") else 0
@@ -144,20 +159,20 @@ class Changes:
         alpha = call.kwargs.get("alpha", call.kwargs.get("value", 1))
         return alpha == 0 or any(r.known is not None and r.place.storage not in self.live for r in call.refs)
 
-    def note_replaced(self, name, place):
+    def note_replaced(self, name: str, place: Place) -> None:
         self.ends[name].append(place)
         if self.is_new(name, place.storage, len(self.calls)):
             self.sure[name] = reads.distinct(place)[0]
         else:
             self.unsure.add(name)
 
-    def writes(self):
+    def writes(self) -> dict[str, int]:
         """{name: bytes}. Of several calls that write parts of a tensor only the largest part counts, since
         they may write the same one."""
         return {n: min(count, self.tensors[n].numel()) * self.tensors[n].element_size()
                 for n, count in self.sure.items()}  # fmt: skip
 
-    def reads(self):
+    def reads(self) -> dict[str, int]:
         """{name: elements} of all tensors of the task: for the outputs, or for what is written besides."""
         needed = self.needed(self.ends, self.final)
         for i, name in enumerate(sorted(self.unsure)):
@@ -166,13 +181,13 @@ class Changes:
         for_outputs = self.needed({}, ())
         return {n: max(count, for_outputs[n]) for n, count in needed.items()}
 
-    def needed(self, ends, kept):
+    def needed(self, ends: dict[str, list[Place]], kept: Iterable[str]) -> dict[str, int]:
         places = {n: place_of(t) for n, t in self.tensors.items()}
         wanted = dict.fromkeys(p for found in ends.values() for p in found)
         return reads.elements(self.calls, places, [*self.outputs, *wanted],
                               {places[n].storage for n in kept})  # fmt: skip
 
 
-def writes_to(call, storage):
+def writes_to(call: Call, storage: int) -> bool:
     return any(p.storage == storage for p in call.written) or (
         not reads.is_view(call) and any(p.storage == storage for p in call.places))  # fmt: skip

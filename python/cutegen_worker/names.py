@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a task's tensors and scalars are called."""
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from .errors import WorkerError
 
@@ -27,7 +32,7 @@ DTYPES = {
 TORCH = {name: dtype for dtype, name in DTYPES.items()}
 
 
-def dtype_name(tensor, what, file):
+def dtype_name(tensor: Tensor, what: str, file: str) -> str:
     name = DTYPES.get(tensor.dtype)
     if name is None:
         raise WorkerError(f"{what} has dtype {tensor.dtype}, which is not supported", file,
@@ -38,9 +43,9 @@ def dtype_name(tensor, what, file):
     return name
 
 
-def parameter_names(model, count):
+def parameter_names(model: Any, count: int) -> list[str]:
     """Names of forward's first `count` positional parameters."""
-    names = []
+    names: list[str] = []
     for p in inspect.signature(model.forward).parameters.values():
         if p.kind == p.VAR_POSITIONAL:
             names += [f"{p.name}.{i}" for i in range(count - len(names))]
@@ -50,7 +55,7 @@ def parameter_names(model, count):
     return names[:count]
 
 
-def flatten(name, value):
+def flatten(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     """(name, leaf) of everything in nested lists, tuples and dictionaries."""
     if isinstance(value, dict):
         for key, item in value.items():
@@ -65,14 +70,14 @@ def flatten(name, value):
 class Inputs:
     """What get_inputs() returned: arguments, and their named leaves."""
 
-    def __init__(self, value, model, file):
+    def __init__(self, value: Any, model: Any, file: str) -> None:
         if isinstance(value, torch.Tensor) or not isinstance(value, (list, tuple, dict)):
             raise WorkerError(f"get_inputs() returns {type(value).__name__}, not a list", file,
                               "return the arguments of forward in a list: [x]")  # fmt: skip
         self.keyword = isinstance(value, dict)
-        self.args = [] if self.keyword else list(value)
-        self.kwargs = dict(value) if self.keyword else {}
-        named = self.kwargs.items()
+        self.args: list[Any] = [] if self.keyword else list(value)
+        self.kwargs: dict[str, Any] = dict(value) if self.keyword else {}
+        named: Iterable[tuple[Any, Any]] = self.kwargs.items()
         if not self.keyword:
             named = zip(parameter_names(model, len(self.args)), self.args)
         self.leaves = [leaf for name, item in named for leaf in flatten(str(name), item)]
@@ -85,14 +90,14 @@ class Inputs:
             raise WorkerError("get_inputs() returns no tensor", file,
                               "return at least one torch.Tensor in the list")  # fmt: skip
 
-    def tensors(self):
+    def tensors(self) -> list[tuple[str, Tensor]]:
         return [(n, v) for n, v in self.leaves if isinstance(v, torch.Tensor)]
 
-    def map(self, change):
+    def map(self, change: Callable[[str, Tensor], Tensor]) -> tuple[Any, dict[str, Any]]:
         """The same structure with change(name, tensor) for each tensor; gives (args, kwargs)."""
         leaves = iter(self.leaves)
 
-        def walk(value):
+        def walk(value: Any) -> Any:
             if isinstance(value, dict):
                 return {k: walk(v) for k, v in value.items()}
             if isinstance(value, (list, tuple)):
@@ -108,7 +113,7 @@ class Inputs:
         return walk(self.args), {}
 
 
-def stray_tensors(model):
+def stray_tensors(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module, str, Tensor]]:
     """(path, owner, attribute, tensor) of plain tensor attributes, which torch does not list."""
     for path, module in model.named_modules():
         for key, value in list(vars(module).items()):
@@ -116,17 +121,17 @@ def stray_tensors(model):
                 yield (f"{path}.{key}" if path else key), module, key, value
 
 
-def state_tensors(model):
+def state_tensors(model: torch.nn.Module) -> Iterator[tuple[str, str, Tensor]]:
     """(name, role, tensor) of parameters, buffers and plain tensor attributes."""
-    for name, tensor in model.named_parameters():
-        yield name, "parameter", tensor
+    for name, parameter in model.named_parameters():
+        yield name, "parameter", parameter
     for name, tensor in model.named_buffers():
         yield name, "buffer", tensor
     for name, _, _, tensor in stray_tensors(model):
         yield name, "buffer", tensor
 
 
-def scalars(model):
+def scalars(model: torch.nn.Module) -> dict[str, Any]:
     """Scalar attributes of the module and its submodules, by dotted path."""
     found = {}
     for path, module in model.named_modules():
@@ -142,7 +147,7 @@ def scalars(model):
     return {k: v for k, v in found.items() if not isinstance(v, int) or abs(v) < 1 << 63}
 
 
-def scalar_json(value):
+def scalar_json(value: Any) -> Any:
     if isinstance(value, float) and value != value:
         return {"float": "nan"}
     if isinstance(value, float) and value in (float("inf"), float("-inf")):

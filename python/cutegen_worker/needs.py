@@ -5,12 +5,19 @@ A rule takes an Asked and gives one count for each tensor argument. Counts are l
 of the arguments: an operand that meets a zero still has to be read, an index may repeat itself.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from .graph import normal
 from .promises import triangle
+
+if TYPE_CHECKING:
+    from .record import Call, Place, Ref
 
 COPIES = {"_to_copy", "clone", "contiguous", "flip", "roll", "pixel_shuffle", "pixel_unshuffle", "repeat",
           "channel_shuffle", "native_channel_shuffle", "permute_copy", "view_copy", "expand_copy",
@@ -36,7 +43,7 @@ KEEPING = {"index_put", "scatter", "scatter_add", "scatter_reduce", "index_add",
 MOST_STEPS = 300_000
 
 
-def share(count, part, whole):
+def share(count: int, part: int, whole: int) -> int:
     """count * part / whole, rounded up."""
     return -(-count * part // whole) if whole else 0
 
@@ -44,7 +51,8 @@ def share(count, part, whole):
 class Asked:
     """A call, and how many elements of each of its results are needed."""
 
-    def __init__(self, call, made, counts, uses, live, producers):
+    def __init__(self, call: Call, made: list[Place], counts: list[int], uses: list[dict[Place, int]], live: set[int],
+                 producers: dict[int, Call]) -> None:  # fmt: skip
         self.call, self.counts, self.uses, self.live, self.producers = call, counts, uses, live, producers
         self.refs = call.refs
         self.sizes = [prod(p.shape) for p in made]
@@ -56,36 +64,36 @@ class Asked:
         self.args = {**dict(given), **kwargs}
 
     @property
-    def count(self):
+    def count(self) -> int:
         return self.counts[0]
 
     @property
-    def size(self):
+    def size(self) -> int:
         return self.sizes[0]
 
     @property
-    def whole(self):
+    def whole(self) -> bool:
         """Whether all of some result is needed."""
         return any(n == s > 0 for n, s in zip(self.counts, self.sizes))
 
-    def constant(self, ref):
+    def constant(self, ref: Ref) -> bool:
         return ref.place.storage not in self.live
 
-    def broadcast(self, ref, count=None):
+    def broadcast(self, ref: Ref, count: int | None = None) -> int:
         """Of an operand that is read once for several results: at least so many elements."""
         return share(self.count if count is None else count, prod(ref.shape), self.size)
 
-    def where_whole(self, *counts):
+    def where_whole(self, *counts: int) -> list[int]:
         """These counts, if all of a result is needed; else nothing is known."""
         given = list(counts) + [prod(r.shape) for r in self.refs[len(counts):]]
         return given if self.whole else [0] * len(self.refs)
 
 
-def full(ref):
+def full(ref: Ref) -> int:
     return prod(ref.shape)
 
 
-def pointwise(asked):
+def pointwise(asked: Asked) -> list[int]:
     if cancelled(asked):
         return [0] * len(asked.refs)
     left = min([asked.size, *(telling(asked, r) for r in asked.refs if asked.constant(r))])
@@ -93,16 +101,16 @@ def pointwise(asked):
     return [asked.broadcast(r, count) for r in asked.refs]
 
 
-def is_zero(number):
+def is_zero(number: Any) -> bool:
     return type(number) in (int, float) and number == 0
 
 
-def cancelled(asked):
+def cancelled(asked: Asked) -> bool:
     """Whether a factor or exponent of zero stands in the source."""
     return any(is_zero(asked.args.get(k)) for k in FACTORS.get(asked.name, ()))
 
 
-def telling(asked, ref):
+def telling(asked: Asked, ref: Ref) -> int:
     """Results whose other operands count beside a constant, whose values a program may know."""
     if ref.known is None or asked.name not in ("add", "sub", "rsub", "mul", "div") or not full(ref):
         return 0
@@ -112,9 +120,9 @@ def telling(asked, ref):
     return int(torch.count_nonzero(fine)) * (asked.size // full(ref))
 
 
-def selected(asked):
+def selected(asked: Asked) -> list[int]:
     """where and masked_fill: the condition decides; what it takes is known of a constant one only."""
-    mask = asked.args.get("condition", asked.args.get("mask"))
+    mask: Any = asked.args.get("condition", asked.args.get("mask"))
     taken = {"self": False, "other": False}
     if mask.known is not None and mask.known.numel() and asked.constant(mask):
         true = int(torch.count_nonzero(mask.known)) * asked.size // mask.known.numel()
@@ -130,16 +138,16 @@ def selected(asked):
     return out
 
 
-def copied(asked):
+def copied(asked: Asked) -> list[int]:
     return [0] + [asked.broadcast(r) for r in asked.refs[1:]]
 
 
-def reduction(asked):
+def reduction(asked: Asked) -> list[int]:
     count, size = max(zip(asked.counts, asked.sizes), key=lambda p: p[0] / max(p[1], 1))
     return [share(count, full(r), size) for r in asked.refs]
 
 
-def rows(asked, number):
+def rows(asked: Asked, number: int) -> list[int]:
     """Results that need all of their row, of `number` rows; affine operands are broadcast."""
     first, *others = asked.refs
     length = full(first) // max(number, 1)
@@ -147,22 +155,22 @@ def rows(asked, number):
     return [max(results) * length] + [asked.broadcast(r) for r in others]
 
 
-def along(asked):
+def along(asked: Asked) -> list[int]:
     """Rows along the argument `dim`."""
     shape, dim = asked.refs[0].shape, asked.args.get("dim")
     dim = -1 if dim is None else dim
     return rows(asked, prod(shape) // max(shape[dim], 1) if shape else 1)
 
 
-def layer_norm(asked):
+def layer_norm(asked: Asked) -> list[int]:
     return rows(asked, full(asked.refs[0]) // max(prod(asked.args["normalized_shape"]), 1))
 
 
-def group_norm(asked):
+def group_norm(asked: Asked) -> list[int]:
     return rows(asked, asked.args["N"] * asked.args["group"])
 
 
-def batch_norm(asked):
+def batch_norm(asked: Asked) -> list[int]:
     x, *others = asked.refs
     training = asked.args.get("training", asked.name == "_batch_norm_with_update")
     if not training:
@@ -178,7 +186,7 @@ def batch_norm(asked):
                          for r, n in zip(others, counts[1:])]  # fmt: skip
 
 
-def product(asked):
+def product(asked: Asked) -> list[int]:
     a, b = (asked.refs[i] for i in PRODUCTS[asked.name])
     if cancelled(asked):
         return [0] * len(asked.refs)
@@ -192,14 +200,14 @@ def product(asked):
     return [counts.get(id(r), added * asked.broadcast(r)) for r in asked.refs]
 
 
-def every_column(asked):
+def every_column(asked: Asked) -> bool:
     """Whether some rows of a product's result are needed whole, as of `product(x)[:, -1]`."""
     columns = asked.shapes[0][-1]
     return any(n == prod(p.shape) and (1, columns) in zip(p.strides, p.shape)
                for p, n in asked.uses[0].items())  # fmt: skip
 
 
-def hits(inputs, outputs, taps, stride, padding, dilation):
+def hits(inputs: int, outputs: int, taps: int, stride: int, padding: int, dilation: int) -> tuple[int, int]:
     """Along one axis: how many inputs some window covers, and how many taps meet an input."""
     met = 0
     for k in range(taps):
@@ -213,12 +221,13 @@ def hits(inputs, outputs, taps, stride, padding, dilation):
     return sum(0 <= p < inputs for p in places), met
 
 
-def axes(value, count):
-    values = list(value) if isinstance(value, (list, tuple)) else [value]
+def axes(value: int | Sequence[int], count: int) -> list[int]:
+    values: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
     return values * count if len(values) == 1 else values
 
 
-def windows(inputs, outputs, taps, stride, padding, dilation):
+def windows(inputs: Sequence[int], outputs: Sequence[int], taps: Sequence[int], stride: int | Sequence[int],
+            padding: int | Sequence[int], dilation: int | Sequence[int]) -> tuple[int, int]:  # fmt: skip
     """(inputs covered, taps met) over all axes."""
     count = len(taps)
     found = [hits(*v) for v in zip(inputs, outputs, taps, axes(stride, count), axes(padding, count),
@@ -226,7 +235,7 @@ def windows(inputs, outputs, taps, stride, padding, dilation):
     return prod(f[0] for f in found), prod(f[1] for f in found)
 
 
-def convolution(asked):
+def convolution(asked: Asked) -> list[int]:
     x, w = asked.refs[:2]
     count = len(w.shape) - 2
     inputs, outputs, taps = x.shape[-count:], asked.shapes[0][-count:], w.shape[2:]
@@ -239,7 +248,7 @@ def convolution(asked):
     return asked.where_whole(prod(x.shape[:-count]) * covered, prod(w.shape[:2]) * met)
 
 
-def pool(asked):
+def pool(asked: Asked) -> list[int]:
     x, taps = asked.refs[0], asked.args["kernel_size"]
     count = int(asked.name[asked.name.index("pool") + 4])
     taps = axes(taps, count)
@@ -249,7 +258,7 @@ def pool(asked):
     return asked.where_whole(prod(x.shape[:-count]) * covered)
 
 
-def attention(asked):
+def attention(asked: Asked) -> list[int]:
     q, k, v = asked.refs[:3]
     mask = next((asked.args[n] for n in ("attn_mask", "attn_bias") if asked.args.get(n) is not None), None)
     if mask is not None and (mask.dtype == torch.bool or asked.constant(mask)):
@@ -264,7 +273,7 @@ def attention(asked):
                              share(full(v), seen, keys))  # fmt: skip
 
 
-def recurrent(asked):
+def recurrent(asked: Asked) -> list[int]:
     """All of the sequence, its last step or the last states: each depends on every step."""
     steps_axis = 1 if asked.args.get("batch_first") else 0
     shape = asked.shapes[0]
@@ -278,35 +287,35 @@ def recurrent(asked):
     return [full(r) for r in asked.refs] if asked.whole or at_last else [0] * len(asked.refs)
 
 
-def half(asked):
+def half(asked: Asked) -> list[int]:
     """tril and triu: the rest is zero, whatever stands there."""
     kept = triangle(asked.name, asked.shapes[0], asked.args.get("diagonal", 0))
     return [max(0, asked.count - (asked.size - kept))]
 
 
-def parts(asked):
+def parts(asked: Asked) -> list[int]:
     """cat and stack: each argument is a part of the result."""
     return [max(0, asked.count - (asked.size - full(r))) for r in asked.refs]
 
 
-def pad(asked):
+def pad(asked: Asked) -> list[int]:
     x, pads = asked.refs[0], asked.args["pad"] if "pad" in asked.args else asked.args["padding"]
     if asked.name != "constant_pad_nd":
         return asked.where_whole(full(x) if min(pads) >= 0 else 0)
-    inside = list(x.shape)
+    sizes = list(x.shape)
     for i in range(len(pads) // 2):
-        inside[-1 - i] += min(pads[2 * i], 0) + min(pads[2 * i + 1], 0)
-    inside = prod(max(n, 0) for n in inside)
+        sizes[-1 - i] += min(pads[2 * i], 0) + min(pads[2 * i + 1], 0)
+    inside = prod(max(n, 0) for n in sizes)
     return [max(0, asked.count - (asked.size - inside))]
 
 
-def upsample(asked):
+def upsample(asked: Asked) -> list[int]:
     x = asked.refs[0]
     larger = all(o >= i for o, i in zip(asked.shapes[0], x.shape))
     return asked.where_whole(full(x) if larger else 0)
 
 
-def picked(asked):
+def picked(asked: Asked) -> list[int]:
     """Gathers: indices may all be the same; they themselves must be read."""
     source = asked.refs[0]
     if asked.name == "embedding":
@@ -318,10 +327,10 @@ def picked(asked):
     return asked.where_whole(min(least, full(source)))
 
 
-def placed(asked):
+def placed(asked: Asked) -> list[int]:
     """Writes into a copy: what is surely not overwritten is needed; a source may be overwritten in turn."""
-    source = asked.args.get("src", asked.args.get("source", asked.args.get("values")))
-    index = asked.args.get("index")
+    source: Any = asked.args.get("src", asked.args.get("source", asked.args.get("values")))
+    index: Any = asked.args.get("index")
     adds = asked.name in ("index_add", "scatter_add") or asked.args.get("accumulate")
     over = asked.size  # of what a call with neither source nor index may write
     if adds:
@@ -343,7 +352,7 @@ def placed(asked):
     return counts
 
 
-def nll(asked):
+def nll(asked: Asked) -> list[int]:
     """Of each row the target's value; of a log-softmax that takes the whole row."""
     x, target, *others = asked.refs
     if asked.args.get("ignore_index", -100) >= 0:
@@ -353,7 +362,8 @@ def nll(asked):
     return asked.where_whole(full(x) if softmax else full(target), full(target), *[0] * len(others))
 
 
-RULES = {
+Rule = Callable[[Asked], list[int]]
+RULES: dict[str, Rule] = {
     "where": selected, "masked_fill": selected, "copy": copied, "native_layer_norm": layer_norm,
     "_fused_rms_norm": layer_norm, "rms_norm": layer_norm, "native_group_norm": group_norm,
     "native_batch_norm": batch_norm, "_native_batch_norm_legit": batch_norm,
@@ -372,7 +382,7 @@ RULES = {
 }  # fmt: skip
 
 
-def keeps_some(asked):
+def keeps_some(asked: Asked) -> bool:
     """Whether a call in place may leave elements as they are without a look at them."""
     constant = any(r.known is not None and asked.constant(r) for r in asked.refs) or any(
         type(asked.args.get(k)) in (int, float) and asked.args[k] == same
@@ -380,7 +390,7 @@ def keeps_some(asked):
     return asked.name in KEEPING or constant
 
 
-def rule_of(asked):
+def rule_of(asked: Asked) -> Rule:
     name = asked.name
     if name in RULES:
         return RULES[name]
@@ -399,6 +409,6 @@ def rule_of(asked):
     return Asked.where_whole if name in WHOLE else lambda _: [0] * len(asked.refs)
 
 
-def of(asked):
+def of(asked: Asked) -> list[int]:
     """One count for each tensor argument of the call."""
     return rule_of(asked)(asked)

@@ -6,11 +6,14 @@ native reference's own error among the elements nearest in magnitude, which a co
 beside truth and native. The rule is that of src/tensor/compare.cpp.
 """
 
+from __future__ import annotations
+
 import gc
 import itertools
 import warnings
 
 import torch
+from torch import Generator, Tensor
 
 from . import draw, extremes, values
 from .errors import WorkerError, first_line
@@ -18,6 +21,9 @@ from .facts import facts_of
 from .memory import Mapped
 from .names import DTYPES, state_tensors
 from .source import Source, clean_state
+from .wire import Json
+
+Margins = list[Tensor | None]
 
 REACH = 32  # neighbours by magnitude to either side
 WINDOW = 1 << 27  # elements among which neighbours are sought: a sort needs six times their bytes
@@ -25,10 +31,10 @@ BY_NAME = {name: dtype for dtype, name in DTYPES.items()}
 MOST_PIECES = 64
 AGREES = 0.05  # of an output's scale: pieces that belong together differ from the whole by rounding
 
-given = []  # memory for the next fill
+given: list[Mapped] = []  # memory for the next fill
 
 
-def take_memory(request, descriptors):
+def take_memory(request: Json, descriptors: list[int]) -> Json:
     if request["first"]:
         drop_memory()
     for descriptor, count in zip(descriptors, request["bytes"]):
@@ -36,12 +42,12 @@ def take_memory(request, descriptors):
     return {}
 
 
-def drop_memory():
+def drop_memory() -> None:
     while given:
         given.pop().close()
 
 
-def fill(request):
+def fill(request: Json) -> Json:
     """Notes on the set that now lies in the memory which came before."""
     device = torch.device("cuda", torch.cuda.current_device())
     torch.cuda.reset_peak_memory_stats()
@@ -65,7 +71,7 @@ def fill(request):
     return {"notes": notes}
 
 
-def too_large(text):
+def too_large(text: str) -> WorkerError:
     free, total = torch.cuda.mem_get_info()
     used = torch.cuda.max_memory_allocated()
     text = text.split(" GPU ")[0]  # what follows are words on the allocator
@@ -74,7 +80,7 @@ def too_large(text):
                        "", "", "unsupported")  # fmt: skip
 
 
-def make(request, device):
+def make(request: Json, device: torch.device) -> list[str]:
     seed = values.seed_of(request["seed"], request["family"], request["shape"])
     source = Source(request["source"], request["file"])
     family = request["family"]
@@ -89,17 +95,17 @@ def make(request, device):
 class Places:
     """Where each part of each tensor is to be written."""
 
-    def __init__(self, slots):
+    def __init__(self, slots: list[Json]) -> None:
         self.slots = {(s["name"], s["part"]): s for s in slots}
 
-    def view(self, name, part):
+    def view(self, name: str, part: str) -> Tensor | None:
         """The tensor there, or None where it is not wanted."""
         slot = self.slots.get((name, part))
         if slot is None:
             return None
         return given[slot["memory"]].tensor(slot["offset"], slot["shape"], BY_NAME[slot["dtype"]])
 
-    def put(self, name, part, tensor):
+    def put(self, name: str, part: str, tensor: Tensor) -> Tensor:
         """The value there as a view of it; its shape has to be the described one."""
         view = self.view(name, part)
         if view is None:
@@ -110,8 +116,10 @@ class Places:
         return view.copy_(tensor)
 
 
-def write(places, reference, generator, request, plain):
-    permitted, names, notes = values.Permitted(request), request["outputs"], []
+def write(places: Places, reference: values.Reference, generator: Generator, request: Json,
+          plain: list[Tensor]) -> list[str]:  # fmt: skip
+    permitted, names = values.Permitted(request), request["outputs"]
+    notes: list[str] = []
     taken = {name for name, _ in reference.inputs.tensors()}
     for name, t in reference.inputs.tensors():
         places.put(name, "value", t.detach())
@@ -145,7 +153,7 @@ def write(places, reference, generator, request, plain):
     return notes
 
 
-def mark(reference, permitted, native, margins):
+def mark(reference: values.Reference, permitted: values.Permitted, native: list[Tensor], margins: Margins) -> None:
     """Where the order of evaluation decides the class of a value; without memory for that, nowhere."""
     try:
         values.put_marks(margins, values.order_marks(reference, permitted, native))
@@ -153,7 +161,8 @@ def mark(reference, permitted, native, margins):
         torch.cuda.empty_cache()
 
 
-def truths(places, reference, names, native, notes):
+def truths(places: Places, reference: values.Reference, names: list[str], native: list[Tensor],
+           notes: list[str]) -> list[Tensor]:  # fmt: skip
     """The float64 results, in their places."""
     with values.truthfully():
         found = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, native)
@@ -163,32 +172,36 @@ def truths(places, reference, names, native, notes):
     return [places.put(name, "truth", t.detach().double()) for name, t in zip(names, found)]
 
 
-def clear(margins):
+def clear(margins: Margins) -> None:
     for margin in margins:
         if margin is not None:
             margin.zero_()
 
 
-def moved(reference, truth, permitted, generator, margins):
+def moved(reference: values.Reference, truth: list[Tensor], permitted: values.Permitted, generator: Generator,
+          margins: Margins) -> None:  # fmt: skip
     """The sensitivity of every output, into its margin."""
     clear(margins)
     of = [permitted.of(k) for k in range(len(truth))]
     for mode in dict.fromkeys(of):
         for change, roundings in values.moves(mode, generator, itertools.count()):
             for k, t in enumerate(in_one_or_more(reference, change, torch.float64, truth)):
-                if margins[k] is not None and values.floating(t) and of[k] == mode:
-                    values.keep_larger(margins[k].view(-1), t.detach().reshape(-1),
+                margin = margins[k]
+                if margin is not None and values.floating(t) and of[k] == mode:
+                    values.keep_larger(margin.view(-1), t.detach().reshape(-1),
                                        truth[k].view(-1), roundings)  # fmt: skip
                 del t
     with values.orders.RoundedAnew(generator):
         again = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, truth)
     for k, t in enumerate(again):
-        if margins[k] is not None and values.floating(t):
-            values.keep_larger(margins[k].view(-1), t.detach().reshape(-1), truth[k].view(-1),
+        margin = margins[k]
+        if margin is not None and values.floating(t):
+            values.keep_larger(margin.view(-1), t.detach().reshape(-1), truth[k].view(-1),
                                1 / values.UNSURE)  # fmt: skip
 
 
-def in_one_or_more(reference, change, dtype, like):
+def in_one_or_more(reference: values.Reference, change: values.Change, dtype: torch.dtype,
+                   like: list[Tensor]) -> list[Tensor]:  # fmt: skip
     """The outputs of one run; where it does not fit, those of runs on parts of the batch.
 
     Parts are taken only where every output has as many leading rows as the batch, and agree with
@@ -211,14 +224,15 @@ def in_one_or_more(reference, change, dtype, like):
                 raise
 
 
-def batch_of(reference, like):
+def batch_of(reference: values.Reference, like: list[Tensor]) -> int:
     sizes = {t.shape[0] if t.dim() else 0 for t in like}
     first = reference.inputs.tensors()[0][1]
     rows = first.shape[0] if first.dim() else 0
     return rows if sizes == {rows} else 0
 
 
-def in_parts(reference, change, dtype, like, rows, count):
+def in_parts(reference: values.Reference, change: values.Change, dtype: torch.dtype, like: list[Tensor], rows: int,
+             count: int) -> list[Tensor]:  # fmt: skip
     whole = [torch.empty(t.shape, dtype=dtype if values.floating(t) else t.dtype) for t in like]
     step = -(-rows // count)
     for at in range(0, rows, step):
@@ -232,7 +246,7 @@ def in_parts(reference, change, dtype, like, rows, count):
     return whole
 
 
-def agree(a, b):
+def agree(a: Tensor, b: Tensor) -> bool:
     if not values.floating(a):
         return torch.equal(a, b.to(a.dtype))
     a, b = a.reshape(-1), b.reshape(-1)
@@ -245,7 +259,7 @@ def agree(a, b):
     return True
 
 
-def widen(margin, native, truth):
+def widen(margin: Tensor, native: Tensor, truth: Tensor) -> None:
     """margin = max(margin, the native error smoothed by magnitude), in stretches of WINDOW."""
     for at in range(0, margin.numel(), WINDOW):
         part = slice(at, min(at + WINDOW, margin.numel()))
@@ -253,7 +267,7 @@ def widen(margin, native, truth):
         margin[part] = torch.maximum(margin[part], smooth)
 
 
-def smoothed(truth, native):
+def smoothed(truth: Tensor, native: Tensor) -> Tensor:
     """The largest error of the native result among elements within REACH ranks by magnitude."""
     error = (native.double() - truth).abs()
     error = torch.where(torch.isfinite(error), error, 0.0)

@@ -12,11 +12,21 @@ Two modes are for the float64 truth. `Accurate` computes GELU without its cancel
 rounds every float64 result another way, which shows how far the truth itself is known.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
+Dims = int | Sequence[int] | None
 
 CHUNK = 256  # terms that are summed one after the other, many chunks side by side
 MOST_WORK = 1 << 28  # multiplications of one operator; beyond that no sequential sum is made
@@ -26,7 +36,7 @@ NORMAL_EXPONENTS = 126  # of float32
 aten = torch.ops.aten
 
 
-def to_tf32(t):
+def to_tf32(t: Tensor) -> Tensor:
     """Rounded to the 10 mantissa bits that tensor cores read."""
     if t.dtype != torch.float32:
         return t
@@ -35,7 +45,7 @@ def to_tf32(t):
     return torch.where(torch.isfinite(t), rounded, t)
 
 
-def chain(terms):
+def chain(terms: Tensor) -> Tensor:
     """The float32 sum of the last axis, one term after the other.
 
     Rounding depends on the partial sum alone, which is known in float64. So chunks are summed side by
@@ -55,13 +65,13 @@ def chain(terms):
     return (sums.sum(-1) + missed.sum(-1)).float()
 
 
-def loop(total, terms):
+def loop(total: Tensor, terms: Tensor) -> Tensor:
     for i in range(terms.shape[-1]):
         total = total + terms[..., i]
     return total
 
 
-def scanned(t, dim):
+def scanned(t: Tensor, dim: int) -> Tensor:
     """The running sums along `dim`, one term after the other."""
     terms = t.float().movedim(dim, -1)
     count = terms.shape[-1]
@@ -81,14 +91,14 @@ def scanned(t, dim):
     return out.float().flatten(-2)[..., :count].movedim(-1, dim)
 
 
-def axes_of(t, dims):
+def axes_of(t: Tensor, dims: Dims) -> list[int]:
     if dims is None or (not isinstance(dims, int) and len(dims) == 0):
         return list(range(t.dim()))
     dims = [dims] if isinstance(dims, int) else dims
     return sorted(d % max(t.dim(), 1) for d in dims)
 
 
-def total(t, dims, keep=False):
+def total(t: Tensor, dims: Dims, keep: bool = False) -> Tensor:
     """The sequential sum over `dims` in float32."""
     axes = axes_of(t, dims)
     if not t.dim():
@@ -101,7 +111,7 @@ def total(t, dims, keep=False):
     return out
 
 
-def count_of(t, dims):
+def count_of(t: Tensor, dims: Dims) -> int:
     return math.prod(t.shape[d] for d in axes_of(t, dims)) if t.dim() else 1
 
 
@@ -109,7 +119,7 @@ class Unknown(Exception):
     """An operator takes too much work to be summed in order."""
 
 
-def product(a, b):
+def product(a: Tensor, b: Tensor) -> Tensor:
     """a @ b of (..., M, K) and (..., K, N), summed over K in order."""
     a, b = a.float(), b.float()
     rows, depth, columns = a.shape[-2], a.shape[-1], b.shape[-1]
@@ -125,7 +135,9 @@ def product(a, b):
     return out
 
 
-def convolution(x, w, bias, stride, padding, dilation, transposed, output_padding, groups):
+def convolution(x: Tensor, w: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int],
+                dilation: Sequence[int], transposed: bool, output_padding: Sequence[int],
+                groups: int) -> Tensor:  # fmt: skip
     """Any convolution, over input channels and kernel positions in order."""
     x, w, spatial = x.float(), w.float(), w.dim() - 2
     shape = aten.convolution(x.to("meta"), w.to("meta"), None, stride, padding, dilation, transposed,
@@ -135,11 +147,12 @@ def convolution(x, w, bias, stride, padding, dilation, transposed, output_paddin
     if work > MOST_WORK:
         raise Unknown
     each = scattered if transposed else gathered
-    out = each(x, w, shape, *lists, groups)
+    out = each(x, w, shape, lists[0], lists[1], lists[2], groups)
     return out if bias is None else out + bias.float().view(1, -1, *[1] * spatial)
 
 
-def gathered(x, w, shape, stride, padding, dilation, groups):
+def gathered(x: Tensor, w: Tensor, shape: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+             dilation: Sequence[int], groups: int) -> Tensor:  # fmt: skip
     pad = [p for side in reversed(padding) for p in (side, side)]
     x = torch.nn.functional.pad(x, pad)
     x = x.view(x.shape[0], groups, -1, *x.shape[2:])
@@ -149,13 +162,16 @@ def gathered(x, w, shape, stride, padding, dilation, groups):
         window = tuple(slice(a * d, a * d + (o - 1) * s + 1, s)
                        for a, d, o, s in zip(at, dilation, shape[2:], stride))  # fmt: skip
         for c in range(x.shape[2]):
-            weight = w[(slice(None), slice(None), c, *at)]
-            out.addcmul_(x[(slice(None), slice(None), slice(c, c + 1), *window)],
+            weight_at: tuple[Any, ...] = (slice(None), slice(None), c, *at)
+            input_at: tuple[Any, ...] = (slice(None), slice(None), slice(c, c + 1), *window)
+            weight = w[weight_at]
+            out.addcmul_(x[input_at],
                          weight.view(1, *weight.shape, *[1] * len(window)))  # fmt: skip
     return out.view(shape)
 
 
-def scattered(x, w, shape, stride, padding, dilation, groups):
+def scattered(x: Tensor, w: Tensor, shape: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+              dilation: Sequence[int], groups: int) -> Tensor:  # fmt: skip
     x = x.view(x.shape[0], groups, -1, *x.shape[2:])
     w = w.view(groups, -1, *w.shape[1:])
     sizes = [max(o + 2 * p, (i - 1) * s + (k - 1) * d + 1) for o, p, i, s, k, d in
@@ -165,32 +181,36 @@ def scattered(x, w, shape, stride, padding, dilation, groups):
         window = tuple(slice(a * d, a * d + (i - 1) * s + 1, s)
                        for a, d, i, s in zip(at, dilation, x.shape[3:], stride))  # fmt: skip
         for c in range(x.shape[2]):
-            weight = w[(slice(None), c, slice(None), *at)]
-            out[(slice(None), slice(None), slice(None), *window)].addcmul_(
+            weight_at: tuple[Any, ...] = (slice(None), c, slice(None), *at)
+            output_at: tuple[Any, ...] = (slice(None), slice(None), slice(None), *window)
+            weight = w[weight_at]
+            out[output_at].addcmul_(
                 x[:, :, c : c + 1], weight.view(1, *weight.shape, *[1] * len(window)))  # fmt: skip
-    inside = tuple(slice(p, p + o) for p, o in zip(padding, shape[2:]))
-    return out[(slice(None), slice(None), slice(None), *inside)].reshape(shape)
+    window = tuple(slice(p, p + o) for p, o in zip(padding, shape[2:]))
+    inside: tuple[Any, ...] = (slice(None), slice(None), slice(None), *window)
+    return out[inside].reshape(shape)
 
 
-def moments(x, dims):
+def moments(x: Tensor, dims: Dims) -> tuple[Tensor, Tensor, Tensor]:
     n = max(count_of(x, dims), 1)
     mean = total(x, dims, True) / n
     away = x.float() - mean
     return mean, away, total(away * away, dims, True)
 
 
-def in_dtype_of(t, value):
+def in_dtype_of(t: Tensor, value: Tensor) -> Tensor:
     return value.to(t.dtype)
 
 
 class Sequential(TorchDispatchMode):
     """Sums in order, in float32. `whole` is False where some operator took too much work."""
 
-    def __init__(self, tf32=False):
+    def __init__(self, tf32: bool = False) -> None:
         super().__init__()
         self.whole, self.tf32 = True, tf32
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
         kwargs = kwargs or {}
         if self.tf32:
             args = round_operands(func, args)
@@ -206,55 +226,56 @@ class Sequential(TorchDispatchMode):
 
 
 class TF32Convolutions(TorchDispatchMode):
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
         return func(*round_operands(func, args), **(kwargs or {}))
 
 
-def round_operands(func, args):
+def round_operands(func: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:
     if func is not aten.convolution.default:
         return args
     return (to_tf32(args[0]), to_tf32(args[1]), *args[2:])
 
 
-def floats(args):
+def floats(args: tuple[Any, ...]) -> bool:
     """Whether the first tensor is of a type that is summed in float32."""
     first = next((a for a in args if isinstance(a, torch.Tensor)), None)
     return first is not None and first.dtype in (torch.float32, torch.float16, torch.bfloat16)
 
 
-def addmm(bias, a, b, *, beta=1, alpha=1):
+def addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     return in_dtype_of(a, beta * bias.float() + alpha * product(a, b))
 
 
-def matmul(a, b):
+def matmul(a: Tensor, b: Tensor) -> Tensor:
     return in_dtype_of(a, product(a, b))
 
 
-def addmv(bias, a, x, *, beta=1, alpha=1):
+def addmv(bias: Tensor, a: Tensor, x: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     return in_dtype_of(a, beta * bias.float() + alpha * product(a, x[:, None])[:, 0])
 
 
-def conv(x, w, bias, *rest):
+def conv(x: Tensor, w: Tensor, bias: Tensor | None, *rest: Any) -> Tensor:
     return in_dtype_of(x, convolution(x, w, bias, *rest))
 
 
-def sum_of(t, dims=None, keepdim=False, *, dtype=None):
+def sum_of(t: Tensor, dims: Dims = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor | None:
     if dtype not in (None, t.dtype):
         return None
     return in_dtype_of(t, total(t, dims, keepdim))
 
 
-def mean_of(t, dims=None, keepdim=False, *, dtype=None):
+def mean_of(t: Tensor, dims: Dims = None, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> Tensor | None:
     if dtype not in (None, t.dtype):
         return None
     return in_dtype_of(t, total(t, dims, keepdim) / max(count_of(t, dims), 1))
 
 
-def cumsum(t, dim, *, dtype=None):
+def cumsum(t: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor | None:
     return None if dtype not in (None, t.dtype) or not t.dim() else in_dtype_of(t, scanned(t, dim))
 
 
-def variance(t, dims=None, *, correction=None, keepdim=False):
+def variance(t: Tensor, dims: Dims = None, *, correction: float | None = None, keepdim: bool = False) -> Tensor:
     correction = 1 if correction is None else correction
     squares = moments(t, dims)[2] / max(count_of(t, dims) - correction, 0)
     if not keepdim:
@@ -262,31 +283,34 @@ def variance(t, dims=None, *, correction=None, keepdim=False):
     return squares
 
 
-def var(t, dims=None, **more):
+def var(t: Tensor, dims: Dims = None, **more: Any) -> Tensor:
     return in_dtype_of(t, variance(t, dims, **more))
 
 
-def std(t, dims=None, **more):
+def std(t: Tensor, dims: Dims = None, **more: Any) -> Tensor:
     return in_dtype_of(t, variance(t, dims, **more).sqrt())
 
 
-def var_mean(t, dims=None, *, correction=None, keepdim=False):
+def var_mean(t: Tensor, dims: Dims = None, *, correction: float | None = None,
+             keepdim: bool = False) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     return (var(t, dims, correction=correction, keepdim=keepdim), mean_of(t, dims, keepdim))
 
 
-def scaled(out, weight, bias):
+def scaled(out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     out = out if weight is None else out * weight.float()
     return out if bias is None else out + bias.float()
 
 
-def layer_norm(x, shape, weight, bias, eps):
+def layer_norm(x: Tensor, shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
+               eps: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     dims = list(range(x.dim() - len(shape), x.dim()))
     mean, away, squares = moments(x, dims)
     scale = torch.rsqrt(squares / max(count_of(x, dims), 1) + eps)
     return in_dtype_of(x, scaled(away * scale, weight, bias)), mean, scale
 
 
-def group_norm(x, weight, bias, n, channels, inner, groups, eps):
+def group_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, n: int, channels: int, inner: int, groups: int,
+               eps: float) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     each = x.reshape(n, groups, -1)
     mean, away, squares = moments(each, [2])
     scale = torch.rsqrt(squares / max(each.shape[2], 1) + eps)
@@ -296,7 +320,9 @@ def group_norm(x, weight, bias, n, channels, inner, groups, eps):
     return in_dtype_of(x, out), mean.view(n, groups), scale.view(n, groups)
 
 
-def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, eps):
+def batch_norm(x: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None,
+               running_var: Tensor | None, training: bool, momentum: float,
+               eps: float) -> tuple[Tensor, Tensor, Tensor] | None:  # fmt: skip
     if not training:
         return None
     known = aten.native_batch_norm(x, weight, bias, running_mean, running_var, True, momentum, eps)
@@ -308,7 +334,7 @@ def batch_norm(x, weight, bias, running_mean, running_var, training, momentum, e
     return in_dtype_of(x, out), known[1], known[2]
 
 
-def rms_norm(x, shape, weight, eps):
+def rms_norm(x: Tensor, shape: Sequence[int], weight: Tensor | None, eps: float | None) -> tuple[Tensor, Tensor]:
     dims = list(range(x.dim() - len(shape), x.dim()))
     eps = torch.finfo(x.dtype).eps if eps is None else eps
     mean = total(x.float() * x.float(), dims, True) / max(count_of(x, dims), 1)
@@ -316,28 +342,29 @@ def rms_norm(x, shape, weight, eps):
     return in_dtype_of(x, scaled(x.float() * scale, weight, None)), scale
 
 
-def softmax(x, dim, to_float=False):
+def softmax(x: Tensor, dim: int, to_float: bool = False) -> Tensor | None:
     if to_float or not x.dim():
         return None
     away = torch.exp(x.float() - x.float().amax(dim, True))
     return in_dtype_of(x, away / total(away, dim, True))
 
 
-def log_softmax(x, dim, to_float=False):
+def log_softmax(x: Tensor, dim: int, to_float: bool = False) -> Tensor | None:
     if to_float or not x.dim():
         return None
     away = x.float() - x.float().amax(dim, True)
     return in_dtype_of(x, away - torch.log(total(torch.exp(away), dim, True)))
 
 
-def logsumexp(x, dims, keepdim=False):
+def logsumexp(x: Tensor, dims: int | list[int], keepdim: bool = False) -> Tensor:
     largest = x.float().amax(dims, True)
     largest = torch.where(torch.isfinite(largest), largest, 0.0)
     out = torch.log(total(torch.exp(x.float() - largest), dims, keepdim))
     return in_dtype_of(x, out + (largest if keepdim else largest.reshape(out.shape)))
 
 
-def vector_norm(x, order=2, dims=None, keepdim=False, *, dtype=None):
+def vector_norm(x: Tensor, order: float = 2, dims: Dims = None, keepdim: bool = False, *,
+                dtype: torch.dtype | None = None) -> Tensor | None:  # fmt: skip
     if dtype not in (None, x.dtype) or order not in (1, 2):
         return None
     terms = x.float().abs() if order == 1 else x.float() * x.float()
@@ -345,8 +372,8 @@ def vector_norm(x, order=2, dims=None, keepdim=False, *, dtype=None):
     return in_dtype_of(x, out if order == 1 else out.sqrt())
 
 
-def loss(elements):
-    def reduced(x, y, reduction=1, *rest):
+def loss(elements: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def reduced(x: Tensor, y: Tensor, reduction: int = 1, *rest: Any) -> Tensor:
         each = elements(x.float(), y.float(), *rest)
         if reduction == 0:
             return in_dtype_of(x, each)
@@ -356,16 +383,18 @@ def loss(elements):
     return reduced
 
 
-def huber(x, y, delta=1.0):
+def huber(x: Tensor, y: Tensor, delta: float = 1.0) -> Tensor:
     away = (x - y).abs()
     return torch.where(away < delta, 0.5 * away * away, delta * (away - 0.5 * delta))
 
 
-def smooth_l1(x, y, beta=1.0):
+def smooth_l1(x: Tensor, y: Tensor, beta: float = 1.0) -> Tensor:
     return huber(x, y, beta) / beta if beta > 0 else (x - y).abs()
 
 
-def attention(q, k, v, dropout=0.0, causal=False, *, attn_mask=None, scale=None):
+def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0, causal: bool = False, *,
+              attn_mask: Tensor | None = None,
+              scale: float | None = None) -> tuple[Tensor, Tensor] | None:  # fmt: skip
     """The first of the flash operator's results; the second is for backward passes."""
     if dropout:
         return None
@@ -381,7 +410,7 @@ def attention(q, k, v, dropout=0.0, causal=False, *, attn_mask=None, scale=None)
     return in_dtype_of(q, out), torch.logsumexp(scores, -1)
 
 
-def overloads(*names):
+def overloads(*names: str) -> Iterator[OpOverload]:
     """Those that this PyTorch has."""
     for name in names:
         packet, _, overload = name.partition(".")
@@ -425,7 +454,8 @@ SUMS = {
 class EndlessSums(TorchDispatchMode):
     """NaN where an infinite or undefined term enters a sum, or a product overflows in one."""
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
         out = func(*args, **(kwargs or {}))
         way = ENDLESS.get(func)
         if way is None or not floats(args):
@@ -436,7 +466,7 @@ class EndlessSums(TorchDispatchMode):
         return (marked, *out[1:]) if isinstance(out, tuple) else marked
 
 
-def gelu(x, *, approximate="none"):
+def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
     """GELU of float64 without 1 + tanh or 1 + erf, which is all rounding where the result is small."""
     if approximate == "tanh":
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
@@ -445,7 +475,8 @@ def gelu(x, *, approximate="none"):
 
 
 class Accurate(TorchDispatchMode):
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
         if func is aten.gelu.default and args[0].dtype == torch.float64:
             return gelu(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
@@ -454,11 +485,12 @@ class Accurate(TorchDispatchMode):
 class RoundedAnew(TorchDispatchMode):
     """A last bit up or down on each new float64 tensor."""
 
-    def __init__(self, generator):
+    def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
         self.generator = generator
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
         out = func(*args, **(kwargs or {}))
         new = isinstance(out, torch.Tensor) and out.dtype == torch.float64 and not func.is_view
         if not new or any(out is a for a in args):
@@ -468,25 +500,27 @@ class RoundedAnew(TorchDispatchMode):
         return out * (1 + 2.0**-52 * (2.0 * sign.double() - 1))
 
 
-def endless(t):
+def endless(t: Tensor) -> Tensor:
     return ~torch.isfinite(t)
 
 
-def endless_product(_, a, b, *rest, **more):
+def endless_product(_: Tensor, a: Tensor, b: Tensor, *rest: Any, **more: Any) -> Tensor:
     return endless(a).any(-1, True) | endless(b).any(-2, True)
 
 
-def endless_sum(out, t, dims=None, *rest, **more):
+def endless_sum(out: Tensor, t: Tensor, dims: Any = None, *rest: Any, **more: Any) -> Tensor:
     if isinstance(dims, (int, float)) and not isinstance(dims, bool) and rest:
         dims = rest[0]  # of a norm: its order comes first
     bad = endless(t)
     axes = axes_of(t, dims if not isinstance(dims, (float, bool)) else None)
     for d in axes:
         bad = bad.any(d, True)
-    return bad.reshape(out.shape) if bad.numel() == out.numel() else torch.zeros_like(out, dtype=bool)
+    return bad.reshape(out.shape) if bad.numel() == out.numel() else torch.zeros_like(out, dtype=torch.bool)
 
 
-def endless_convolution(out, x, w, bias, stride, padding, dilation, transposed, outer, groups):
+def endless_convolution(out: Tensor, x: Tensor, w: Tensor, bias: Tensor | None, stride: Sequence[int],
+                        padding: Sequence[int], dilation: Sequence[int], transposed: bool, outer: Sequence[int],
+                        groups: int) -> Tensor:  # fmt: skip
     spatial = w.dim() - 2
     bad = endless(x).any(1, True).float()
     pool = {1: torch.nn.functional.max_pool1d, 2: torch.nn.functional.max_pool2d,
@@ -501,12 +535,12 @@ def endless_convolution(out, x, w, bias, stride, padding, dilation, transposed, 
     return near.expand(out.shape) | weights.view(1, -1, *[1] * spatial)
 
 
-def endless_rows(out, t, dim, *rest, **more):
+def endless_rows(out: Tensor, t: Tensor, dim: int, *rest: Any, **more: Any) -> Tensor:
     """A softmax over nothing but -infinity is 0 / 0 by its definition, and zeros in PyTorch's."""
     return (~torch.isfinite(t)).all(dim, True).expand(out.shape)
 
 
-def endless_scan(out, t, dim, *rest, **more):
+def endless_scan(out: Tensor, t: Tensor, dim: int, *rest: Any, **more: Any) -> Tensor:
     return endless(t).to(torch.int32).cumsum(dim) > 0
 
 
@@ -531,11 +565,12 @@ class ProductRange(TorchDispatchMode):
     """NaN where products of some terms leave the normal range, and what is behind; `seen`: there were
     such products at all."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         self.seen = False
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
         out = func(*args, **(kwargs or {}))
         if func not in PRODUCTS or not floats(args):
             return out
@@ -552,7 +587,7 @@ class ProductRange(TorchDispatchMode):
 PRODUCTS = set(overloads("cumprod", "prod", "prod.dim_int"))
 
 
-def out_of_order(t, dim):
+def out_of_order(t: Tensor, dim: int) -> Tensor:
     """Where some order of multiplication overflows, or underflows on the way to a normal result.
 
     A product that is itself too small is zero in every order, so it is not among them.

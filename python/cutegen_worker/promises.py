@@ -6,15 +6,25 @@ each storage we note how many elements nobody can know beforehand: none of zeros
 tril(), half of A + A.T. In doubt less. Views share their storage, hence its note.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
+Known = tuple[int, frozenset[int]]  # elements that must be read, draws that they stem from
 
 MASKS = {"mul", "where", "masked_fill", "div", "logical_and", "bitwise_and", "__and__"}
 OVERWRITES = {"copy_", "fill_", "zero_", "set_"}
 
 
-def triangle(name, shape, diagonal):
+def triangle(name: str, shape: Sequence[int], diagonal: int) -> int:
     """Elements of (batches of) matrices that tril or triu keeps."""
     *batch, m, n = shape
     if name.startswith("tril"):
@@ -25,18 +35,19 @@ def triangle(name, shape, diagonal):
 
 
 class Promises:
-    def __init__(self):
-        self.unknown = {}  # storage -> (elements that must be read, draws that they stem from)
-        self.keep = []  # storages are known by address: none may be freed meanwhile
+    def __init__(self) -> None:
+        self.unknown: dict[int, Known] = {}  # by storage
+        self.keep: list[Tensor] = []  # storages are known by address: none may be freed meanwhile
 
-    def elements(self, tensor):
+    def elements(self, tensor: Tensor) -> int:
         """How many elements of `tensor` a program can know by reading them only."""
         return min(self.of(tensor)[0], tensor.numel())
 
-    def of(self, tensor):
+    def of(self, tensor: Tensor) -> Known:
         return self.unknown.get(tensor.untyped_storage()._cdata, (0, frozenset()))
 
-    def note(self, func, args, kwargs, tensors, outs, written):
+    def note(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor],
+             outs: list[Tensor], written: list[Tensor]) -> None:  # fmt: skip
         """After a call: `tensors` are its arguments, `written` those that it changed."""
         drawn = torch.Tag.nondeterministic_seeded in func.tags
         name = func.overloadpacket.__name__
@@ -53,14 +64,15 @@ class Promises:
             else:
                 self.unknown[storage] = self.made(name, args, kwargs, tensors, t)
 
-    def overwrite(self, storage, target, tensors):
+    def overwrite(self, storage: int, target: Tensor, tensors: list[Tensor]) -> None:
         """What was there is lost for sure only where nothing random comes in its place."""
         count, roots = self.unknown.get(storage, (0, frozenset()))
         sources = [self.of(t) for t in tensors if t.untyped_storage()._cdata != storage]
         count = max(0, count - target.numel()) + sum(n for n, _ in sources)
         self.unknown[storage] = count, roots.union(*(r for _, r in sources))
 
-    def made(self, name, args, kwargs, tensors, out):
+    def made(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor],
+             out: Tensor) -> Known:  # fmt: skip
         live = [t for t in tensors if self.of(t)[0]]
         if not live or any(not self.of(t)[0] and t.numel() > 1 for t in tensors) and name.rstrip("_") in MASKS:
             return 0, frozenset()

@@ -5,9 +5,18 @@ Two runs of such a module differ, so it has no truth. Every operator that draws 
 `nondeterministic_seeded`; some of those draw only when an argument says so.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from . import graph
 from .errors import WorkerError
 from .record import SEEDED
+
+if TYPE_CHECKING:
+    import torch
+    from .record import Call
+    from .trace import Trace
 
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
 PROBABILITY = ("dropout_p", "p", "dropout")  # of arguments: nothing is drawn at zero
@@ -17,7 +26,7 @@ EVAL = ("remove `mode = \"train\"` from the side file, so that the module runs i
 PASSED = "pass the random tensor (a mask, noise, indices) as an input of forward()"
 
 
-def draws(call):
+def draws(call: Call) -> bool:
     """Whether this call draws random numbers."""
     if SEEDED not in call.func.tags:
         return False
@@ -33,12 +42,12 @@ def draws(call):
     return not rates or any(rate is None or rate > 0 for rate in rates)
 
 
-def refuse(trace, train):
+def refuse(trace: Trace, train: bool) -> None:
     """An error that names the first call of a trace on which a result depends and which draws."""
     for call in trace.calls:
         if not draws(call):
             continue
-        where, module = call.site
+        where, module = call.site or ("", None)
         name = call.func.overloadpacket.__name__.strip("_")
         owner = path_of(trace.model, module)
         what = f"{owner} draws random numbers" if owner else "forward() draws random numbers"
@@ -46,7 +55,7 @@ def refuse(trace, train):
                           EVAL if train and owner else PASSED)  # fmt: skip
 
 
-def path_of(model, module):
+def path_of(model: torch.nn.Module, module: torch.nn.Module | None) -> str | None:
     """"Dropout 'block.drop'" of a submodule; nothing of the task's own Model."""
     for path, found in model.named_modules():
         if found is module and path:

@@ -6,17 +6,24 @@ a place in its storage, so slices of one tensor add up if they cannot meet. Each
 needs.py; what has none needs nothing. In doubt the count is less, never more.
 """
 
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
 from math import prod
+from typing import TYPE_CHECKING
 
 import torch
 
 from . import needs
 from .needs import share
 
+if TYPE_CHECKING:
+    from .record import Call, Place
+
 MOST_USES = 256  # of one storage that are told apart
 
 
-def distinct(place):
+def distinct(place: Place) -> tuple[int, int]:
     """Elements of a view that are surely at addresses of their own, and how often each may be seen."""
     span, kept = 0, 1
     for stride, size in sorted(zip(place.strides, place.shape)):
@@ -27,7 +34,7 @@ def distinct(place):
     return (kept, count // kept) if count else (0, 1)
 
 
-def window(place, modulus):
+def window(place: Place, modulus: int | None) -> tuple[int, int] | None:
     """[first, last] of the addresses modulo `modulus`, or None where they go round."""
     first, last = place.offset, place.offset
     for stride, size in zip(place.strides, place.shape):
@@ -43,7 +50,7 @@ def window(place, modulus):
     return (start, start + last - first) if start + last - first < modulus else None
 
 
-def disjoint(a, b):
+def disjoint(a: Place, b: Place) -> bool:
     """Whether two views of a storage surely share no element."""
     for modulus in [None, *sorted({s for s in a.strides + b.strides if s > 1}, reverse=True)]:
         one, other = window(a, modulus), window(b, modulus)
@@ -52,9 +59,10 @@ def disjoint(a, b):
     return False
 
 
-def united(uses):
+def united(uses: dict[Place, int]) -> int:
     """At least so many elements are in the union of `uses`, {place: elements needed of it}."""
-    kept, total = [], 0
+    kept: list[Place] = []
+    total = 0
     for place, count in sorted(uses.items(), key=lambda u: -u[1])[:MOST_USES]:
         if count and all(disjoint(place, k) for k in kept):
             kept.append(place)
@@ -65,10 +73,10 @@ def united(uses):
 class Demand:
     """What later calls need of each storage."""
 
-    def __init__(self):
-        self.uses = {}
+    def __init__(self) -> None:
+        self.uses: dict[int, dict[Place, int]] = {}  # by storage
 
-    def add(self, place, count):
+    def add(self, place: Place, count: int) -> None:
         """`count` elements of a view are needed."""
         if count <= 0 or not prod(place.shape):
             return
@@ -76,7 +84,7 @@ class Demand:
         uses = self.uses.setdefault(place.storage, {})
         uses[place] = max(uses.get(place, 0), min(kept, share(count, 1, times)))
 
-    def take(self, place):
+    def take(self, place: Place) -> dict[Place, int]:
         """The uses that what was written to `place` serves; earlier values serve the others."""
         uses = self.uses.pop(place.storage, {})
         if distinct(place)[0] >= place.total:
@@ -89,13 +97,13 @@ class Demand:
         return {p: n for p, n in uses.items() if p == place}
 
 
-def is_view(call):
+def is_view(call: Call) -> bool:
     """Whether a call gives views of its arguments and writes nothing."""
     given = {r.place.storage for r in call.refs}
     return not call.written and any(p.storage in given for p in call.places)
 
 
-def results(call):
+def results(call: Call) -> list[Place]:
     """Where a call puts what it gives: what it writes in place first."""
     written = {p.storage for p in call.written}
     fresh = [p for p in call.places if p.storage not in written]
@@ -103,7 +111,7 @@ def results(call):
     return call.written + fresh if in_place else fresh + call.written
 
 
-def depends(calls, storages):
+def depends(calls: list[Call], storages: Iterable[int]) -> set[int]:
     """The storages with values that depend on those of the task; random ones do, too."""
     live = set(storages)
     for call in calls:
@@ -113,7 +121,8 @@ def depends(calls, storages):
     return live
 
 
-def elements(calls, tensors, ends, stays=()):
+def elements(calls: list[Call], tensors: dict[str, Place], ends: Iterable[Place],
+             stays: Collection[int] = ()) -> dict[str, int]:  # fmt: skip
     """{name: elements that must be read} of `tensors` ({name: place}) for `ends`, the places that hold the
     results after all `calls`. Tensors that share a storage count once. Memory of a task that is written in
     place is in `stays`: what a call keeps there need not be read."""

@@ -7,18 +7,30 @@ their values. While `recording`, each call becomes a Call; in-place calls rebind
 tensor that they write.
 """
 
+from __future__ import annotations
+
 import contextlib
 import sys
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .promises import Promises
 
+if TYPE_CHECKING:
+    from torch._ops import OpOverload
+
+Out = tuple[torch.Size, torch.dtype]
+Tensors = dict[str, tuple[str, Tensor]]  # name -> (role, tensor)
+About = tuple[str, list[tuple[int, str]], bool]
+
 META = torch.device("meta")
 SEEDED = torch.Tag.nondeterministic_seeded
-ABOUT = {}  # operator -> what Recorder.facts says of it
+ABOUT: dict[OpOverload, About] = {}  # operator -> what Recorder.facts says of it
 MOST_CALLS = 150_000
 MOST_REAL = 1 << 16
 SIZES = {"full": 1, "scalar_tensor": 0}  # of a factory's arguments, those before its value
@@ -32,27 +44,34 @@ class Place(NamedTuple):
 
     storage: int
     offset: int
-    shape: tuple
-    strides: tuple
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
     total: int
 
 
-def place_of(tensor):
+def place_of(tensor: Tensor) -> Place:
     storage = tensor.untyped_storage()
-    return Place(storage._cdata, tensor.storage_offset(), tuple(tensor.shape), tensor.stride(),
+    return Place(storage._cdata, int(tensor.storage_offset()), tuple(tensor.shape), tensor.stride(),
                  storage.nbytes() // tensor.dtype.itemsize)  # fmt: skip
 
 
 class Call:
     __slots__ = ("func", "args", "kwargs", "outs", "out_names", "id", "writes", "places", "written",
                  "site")  # fmt: skip
+    id: str
+    outs: list[Out]
+    out_names: list[str]
+    writes: list[tuple[str, torch.Size, torch.dtype]]
+    places: list[Place]
+    written: list[Place]
+    site: tuple[str, torch.nn.Module | None] | None
 
-    def __init__(self, func, args, kwargs):
+    def __init__(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.func, self.args, self.kwargs = func, args, kwargs
         self.site = None
 
     @property
-    def refs(self):
+    def refs(self) -> list[Ref]:
         return refs_of(self.kwargs.values(), refs_of(self.args, []))
 
 
@@ -62,12 +81,12 @@ class Ref:
 
     __slots__ = ("name", "shape", "dtype", "place", "known")
 
-    def __init__(self, name, tensor):
+    def __init__(self, name: str, tensor: Tensor) -> None:
         self.name, self.shape, self.dtype = name, tuple(tensor.shape), tensor.dtype
         self.place, self.known = place_of(tensor), None if tensor.is_meta else tensor
 
 
-def refs_of(values, out):
+def refs_of(values: Iterable[Any], out: list[Ref]) -> list[Ref]:
     for v in values:
         if isinstance(v, Ref):
             out.append(v)
@@ -76,9 +95,10 @@ def refs_of(values, out):
     return out
 
 
-def site(file):
+def site(file: str) -> tuple[str, torch.nn.Module | None]:
     """(FILE:LINE, innermost torch.nn.Module) of the Python call that is being recorded."""
-    line, module, frame = 0, None, sys._getframe(1)
+    line, module = 0, None
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not line and frame.f_code.co_filename == file:
             line = frame.f_lineno
@@ -89,19 +109,19 @@ def site(file):
     return (f"{file}:{line}" if line else file), module
 
 
-def to_meta(tensor):
+def to_meta(tensor: Tensor) -> Tensor:
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=META)
 
 
 @contextlib.contextmanager
-def real_constants():
+def real_constants() -> Iterator[None]:
     """torch.tensor(0.5, device=x.device) keeps its value although x is on meta."""
     original = torch.tensor
 
-    def tensor(data, *, device=None, **kwargs):
+    def tensor(data: Any, *, device: Any = None, **kwargs: Any) -> Tensor:
         return original(data, **kwargs)
 
-    torch.tensor = tensor
+    torch.tensor = tensor  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -111,21 +131,23 @@ def real_constants():
 class Recorder(TorchDispatchMode):
     """`file`: the task's; the place of calls that may draw random numbers is looked up in it."""
 
-    def __init__(self, file=""):
+    def __init__(self, file: str = "") -> None:
         super().__init__()
         self.file = file
         self.recording = False
-        self.calls, self.names, self.used = [], {}, set()
-        self.keep = []  # names are by id(): the tensors must live as long as this
-        self.storages = {}
-        self.stale = set()
+        self.calls: list[Call] = []
+        self.names: dict[int, str] = {}
+        self.used: set[str] = set()
+        self.keep: list[Tensor] = []  # names are by id(): the tensors must live as long as this
+        self.storages: dict[int, list[int]] = {}
+        self.stale: set[int] = set()
         self.hidden_write = False  # a view of a written tensor was read later
-        self.constants = []  # (name, tensor) of tensors that came from nowhere
-        self.twins = {}
-        self.fused = {}  # id of a call -> dtype of the function that it is a part of (fused.py)
+        self.constants: list[tuple[str, Tensor]] = []  # (name, tensor) of tensors that came from nowhere
+        self.twins: dict[int, Tensor] = {}
+        self.fused: dict[int, torch.dtype] = {}  # id of a call -> dtype of the function that it is a part of (fused.py)
         self.promises = Promises()
 
-    def unique(self, base):
+    def unique(self, base: str) -> str:
         name, n = base, 0
         while name in self.used:
             n += 1
@@ -133,14 +155,14 @@ class Recorder(TorchDispatchMode):
         self.used.add(name)
         return name
 
-    def bind(self, tensor, name):
+    def bind(self, tensor: Tensor, name: str) -> None:
         if id(tensor) not in self.names:
             self.keep.append(tensor)
             self.storages.setdefault(tensor.untyped_storage()._cdata, []).append(id(tensor))
         self.names[id(tensor)] = name
         self.stale.discard(id(tensor))
 
-    def twin(self, tensor):
+    def twin(self, tensor: Tensor) -> Tensor:
         """The meta tensor that stands for a real one beside meta arguments."""
         made = self.twins.get(id(tensor))
         if made is None:
@@ -149,7 +171,7 @@ class Recorder(TorchDispatchMode):
             self.keep.append(tensor)
         return made
 
-    def facts(self, func):
+    def facts(self, func: OpOverload) -> About:
         """(name, places of written arguments, has a device argument), once for each operator."""
         got = ABOUT.get(func)
         if got is None:
@@ -163,10 +185,11 @@ class Recorder(TorchDispatchMode):
             ABOUT[func] = got
         return got
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
         kwargs = dict(kwargs) if kwargs else {}
         name, written, device = self.facts(func)
-        tensors = []
+        tensors: list[Tensor] = []
         gather(args, tensors)
         gather(kwargs.values(), tensors)
         call = self.record(func, args, kwargs, tensors) if self.recording else None
@@ -189,17 +212,17 @@ class Recorder(TorchDispatchMode):
             self.promises.note(func, args, kwargs, tensors, as_tensors(out), as_tensors(targets))
         return out
 
-    def stays_real(self, name, func, args, kwargs):
+    def stays_real(self, name: str, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         if name not in REAL_FACTORIES:
             return False
-        count = 1
+        count: float = 1
         for a in args[:SIZES.get(name, len(args))]:
             for n in a if isinstance(a, (list, tuple)) else (a,):
                 if isinstance(n, (int, float)) and abs(n) > 1:
                     count *= abs(n)
         return count <= MOST_REAL
 
-    def record(self, func, args, kwargs, tensors):
+    def record(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Call:
         if len(self.calls) >= MOST_CALLS:
             raise RuntimeError(f"the module makes more than {MOST_CALLS} ATen calls")
         for t in tensors:
@@ -211,7 +234,7 @@ class Recorder(TorchDispatchMode):
             call.site = site(self.file)
         return call
 
-    def ref(self, value):
+    def ref(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):
             name = self.names.get(id(value))
             if name is None:
@@ -225,7 +248,8 @@ class Recorder(TorchDispatchMode):
             return [self.ref(v) for v in value]
         return value
 
-    def finish(self, call, name, written, original, out):
+    def finish(self, call: Call, name: str, written: list[tuple[int, str]],
+               original: tuple[tuple[Any, ...], dict[str, Any]], out: Any) -> None:  # fmt: skip
         args, kwargs = original
         outs = [t for t in (out if isinstance(out, (list, tuple)) else (out,))]
         outs = [t for t in outs if isinstance(t, torch.Tensor)]
@@ -246,7 +270,7 @@ class Recorder(TorchDispatchMode):
         for t, n in zip(outs, call.out_names):
             self.bind(t, n)
 
-    def written(self, call, tensor, outs):
+    def written(self, call: Call, tensor: Tensor, outs: list[Tensor]) -> None:
         call.written.append(place_of(tensor))
         if not any(t is tensor for t in outs):
             n = f"{call.id}.w{len(call.writes)}"
@@ -257,21 +281,21 @@ class Recorder(TorchDispatchMode):
                 self.stale.add(other)
 
 
-def statistics_written(func, args):
+def statistics_written(func: OpOverload, args: tuple[Any, ...]) -> list[Tensor]:
     """The running statistics that a batch norm writes in train mode; its schema may not say so."""
     if func.overloadpacket.__name__ not in NORMS or len(args) < 6 or args[5] is not True:
         return []
     return [t for t in args[3:5] if isinstance(t, torch.Tensor)]
 
 
-def as_tensors(value):
+def as_tensors(value: Any) -> list[Tensor]:
     """The tensors of what an operator gave or took."""
-    found = []
+    found: list[Tensor] = []
     gather(value if isinstance(value, (list, tuple)) else [value], found)
     return found
 
 
-def gather(values, out):
+def gather(values: Iterable[Any], out: list[Tensor]) -> None:
     for v in values:
         if isinstance(v, torch.Tensor):
             out.append(v)
@@ -279,7 +303,7 @@ def gather(values, out):
             gather(v, out)
 
 
-def swap(value, twin):
+def swap(value: Any, twin: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, torch.Tensor):
         return value if value.device.type == "meta" else twin(value)
     if isinstance(value, (list, tuple)):

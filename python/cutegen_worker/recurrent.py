@@ -4,17 +4,24 @@
 Below the level of ATen they are loops over time: tens of thousands of calls that tell nothing.
 """
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from .record import Recorder
 
 OPS = {"lstm": "lstm", "gru": "gru", "rnn_tanh": "rnn_tanh", "rnn_relu": "rnn_relu"}
 
 
-def shortcut(recorder, name, original):
+def shortcut(recorder: Recorder, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     func = getattr(torch.ops.aten, OPS[name]).input
 
-    def run(*args):
+    def run(*args: Any) -> Any:
         packed = len(args) != 9 or not isinstance(args[3], bool)
         if not recorder.recording or packed:
             return original(*args)
@@ -31,7 +38,7 @@ def shortcut(recorder, name, original):
     return run
 
 
-def results(args):
+def results(args: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
     """The layer's outputs on meta: the sequence, then the last states."""
     states = args[1] if isinstance(args[1], (list, tuple)) else [args[1]]
     directions = 2 if args[7] else 1
@@ -41,7 +48,7 @@ def results(args):
 
 
 @contextlib.contextmanager
-def as_single_calls(recorder):
+def as_single_calls(recorder: Recorder) -> Iterator[None]:
     functions = torch._VF
     originals = {name: getattr(functions, name) for name in OPS}
     for name, original in originals.items():

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The worker's loop: one request at a time from the socket at descriptor 3."""
 
+from __future__ import annotations
+
 import gc
 import os
 import sys
 import traceback
+from collections.abc import Callable
 
-from .wire import Channel, Closed
+from .slot import SIDE_BY_SIDE, SLOT
+from .wire import Answer, Channel, Closed, Json
+from .worker import Worker
 
 SOCKET = 3
 
 
-def hello(request):
+def hello(request: Json, worker: Worker) -> Answer:
     gc.disable()  # the import makes a million objects and no garbage
     import torch
 
@@ -28,10 +33,8 @@ def hello(request):
         gpu.start(request["device"])
         reply["cudnn"] = gpu.cudnn_version()
         if request.get("slot"):
-            from .slot import SIDE_BY_SIDE, SLOT, slot
-
-            slot.take_over(SLOT)
-            slot.for_opening = request["slot"] == "opening"
+            worker.slot.take_over(SLOT)
+            worker.slot.for_opening = request["slot"] == "opening"
             torch.set_num_threads(SIDE_BY_SIDE)
         reply["missing"] = "this worker starts compilers"
         if request["filter"]:
@@ -39,96 +42,98 @@ def hello(request):
     return reply, None
 
 
-def describe(request):
+def describe(request: Json, _: Worker) -> Answer:
     from .describe import describe as run
 
     return {"task": run(request)}, None
 
 
-def shapes(request):
+def shapes(request: Json, worker: Worker) -> Answer:
     from .describe import describe_shapes
 
-    return describe_shapes(request), None
+    return describe_shapes(request, worker), None
 
 
-def make_set(request):
+def make_set(request: Json, _: Worker) -> Answer:
     from .values import make_set as run
 
     return run(request)
 
 
-def plan_excerpt(request):
+def plan_excerpt(request: Json, _: Worker) -> Answer:
     from . import excerpt
 
     return excerpt.plan(request), None
 
 
-def make_excerpt(request):
+def make_excerpt(request: Json, _: Worker) -> Answer:
     from . import excerpt
 
     return excerpt.make(request)
 
 
-def take_memory(request, descriptors):
+def take_memory(request: Json, descriptors: list[int]) -> Answer:
     from . import official
 
     return official.take_memory(request, descriptors), None
 
 
-def open_baselines(request):
+def open_baselines(request: Json, worker: Worker) -> Answer:
     from .baseline import open_baselines as run
 
-    return run(request)
+    return run(request, worker)
 
 
-def add_baseline(request):
+def add_baseline(request: Json, worker: Worker) -> Answer:
     from .baseline import add_baseline as run
 
-    return run(request)
+    return run(request, worker)
 
 
-def run_baseline(request):
+def run_baseline(request: Json, worker: Worker) -> Answer:
     from .baseline import run_baseline as run
 
-    return run(request)
+    return run(request, worker)
 
 
-def close_baselines(request):
+def close_baselines(request: Json, worker: Worker) -> Answer:
     from .baseline import close_baselines as run
 
-    return run(request)
+    return run(request, worker)
 
 
-def time_baseline(request):
+def time_baseline(request: Json, worker: Worker) -> Answer:
     from .baseline import time_baseline as run
 
-    return run(request)
+    return run(request, worker)
 
 
-def fill(request):
+def fill(request: Json, _: Worker) -> Answer:
     from . import official
 
     return official.fill(request), None
 
 
-HANDLERS = {"hello": hello, "describe": describe, "shapes": shapes, "make_set": make_set, "fill": fill,
-            "plan_excerpt": plan_excerpt, "make_excerpt": make_excerpt,
-            "open_baselines": open_baselines, "add_baseline": add_baseline,
-            "run_baseline": run_baseline, "time_baseline": time_baseline,
-            "close_baselines": close_baselines}  # fmt: skip
+HANDLERS: dict[str, Callable[[Json, Worker], Answer]] = {
+    "hello": hello, "describe": describe, "shapes": shapes, "make_set": make_set, "fill": fill,
+    "plan_excerpt": plan_excerpt, "make_excerpt": make_excerpt,
+    "open_baselines": open_baselines, "add_baseline": add_baseline,
+    "run_baseline": run_baseline, "time_baseline": time_baseline,
+    "close_baselines": close_baselines,
+}  # fmt: skip
 
 
-def answer(request, descriptors):
+def answer(request: Json, descriptors: list[int], worker: Worker) -> Answer:
     """(reply, descriptor or None); never raises."""
     try:
         if request["type"] == "memory":
             return take_memory(request, descriptors)
-        return HANDLERS[request["type"]](request)
+        return HANDLERS[request["type"]](request, worker)
     except BaseException as error:  # noqa: BLE001 - reported to the caller
         return {"error": as_json(error)}, None
 
 
-def as_json(error):
+def as_json(error: BaseException) -> Json:
     if hasattr(error, "json"):
         return error.json()
     if isinstance(error, ImportError):
@@ -144,17 +149,17 @@ def as_json(error):
     }
 
 
-def main():
+def main() -> None:
     fd = os.dup(SOCKET)  # not inherited by what a task file starts
     os.close(SOCKET)
-    channel = Channel(fd)
+    channel, worker = Channel(fd), Worker()
     owner = os.getpid()
     while True:
         try:
             request, descriptors = channel.receive_all()
         except (Closed, OSError):
             return
-        reply, memory = answer(request, descriptors)
+        reply, memory = answer(request, descriptors, worker)
         for given in descriptors:
             os.close(given)
         if os.getpid() != owner:

@@ -9,13 +9,21 @@ proportion. Where the module fixes sizes, only the others become small, and the 
 Few runs: each costs milliseconds.
 """
 
+from __future__ import annotations
+
 import re
 import time
+from collections.abc import Iterable
 from math import gcd, prod
 
 from . import lengths
 from .errors import WorkerError
+from .source import Source
 from .trace import Trace
+from .wire import Json
+
+Constants = dict[str, int]
+Found = tuple[Constants, Trace]
 
 CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8, 6, 4]
 MOST_FLOPS = 5e7
@@ -33,49 +41,49 @@ MULTIPLES = [6, 12, 24, 48]
 LOW_FIXED = [2, 8, 12, 32]
 
 
-def is_batch(name):
+def is_batch(name: str) -> bool:
     return ".lead" in name or BATCH.search(name.split(".")[0]) is not None
 
 
-def goes_first(name):
+def goes_first(name: str) -> bool:
     return is_batch(name) or "head" in name
 
 
-def eligible(name, value):
+def eligible(name: str, value: int) -> bool:
     if FIXED.search(name):
         return False
     return value >= LEAST or (value >= 2 and is_batch(name))
 
 
-def varying(source):
+def varying(source: Source) -> Constants:
     """The sizes that may vary, with their official values; those that begin a literal shape if nothing
     else does."""
     sizes = {n: v for n, v in source.constants.items() if eligible(n, v)}
     return {n: v for n, v in sizes.items() if ".lead" not in n} or sizes
 
 
-def same_program(official, trace):
+def same_program(official: Trace, trace: Trace) -> bool:
     return trace.signature() == official.signature() and (official.hollow() or not trace.hollow())
 
 
 class Shrinker:
-    def __init__(self, source, official, train, most_elements):
+    def __init__(self, source: Source, official: Trace, train: bool, most_elements: int) -> None:
         self.source, self.official, self.train = source, official, train
         self.most_elements, self.most_flops = most_elements, MOST_FLOPS
         self.sizes = varying(source)
         self.leads = {n: v for n, v in source.constants.items() if ".lead" in n}
-        self.cache = {}
+        self.cache: dict[tuple[tuple[str, int], ...], Trace | None] = {}
         self.renew()
         self.reason = "no module-level integer constant decides a size"
 
-    def attempt(self, constants):
+    def attempt(self, constants: Constants) -> Trace | None:
         """The trace with these constants if it is the same program; None else."""
         key = tuple(sorted(constants.items()))
         if key not in self.cache:
             self.cache[key] = self.run(constants)
         return self.cache[key]
 
-    def run(self, constants):
+    def run(self, constants: Constants) -> Trace | None:
         if self.runs >= self.most_runs or time.process_time() - self.start > MOST_SECONDS:
             self.reason = "no time left to look for smaller sizes"
             return None
@@ -93,28 +101,28 @@ class Shrinker:
             return None
         return trace
 
-    def renew(self, runs=MOST_RUNS):
+    def renew(self, runs: int = MOST_RUNS) -> None:
         """Runs and seconds for another search."""
         self.runs, self.most_runs, self.start = 0, runs, time.process_time()
 
-    def fits(self, trace):
+    def fits(self, trace: Trace) -> bool:
         return trace.elements() <= self.most_elements and trace.flops <= self.most_flops
 
-    def guess(self, constants):
+    def guess(self, constants: Constants) -> int:
         """Elements over all tensors with these constants, if each size follows its constant."""
         total = 0
         for shape in self.official.shapes().values():
             total += prod(self.follow(d, constants) for d in shape)
         return total
 
-    def follow(self, size, constants):
+    def follow(self, size: int, constants: Constants) -> int:
         """A size as it would be: in proportion to the constant that it is nearest to."""
         near = min(self.sizes.items(), key=lambda item: max(item[1], size) / max(1, min(item[1], size)))
         if not size / 4 <= near[1] <= size * 4:
             return size
         return max(1, size * constants.get(near[0], near[1]) // near[1])
 
-    def capped(self, cap):
+    def capped(self, cap: int) -> Constants:
         """Every constant above the cap becomes the cap; batches become smaller still."""
         wanted = {}
         for name, value in self.sizes.items():
@@ -123,7 +131,7 @@ class Shrinker:
                 wanted[name] = most
         return wanted
 
-    def small(self):
+    def small(self) -> Found | None:
         """(constants, trace) under the work limit, or None."""
         if self.fits(self.official):
             return {}, self.official
@@ -144,14 +152,14 @@ class Shrinker:
         self.reason = "the module does not get small enough" if failed < 2 else self.reason
         return self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
 
-    def where_fixed(self):
+    def where_fixed(self) -> Found | None:
         """For modules that fix sizes: what else varies gets small, under a wider limit.
 
         From here on only those sizes vary.
         """
         self.renew()
         self.most_elements, self.most_flops = FIXED_ELEMENTS, FIXED_FLOPS
-        constants = {}
+        constants: Constants = {}
         for sizes in (self.sizes, {n: v for n, v in self.leads.items() if n not in self.sizes}):
             for name, value in sizes.items():
                 for low in (LOW_FIXED if is_batch(name) or value < LEAST else LOW_FIXED[1:]):
@@ -164,9 +172,9 @@ class Shrinker:
             return None
         self.sizes = {n: self.source.constants[n] for n in constants}
         trace = self.attempt(constants)
-        return (constants, trace) if self.fits(trace) else None
+        return (constants, trace) if trace is not None and self.fits(trace) else None
 
-    def in_proportion(self, parts):
+    def in_proportion(self, parts: Iterable[int]) -> Found | None:
         """All constants divided by what divides them all, times one of `parts`: for modules where one
         size must equal a sum or a multiple of others."""
         whole = gcd(*self.sizes.values())
@@ -179,10 +187,12 @@ class Shrinker:
                 return constants, trace
         return None
 
-    def one_by_one(self):
+    def one_by_one(self) -> Found | None:
         """Divides one constant after the other, batches and heads first, then the largest, as long as
         anything helps. Where one is fixed, more elements are allowed: the others stay sizes."""
-        constants, best, frozen = {}, self.official, set()
+        constants: Constants = {}
+        frozen: set[str] = set()
+        best = self.official
         usual = self.most_elements
         try:
             while not self.fits(best):
@@ -203,7 +213,7 @@ class Shrinker:
         finally:
             self.most_elements = usual if not frozen else max(usual, FROZEN_ELEMENTS)
 
-    def divided(self, constants, name):
+    def divided(self, constants: Constants, name: str) -> Found | None:
         """(constants, trace) with this one divided by the largest part that works, or None."""
         value = constants.get(name, self.sizes[name])
         for part in (64, 16, 4, 2) if goes_first(name) else (16, 4, 2):
@@ -214,7 +224,7 @@ class Shrinker:
                     return trial, trace
         return None
 
-    def divided_together(self, constants, name):
+    def divided_together(self, constants: Constants, name: str) -> Found | None:
         """The same with another one: as the width of all heads and their number."""
         value = constants.get(name, self.sizes[name])
         for other in self.sizes:
@@ -228,11 +238,12 @@ class Shrinker:
                     return trial, trace
         return None
 
-    def odd(self, small):
+    def odd(self, small: Constants) -> list[Found]:
         """Shapes whose sizes are primes: one balanced, one with a long innermost dimension."""
-        found, known = [], (small, self.attempt(small) or self.official)
+        found: list[Found] = []
+        known = (small, self.attempt(small) or self.official)
 
-        def keep(got):
+        def keep(got: Found | None) -> None:
             if got is not None and all(got[1].shapes() != t.shapes() for _, t in found + [known]):
                 found.append(got)
 
@@ -246,12 +257,14 @@ class Shrinker:
                 keep(self.in_proportion([part]))
         return found
 
-    def now(self, small):
+    def now(self, small: Constants) -> Constants:
         return {n: small.get(n, v) for n, v in self.sizes.items()}
 
-    def primes(self, small, skip=0):
+    def primes(self, small: Constants, skip: int = 0) -> Constants:
         """A prime of its own, a little above, for each constant."""
-        wanted, taken, equal = {}, set(), {}
+        wanted: Constants = {}
+        equal: dict[int, int] = {}
+        taken: set[int] = set()
         for name, value in sorted(self.now(small).items(), key=lambda item: item[1]):
             official = self.source.constants[name]
             if official in equal:  # sizes that are equal by intent stay equal
@@ -264,7 +277,7 @@ class Shrinker:
             equal[official] = wanted[name]
         return wanted
 
-    def long(self, small):
+    def long(self, small: Constants) -> Found | None:
         """The innermost dimension over 1,024, the others as small primes."""
         inner = self.innermost()
         if inner is None:
@@ -279,7 +292,7 @@ class Shrinker:
                     return wanted, trace
         return self.nearest(small, wanted)
 
-    def innermost(self):
+    def innermost(self) -> str | None:
         """The constant that is the last size of the largest input."""
         inputs = [t for role, t in self.official.tensors.values() if role == "input" and t.dim()]
         if not inputs:
@@ -287,7 +300,7 @@ class Shrinker:
         last = max(inputs, key=lambda t: t.numel()).shape[-1]
         return next((n for n, v in reversed(self.sizes.items()) if v == last), None)
 
-    def nearest(self, small, wanted):
+    def nearest(self, small: Constants, wanted: Constants) -> Found | None:
         """All of `wanted` at once, else as much of it as works, one constant after the other; where a
         prime does not (channels in groups), an odd multiple of a power of two."""
         wanted = {n: v for n, v in wanted.items() if v != self.source.constants[n]}
@@ -296,7 +309,8 @@ class Shrinker:
         trace = self.attempt(wanted)
         if trace is not None and self.fits(trace):
             return wanted, trace
-        constants, best = dict(small), None
+        constants = dict(small)
+        best: Trace | None = None
         for name, value in sorted(wanted.items(), key=lambda item: item[1]):
             for size in (value, *MULTIPLES):
                 trial = {**constants, name: size}
@@ -309,7 +323,8 @@ class Shrinker:
         return None if best is None else (constants, best)
 
 
-def shapes(source, official, train, most_elements):
+def shapes(source: Source, official: Trace, train: bool,
+           most_elements: int) -> tuple[list[Json], list[Trace], str | None]:  # fmt: skip
     """(cases, traces, note): small, odd and long shapes, and why some are missing."""
     shrinker = Shrinker(source, official, train, most_elements)
     small = shrinker.small()

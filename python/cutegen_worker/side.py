@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The side file NAME.toml: what a task file cannot say. Keys in docs/tasks.md."""
 
+from __future__ import annotations
+
 import difflib
 import re
+from typing import Any, NoReturn
 
 from .errors import WorkerError
+from .wire import Json
 
 MODES = ("fp32", "tf32", "fp16", "bf16")
 KEYS = {
@@ -25,12 +29,12 @@ MOST_WEIGHT = 1e6
 MOST_TIMED = 16  # every one is timed for each candidate
 
 
-def short(number):
+def short(number: object) -> str:
     return f"{number:g}" if isinstance(number, float) else str(number)[:40]
 
 
 class Side:
-    def __init__(self, text, file):
+    def __init__(self, text: str, file: str) -> None:
         self.file, self.lines = file, text.splitlines()
         self.values = self.parse(text) if text else {}
         if "strides" in self.values:
@@ -52,7 +56,7 @@ class Side:
             self.wrong(f"more than {MOST_TIMED} shapes have a weight", "shapes",
                        "weight = 0: the shape is tested, and not timed")  # fmt: skip
 
-    def parse(self, text):
+    def parse(self, text: str) -> Json:
         try:
             import tomllib
         except ImportError:
@@ -66,15 +70,15 @@ class Side:
             raise WorkerError(f"the side file does not parse: {error}", where,
                               "mend the TOML syntax") from None  # fmt: skip
 
-    def place(self, key):
+    def place(self, key: str) -> str:
         line = next((i for i, text in enumerate(self.lines, 1)
                      if re.match(rf"\s*\[*\s*\"?{re.escape(key)}\b", text)), 1)  # fmt: skip
         return f"{self.file}:{line}"
 
-    def wrong(self, message, key, remedy):
+    def wrong(self, message: str, key: str, remedy: str) -> NoReturn:
         raise WorkerError(message, self.place(key), remedy)
 
-    def check(self, table, keys):
+    def check(self, table: Json, keys: dict[str, Any]) -> None:
         for key, value in table.items():
             if key not in keys:
                 near = difflib.get_close_matches(key, keys, 1)
@@ -83,20 +87,20 @@ class Side:
             if not isinstance(value, keys[key]) or isinstance(value, bool):
                 self.wrong(f"'{key}' has the wrong type", key, "see docs/tasks.md")
 
-    def bound(self, key):
+    def bound(self, key: str) -> float:
         value = self.values[key]
         if not 0 <= value <= MOST_BOUND:
             self.wrong(f"{key} is {short(value)}: it bounds the error", key,
                        "give a finite number, not negative")  # fmt: skip
         return float(value)
 
-    def choice(self, key, values, default):
+    def choice(self, key: str, values: tuple[str, ...], default: str | None) -> str | None:
         value = self.values.get(key, default)
         if value is not None and value not in values:
             self.wrong(f"{key} '{value}' is not known", key, "one of " + ", ".join(values))
         return value
 
-    def shape(self, index, table):
+    def shape(self, index: int, table: Any) -> tuple[str, float, dict[str, int]]:
         if not isinstance(table, dict):
             self.wrong("'shapes' must be a list of tables", "shapes", "write [[shapes]]")
         self.check(table, SHAPE_KEYS)
@@ -110,7 +114,7 @@ class Side:
                        "1 is the default; 0: the shape is tested, and not timed")  # fmt: skip
         return table.get("name", f"user{index + 1}"), float(weight), constants
 
-    def take_official(self):
+    def take_official(self) -> float:
         """The weight of the official shape: 1, or what the entry of that name gives it."""
         weight = 1.0
         for name, given, constants in [s for s in self.shapes if s[0] == OFFICIAL]:

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Task files: their module-level constants, and running them with other constants."""
 
+from __future__ import annotations
+
 import ast
 import linecache
 import os
 import random
 import sys
 import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import torch
 
 from .errors import WorkerError, blame
+
+Place = tuple[str, int, Callable[[int], None]]  # name, value, setter
 
 MODULE = "cutegen_task"
 NAMES = ("Model", "get_inputs", "get_init_inputs")
@@ -22,7 +28,7 @@ MAKERS = {"randn", "rand", "randint", "zeros", "ones", "empty", "full"}
 REMEDY_RUN = "mend the file so that `python FILE` runs"
 
 
-def fold(node):
+def fold(node: ast.AST) -> int | None:
     """The value of an expression made of integer literals, else None."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int else None
@@ -46,7 +52,7 @@ def fold(node):
     return None
 
 
-def places(tree):
+def places(tree: ast.Module) -> Iterator[Place]:
     """(name, value, setter) of every module-level integer; items of tuples and lists as NAME.0.
 
     Literals of at least 8 inside get_inputs and get_init_inputs count too, as get_inputs.0, and smaller
@@ -63,7 +69,7 @@ def places(tree):
             target = statement.target
         else:
             continue
-        value = statement.value
+        value: Any = statement.value
         sequence = isinstance(value, (ast.Tuple, ast.List))
         if isinstance(target, ast.Name) and not sequence:
             yield from one(target.id, statement, "value", value)
@@ -76,9 +82,9 @@ def places(tree):
                     yield from one(name.id, value.elts, i, item)
 
 
-def literals(function):
+def literals(function: ast.FunctionDef) -> Iterator[Place]:
     """The sizes written into a function's body, in the order of the text."""
-    found = []
+    found: list[tuple[Any, Any, int | str]] = []
     for node in ast.walk(function):
         if isinstance(node, ast.UnaryOp):  # -100 marks labels that a loss ignores, and is no size
             continue
@@ -93,9 +99,9 @@ def literals(function):
         yield from one(f"{function.name}.{i}", owner, key, node)
 
 
-def leading(function):
+def leading(function: ast.FunctionDef) -> Iterator[Place]:
     """Literals from 2 to 7 that begin the shape of a tensor, such as the 4 of torch.randn(4, 4096)."""
-    found = []
+    found: list[tuple[Any, Any]] = []
     for call in ast.walk(function):
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
             continue
@@ -113,12 +119,12 @@ def leading(function):
         yield from one(f"{function.name}.lead{i}", owner, 0, node)
 
 
-def one(name, owner, key, node):
+def one(name: str, owner: Any, key: int | str, node: Any) -> Iterator[Place]:
     number = fold(node)
     if number is None:
         return
 
-    def put(new):
+    def put(new: int) -> None:
         made = ast.copy_location(ast.Constant(new), node)
         if isinstance(key, int):
             owner[key] = made
@@ -131,7 +137,7 @@ def one(name, owner, key, node):
 class Source:
     """The parsed text of a task file."""
 
-    def __init__(self, text, file):
+    def __init__(self, text: str, file: str) -> None:
         self.text, self.file = text, file
         if not text.strip():
             raise WorkerError("the file is empty", file, REMEDY)
@@ -139,7 +145,7 @@ class Source:
         self.constants = {name: value for name, value, _ in places(tree)}
         self.check(tree)
 
-    def parse(self):
+    def parse(self) -> ast.Module:
         try:
             return ast.parse(self.text, self.file)
         except SyntaxError as error:
@@ -151,9 +157,9 @@ class Source:
         except (ValueError, RecursionError, MemoryError) as error:
             raise WorkerError(f"the file does not parse: {error}", self.file, REMEDY) from None
 
-    def check(self, tree):
+    def check(self, tree: ast.Module) -> None:
         """Names that are plainly missing; star imports and assignments may define them too."""
-        found = set()
+        found: set[str | None] = set()
         for node in tree.body:
             if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
                 found.add(node.name)
@@ -167,7 +173,7 @@ class Source:
             if name not in found and "*" not in found and name != "get_init_inputs":
                 raise WorkerError(f"the file has no {name}", self.file, REMEDY)
 
-    def run(self, constants):
+    def run(self, constants: Mapping[str, int]) -> types.ModuleType:
         """Executes the file as a module, with these constants instead of its own."""
         tree = self.parse()
         unknown = [name for name in constants if name not in self.constants]
@@ -199,10 +205,10 @@ class Source:
 class clean_state:
     """Puts back what a task file may have changed in this process."""
 
-    def __init__(self, file):
+    def __init__(self, file: str) -> None:
         self.folder = os.path.dirname(os.path.abspath(file))
 
-    def __enter__(self):
+    def __enter__(self) -> clean_state:
         self.modules = set(sys.modules)
         self.path, self.environment, self.cwd = list(sys.path), dict(os.environ), os.getcwd()
         self.streams = sys.stdout, sys.stderr
@@ -211,7 +217,7 @@ class clean_state:
         sys.path.insert(0, self.folder)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         for name in set(sys.modules) - self.modules:
             file = getattr(sys.modules[name], "__file__", None) or ""
             if name == MODULE or file.startswith(self.folder + os.sep):

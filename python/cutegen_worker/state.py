@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the reference and a peer's answer have to have alike: the seed they are made with, and the device."""
 
+from __future__ import annotations
+
 import random
 import sys
 
@@ -9,14 +11,14 @@ import torch
 from .names import stray_tensors
 
 
-def seed_all(seed):
+def seed_all(seed: int) -> None:
     torch.manual_seed(seed)
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % (1 << 32))
 
 
-def move_state(model, device):
+def move_state(model: torch.nn.Module, device: torch.device | str | None) -> None:
     """Parameters and all else that the model holds, where they are on another device."""
     if device is None:
         return

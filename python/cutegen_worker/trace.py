@@ -1,18 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run of a task's module on meta tensors: names, shapes, calls."""
 
+from __future__ import annotations
+
+import types
 import warnings
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import torch
 import torch.fx.experimental.symbolic_shapes  # meta kernels need it; a task may break sys.path
+from torch import Tensor
 
 from . import fused, graph, lazy, mutated, reads
 from .classify import workload
 from .errors import WorkerError, blame
 from .names import Inputs, dtype_name, flatten, scalar_json, scalars, state_tensors
-from .record import Recorder, place_of, real_constants, to_meta
+from .record import Recorder, Tensors, place_of, real_constants, to_meta
 from .recurrent import as_single_calls
 from .source import clean_state
+from .source import Source
+from .wire import Json
 
 lazy.install()
 REDRAWN = ("running_mean", "running_var")  # of buffers: draw.redraw() gives them values of their own
@@ -21,17 +29,16 @@ VALUES = ("cannot be called on meta tensors", "Cannot copy out of meta tensor",
           "Tensor.item()", "data-dependent", "on meta tensors")  # fmt: skip
 
 
-def build(module, file):
+def build(module: types.ModuleType, file: str) -> tuple[torch.nn.Module, Inputs]:
     """The Model of an executed file, and its inputs."""
-    make = getattr(module, "get_init_inputs", lambda: [])
+    make: Callable[[], Any] = getattr(module, "get_init_inputs", lambda: [])
     with blame(file, "get_init_inputs()", SIZES):
         arguments = make()
     if not isinstance(arguments, (list, tuple, dict)):
         raise WorkerError(f"get_init_inputs() returns {type(arguments).__name__}, not a list", file,
                           "return the arguments of Model in a list")  # fmt: skip
     with blame(file, "Model()", "check __init__ and get_init_inputs()"):
-        keyword = isinstance(arguments, dict)
-        model = module.Model(**arguments) if keyword else module.Model(*arguments)
+        model = module.Model(**arguments) if isinstance(arguments, dict) else module.Model(*arguments)
     with blame(file, "get_inputs()", SIZES):
         inputs = module.get_inputs()
     return model, Inputs(inputs, model, file)
@@ -40,8 +47,10 @@ def build(module, file):
 class Trace:
     """Everything one run on meta tensors tells."""
 
-    def __init__(self, source, constants, train):
-        self.file, self.notes, self.warnings = source.file, [], []
+    def __init__(self, source: Source, constants: dict[str, int], train: bool) -> None:
+        self.file = source.file
+        self.notes: list[str] = []
+        self.warnings: list[str] = []
         with clean_state(source.file), warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             self.recorder = Recorder(source.file)
@@ -51,13 +60,13 @@ class Trace:
                 self.run_functional(source, constants, train)
             self.measure()
 
-    def run(self, source, constants, train, functional=False):
+    def run(self, source: Source, constants: dict[str, int], train: bool, functional: bool = False) -> None:
         module = source.run(constants)
         model, inputs = build(module, source.file)
         model.train(train)
         self.prepare(model, inputs)
         args, kwargs = inputs.map(lambda name, t: self.tensors[name][1])
-        call = model
+        call: Callable[..., Any] = model
         if functional:
             call, args, kwargs = self.functional(model), (self.written_state(), args, kwargs), {}
         self.recorder.recording = True
@@ -79,7 +88,7 @@ class Trace:
         if not functional:
             self.as_written = self.recorder, self.tensors, self.final, self.outputs
 
-    def note_mutated(self, model, inputs, out):
+    def note_mutated(self, model: torch.nn.Module, inputs: Inputs, out: Any) -> None:
         """Which tensors forward() writes or replaces, and which of its results are such a tensor."""
         names = {n for n, _ in inputs.tensors()}
         new, changed = mutated.replaced(self.recorder, model, self.tensors, names)
@@ -95,20 +104,20 @@ class Trace:
         if any(id(t) in stale for t in [*self.final.values(), *leaves]):
             self.recorder.hidden_write = True
 
-    def written_state(self):
+    def written_state(self) -> dict[str, Tensor]:
         """Parameters and buffers that forward() writes, by name."""
         return {n: t for n, (role, t) in self.tensors.items() if n in self.mutated and role != "input"}
 
     @staticmethod
-    def functional(model):
-        def call(state, args, kwargs):
+    def functional(model: torch.nn.Module) -> Callable[..., Any]:
+        def call(state: dict[str, Tensor], args: Any, kwargs: dict[str, Any]) -> Any:
             if state:
                 return torch.func.functional_call(model, state, tuple(args), kwargs)
             return model(*args, **kwargs)
 
         return torch.func.functionalize(call)
 
-    def run_functional(self, source, constants, train):
+    def run_functional(self, source: Source, constants: dict[str, int], train: bool) -> None:
         """Writes through views are only seen after functionalization."""
         first, self.recorder = self.recorder, Recorder(source.file)
         kept = dict(self.__dict__)
@@ -120,10 +129,11 @@ class Trace:
             self.recorder = first
             self.warnings.append("writes through views of a tensor are not shown as such")
 
-    def prepare(self, model, inputs):
+    def prepare(self, model: torch.nn.Module, inputs: Inputs) -> None:
         """Puts every tensor of the task on meta and names it."""
         model.to("meta")
-        self.tensors, self.promised = {}, {}
+        self.tensors: Tensors = {}
+        self.promised: dict[str, int] = {}
         for name, tensor in inputs.tensors():
             self.add(name, "input", tensor if tensor.is_meta else to_meta(tensor))
         for name, role, tensor in state_tensors(model):
@@ -132,14 +142,14 @@ class Trace:
                 self.notes.append(f"the {role} '{name}' is named so because an input has its name")
             self.add(name, role, tensor)
 
-    def add(self, name, role, tensor):
+    def add(self, name: str, role: str, tensor: Tensor) -> None:
         dtype_name(tensor, f"{role} '{name}'", self.file)
         self.tensors[name] = role, tensor
         self.recorder.used.add(name)
         self.recorder.bind(tensor, name)
         self.promised[name] = self.recorder.promises.elements(tensor)
 
-    def collect(self, model, inputs, out):
+    def collect(self, model: torch.nn.Module, inputs: Inputs, out: Any) -> None:
         leaves = list(flatten("out", out))
         found = [(n, t) for n, t in leaves if isinstance(t, torch.Tensor)]
         if not found and not self.mutated:
@@ -162,16 +172,16 @@ class Trace:
                           if isinstance(v, (bool, int, float, str))]  # fmt: skip
         self.types = {type(m).__name__ for m in model.modules()}
 
-    def results(self):
+    def results(self) -> list[tuple[str, str, Tensor]]:
         """(value, name, tensor) of outputs and then of what forward() mutates, as it is afterwards."""
         outputs = [(v, n, t) for v, (n, t) in zip(self.output_values, self.outputs)]
         return outputs + self.final_values
 
-    def measure(self):
+    def measure(self) -> None:
         self.least_bytes = int(self.count_bytes())
         self.flops = float(sum(graph.count(c) for c in self.calls))
 
-    def value_of(self, tensor):
+    def value_of(self, tensor: Tensor) -> str:
         name = self.recorder.names.get(id(tensor))
         if name is None:
             name = self.recorder.unique("constant")
@@ -179,7 +189,7 @@ class Trace:
             self.recorder.constants.append((name, tensor))
         return name
 
-    def count_bytes(self):
+    def count_bytes(self) -> int:
         """Bytes that every correct program moves: what it must read, and what it must write."""
         written = [graph.size(t.shape, t.dtype) for _, t in self.outputs]
         if self.mutated:
@@ -193,35 +203,35 @@ class Trace:
                    for n, count in needed.items())  # fmt: skip
         return read + sum(written)
 
-    def unknown(self, name):
+    def unknown(self, name: str) -> int:
         """Elements of a tensor that the task does not promise; see promises.py and draw.redraw()."""
         role, tensor = self.tensors[name]
         count = self.promised[name]
         redrawn = role == "parameter" or name in self.mutated or name.endswith(REDRAWN)
         return tensor.numel() if redrawn and not count else count
 
-    def shapes(self):
+    def shapes(self) -> dict[str, list[int]]:
         shapes = {n: list(t.shape) for n, (_, t) in self.tensors.items()}
         shapes.update((n, list(t.shape)) for n, t in self.outputs)
         return shapes
 
-    def elements(self):
+    def elements(self) -> int:
         return sum(t.numel() for _, t in self.tensors.values()) + sum(
             t.numel() for _, t in self.outputs
         )
 
-    def hollow(self):
+    def hollow(self) -> bool:
         """Whether some call gives a tensor of no elements, as windows larger than their input do."""
         return any(0 in shape for call in self.calls for shape, _ in call.outs)
 
-    def signature(self):
+    def signature(self) -> tuple[Any, ...]:
         if not hasattr(self, "signature_"):
             floats = {k: v for k, v in self.scalars.items() if isinstance(v, (float, str, bool))}
             written = sorted(self.mutated), self.returns
             self.signature_ = graph.signature(self.calls), floats, self.arguments, written
         return self.signature_
 
-    def case(self, name, kind, constants, weight=1):
+    def case(self, name: str, kind: str, constants: dict[str, int], weight: float = 1) -> Json:
         return {
             "name": name,
             "kind": kind,
@@ -232,8 +242,8 @@ class Trace:
             "least_bytes": self.least_bytes,
         }
 
-    def tensor_list(self):
-        def item(name, role, t):
+    def tensor_list(self) -> list[Json]:
+        def item(name: str, role: str, t: Tensor) -> Json:
             return {
                 "name": name,
                 "role": role,
@@ -245,7 +255,7 @@ class Trace:
         found = [item(n, role, t) for n, (role, t) in self.tensors.items()]
         return found + [item(n, "output", t) for n, t in self.outputs]
 
-    def graph(self, others=()):
+    def graph(self, others: Sequence[Trace] = ()) -> Json:
         """`others`: the same module's traces at other shapes, which tell the sizes from the constants."""
         used = {r.name for c in self.calls for r in c.refs} | set(self.output_values)
         holders = [graph.value(n, t.shape, t.dtype) for n, (_, t) in self.tensors.items()
@@ -261,18 +271,18 @@ class Trace:
             "warnings": self.warnings,
         }
 
-    def nodes(self, holders, others):
+    def nodes(self, holders: list[Json], others: Sequence[Trace]) -> list[Json]:
         names = [h["name"] for h in holders if h["name"] in self.tensors]
         sizes = graph.sizes((self.calls, self.shapes()), [(t.calls, t.shapes()) for t in others], names)
         made = [graph.node(c) for c in self.calls]
         return [{**n, "sizes": sizes[n["id"]]} if n["id"] in sizes else n for n in made]
 
-    def workload(self):
+    def workload(self) -> str:
         floating = sum(r == "input" for r, t in self.tensors.values())
         shapes = [tuple(t.shape) for _, t in self.outputs]
         return workload(self.calls, self.types, floating, shapes)
 
-    def remarks(self):
+    def remarks(self) -> list[str]:
         notes = list(self.notes)
         moody = sorted(t for t in self.types if t.startswith(("BatchNorm", "Dropout")))
         if moody:
@@ -280,6 +290,6 @@ class Trace:
                          "the side file's `mode` decides")  # fmt: skip
         return notes
 
-    def attributes(self, drop=()):
+    def attributes(self, drop: Collection[str] = ()) -> list[Json]:
         return [{"name": n, "value": scalar_json(v)} for n, v in self.scalars.items()
                 if n not in drop]  # fmt: skip

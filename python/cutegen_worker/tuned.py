@@ -7,16 +7,22 @@ only and no code, is read out after a build and put in before one: {operator: {i
 A PyTorch that keeps them otherwise hands on nothing.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
+Times = dict[str, Any]
+
 NEVER_MS = 1e30  # a kernel that does not run: JSON has no infinity
 
 
-def cache():
+def cache() -> Any:
     from torch._inductor.codecache import PersistentCache
 
     return PersistentCache()
 
 
-def merged(into, more):
+def merged(into: Times, more: Times) -> Times:
     for name, below in more.items():
         if isinstance(below, dict):
             merged(into.setdefault(name, {}), below)
@@ -25,9 +31,9 @@ def merged(into, more):
     return into
 
 
-def times_in(kept):
+def times_in(kept: Times) -> Times:
     """What PyTorch keeps there besides is left out."""
-    told = {}
+    told: Times = {}
     for name, below in kept.items():
         if isinstance(below, dict):
             told[name] = times_in(below)
@@ -36,7 +42,7 @@ def times_in(kept):
     return told
 
 
-def put(times):
+def put(times: Times) -> None:
     """Before a build."""
     if not times:
         return
@@ -47,7 +53,7 @@ def put(times):
         pass
 
 
-def found():
+def found() -> Times:
     """After a build: all that this worker knows."""
     try:
         return times_in(cache().get_local_cache())

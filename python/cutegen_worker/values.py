@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One set of values: inputs, parameters, native outputs, float64 truth and its sensitivity."""
 
+from __future__ import annotations
+
 import contextlib
 import copy
 import hashlib
@@ -10,19 +12,26 @@ import mmap
 import os
 import sys
 import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
+from torch import Generator, Tensor
 
 from . import draw, extremes, float8, orders
 from .errors import WorkerError, blame, first_line
 from .facts import CHOSEN, facts_of
 from .keep_double import keeping_double
 from .mutated import results, state_of
-from .names import DTYPES, state_tensors, stray_tensors
+from .names import DTYPES, Inputs, state_tensors, stray_tensors
 from .orders import to_tf32
 from .source import Source, clean_state
 from .state import move_state, seed_all
 from .trace import SIZES, build
+from .wire import Answer, Json
+
+Change = Callable[[str, Tensor], Tensor]
+Marks = tuple[Tensor | None, Tensor | None]  # where NaN is right too, where any value is
 
 ALIGN = 256
 DRAWS = 3
@@ -36,14 +45,14 @@ ULP = {"fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7}
 LOW = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
-def seed_of(*parts):
+def seed_of(*parts: object) -> int:
     """63 bits that depend on all of `parts`."""
     text = "\0".join(str(p) for p in parts).encode()
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "little") >> 1
 
 
 @contextlib.contextmanager
-def default_dtype(dtype):
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
@@ -52,7 +61,7 @@ def default_dtype(dtype):
         torch.set_default_dtype(before)
 
 
-def floating(tensor):
+def floating(tensor: Tensor) -> bool:
     return tensor.is_floating_point()
 
 
@@ -62,20 +71,22 @@ class Reference:
     `request` says which tensors forward() mutates (`mutated`), and `returns` as core/task.h has it.
     """
 
-    def __init__(self, model, inputs, file, seed, request=None, casts=False):
+    def __init__(self, model: torch.nn.Module, inputs: Inputs, file: str, seed: int, request: Json | None = None,
+                 casts: bool = False) -> None:  # fmt: skip
         self.model, self.inputs, self.file, self.seed = model, inputs, file, seed
         self.request = request or {}
+        self.as_made = False  # the family left the inputs as the task file makes them
         self.casts = casts  # it names floating dtypes: keep_double.py
 
-    def run(self, change, default=torch.float32):
+    def run(self, change: Change, default: torch.dtype = torch.float32) -> list[Tensor]:
         """Results of a copy whose floating tensors went through change(name, tensor): the outputs, then
         the final values of mutated tensors by name."""
         model, double, given = copy.deepcopy(self.model), default == torch.float64, {}
 
-        def changed(name, t):  # in a half mode, float8 stays: a module asks for it by name
+        def changed(name: str, t: Tensor) -> Tensor:  # in a half mode, float8 stays: a module asks for it by name
             return t if float8.is_float8(t) and not double else change(name, t)
 
-        def fresh(name, t):
+        def fresh(name: str, t: Tensor) -> Tensor:
             given[name] = changed(name, t.clone()) if floating(t) else t.clone()
             return given[name]
 
@@ -90,7 +101,7 @@ class Reference:
             final = {**state_of(model, given), **given} if names else {}
         return [kept.unrounded(t) for t in results(out, self.request, {n: final[n] for n in names})]
 
-    def rows(self, some, count):
+    def rows(self, some: slice, count: int) -> Reference:
         """The same with these leading rows of the inputs that have `count`."""
         args, kwargs = self.inputs.map(
             lambda _, t: t[some] if t.dim() and t.shape[0] == count else t
@@ -99,7 +110,7 @@ class Reference:
         return Reference(self.model, inputs, self.file, self.seed, self.request, self.casts)
 
 
-def replace_state(model, change):
+def replace_state(model: torch.nn.Module, change: Change) -> None:
     for module in model.modules():
         for table in (module._parameters, module._buffers):
             for key, t in table.items():
@@ -113,22 +124,22 @@ def replace_state(model, change):
 class Permitted:
     """What rounding a request permits: the modes of outputs, and how the native result is made."""
 
-    def __init__(self, request):
+    def __init__(self, request: Json) -> None:
         self.mode = request["math_mode"]
         self.modes = request.get("modes") or [self.mode] * len(request["outputs"])
         self.tf32 = request.get("tf32_convolutions", False)
         # A mode that the user asked for is emulated; else the module runs in its own dtypes.
         self.emulated = self.mode if request.get("math_mode_asked", True) else "fp32"
 
-    def of(self, k):
+    def of(self, k: int) -> str:
         """The mode that an output is as accurate as."""
         return "tf32" if self.tf32 and self.modes[k] == "fp32" else self.modes[k]
 
-    def as_shipped(self):
+    def as_shipped(self) -> bool:
         """Whether a plain run of the module on this machine is the native result."""
         return self.emulated == "fp32" and not self.tf32
 
-    def change(self):
+    def change(self) -> tuple[Change, torch.dtype]:
         """(change of tensors, default dtype) of a native run."""
         if self.emulated == "tf32":
             return lambda _, t: to_tf32(t), torch.float32
@@ -138,46 +149,46 @@ class Permitted:
         return lambda _, t: t.to(low), low
 
 
-def native(reference, permitted):
+def native(reference: Reference, permitted: Permitted) -> list[Tensor]:
     """The outputs as PyTorch computes them on a GPU, up to the order of sums."""
     with orders.TF32Convolutions() if permitted.tf32 else contextlib.nullcontext():
         return reference.run(*permitted.change())
 
 
-def in_order(reference, permitted):
+def in_order(reference: Reference, permitted: Permitted) -> list[Tensor] | None:
     """The outputs by sequential sums in the mode's arithmetic; None where that takes too much work."""
     with orders.Sequential(permitted.tf32) as summed:
         outputs = reference.run(*permitted.change())
     return outputs if summed.whole else None
 
 
-def one_sign(pattern, bit, eps):
+def one_sign(pattern: int, bit: int | None, eps: float) -> Change:
     """A change that moves all of a tensor one way: the way that bit `bit` of its number says."""
     numbers = itertools.count()
 
-    def moved(_, t):
+    def moved(_: str, t: Tensor) -> Tensor:
         up = pattern if bit is None else next(numbers) >> bit & 1
         return t.double() * (1 + eps if up else 1 - eps)
 
     return moved
 
 
-def pieces(count):
+def pieces(count: int) -> list[slice]:
     """Slices of at most PIECE elements."""
     return [slice(at, min(at + PIECE, count)) for at in range(0, count, PIECE)]
 
 
-def signs(shape, generator):
+def signs(shape: Sequence[int], generator: Generator) -> Tensor:
     coins = torch.randint(0, 2, shape, generator=generator, dtype=torch.int8, device=generator.device)
     return 2.0 * coins.double() - 1
 
 
-def fractions(shape, generator):
+def fractions(shape: Sequence[int], generator: Generator) -> Tensor:
     """Uniform from -1 to 1: unlike signs, two of them never agree."""
     return 2 * draw.uniform(shape, generator).double() - 1
 
 
-def moves(mode, generator, tensors):
+def moves(mode: str, generator: Generator, tensors: Iterator[int]) -> Iterator[tuple[Change, float]]:
     """Changes of the inputs, as (change(name, tensor), roundings of it); `tensors` counts one run.
 
     One rounding takes random signs once, random fractions DRAWS - 1 times, once the same sign, and
@@ -189,8 +200,8 @@ def moves(mode, generator, tensors):
     """
     eps = ULP[mode]
 
-    def noisy(size, numbers):
-        def change(_, t):
+    def noisy(size: float, numbers: Callable[[Sequence[int], Generator], Tensor]) -> Change:
+        def change(_: str, t: Tensor) -> Tensor:
             next(tensors)
             t = t.double().contiguous()
             flat = t.view(-1)
@@ -216,34 +227,37 @@ def moves(mode, generator, tensors):
         yield one_sign(0, bit, eps), 1
 
 
-def sensitivity(reference, truth, permitted, generator, worst):
+def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted, generator: Generator,
+                worst: Sequence[Tensor | None]) -> None:  # fmt: skip
     """Largest change of each output for one rounding of its inputs, into `worst` (zeros, or None
     for outputs that are no numbers)."""
     of = [permitted.of(k) for k in range(len(truth))]
     for mode in dict.fromkeys(of):
         for change, roundings in moves(mode, generator, itertools.count()):
             for k, moved in enumerate(reference.run(change, torch.float64)):
-                if worst[k] is not None and of[k] == mode:
-                    keep_larger(worst[k].view(-1), moved.reshape(-1), truth[k].reshape(-1),
+                into = worst[k]
+                if into is not None and of[k] == mode:
+                    keep_larger(into.view(-1), moved.reshape(-1), truth[k].reshape(-1),
                                 roundings)  # fmt: skip
     with orders.RoundedAnew(generator):
         again = reference.run(lambda _, t: t.double(), torch.float64)
     for k, t in enumerate(again):
-        if worst[k] is not None:
-            keep_larger(worst[k].view(-1), t.reshape(-1), truth[k].reshape(-1), 1 / UNSURE)
+        into = worst[k]
+        if into is not None:
+            keep_larger(into.view(-1), t.reshape(-1), truth[k].reshape(-1), 1 / UNSURE)
 
 
-def order_matters(request):
+def order_matters(request: Json) -> bool:
     """Whether the class of a value may depend on the order of evaluation: infinite inputs, products."""
     return request["family"] == draw.SPECIAL or "prod" in request["source"]
 
 
-def finite(t):
+def finite(t: Tensor) -> bool:
     return not floating(t) or all(
         bool(torch.isfinite(float8.widened(t.reshape(-1)[part])).all()) for part in pieces(t.numel()))
 
 
-def order_marks(reference, permitted, outputs):
+def order_marks(reference: Reference, permitted: Permitted, outputs: list[Tensor]) -> Iterator[Marks]:
     """For each output: where NaN is right too, and where any value is; None where there are none.
 
     Whether an infinite term makes a sum infinite or NaN, and what a product is whose parts leave the
@@ -266,7 +280,7 @@ def order_marks(reference, permitted, outputs):
                torch.isnan(undefined) & known if products.seen else None)  # fmt: skip
 
 
-def put_marks(worst, marks):
+def put_marks(worst: Sequence[Tensor | None], marks: Iterator[Marks]) -> None:
     """Into sensitivities, as src/tensor/compare.h reads them: the sign bit, and infinity."""
     for s, (nan_too, any_value) in zip(worst, marks):
         if s is None:
@@ -277,7 +291,7 @@ def put_marks(worst, marks):
             s.masked_fill_(any_value, math.inf)
 
 
-def keep_larger(worst, moved, truth, roundings):
+def keep_larger(worst: Tensor, moved: Tensor, truth: Tensor, roundings: float) -> None:
     for part in pieces(worst.numel()):
         away = (moved[part].double() - truth[part].double()).abs()
         away = torch.nan_to_num(away, 0, 0, 0) / roundings
@@ -287,10 +301,12 @@ def keep_larger(worst, moved, truth, roundings):
 class Packer:
     """Tensors at aligned offsets of one memory file."""
 
-    def __init__(self):
-        self.slots, self.tensors, self.size = [], [], 0
+    def __init__(self) -> None:
+        self.slots: list[Json] = []
+        self.tensors: list[Tensor] = []
+        self.size = 0
 
-    def add(self, name, part, tensor, dtype=None):
+    def add(self, name: str, part: str, tensor: Tensor, dtype: torch.dtype | None = None) -> None:
         tensor = tensor.detach().to(dtype or tensor.dtype).contiguous()
         count = tensor.numel() * tensor.element_size()
         self.slots.append({
@@ -300,7 +316,7 @@ class Packer:
         self.tensors.append(tensor)
         self.size = (self.size + count + ALIGN - 1) // ALIGN * ALIGN
 
-    def memory(self):
+    def memory(self) -> tuple[int, int]:
         size = max(self.size, ALIGN)
         fd = os.memfd_create("tensors", os.MFD_CLOEXEC)
         os.ftruncate(fd, size)
@@ -315,7 +331,7 @@ class Packer:
 
 
 @contextlib.contextmanager
-def threads_for(reference):
+def threads_for(reference: Reference) -> Iterator[None]:
     """One thread where tensors are small: on a busy machine threads wait longer than they work."""
     before = torch.get_num_threads()
     if sum(t.numel() for _, t in reference.inputs.tensors()) < MANY:
@@ -326,7 +342,8 @@ def threads_for(reference):
         torch.set_num_threads(before)
 
 
-def prepare(source, request, seed, domain, device=None):
+def prepare(source: Source, request: Json, seed: int, domain: draw.Domain,
+            device: torch.device | None = None) -> tuple[Reference, Generator]:  # fmt: skip
     """The reference of one set, with fresh parameters and the inputs of the family."""
     seed_all(seed_of(seed, "model"))
     model, inputs = build(source.run(request["constants"]), source.file)
@@ -360,12 +377,12 @@ def prepare(source, request, seed, domain, device=None):
     return reference, generator
 
 
-def on_device(inputs, device):
+def on_device(inputs: Inputs, device: torch.device | None) -> Iterator[tuple[str, Tensor]]:
     for name, t in inputs.tensors():
         yield name, t if device is None else t.to(device)
 
 
-def make_set(request):
+def make_set(request: Json) -> Answer:
     """(reply, memory file) for {source, file, constants, train_mode, math_mode, family, ...}."""
     if request["family"] not in draw.FAMILIES:
         raise WorkerError(f"unknown input family '{request['family']}'", "",
@@ -381,9 +398,10 @@ def make_set(request):
                 if plain is not None:
                     reply, fd = pack(reference, generator, request, plain)
                     return reply | ({"as_made": True} if reference.as_made else {}), fd
+    raise AssertionError("in_domain() accepts or refuses the last domain")
 
 
-def in_domain(reference, family, domain):
+def in_domain(reference: Reference, family: str, domain: draw.Domain) -> list[Tensor] | None:
     """The native outputs, or None where the module does not work on these numbers."""
     last = domain == draw.RANGE
     try:
@@ -402,8 +420,9 @@ def in_domain(reference, family, domain):
     return outputs
 
 
-def pack(reference, generator, request, plain):
-    packer, notes, permitted = Packer(), [], Permitted(request)
+def pack(reference: Reference, generator: Generator, request: Json, plain: list[Tensor]) -> Answer:
+    packer, permitted = Packer(), Permitted(request)
+    notes: list[str] = []
     for name, t in reference.inputs.tensors():
         packer.add(name, "value", t)
     taken = {name for name, _ in reference.inputs.tensors()}
@@ -428,18 +447,19 @@ def pack(reference, generator, request, plain):
     return {"slots": packer.slots, "bytes": size, "notes": notes}, fd
 
 
-def by_definition():
+def by_definition() -> Any:
     """Attention as products and a softmax: fast kernels differ where all scores of a row are -infinity."""
     return torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
 
 
 @contextlib.contextmanager
-def truthfully():
+def truthfully() -> Iterator[None]:
     with by_definition(), orders.Accurate():
         yield
 
 
-def truths(packer, notes, reference, generator, request, permitted, own):
+def truths(packer: Packer, notes: list[str], reference: Reference, generator: Generator, request: Json,
+           permitted: Permitted, own: list[Tensor]) -> None:  # fmt: skip
     names = request["outputs"]
     try:
         with truthfully():

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Frames over a Unix stream socket: 4-byte little-endian length, JSON, descriptors beside it."""
 
+from __future__ import annotations
+
 import json
 import os
 import socket
+from collections.abc import Sequence
+from typing import Any
+
+Json = dict[str, Any]  # a message, or an object within one
+Answer = tuple[Json, int | None]  # a reply, and a descriptor that goes with it
 
 MAX_FRAME = 64 << 20
 MOST_DESCRIPTORS = 8
@@ -14,16 +21,16 @@ class Closed(Exception):
 
 
 class Channel:
-    def __init__(self, fd):
+    def __init__(self, fd: int) -> None:
         self.socket = socket.socket(fileno=fd)
 
-    def receive(self):
+    def receive(self) -> Json:
         body, descriptors = self.receive_all()
         for fd in descriptors:
             os.close(fd)
         return body
 
-    def receive_all(self):
+    def receive_all(self) -> tuple[Json, list[int]]:
         """(body, descriptors that came with it)"""
         header, descriptors = self._header()
         length = int.from_bytes(header, "little")
@@ -31,7 +38,7 @@ class Channel:
             raise Closed()
         return json.loads(self._exactly(length)), descriptors
 
-    def send(self, body, fds=()):
+    def send(self, body: Json, fds: Sequence[int] = ()) -> None:
         text = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
         if len(text) > MAX_FRAME:
             raise ValueError(f"the reply of {len(text)} bytes is over the limit of {MAX_FRAME}")
@@ -41,7 +48,7 @@ class Channel:
             data = data[sent:]
         self.socket.sendall(data)
 
-    def _header(self):
+    def _header(self) -> tuple[bytes, list[int]]:
         header, descriptors, _, _ = socket.recv_fds(self.socket, 4, MOST_DESCRIPTORS)
         if not header:
             raise Closed()
@@ -49,7 +56,7 @@ class Channel:
             os.set_inheritable(fd, False)
         return header + self._exactly(4 - len(header)), descriptors
 
-    def _exactly(self, count):
+    def _exactly(self, count: int) -> bytes:
         parts = []
         while count:
             part = self.socket.recv(min(count, 1 << 20))

@@ -129,6 +129,7 @@ GIVEN = """import json, torch
 from cutegen_worker import official
 from cutegen_worker.baseline import Flags, Opened
 from cutegen_worker.errors import WorkerError
+from cutegen_worker.slot import Slot
 from cutegen_worker.source import Source
 from cutegen_worker.trace import build
 FILE = '''
@@ -151,7 +152,7 @@ class Memory:
     def close(self):
         pass
 opened = Opened.__new__(Opened)
-opened.device, opened.file = torch.device("cpu"), "t.py"
+opened.device, opened.file, opened.slot = torch.device("cpu"), "t.py", Slot()
 opened.take(*build(Source(FILE, "t.py").run({}), "t.py"))
 opened.ways = {"eager": (opened.model, Flags())}
 def places(dtype):

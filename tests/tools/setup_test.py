@@ -40,9 +40,10 @@ class MissingWheels(unittest.TestCase):
         self.assertEqual(self.missing(text, "--no-deps"), ["absent-b==2"])
 
     def test_every_shipped_requirement_is_an_exact_pin(self):
-        for line in (ROOT / "tools/requirements.txt").read_text(encoding="utf-8").splitlines():
-            pin = line.partition("#")[0].strip()
-            self.assertTrue(not pin or pin.count("==") == 1, line)
+        for name in ("requirements.txt", "requirements-dev.txt"):
+            for line in (ROOT / "tools" / name).read_text(encoding="utf-8").splitlines():
+                pin = line.partition("#")[0].strip()
+                self.assertTrue(not pin or pin.count("==") == 1, line)
 
 
 class Setup(unittest.TestCase):
@@ -52,7 +53,7 @@ class Setup(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.root = Path(self.folder.name, "tree")
         (self.root / "tools").mkdir(parents=True)
-        for name in ("setup.sh", "missing_wheels.py", "requirements.txt"):
+        for name in ("setup.sh", "missing_wheels.py", "requirements.txt", "requirements-dev.txt"):
             (self.root / "tools" / name).write_bytes((ROOT / "tools" / name).read_bytes())
         self.bin = Path(self.folder.name, "bin")
         self.bin.mkdir()
@@ -106,6 +107,17 @@ class Setup(unittest.TestCase):
         self.assertEqual(result.returncode, 6)
         self.assertIn("No route to host", result.stderr)
         self.assertIn("PIP_INDEX_URL", result.stderr)
+
+    def test_only_dev_installs_what_the_checks_need(self):
+        self.stand_in("dpkg-query", "echo installed")
+        fake = self.root / ".venv/bin"
+        fake.mkdir(parents=True)
+        python = fake / "python"
+        python.write_text("#!/bin/sh\ncase \"$*\" in *'pip install'*) exit 1;;\n"
+                          "*--with-deps*requirements-dev.txt*) echo checker==1;; esac\n", encoding="utf-8")
+        python.chmod(0o755)
+        self.assertEqual(self.setup_script().returncode, 0)
+        self.assertIn("pip could not install checker==1", self.setup_script("--dev").stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the worker keeps from one request to the next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .slot import Slot
+
+if TYPE_CHECKING:
+    from .baseline import Opened
+    from .describe import Described
+
+
+class Worker:
+    def __init__(self) -> None:
+        self.slot = Slot()
+        self.opened: Opened | None = None  # the module whose baselines are timed
+        self.described: Described | None = None  # the task whose shapes were asked for last
