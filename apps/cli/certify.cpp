@@ -9,9 +9,9 @@
 #include "cli/settings.h"
 #include "engine/report/certificate_text.h"
 #include "engine/report/fail_under.h"
-#include "eval/judge/baselines.h"
 #include "eval/api/client.h"
 #include "eval/api/foreign_file.h"
+#include "eval/judge/baselines.h"
 
 namespace cutegen::cli {
 namespace {

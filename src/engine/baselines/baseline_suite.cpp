@@ -10,10 +10,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "engine/baselines/memory_budget.h"
+#include "eval/rungs/timing.h"
 #include "eval/sets/admission.h"
 #include "eval/sets/lazy.h"
 #include "eval/sets/official_set.h"
-#include "eval/rungs/timing.h"
 #include "store/run_lock.h"
 
 namespace cutegen {

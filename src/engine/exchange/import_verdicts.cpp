@@ -7,10 +7,10 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "engine/exchange/batch_entry.h"
 #include "engine/record/end_data.h"
 #include "engine/run/out_folder.h"
-#include "base/words.h"
 #include "gpu/spec.h"
 #include "search/machine.h"
 

@@ -8,9 +8,9 @@
 
 #include "base/file.h"
 #include "engine/exchange/hand_out.h"
+#include "engine/record/view.h"
 #include "engine/run/replay_run.h"
 #include "engine/testing/toy_world.h"
-#include "engine/record/view.h"
 
 namespace cutegen {
 namespace {

@@ -12,8 +12,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "device/cuda/gpu_info.h"
-#include "eval/judge/foreign.h"
 #include "eval/api/foreign_file.h"
+#include "eval/judge/foreign.h"
 
 namespace cutegen {
 namespace {

@@ -3,12 +3,12 @@
 // machines: one writes programs, another judges them and writes verdicts beside each other.
 //
 // Contract: an entry is a folder with plan.json and its sources, or with a peer's answer (a Python
-// file with ModelNew, eval/judge/foreign.h); its task is task.py in it, or the one task given for all.
-// Its verdict goes to OUT/NAME.json (schema cutegen.entry.v1) as soon as it is known, whole or not
-// at all. An entry that has a verdict for the same program, task, model of
-// device and last rung is kept; devices of several models are refused. What is broken gets its
-// error there, and the others go on. Evaluators work side by side, each on the entries of one task
-// after the other, so that tasks are opened seldom.
+// file with ModelNew, eval/judge/foreign.h); its task is task.py in it, or the one task given for
+// all. Its verdict goes to OUT/NAME.json (schema cutegen.entry.v1) as soon as it is known, whole or
+// not at all. An entry that has a verdict for the same program, task, model of device and last rung
+// is kept; devices of several models are refused. What is broken gets its error there, and the
+// others go on. Evaluators work side by side, each on the entries of one task after the other, so
+// that tasks are opened seldom.
 //
 // Example: CG_TRY(auto rows, judge_folder(real_parts(), ctx, {"in", "out", {}, {options}}, seen));
 #pragma once

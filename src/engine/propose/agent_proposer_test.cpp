@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "engine/testing/agent_world.h"
 #include "engine/run/replay_run.h"
+#include "engine/testing/agent_world.h"
 
 namespace cutegen {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gmock/gmock.h>
 
-#include "engine/testing/agent_world.h"
 #include "engine/run/replay_run.h"
+#include "engine/testing/agent_world.h"
 
 namespace cutegen {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run knows of its baselines, and what its best program gains over them.
 //
-// Contract: kept baselines (engine/run/baseline_cache.h) are carried over by the control kernels; where
-// there are none that count, eager is timed once. `note` says which it was and why. Gains are of a
-// cold call; a baseline without a time gives none. JSON is that of the events `baselines` and
+// Contract: kept baselines (engine/run/baseline_cache.h) are carried over by the control kernels;
+// where there are none that count, eager is timed once. `note` says which it was and why. Gains are
+// of a cold call; a baseline without a time gives none. JSON is that of the events `baselines` and
 // `compared`.
 //
 // Example: for (const BaselineGain& g : gains(*view.baselines, mode, ns)) use(g.kind, g.speedup);

@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/run/replay_run.h"
-#include "engine/report/run_text.h"
-#include "engine/testing/toy_world.h"
 #include "engine/record/view.h"
+#include "engine/report/run_text.h"
+#include "engine/run/replay_run.h"
+#include "engine/testing/toy_world.h"
 
 namespace cutegen {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run is asked for: task, strategy, proposer, evaluator and limits.
 //
-// Contract: plain values. The event `opened` holds all of them (engine/record/event_data.h), so a resumed
-// run has the same.
+// Contract: plain values. The event `opened` holds all of them (engine/record/event_data.h), so a
+// resumed run has the same.
 //
 // Example: OptimizeSettings settings{.file = "relu.py", .model = "builtin"};
 #pragma once

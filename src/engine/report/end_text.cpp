@@ -3,10 +3,10 @@
 #include "base/units.h"
 #include "engine/report/before_after.h"
 #include "engine/report/certificate_text.h"
-#include "engine/run/complete_best.h"
 #include "engine/report/cost_text.h"
 #include "engine/report/run_text.h"
 #include "engine/report/text_lines.h"
+#include "engine/run/complete_best.h"
 
 namespace cutegen {
 namespace {

@@ -5,15 +5,15 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "core/floor.h"
-#include "engine/report/report.h"
-#include "engine/report/cost_text.h"
 #include "engine/record/program_diff.h"
+#include "engine/report/cost_text.h"
+#include "engine/report/report.h"
 #include "engine/report/report_chart.h"
 #include "engine/report/report_gain.h"
 #include "engine/report/report_parts.h"
 #include "engine/report/roofline_chart.h"
-#include "base/words.h"
 
 namespace cutegen {
 

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "base/words.h"
 #include "engine/report/before_after.h"
 #include "engine/report/certificate_text.h"
-#include "engine/run/complete_best.h"
 #include "engine/report/fail_under.h"
 #include "engine/report/roofline_chart.h"
-#include "base/words.h"
 #include "engine/report/text_lines.h"
+#include "engine/run/complete_best.h"
 
 namespace cutegen {
 namespace {

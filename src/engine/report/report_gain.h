@@ -8,8 +8,8 @@
 // Example: add_gain(page, view);
 #pragma once
 
-#include "engine/report/report_parts.h"
 #include "engine/record/view.h"
+#include "engine/report/report_parts.h"
 
 namespace cutegen {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the report says of the gain: before and after, the roofline, the certificate, imports.
-#include "engine/report/report.h"
 #include "engine/report/report_gain.h"
+#include "engine/report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

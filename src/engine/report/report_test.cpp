@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "engine/report/report.h"
 #include "engine/record/event_data.h"
 #include "engine/record/program_diff.h"
+#include "engine/report/report.h"
 #include "engine/report/report_chart.h"
 #include "engine/testing/toy_world.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs and steps as JSON (engine/report/run_text.h).
-#include "engine/report/before_after.h"
-#include "engine/run/complete_best.h"
-#include "engine/record/end_data.h"
-#include "engine/report/fail_under.h"
 #include "base/words.h"
+#include "engine/record/end_data.h"
+#include "engine/report/before_after.h"
+#include "engine/report/fail_under.h"
 #include "engine/report/run_text.h"
+#include "engine/run/complete_best.h"
 #include "search/structure.h"
 
 namespace cutegen {

@@ -5,9 +5,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "base/words.h"
 #include "core/floor.h"
 #include "engine/report/certificate_text.h"
-#include "base/words.h"
 #include "engine/report/text_lines.h"
 
 namespace cutegen {

@@ -5,12 +5,12 @@
 
 #include "base/log.h"
 #include "engine/propose/agent_proposer.h"
-#include "engine/run/complete_best.h"
+#include "engine/propose/run_tools.h"
 #include "engine/record/end_data.h"
 #include "engine/record/event_data.h"
+#include "engine/run/complete_best.h"
 #include "engine/run/look_up_baselines.h"
 #include "engine/run/out_folder.h"
-#include "engine/propose/run_tools.h"
 #include "eval/api/expect_children.h"
 #include "llm/run_model.h"
 

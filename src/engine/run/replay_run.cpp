@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "engine/propose/agent_proposer.h"
-#include "engine/record/event_data.h"
 #include "engine/propose/run_tools.h"
+#include "engine/record/event_data.h"
 #include "llm/run_model.h"
 
 namespace cutegen {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of runs (engine/suite/batch.h) as JSON and as words, for the tables of `bench` and `compare`.
+// Rows of runs (engine/suite/batch.h) as JSON and as words, for the tables of `bench` and
+// `compare`.
 //
 // Contract: foreign text is sanitized to one line. What read_run_row reads is what run_row_json
 // wrote; `models` and `curve` apart, which belong to `compare`.

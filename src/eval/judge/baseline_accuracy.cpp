@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "eval/diagnosis/feedback.h"
-#include "eval/runner/gpu_slot.h"
 #include "eval/rungs/official.h"
+#include "eval/runner/gpu_slot.h"
 
 namespace cutegen {
 namespace {

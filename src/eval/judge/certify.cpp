@@ -9,13 +9,13 @@
 
 #include "base/text.h"
 #include "core/weighted.h"
-#include "eval/rungs/audit.h"
+#include "eval/diagnosis/statistics.h"
 #include "eval/judge/baseline_accuracy.h"
 #include "eval/judge/baselines.h"
 #include "eval/judge/ladder.h"
+#include "eval/rungs/audit.h"
 #include "eval/rungs/official.h"
 #include "eval/rungs/official_runs.h"
-#include "eval/diagnosis/statistics.h"
 
 namespace cutegen {
 namespace {

@@ -9,17 +9,17 @@
 
 #include "base/log.h"
 #include "device/device.h"
-#include "eval/sets/admission.h"
+#include "eval/api/expect_children.h"
 #include "eval/judge/baselines.h"
 #include "eval/judge/certify.h"
-#include "eval/profile/counters_outlook.h"
-#include "eval/api/expect_children.h"
 #include "eval/judge/foreign.h"
-#include "eval/runner/gpu_slot.h"
 #include "eval/judge/ladder.h"
-#include "eval/sets/lazy.h"
+#include "eval/profile/counters_outlook.h"
 #include "eval/rungs/prepare.h"
 #include "eval/rungs/timing.h"
+#include "eval/runner/gpu_slot.h"
+#include "eval/sets/admission.h"
+#include "eval/sets/lazy.h"
 #include "toolchain/compile_memory.h"
 
 namespace cutegen {

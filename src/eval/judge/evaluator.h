@@ -12,11 +12,11 @@
 #include <future>
 
 #include "eval/api/client.h"
-#include "eval/rungs/derive_shapes.h"
-#include "eval/sets/excerpts.h"
 #include "eval/profile/hardware_counters.h"
+#include "eval/rungs/derive_shapes.h"
 #include "eval/rungs/official.h"
 #include "eval/rungs/rung.h"
+#include "eval/sets/excerpts.h"
 #include "torch/worker.h"
 
 namespace cutegen {

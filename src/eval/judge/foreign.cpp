@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "eval/api/foreign_file.h"
 #include "eval/judge/foreign.h"
+#include "eval/api/foreign_file.h"
 
 #include <fmt/format.h>
 
@@ -10,15 +10,15 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "core/weighted.h"
-#include "eval/sets/admission.h"
-#include "eval/runner/arena.h"
+#include "eval/diagnosis/feedback.h"
+#include "eval/judge/ladder.h"
 #include "eval/rungs/correctness.h"
 #include "eval/rungs/derive_shapes.h"
-#include "eval/diagnosis/feedback.h"
-#include "eval/runner/gpu_slot.h"
-#include "eval/judge/ladder.h"
 #include "eval/rungs/official.h"
 #include "eval/rungs/prepare.h"
+#include "eval/runner/arena.h"
+#include "eval/runner/gpu_slot.h"
+#include "eval/sets/admission.h"
 
 namespace cutegen {
 namespace {

@@ -5,9 +5,9 @@
 // fresh secret inputs as candidates; truth, tolerance and seeds stay here, where outputs are
 // compared. The official shape decides; where that is judged, another shape that the answer does
 // not take is a mark. On a GPU it is timed in turn with eager's module, which runs in a process
-// that we trust (eval/judge/foreign_timing.h); elsewhere times are skipped. Its program_id begins with
-// "foreign:", and it is never certified: its process holds its own clock. docs/foreign.md says what
-// is not seen. An Error only where the Context ended; our own trouble is `aborted`.
+// that we trust (eval/judge/foreign_timing.h); elsewhere times are skipped. Its program_id begins
+// with "foreign:", and it is never certified: its process holds its own clock. docs/foreign.md says
+// what is not seen. An Error only where the Context ended; our own trouble is `aborted`.
 //
 // Example: CG_TRY(Verdict v, judge_foreign(ctx, services, task, request, openers, progress));
 #pragma once

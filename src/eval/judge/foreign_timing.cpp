@@ -7,11 +7,11 @@
 #include <random>
 
 #include "base/units.h"
-#include "eval/rungs/correctness.h"
-#include "eval/judge/foreign.h"
-#include "eval/runner/gpu_slot.h"
-#include "eval/rungs/measure.h"
 #include "eval/diagnosis/statistics.h"
+#include "eval/judge/foreign.h"
+#include "eval/rungs/correctness.h"
+#include "eval/rungs/measure.h"
+#include "eval/runner/gpu_slot.h"
 
 namespace cutegen {
 namespace {

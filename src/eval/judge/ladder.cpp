@@ -10,17 +10,17 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "eval/rungs/audit.h"
 #include "eval/diagnosis/bottleneck.h"
-#include "eval/rungs/correctness.h"
-#include "eval/sets/excerpts.h"
 #include "eval/diagnosis/feedback.h"
+#include "eval/judge/time_shapes.h"
 #include "eval/profile/gpu_profile.h"
+#include "eval/rungs/audit.h"
+#include "eval/rungs/correctness.h"
 #include "eval/rungs/measure.h"
 #include "eval/rungs/official.h"
 #include "eval/rungs/prepare.h"
-#include "eval/judge/time_shapes.h"
 #include "eval/rungs/timing.h"
+#include "eval/sets/excerpts.h"
 
 namespace cutegen {
 namespace {

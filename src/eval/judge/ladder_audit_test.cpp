@@ -5,8 +5,8 @@
 
 #include <thread>
 
-#include "eval/testing/ladder_world.h"
 #include "eval/rungs/prepare.h"
+#include "eval/testing/ladder_world.h"
 
 namespace cutegen {
 namespace {

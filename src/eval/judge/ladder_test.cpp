@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-#include "eval/testing/ladder_world.h"
-#include "eval/rungs/prepare.h"
 #include "eval/judge/time_shapes.h"
+#include "eval/rungs/prepare.h"
+#include "eval/testing/ladder_world.h"
 
 namespace cutegen {
 namespace {

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "base/log.h"
-#include "eval/judge/evaluator.h"
 #include "eval/api/protocol.h"
+#include "eval/judge/evaluator.h"
 
 namespace cutegen {
 namespace {

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "base/file.h"
-#include "eval/judge/evaluator.h"
 #include "eval/api/protocol.h"
+#include "eval/judge/evaluator.h"
 
 namespace cutegen {
 namespace {

@@ -7,12 +7,12 @@
 
 #include "base/text.h"
 #include "eval/diagnosis/bottleneck.h"
-#include "eval/runner/gpu_slot.h"
-#include "eval/profile/hardware_counters.h"
 #include "eval/diagnosis/ncu_counters.h"
+#include "eval/profile/hardware_counters.h"
 #include "eval/rungs/official.h"
 #include "eval/rungs/official_runs.h"
 #include "eval/rungs/timing.h"
+#include "eval/runner/gpu_slot.h"
 
 namespace cutegen {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <cstdlib>
 
-#include "eval/testing/fake_ncu.h"
 #include "eval/profile/hardware_counters.h"
+#include "eval/testing/fake_ncu.h"
 #include "eval/testing/ladder_world.h"
 
 namespace cutegen {

@@ -9,11 +9,11 @@
 #include <set>
 
 #include "base/text.h"
-#include "eval/runner/arena.h"
-#include "eval/rungs/derive_shapes.h"
 #include "eval/diagnosis/feedback.h"
-#include "eval/runner/gpu_slot.h"
+#include "eval/rungs/derive_shapes.h"
 #include "eval/rungs/official.h"
+#include "eval/runner/arena.h"
+#include "eval/runner/gpu_slot.h"
 
 namespace cutegen {
 namespace {

@@ -5,9 +5,9 @@
 // different poison, so that a dependence on memory nobody wrote shows. Long and derived shapes are
 // judged on two families, once each (eval/rungs/derive_shapes.h). A runner that dies is tried
 // once more, alone, before the program is blamed. On a GPU a large official shape is judged last,
-// in shared memory (eval/rungs/official.h), and a simulator of the same model runs the first set beside
-// it: it sees races, undefined values and dependence on order, which a GPU rarely shows. What the
-// simulator cannot run is left to the GPU.
+// in shared memory (eval/rungs/official.h), and a simulator of the same model runs the first set
+// beside it: it sees races, undefined values and dependence on order, which a GPU rarely shows.
+// What the simulator cannot run is left to the GPU.
 //
 // Example: CG_TRY(RungEnd end, check_correctness(ctx, services, prepared, id, record, progress));
 #pragma once
@@ -15,8 +15,8 @@
 #include <map>
 
 #include "eval/rungs/coverage.h"
-#include "eval/sets/official_set.h"
 #include "eval/rungs/prepare.h"
+#include "eval/sets/official_set.h"
 
 namespace cutegen {
 

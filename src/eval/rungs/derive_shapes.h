@@ -16,8 +16,8 @@
 #include <optional>
 
 #include "core/plan_reach.h"
-#include "torch/worker.h"
 #include "eval/sets/test_shapes.h"
+#include "torch/worker.h"
 
 namespace cutegen {
 

@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "eval/rungs/official_runs.h"
 #include "eval/diagnosis/statistics.h"
+#include "eval/rungs/official_runs.h"
 
 namespace cutegen {
 namespace {

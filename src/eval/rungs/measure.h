@@ -15,8 +15,8 @@
 // Example: CG_TRY(TimingOutcome t, measure_official(ctx, services, task, prepared, {id}));
 #pragma once
 
-#include "eval/sets/official_set.h"
 #include "eval/rungs/timing.h"
+#include "eval/sets/official_set.h"
 
 namespace cutegen {
 

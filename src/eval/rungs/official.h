@@ -22,9 +22,9 @@
 
 #include <future>
 
+#include "eval/rungs/prepare.h"
 #include "eval/runner/arena.h"
 #include "eval/sets/official_pool.h"
-#include "eval/rungs/prepare.h"
 
 namespace cutegen {
 

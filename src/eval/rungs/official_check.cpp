@@ -8,8 +8,8 @@
 #include <cstring>
 
 #include "base/units.h"
-#include "eval/rungs/correctness.h"
 #include "eval/diagnosis/feedback.h"
+#include "eval/rungs/correctness.h"
 #include "eval/rungs/official_flow.h"
 #include "tensor/half.h"
 

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // OfficialMemory: the buffers of the official shape for a simulator, which runs a sample of blocks.
 //
-// Contract: with an excerpt (eval/sets/excerpts.h) inputs repeat it, outputs and scratch hold a poison
-// that is drawn for the run, and what blocks write is kept. Without one, or if too much would lie
-// in memory, inputs are random numbers of no meaning (whole numbers: zeros) and large outputs are
-// one small memory file that is mapped again and again: why_not() then has the reason. The memory
-// that a program can fill is bounded in both cases.
+// Contract: with an excerpt (eval/sets/excerpts.h) inputs repeat it, outputs and scratch hold a
+// poison that is drawn for the run, and what blocks write is kept. Without one, or if too much
+// would lie in memory, inputs are random numbers of no meaning (whole numbers: zeros) and large
+// outputs are one small memory file that is mapped again and again: why_not() then has the reason.
+// The memory that a program can fill is bounded in both cases.
 //
 // Example: CG_TRY(auto memory, OfficialMemory::make(task, *official, drawn)); memory.put(request);
 #pragma once
 
 #include <set>
 
+#include "eval/rungs/prepare.h"
 #include "eval/runner/arena.h"
 #include "eval/sets/excerpts.h"
-#include "eval/rungs/prepare.h"
 #include "eval/sets/repeated.h"
 
 namespace cutegen {

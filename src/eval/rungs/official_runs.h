@@ -16,10 +16,10 @@
 //   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.own()); }
 #pragma once
 
-#include "eval/runner/gpu_slot.h"
 #include "eval/rungs/official.h"
 #include "eval/rungs/timed_buffers.h"
 #include "eval/rungs/timing.h"
+#include "eval/runner/gpu_slot.h"
 
 namespace cutegen {
 

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "device/cuda/driver_process.h"
-#include "eval/testing/ladder_world.h"
-#include "eval/rungs/measure.h"
 #include "eval/judge/time_shapes.h"
+#include "eval/rungs/measure.h"
+#include "eval/testing/ladder_world.h"
 
 namespace cutegen {
 namespace {

@@ -4,11 +4,11 @@
 // Contract: the time is the sum of the modelled kernel times (prepare included), labelled
 // `modelled`, with the error of the sample as its interval. The sample is drawn from a seed that
 // nobody else knows, so that no program can do less work in the CTAs that are counted. `lines`:
-// with counters by source line and remarks (eval/diagnosis/diagnose.h). What the blocks write is compared
-// with the truth where it can be (eval/rungs/official_check.h). Out of budget: no time, and the reason; a
-// block that takes far longer than the task's work has `failed`. The modelled time is
-// reported as it is: below the roofline of the operations as written, and even below the floor,
-// unless the program leaves out most of the traffic.
+// with counters by source line and remarks (eval/diagnosis/diagnose.h). What the blocks write is
+// compared with the truth where it can be (eval/rungs/official_check.h). Out of budget: no time,
+// and the reason; a block that takes far longer than the task's work has `failed`. The modelled
+// time is reported as it is: below the roofline of the operations as written, and even below the
+// floor, unless the program leaves out most of the traffic.
 //
 // Example: CG_TRY(TimingOutcome t, time_official(ctx, services, task, prepared, {&coverage, id}));
 #pragma once

@@ -2,10 +2,10 @@
 // GpuJudge: the evaluator's own context on a GPU: memory that it owns and shares, and the
 // comparison of outputs with their truth, done there.
 //
-// Contract: loads kernels of cutegen's own only (src/eval/sets/kernels), never a candidate's. compare()
-// counts exactly what judge() of src/tensor/compare.h counts on the same values; it marks wrong
-// elements one by one where there are at most kMostMarks of them, else those around the first. A
-// GpuBuffer gives its memory back when it goes. Safe to use from several threads.
+// Contract: loads kernels of cutegen's own only (src/eval/sets/kernels), never a candidate's.
+// compare() counts exactly what judge() of src/tensor/compare.h counts on the same values; it marks
+// wrong elements one by one where there are at most kMostMarks of them, else those around the
+// first. A GpuBuffer gives its memory back when it goes. Safe to use from several threads.
 //
 // Example: CG_TRY(auto judge, GpuJudge::open("cuda:0")); CG_CHECK(judge->prepare(ctx, toolchain));
 //   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end)); CG_CHECK(judge->poison(ctx, y,

@@ -8,8 +8,8 @@
 #include <bit>
 
 #include "device/device.h"
-#include "eval/testing/judge_cases.h"
 #include "eval/sets/judge_rule.h"
+#include "eval/testing/judge_cases.h"
 
 namespace cutegen {
 

@@ -25,8 +25,9 @@ bool is_test_shape(const ShapeCase& shape) {
 
 std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<std::string>& all,
                                       uint64_t salt) {
-  const bool much = (shape.kind == ShapeKind::small || shape.kind == ShapeKind::odd) &&
-                    (shape.flops.value > kMostTestFlops / 2 || elements_of(shape) > kMostTestElements);
+  const bool much =
+      (shape.kind == ShapeKind::small || shape.kind == ShapeKind::odd) &&
+      (shape.flops.value > kMostTestFlops / 2 || elements_of(shape) > kMostTestElements);
   if ((shape.kind != ShapeKind::derived && !much) || all.size() < 3) return all;
   auto telling = std::find(all.begin(), all.end(), "outliers");
   if (telling == all.end()) telling = all.begin();

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "ptx/text/lexer.h"
 #include "ptx/decode/module.h"
+#include "ptx/text/lexer.h"
 #include "ptx/text/parser.h"
 
 namespace cutegen::ptx {

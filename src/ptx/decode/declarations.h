@@ -9,8 +9,8 @@
 // Example: CG_TRY(Declarations d, read_declarations(ptx)); d.integers.at("cg_smem");
 #pragma once
 
-#include "ptx/text/ast.h"
 #include "ptx/machine/machine.h"
+#include "ptx/text/ast.h"
 
 namespace cutegen::ptx {
 

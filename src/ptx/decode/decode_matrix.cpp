@@ -4,8 +4,8 @@
 #include <charconv>
 
 #include "base/text.h"
-#include "ptx/ops/async_copy.h"
 #include "ptx/decode/decoder.h"
+#include "ptx/ops/async_copy.h"
 
 namespace cutegen::ptx {
 namespace {

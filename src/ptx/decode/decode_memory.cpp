@@ -3,8 +3,8 @@
 #include <array>
 
 #include "base/text.h"
-#include "ptx/ops/atomic.h"
 #include "ptx/decode/decoder.h"
+#include "ptx/ops/atomic.h"
 
 namespace cutegen::ptx {
 namespace {

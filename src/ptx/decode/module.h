@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "ptx/text/ast.h"
-#include "ptx/machine/machine.h"
 #include "ptx/decode/program.h"
+#include "ptx/machine/machine.h"
+#include "ptx/text/ast.h"
 
 namespace cutegen::ptx {
 

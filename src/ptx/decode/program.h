@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ptx/text/ast.h"
 #include "ptx/machine/inst.h"
+#include "ptx/text/ast.h"
 
 namespace cutegen::ptx {
 

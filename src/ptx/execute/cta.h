@@ -16,13 +16,13 @@
 #include <memory>
 #include <vector>
 
-#include "ptx/ops/async_copy.h"
-#include "ptx/model/chain.h"
 #include "ptx/checks/hazards.h"
+#include "ptx/decode/program.h"
+#include "ptx/model/chain.h"
 #include "ptx/model/counting.h"
+#include "ptx/ops/async_copy.h"
 #include "ptx/ops/forms.h"
 #include "ptx/state/memory.h"
-#include "ptx/decode/program.h"
 
 namespace cutegen::ptx {
 

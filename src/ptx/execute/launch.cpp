@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "base/text.h"
-#include "ptx/execute/cta.h"
 #include "ptx/decode/module.h"
+#include "ptx/execute/cta.h"
 #include "ptx/execute/scheduler.h"
 
 namespace cutegen::ptx {

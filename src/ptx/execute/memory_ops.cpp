@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "ptx/ops/atomic.h"
 #include "ptx/execute/cta.h"
+#include "ptx/ops/atomic.h"
 
 namespace cutegen::ptx {
 namespace {

@@ -192,8 +192,8 @@ struct LaunchReport {
   int64_t ctas_total = 0, ctas_run = 0;
   double sample_error = 0;  // of the counters: half the 95% interval over the total; 0: all ran
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
-  // How long the first warp of the longest CTA takes by itself (ptx/model/chain.h): modelled from a CTA
-  // that was followed, by the instructions of both. 0: none was.
+  // How long the first warp of the longest CTA takes by itself (ptx/model/chain.h): modelled from a
+  // CTA that was followed, by the instructions of both. 0: none was.
   double chain_clocks = 0;
   // How long a CTA sleeps (nanosleep): the most of one CTA, and the mean. Sleeps of a warp that
   // polls for another's write do not count.

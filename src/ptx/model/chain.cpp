@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ptx/ops/async_copy.h"
 #include "ptx/model/pipes.h"
+#include "ptx/ops/async_copy.h"
 
 namespace cutegen::ptx {
 namespace {

@@ -13,9 +13,9 @@
 #include <array>
 #include <vector>
 
-#include "ptx/model/coalesce.h"
-#include "ptx/machine/machine.h"
 #include "ptx/decode/program.h"
+#include "ptx/machine/machine.h"
+#include "ptx/model/coalesce.h"
 
 namespace cutegen::ptx {
 

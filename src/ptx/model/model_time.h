@@ -5,9 +5,9 @@
 // cost of a launch. Pipes count on the busiest SM, which runs ceil(CTAs / SMs) CTAs; L2 and DRAM
 // count for the chip. DRAM bytes are the sectors of each buffer, at most its size once each way;
 // what a CTA reads again also counts where the resident CTAs do not fit in L2. Latency is the chain
-// of one warp that was followed (ptx/model/chain.h), times the waves; an estimate from the counters where
-// none was. More instructions, wavefronts or bytes never make a launch faster, but for that chain.
-// Registers are modelled, from the PTX. Every result is `modelled`.
+// of one warp that was followed (ptx/model/chain.h), times the waves; an estimate from the counters
+// where none was. More instructions, wavefronts or bytes never make a launch faster, but for that
+// chain. Registers are modelled, from the PTX. Every result is `modelled`.
 //
 // Example: ModelledTime t = model_time(gpu, report, entry, config); t.bound_by; // "dram"
 #pragma once

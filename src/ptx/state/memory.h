@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "ptx/state/shadow.h"
 #include "ptx/machine/machine.h"
+#include "ptx/state/shadow.h"
 
 namespace cutegen::ptx {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "recipes/nest/fused.h"
 #include "recipes/graph/names.h"
+#include "recipes/nest/fused.h"
 
 namespace cutegen {
 const std::map<std::string, std::string>& recipe_templates();  // by path from the source root

@@ -11,8 +11,8 @@
 #pragma once
 
 #include "core/program.h"
-#include "recipes/nest/contraction.h"
 #include "recipes/emit/recipes.h"
+#include "recipes/nest/contraction.h"
 
 namespace cutegen::recipes {
 

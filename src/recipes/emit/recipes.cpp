@@ -7,8 +7,8 @@
 
 #include "recipes/emit/elementwise.h"
 #include "recipes/emit/matmul.h"
-#include "recipes/nest/nest.h"
 #include "recipes/emit/reduction.h"
+#include "recipes/nest/nest.h"
 
 namespace cutegen {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "recipes/nest/extents.h"
 #include "recipes/emit/reduction_kernel.h"
+#include "recipes/nest/extents.h"
 
 namespace cutegen::recipes {
 namespace {

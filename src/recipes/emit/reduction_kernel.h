@@ -9,9 +9,9 @@
 
 #include <utility>
 
-#include "recipes/nest/nest.h"
 #include "recipes/emit/passes.h"
 #include "recipes/emit/program_part.h"
+#include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {
 

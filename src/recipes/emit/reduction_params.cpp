@@ -2,10 +2,10 @@
 // The parameters of the reduction recipe: legal values, the safe choice, what goes together.
 #include <algorithm>
 
-#include "recipes/nest/nest.h"
 #include "recipes/emit/passes.h"
 #include "recipes/emit/reduction.h"
 #include "recipes/emit/reduction_kernel.h"
+#include "recipes/nest/nest.h"
 
 namespace cutegen::recipes {
 namespace {

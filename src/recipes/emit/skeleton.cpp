@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "recipes/emit/recipes.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
-#include "recipes/emit/recipes.h"
 
 namespace cutegen {
 namespace {

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "recipes/nest/fused.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/reductions.h"
+#include "recipes/nest/fused.h"
 
 namespace cutegen::recipes {
 

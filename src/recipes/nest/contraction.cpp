@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "recipes/nest/builder.h"
-#include "recipes/nest/extents.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
+#include "recipes/nest/builder.h"
+#include "recipes/nest/extents.h"
 
 namespace cutegen::recipes {
 namespace {

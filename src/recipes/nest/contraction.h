@@ -15,8 +15,8 @@
 #include <variant>
 #include <vector>
 
-#include "recipes/nest/nest.h"
 #include "recipes/graph/products.h"
+#include "recipes/nest/nest.h"
 #include "recipes/nest/stages.h"
 
 namespace cutegen::recipes {

@@ -8,8 +8,8 @@
 // Example: mean(norm(a - b, axis 1) + m) -> keep the value that mean reads, one number a row
 #pragma once
 
-#include "recipes/nest/fused.h"
 #include "recipes/graph/reductions.h"
+#include "recipes/nest/fused.h"
 
 namespace cutegen::recipes {
 

@@ -7,13 +7,13 @@
 #include <map>
 #include <set>
 
-#include "recipes/nest/builder.h"
-#include "recipes/nest/cuts.h"
-#include "recipes/nest/extents.h"
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 #include "recipes/graph/reductions.h"
 #include "recipes/graph/reshape.h"
+#include "recipes/nest/builder.h"
+#include "recipes/nest/cuts.h"
+#include "recipes/nest/extents.h"
 
 namespace cutegen::recipes {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include "recipes/nest/nest.h"
 #include "recipes/emit/passes.h"
+#include "recipes/nest/nest.h"
 #include "recipes/testing/test_tasks.h"
 
 namespace cutegen::recipes {
