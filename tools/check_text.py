@@ -4,7 +4,8 @@
 
 Usage: check_text.py [ROOT]
 Sources carry the licence line first; no file names a place of one machine or a package registry's
-host; no trailing blanks, tabs in C++ or Python, or missing last line break.
+host; no trailing blanks, tabs in C++ or Python, or missing last line break. Documents have no table cell
+over 120 characters, and none of the phrases that are hard to read (CONTRIBUTING.md, "Words").
 """
 import re
 import sys
@@ -25,6 +26,19 @@ FORBIDDEN = [
      "names a package registry's host"),
     (re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b"), "leaves work behind; do it or file it"),
 ]
+# Phrases that hide who does what. Documents are free of them; code comments get there file by file.
+HARD = re.compile(r"can be " + r"had|\bso many " + r"of\b|\bis " + r"told\b|\bleft out " + r"of\b|(?<!here )\bis " + r"none\b",
+                  re.IGNORECASE)  # fmt: skip
+MOST_CELL = 120
+
+
+def check_document(line):
+    """Yields the faults of one line of a document."""
+    found = HARD.search(line)
+    if found:
+        yield f"'{found.group()}' is hard to read: say who does what"
+    if line.startswith("|") and max(map(len, line.split(" | "))) > MOST_CELL + 4:
+        yield f"has a table cell over {MOST_CELL} characters: use a list below the table"
 
 
 def check_file(path, text):
@@ -41,6 +55,9 @@ def check_file(path, text):
                 yield number, fault
         if golden:
             continue
+        if path.suffix == ".md":
+            for fault in check_document(line):
+                yield number, fault
         if line != line.rstrip() and path.suffix != ".md":
             yield number, "ends in blanks"
         if "\t" in line and path.suffix in NO_TABS:

@@ -55,7 +55,7 @@ class CheckFloors(unittest.TestCase):
     def test_a_clean_tree_passes(self):
         code, out = self.check()
         self.assertEqual(code, 0, out)
-        self.assertIn("6 files, 4 modules, 0 problem(s)", out)
+        self.assertIn("6 files, 4 modules, 0 sub-modules, 0 problem(s)", out)
 
     def test_an_upward_include_is_named_with_its_line(self):
         self.write("src/low/a.h", '#pragma once\n\n#include "mid/b.h"\n')
@@ -108,7 +108,44 @@ class CheckFloors(unittest.TestCase):
 
     def test_a_folder_without_a_module_is_named(self):
         self.write("src/stray/a.h", "")
-        self.refused("src/stray: error: has sources")
+        self.refused("src/stray/a.h:1: error: its folder is no module")
+
+
+class SubModules(CheckFloors):
+    """The same rules inside a module."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("CMakeLists.txt", LISTS + "module(big/inner FLOOR 1 DEPS low)\n"
+                   "module(big/outer FLOOR 2 DEPS low big/inner)\nmodule_group(big DEPS mid)\n")
+        self.write("src/big/inner/i.h", '#include "low/a.h"\n')
+        self.write("src/big/outer/o.h", '#include "big/inner/i.h"\n')
+
+    def test_a_clean_tree_passes(self):
+        code, out = self.check()
+        self.assertEqual(code, 0, out)
+        self.assertIn("8 files, 4 modules, 2 sub-modules, 0 problem(s)", out)
+
+    def test_an_upward_include_inside_a_module_is_named(self):
+        self.write("src/big/inner/i.h", '\n#include "big/outer/o.h"\n')
+        self.refused("src/big/inner/i.h:2: error: big/inner (floor 1) must not include big/outer (floor 2)")
+
+    def test_tests_and_fixtures_may_include_all_of_their_module_and_its_dependencies(self):
+        self.write("src/big/inner/i_test.cpp", '#include "big/outer/o.h"\n#include "big/testing/t.h"\n')
+        self.write("src/big/testing/t.h", '#include "mid/b.h"\n')
+        self.write("CMakeLists.txt", (self.root / "CMakeLists.txt").read_text(encoding="utf-8")
+                   + "module(big/testing FLOOR 3 DEPS low)\n")
+        self.assertEqual(self.check()[0], 0, self.check()[1])
+
+    def test_a_test_may_not_include_what_its_module_does_not_depend_on(self):
+        self.write("src/big/inner/i_test.cpp", '#include "top/c.h"\n')
+        self.write("src/top/c.h", "")
+        self.refused("big does not depend on top")
+
+    def test_a_large_sub_module_is_named(self):
+        for i in range(32):
+            self.write(f"src/big/inner/f{i}.h", "")
+        self.refused("src/big/inner:1: error: has 33 files")
 
 
 class Configure(unittest.TestCase):
@@ -144,6 +181,11 @@ class Configure(unittest.TestCase):
         result = self.configure("module(a FLOOR 1)\n")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("no sources", result.stderr)
+
+    def test_upward_inside_a_module_fails(self):
+        result = self.configure("module(m/b FLOOR 1)\nmodule(m/a FLOOR 0 DEPS m/b)\n", "m/a", "m/b")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("must not depend on m/b", " ".join(result.stderr.split()))
 
 
 if __name__ == "__main__":
