@@ -207,9 +207,9 @@ class Program:
             self.driver.check(status, f"finding the kernel {step['kernel']}")
             self.functions[key] = found
         shared, cluster = step["shared"], step["cluster"]
-        most = self.functions.get(("shared", *key), _PLAIN_SHARED)
-        if shared > most:
-            self.functions["shared", *key] = shared
+        granted = ("shared", *key)
+        if shared > self.functions.get(granted, _PLAIN_SHARED):
+            self.functions[granted] = shared
             status = self.driver.cuFuncSetAttribute(self.functions[key], _SHARED, shared)
             self.driver.check(status, f"giving {step['kernel']} its shared memory")
         if cluster[0] * cluster[1] * cluster[2] > _PLAIN_CLUSTER:
