@@ -7,8 +7,11 @@ A module may include itself and its declared DEPS, all on lower floors; a progra
 include its DEPS and what these depend on; nothing in src/ includes apps/; MODULE/internal/ is for
 MODULE alone; headers include no cycle. Prints "file:line: error: ..." and exits 1 on a breach.
 """
+from __future__ import annotations
+
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -22,8 +25,9 @@ APPS_FLOOR = 7
 class Declared:
     """A module or program as CMakeLists.txt declares it."""
 
-    def __init__(self, kind, name, arguments, line):
-        fields, key = {}, None
+    def __init__(self, kind: str, name: str, arguments: str, line: int) -> None:
+        fields: dict[str, list[str]] = {}
+        key = None
         for word in arguments.split():
             if word in KEYWORDS:
                 key = word
@@ -36,14 +40,14 @@ class Declared:
         self.folder = name if kind == "module" else fields["DIR"][0]
 
 
-def read_declared(root):
+def read_declared(root: Path) -> list[Declared]:
     text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
     text = re.sub(r"#[^\n]*", lambda m: " " * len(m.group()), text)
     return [Declared(m.group(1), m.group(2), m.group(3), text.count("\n", 0, m.start()) + 1)
             for m in CALL.finditer(text)]
 
 
-def check_declared(declared):
+def check_declared(declared: list[Declared]) -> Iterator[str]:
     modules = {d.name: d for d in declared if d.kind == "module"}
     for d in declared:
         for dep in sorted(d.deps):
@@ -55,7 +59,7 @@ def check_declared(declared):
                        "only lower floors are allowed")
 
 
-def closure(names, modules):
+def closure(names: Iterable[str], modules: dict[str, Declared]) -> set[str]:
     """The modules and all that they depend on."""
     seen, todo = set(), list(names)
     while todo:
@@ -69,7 +73,7 @@ def closure(names, modules):
 class Tree:
     """The includes of src/ and apps/, judged file by file."""
 
-    def __init__(self, root):
+    def __init__(self, root: Path) -> None:
         self.root = root
         self.declared = read_declared(root)
         self.modules = {d.name: d for d in self.declared if d.kind == "module"}
@@ -77,9 +81,9 @@ class Tree:
         self.files = [path for path in sources.tracked(root)
                       if path.parts[0] in ("src", "apps") and path.suffix in sources.CPP]
 
-    def problems(self):
+    def problems(self) -> Iterator[str]:
         yield from check_declared(self.declared)
-        edges = {}
+        edges: dict[str, set[str]] = {}
         for path in self.files:
             text = (self.root / path).read_text(encoding="utf-8", errors="replace")
             edges[str(path)] = set()
@@ -97,14 +101,14 @@ class Tree:
             if folder not in self.modules:
                 yield f"src/{folder}: error: has sources, but CMakeLists.txt declares no such module"
 
-    def resolve(self, path, target):
+    def resolve(self, path: Path, target: str) -> Path | None:
         """The file of this tree that an include names, relative to the root."""
         for base in (Path("src"), Path("apps"), path.parent):
             if (self.root / base / target).is_file():
                 return base / target
         return None
 
-    def judge(self, path, target, found):
+    def judge(self, path: Path, target: str, found: Path | None) -> str | None:
         """What is wrong with one include, or None."""
         if found is None:
             return f'"{target}" is no file of src/ or apps/ (system headers take <>)'
@@ -120,7 +124,7 @@ class Tree:
             return self.judge_program(own, other)
         return self.judge_module(own, other)
 
-    def judge_program(self, folder, other):
+    def judge_program(self, folder: str, other: str) -> str | None:
         program = self.apps.get(folder)
         if program is None:
             return f"apps/{folder} is no program of CMakeLists.txt"
@@ -128,7 +132,7 @@ class Tree:
             return None
         return f"{program.name} does not depend on {other}: add it to its DEPS in CMakeLists.txt"
 
-    def judge_module(self, own, other):
+    def judge_module(self, own: str, other: str) -> str | None:
         if own not in self.modules or other not in self.modules:
             return f"{own} or {other} is no module of CMakeLists.txt"
         here, there = self.modules[own], self.modules[other]
@@ -140,7 +144,7 @@ class Tree:
         return None
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     root = Path(arguments[0] if arguments else Path(__file__).resolve().parent.parent)
     tree = Tree(root)
     problems = list(tree.problems())

@@ -6,8 +6,11 @@ Usage: check_text.py [ROOT]
 Sources carry the licence line first; no file names a place of one machine or a package registry's
 host; no trailing blanks, tabs in C++ or Python, or missing last line break.
 """
+from __future__ import annotations
+
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -27,7 +30,7 @@ FORBIDDEN = [
 ]
 
 
-def check_file(path, text):
+def check_file(path: Path, text: str) -> Iterator[tuple[int, str]]:
     """Yields (line, fault) of one file."""
     lines = text.splitlines()
     golden = {"golden", "seeds"} & set(path.parts)  # kept byte by byte as they came
@@ -47,7 +50,7 @@ def check_file(path, text):
             yield number, "has a tab"
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     root = Path(arguments[0] if arguments else Path(__file__).resolve().parent.parent)
     problems, checked = 0, 0
     for path in sources.tracked(root):
