@@ -21,9 +21,10 @@ from soak import environment  # noqa: E402
 
 HEAD = """# Degenerate solutions
 
-Which solutions that compute nothing pass on which input families ([evaluation.md](../evaluation.md#degenerate-solutions)),
-for each task of a folder, at the small and odd shapes. A task is admitted if each degenerate solution fails on
-some family. The last column names those that pass on one family.
+Which solutions that compute nothing pass on which input families
+([evaluation.md](../evaluation.md#degenerate-solutions)), for each task of a folder, at the small and odd shapes. A
+task is admitted if each degenerate solution fails on some family. The last column names those that pass on one
+family.
 
 | task | admitted | degenerate solutions | passes, by family |
 |---|---|---|---|

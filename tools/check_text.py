@@ -4,7 +4,8 @@
 
 Usage: check_text.py [ROOT]
 Sources carry the licence line first; no file names a place of one machine or a package registry's
-host; no trailing blanks, tabs in C++ or Python, or missing last line break.
+host; no trailing blanks, tabs in C++ or Python, or missing last line break; no line of the Python in
+python/ and tools/ is longer than 120 columns.
 """
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ import sources  # noqa: E402
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 LICENSED = sources.CPP | {".py", ".sh", ".cmake"}
+PYTHON_COLUMNS = 120
+SHORT_LINES = {"python", "tools"}  # folders whose Python keeps to it
 NO_TABS = sources.CPP | {".py", ".json", ".toml"}
 BINARY = {".png", ".npz", ".npy", ".sqlite", ".gz", ".bin"}
 # Written in pieces, so that this file passes its own check.
@@ -48,6 +51,8 @@ def check_file(path: Path, text: str) -> Iterator[tuple[int, str]]:
             yield number, "ends in blanks"
         if "\t" in line and path.suffix in NO_TABS:
             yield number, "has a tab"
+        if len(line) > PYTHON_COLUMNS and path.suffix == ".py" and path.parts[0] in SHORT_LINES:
+            yield number, f"is longer than {PYTHON_COLUMNS} columns"
 
 
 def main(arguments: list[str]) -> int:

@@ -7,8 +7,9 @@
 
 With --honest the programs are those of tests/honest, one task each. Otherwise,
 for each task of tests/mutants/tasks, a search gives correct programs: the first one, the best, and one
-between them; where the best is for the tensor cores, it is taken with asynchronous copies, too. tools/mutation.py lists the mutants of a program in a random order that takes turns among
-the operators; they are judged until --each of them count. One evaluator judges them all. A mutant is
+between them; where the best is for the tensor cores, it is taken with asynchronous copies, too.
+tools/mutation.py lists the mutants of a program in a random order that takes turns among the operators;
+they are judged until --each of them count. One evaluator judges them all. A mutant is
 
     caught       failed or rejected after it compiled
     stillborn    refused by lint or compiler: it does not count
@@ -281,7 +282,8 @@ def table(mutants: list[Row]) -> list[str]:
 
 
 def shown(row: Row) -> str:
-    return f"{row['task']} {row['program']}, {row['operator']}: `{row['line']}`: `{row['old']}` -> `{row['new'] or 'nothing'}`"
+    change = f"`{row['line']}`: `{row['old']}` -> `{row['new'] or 'nothing'}`"
+    return f"{row['task']} {row['program']}, {row['operator']}: {change}"
 
 
 def report(rows: list[Row]) -> str:

@@ -62,7 +62,8 @@ def inline_components(source: str, include: Path, done: set[str] | None = None) 
     return re.sub(COMPONENTS, header, source, flags=re.MULTILINE)
 
 
-BLOCK = re.compile(r"^(?:template <[^;{}]*>\n)?(?:(?:struct|class) (?:alignas\([^\n]*\) )?(?P<type>\w+)|(?:CUTEGEN_FN|CUTE_DEVICE) [\w ]+?"
+BLOCK = re.compile(r"^(?:template <[^;{}]*>\n)?(?:(?:struct|class) (?:alignas\([^\n]*\) )?(?P<type>\w+)"
+                   r"|(?:CUTEGEN_FN|CUTE_DEVICE) [\w ]+?"
                    r"(?P<function>\w+)\()[^;{}]*\{.*?^\}", re.MULTILINE | re.DOTALL)
 
 
@@ -159,13 +160,15 @@ OPERATORS["swap operands"] = rewrites(
     lambda m: None if m["a"] == m["b"] or is_compile_time(m["a"]) or is_compile_time(m["b"])
     else f"{m['b']} {m['op']} {m['a']}")
 OPERATORS["drop an initial value"] = rewrites(
-    r"(?<=\w)(?<!for \(int \w)(?: = -?(?:0\.0f|1\.0f|0|infinity\(\)|INFINITY))(?=[;,])|(?:cute::)?clear\((?:results|acc\w*)\);|cute::clear\(to\([^;]*\);",
+    r"(?<=\w)(?<!for \(int \w)(?: = -?(?:0\.0f|1\.0f|0|infinity\(\)|INFINITY))(?=[;,])"
+    r"|(?:cute::)?clear\((?:results|acc\w*)\);|cute::clear\(to\([^;]*\);",
     "")
 OPERATORS["wrong identity"] = rewrites(
     r"(?P<s>-?)infinity\(\)|(?<== )(?P<z>0\.0f)(?=[;,])|(?<== )(?P<o>1\.0f)(?=[;,])",
     lambda m: "0.0f" if m.group().endswith(")") else "1.0f" if m["z"] else "0.0f")
 OPERATORS["wrong reduction operator"] = rewrites(
-    r"\bmaximum\(|\bminimum\(|\bfmaxf\(|\bfminf\(| \+= (?!k|v|step|gridDim)| \*= (?=\w+\.|x;|factor)|(?<=\.)merge\(|(?<=\w )\+ (?=\w+\.error)",
+    r"\bmaximum\(|\bminimum\(|\bfmaxf\(|\bfminf\(| \+= (?!k|v|step|gridDim)| \*= (?=\w+\.|x;|factor)"
+    r"|(?<=\.)merge\(|(?<=\w )\+ (?=\w+\.error)",
     lambda m: {"maximum(": "minimum(", "minimum(": "maximum(", "fmaxf(": "fminf(", "fminf(": "fmaxf(",
                " += ": " -= ", " *= ": " += ", "+ ": "- "}.get(m.group()))
 OPERATORS["wrong stride or layout"] = rewrites(
