@@ -4,6 +4,8 @@
 
     nice python3 tools/admission.py KERNELBENCH/KernelBench/level1 > docs/measurements/admission.md
 """
+from __future__ import annotations
+
 import argparse
 import os
 import re
@@ -19,23 +21,24 @@ from soak import environment  # noqa: E402
 
 HEAD = """# Degenerate solutions
 
-Which solutions that compute nothing pass on which input families ([evaluation.md](../evaluation.md#degenerate-solutions)),
-for each task of a folder, at the small and odd shapes. A task is admitted if each degenerate solution fails on
-some family. The last column names those that pass on one family.
+Which solutions that compute nothing pass on which input families
+([evaluation.md](../evaluation.md#degenerate-solutions)), for each task of a folder, at the small and odd shapes. A
+task is admitted if each degenerate solution fails on some family. The last column names those that pass on one
+family.
 
 | task | admitted | degenerate solutions | passes, by family |
 |---|---|---|---|
 """
 
 
-def number(path):
+def number(path: Path) -> tuple[int, str]:
     match = re.match(r"\d+", path.stem)
     return (int(match[0]) if match else 0, path.stem)
 
 
-def grouped(passing):
+def grouped(passing: list[str]) -> str:
     """{"zeros passes on 'made'", ...} by family."""
-    families = {}
+    families: dict[str, list[str]] = {}
     for text in passing:
         match = re.match(r"(.*) passes on '(\w+)'$", text)
         if match:
@@ -43,7 +46,7 @@ def grouped(passing):
     return "; ".join(f"{f}: {', '.join(names)}" for f, names in families.items())
 
 
-def one(evaluator, path, tally):
+def one(evaluator: Evaluator, path: Path, tally: dict[str, int]) -> str:
     try:
         admission = evaluator.open_task(path)["admission"]
     except Refused as error:
@@ -57,7 +60,7 @@ def one(evaluator, path, tally):
     return f"| {path.stem} | {word} | {admission['lazy_answers_tried']} | {note} |"
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--part", default="1/1", metavar="I/N", help="every N-th task, from the I-th")

@@ -13,13 +13,17 @@ Usage: bundle.py [--bin DIR] [--wheels DIR] [--out DIR] [--limit-mb N]
 Recipes, prompts, prices, GPU files and schemas are inside the programs. NVRTC is not packed: it is
 taken from the Python, the toolkit or $CUTEGEN_NVRTC of the machine (docs/bundle.md).
 """
+from __future__ import annotations
+
 import argparse
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ("cutegen", "cutegen-evaluator", "cutegen-runner", "cutegen-compiler")
@@ -60,18 +64,18 @@ anywhere. licences/ holds the terms of what is not cutegen's own.
 """
 
 
-def fail(message):
+def fail(message: str) -> NoReturn:
     sys.exit(f"bundle: error: {message}")
 
 
-def run(*command):
+def run(*command: str | Path) -> str:
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         fail(f"{' '.join(map(str, command))}: {result.stderr.strip()}")
     return result.stdout
 
 
-def libraries(programs):
+def libraries(programs: list[Path]) -> dict[str, Path]:
     """The files of the libraries that the programs need, by the name that is asked for."""
     found = {}
     for program in programs:
@@ -87,7 +91,7 @@ def libraries(programs):
     return found
 
 
-def header_folders(wheels):
+def header_folders(wheels: Path) -> list[tuple[str, Path]]:
     """The folders of headers, in the order of the compiler's search: (name in the bundle, path)."""
     cutlass = wheels / "cutlass_library/source/include"
     runtime = next(iter(sorted(wheels.glob("nvidia/*/include/cuda_fp16.h"))), None)
@@ -97,11 +101,11 @@ def header_folders(wheels):
     return [("cutlass", cutlass), ("cuda", runtime.parent), ("cuda/cccl", cccl.parents[2])]
 
 
-def closure(folders):
+def closure(folders: list[tuple[str, Path]]) -> list[tuple[str, Path, Path]]:
     """The headers that ROOTS reach, as (folder's name, path below it, file)."""
     ours = {path.name for path in (ROOT / "include/cutegen_shims").iterdir()}
 
-    def place(path):
+    def place(path: Path) -> tuple[str, Path]:
         # The innermost folder: cccl lies in cuda's on the way in.
         name, base = max(((n, f) for n, f in folders if f in path.parents), key=lambda e: len(str(e[1])))
         return name, path.relative_to(base)
@@ -126,12 +130,12 @@ def closure(folders):
     return [(name, inner, path) for path, (name, inner) in seen.items()]
 
 
-def copy(source, target):
+def copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
 
 
-def pack_programs(binaries, out):
+def pack_programs(binaries: Path, out: Path) -> Iterable[Path]:
     programs = [binaries / name for name in PROGRAMS]
     for program in programs + [binaries / THREAD_NAMES]:
         if not program.exists():
@@ -154,7 +158,7 @@ def pack_programs(binaries, out):
     return packed.values()
 
 
-def pack_licences(wheels, packed, out):
+def pack_licences(wheels: Path, packed: Iterable[Path], out: Path) -> None:
     copy(ROOT / "LICENSE", out / "LICENSE")
     for package in ("nvidia_cutlass", "nvidia_cuda_runtime", "nvidia_cuda_cccl"):
         for info in sorted(wheels.glob(f"{package}-*.dist-info")):
@@ -169,7 +173,7 @@ def pack_licences(wheels, packed, out):
             copy(terms, out / "licences" / package / "copyright")
 
 
-def pack(binaries, wheels, out):
+def pack(binaries: Path, wheels: Path, out: Path) -> None:
     packed = pack_programs(binaries, out)
     for name, inner, path in closure(header_folders(wheels)):
         copy(path, out / "headers" / name / inner)
@@ -179,7 +183,7 @@ def pack(binaries, wheels, out):
     (out / "README").write_text(READ_ME, encoding="utf-8")
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin")
     parser.add_argument("--wheels", type=Path, help="site-packages with the headers")

@@ -9,9 +9,12 @@ DEPS and what these depend on. Nothing in src/ includes apps/; MODULE/internal/ 
 headers include no cycle; a sub-module has at most 32 files. Prints "file:line: error: ..." and exits 1
 on a breach.
 """
+from __future__ import annotations
+
 import collections
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -26,8 +29,9 @@ MOST_FILES = 32  # of a sub-module, without tests
 class Declared:
     """A module or program as CMakeLists.txt declares it."""
 
-    def __init__(self, kind, name, arguments, line):
-        fields, key = {}, None
+    def __init__(self, kind: str, name: str, arguments: str, line: int) -> None:
+        fields: dict[str, list[str]] = {}
+        key = None
         for word in arguments.split():
             if word in KEYWORDS:
                 key = word
@@ -41,14 +45,14 @@ class Declared:
         self.folder = fields["DIR"][0] if kind == "program" else name
 
 
-def read_declared(root):
+def read_declared(root: Path) -> list[Declared]:
     text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
     text = re.sub(r"#[^\n]*", lambda m: " " * len(m.group()), text)
     return [Declared(m.group(1), m.group(2), m.group(3), text.count("\n", 0, m.start()) + 1)
             for m in CALL.finditer(text)]
 
 
-def check_declared(declared):
+def check_declared(declared: list[Declared]) -> Iterator[str]:
     modules = {d.name: d for d in declared if d.kind == "module"}
     for d in declared:
         if d.kind != "module":
@@ -62,7 +66,7 @@ def check_declared(declared):
                        "only lower floors are allowed")
 
 
-def closure(names, modules):
+def closure(names: Iterable[str], modules: dict[str, Declared]) -> set[str]:
     """The modules and all that they depend on; a group stands for its sub-modules."""
     seen, todo = set(), list(names)
     while todo:
@@ -77,7 +81,7 @@ def closure(names, modules):
 class Tree:
     """The includes of src/ and apps/, judged file by file."""
 
-    def __init__(self, root):
+    def __init__(self, root: Path) -> None:
         self.root = root
         self.declared = read_declared(root)
         self.modules = {d.name: d for d in self.declared if d.kind == "module"}
@@ -86,9 +90,9 @@ class Tree:
         self.files = [path for path in sources.tracked(root)
                       if path.parts[0] in ("src", "apps") and path.suffix in sources.CPP]
 
-    def problems(self):
+    def problems(self) -> Iterator[str]:
         yield from check_declared(self.declared)
-        edges = {}
+        edges: dict[str, set[str]] = {}
         for path in self.files:
             text = (self.root / path).read_text(encoding="utf-8", errors="replace")
             edges[str(path)] = set()
@@ -102,7 +106,7 @@ class Tree:
                         yield f"{path}:{line}: error: {fault}"
         for group in sources.cycles(edges):
             yield f"{group[0]}:1: error: these files include each other: {', '.join(group)}"
-        sizes = collections.Counter()
+        sizes: collections.Counter[str] = collections.Counter()
         for path in self.files:
             if path.parts[0] != "src":
                 continue
@@ -115,27 +119,27 @@ class Tree:
             if "/" in name and count > MOST_FILES:
                 yield f"src/{name}:1: error: has {count} files; split it (at most {MOST_FILES})"
 
-    def module_of(self, path):
+    def module_of(self, path: Path) -> str | None:
         """The module or sub-module that a file of src/ belongs to."""
         folder = "/".join(path.parts[1:-1])
         while folder and folder not in self.modules:
             folder = folder.rpartition("/")[0]
         return folder or None
 
-    def resolve(self, path, target):
+    def resolve(self, path: Path, target: str) -> Path | None:
         """The file of this tree that an include names, relative to the root."""
         for base in (Path("src"), Path("apps"), path.parent):
             if (self.root / base / target).is_file():
                 return base / target
         return None
 
-    def judge(self, path, target, found):
+    def judge(self, path: Path, target: str, found: Path | None) -> str | None:
         """What is wrong with one include, or None."""
         if found is None:
             return f'"{target}" is no file of src/ or apps/ (system headers take <>)'
         own_app, to_app = path.parts[0] == "apps", found.parts[0] == "apps"
-        own = path.parts[1] if own_app else self.module_of(path)
-        other = found.parts[1] if to_app else self.module_of(found)
+        own = path.parts[1] if own_app else self.module_of(path) or path.parts[1]
+        other = found.parts[1] if to_app else self.module_of(found) or found.parts[1]
         if (own_app, own) == (to_app, other):
             return None
         if "internal" in found.parts[2:-1]:
@@ -148,13 +152,13 @@ class Tree:
             return self.judge_test(own, other)
         return self.judge_module(own, other)
 
-    def judge_test(self, own, other):
+    def judge_test(self, own: str, other: str) -> str | None:
         group = self.modules[own].group if own in self.modules else own
         if other in closure([group, *self.groups.get(group, ())], self.modules):
             return None
         return f"{group} does not depend on {other}: tests include what their module depends on"
 
-    def judge_program(self, folder, other):
+    def judge_program(self, folder: str, other: str) -> str | None:
         program = self.apps.get(folder)
         if program is None:
             return f"apps/{folder} is no program of CMakeLists.txt"
@@ -162,7 +166,7 @@ class Tree:
             return None
         return f"{program.name} does not depend on {other}: add it to its DEPS in CMakeLists.txt"
 
-    def judge_module(self, own, other):
+    def judge_module(self, own: str, other: str) -> str | None:
         if own not in self.modules or other not in self.modules:
             return f"{own} or {other} is no module of CMakeLists.txt"
         here, there = self.modules[own], self.modules[other]
@@ -174,7 +178,7 @@ class Tree:
         return None
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     root = Path(arguments[0] if arguments else Path(__file__).resolve().parent.parent)
     tree = Tree(root)
     problems = list(tree.problems())

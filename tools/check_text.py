@@ -4,11 +4,15 @@
 
 Usage: check_text.py [ROOT]
 Sources carry the licence line first; no file names a place of one machine or a package registry's
-host; no trailing blanks, tabs in C++ or Python, or missing last line break. Documents have no table cell
-over 120 characters, and none of the phrases that are hard to read (CONTRIBUTING.md, "Words").
+host; no trailing blanks, tabs in C++ or Python, or missing last line break; no line of the Python in
+python/ and tools/ is longer than 120 columns. Documents have no table cell over 120 characters, and none of
+the phrases that are hard to read (CONTRIBUTING.md, "Words").
 """
+from __future__ import annotations
+
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -16,6 +20,8 @@ import sources  # noqa: E402
 
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 LICENSED = sources.CPP | {".py", ".sh", ".cmake"}
+PYTHON_COLUMNS = 120
+SHORT_LINES = {"python", "tools"}  # folders whose Python keeps to it
 NO_TABS = sources.CPP | {".py", ".json", ".toml"}
 BINARY = {".png", ".npz", ".npy", ".sqlite", ".gz", ".bin"}
 # Written in pieces, so that this file passes its own check.
@@ -27,12 +33,12 @@ FORBIDDEN = [
     (re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b"), "leaves work behind; do it or file it"),
 ]
 # Phrases that hide who does what. Documents are free of them; code comments get there file by file.
-HARD = re.compile(r"can be " + r"had|\bso many " + r"of\b|\bis " + r"told\b|\bleft out " + r"of\b|(?<!here )\bis " + r"none\b",
-                  re.IGNORECASE)  # fmt: skip
+HARD = re.compile(r"can be " + r"had|\bso many " + r"of\b|\bis " + r"told\b|\bleft out " + r"of\b|"
+                  r"(?<!here )\bis " + r"none\b", re.IGNORECASE)  # fmt: skip
 MOST_CELL = 120
 
 
-def check_document(line):
+def check_document(line: str) -> Iterator[str]:
     """Yields the faults of one line of a document."""
     found = HARD.search(line)
     if found:
@@ -41,7 +47,7 @@ def check_document(line):
         yield f"has a table cell over {MOST_CELL} characters: use a list below the table"
 
 
-def check_file(path, text):
+def check_file(path: Path, text: str) -> Iterator[tuple[int, str]]:
     """Yields (line, fault) of one file."""
     lines = text.splitlines()
     golden = {"golden", "seeds"} & set(path.parts)  # kept byte by byte as they came
@@ -62,9 +68,11 @@ def check_file(path, text):
             yield number, "ends in blanks"
         if "\t" in line and path.suffix in NO_TABS:
             yield number, "has a tab"
+        if len(line) > PYTHON_COLUMNS and path.suffix == ".py" and path.parts[0] in SHORT_LINES:
+            yield number, f"is longer than {PYTHON_COLUMNS} columns"
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     root = Path(arguments[0] if arguments else Path(__file__).resolve().parent.parent)
     problems, checked = 0, 0
     for path in sources.tracked(root):

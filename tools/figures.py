@@ -7,9 +7,12 @@ Lengths of files and functions of src/ and apps/ (tests apart), include cycles a
 .ninja_log, the units that were slow to compile. Hard limits: a file over 800 lines, headers'
 median over 100, sources' over 200, functions' p99 over 80, any include cycle.
 """
+from __future__ import annotations
+
 import argparse
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -22,18 +25,20 @@ ACCESS = re.compile(r"\b(?:public|private|protected)\s*:")
 NOT_FUNCTIONS = re.compile(r"(?:^|[;{}])\s*(?:if|for|while|switch|do|else|try|catch|return)\b")
 
 
-def percentile(values, share):
+def percentile(values: Iterable[int], share: int) -> int:
     """The smallest value that at least `share` of the values do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * share // 100) - 1)] if ordered else 0
 
 
-def functions(text):
+def functions(text: str) -> list[tuple[int, int]]:
     """The (line, length) of each function body with its head, by matching braces."""
     clean = sources.blank(text)
     clean = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda m: re.sub(r"[^\n]", " ", m.group()), clean,
                    flags=re.MULTILINE)
-    out, stack, head, inside = [], [], 0, 0
+    out: list[tuple[int, int]] = []
+    stack: list[tuple[bool | None, int]] = []
+    head, inside = 0, 0
     for match in re.finditer(r"[{};]", clean):
         at = match.start()
         if match.group() == "{":
@@ -41,10 +46,10 @@ def functions(text):
             if inside == 0 and initialises_member(before):
                 stack.append((None, at))
                 continue
-            is_function = inside == 0 and opens_function(before)
+            opened = inside == 0 and opens_function(before)
             start = head + len(before) - len(before.lstrip())
-            stack.append((is_function, start))
-            inside += is_function
+            stack.append((opened, start))
+            inside += opened
         elif match.group() == "}" and stack:
             is_function, start = stack.pop()
             if is_function is None:
@@ -57,13 +62,13 @@ def functions(text):
     return out
 
 
-def initialises_member(head):
+def initialises_member(head: str) -> bool:
     """Whether a brace belongs to a constructor's list: "S(int a) : x_{a}"."""
     head = ACCESS.sub(" ", head).replace("::", "  ").rstrip()
     return re.search(r"\).*:", head, re.DOTALL) is not None and head[-1:] not in (")", "}", ":")
 
 
-def opens_function(head):
+def opens_function(head: str) -> bool:
     """Whether the text before a brace, outside functions, is the head of a function."""
     head = ACCESS.sub(" ", head).strip()
     if not head or "(" not in head or head.endswith("=") or NOT_FUNCTIONS.search(head):
@@ -77,23 +82,25 @@ def opens_function(head):
 class Files:
     """The lengths of one kind of file."""
 
-    def __init__(self, name):
-        self.name, self.lengths, self.functions = name, {}, {}
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lengths: dict[str, int] = {}
+        self.functions: dict[str, int] = {}
 
-    def add(self, path, text):
+    def add(self, path: str, text: str) -> None:
         self.lengths[path] = text.count("\n")
         for line, length in functions(text):
             self.functions[f"{path}:{line}"] = length
 
 
-def table_row(name, values):
+def table_row(name: str, values: dict[str, int]) -> str:
     lengths = list(values.values())
-    longest = max(values, key=values.get, default="-")
+    longest = max(values, key=values.__getitem__, default="-")
     return (f"{name:<22}{len(lengths):>7}{percentile(lengths, 50):>8}{percentile(lengths, 90):>6}"
             f"{percentile(lengths, 99):>6}{max(lengths, default=0):>6}  {longest}")
 
 
-def read_tree(root):
+def read_tree(root: Path) -> tuple[dict[str, Files], list[list[str]]]:
     kinds = {name: Files(name) for name in ("headers", "sources", "tests", "device")}
     edges = {}
     for path in sources.tracked(root):
@@ -115,7 +122,7 @@ def read_tree(root):
     return kinds, sources.cycles(edges)
 
 
-def slow_units(build):
+def slow_units(build: Path) -> list[tuple[float, str]]:
     """The (seconds, target) of compiled units that took longer than they should."""
     log = build / ".ninja_log"
     if not log.is_file():
@@ -128,7 +135,7 @@ def slow_units(build):
     return sorted(((s, name) for name, s in last.items() if s > SLOW_SECONDS), reverse=True)
 
 
-def breaches(kinds, cycles):
+def breaches(kinds: dict[str, Files], cycles: list[list[str]]) -> Iterator[str]:
     for kind in kinds.values():
         for path, length in sorted(kind.lengths.items()):
             if length > FILE_LIMIT:
@@ -145,7 +152,7 @@ def breaches(kinds, cycles):
         yield f"{group[0]}:1: error: include cycle: {', '.join(group)}"
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Print the house figures; fail on hard limits.")
     parser.add_argument("--build", type=Path, default=None, help="build folder with .ninja_log")
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parent.parent)

@@ -5,11 +5,14 @@ Usage: missing_wheels.py [--no-deps | --with-deps] REQUIREMENTS
 Prints one "name==version" a line. A local version ("2.13.0+cpu") satisfies its pin. Lines marked
 "# no-deps" are those that setup installs without their dependencies.
 """
+from __future__ import annotations
+
 import sys
+from collections.abc import Iterator
 from importlib import metadata
 
 
-def pins(path):
+def pins(path: str) -> Iterator[tuple[str, bool]]:
     """The (pin, no_deps) pairs of the file, in order."""
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -18,7 +21,7 @@ def pins(path):
                 yield pin.strip(), "no-deps" in comment
 
 
-def is_installed(pin):
+def is_installed(pin: str) -> bool:
     name, _, version = pin.partition("==")
     try:
         return metadata.version(name).partition("+")[0] == version
@@ -26,7 +29,7 @@ def is_installed(pin):
         return False
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     if not arguments or arguments[0].startswith("--") and len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2

@@ -7,8 +7,9 @@
 
 With --honest the programs are those of tests/honest, one task each. Otherwise,
 for each task of tests/mutants/tasks, a search gives correct programs: the first one, the best, and one
-between them; where the best is for the tensor cores, it is taken with asynchronous copies, too. tools/mutation.py lists the mutants of a program in a random order that takes turns among
-the operators; they are judged until --each of them count. One evaluator judges them all. A mutant is
+between them; where the best is for the tensor cores, it is taken with asynchronous copies, too.
+tools/mutation.py lists the mutants of a program in a random order that takes turns among the operators;
+they are judged until --each of them count. One evaluator judges them all. A mutant is
 
     caught       failed or rejected after it compiled
     stillborn    refused by lint or compiler: it does not count
@@ -19,6 +20,8 @@ the operators; they are judged until --each of them count. One evaluator judges 
 DIR/results.jsonl has a line for each program judged; what is there is not judged again, but with
 --again what was missed is. Exit code 1 when a mutant is missed or an original is not correct.
 """
+from __future__ import annotations
+
 import argparse
 import collections
 import hashlib
@@ -29,13 +32,17 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/e2e")]
 import harness  # noqa: E402
 import mutation  # noqa: E402
 from evaluator_client import Closed, Evaluator, load_program  # noqa: E402
+
+Row = dict[str, Any]
 
 TASKS = ROOT / "tests/mutants/tasks"
 HONEST = ROOT / "tests/honest"
@@ -48,7 +55,7 @@ MOST = 6  # times the mutants that are wanted: then the rest of a program is lef
 class Work:
     """The folder of one measurement: programs, compile cache, results."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self.results = self.folder / "results.jsonl"
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -58,26 +65,26 @@ class Work:
         if not (harness.BIN.parent / "libexec").exists():  # a bundle knows its own places
             self.env.update(CUTEGEN_SHARE=str(harness.ROOT), CUTEGEN_BIN=str(harness.BIN))
 
-    def rows(self):
+    def rows(self) -> list[Row]:
         if not self.results.exists():
             return []
         text = self.results.read_text(encoding="utf-8")
         return [json.loads(line) for line in text.splitlines() if line.endswith("}")]
 
-    def forget_missed(self):
+    def forget_missed(self) -> None:
         kept = [r for r in settled(self.rows()) if r["kind"] != "missed"]
         self.results.write_text("".join(json.dumps(r) + "\n" for r in kept), encoding="utf-8")
 
-    def add(self, row):
+    def add(self, row: Row) -> None:
         with self.results.open("a", encoding="utf-8") as out:
             out.write(json.dumps(row) + "\n")
 
-    def cutegen(self, *arguments):
+    def cutegen(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         command = [str(harness.BIN / "cutegen"), *map(str, arguments)]
         return subprocess.run(command, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, check=False)
 
-    def code(self, verdict):
+    def code(self, verdict: Row) -> list[str] | None:
         """The PTX of all modules without comments and places in the source."""
         out = []
         for build in verdict["build_ids"]:
@@ -89,7 +96,7 @@ class Work:
         return out
 
 
-def search(work, task, evaluations):
+def search(work: Work, task: Path, evaluations: int) -> list[tuple[str, Row, Path]]:
     """[(name, parameters, folder)] of programs of one task; found once."""
     listing = work.folder / "programs" / task.stem / "programs.json"
     if listing.exists():
@@ -123,7 +130,7 @@ def search(work, task, evaluations):
     return [(n, p, listing.parent / n) for n, p in programs]
 
 
-def with_async_copies(folder, params):
+def with_async_copies(folder: Path, params: Row) -> tuple[str, Row]:
     """A program for the tensor cores with three stages, whose tiles come by cp.async: (name, parameters)."""
     program = {p.name: p.read_text(encoding="utf-8") for p in folder.iterdir()}
     program["kernel.cu"] = program["kernel.cu"].replace(f"kStages = {params['stages']};", "kStages = 3;")
@@ -135,7 +142,7 @@ def with_async_copies(folder, params):
     return "async", {**params, "stages": 3}
 
 
-def digest_of(task, program):
+def digest_of(task: Path, program: mutation.Program) -> str:
     text = task.read_text(encoding="utf-8") + json.dumps(program, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -143,10 +150,12 @@ def digest_of(task, program):
 class Judge:
     """One evaluator for all programs; a fresh one where it died."""
 
-    def __init__(self, work, device):
-        self.work, self.device, self.evaluator, self.open = work, device, None, None
+    def __init__(self, work: Work, device: str) -> None:
+        self.work, self.device = work, device
+        self.evaluator: Any = None
+        self.open: Path | None = None
 
-    def verdict(self, task, program):
+    def verdict(self, task: Path, program: mutation.Program) -> Any:
         folder = self.work.folder / "program"
         shutil.rmtree(folder, ignore_errors=True)
         mutation.save(program, folder)
@@ -167,7 +176,7 @@ class Judge:
         return None
 
 
-def kind_of(verdict, same):
+def kind_of(verdict: Row, same: bool) -> str:
     ended = [r["rung"] for r in verdict["rungs"] if r["result"] == "failed"]
     if ended and ended[0] in ("lint", "compile"):
         return "stillborn"
@@ -176,7 +185,7 @@ def kind_of(verdict, same):
     return "same code" if same else "missed"
 
 
-def cause_of(verdict):
+def cause_of(verdict: Row) -> str:
     """What caught it: wrong values, the kind of a finding, or the rung."""
     ended = [r["rung"] for r in verdict["rungs"] if r["result"] == "failed"] or ["?"]
     if verdict["feedback"]["mismatches"]:
@@ -185,7 +194,7 @@ def cause_of(verdict):
     return finding[1] if finding else f"rung {ended[0]}"
 
 
-def judge_program(judge, task, name, params, folder, options):
+def judge_program(judge: Judge, task: Path, name: str, params: Row, folder: Path, options: argparse.Namespace) -> None:
     """The original and its mutants."""
     work, program = judge.work, mutation.load(folder, ROOT / "include")
     mutants = mutation.drawn_mutants(program, f"{options.seed}/{base_of(task)}/{name}")
@@ -193,7 +202,8 @@ def judge_program(judge, task, name, params, folder, options):
         mutants = [m for m in mutants if m.operator in options.operators]
     known = {r["digest"]: r for r in settled(work.rows())}
     base = {"task": base_of(task), "program": name, "params": params}
-    first, counted = None, 0
+    first: Any = None
+    counted = 0
     for mutant in [None, *mutants[:MOST * options.each]]:
         text = mutant.apply(program) if mutant else program
         digest = digest_of(task, text)
@@ -224,7 +234,7 @@ def judge_program(judge, task, name, params, folder, options):
               f"({row['headline'][:100]})", flush=True)
 
 
-def proof_of(row, known):
+def proof_of(row: Row, known: list[Row]) -> str | None:
     """The proof that a mutant is equivalent: an entry names the change, and programs if it depends."""
     for entry in known:
         if all(row[k] == entry[k] for k in ("operator", "line", "old", "new")):
@@ -233,7 +243,7 @@ def proof_of(row, known):
     return None
 
 
-def settled(rows):
+def settled(rows: Iterable[Row]) -> Iterator[Row]:
     """The rows, those with a proof marked as equivalent."""
     known = json.loads(EQUIVALENT.read_text(encoding="utf-8")) if EQUIVALENT.exists() else []
     for row in rows:
@@ -241,7 +251,7 @@ def settled(rows):
         yield {**row, "kind": "equivalent", "proof": proof} if proof else row
 
 
-def family(row):
+def family(row: Row) -> str:
     if row["program"] == "honest":
         return "tests/honest"
     if row["task"].startswith("matmul"):
@@ -254,11 +264,11 @@ def family(row):
     return "elementwise"
 
 
-def table(mutants):
+def table(mutants: list[Row]) -> list[str]:
     families = sorted({family(r) for r in mutants})
     out = ["| operator | " + " | ".join(families) + " | all |", "|---" * (len(families) + 2) + "|"]
 
-    def cell(rows):
+    def cell(rows: list[Row]) -> str:
         count = collections.Counter(r["kind"] for r in rows)
         made = sum(count[k] for k in COUNTED)
         return f"{count['caught']}/{made}" if made else ""
@@ -271,11 +281,12 @@ def table(mutants):
     return out
 
 
-def shown(row):
-    return f"{row['task']} {row['program']}, {row['operator']}: `{row['line']}`: `{row['old']}` -> `{row['new'] or 'nothing'}`"
+def shown(row: Row) -> str:
+    change = f"`{row['line']}`: `{row['old']}` -> `{row['new'] or 'nothing'}`"
+    return f"{row['task']} {row['program']}, {row['operator']}: {change}"
 
 
-def report(rows):
+def report(rows: list[Row]) -> str:
     mutants = [r for r in rows if r["operator"]]
     originals = [r for r in rows if not r["operator"]]
     count = collections.Counter(r["kind"] for r in mutants)
@@ -301,12 +312,12 @@ def report(rows):
     return "\n".join(out) + "\n"
 
 
-def base_of(task):
+def base_of(task: Path) -> str:
     """What a task is called: each honest program's file is task.py."""
     return task.parent.name if task.stem == "task" else task.stem
 
 
-def judge_honest(judge, options):
+def judge_honest(judge: Judge, options: argparse.Namespace) -> None:
     """The part of the programs of tests/honest that this process is to judge."""
     part, parts = map(int, options.part.split("/"))
     for folder in sorted(HONEST.iterdir())[part - 1::parts]:
@@ -314,7 +325,7 @@ def judge_honest(judge, options):
             judge_program(judge, folder / "task.py", "honest", {}, folder, options)
 
 
-def judge_all(work, options):
+def judge_all(work: Work, options: argparse.Namespace) -> None:
     judge = Judge(work, options.device)
     if options.honest:
         judge_honest(judge, options)
@@ -331,7 +342,7 @@ def judge_all(work, options):
         judge.evaluator.close()
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", required=True, type=Path)
     parser.add_argument("--report", action="store_true", help="judge nothing, print the page's text")

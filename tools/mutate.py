@@ -14,19 +14,23 @@ text are drawn; those that do not compile are left out.
 
 Builds into build/release/mutants; nothing of the source tree is changed.
 """
+from __future__ import annotations
+
 import argparse
 import collections
 import json
 import os
 import random
 import re
-import shlex
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+
+import shlex
+from concurrent.futures import ThreadPoolExecutor
 
 ROOT = Path(__file__).resolve().parents[1]
 SUPPORT = """#pragma once
@@ -71,27 +75,27 @@ STATEMENT = re.compile(
 class Mutant:
     """A fault at one place: the text between two columns of a line becomes another."""
 
-    def __init__(self, source, number, line, what, start, end, text):
+    def __init__(self, source: Path, number: int, line: int, what: str, start: int, end: int, text: str) -> None:
         self.source, self.number, self.line, self.what = source, number, line, what
         self.start, self.end, self.text = start, end, text
 
-    def told(self):
+    def told(self) -> dict[str, Any]:
         line = self.source.read_text().split("\n")[self.line].strip()
         return {"file": self.source.name, "at": self.line + 1, "what": self.what, "line": line,
                 "column": self.start}
 
 
-def code_part(line):
+def code_part(line: str) -> str:
     """The line without strings and comments, which keep their length."""
     line = re.sub(r'"(?:[^"\\]|\\.)*"', lambda m: '"' + "_" * (len(m[0]) - 2) + '"', line)
     return re.sub(r"//.*", lambda m: " " * len(m[0]), line)
 
 
-def balanced(text):
+def balanced(text: str) -> bool:
     return text.count("(") == text.count(")") and text.count("{") == text.count("}")
 
 
-def other_logic(condition):
+def other_logic(condition: str) -> str | None:
     """The condition with its outermost && (or ||) turned into the other one; none: nothing."""
     depth, out, found = 0, "", set()
     for part in re.split(r"(\(|\)|&&|\|\|)", condition):
@@ -103,9 +107,9 @@ def other_logic(condition):
     return f"(({out}))" if len(found) == 1 else None
 
 
-def mutants_of_line(text):
+def mutants_of_line(text: str) -> list[tuple[str, int, int, str]]:
     """[(what, start, end, replacement)] with NUMBER for the mutant's number."""
-    found = []
+    found: list[tuple[str, int, int, str]] = []
     code = code_part(text)
     if code.lstrip().startswith(("#", "template", "using", "namespace")):
         return found
@@ -117,27 +121,27 @@ def mutants_of_line(text):
     for m in BINARY.finditer(code):
         op = m[1]
         found.append((f"operator {op}", m.start(), m.end(), f" {op}mutant::{OPERATORS[op]}{{{NUMBER}}}{op} "))
-    m = CONDITION.match(code)
-    if m and balanced(m[2]) and not re.search(r"(?<![=!<>])=(?!=)", m[2]):
-        whole = text[m.start(2):m.end(2)]
-        found.append(("condition negated", m.start(2), m.end(2), f"mutant::negated({NUMBER}, bool({whole}))"))
-        other = other_logic(m[2]) and other_logic(whole)
+    c = CONDITION.match(code)
+    if c and balanced(c[2]) and not re.search(r"(?<![=!<>])=(?!=)", c[2]):
+        whole = text[c.start(2):c.end(2)]
+        found.append(("condition negated", c.start(2), c.end(2), f"mutant::negated({NUMBER}, bool({whole}))"))
+        other = other_logic(c[2]) and other_logic(whole)
         if other:
-            found.append(("logic", m.start(2), m.end(2),
+            found.append(("logic", c.start(2), c.end(2),
                           f"mutant::on({NUMBER}) ? bool({other}) : bool({whole})"))
-    m = RETURNED.match(code)
-    if m:
-        found.append(("result negated", m.start(2), m.end(2), f"mutant::negated({NUMBER}, {m[2]})"))
-    m = STATEMENT.match(code)
-    if m and balanced(m[2]):
-        found.append(("statement removed", m.start(2), len(text),
-                      f"{{ if (!mutant::on({NUMBER})) {text[m.start(2):]} }}"))
+    r = RETURNED.match(code)
+    if r:
+        found.append(("result negated", r.start(2), r.end(2), f"mutant::negated({NUMBER}, {r[2]})"))
+    s = STATEMENT.match(code)
+    if s and balanced(s[2]):
+        found.append(("statement removed", s.start(2), len(text),
+                      f"{{ if (!mutant::on({NUMBER})) {text[s.start(2):]} }}"))
     return found
 
 
-def mutants_of(source, first):
+def mutants_of(source: Path, first: int) -> list[Mutant]:
     """All mutants of one file."""
-    out = []
+    out: list[Mutant] = []
     for at, text in enumerate(source.read_text().split("\n")):
         for what, start, end, new in mutants_of_line(text):
             number = first + len(out)
@@ -145,9 +149,10 @@ def mutants_of(source, first):
     return out
 
 
-def one_of_each_place(mutants, rng):
+def one_of_each_place(mutants: list[Mutant], rng: random.Random) -> list[Mutant]:
     """Mutants that overlap cannot stand in one text: one of them stays, at random."""
-    kept, taken = [], {}
+    kept: list[Mutant] = []
+    taken: dict[int, list[tuple[int, int]]] = {}
     for m in rng.sample(mutants, len(mutants)):
         spans = taken.setdefault(m.line, [])
         if all(m.end <= s or m.start >= e for s, e in spans):
@@ -156,10 +161,11 @@ def one_of_each_place(mutants, rng):
     return sorted(kept, key=lambda m: m.number)
 
 
-def mutated_text(source, mutants):
+def mutated_text(source: Path, mutants: list[Mutant]) -> tuple[str, list[list[Mutant]]]:
     """The text, and for each of its lines the mutants there: each has lines of its own, so that an
     error of the compiler names it."""
-    out, owners = ['#include "mutant.h"'], [[]]
+    out = ['#include "mutant.h"']
+    owners: list[list[Mutant]] = [[]]
     for at, text in enumerate(source.read_text().split("\n")):
         here = sorted((m for m in mutants if m.line == at), key=lambda m: m.start)
         place, own = 0, []
@@ -173,7 +179,7 @@ def mutated_text(source, mutants):
 
 
 class Build:
-    def __init__(self, folder, module):
+    def __init__(self, folder: Path, module: str) -> None:
         self.folder, self.module = folder, module
         self.out = folder / "mutants"
         self.out.mkdir(exist_ok=True)
@@ -181,14 +187,14 @@ class Build:
         commands = json.loads((folder / "compile_commands.json").read_text())
         self.commands = {Path(c["file"]): c["command"] for c in commands}
 
-    def compile(self, source, mutants):
+    def compile(self, source: Path, mutants: list[Mutant]) -> tuple[Path, list[Mutant]]:
         """The object file with as many of the mutants as compile, and those; kept for the next time."""
         text, target = self.out / source.name, self.out / (source.stem + ".o")
         kept = self.out / (source.stem + ".json")
         wanted = [source.read_text(), SUPPORT, [m.number for m in mutants]]
         if kept.exists() and json.loads(kept.read_text())[0] == wanted:
-            left = set(json.loads(kept.read_text())[1])
-            return target, [m for m in mutants if m.number in left]
+            numbers = set(json.loads(kept.read_text())[1])
+            return target, [m for m in mutants if m.number in numbers]
         command = shlex.split(self.commands[source])
         command = [c for c in command if not c.endswith("ccache")]
         command[command.index("-o") + 1] = str(target)
@@ -212,7 +218,7 @@ class Build:
             left = [m for m in left if m.number not in bad]
         raise SystemExit(f"{source}: too many mutants that do not compile")
 
-    def link(self, objects):
+    def link(self, objects: list[Path]) -> Path:
         test = f"{self.module}_test"
         line = subprocess.run(["ninja", "-t", "commands", test], cwd=self.folder, check=True,
                               capture_output=True, text=True).stdout.strip().split("\n")[-1]
@@ -224,7 +230,7 @@ class Build:
         return program
 
 
-def run_tests(program, mutant, seconds, tests):
+def run_tests(program: Path, mutant: int, seconds: float, tests: str) -> str:
     """passed, failed, crashed or hung."""
     env = dict(os.environ, CG_MUTANT=str(mutant), CUTEGEN_SHARE=str(ROOT))
     command = [str(program), "--gtest_fail_fast", "--gtest_brief=1", f"--gtest_filter={tests}"]
@@ -238,7 +244,7 @@ def run_tests(program, mutant, seconds, tests):
     return "passed" if code == 0 else "crashed" if code < 0 else "failed"
 
 
-def chosen(arguments, build, rng):
+def chosen(arguments: argparse.Namespace, build: Build, rng: random.Random) -> list[tuple[Path, list[Mutant]]]:
     """[(object file, its mutants)] of the files asked for."""
     folder = ROOT / "src" / arguments.module
     sources = sorted(p for p in folder.glob("*.cpp") if not p.stem.endswith("_test"))
@@ -257,20 +263,20 @@ def chosen(arguments, build, rng):
     return out
 
 
-def is_equivalent(row, known):
+def is_equivalent(row: dict[str, Any], known: list[dict[str, Any]]) -> bool:
     return any(all(row[k] == e[k] for k in ("file", "what", "line")) for e in known)
 
 
-def report(rows, known):
+def report(rows: list[dict[str, Any]], known: list[dict[str, Any]]) -> str:
     """The score by file, and the survivors, as Markdown."""
-    files = {}
+    files: dict[str, collections.Counter[str]] = {}
     survivors = [r for r in rows if r["result"] == "passed" and not is_equivalent(r, known)]
     equivalent = [r for r in rows if r["result"] == "passed" and is_equivalent(r, known)]
     for r in rows:
         tally = files.setdefault(r["file"], collections.Counter())
         tally["equivalent" if r in equivalent else r["result"]] += 1
     out = ["| file | mutants | failed | crashed | hung | survived | equivalent |", "|---" * 7 + "|"]
-    total = sum(files.values(), collections.Counter())
+    total: collections.Counter[str] = sum(files.values(), collections.Counter())
     for name, tally in [*sorted(files.items()), ("all", total)]:
         out.append(f"| {name} | {sum(tally.values())} | " + " | ".join(
             str(tally[k]) for k in ("failed", "crashed", "hung", "passed", "equivalent")) + " |")
@@ -285,7 +291,7 @@ def report(rows, known):
     return "\n".join(out)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--module", default="eval")
     parser.add_argument("--files", nargs="*", help="stems of the files; all if none is named")
@@ -313,7 +319,8 @@ def main():
     mutants = [m for _, left in parts for m in left]
     if arguments.sample and arguments.sample < len(mutants):
         mutants = rng.sample(mutants, arguments.sample)
-    def judged(mutant):
+
+    def judged(mutant: Mutant) -> dict[str, Any]:
         for tests, seconds in limits:
             result = run_tests(program, mutant.number, seconds, tests)
             if result != "passed":

@@ -5,11 +5,18 @@ An operator takes a program (a dict of file name to text; the device components 
 into the source first, so that their errors are made, too) and lists its mutants: each is a file, a
 range of it, and the text that takes its place. Comments and preprocessor lines are left alone.
 """
+from __future__ import annotations
+
 import json
 import random
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+Program = dict[str, str]  # file name -> text
+Sites = Callable[[str, str, str], Iterator[tuple[int, int, str]]]
+Replacement = str | Callable[[re.Match[str]], str | None]
 
 # The arithmetic of math.cuh is not mutated: what it may and may not round away is its own tests' affair.
 COMPONENTS = r"^#include <(cutegen/(?!math|prelude)[^>]+)>$"
@@ -24,27 +31,27 @@ class Mutant:
     text: str
     line: str  # the line as it was, for people
 
-    def apply(self, program):
+    def apply(self, program: Program) -> Program:
         out = dict(program)
         old = out[self.file]
         out[self.file] = old[:self.begin] + self.text + old[self.end:]
         return out
 
-    def told(self, program):
+    def told(self, program: Program) -> dict[str, str]:
         """What was changed, for people and for the list of equivalent ones."""
         old = program[self.file][self.begin:self.end]
         return {"file": self.file, "line": shown(self.line), "old": shown(old), "new": shown(self.text)}
 
 
-def shown(text):
+def shown(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip().replace("|", "\\|")[:110]
 
 
-def inline_components(source, include, done=None):
+def inline_components(source: str, include: Path, done: set[str] | None = None) -> str:
     """The source with each #include <cutegen/...> replaced by the header's text, once."""
     done = set() if done is None else done
 
-    def header(match):
+    def header(match: re.Match[str]) -> str:
         name = match.group(1)
         if name in done:
             return ""
@@ -55,11 +62,12 @@ def inline_components(source, include, done=None):
     return re.sub(COMPONENTS, header, source, flags=re.MULTILINE)
 
 
-BLOCK = re.compile(r"^(?:template <[^;{}]*>\n)?(?:(?:struct|class) (?:alignas\([^\n]*\) )?(?P<type>\w+)|(?:CUTEGEN_FN|CUTE_DEVICE) [\w ]+?"
+BLOCK = re.compile(r"^(?:template <[^;{}]*>\n)?(?:(?:struct|class) (?:alignas\([^\n]*\) )?(?P<type>\w+)"
+                   r"|(?:CUTEGEN_FN|CUTE_DEVICE) [\w ]+?"
                    r"(?P<function>\w+)\()[^;{}]*\{.*?^\}", re.MULTILINE | re.DOTALL)
 
 
-def used_components(source, include):
+def used_components(source: str, include: Path) -> str:
     """The source with what it uses of the device components, in front; mutants of the rest say nothing."""
     text = inline_components(source, include)
     start = text.rfind("using namespace cute;")
@@ -77,40 +85,40 @@ def used_components(source, include):
     return text
 
 
-def load(folder, include):
+def load(folder: str | Path, include: Path) -> Program:
     program = {p.name: p.read_text(encoding="utf-8") for p in Path(folder).iterdir() if p.is_file()}
     program = {n: t for n, t in program.items() if n == "plan.json" or n.endswith(".cu")}
     return {n: used_components(t, include) if n.endswith(".cu") else t for n, t in program.items()}
 
 
-def save(program, folder):
+def save(program: Program, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in program.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def code_of(text):
+def code_of(text: str) -> str:
     """The text with comments and preprocessor lines blanked, at the same places."""
     blank = lambda m: re.sub(r"[^\n]", " ", m.group())
     text = re.sub(r"//[^\n]*|/\*.*?\*/", blank, text, flags=re.DOTALL)
     return re.sub(r"^[ \t]*#[^\n]*", blank, text, flags=re.MULTILINE)
 
 
-OPERATORS = {}
+OPERATORS: dict[str, Sites] = {}
 
 
-def operator(name):
-    def keep(function):
+def operator(name: str) -> Callable[[Sites], Sites]:
+    def keep(function: Sites) -> Sites:
         OPERATORS[name] = function
         return function
 
     return keep
 
 
-def rewrites(pattern, *replacements):
+def rewrites(pattern: str, *replacements: Replacement) -> Sites:
     """An operator on sources: each match of the pattern becomes each replacement in turn."""
 
-    def sites(name, text, code):
+    def sites(name: str, text: str, code: str) -> Iterator[tuple[int, int, str]]:
         for match in re.finditer(pattern, code):
             for replacement in replacements:
                 new = replacement(match) if callable(replacement) else match.expand(replacement)
@@ -120,11 +128,11 @@ def rewrites(pattern, *replacements):
     return sites
 
 
-def operand(name):
+def operand(name: str) -> str:
     return rf"(?P<{name}>[\w.]+(?:\([^()]*\)|\[[^\[\]]*\])?)"
 
 
-def is_declared(match):
+def is_declared(match: re.Match[str]) -> bool:
     """Whether a subscript is the size of an array that is declared here."""
     start = match.string.rfind("\n", 0, match.start()) + 1
     before = match.string[start:match.start()].split(";")[-1]
@@ -132,7 +140,7 @@ def is_declared(match):
                          r"(?:float|int|unsigned|T|Element|Acc|[A-Z]\w*) (?:const )?[\w, \[\]]*\w\[$", before))
 
 
-def is_compile_time(word):
+def is_compile_time(word: str) -> bool:
     return bool(re.match(r"k[A-Z]|\d+$|sizeof|Width|Rows|Columns|Tile|Threads|32\b|threadIdx", word))
 
 
@@ -152,13 +160,15 @@ OPERATORS["swap operands"] = rewrites(
     lambda m: None if m["a"] == m["b"] or is_compile_time(m["a"]) or is_compile_time(m["b"])
     else f"{m['b']} {m['op']} {m['a']}")
 OPERATORS["drop an initial value"] = rewrites(
-    r"(?<=\w)(?<!for \(int \w)(?: = -?(?:0\.0f|1\.0f|0|infinity\(\)|INFINITY))(?=[;,])|(?:cute::)?clear\((?:results|acc\w*)\);|cute::clear\(to\([^;]*\);",
+    r"(?<=\w)(?<!for \(int \w)(?: = -?(?:0\.0f|1\.0f|0|infinity\(\)|INFINITY))(?=[;,])"
+    r"|(?:cute::)?clear\((?:results|acc\w*)\);|cute::clear\(to\([^;]*\);",
     "")
 OPERATORS["wrong identity"] = rewrites(
     r"(?P<s>-?)infinity\(\)|(?<== )(?P<z>0\.0f)(?=[;,])|(?<== )(?P<o>1\.0f)(?=[;,])",
     lambda m: "0.0f" if m.group().endswith(")") else "1.0f" if m["z"] else "0.0f")
 OPERATORS["wrong reduction operator"] = rewrites(
-    r"\bmaximum\(|\bminimum\(|\bfmaxf\(|\bfminf\(| \+= (?!k|v|step|gridDim)| \*= (?=\w+\.|x;|factor)|(?<=\.)merge\(|(?<=\w )\+ (?=\w+\.error)",
+    r"\bmaximum\(|\bminimum\(|\bfmaxf\(|\bfminf\(| \+= (?!k|v|step|gridDim)| \*= (?=\w+\.|x;|factor)"
+    r"|(?<=\.)merge\(|(?<=\w )\+ (?=\w+\.error)",
     lambda m: {"maximum(": "minimum(", "minimum(": "maximum(", "fmaxf(": "fminf(", "fminf(": "fmaxf(",
                " += ": " -= ", " *= ": " += ", "+ ": "- "}.get(m.group()))
 OPERATORS["wrong stride or layout"] = rewrites(
@@ -189,7 +199,7 @@ OPERATORS["wrong step"] = rewrites(
 FLOAT = r"(?<![\w.])\d+\.\d*(?:e-?\d+)?f\b"
 
 
-def scaled(match):
+def scaled(match: re.Match[str]) -> str | None:
     """A float constant times 1.005; zero stays out, since nothing changes."""
     value = float(match.group()[:-1])
     return f"{value * 1.005!r}f" if value else None
@@ -213,7 +223,7 @@ OPERATORS["boundary off by one"] = rewrites(
 
 
 @operator("wrong grid")
-def wrong_grid(name, text, code):
+def wrong_grid(name: str, text: str, code: str) -> Iterator[tuple[int, int, str]]:
     for match in re.finditer(r"ceil_div\(([^(),]+),([^(),]+)\)", text):
         divisor = match.group(2).strip()
         if divisor != "1":
@@ -222,14 +232,14 @@ def wrong_grid(name, text, code):
 
 
 @operator("wrong argument")
-def wrong_argument(name, text, code):
+def wrong_argument(name: str, text: str, code: str) -> Iterator[tuple[int, int, str]]:
     """Sizes and strides that go to the kernel: two neighbours in each other's place, or one more."""
     for match in re.finditer(r'"(?:i32|i64|u32)": "([^"]+)"', text):
         yield match.start(1), match.end(1), f"{match.group(1)}+1"
 
 
 @operator("wrong define")
-def wrong_define(name, text, code):
+def wrong_define(name: str, text: str, code: str) -> Iterator[tuple[int, int, str]]:
     for match in re.finditer(r'"[^"]+": "(\w+ % (\d+) == 0 \? (\d+) : 1)"', text):
         yield match.start(1), match.end(1), match.group(3)
 
@@ -237,7 +247,7 @@ def wrong_define(name, text, code):
 ON_PLAN = {"wrong grid", "wrong argument", "wrong define"}
 
 
-def all_mutants(program):
+def all_mutants(program: Program) -> dict[str, list[Mutant]]:
     """{operator: [mutants]}, in the order of the text."""
     out = {}
     for name, sites in OPERATORS.items():
@@ -255,7 +265,7 @@ def all_mutants(program):
     return out
 
 
-def drawn_mutants(program, seed):
+def drawn_mutants(program: Program, seed: str) -> list[Mutant]:
     """All mutants in a random order: one of each operator, then another of each, ..."""
     rng, left, out = random.Random(seed), all_mutants(program), []
     for mutants in left.values():
@@ -267,7 +277,7 @@ def drawn_mutants(program, seed):
     return out
 
 
-def valid(mutant, program):
+def valid(mutant: Mutant, program: Program) -> bool:
     if mutant.file != "plan.json":
         return True
     try:

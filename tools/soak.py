@@ -8,6 +8,8 @@ its headline, and the exit code is 1. Between tasks an evaluation takes the time
 
     nice python3 tools/soak.py --count 1000 --seed 3
 """
+from __future__ import annotations
+
 import argparse
 import collections
 import os
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/e2e"))
 import harness  # noqa: E402
@@ -25,7 +28,7 @@ from evaluator_client import Evaluator, load_program  # noqa: E402
 STAY = 10  # evaluations of a task before another is opened
 
 
-def environment(home):
+def environment(home: str) -> dict[str, str]:
     kept = {n: os.environ[n] for n in ("PATH", "LANG", "TMPDIR", "CUTEGEN_PYTHON") if n in os.environ}
     env = dict(kept, HOME=home, XDG_CACHE_HOME=str(Path(home) / "cache"))
     if not (harness.BIN.parent / "libexec").exists():  # a bundle knows its own places
@@ -34,7 +37,7 @@ def environment(home):
     return env
 
 
-def programs(tasks, env, folder):
+def programs(tasks: list[Path], env: dict[str, str], folder: str) -> dict[Path, Any]:
     """{task file: program}, one evaluation each."""
     found = {}
     for task in tasks:
@@ -51,13 +54,14 @@ def programs(tasks, env, folder):
     return found
 
 
-def main():
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--up-to", default="correctness")
     arguments = parser.parse_args()
-    rng, tally, bad = random.Random(arguments.seed), collections.Counter(), 0
+    rng, bad = random.Random(arguments.seed), 0
+    tally: collections.Counter[tuple[str, str]] = collections.Counter()
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="cutegen-soak-") as folder:
         env = environment(folder)
@@ -75,8 +79,8 @@ def main():
                 if i % 100 == 99:
                     print(f"{i + 1} evaluations, {bad} not correct, "
                           f"{time.monotonic() - began:.0f} s", flush=True)
-    for (task, status), count in sorted(tally.items()):
-        print(f"{task:<20} {status:<12} {count}")
+    for (name, status), count in sorted(tally.items()):
+        print(f"{name:<20} {status:<12} {count}")
     print(f"{sum(tally.values())} evaluations, {bad} not correct")
     return 1 if bad or not tally else 0
 

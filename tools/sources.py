@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the checks in tools/ share: which files there are, and what C++ text says without comments."""
+from __future__ import annotations
+
 import re
 import subprocess
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 CPP = {".cpp", ".h", ".inc", ".cuh", ".cu"}
 
 
-def tracked(root):
+def tracked(root: Path) -> list[Path]:
     """The files git knows or would add, relative to root; all files where there is no git."""
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     result = subprocess.run(command, capture_output=True, check=False)
@@ -29,7 +31,7 @@ TOKENS = re.compile(
 )
 
 
-def blank(text):
+def blank(text: str) -> str:
     """The text with comments and literals blanked, line breaks kept."""
     return TOKENS.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 
@@ -37,16 +39,20 @@ def blank(text):
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 
 
-def includes(text):
+def includes(text: str) -> list[tuple[int, str, bool]]:
     """The (line, path, quoted) of each #include outside comments."""
     without = re.sub(r"/\*.*?\*/", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.DOTALL)
     return [(without.count("\n", 0, m.start(2)) + 1, m.group(2), m.group(1) == '"')
             for m in INCLUDE.finditer(without)]
 
 
-def cycles(edges):
+def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
     """Groups of nodes that reach each other, and nodes that reach themselves (Tarjan)."""
-    index, low, stack, on_stack, found = {}, {}, [], set(), []
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    on_stack: set[str] = set()
+    found: list[list[str]] = []
     for start in sorted(edges):
         if start in index:
             continue
@@ -72,7 +78,7 @@ def cycles(edges):
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    group = []
+                    group: list[str] = []
                     while not group or group[-1] != node:
                         group.append(stack.pop())
                         on_stack.discard(group[-1])

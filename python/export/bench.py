@@ -8,16 +8,19 @@ from the call to its end, cold. Medians; ratios are medians over rounds. Beside 
 certificate where there is one; its `call` of the program is from C++, without PyTorch's own call.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import random
 import statistics
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
-
 from load import Model, data, exported, reference
 
 LEAST_FLUSH = 128 << 20
@@ -26,7 +29,7 @@ MOST_WAIT_NS = 2e9
 LATE = 4  # calls in a row that waited for the GPU, however long it was kept back: it is not any more
 
 
-def moved(value, device):
+def moved(value: Any, device: torch.device) -> Any:
     if isinstance(value, torch.Tensor):
         return value.to(device)
     if isinstance(value, dict):
@@ -40,15 +43,17 @@ def moved(value, device):
 class Way:
     """One way to compute the module, with PyTorch's settings for float32 products."""
 
-    def __init__(self, name, model, inputs, tf32=False):
+    def __init__(self, name: str, model: Any, inputs: Any, tf32: bool = False) -> None:
         self.name, self.model, self.inputs, self.tf32 = name, model, inputs, tf32
-        self.graph, self.host_ns, self.late, self.times = None, 2e5, 0, {}
+        self.graph: Any = None
+        self.host_ns, self.late = 2e5, 0
+        self.times: dict[str, list[float]] = {}
 
-    def run(self):
+    def run(self) -> Any:
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = self.tf32, True
         return self.model(**self.inputs) if isinstance(self.inputs, dict) else self.model(*self.inputs)
 
-    def capture(self, device):
+    def capture(self, device: torch.device) -> None:
         stream = torch.cuda.Stream(device)
         stream.wait_stream(torch.cuda.current_stream(device))
         with torch.cuda.stream(stream):
@@ -61,20 +66,20 @@ class Way:
 
 
 class Clock:
-    def __init__(self, device):
+    def __init__(self, device: torch.device) -> None:
         properties = torch.cuda.get_device_properties(device)
         size = max(LEAST_FLUSH, 3 * getattr(properties, "L2_cache_size", 0))
         self.buffer = torch.empty(size, dtype=torch.uint8, device=device)
         self.hertz = getattr(properties, "clock_rate", 2_000_000) * 1e3
         self.device, self.runs = device, 0
 
-    def cool(self):
+    def cool(self) -> None:
         self.runs += 1
         half = self.buffer.numel() // 2
         self.buffer[:half].fill_(self.runs % 256)
         self.buffer[half:].copy_(self.buffer[:half])
 
-    def by_events(self, way, graph):
+    def by_events(self, way: Way, graph: bool) -> float:
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.cool()
         if way.late < LATE:
@@ -92,7 +97,7 @@ class Clock:
         end.synchronize()
         return begin.elapsed_time(end) * 1e3
 
-    def by_the_host(self, way):
+    def by_the_host(self, way: Way) -> float:
         self.cool()
         torch.cuda.synchronize(self.device)
         start = time.perf_counter_ns()
@@ -100,13 +105,13 @@ class Clock:
         torch.cuda.synchronize(self.device)
         return (time.perf_counter_ns() - start) / 1e3
 
-    def take(self, way, mode):
+    def take(self, way: Way, mode: str) -> None:
         time_us = self.by_the_host(way) if mode == "call" else self.by_events(way, mode == "graph")
         way.times.setdefault(mode, []).append(time_us)
 
 
-def ways_of(device, compiled):
-    init = getattr(reference, "get_init_inputs", list)()
+def ways_of(device: torch.device, compiled: bool) -> Iterator[Way]:
+    init: list[Any] = getattr(reference, "get_init_inputs", list)()
     with torch.device(device):
         torch.manual_seed(1)
         plain = reference.Model(*init)
@@ -123,7 +128,7 @@ def ways_of(device, compiled):
         yield Way("compile", torch.compile(plain), inputs)
 
 
-def ready(ways, modes, device):
+def ready(ways: Iterable[Way], modes: list[str], device: torch.device) -> Iterator[Way]:
     """Those that run; what a first run pays is not kept."""
     for way in ways:
         try:
@@ -139,7 +144,7 @@ def ready(ways, modes, device):
             print(f"{way.name} is left out: {str(error).splitlines()[0][:200]}", file=sys.stderr)
 
 
-def certified():
+def certified() -> dict[tuple[str, str], float]:
     """(mode, baseline or "exported") -> microseconds, where there is a certificate."""
     file = Path(__file__).resolve().with_name("certificate.json")
     if not file.exists():
@@ -150,7 +155,7 @@ def certified():
     return found
 
 
-def rows(ways, modes):
+def rows(ways: list[Way], modes: list[str]) -> Iterator[dict[str, Any]]:
     known = certified()
     for mode in modes:
         own = ways[0].times[mode]
@@ -162,12 +167,12 @@ def rows(ways, modes):
                    "certified_us": told, "apart": apart(mode, way.name, middle, told)}  # fmt: skip
 
 
-def apart(mode, way, time, told):
+def apart(mode: str, way: str, time: float, told: float | None) -> float | None:
     """How far the certificate's time is from this one; None where they are of different calls."""
     return None if told is None or (mode, way) == ("call", "exported") else time / told - 1
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--rounds", type=int, default=50)

@@ -11,8 +11,11 @@ import inspect
 import sys
 import types
 import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Optional, Union
 
 import torch
+from torch import Tensor
 
 from .runtime import Driver, Program, gpu_trouble  # one file where they are exported
 
@@ -21,11 +24,11 @@ _NEVER, _IN_ITS_MODE, _ALWAYS = 0, 1, 2  # when a module is the one that the ker
 _LOADED = sys.modules.setdefault("_exported_programs", types.ModuleType("_exported_programs")).__dict__
 
 
-def _dtype(name):
+def _dtype(name: str) -> torch.dtype:
     return getattr(torch, name)
 
 
-def _leaves(name, value):
+def _leaves(name: str, value: Any) -> list[tuple[str, Any]]:
     """(name, leaf) of everything in nested lists, tuples and dictionaries."""
     if isinstance(value, dict):
         return [leaf for key in value for leaf in _leaves(f"{name}.{key}", value[key])]
@@ -34,9 +37,9 @@ def _leaves(name, value):
     return [(name, value)]
 
 
-def _tree(leaves):
+def _tree(leaves: Iterable[tuple[str, Any]]) -> Any:
     """The other way round: dictionaries, and lists where all keys count from 0."""
-    groups = {}
+    groups: dict[str, list[tuple[str, Any]]] = {}
     for name, value in leaves:
         head, _, rest = name.partition(".")
         groups.setdefault(head, []).append((rest, value))
@@ -44,7 +47,7 @@ def _tree(leaves):
     return list(made.values()) if list(made) == [str(i) for i in range(len(made))] else made
 
 
-def _rebuilt(like, leaves):
+def _rebuilt(like: Any, leaves: Iterator[Tensor]) -> Any:
     """The structure of what forward() returns, with these tensors in it."""
     if isinstance(like, torch.Tensor):
         return next(leaves)
@@ -58,7 +61,7 @@ def _rebuilt(like, leaves):
     return like
 
 
-def _equal(a, b):
+def _equal(a: Any, b: Any) -> bool:
     """Whether two values are the same, of the same types all the way down."""
     if type(a) is not type(b):
         return False
@@ -71,7 +74,7 @@ def _equal(a, b):
     return a is b or (a == b) is True
 
 
-def _changes_with_mode(module):
+def _changes_with_mode(module: Any) -> bool:
     """Whether training mode changes what a module of PyTorch computes."""
     kind = type(module).__name__
     if "Dropout" in kind:
@@ -87,17 +90,17 @@ _modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
 
-def _watched():
+def _watched() -> bool:
     """Whether calls are being traced or recorded by modes of PyTorch."""
     return _modes() > 0 or torch.jit.is_tracing()
 
 
-def _stream_of(device):
+def _stream_of(device: int) -> int:
     """The current stream, as the driver knows it."""
     return _raw_stream(device) if _raw_stream else torch.cuda.current_stream(device).cuda_stream
 
 
-def _owner(module, name):
+def _owner(module: Any, name: str) -> tuple[Any, str]:
     *path, last = name.split(".")
     for part in path:
         module = getattr(module, part)
@@ -107,7 +110,7 @@ def _owner(module, name):
 class Exported:
     """One exported program. `data` is launches.json; `images` the machine code of its modules."""
 
-    def __init__(self, data, images, reference):
+    def __init__(self, data: dict[str, Any], images: list[list[bytes]], reference: Any) -> None:
         self.data, self.images, self.reference = data, images, reference
         self.names = [name for name, _ in data["inputs"]]
         self.state = [name for name, _ in data["state"]]
@@ -125,12 +128,16 @@ class Exported:
         self.parameters = list(inspect.signature(reference.Model.forward).parameters.values())[1:]
         self.plain = [p.name for p in self.parameters[: len(self.names)]] == self.names and not self.arguments
         self.anywhere = False  # whether tensors that are on no GPU go through the operator too
-        self.programs, self.like, self.skeleton, self.driver, self.spare = {}, None, None, None, {}
+        self.programs: dict[int, Any] = {}  # None: the kernels do not run on that GPU
+        self.spare: dict[int, torch.nn.Module] = {}
+        self.driver: Optional[Driver] = None
+        self.like: Any = None
+        self.skeleton: Any = None
         self.op = self.register()
 
     # --- the operator
 
-    def register(self):
+    def register(self) -> Any:
         """torch.ops.NAMESPACE.run; an export that is loaded twice has one operator."""
         space = self.data["namespace"]
         self.current = _LOADED.setdefault(space, self)
@@ -141,23 +148,24 @@ class Exported:
         results = ", ".join("Tensor" for _ in self.outputs)
         self.library = torch.library.Library(space, "FRAGMENT")
         tags = [torch.Tag.pt2_compliant_tag, torch.Tag.needs_fixed_stride_order]
-        self.library.define(f"run({arguments}) -> " + (results if len(self.outputs) == 1 else f"({results})"), tags=tags)
+        results = results if len(self.outputs) == 1 else f"({results})"
+        self.library.define(f"run({arguments}) -> {results}", tags=tags)
         self.library.impl("run", self.compute, "CompositeExplicitAutograd")
         torch.library.register_fake(f"{space}::run", self.imagine, lib=self.library)
         if not self.written:  # gradients of others are left to the reference
             torch.library.register_autograd(f"{space}::run", self.backward, setup_context=self.keep, lib=self.library)
         return getattr(torch.ops, space).run.default
 
-    def compute(self, *tensors):
+    def compute(self, *tensors: Tensor) -> Any:
         """What the operator does. Its results are new and contiguous, whoever made them."""
         fits = all(t.is_cuda and t.is_contiguous() for t in tensors)
         return self.packed(self.serve(self.case_of(tensors) if fits else None, tensors))
 
-    def packed(self, made):
+    def packed(self, made: Sequence[Tensor]) -> Any:
         """Outputs as the operator returns them."""
         return made[0] if len(made) == 1 else tuple(made) if made else None
 
-    def imagine(self, *tensors):
+    def imagine(self, *tensors: Tensor) -> Any:
         case = self.case_of(tensors)
         if case is None:
             shapes = [(t.shape, t.dtype) for t in self.call_reference(tensors)]
@@ -166,10 +174,10 @@ class Exported:
         return self.packed([torch.empty(shape, dtype=dtype, device=tensors[0].device) for shape, dtype in shapes])
 
     @staticmethod
-    def keep(ctx, inputs, output):
+    def keep(ctx: Any, inputs: tuple[Tensor, ...], output: Any) -> None:
         ctx.save_for_backward(*inputs)
 
-    def backward(self, ctx, *grads):
+    def backward(self, ctx: Any, *grads: Optional[Tensor]) -> tuple[Optional[Tensor], ...]:
         """Gradients of the reference, which is computed once more."""
         with torch.enable_grad():
             wanted = ctx.needs_input_grad
@@ -184,7 +192,7 @@ class Exported:
 
     # --- when the kernels are used
 
-    def case_of(self, tensors):
+    def case_of(self, tensors: Sequence[Tensor]) -> Optional[int]:
         """The number of the shape that these tensors have, or None."""
         for number, case in enumerate(self.cases):
             fits = True
@@ -194,27 +202,27 @@ class Exported:
                 return number
         return None
 
-    def ready(self, case, tensors):
+    def ready(self, case: int, tensors: Sequence[Tensor]) -> bool:
         """Whether the kernels can take these very tensors, which have the shapes of a case."""
         device = tensors[0].get_device()
-        if case is None or device < 0 or self.program_of(device) is None:
+        if device < 0 or self.program_of(device) is None:
             return False
         for t in tensors:
             if t.get_device() != device:
                 return False
         return True
 
-    def serve(self, case, tensors):
-        if self.ready(case, tensors):
+    def serve(self, case: Optional[int], tensors: Sequence[Tensor]) -> list[Tensor]:
+        if case is not None and self.ready(case, tensors):
             return self.launch(case, tensors)
         return [t.clone(memory_format=torch.contiguous_format) for t in self.call_reference(tensors)]
 
-    def trouble(self, device):
+    def trouble(self, device: Union[str, torch.device]) -> Optional[str]:
         """Why the kernels do not run on a device, or None."""
         device = torch.device(device)
         return "it is no GPU" if device.type != "cuda" else gpu_trouble(self.data, device.index or 0)
 
-    def program_of(self, device):
+    def program_of(self, device: int) -> Any:
         """The kernels on a GPU, loaded when first asked for; None where they do not run."""
         if device not in self.programs:
             trouble = gpu_trouble(self.data, device)
@@ -226,7 +234,7 @@ class Exported:
                 self.programs[device] = Program(self.driver, self.data, self.images, device)
         return self.programs[device]
 
-    def launch(self, case, tensors):
+    def launch(self, case: int, tensors: Sequence[Tensor]) -> list[Tensor]:
         device = tensors[0].get_device()
         if device != torch.cuda.current_device():
             with torch.cuda.device(device):
@@ -248,7 +256,7 @@ class Exported:
 
     # --- the module
 
-    def adopt(self, module, args, kwargs):
+    def adopt(self, module: torch.nn.Module, args: Sequence[Any], kwargs: dict[str, Any]) -> int:
         """When the kernels compute what a module does that was just made with these arguments."""
         if self.current is not self:
             return self.current.adopt(module, args, kwargs)
@@ -264,17 +272,17 @@ class Exported:
         changes = self.data["mentions_training"] or any(map(_changes_with_mode, module.modules()))
         return _IN_ITS_MODE if changes else _ALWAYS
 
-    def init_inputs(self):
+    def init_inputs(self) -> list[Any]:
         return list(getattr(self.reference, "get_init_inputs", list)())
 
-    def arguments_of(self, args, kwargs):
+    def arguments_of(self, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The constructor's arguments by name, defaults filled in."""
         bound = inspect.signature(self.reference.Model.__init__).bind(None, *args, **kwargs)
         bound.apply_defaults()
         return dict(bound.arguments)
 
     @staticmethod
-    def same(module, name, wanted):
+    def same(module: Any, name: str, wanted: Any) -> bool:
         *path, last = name.split(".")
         value = module
         for part in path + [last]:
@@ -283,7 +291,8 @@ class Exported:
             wanted = float(wanted["float"])
         return value == wanted or (value != value and wanted != wanted)
 
-    def accept(self, module, when, args, kwargs):
+    def accept(self, module: torch.nn.Module, when: int, args: Sequence[Any],
+               kwargs: dict[str, Any]) -> Optional[tuple[int, list[Tensor]]]:  # fmt: skip
         """The shape's number and the operator's tensors if the kernels can serve this call of forward()."""
         if when != _ALWAYS and (when == _NEVER or module.training != self.data["train_mode"]):
             return None
@@ -291,7 +300,7 @@ class Exported:
         if tensors is None or len(tensors) != len(self.names) or torch.is_autocast_enabled():
             return None
         for path in self.paths:
-            value = module
+            value: Any = module
             for part in path:
                 value = getattr(value, part)
             tensors.append(value)
@@ -303,7 +312,7 @@ class Exported:
         case = self.case_of(tensors)
         return None if case is None else (case, tensors)
 
-    def by_name(self, args, kwargs):
+    def by_name(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Optional[list[Tensor]]:
         leaves = []
         for number, value in enumerate(args):
             p = self.parameters[min(number, len(self.parameters) - 1)]
@@ -319,7 +328,7 @@ class Exported:
             return None
         return [tensors[name] for name in self.names]
 
-    def answer(self, case, tensors):
+    def answer(self, case: int, tensors: list[Tensor]) -> Any:
         """What forward() returns. Where nobody watches the operator, its work is done without it."""
         if torch.compiler.is_compiling() or _watched() or self.differentiated(tensors):
             made = self.op(*tensors)
@@ -332,14 +341,14 @@ class Exported:
         found = {**dict(zip((name for name, _ in self.given), tensors)), **dict(zip(self.outputs, made))}
         return _rebuilt(self.current.like, iter([found[name] for name in self.returns]))
 
-    def note_written(self, tensors):
+    def note_written(self, tensors: Sequence[Tensor]) -> None:
         """Tells autograd of tensors that the kernels wrote, as PyTorch's own operators do."""
         for (name, _), t in zip(self.given, tensors):
             if name in self.written and not t.is_inference():
                 torch.autograd.graph.increment_version(t)
 
     @staticmethod
-    def differentiated(tensors):
+    def differentiated(tensors: Sequence[Tensor]) -> bool:
         if not torch.is_grad_enabled():
             return False
         for t in tensors:
@@ -349,7 +358,7 @@ class Exported:
 
     # --- the reference
 
-    def without_values(self, module):
+    def without_values(self, module: torch.nn.Module) -> torch.nn.Module:
         """A copy of a module whose parameters and buffers take no memory, as the reference's class."""
         known = {}
         for t in list(module.parameters()) + list(module.buffers()):
@@ -361,11 +370,11 @@ class Exported:
         made.__class__ = self.reference.Model
         return made.train(self.data["train_mode"])
 
-    def call(self, tensors):
+    def call(self, tensors: Sequence[Tensor]) -> Any:
         """The reference's own result of the operator's tensors."""
         if self.skeleton is None:
             self.skeleton = self.without_values(self.reference.Model(*self.init_inputs()))
-        module = self.spare.pop(0, None) or copy.deepcopy(self.skeleton)  # each thread has its own
+        module: Any = self.spare.pop(0, None) or copy.deepcopy(self.skeleton)  # each thread has its own
         state = dict(zip(self.state, tensors[len(self.names) :]))
         given = dict(state)
         registered = {name for name, _ in [*module.named_parameters(), *module.named_buffers()]}
@@ -391,12 +400,12 @@ class Exported:
         self.spare[0] = module
         return made
 
-    def call_reference(self, tensors):
+    def call_reference(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Its outputs; mutated tensors are written."""
         found = [leaf for _, leaf in _leaves("out", self.call(tensors)) if isinstance(leaf, torch.Tensor)]
         return [leaf for name, leaf in zip(self.returns, found) if name not in self.written]
 
-    def results_alike(self):
+    def results_alike(self) -> Any:
         """The structure of what forward() returns, with tensors that have no values."""
         shapes = self.cases[0]
         return self.call([torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in shapes])

@@ -3,11 +3,13 @@
 
 import importlib.util
 import sys
+import types
 from pathlib import Path
 
 
-def _load(name):
+def _load(name: str) -> types.ModuleType:
     spec = importlib.util.spec_from_file_location(name, Path(__file__).resolve().with_name(name + ".py"))
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

@@ -16,11 +16,11 @@ _exported = Exported(_DATA, _IMAGES, _reference)
 class ModelNew(_reference.Model):
     """The reference, computed by kernels where they serve."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._kernels = _exported.adopt(self, args, kwargs)
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         found = _exported.accept(self, self._kernels, args, kwargs)
         return super().forward(*args, **kwargs) if found is None else _exported.answer(*found)
 

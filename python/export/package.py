@@ -9,6 +9,7 @@ buffers, in the order of `exported.given`.
 
 import json
 from pathlib import Path
+from typing import Any
 
 from . import reference
 from .runtime import Exported
@@ -23,10 +24,10 @@ op = exported.op
 class Model(reference.Model):
     """The reference, computed by kernels where they serve."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._kernels = exported.adopt(self, args, kwargs)
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         found = exported.accept(self, self._kernels, args, kwargs)
         return super().forward(*args, **kwargs) if found is None else exported.answer(*found)

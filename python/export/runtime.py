@@ -6,12 +6,15 @@ launch with its numbers. Calls are queued on the stream that they are given; not
 """
 
 import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Optional
 
 import torch
 
 _WORD, _ADDRESS, _TEXT = ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p
 _SIZE, _U64, _U32 = ctypes.c_size_t, ctypes.c_uint64, ctypes.c_uint32
-_FUNCTIONS = {
+_Step = Callable[[int], int]  # queues a launch on a stream; the driver's status
+_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuModuleLoadData": (_ADDRESS, _TEXT),
     "cuModuleGetFunction": (_ADDRESS, _ADDRESS, _TEXT),
     "cuFuncSetAttribute": (_ADDRESS, _WORD, _WORD),
@@ -47,21 +50,25 @@ class _Settings(ctypes.Structure):
 class Driver:
     """The functions of libcuda that are used."""
 
-    def __init__(self, library="libcuda.so.1"):
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., int]: ...
+
+    def __init__(self, library: str = "libcuda.so.1") -> None:
         self.library = ctypes.CDLL(library)
         for name, types in _FUNCTIONS.items():
             function = getattr(self.library, name)
             function.argtypes, function.restype = types, _WORD
             setattr(self, name, function)
 
-    def check(self, status, what):
+    def check(self, status: int, what: str) -> None:
         if status:
             name = ctypes.c_char_p()
             self.cuGetErrorName(status, ctypes.byref(name))
             told = (name.value or b"an unknown error").decode()
             raise RuntimeError(f"{what}: {told} ({status})")
 
-    def enter(self, device):
+    def enter(self, device: int) -> None:
         """Makes PyTorch's context of the GPU that of this thread."""
         context = _ADDRESS()
         self.check(self.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "opening the GPU")
@@ -71,8 +78,9 @@ class Driver:
 class _Map:
     """A tensor map: 128 bytes at a multiple of 64, made anew when its tensor lies elsewhere."""
 
-    def __init__(self, driver, buffer, fields):
-        self.driver, self.buffer, self.address = driver, buffer, None
+    def __init__(self, driver: Driver, buffer: int, fields: dict[str, Any]) -> None:
+        self.driver, self.buffer = driver, buffer
+        self.address: Optional[int] = None
         self.memory = ctypes.create_string_buffer(192)
         self.place = (ctypes.addressof(self.memory) + 63) // 64 * 64
         rank = len(fields["sizes"])
@@ -80,7 +88,7 @@ class _Map:
                        (_U32 * rank)(*fields["box"]), (_U32 * rank)(*[1] * rank))  # fmt: skip
         self.type, self.rank, self.swizzle = fields["type"], rank, fields["swizzle"]
 
-    def encode(self, address):
+    def encode(self, address: int) -> None:
         if address == self.address:
             return
         status = self.driver.cuTensorMapEncodeTiled(
@@ -93,13 +101,16 @@ class _Map:
 class _Call:
     """The launches of one shape with the memory of their arguments; serves one call at a time."""
 
-    def __init__(self, program, shape):
-        self.driver, self.kept, self.maps, self.steps = program.driver, [], [], []
+    def __init__(self, program: "Program", shape: dict[str, Any]) -> None:
+        self.driver = program.driver
+        self.kept: list[Any] = []  # memory that the launches point to
+        self.maps: list[_Map] = []
+        self.steps: list[_Step] = []
         self.pointers = (_U64 * shape["buffers"])()
         for step in shape["steps"]:
             self.steps.append(self.fill(step) if "fill" in step else self.launch(program, step))
 
-    def place_of(self, argument):
+    def place_of(self, argument: dict[str, Any]) -> int:
         """Where the launch finds the value of an argument."""
         if "map" in argument:
             made = _Map(self.driver, argument["buffer"], argument["map"])
@@ -111,7 +122,7 @@ class _Call:
         self.kept.append(ctypes.create_string_buffer(value, len(value)))
         return ctypes.addressof(self.kept[-1])
 
-    def launch(self, program, step):
+    def launch(self, program: "Program", step: dict[str, Any]) -> _Step:
         places = [self.place_of(a) for a in step["args"]]
         arguments = (_ADDRESS * max(1, len(places)))(*places)
         attributes = (_Attribute * 3)()
@@ -132,13 +143,13 @@ class _Call:
         function, call = program.function(step), self.driver.cuLaunchKernelEx
         at, values = ctypes.addressof(settings), ctypes.addressof(arguments)
 
-        def run(stream):
+        def run(stream: int) -> int:
             settings.stream = stream
             return call(at, function, values, None)
 
         return run
 
-    def fill(self, step):
+    def fill(self, step: dict[str, Any]) -> _Step:
         """Writes a pattern of 1, 2, 4 or 8 bytes again and again."""
         driver, pointers, index = self.driver, self.pointers, step["fill"]
         pattern, size = bytes.fromhex(step["pattern"]), step["bytes"]
@@ -152,13 +163,13 @@ class _Call:
             function = getattr(driver, names[width])
             return lambda stream: function(pointers[index], words[0], count, stream)
 
-        def halves(stream):
+        def halves(stream: int) -> int:
             function, at = driver.cuMemsetD2D32Async, pointers[index]
             return function(at, 8, words[0], 1, count, stream) or function(at + 4, 8, words[1], 1, count, stream)
 
         return halves
 
-    def run(self, pointers, stream, device):
+    def run(self, pointers: list[int], stream: int, device: int) -> None:
         self.pointers[:] = pointers
         for made in self.maps:
             made.encode(pointers[made.buffer])
@@ -174,9 +185,10 @@ class _Call:
 class Program:
     """The kernels of a program, loaded on one GPU. `images`: for each module the texts to try."""
 
-    def __init__(self, driver, data, images, device):
+    def __init__(self, driver: Driver, data: dict[str, Any], images: list[list[bytes]], device: int) -> None:
         self.driver, self.data, self.device = driver, data, device
-        self.functions, self.calls = {}, [{} for _ in data["shapes"]]
+        self.functions: dict[tuple[Any, ...], Any] = {}
+        self.calls: list[dict[int, _Call]] = [{} for _ in data["shapes"]]
         driver.enter(device)
         mode = _WORD(_RELAXED)  # loading is no part of a graph that is being captured
         driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
@@ -187,18 +199,19 @@ class Program:
                     self.prepare(step)
         driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
-    def load(self, texts):
+    def load(self, texts: list[bytes]) -> ctypes.c_void_p:
         module, status = _ADDRESS(), 0
         for text in texts:
             status = self.driver.cuModuleLoadData(ctypes.byref(module), text)
             if not status:
                 return module
-        return self.driver.check(status, "loading the exported kernels")
+        self.driver.check(status, "loading the exported kernels")
+        return module
 
-    def function(self, step):
+    def function(self, step: dict[str, Any]) -> Any:
         return self.functions[step["module"], step["kernel"]]
 
-    def prepare(self, step):
+    def prepare(self, step: dict[str, Any]) -> None:
         key = step["module"], step["kernel"]
         if key not in self.functions:
             found = _ADDRESS()
@@ -207,16 +220,16 @@ class Program:
             self.driver.check(status, f"finding the kernel {step['kernel']}")
             self.functions[key] = found
         shared, cluster = step["shared"], step["cluster"]
-        most = self.functions.get(("shared", *key), _PLAIN_SHARED)
-        if shared > most:
-            self.functions["shared", *key] = shared
+        granted = ("shared", *key)
+        if shared > self.functions.get(granted, _PLAIN_SHARED):
+            self.functions[granted] = shared
             status = self.driver.cuFuncSetAttribute(self.functions[key], _SHARED, shared)
             self.driver.check(status, f"giving {step['kernel']} its shared memory")
         if cluster[0] * cluster[1] * cluster[2] > _PLAIN_CLUSTER:
             status = self.driver.cuFuncSetAttribute(self.functions[key], _ANY_CLUSTER, 1)
             self.driver.check(status, f"giving {step['kernel']} its clusters")
 
-    def run(self, number, pointers, stream):
+    def run(self, number: int, pointers: list[int], stream: int) -> None:
         """Queues all launches of shape `number`. Calls of several threads use memory of their own."""
         free = self.calls[number]
         call = free.pop(0, None) or _Call(self, self.data["shapes"][number])
@@ -224,7 +237,7 @@ class Program:
         free[0] = call
 
 
-def gpu_trouble(data, device):
+def gpu_trouble(data: dict[str, Any], device: int) -> Optional[str]:
     """Why the program does not run on this GPU, or None."""
     wanted, have = data["gpu"], torch.cuda.get_device_properties(device)
     if [have.major, have.minor] == wanted["capability"] and have.multi_processor_count == wanted["sms"]:

@@ -5,11 +5,14 @@ Fresh inputs and weights each time; the error is compared with that of the modul
 Without a GPU only what is computed there can be checked: the reference behind the kernels.
 """
 
+from __future__ import annotations
+
 import copy
 import sys
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
-
 from load import Model, data, exported, reference
 
 TIMES_NATIVE = 4  # the largest error may be so many times that of the module in PyTorch
@@ -17,14 +20,14 @@ LARGE = 1 << 22  # elements; more are not computed without a GPU
 DTYPES = {"fp32": False, "tf32": True, "fp16": True, "bf16": True}
 
 
-def tensors(value):
+def tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         return [value]
     items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else []
     return [t for item in items for t in tensors(item)]
 
 
-def changed(value, change):
+def changed(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, dict):
@@ -35,15 +38,15 @@ def changed(value, change):
     return value
 
 
-def called(model, inputs):
+def called(model: Any, inputs: Any) -> list[torch.Tensor]:
     return tensors(model(**inputs) if isinstance(inputs, dict) else model(*inputs))
 
 
-def doubled(t):
+def doubled(t: torch.Tensor) -> torch.Tensor:
     return t.double() if t.is_floating_point() and t.dtype != torch.float64 else t.clone()
 
 
-def mutated(model, inputs):
+def mutated(model: Any, inputs: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """(name, tensor) of what a call writes in place, as it is now."""
     args, kwargs = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
     given = dict(zip(exported.names, exported.by_name(args, kwargs) or ()))
@@ -56,9 +59,9 @@ def mutated(model, inputs):
         yield name, value
 
 
-def pair(device, seed):
+def pair(device: torch.device, seed: int) -> tuple[Any, Any, Any]:
     """The exported module and the reference with the same weights, and inputs for both."""
-    init = getattr(reference, "get_init_inputs", list)()
+    init: list[Any] = getattr(reference, "get_init_inputs", list)()
     torch.manual_seed(seed)
     with torch.device(device):
         plain = reference.Model(*init)
@@ -73,7 +76,7 @@ def pair(device, seed):
     return made, plain, changed(inputs, lambda t: t.to(device))
 
 
-def judge(got, native, truth):
+def judge(got: torch.Tensor, native: torch.Tensor, truth: torch.Tensor) -> float:
     """The error over what is allowed."""
     if got.shape != truth.shape or got.dtype != native.dtype:
         raise AssertionError(f"{got.dtype} of {tuple(got.shape)}, not {native.dtype} of {tuple(truth.shape)}")
@@ -89,7 +92,7 @@ def judge(got, native, truth):
     return error / (TIMES_NATIVE * usual + 4 * torch.finfo(got.dtype).eps * largest + 1e-300)
 
 
-def check(device, seed):
+def check(device: torch.device, seed: int) -> bool:
     made, plain, inputs = pair(device, seed)
     own = [changed(inputs, torch.Tensor.clone) for _ in range(2)]
     torch.backends.cuda.matmul.allow_tf32 = DTYPES[data["math_mode"]]
@@ -108,7 +111,7 @@ def check(device, seed):
     return worst <= 1
 
 
-def main():
+def main() -> int:
     device = torch.device(sys.argv[1] if len(sys.argv) > 1 else "cuda:0" if torch.cuda.is_available() else "cpu")
     if device.type == "cpu":
         size = sum(torch.Size(s).numel() for s in data["shapes"][0]["tensors"].values())

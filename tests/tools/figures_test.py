@@ -120,6 +120,12 @@ class Text(unittest.TestCase):
             self.assertEqual(len(found), 1, (text, found))
             self.assertIn(part, found[0])
 
+    def test_long_lines_of_python(self):
+        text = "# SPDX-License-Identifier: Apache-2.0\n" + "x" * 121 + "\n"
+        self.assertEqual(self.faults("tools/a.py", text), ["is longer than 120 columns"])
+        self.assertEqual(self.faults("tools/a.py", text.replace("xx", "x", 1)), [])
+        self.assertEqual(self.faults("tools/a.cpp", text), [])
+
 
 if __name__ == "__main__":
     unittest.main()
