@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/task.h"
+#include "core/weighted.h"
 
 namespace cutegen {
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "ptx/ops/forms.h"
+#include "ptx/decode/forms.h"
 
 namespace cutegen::ptx {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ptx/decode/decode.h"
-#include "ptx/ops/forms.h"
+#include "ptx/decode/forms.h"
 
 namespace cutegen::ptx {
 

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "ptx/checks/hazards.h"
+#include "ptx/decode/forms.h"
 #include "ptx/decode/program.h"
 #include "ptx/model/chain.h"
 #include "ptx/model/counting.h"
 #include "ptx/ops/async_copy.h"
-#include "ptx/ops/forms.h"
 #include "ptx/state/memory.h"
 
 namespace cutegen::ptx {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "ptx/ops/forms.h"
+#include "ptx/decode/forms.h"
 
 namespace cutegen::ptx {
 namespace {

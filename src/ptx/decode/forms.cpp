@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ptx/ops/forms.h"
+#include "ptx/decode/forms.h"
 
 namespace cutegen::ptx {
 
