@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "engine/record/view.h"
+#include "engine/run/run.h"
 
 namespace cutegen::cli {
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "engine/record/view.h"
+#include "engine/run/run.h"
 
 namespace cutegen {
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 
+#include "engine/run/run.h"
 #include "engine/run/walk.h"
 #include "llm/chat.h"
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "engine/run/loop.h"
+#include "engine/run/run.h"
 
 namespace cutegen {
 

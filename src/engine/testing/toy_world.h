@@ -16,6 +16,7 @@
 
 #include "base/hash.h"
 #include "engine/run/loop.h"
+#include "engine/run/run.h"
 
 namespace cutegen::toy {
 
