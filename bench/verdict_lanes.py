@@ -35,7 +35,7 @@ GPU = "cuda:0"
 
 
 class Jobs:
-    """Each method gives the commands of one job; those of a simulator's job run side by side."""
+    """Each method gives the commands of one job; a simulator's job runs its commands side by side."""
 
     def __init__(self, options):
         self.options, self.out, self.lanes = options, options.out, options.lanes
@@ -57,9 +57,9 @@ class Jobs:
                  "--out", self.out / "attacks.jsonl", "--skip", "macro_bomb"]]
 
     def in_turn(self, name, device):
-        commands = [self.drill(f"{name}_now", 1, 1, device, KNOWN) + ["--each", 5]]
+        commands = [self.drill(f"{name}_now", 1, 1, device, KNOWN) + ["--each", 5, "--distinct"]]
         if self.options.older:
-            older = self.drill(f"{name}_older", 1, 1, device, KNOWN) + ["--each", 5]
+            older = self.drill(f"{name}_older", 1, 1, device, KNOWN) + ["--each", 5, "--distinct"]
             commands.append(["env", f"CUTEGEN_BIN={self.options.older}", *older])
         return commands
 
