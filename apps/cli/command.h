@@ -34,15 +34,14 @@ void print_result(const Globals& g, const Json& value, const std::string& text);
 
 // The rest is for main.cpp. finish_output() checks all output once, at the end: a full disk is an
 // error, but a reader that closed the pipe is not.
-[[nodiscard]] bool stderr_is_terminal();
+bool stderr_is_terminal();
 void print_text(const std::string& text);
-[[nodiscard]] int finish_output(int code);
+int finish_output(int code);
 // An error for a first word that is not a command, with the nearest command.
-[[nodiscard]] std::optional<Error> unknown_command(const CLI::App& app,
-                                                   const std::vector<std::string>& words);
+std::optional<Error> unknown_command(const CLI::App& app, const std::vector<std::string>& words);
 // Prints help or version if asked for, else the parse error as a user error. Returns the exit code.
-[[nodiscard]] int answer_parse(const CLI::App& app, Globals& g, const CLI::ParseError& e,
-                               const std::vector<std::string>& words);
+int answer_parse(const CLI::App& app, Globals& g, const CLI::ParseError& e,
+                 const std::vector<std::string>& words);
 
 void add_describe(CLI::App& app, Globals& g);
 void add_eval(CLI::App& app, Globals& g);

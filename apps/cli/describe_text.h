@@ -18,9 +18,9 @@ struct PageOptions {
   bool whole_graph = false;
 };
 
-[[nodiscard]] std::string task_page(const Task& task, const GpuSpec& gpu, PageOptions options);
-[[nodiscard]] std::string table_head();
-[[nodiscard]] std::string table_row(const Task& task, const GpuSpec& gpu, double seconds);
-[[nodiscard]] Json task_document(const Task& task, const GpuSpec& gpu, double seconds);
+std::string task_page(const Task& task, const GpuSpec& gpu, PageOptions options);
+std::string table_head();
+std::string table_row(const Task& task, const GpuSpec& gpu, double seconds);
+Json task_document(const Task& task, const GpuSpec& gpu, double seconds);
 
 }  // namespace cutegen::cli

@@ -29,12 +29,12 @@ struct GpusSeen {
   std::vector<std::string> uuids;  // of cuda:0, cuda:1, ...
 };
 
-[[nodiscard]] Finding check_driver(GpusSeen& gpus);
+Finding check_driver(GpusSeen& gpus);
 // cuda_version: the driver's, or 0 if unknown.
-[[nodiscard]] Finding check_nvrtc(const ToolPaths& paths, int cuda_version);
+Finding check_nvrtc(const ToolPaths& paths, int cuda_version);
 // Checks the sandbox's grade and, separately, user namespaces.
 void check_sandbox(std::vector<Finding>& out);
 // Checks ncu, its version, and whether it may read the counters of cuda:0.
-[[nodiscard]] Finding check_counters(const Context& ctx, const GpusSeen& gpus);
+Finding check_counters(const Context& ctx, const GpusSeen& gpus);
 
 }  // namespace cutegen::cli

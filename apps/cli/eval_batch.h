@@ -21,8 +21,7 @@ struct BatchOptions {
 
 // `seconds` applies to third-party solutions (ForeignRequest). options.device may list several
 // devices, separated by commas.
-[[nodiscard]] Result<int> judge_batch(const Globals& g, const BatchOptions& batch,
-                                      const std::string& task, Rung up_to, double seconds,
-                                      const EvaluatorOptions& options);
+Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::string& task,
+                        Rung up_to, double seconds, const EvaluatorOptions& options);
 
 }  // namespace cutegen::cli

@@ -30,9 +30,9 @@ struct ExportInputs {
   std::optional<Certificate> certificate;
 };
 
-[[nodiscard]] Result<ExportInputs> read_export_inputs(const Globals& g, const ExportWords& words,
-                                                      const Config& config);
+Result<ExportInputs> read_export_inputs(const Globals& g, const ExportWords& words,
+                                        const Config& config);
 // Refuses a task file that imports its neighbours: it cannot be exported as one file.
-[[nodiscard]] Result<void> check_stands_alone(const Task& task);
+Result<void> check_stands_alone(const Task& task);
 
 }  // namespace cutegen::cli

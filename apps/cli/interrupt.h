@@ -19,7 +19,7 @@ class Interrupt {
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
-  [[nodiscard]] std::stop_token token() const { return stop_.get_token(); }
+  std::stop_token token() const { return stop_.get_token(); }
 
  private:
   std::stop_source stop_;

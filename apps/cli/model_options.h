@@ -17,10 +17,10 @@ namespace cutegen::cli {
 class ModelOptions {
  public:
   void add(CLI::App& command);
-  [[nodiscard]] Result<void> apply(OptimizeSettings& settings) const;
+  Result<void> apply(OptimizeSettings& settings) const;
   // For runs on several evaluators in parallel. Also applies the configuration that all runs share.
-  [[nodiscard]] Result<void> apply_to_many(const Config& config, int evaluators,
-                                           OptimizeSettings& settings) const;
+  Result<void> apply_to_many(const Config& config, int evaluators,
+                             OptimizeSettings& settings) const;
 
  private:
   AgentSettings agents_;

@@ -13,6 +13,6 @@
 
 namespace cutegen::cli {
 
-[[nodiscard]] std::string profile_text(const Profile& profile);
+std::string profile_text(const Profile& profile);
 
 }  // namespace cutegen::cli

@@ -13,10 +13,10 @@ namespace cutegen::cli {
 
 class ProgramFolder {
  public:
-  [[nodiscard]] static Result<ProgramFolder> read(const std::filesystem::path& folder);
-  [[nodiscard]] const KernelProgram& program() const { return program_; }
+  static Result<ProgramFolder> read(const std::filesystem::path& folder);
+  const KernelProgram& program() const { return program_; }
   // The same error with its place as file, line and column.
-  [[nodiscard]] Error placed(Error error) const;
+  Error placed(Error error) const;
 
  private:
   std::filesystem::path folder_;

@@ -18,13 +18,13 @@ class ConsoleObserver final : public RunObserver {
  public:
   explicit ConsoleObserver(const Globals& g) : g_(g) {}
   ~ConsoleObserver() override { clear_status(); }
-  [[nodiscard]] Result<void> seed(const std::vector<Event>& events);
+  Result<void> seed(const std::vector<Event>& events);
   void on_event(const Event& event) override;
   void on_progress(const std::string& line) override;
   // Prints the end (or the document) and returns the exit code: 7 if the gain is below fail_under
   // (engine/report/fail_under.h; 0: not asked).
-  [[nodiscard]] int finish(const RunResult& outcome, double fail_under);
-  [[nodiscard]] const RunView& view() const { return view_; }
+  int finish(const RunResult& outcome, double fail_under);
+  const RunView& view() const { return view_; }
 
  private:
   void say(const std::string& text);
@@ -36,6 +36,6 @@ class ConsoleObserver final : public RunObserver {
   bool header_ = false, status_ = false;
 };
 
-[[nodiscard]] int run_exit_code(const RunResult& outcome);
+int run_exit_code(const RunResult& outcome);
 
 }  // namespace cutegen::cli

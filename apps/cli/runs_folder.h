@@ -16,7 +16,7 @@ struct FoundRun {
   RunView view;
 };
 
-[[nodiscard]] Result<std::unique_ptr<Store>> open_runs(const Config& config);
-[[nodiscard]] Result<FoundRun> find_run(Store& store, const std::string& run);
+Result<std::unique_ptr<Store>> open_runs(const Config& config);
+Result<FoundRun> find_run(Store& store, const std::string& run);
 
 }  // namespace cutegen::cli

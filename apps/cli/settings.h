@@ -23,7 +23,7 @@ namespace cutegen::cli {
 class Settings {
  public:
   void add(CLI::App& command, std::initializer_list<const char*> keys);
-  [[nodiscard]] Result<Config> resolve() const;
+  Result<Config> resolve() const;
 
  private:
   struct Flag {
@@ -37,7 +37,7 @@ class Settings {
 // For commands that judge: --math-mode, --rtol, --atol. asked_accuracy() reads them after
 // resolve().
 void add_accuracy(Settings& settings, CLI::App& command);
-[[nodiscard]] Result<AskedAccuracy> asked_accuracy(const Config& config);
+Result<AskedAccuracy> asked_accuracy(const Config& config);
 
 // For commands that end a run or a certificate: --fail-under.
 void add_fail_under(CLI::App& command, double& wanted);

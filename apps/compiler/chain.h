@@ -28,17 +28,17 @@ namespace cutegen::compiler {
 
 class Chain {
  public:
-  [[nodiscard]] static Result<Chain> receive(wire::Channel control);
-  [[nodiscard]] size_t parts() const { return parts_.size(); }
-  [[nodiscard]] FILE* open(size_t part);
+  static Result<Chain> receive(wire::Channel control);
+  size_t parts() const { return parts_.size(); }
+  FILE* open(size_t part);
   // In the child of a request: that request.
-  [[nodiscard]] std::optional<Request>& request() { return request_; }
+  std::optional<Request>& request() { return request_; }
 
  private:
   void begin();
   void park(size_t part);
   void serve(wire::Channel own, size_t part);
-  [[nodiscard]] bool tell(const Json& message, const wire::Channel* socket);
+  bool tell(const Json& message, const wire::Channel* socket);
 
   wire::Channel control_;
   std::vector<std::string> parts_;

@@ -16,7 +16,7 @@ namespace cutegen::compiler {
 
 // The candidate, and its later parts if it is compiled in parts: "candidate.cuh.1", ...
 inline constexpr const char* kCandidateFile = "candidate.cuh";
-[[nodiscard]] std::string part_file(size_t part);
+std::string part_file(size_t part);
 
 class Files {
  public:
@@ -28,11 +28,11 @@ class Files {
   };
   void begin(Rules rules);
   void end() { active_ = false; }
-  [[nodiscard]] std::vector<std::string> take_opened();
-  [[nodiscard]] std::vector<std::string> take_refused();
+  std::vector<std::string> take_opened();
+  std::vector<std::string> take_refused();
 
-  [[nodiscard]] bool active() const { return active_; }
-  [[nodiscard]] FILE* open(const char* path, const char* mode);
+  bool active() const { return active_; }
+  FILE* open(const char* path, const char* mode);
 
  private:
   Rules rules_;
@@ -44,6 +44,6 @@ Files& files();
 // The C library's fopen.
 FILE* real_fopen(const char* path, const char* mode);
 // An open stream over a copy of `text` that behaves like a file.
-[[nodiscard]] FILE* open_text(const std::string& text);
+FILE* open_text(const std::string& text);
 
 }  // namespace cutegen::compiler

@@ -33,9 +33,9 @@ struct Request {
 };
 
 enum class Fork { ahead, on_request };
-[[nodiscard]] Request next_request(wire::Channel& control, Fork when = Fork::ahead);
+Request next_request(wire::Channel& control, Fork when = Fork::ahead);
 // Address space in use by this process, and CPU time that it has spent.
-[[nodiscard]] int64_t mapped_bytes();
-[[nodiscard]] int64_t processor_ns();
+int64_t mapped_bytes();
+int64_t processor_ns();
 
 }  // namespace cutegen::compiler

@@ -22,13 +22,13 @@ struct NvrtcOutput {
 
 class Nvrtc {
  public:
-  [[nodiscard]] static Result<Nvrtc> load(const std::filesystem::path& library);
-  [[nodiscard]] NvrtcOutput compile(const std::string& source, const std::string& name,
-                                    const std::vector<std::string>& options) const;
+  static Result<Nvrtc> load(const std::filesystem::path& library);
+  NvrtcOutput compile(const std::string& source, const std::string& name,
+                      const std::vector<std::string>& options) const;
   // Reserves the heap for precompiled headers. False if this NVRTC has none.
-  [[nodiscard]] bool set_pch_heap(size_t bytes) const;
-  [[nodiscard]] std::string version() const { return version_; }
-  [[nodiscard]] const char* status_text(int status) const { return error_string_(status); }
+  bool set_pch_heap(size_t bytes) const;
+  std::string version() const { return version_; }
+  const char* status_text(int status) const { return error_string_(status); }
 
  private:
   using Program = void*;

@@ -37,7 +37,7 @@ class Runner {
     return world_error("the runner does not know this request");
   }
   // True after a fatal error: the evaluator must start a fresh process.
-  [[nodiscard]] bool lost() const { return lost_; }
+  bool lost() const { return lost_; }
 
  private:
   Result<Json> open(const Json& body) {

@@ -26,35 +26,34 @@ struct HandedOver {
   UniqueFd descriptor;
 };
 // Parses the buffers of a "share" request and takes their descriptors.
-[[nodiscard]] Result<std::vector<HandedOver>> handed_over(const Json& buffers,
-                                                          std::vector<UniqueFd> fds);
+Result<std::vector<HandedOver>> handed_over(const Json& buffers, std::vector<UniqueFd> fds);
 
 class RunMemory {
  public:
   // fds: the shared memory, then the ring (only for large writable buffers). Empty if the evaluator
   // has handed over every buffer.
-  [[nodiscard]] static Result<RunMemory> map(const Json& buffers, const std::vector<UniqueFd>& fds,
-                                             std::vector<HandedOver> shared);
+  static Result<RunMemory> map(const Json& buffers, const std::vector<UniqueFd>& fds,
+                               std::vector<HandedOver> shared);
   ~RunMemory();
   RunMemory() = default;
   RunMemory(RunMemory&&) = default;
   RunMemory& operator=(RunMemory&&) = delete;
-  [[nodiscard]] const std::vector<BufferBinding>& bindings() const { return bindings_; }
+  const std::vector<BufferBinding>& bindings() const { return bindings_; }
   // A part of the shared memory.
-  [[nodiscard]] Result<std::span<std::byte>> part(int64_t offset, int64_t bytes) const;
+  Result<std::span<std::byte>> part(int64_t offset, int64_t bytes) const;
 
  private:
   struct Region {
     void* at;
     size_t bytes;
   };
-  [[nodiscard]] Result<std::byte*> reserve(size_t bytes);
-  [[nodiscard]] Result<std::byte*> map_large(size_t bytes, bool read_only, int ring);
-  [[nodiscard]] Result<std::byte*> map_repeated(size_t bytes, bool read_only, int file,
-                                                int64_t offset, int64_t period);
+  Result<std::byte*> reserve(size_t bytes);
+  Result<std::byte*> map_large(size_t bytes, bool read_only, int ring);
+  Result<std::byte*> map_repeated(size_t bytes, bool read_only, int file, int64_t offset,
+                                  int64_t period);
   // Maps `window` bytes of a file again and again.
-  [[nodiscard]] static Result<void> repeat(std::byte* at, size_t bytes, bool read_only, int file,
-                                           size_t window, size_t offset);
+  static Result<void> repeat(std::byte* at, size_t bytes, bool read_only, int file, size_t window,
+                             size_t offset);
   Mapping shared_;
   std::vector<Region> regions_;
   std::vector<BufferBinding> bindings_;

@@ -16,9 +16,8 @@ struct Place {
   size_t begin = 0, size = 0;
   bool whole_lines = false;  // found line by line, so the replacement stands for whole lines
 };
-[[nodiscard]] tl::expected<Place, Reask> find_anchor(const std::string& text,
-                                                     const SearchReplace& edit);
+tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchReplace& edit);
 // Lines `first` to `last` (from 1) with their numbers, for messages.
-[[nodiscard]] std::string numbered_lines(const std::string& text, int first, int last);
+std::string numbered_lines(const std::string& text, int first, int last);
 
 }  // namespace cutegen

@@ -36,7 +36,7 @@ struct Span {
   bool is_type = false;
   size_t begin = 0, end = 0;
   // Whether lines [from, to) belong to it. A line inserted before its first line does not.
-  [[nodiscard]] bool holds(size_t from, size_t to) const {
+  bool holds(size_t from, size_t to) const {
     return from >= begin && to <= end && (to > from || (from > begin && from < end));
   }
 };
@@ -63,7 +63,7 @@ class SourceChanges {
   }
 
   // Empty if a change has no unique anchor.
-  [[nodiscard]] std::optional<std::string> text() const {
+  std::optional<std::string> text() const {
     std::string out;
     for (size_t i = 0; i < parts_.size(); ++i) {
       auto text = parts_[i].function ? function_text(parts_[i].lines) : edit_text(i);
@@ -93,7 +93,7 @@ class SourceChanges {
   }
 
   // The lines, before and after, of the one short function that contains the change.
-  [[nodiscard]] std::optional<Hunk> short_function(const Hunk& h) const {
+  std::optional<Hunk> short_function(const Hunk& h) const {
     for (const Span& old : old_) {
       if (!old.holds(h.before, h.before_end)) continue;
       auto same = [&](const Span& s) { return s.name == old.name && s.is_type == old.is_type; };
@@ -106,20 +106,20 @@ class SourceChanges {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::string head(size_t begin, size_t end) const {
+  std::string head(size_t begin, size_t end) const {
     if (begin >= end)
       return fmt::format("{}, before line {}, fewer lines now:\n", name_, begin + 1);
     return begin + 1 == end ? fmt::format("{}, line {} now:\n", name_, end)
                             : fmt::format("{}, lines {} to {} now:\n", name_, begin + 1, end);
   }
 
-  [[nodiscard]] std::optional<std::string> function_text(const Hunk& h) const {
+  std::optional<std::string> function_text(const Hunk& h) const {
     return head(h.after, h.after_end) +
            fmt::format("```function {}\n{}```\n", name_, text_of(b_, h.after, h.after_end));
   }
 
   // Adds lines around the change until the anchor is unique.
-  [[nodiscard]] std::optional<std::string> edit_text(size_t index) const {
+  std::optional<std::string> edit_text(size_t index) const {
     const Hunk& h = parts_[index].lines;
     const size_t first = index ? parts_[index - 1].lines.before_end : 0;
     const size_t last = index + 1 < parts_.size() ? parts_[index + 1].lines.before : a_.size() - 1;
@@ -137,7 +137,7 @@ class SourceChanges {
                        text_of(b_, h.after - up, h.after_end + down));
   }
 
-  [[nodiscard]] bool is_anchor(size_t begin, size_t end) const {
+  bool is_anchor(size_t begin, size_t end) const {
     if (begin == end || trim(a_[begin]).empty() || trim(a_[end - 1]).empty()) return false;
     std::string search = text_of(a_, begin, end);
     search.pop_back();

@@ -18,8 +18,7 @@
 namespace cutegen {
 
 // Whether a program is long enough to be shown as changes, or to be the base of changes.
-[[nodiscard]] bool is_long(const KernelProgram& program);
-[[nodiscard]] std::optional<std::string> changes_text(const KernelProgram& base,
-                                                      const KernelProgram& program);
+bool is_long(const KernelProgram& program);
+std::optional<std::string> changes_text(const KernelProgram& base, const KernelProgram& program);
 
 }  // namespace cutegen

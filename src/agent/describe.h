@@ -11,28 +11,26 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::string describe_device(const GpuSpec& gpu, const std::string& device,
-                                          const Task& task);
+std::string describe_device(const GpuSpec& gpu, const std::string& device, const Task& task);
 // The math mode and what it permits.
-[[nodiscard]] std::string describe_mode(const Task& task);
-[[nodiscard]] std::string describe_tensors(const Task& task);
+std::string describe_mode(const Task& task);
+std::string describe_tensors(const Task& task);
 // detail 2: all nodes. 1: the first and last of them. 0: operators with their counts.
-[[nodiscard]] std::string describe_graph(const Graph& graph, int detail);
-[[nodiscard]] std::string describe_floor(const TaskBrief& brief);
-[[nodiscard]] std::string describe_program(const KernelProgram& program);
+std::string describe_graph(const Graph& graph, int detail);
+std::string describe_floor(const TaskBrief& brief);
+std::string describe_program(const KernelProgram& program);
 // detail 2: with hot lines and remarks. 1: with remarks. 0: the headline.
-[[nodiscard]] std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profile,
-                                           int detail);
+std::string describe_verdict(const Verdict& verdict, double floor_ns, bool profile, int detail);
 // For each kernel: what binds it, remarks, hot lines and counters. Only for verdicts with a
 // profile.
-[[nodiscard]] std::string describe_profile(const Verdict& verdict);
+std::string describe_profile(const Verdict& verdict);
 struct HistoryText {
   std::vector<std::string> settled;  // parts of a few lines that stay while the history grows
   std::string recent;                // the last lines, if there are any
 };
 // The newest attempts, at most `most`, and the best of the older ones.
-[[nodiscard]] HistoryText describe_history(const std::vector<Attempt>& history, size_t most);
+HistoryText describe_history(const std::vector<Attempt>& history, size_t most);
 // At most `lines` lines of the reference, without its middle.
-[[nodiscard]] std::string describe_source(const std::string& source, size_t lines);
+std::string describe_source(const std::string& source, size_t lines);
 
 }  // namespace cutegen

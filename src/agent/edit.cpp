@@ -260,7 +260,7 @@ class Applier {
                                         sanitize(file, 80), join(names, ", ")));
   }
 
-  [[nodiscard]] Done balance() const {
+  Done balance() const {
     for (const auto& [name, text] : after_) {
       auto old = before_.find(name);
       if (!name.ends_with(".cu") || (old != before_.end() && old->second == text)) continue;
@@ -311,8 +311,8 @@ class Applier {
   }
 
   // The faults, each with its line in the plan or the source.
-  [[nodiscard]] tl::unexpected<Reask> checks_failed(const KernelProgram& program,
-                                                    const std::vector<Error>& faults) const {
+  tl::unexpected<Reask> checks_failed(const KernelProgram& program,
+                                      const std::vector<Error>& faults) const {
     std::string out = "The program was not compiled, because these checks fail:\n";
     std::string plan = plan_text(program.plan);
     for (size_t i = 0; i < std::min(faults.size(), kMostFaults); ++i)

@@ -22,8 +22,7 @@ namespace cutegen {
 using ProgramCheck = std::function<std::vector<Error>(const KernelProgram&)>;
 
 // `base`: the program that the reply changes. null: there is none and the reply holds the whole.
-[[nodiscard]] tl::expected<KernelProgram, Reask> apply_reply(const Reply& reply,
-                                                             const KernelProgram* base,
-                                                             const ProgramCheck& check);
+tl::expected<KernelProgram, Reask> apply_reply(const Reply& reply, const KernelProgram* base,
+                                               const ProgramCheck& check);
 
 }  // namespace cutegen

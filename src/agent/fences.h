@@ -27,9 +27,9 @@ struct Fences {
   std::vector<std::string> prose;  // the lines outside fences
   int open_line = 0;               // of a fence that never closes; 0: none
 };
-[[nodiscard]] Fences read_fences(const std::string& text);
+Fences read_fences(const std::string& text);
 // The file name, if the last non-empty line consists of one; else empty.
-[[nodiscard]] std::string title_above(const std::vector<std::string>& lines);
+std::string title_above(const std::vector<std::string>& lines);
 
 struct SearchBlock {
   std::string search, replace;
@@ -40,6 +40,6 @@ struct SearchBlocks {
   std::string fault;  // why the markers do not match, or empty
 };
 // <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE
-[[nodiscard]] SearchBlocks read_search_blocks(const std::string& text);
+SearchBlocks read_search_blocks(const std::string& text);
 
 }  // namespace cutegen

@@ -16,9 +16,8 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::vector<std::string> hints_for(const KernelProgram& program,
-                                                 const Verdict& verdict);
+std::vector<std::string> hints_for(const KernelProgram& program, const Verdict& verdict);
 // Dynamic shared memory without bytes, more bytes or threads than the device has, ...
-[[nodiscard]] std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& gpu);
+std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& gpu);
 
 }  // namespace cutegen

@@ -20,22 +20,22 @@ struct Component {
   std::string text;     // the text with the example in its fence
   std::string example;  // the kernel alone
 };
-[[nodiscard]] const std::vector<Component>& components();
+const std::vector<Component>& components();
 // Finds a page by name, symbol ("cutegen::load", "load") or header; null if there is none.
-[[nodiscard]] const Component* find_component(const std::string& symbol);
+const Component* find_component(const std::string& symbol);
 // Page names and symbols, for "did you mean".
-[[nodiscard]] std::vector<std::string> component_names();
+std::vector<std::string> component_names();
 // The components that help with a workload, the most useful first.
-[[nodiscard]] std::vector<const Component*> components_for(const std::string& workload,
-                                                           const std::string& dialect);
+std::vector<const Component*> components_for(const std::string& workload,
+                                             const std::string& dialect);
 
 // "transposed conv+norm" -> transposed_conv, norm, fused
-[[nodiscard]] std::vector<std::string> classes_of(const std::string& workload);
+std::vector<std::string> classes_of(const std::string& workload);
 // Advice for the classes of a workload, at most `most` of them.
-[[nodiscard]] std::string guidance_for(const std::string& workload, size_t most);
-[[nodiscard]] std::vector<std::string> guidance_classes();
+std::string guidance_for(const std::string& workload, size_t most);
+std::vector<std::string> guidance_classes();
 
 // A prompt template or text of prompts/, by its file name.
-[[nodiscard]] const std::string& prompt_file(const std::string& name);
+const std::string& prompt_file(const std::string& name);
 
 }  // namespace cutegen

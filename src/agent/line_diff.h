@@ -18,13 +18,13 @@ struct DiffLine {
 };
 
 // With `context` equal lines around each change. Empty if the texts are equal.
-[[nodiscard]] std::vector<DiffLine> line_diff(const std::string& before, const std::string& after,
-                                              size_t context = 3);
+std::vector<DiffLine> line_diff(const std::string& before, const std::string& after,
+                                size_t context = 3);
 
 // Lines [before, before_end) of one text became [after, after_end) of the other; from 0.
 struct Hunk {
   size_t before = 0, before_end = 0, after = 0, after_end = 0;
 };
-[[nodiscard]] std::vector<Hunk> hunks_of(const std::string& before, const std::string& after);
+std::vector<Hunk> hunks_of(const std::string& before, const std::string& after);
 
 }  // namespace cutegen

@@ -23,50 +23,50 @@ class Figures {
  public:
   Figures(const KernelProfile& kernel, const GpuSpec& gpu) : k_(kernel), gpu_(gpu) {}
 
-  [[nodiscard]] Value of(const std::string& name) const {
+  Value of(const std::string& name) const {
     auto it = k_.counters.find(name);
     return it == k_.counters.end() ? std::nullopt : Value(it->second);
   }
   // The GPU's own counter if the profile has it, or else the value from the simulator's counters.
-  [[nodiscard]] Value counted(const std::string& name, Value else_this) const {
+  Value counted(const std::string& name, Value else_this) const {
     auto own = k_.origin == Origin::measured ? of(name) : std::nullopt;
     return own ? own : else_this;
   }
-  [[nodiscard]] Value cycles() const {
+  Value cycles() const {
     return k_.time_ns > 0 ? Value(k_.time_ns * 1e-9 * gpu_.clock_hz) : std::nullopt;
   }
   // The largest of some terms, each the time it would take alone, in percent of the whole time.
-  [[nodiscard]] Value busy(std::initializer_list<const char*> terms) const {
+  Value busy(std::initializer_list<const char*> terms) const {
     Value most;
     for (const char* term : terms)
       if (auto ns = of(std::string("modelled_ns.") + term)) most = std::max(most.value_or(0), *ns);
     return most && k_.time_ns > 0 ? Value(std::min(100.0, 100 * *most / k_.time_ns)) : std::nullopt;
   }
-  [[nodiscard]] Value percent(Value part, Value whole) const {
+  Value percent(Value part, Value whole) const {
     return part && whole && *whole > 0 ? Value(100 * *part / *whole) : std::nullopt;
   }
-  [[nodiscard]] Value dram_bytes() const {
+  Value dram_bytes() const {
     Value read = of("dram_read_bytes"), written = of("dram_write_bytes");
     return read && written ? Value(*read + *written) : std::nullopt;
   }
-  [[nodiscard]] Value dram_rate() const {
+  Value dram_rate() const {
     Value bytes = dram_bytes();
     return bytes && k_.time_ns > 0 ? Value(*bytes / k_.time_ns * 1e9) : std::nullopt;
   }
   // Sectors that reach the L2.
-  [[nodiscard]] Value l2_sectors() const {
+  Value l2_sectors() const {
     Value loads = of("global_load_sectors"), hits = of("l1_hit_sectors"),
           stores = of("global_store_sectors"), atomics = of("global_atomic_sectors");
     if (!loads || !hits || !stores || !atomics) return std::nullopt;
     return *loads - std::min(*hits, *loads) + *stores + *atomics;
   }
-  [[nodiscard]] Value l2_hit_rate() const {
+  Value l2_hit_rate() const {
     Value sectors = l2_sectors(), bytes = dram_bytes();
     if (!sectors || !bytes || *sectors <= 0) return std::nullopt;
     return std::clamp(100 * (1 - *bytes / kSectorBytes / *sectors), 0.0, 100.0);
   }
   // Without branches, all of them are uniform.
-  [[nodiscard]] Value uniform_branches() const {
+  Value uniform_branches() const {
     Value all = of("branches"), divergent = of("divergent_branches");
     if (!all || !divergent) return std::nullopt;
     return *all > 0 ? 100 * (1 - std::min(1.0, *divergent / *all)) : 100;

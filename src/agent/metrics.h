@@ -25,8 +25,8 @@ struct Metric {
   std::string why;  // why there is no value
 };
 
-[[nodiscard]] std::vector<Metric> judge_metrics(const KernelProfile& kernel, const GpuSpec& gpu);
+std::vector<Metric> judge_metrics(const KernelProfile& kernel, const GpuSpec& gpu);
 // One line per figure, for the `most` slowest kernels.
-[[nodiscard]] std::string describe_metrics(const Profile& profile, const GpuSpec& gpu, size_t most);
+std::string describe_metrics(const Profile& profile, const GpuSpec& gpu, size_t most);
 
 }  // namespace cutegen

@@ -13,8 +13,8 @@
 namespace cutegen {
 
 // `number`: of the edit, for messages.
-[[nodiscard]] tl::expected<void, Reask> edit_plan(Json& plan, const PlanEdit& edit, int number);
+tl::expected<void, Reask> edit_plan(Json& plan, const PlanEdit& edit, int number);
 // One line per field, and one per element of steps, prepare and scratch.
-[[nodiscard]] std::string plan_text(const Plan& plan);
+std::string plan_text(const Plan& plan);
 
 }  // namespace cutegen

@@ -104,7 +104,7 @@ class Parser {
   }
 
   // The source that a block without a name means.
-  [[nodiscard]] tl::expected<std::string, Reask> only_source(const Fence& fence) const {
+  tl::expected<std::string, Reask> only_source(const Fence& fence) const {
     if (!fence.file.empty()) return fence.file;
     if (!fence.title.empty()) return fence.title;
     if (!base_) return std::string("kernel.cu");
@@ -258,7 +258,7 @@ class Parser {
   }
 
   // A whole file defines kernels. It has includes if the present file has any.
-  [[nodiscard]] bool is_whole_file(const Fence& fence) const {
+  bool is_whole_file(const Fence& fence) const {
     if (!has_kernel(fence.text)) return false;
     std::string name = !fence.file.empty() ? fence.file : fence.title;
     if (!base_) return true;
@@ -296,7 +296,7 @@ class Parser {
     if (!repeated) reply_.changes.push_back(std::move(change));
   }
 
-  [[nodiscard]] Parsed check() const {
+  Parsed check() const {
     bool code = saw_diff_ || !plain_.empty();
     if (reply_.changes.empty() && (reply_.draft.empty() || code)) return nothing_found();
     if (reply_.changes.size() > kMostChanges)
@@ -316,7 +316,7 @@ class Parser {
     return {};
   }
 
-  [[nodiscard]] Parsed nothing_found() const {
+  Parsed nothing_found() const {
     if (saw_diff_)
       return reask("diff",
                    "The reply holds a diff, which is not applied: its line numbers are often "

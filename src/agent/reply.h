@@ -59,10 +59,10 @@ struct Reply {
 };
 
 // The draft that a reply names in a line "DRAFT: d2"; empty if none.
-[[nodiscard]] std::string named_draft(const std::string& text);
+std::string named_draft(const std::string& text);
 // `base`: the program that the reply changes; null if there is none yet. `cut`: the model ran out
 // of room, which gives a Reask. A reply that names a draft may change nothing.
-[[nodiscard]] tl::expected<Reply, Reask> parse_reply(const std::string& text,
-                                                     const KernelProgram* base, bool cut = false);
+tl::expected<Reply, Reask> parse_reply(const std::string& text, const KernelProgram* base,
+                                       bool cut = false);
 
 }  // namespace cutegen

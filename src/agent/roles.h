@@ -29,12 +29,12 @@ struct PromptLimits {
   int tool_calls = 0;  // per question
 };
 
-[[nodiscard]] llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
-                                            const PromptLimits& limits);
+llm::ChatRequest make_request(const TaskBrief& brief, const Question& question,
+                              const PromptLimits& limits);
 // The message that asks again; `whole` asks for the whole program instead of edits.
-[[nodiscard]] std::string reask_text(const Reask& reask, bool whole);
+std::string reask_text(const Reask& reask, bool whole);
 // The answer of a planner (its approaches) or a judge (one advice).
-[[nodiscard]] tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& text,
-                                                                         const Question& question);
+tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& text,
+                                                           const Question& question);
 
 }  // namespace cutegen

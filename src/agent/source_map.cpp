@@ -34,7 +34,7 @@ class Mapper {
   }
 
  private:
-  [[nodiscard]] bool comment_here() const {
+  bool comment_here() const {
     return text_[at_] == '/' && at_ + 1 < text_.size() &&
            (text_[at_ + 1] == '/' || text_[at_ + 1] == '*');
   }
@@ -44,7 +44,7 @@ class Mapper {
     at_ = to;
   }
   // The end of the logical line that holds `from`: its line break, or the end of the text.
-  [[nodiscard]] size_t line_end(size_t from) const {
+  size_t line_end(size_t from) const {
     for (size_t at = from;;) {
       size_t end = text_.find('\n', at);
       if (end == std::string_view::npos) return text_.size();
@@ -80,7 +80,7 @@ class Mapper {
     }
   }
   // Whether it separates digits, as in 1'000.
-  [[nodiscard]] bool digit_separator(size_t from) const {
+  bool digit_separator(size_t from) const {
     return text_[at_] == '\'' && std::isdigit(static_cast<unsigned char>(text_[from])) &&
            at_ + 1 < text_.size() && is_word_byte(text_[at_ + 1]);
   }
@@ -363,7 +363,7 @@ class BracketReader {
     }
     return std::nullopt;
   }
-  [[nodiscard]] std::optional<Imbalance> lonely(const std::string& word) const {
+  std::optional<Imbalance> lonely(const std::string& word) const {
     return Imbalance{line_, "#" + word + " of line " + std::to_string(line_) + " has no #if"};
   }
 

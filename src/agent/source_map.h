@@ -17,9 +17,9 @@
 namespace cutegen {
 
 enum class ByteKind : uint8_t { code, comment, literal, directive };
-[[nodiscard]] std::vector<ByteKind> map_source(std::string_view text);
+std::vector<ByteKind> map_source(std::string_view text);
 // Replaces everything except code by blanks and keeps line ends.
-[[nodiscard]] std::string code_only(std::string_view text);
+std::string code_only(std::string_view text);
 
 struct Definition {
   std::string name;
@@ -27,16 +27,16 @@ struct Definition {
   size_t begin = 0, size = 0;
   int line = 1;  // of `begin`
 };
-[[nodiscard]] std::vector<Definition> definitions_in(std::string_view text);
+std::vector<Definition> definitions_in(std::string_view text);
 
 // A bracket without its partner, or an #if without #endif.
 struct Imbalance {
   int line = 1;
   std::string message;  // "'{' of line 12 is never closed"
 };
-[[nodiscard]] std::optional<Imbalance> first_imbalance(std::string_view text);
+std::optional<Imbalance> first_imbalance(std::string_view text);
 
-[[nodiscard]] int line_at(std::string_view text, size_t at);  // from 1
-[[nodiscard]] bool is_word_byte(char c);
+int line_at(std::string_view text, size_t at);  // from 1
+bool is_word_byte(char c);
 
 }  // namespace cutegen

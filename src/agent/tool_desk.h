@@ -39,16 +39,15 @@ class ToolHost {
  public:
   virtual ~ToolHost() = default;
   // The record of the question's next call, if there is one. An error if that is another call.
-  [[nodiscard]] virtual Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) = 0;
-  [[nodiscard]] virtual Result<void> record(const ToolRecord& call) = 0;
+  virtual Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) = 0;
+  virtual Result<void> record(const ToolRecord& call) = 0;
   // Compiles and loads. Only the record of the call keeps the result.
-  [[nodiscard]] virtual Result<Verdict> compile(const Context& ctx,
-                                                const KernelProgram& program) = 0;
+  virtual Result<Verdict> compile(const Context& ctx, const KernelProgram& program) = 0;
   // Evaluates a program of a question once, even if the process dies in between.
-  [[nodiscard]] virtual Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) = 0;
+  virtual Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) = 0;
   // The diff from the best program that the question may show. Empty if there is none, or no
   // difference.
-  [[nodiscard]] virtual std::string diff_best(const KernelProgram& draft) const = 0;
+  virtual std::string diff_best(const KernelProgram& draft) const = 0;
 };
 
 struct ToolSetting {
@@ -65,18 +64,17 @@ class ToolDesk {
  public:
   ToolDesk(ToolSetting setting, ToolHost& host) : set_(std::move(setting)), host_(host) {}
 
-  [[nodiscard]] Result<std::vector<llm::ToolResult>> answer(
-      const Context& ctx, const std::vector<llm::ToolCall>& calls);
-  [[nodiscard]] int64_t calls_left() const;
-  [[nodiscard]] int calls() const { return calls_; }
+  Result<std::vector<llm::ToolResult>> answer(const Context& ctx,
+                                              const std::vector<llm::ToolCall>& calls);
+  int64_t calls_left() const;
+  int calls() const { return calls_; }
   // A draft of this question; null if no draft has the name. Valid until the next call.
-  [[nodiscard]] const KernelProgram* draft(const std::string& name) const;
-  [[nodiscard]] std::string draft_names() const;  // "d1, d2", or "none"
+  const KernelProgram* draft(const std::string& name) const;
+  std::string draft_names() const;  // "d1, d2", or "none"
   // The result of the question: its answer (empty if none was usable), or a draft that proved
   // better. If there is a correct draft, choose() evaluates the answer too, for a fair comparison.
   // An evaluated candidate has its id.
-  [[nodiscard]] Result<std::optional<Candidate>> choose(const Context& ctx,
-                                                        std::optional<Candidate> answer);
+  Result<std::optional<Candidate>> choose(const Context& ctx, std::optional<Candidate> answer);
 
  private:
   struct Draft {
@@ -89,19 +87,19 @@ class ToolDesk {
     bool is_error = false;
   };
   using Told = Result<Said>;
-  [[nodiscard]] Result<llm::ToolResult> answer_one(const Context& ctx, const llm::ToolCall& call);
-  [[nodiscard]] Told perform(const Context& ctx, const llm::ToolCall& call,
-                             const std::optional<ToolRecord>& past);
-  [[nodiscard]] Told compile(const Context& ctx, Draft& draft, bool known);
-  [[nodiscard]] Told evaluate(const Context& ctx, Draft& draft);
-  [[nodiscard]] Said profile(const ToolUse& use) const;
-  [[nodiscard]] Said diff_best(const ToolUse& use) const;
-  [[nodiscard]] tl::expected<Draft*, Reask> draft_of(const ToolUse& use);
-  [[nodiscard]] Result<void> judge(const Context& ctx, Draft& draft);
-  [[nodiscard]] Draft& keep(KernelProgram program, const std::string& summary);
-  [[nodiscard]] std::optional<size_t> find(const std::string& name) const;
-  [[nodiscard]] std::string no_draft(const std::string& name) const;
-  [[nodiscard]] const Draft* best() const;
+  Result<llm::ToolResult> answer_one(const Context& ctx, const llm::ToolCall& call);
+  Told perform(const Context& ctx, const llm::ToolCall& call,
+               const std::optional<ToolRecord>& past);
+  Told compile(const Context& ctx, Draft& draft, bool known);
+  Told evaluate(const Context& ctx, Draft& draft);
+  Said profile(const ToolUse& use) const;
+  Said diff_best(const ToolUse& use) const;
+  tl::expected<Draft*, Reask> draft_of(const ToolUse& use);
+  Result<void> judge(const Context& ctx, Draft& draft);
+  Draft& keep(KernelProgram program, const std::string& summary);
+  std::optional<size_t> find(const std::string& name) const;
+  std::string no_draft(const std::string& name) const;
+  const Draft* best() const;
 
   ToolSetting set_;
   ToolHost& host_;

@@ -14,7 +14,7 @@
 namespace cutegen {
 
 enum class Tool { read_docs, compile, evaluate, profile, diff_best };
-[[nodiscard]] const char* to_string(Tool tool);
+const char* to_string(Tool tool);
 
 struct ToolUse {
   Tool tool = Tool::read_docs;
@@ -23,13 +23,13 @@ struct ToolUse {
   std::string draft;
   std::string kernel, plan, edits;  // changes: whole files, or the blocks of an answer
   std::string summary;
-  [[nodiscard]] bool changes() const { return !kernel.empty() || !plan.empty() || !edits.empty(); }
+  bool changes() const { return !kernel.empty() || !plan.empty() || !edits.empty(); }
 };
 
 // `profiles` false: for runs that never show a profile.
-[[nodiscard]] std::vector<llm::ToolSpec> tool_specs(bool profiles);
-[[nodiscard]] Result<ToolUse> read_tool_call(const llm::ToolCall& call);
+std::vector<llm::ToolSpec> tool_specs(bool profiles);
+Result<ToolUse> read_tool_call(const llm::ToolCall& call);
 // The changes of a call as a reply. `base`: the program that they start from, if there is one.
-[[nodiscard]] tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* base);
+tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* base);
 
 }  // namespace cutegen

@@ -34,18 +34,18 @@ class Config {
   struct Setting {
     std::string key, value, source, meaning;
   };
-  [[nodiscard]] static Result<Config> load(const ConfigSources& sources);
+  static Result<Config> load(const ConfigSources& sources);
 
   // `key` must be one of settings(), with the type it was declared with.
-  [[nodiscard]] const Setting& setting(const std::string& key) const;
-  [[nodiscard]] const std::string& text(const std::string& key) const { return setting(key).value; }
-  [[nodiscard]] int64_t integer(const std::string& key) const;
-  [[nodiscard]] bool boolean(const std::string& key) const;
+  const Setting& setting(const std::string& key) const;
+  const std::string& text(const std::string& key) const { return setting(key).value; }
+  int64_t integer(const std::string& key) const;
+  bool boolean(const std::string& key) const;
   // nullopt if no source sets the number.
-  [[nodiscard]] std::optional<double> number(const std::string& key) const;
-  [[nodiscard]] const std::vector<Setting>& settings() const { return settings_; }
+  std::optional<double> number(const std::string& key) const;
+  const std::vector<Setting>& settings() const { return settings_; }
   // {"device": {"value": ..., "source": ...}, ...}. The first event of a journal records it.
-  [[nodiscard]] Json json() const;
+  Json json() const;
 
  private:
   std::vector<Setting> settings_;

@@ -27,19 +27,19 @@ class Context {
   Context() = default;  // never stops, no deadline
   explicit Context(std::stop_token stop) : stop_(std::move(stop)) {}
 
-  [[nodiscard]] Context with_timeout(Nanoseconds timeout) const;
-  [[nodiscard]] Context with_span(std::string name) const;  // names nested work in traces
+  Context with_timeout(Nanoseconds timeout) const;
+  Context with_span(std::string name) const;  // names nested work in traces
 
-  [[nodiscard]] bool stopped() const { return stop_.stop_requested(); }
-  [[nodiscard]] bool expired() const { return deadline_ && Clock::now() >= *deadline_; }
-  [[nodiscard]] bool done() const { return stopped() || expired(); }
+  bool stopped() const { return stop_.stop_requested(); }
+  bool expired() const { return deadline_ && Clock::now() >= *deadline_; }
+  bool done() const { return stopped() || expired(); }
   // Time left, but at most `most`. Zero after the deadline.
-  [[nodiscard]] Nanoseconds remaining(Nanoseconds most) const;
+  Nanoseconds remaining(Nanoseconds most) const;
   // A cancelled or timeout error that names `what`, if the context has ended.
-  [[nodiscard]] Result<void> check(const std::string& what) const;
+  Result<void> check(const std::string& what) const;
 
-  [[nodiscard]] const std::stop_token& stop() const { return stop_; }
-  [[nodiscard]] const std::string& span() const { return span_; }
+  const std::stop_token& stop() const { return stop_; }
+  const std::string& span() const { return span_; }
 
  private:
   std::stop_token stop_;

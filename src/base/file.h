@@ -26,27 +26,26 @@ class UniqueFd {
   UniqueFd(UniqueFd&& o) noexcept : fd_(std::exchange(o.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& o) noexcept;
   void reset();
-  [[nodiscard]] int get() const { return fd_; }
-  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
   explicit operator bool() const { return fd_ >= 0; }
 
  private:
   int fd_ = -1;
 };
 
-[[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path,
-                                            size_t limit = size_t{16} << 20);
-[[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
-[[nodiscard]] Result<void> private_dir(const std::filesystem::path& path);
+Result<std::string> read_file(const std::filesystem::path& path, size_t limit = size_t{16} << 20);
+Result<void> write_file(const std::filesystem::path& path, std::string_view bytes);
+Result<void> private_dir(const std::filesystem::path& path);
 // The folder of the running program (…/bin). cutegen's other programs lie there too.
-[[nodiscard]] std::filesystem::path program_dir();
+std::filesystem::path program_dir();
 // The folder that holds include/cutegen, python/ and the other files that cutegen reads at run
 // time: $CUTEGEN_SHARE, else the nearest folder above the program that has them.
-[[nodiscard]] Result<std::filesystem::path> share_dir();
+Result<std::filesystem::path> share_dir();
 // Another program of this build ("cutegen-runner"): in $CUTEGEN_BIN, beside this one, or in ../bin.
-[[nodiscard]] Result<std::filesystem::path> sister_program(const std::string& name);
+Result<std::filesystem::path> sister_program(const std::string& name);
 // An anonymous memory file of `bytes` bytes, close-on-exec, sealed against resizing.
-[[nodiscard]] Result<UniqueFd> make_memfd(const std::string& name, size_t bytes);
+Result<UniqueFd> make_memfd(const std::string& name, size_t bytes);
 
 // A shared mapping of a descriptor, read-write or read-only.
 class Mapping {
@@ -55,9 +54,9 @@ class Mapping {
   ~Mapping();
   Mapping(Mapping&& o) noexcept;
   Mapping& operator=(Mapping&& o) noexcept;
-  [[nodiscard]] static Result<Mapping> map(int fd, size_t bytes, bool writable);
-  [[nodiscard]] std::byte* data() const { return data_; }
-  [[nodiscard]] size_t size() const { return size_; }
+  static Result<Mapping> map(int fd, size_t bytes, bool writable);
+  std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
 
  private:
   std::byte* data_ = nullptr;

@@ -13,7 +13,7 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::string sha256(std::string_view bytes);
+std::string sha256(std::string_view bytes);
 
 class Hasher {
  public:
@@ -21,7 +21,7 @@ class Hasher {
   ~Hasher();
   Hasher(Hasher&&) noexcept;
   Hasher& field(std::string_view bytes);  // length-prefixed
-  [[nodiscard]] std::string hex();        // ends the hash
+  std::string hex();                      // ends the hash
 
  private:
   struct State;
@@ -29,7 +29,7 @@ class Hasher {
 };
 
 // A random 128-bit id, 32 hex digits, from the kernel's CSPRNG.
-[[nodiscard]] std::string random_id();
+std::string random_id();
 // Fills `out` from the kernel's CSPRNG. Secret seeds come from here.
 void random_bytes(std::span<std::byte> out);
 

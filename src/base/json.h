@@ -24,51 +24,50 @@ namespace cutegen {
 
 using Json = nlohmann::ordered_json;
 
-[[nodiscard]] Result<Json> parse_json(std::string_view text, const std::string& name,
-                                      size_t limit = size_t{64} << 20);
+Result<Json> parse_json(std::string_view text, const std::string& name,
+                        size_t limit = size_t{64} << 20);
 // Compact text with sorted keys: equal values give equal text. Ids hash it.
-[[nodiscard]] std::string canonical_json(const Json& value);
+std::string canonical_json(const Json& value);
 // As dump(), but replaces invalid UTF-8 instead of throwing.
-[[nodiscard]] std::string dump_json(const Json& value, int indent = -1);
+std::string dump_json(const Json& value, int indent = -1);
 
 class ObjectReader {
  public:
   ObjectReader(const Json& object, std::string where);
 
-  [[nodiscard]] bool has(const std::string& key) const;
-  [[nodiscard]] Result<std::string> string(const std::string& key);
-  [[nodiscard]] Result<int64_t> integer(const std::string& key);
-  [[nodiscard]] Result<double> number(const std::string& key);
-  [[nodiscard]] Result<bool> boolean(const std::string& key);
-  [[nodiscard]] Result<Json> object(const std::string& key);
-  [[nodiscard]] Result<Json> array(const std::string& key);
-  [[nodiscard]] Result<Json> any(const std::string& key);
-  [[nodiscard]] Result<std::vector<std::string>> strings(const std::string& key);
+  bool has(const std::string& key) const;
+  Result<std::string> string(const std::string& key);
+  Result<int64_t> integer(const std::string& key);
+  Result<double> number(const std::string& key);
+  Result<bool> boolean(const std::string& key);
+  Result<Json> object(const std::string& key);
+  Result<Json> array(const std::string& key);
+  Result<Json> any(const std::string& key);
+  Result<std::vector<std::string>> strings(const std::string& key);
   // The same, with a default for an absent key.
-  [[nodiscard]] Result<std::string> string_or(const std::string& key, std::string fallback);
-  [[nodiscard]] Result<int64_t> integer_or(const std::string& key, int64_t fallback);
-  [[nodiscard]] Result<double> number_or(const std::string& key, double fallback);
-  [[nodiscard]] Result<bool> boolean_or(const std::string& key, bool fallback);
+  Result<std::string> string_or(const std::string& key, std::string fallback);
+  Result<int64_t> integer_or(const std::string& key, int64_t fallback);
+  Result<double> number_or(const std::string& key, double fallback);
+  Result<bool> boolean_or(const std::string& key, bool fallback);
   // A null Json if the key is absent.
-  [[nodiscard]] Result<Json> object_or_null(const std::string& key);
-  [[nodiscard]] Result<Json> array_or_empty(const std::string& key);
+  Result<Json> object_or_null(const std::string& key);
+  Result<Json> array_or_empty(const std::string& key);
 
   // Error if the value is not an object, or has a key that no call above has read.
-  [[nodiscard]] Result<void> finish();
-  [[nodiscard]] const std::string& where() const { return where_; }
-  [[nodiscard]] std::string place(const std::string& key) const { return where_ + "/" + key; }
+  Result<void> finish();
+  const std::string& where() const { return where_; }
+  std::string place(const std::string& key) const { return where_ + "/" + key; }
 
  private:
-  [[nodiscard]] Result<const Json*> get(const std::string& key);
-  [[nodiscard]] tl::unexpected<Error> wrong(const std::string& key, const char* wanted,
-                                            const Json& got) const;
+  Result<const Json*> get(const std::string& key);
+  tl::unexpected<Error> wrong(const std::string& key, const char* wanted, const Json& got) const;
   const Json& object_;
   std::string where_;
   std::vector<std::string> seen_;
 };
 
 // The option nearest to `word`, if it is near enough to be a typing error.
-[[nodiscard]] std::optional<std::string> nearest(const std::string& word,
-                                                 const std::vector<std::string>& options);
+std::optional<std::string> nearest(const std::string& word,
+                                   const std::vector<std::string>& options);
 
 }  // namespace cutegen

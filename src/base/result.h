@@ -26,21 +26,25 @@ struct Error {
   std::string remedy = {};  // what the reader can do, or empty
 
   // "where: error: message (remedy)", the form that people see.
-  [[nodiscard]] std::string text() const;
+  std::string text() const;
 };
 
+// A caller that ignores a Result gets a compiler warning.
 template <class T>
-using Result = tl::expected<T, Error>;
+class [[nodiscard]] Result : public tl::expected<T, Error> {
+ public:
+  using tl::expected<T, Error>::expected;
+};
 
-[[nodiscard]] inline tl::unexpected<Error> fail(Error e) {
+inline tl::unexpected<Error> fail(Error e) {
   return tl::unexpected(std::move(e));
 }
-[[nodiscard]] tl::unexpected<Error> user_error(std::string message, std::string where = {},
-                                               std::string remedy = {});
-[[nodiscard]] tl::unexpected<Error> world_error(std::string message, std::string remedy = {});
-[[nodiscard]] tl::unexpected<Error> unsupported_error(std::string message, std::string where = {});
+tl::unexpected<Error> user_error(std::string message, std::string where = {},
+                                 std::string remedy = {});
+tl::unexpected<Error> world_error(std::string message, std::string remedy = {});
+tl::unexpected<Error> unsupported_error(std::string message, std::string where = {});
 // A world_error with strerror(errno) appended.
-[[nodiscard]] tl::unexpected<Error> errno_error(const std::string& what);
+tl::unexpected<Error> errno_error(const std::string& what);
 
 const char* to_string(ErrorKind kind);
 
@@ -56,7 +60,7 @@ enum ExitCode : int {
   kExitBelow = 7,
   kExitInterrupted = 130,
 };
-[[nodiscard]] int exit_code(const Error& error);
+int exit_code(const Error& error);
 
 [[noreturn]] void assertion_failed(const char* expression, const char* file, int line);
 

@@ -10,6 +10,6 @@
 
 namespace cutegen {
 
-[[nodiscard]] bool is_utf8_text(const std::string& bytes);
+bool is_utf8_text(const std::string& bytes);
 
 }  // namespace cutegen

@@ -16,14 +16,13 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::string one_line(const std::string& text, size_t limit);
-[[nodiscard]] std::string time_text(const std::optional<double>& ns);      // "12.1 us" or "-"
-[[nodiscard]] std::string ratio_text(const std::optional<double>& ratio);  // "1.21x" or "-"
-[[nodiscard]] std::string csv_text(const std::string& text);               // in quotes
-[[nodiscard]] std::string csv_number(const std::optional<double>& value);  // empty if none
-[[nodiscard]] Json optional_json(const std::optional<double>& value);      // null if none
-[[nodiscard]] Result<std::optional<double>> optional_number(ObjectReader& r,
-                                                            const std::string& key);
-[[nodiscard]] std::optional<double> geometric_mean(const std::vector<double>& values);
+std::string one_line(const std::string& text, size_t limit);
+std::string time_text(const std::optional<double>& ns);      // "12.1 us" or "-"
+std::string ratio_text(const std::optional<double>& ratio);  // "1.21x" or "-"
+std::string csv_text(const std::string& text);               // in quotes
+std::string csv_number(const std::optional<double>& value);  // empty if none
+Json optional_json(const std::optional<double>& value);      // null if none
+Result<std::optional<double>> optional_number(ObjectReader& r, const std::string& key);
+std::optional<double> geometric_mean(const std::vector<double>& values);
 
 }  // namespace cutegen

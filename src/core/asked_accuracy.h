@@ -20,11 +20,11 @@ struct AskedAccuracy {
   std::optional<double> rtol, atol;  // |y - truth| <= atol + rtol |truth|, beside our tolerance
   std::map<std::string, std::string> sources;  // by key: "math_mode", "rtol", "atol"
 
-  [[nodiscard]] bool empty() const { return !math_mode && !rtol && !atol; }
+  bool empty() const { return !math_mode && !rtol && !atol; }
 };
 
 // {"rtol": {"value": 0.001, "source": "flag --rtol"}, ...}; an empty object if nothing is set.
-[[nodiscard]] Json to_json(const AskedAccuracy& asked);
-[[nodiscard]] Result<AskedAccuracy> asked_accuracy_from_json(const Json& json);
+Json to_json(const AskedAccuracy& asked);
+Result<AskedAccuracy> asked_accuracy_from_json(const Json& json);
 
 }  // namespace cutegen

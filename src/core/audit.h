@@ -60,13 +60,13 @@ struct BinaryAudit {
 
 // Significand bits of the operands of a matrix instruction: 52 (fp64), 10 (tf32, f16), 7 (bf16), 3
 // (fp8), 0 (integers). nullopt if the opcode is not a known matrix instruction.
-[[nodiscard]] std::optional<int> mma_bits(const std::string& opcode);
-[[nodiscard]] bool is_mma(const std::string& opcode);
+std::optional<int> mma_bits(const std::string& opcode);
+bool is_mma(const std::string& opcode);
 
 // One short line: "softmax: 31 registers, 32 B shared, no spills; ...".
-[[nodiscard]] std::string summary_of(const BinaryAudit& audit);
+std::string summary_of(const BinaryAudit& audit);
 
-[[nodiscard]] Json to_json(const BinaryAudit& audit);
-[[nodiscard]] Result<BinaryAudit> binary_audit_from_json(const Json& json);
+Json to_json(const BinaryAudit& audit);
+Result<BinaryAudit> binary_audit_from_json(const Json& json);
 
 }  // namespace cutegen

@@ -40,7 +40,7 @@ struct BaselineTime {
   double build_s = 0;  // seconds to open it; for torch.compile: to build it
   std::string why;     // why there is no time
   BaselineAccuracy accuracy = {};
-  [[nodiscard]] bool known() const { return why.empty() && time_ns > 0; }
+  bool known() const { return why.empty() && time_ns > 0; }
 };
 
 // One of cutegen's own programs; its time tells how fast the GPU runs now.
@@ -76,24 +76,22 @@ struct BaselineRecord {
 
 // The precision to which PyTorch rounds the task's operands in a baseline of this kind, and whether
 // the math mode permits it. Unknown for the user's own callable.
-[[nodiscard]] BaselineAccuracy class_of(const std::string& kind, const Task& task);
+BaselineAccuracy class_of(const std::string& kind, const Task& task);
 // Whether cuDNN may round the task's operands to TF32, which it does for float32 convolutions and
 // recurrent layers. If not, "eager-fp32" equals "eager".
-[[nodiscard]] bool has_cudnn_tf32(const Task& task);
+bool has_cudnn_tf32(const Task& task);
 
 // Whether candidates compete with this baseline: its precision respects the math mode, or its
 // results pass the candidates' own gate. A record without a precision (of an older version) counts,
 // except "eager-tf32" in fp32.
-[[nodiscard]] bool in_math_mode(const std::string& kind, const BaselineAccuracy& accuracy,
-                                MathMode mode);
-[[nodiscard]] bool in_math_mode(const BaselineTime& time, MathMode mode);
+bool in_math_mode(const std::string& kind, const BaselineAccuracy& accuracy, MathMode mode);
+bool in_math_mode(const BaselineTime& time, MathMode mode);
 // Merges the result of another shape: a failure outranks an unknown result, which outranks a pass.
 void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from);
 // For a table: "fp32, 0.31 of the accepted error", "tf32 convolutions: fails this task's gate".
-[[nodiscard]] std::string accuracy_text(const BaselineAccuracy& accuracy);
+std::string accuracy_text(const BaselineAccuracy& accuracy);
 // The fastest baseline in the math mode; null if none has a time.
-[[nodiscard]] const BaselineTime* best_baseline(const std::vector<BaselineTime>& times,
-                                                MathMode mode);
+const BaselineTime* best_baseline(const std::vector<BaselineTime>& times, MathMode mode);
 
 // Cached times, rescaled to what the control kernels take now. If the controls differ too much, or
 // are different programs, there are no times and `why` says so.
@@ -102,16 +100,15 @@ struct CarriedOver {
   double ratio = 1;  // the controls' time now / then
   std::string why;
 };
-[[nodiscard]] CarriedOver carried_over(const BaselineRecord& record,
-                                       const std::vector<ControlTime>& now);
+CarriedOver carried_over(const BaselineRecord& record, const std::vector<ControlTime>& now);
 
-[[nodiscard]] Json to_json(const BaselineAccuracy& accuracy);
-[[nodiscard]] Result<BaselineAccuracy> baseline_accuracy_from_json(const Json& json);
-[[nodiscard]] Json to_json(const BaselineTime& time);
-[[nodiscard]] Result<BaselineTime> baseline_time_from_json(const Json& json);
-[[nodiscard]] Json to_json(const ControlTime& control);
-[[nodiscard]] Result<ControlTime> control_time_from_json(const Json& json);
-[[nodiscard]] Json to_json(const BaselineRecord& record);
-[[nodiscard]] Result<BaselineRecord> baseline_record_from_json(const Json& json);
+Json to_json(const BaselineAccuracy& accuracy);
+Result<BaselineAccuracy> baseline_accuracy_from_json(const Json& json);
+Json to_json(const BaselineTime& time);
+Result<BaselineTime> baseline_time_from_json(const Json& json);
+Json to_json(const ControlTime& control);
+Result<ControlTime> control_time_from_json(const Json& json);
+Json to_json(const BaselineRecord& record);
+Result<BaselineRecord> baseline_record_from_json(const Json& json);
 
 }  // namespace cutegen

@@ -37,11 +37,11 @@ struct Event {
   Json data;
 };
 
-[[nodiscard]] Json to_json(const Edit& edit);
-[[nodiscard]] Result<Edit> edit_from_json(const Json& json);
-[[nodiscard]] Json to_json(const Candidate& candidate);
-[[nodiscard]] Result<Candidate> candidate_from_json(const Json& json);
-[[nodiscard]] Json to_json(const Event& event);
-[[nodiscard]] Result<Event> event_from_json(const Json& json);
+Json to_json(const Edit& edit);
+Result<Edit> edit_from_json(const Json& json);
+Json to_json(const Candidate& candidate);
+Result<Candidate> candidate_from_json(const Json& json);
+Json to_json(const Event& event);
+Result<Event> event_from_json(const Json& json);
 
 }  // namespace cutegen

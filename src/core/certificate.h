@@ -53,11 +53,10 @@ struct Certificate {
   std::optional<double> memory_clock_hz = {};  // at the end of the last block
 };
 
-[[nodiscard]] const BaselineAccuracy* accuracy_of(const Certificate& certificate,
-                                                  const std::string& kind);
+const BaselineAccuracy* accuracy_of(const Certificate& certificate, const std::string& kind);
 // The mode's ratio against its fastest baseline; null if there is none.
-[[nodiscard]] const PairedRatio* hardest(const CertifiedMode& mode);
-[[nodiscard]] Json to_json(const Certificate& certificate);
-[[nodiscard]] Result<Certificate> certificate_from_json(const Json& json);
+const PairedRatio* hardest(const CertifiedMode& mode);
+Json to_json(const Certificate& certificate);
+Result<Certificate> certificate_from_json(const Json& json);
 
 }  // namespace cutegen

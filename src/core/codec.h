@@ -75,11 +75,11 @@ Result<std::vector<T>> list(ObjectReader& r, const std::string& key, size_t limi
 }
 
 // An array of integers >= `least`.
-[[nodiscard]] Result<std::vector<int64_t>> integers(const Json& json, const std::string& where,
-                                                    int64_t least, size_t limit);
+Result<std::vector<int64_t>> integers(const Json& json, const std::string& where, int64_t least,
+                                      size_t limit);
 
 // Refuses a value whose "schema" is not `expected` ("cutegen.task.v1").
-[[nodiscard]] Result<void> check_schema(ObjectReader& r, const std::string& expected);
+Result<void> check_schema(ObjectReader& r, const std::string& expected);
 
 template <class T>
 Json array_of(const std::vector<T>& values, Json (*encode)(const T&)) {

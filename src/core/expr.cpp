@@ -41,7 +41,7 @@ class Evaluator {
   }
 
  private:
-  [[nodiscard]] tl::unexpected<Error> error(const Node& n, const std::string& message) const {
+  tl::unexpected<Error> error(const Node& n, const std::string& message) const {
     return user_error(fmt::format("{} in '{}' at column {}", message, text_, n.offset + 1));
   }
 

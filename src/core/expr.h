@@ -45,18 +45,18 @@ class Expr {
   struct Node;
   Expr() : Expr(0) {}
   explicit Expr(int64_t constant);
-  [[nodiscard]] static Result<Expr> parse(const std::string& text);
+  static Result<Expr> parse(const std::string& text);
   // From a number or a string; errors mention `where`.
-  [[nodiscard]] static Result<Expr> from_json(const Json& json, const std::string& where);
-  [[nodiscard]] Json json() const;  // number or text, as written; "7" becomes 7
+  static Result<Expr> from_json(const Json& json, const std::string& where);
+  Json json() const;  // number or text, as written; "7" becomes 7
 
-  [[nodiscard]] Result<Number> evaluate(const Scope& scope) const;
-  [[nodiscard]] Result<int64_t> integer(const Scope& scope) const;  // error if floating point
+  Result<Number> evaluate(const Scope& scope) const;
+  Result<int64_t> integer(const Scope& scope) const;  // error if floating point
   // The names that it mentions, each once: symbols as they are ("M", "gpu.sms"), and "tensor:x",
   // "attr:eps", "arg:p", "k:cg_smem", "occupancy:gemm".
-  [[nodiscard]] std::vector<std::string> mentions() const;
-  [[nodiscard]] const std::string& text() const { return text_; }
-  [[nodiscard]] const Node& root() const { return *root_; }
+  std::vector<std::string> mentions() const;
+  const std::string& text() const { return text_; }
+  const Node& root() const { return *root_; }
 
  private:
   std::string text_;

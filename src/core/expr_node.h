@@ -57,9 +57,8 @@ inline void visit(const Expr::Node& node, const std::function<void(const Expr::N
 }
 
 // The value of `node`, a part of `whole`.
-[[nodiscard]] Result<Number> evaluate_node(const Expr::Node& node, const Expr& whole,
-                                           const Scope& scope);
+Result<Number> evaluate_node(const Expr::Node& node, const Expr& whole, const Scope& scope);
 
-[[nodiscard]] Result<std::shared_ptr<const Expr::Node>> parse_expression(const std::string& text);
+Result<std::shared_ptr<const Expr::Node>> parse_expression(const std::string& text);
 
 }  // namespace cutegen

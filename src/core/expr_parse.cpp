@@ -125,7 +125,7 @@ class Lexer {
   void digits() {
     while (is_digit(peek())) ++at_;
   }
-  [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
   const std::string& text_;
   size_t at_ = 0;
@@ -178,7 +178,7 @@ class Parser {
     return {};
   }
 
-  [[nodiscard]] bool is_op(const char* text) const {
+  bool is_op(const char* text) const {
     return token_.type == Token::Type::op && token_.text == text;
   }
 

@@ -15,22 +15,21 @@
 
 namespace cutegen {
 
-[[nodiscard]] Work work_of(const Task& task, const ShapeCase& shape);
-[[nodiscard]] Roofline floor_of(const GpuSpec& gpu, const Task& task, const ShapeCase& shape);
+Work work_of(const Task& task, const ShapeCase& shape);
+Roofline floor_of(const GpuSpec& gpu, const Task& task, const ShapeCase& shape);
 // For the headline of a task. With several timed shapes: the weighted geometric means, bound by
 // what bounds the official shape.
-[[nodiscard]] Roofline floor_of(const GpuSpec& gpu, const Task& task);
+Roofline floor_of(const GpuSpec& gpu, const Task& task);
 
 // Bytes of the outputs and of the tensors that the reference mutates.
-[[nodiscard]] Bytes written_bytes(const Task& task, const ShapeCase& shape);
+Bytes written_bytes(const Task& task, const ShapeCase& shape);
 
 // "213 us (least traffic at the nominal bandwidth): no kernel is faster; reachable 245 us (a copy's
 // bandwidth)". Without a reachable bound (runs of older versions): their roofline, labelled as
 // such.
-[[nodiscard]] std::string floor_text(double floor_ns, double reachable_ns,
-                                     const std::string& bound_by);
+std::string floor_text(double floor_ns, double reachable_ns, const std::string& bound_by);
 // "2.05 ms (bound by compute), an estimate: the operations as written; algebra can pass it". Empty
 // if unknown.
-[[nodiscard]] std::string roofline_text(double roofline_ns, const std::string& bound_by);
+std::string roofline_text(double roofline_ns, const std::string& bound_by);
 
 }  // namespace cutegen

@@ -26,10 +26,10 @@ struct Value {
 // A number among the arguments that is a size of one of the task's tensors. The graph holds the
 // official shape's value; another shape has its own.
 struct SizeArgument {
-  size_t index = 0;                        // in Node::args
-  std::string tensor;                      // of the task
-  int dim = -1;                            // -1: the number of elements
-  [[nodiscard]] std::string text() const;  // "dim(x,0)", "size(x)"
+  size_t index = 0;          // in Node::args
+  std::string tensor;        // of the task
+  int dim = -1;              // -1: the number of elements
+  std::string text() const;  // "dim(x,0)", "size(x)"
 };
 
 struct Node {
@@ -48,11 +48,11 @@ struct Graph {
   std::vector<std::string> outputs;   // value names, in the order of the task's outputs
   std::vector<std::string> warnings;  // what tracing could not see
 
-  [[nodiscard]] const Node* producer(const std::string& value) const;  // null for placeholders
-  [[nodiscard]] const Value* find(const std::string& value) const;
+  const Node* producer(const std::string& value) const;  // null for placeholders
+  const Value* find(const std::string& value) const;
 };
 
-[[nodiscard]] Json to_json(const Graph& graph);
-[[nodiscard]] Result<Graph> graph_from_json(const Json& json);
+Json to_json(const Graph& graph);
+Result<Graph> graph_from_json(const Json& json);
 
 }  // namespace cutegen

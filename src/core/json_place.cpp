@@ -16,7 +16,7 @@ class Walker {
  public:
   explicit Walker(std::string_view text) : text_(text) { space(); }
 
-  [[nodiscard]] size_t at() const { return at_; }
+  size_t at() const { return at_; }
 
   // Steps into child `key` of the current value; false if there is none.
   bool enter(const std::string& key) {
@@ -70,7 +70,7 @@ class Walker {
   }
 
   // After a character of a number or word: does it continue?
-  [[nodiscard]] bool in_scalar(char c) const {
+  bool in_scalar(char c) const {
     static constexpr std::string_view ends = ",]} \t\r\n";
     bool word = c != '"' && c != '}' && c != ']';
     return word && at_ < text_.size() && ends.find(text_[at_]) == std::string_view::npos;
@@ -94,7 +94,7 @@ class Walker {
     static constexpr std::string_view blanks = " \t\r\n";
     while (at_ < text_.size() && blanks.find(text_[at_]) != std::string_view::npos) ++at_;
   }
-  [[nodiscard]] char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
   std::string_view text_;
   size_t at_ = 0;

@@ -18,10 +18,9 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::optional<std::pair<int, int>> place_of(std::string_view text,
-                                                          std::string_view pointer);
+std::optional<std::pair<int, int>> place_of(std::string_view text, std::string_view pointer);
 // The error with `where` changed from "NAME#POINTER" to "NAME:LINE:COL"; other errors stay as they
 // are.
-[[nodiscard]] Error with_place(Error error, std::string_view text);
+Error with_place(Error error, std::string_view text);
 
 }  // namespace cutegen

@@ -12,10 +12,9 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<void> check_launch(const Launch& launch, const EntryFacts& entry,
-                                        const DeviceFacts& device, const std::string& where);
+Result<void> check_launch(const Launch& launch, const EntryFacts& entry, const DeviceFacts& device,
+                          const std::string& where);
 // Blocks of this launch that fit on one multiprocessor at once, by threads and shared memory.
-[[nodiscard]] int64_t resident_blocks(const Launch& launch, const EntryFacts& entry,
-                                      const DeviceFacts& device);
+int64_t resident_blocks(const Launch& launch, const EntryFacts& entry, const DeviceFacts& device);
 
 }  // namespace cutegen

@@ -68,15 +68,14 @@ struct Plan {
   std::vector<Step> prepare, steps;
 };
 
-[[nodiscard]] Result<Plan> parse_plan(const std::string& text,
-                                      const std::string& name = "plan.json");
-[[nodiscard]] Result<Plan> plan_from_json(const Json& json, const std::string& name = "plan.json");
-[[nodiscard]] Json to_json(const Plan& plan);  // canonical form: fields in order, defaults omitted
+Result<Plan> parse_plan(const std::string& text, const std::string& name = "plan.json");
+Result<Plan> plan_from_json(const Json& json, const std::string& name = "plan.json");
+Json to_json(const Plan& plan);  // canonical form: fields in order, defaults omitted
 // Every problem of the plan with this task, one line each, with place and remedy; empty if none.
-[[nodiscard]] std::vector<Error> check_plan(const Plan& plan, const Task& task);
+std::vector<Error> check_plan(const Plan& plan, const Task& task);
 // Checks for a plain file name that ends in .cu; the error names `where`.
-[[nodiscard]] Result<void> check_source_name(const std::string& name, const std::string& where);
-[[nodiscard]] std::string default_step_id(const std::string& list, size_t index);
-[[nodiscard]] const std::string& plan_schema();  // the text of plan.v1.json
+Result<void> check_source_name(const std::string& name, const std::string& where);
+std::string default_step_id(const std::string& list, size_t index);
+const std::string& plan_schema();  // the text of plan.v1.json
 
 }  // namespace cutegen

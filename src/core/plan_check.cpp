@@ -70,19 +70,19 @@ class Checker {
     return fmt::format("{}: {}", what, fmt::join(names, ", "));
   }
 
-  [[nodiscard]] const std::string& target(const std::string& name) const {
+  const std::string& target(const std::string& name) const {
     for (const auto& [alias, tensor] : plan_.bind)
       if (alias == name) return tensor;
     return name;
   }
 
-  [[nodiscard]] const ScratchSpec* scratch(const std::string& name) const {
+  const ScratchSpec* scratch(const std::string& name) const {
     for (const ScratchSpec& s : plan_.scratch)
       if (s.name == name) return &s;
     return nullptr;
   }
 
-  [[nodiscard]] std::vector<std::string> visible_names() const {
+  std::vector<std::string> visible_names() const {
     std::vector<std::string> out = tensors_;
     for (const auto& [alias, tensor] : plan_.bind) out.push_back(alias);
     for (const ScratchSpec& s : plan_.scratch) out.push_back(s.name);

@@ -103,7 +103,7 @@ class Walk {
     out_.divisions_of.emplace_back(inside.begin(), inside.end());
   }
 
-  [[nodiscard]] bool is_true(const Expr& e) const {
+  bool is_true(const Expr& e) const {
     auto value = e.evaluate(scope_);
     return value && std::visit([](auto v) { return v != 0; }, *value);
   }
@@ -124,8 +124,7 @@ class Walk {
   }
 
   // Counts (size + step - 1) / step as ceil_div(size, step).
-  [[nodiscard]] std::optional<PlanReach::Division> division(const Expr::Node& n,
-                                                            const Expr& e) const {
+  std::optional<PlanReach::Division> division(const Expr::Node& n, const Expr& e) const {
     auto size = integer_of(evaluate_node(*n.children[0], e, scope_));
     auto step = integer_of(evaluate_node(*n.children[1], e, scope_));
     if (!size || !step || *size < 0 || *step < 2) return {};
@@ -135,7 +134,7 @@ class Walk {
     return PlanReach::Division{*size, *step};
   }
 
-  [[nodiscard]] std::optional<PlanReach::Bound> bound(const Expr::Node& n, const Expr& e) const {
+  std::optional<PlanReach::Bound> bound(const Expr::Node& n, const Expr& e) const {
     auto a = integer_of(evaluate_node(*n.children[0], e, scope_));
     auto b = integer_of(evaluate_node(*n.children[1], e, scope_));
     if (!a || !b) return {};

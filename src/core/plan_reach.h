@@ -24,8 +24,8 @@ struct PlanReach {
   };
   struct Division {  // ceil_div(size, step) or size / step
     int64_t size = 0, step = 1;
-    [[nodiscard]] int64_t tiles() const { return size / step + (size % step > 0 ? 1 : 0); }
-    [[nodiscard]] bool has_tail() const { return size % step != 0; }
+    int64_t tiles() const { return size / step + (size % step > 0 ? 1 : 0); }
+    bool has_tail() const { return size % step != 0; }
   };
   struct Bound {  // min(a, b)
     int64_t a = 0, b = 0;
@@ -36,12 +36,11 @@ struct PlanReach {
   std::vector<std::vector<size_t>> divisions_of;  // of each launch's grid; into `divisions`
 };
 
-[[nodiscard]] Result<PlanReach> plan_reach(const KernelProgram& program, const Task& task,
-                                           const ShapeCase& shape, const DeviceFacts& device);
+Result<PlanReach> plan_reach(const KernelProgram& program, const Task& task, const ShapeCase& shape,
+                             const DeviceFacts& device);
 
 // The whole numbers from `least` to `most` in the sources outside comments, sorted, each once. They
 // are likely tile sizes, thread counts and thresholds.
-[[nodiscard]] std::vector<int64_t> whole_numbers(const KernelProgram& program, int64_t least,
-                                                 int64_t most);
+std::vector<int64_t> whole_numbers(const KernelProgram& program, int64_t least, int64_t most);
 
 }  // namespace cutegen

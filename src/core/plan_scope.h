@@ -38,14 +38,13 @@ class PlanScope final : public Scope {
   Result<int64_t> occupancy(const std::string& kernel) const override;
 
   // The task's tensor name for a plan's name (through `bind`), or the name itself.
-  [[nodiscard]] const std::string& task_name(const std::string& name) const;
+  const std::string& task_name(const std::string& name) const;
   // "M=7, K=9": the values that an expression uses, for messages.
-  [[nodiscard]] std::string values_of(const Expr& e) const;
+  std::string values_of(const Expr& e) const;
 
  private:
-  [[nodiscard]] Result<const Shape*> shape_of(const std::string& tensor) const;
-  [[nodiscard]] Result<size_t> axis_of(const std::string& tensor, const Shape& shape,
-                                       int64_t axis) const;
+  Result<const Shape*> shape_of(const std::string& tensor) const;
+  Result<size_t> axis_of(const std::string& tensor, const Shape& shape, int64_t axis) const;
 
   PlanContext context_;
   const std::vector<ModuleFacts>* facts_;

@@ -16,7 +16,7 @@
 namespace cutegen {
 
 enum class Origin { measured, modelled, cached, imported, skipped };
-[[nodiscard]] const char* to_string(Origin origin);
+const char* to_string(Origin origin);
 
 // One figure of evidence: {"dram_pct", 91.2, "%"}.
 struct Figure {

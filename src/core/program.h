@@ -26,18 +26,17 @@ struct KernelProgram {
   Plan plan;
 };
 
-[[nodiscard]] Result<KernelProgram> load_program(const std::filesystem::path& dir);
-[[nodiscard]] Result<void> save_program(const KernelProgram& program,
-                                        const std::filesystem::path& dir);
-[[nodiscard]] std::string program_id(const KernelProgram& program);
-[[nodiscard]] Json to_json(const KernelProgram& program);
-[[nodiscard]] Result<KernelProgram> program_from_json(const Json& json);
+Result<KernelProgram> load_program(const std::filesystem::path& dir);
+Result<void> save_program(const KernelProgram& program, const std::filesystem::path& dir);
+std::string program_id(const KernelProgram& program);
+Json to_json(const KernelProgram& program);
+Result<KernelProgram> program_from_json(const Json& json);
 
 // One module to compile: a source under one set of define values.
 struct ModuleBuild {
   std::string source;  // file name
   std::vector<std::pair<std::string, std::string>> defines;
-  [[nodiscard]] std::string key() const;  // "kernel.cu|STAGES=4"
+  std::string key() const;  // "kernel.cu|STAGES=4"
 };
 
 // A compiled module.
@@ -109,16 +108,14 @@ struct ResolvedPlan {
 // Stage 1, before compilation: which modules the plan needs for one shape. Plan errors are user
 // errors; if `requires` does not hold, the kind is unsupported. Define values are decimal integers,
 // or floats such as "1e-05f".
-[[nodiscard]] Result<std::vector<ModuleBuild>> module_builds(const KernelProgram& program,
-                                                             const Task& task,
-                                                             const ShapeCase& shape,
-                                                             const DeviceFacts& device);
+Result<std::vector<ModuleBuild>> module_builds(const KernelProgram& program, const Task& task,
+                                               const ShapeCase& shape, const DeviceFacts& device);
 // Stage 2: launches with numbers. facts[i] belongs to builds[i].
-[[nodiscard]] Result<ResolvedPlan> resolve_plan(const KernelProgram& program, const Task& task,
-                                                const ShapeCase& shape, const DeviceFacts& device,
-                                                const std::vector<ModuleFacts>& facts);
+Result<ResolvedPlan> resolve_plan(const KernelProgram& program, const Task& task,
+                                  const ShapeCase& shape, const DeviceFacts& device,
+                                  const std::vector<ModuleFacts>& facts);
 // The architecture to compile for ("sm_90a"), or the reason why the plan does not run on the
 // device.
-[[nodiscard]] Result<std::string> choose_arch(const Plan& plan, const DeviceFacts& device);
+Result<std::string> choose_arch(const Plan& plan, const DeviceFacts& device);
 
 }  // namespace cutegen

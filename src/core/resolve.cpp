@@ -126,7 +126,7 @@ class Resolver {
     return out;
   }
 
-  [[nodiscard]] DType fill_dtype(const std::string& name) const {
+  DType fill_dtype(const std::string& name) const {
     if (const TensorInfo* tensor = context_.task.find(name)) return tensor->dtype;
     for (const ScratchSpec& s : context_.plan.scratch) {
       if (s.name == name) return s.dtype;

@@ -12,6 +12,6 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<ShapeCase> shape_case_from_json(const Json& json, const std::string& where);
+Result<ShapeCase> shape_case_from_json(const Json& json, const std::string& where);
 
 }  // namespace cutegen

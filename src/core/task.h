@@ -79,29 +79,29 @@ struct Task {
   // it mutates: such a result is no separate output.
   std::vector<std::string> returns = {};
 
-  [[nodiscard]] const ShapeCase& official() const { return shapes.front(); }
-  [[nodiscard]] const TensorInfo* find(const std::string& name) const;
-  [[nodiscard]] std::vector<const TensorInfo*> with_role(TensorRole role) const;
+  const ShapeCase& official() const { return shapes.front(); }
+  const TensorInfo* find(const std::string& name) const;
+  std::vector<const TensorInfo*> with_role(TensorRole role) const;
 };
 
 // What a program must leave in memory: an output, or the final values of a mutated tensor.
-[[nodiscard]] inline bool is_result(const TensorInfo& tensor) {
+inline bool is_result(const TensorInfo& tensor) {
   return tensor.role == TensorRole::output || tensor.mutated;
 }
 // All results: the outputs in order, then the mutated tensors by name.
-[[nodiscard]] std::vector<const TensorInfo*> results_of(const Task& task);
+std::vector<const TensorInfo*> results_of(const Task& task);
 
 // The output's own math mode if it has one, else the task's.
-[[nodiscard]] MathMode mode_of(const Task& task, const TensorInfo& output);
+MathMode mode_of(const Task& task, const TensorInfo& output);
 // The math mode in words: "fp32, convolutions in tf32 (as PyTorch ships)".
-[[nodiscard]] std::string mode_text(const Task& task);
+std::string mode_text(const Task& task);
 
-[[nodiscard]] const char* to_string(MathMode mode);
-[[nodiscard]] const char* to_string(TensorRole role);
-[[nodiscard]] const char* to_string(ShapeKind kind);
-[[nodiscard]] Result<MathMode> math_mode_from(const std::string& name);
+const char* to_string(MathMode mode);
+const char* to_string(TensorRole role);
+const char* to_string(ShapeKind kind);
+Result<MathMode> math_mode_from(const std::string& name);
 
-[[nodiscard]] Json to_json(const Task& task);
-[[nodiscard]] Result<Task> task_from_json(const Json& json);
+Json to_json(const Task& task);
+Result<Task> task_from_json(const Json& json);
 
 }  // namespace cutegen

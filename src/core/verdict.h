@@ -152,17 +152,17 @@ struct Verdict {
   Nanoseconds elapsed{0};
 };
 
-[[nodiscard]] const char* to_string(Status status);
-[[nodiscard]] const char* to_string(Rung rung);
-[[nodiscard]] Result<Rung> rung_from(const std::string& name);
-[[nodiscard]] int exit_code(Status status);
-[[nodiscard]] Json to_json(const Verdict& verdict);
-[[nodiscard]] Result<Verdict> verdict_from_json(const Json& json);
-[[nodiscard]] Json to_json(const Profile& profile);
-[[nodiscard]] Result<Profile> profile_from_json(const Json& json);
-[[nodiscard]] Json to_json(const PairedRatio& pair);
-[[nodiscard]] Result<PairedRatio> paired_ratio_from_json(const Json& json);
-[[nodiscard]] Json to_json(const SandboxGrade& grade);
-[[nodiscard]] Result<SandboxGrade> sandbox_grade_from_json(const Json& json);
+const char* to_string(Status status);
+const char* to_string(Rung rung);
+Result<Rung> rung_from(const std::string& name);
+int exit_code(Status status);
+Json to_json(const Verdict& verdict);
+Result<Verdict> verdict_from_json(const Json& json);
+Json to_json(const Profile& profile);
+Result<Profile> profile_from_json(const Json& json);
+Json to_json(const PairedRatio& pair);
+Result<PairedRatio> paired_ratio_from_json(const Json& json);
+Json to_json(const SandboxGrade& grade);
+Result<SandboxGrade> sandbox_grade_from_json(const Json& json);
 
 }  // namespace cutegen

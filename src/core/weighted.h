@@ -19,24 +19,24 @@
 namespace cutegen {
 
 // The official shape, and the user's shapes with a positive weight.
-[[nodiscard]] bool is_timed(const ShapeCase& shape);
+bool is_timed(const ShapeCase& shape);
 // In the order of the task; the official shape is first.
-[[nodiscard]] std::vector<const ShapeCase*> timed_shapes(const Task& task);
+std::vector<const ShapeCase*> timed_shapes(const Task& task);
 
 struct Weighted {
   double weight = 1, value = 0;
 };
 // 0 if any value is not positive, or if no weight is.
-[[nodiscard]] double geometric_mean(const std::vector<Weighted>& values);
+double geometric_mean(const std::vector<Weighted>& values);
 
 struct ShapeTimed {
   const ShapeCase* shape = nullptr;
   Timing timing;
 };
 // For one shape: its timing. For several: the means, with each shape in `shapes`.
-[[nodiscard]] Timing headline_of(const std::vector<ShapeTimed>& timed);
+Timing headline_of(const std::vector<ShapeTimed>& timed);
 
 // The modes that all shapes have, each with its means.
-[[nodiscard]] std::vector<CertifiedMode> headline_modes(const std::vector<CertifiedShape>& shapes);
+std::vector<CertifiedMode> headline_modes(const std::vector<CertifiedShape>& shapes);
 
 }  // namespace cutegen

@@ -13,21 +13,21 @@
 
 namespace cutegen {
 
-[[nodiscard]] Json to_json(const PlanSteps& steps);
-[[nodiscard]] Result<PlanSteps> plan_steps_from_json(const Json& json);
-[[nodiscard]] Json to_json(const ModuleFacts& facts);
-[[nodiscard]] Result<ModuleFacts> module_facts_from_json(const Json& json);
-[[nodiscard]] Json to_json(const DeviceFacts& facts);
-[[nodiscard]] Result<DeviceFacts> device_facts_from_json(const Json& json);
-[[nodiscard]] Json to_json(const DeviceIdentity& identity);
-[[nodiscard]] Result<DeviceIdentity> device_identity_from_json(const Json& json);
-[[nodiscard]] const char* to_string(BufferContent content);
-[[nodiscard]] Result<BufferContent> buffer_content_from(const std::string& name);
-[[nodiscard]] Json to_json(const RunSettings& settings);
-[[nodiscard]] Result<RunSettings> run_settings_from_json(const Json& json);
-[[nodiscard]] Json to_json(const TimeRequest& request);
-[[nodiscard]] Result<TimeRequest> time_request_from_json(const Json& json);
-[[nodiscard]] Json to_json(const RunReport& report);
-[[nodiscard]] Result<RunReport> run_report_from_json(const Json& json);
+Json to_json(const PlanSteps& steps);
+Result<PlanSteps> plan_steps_from_json(const Json& json);
+Json to_json(const ModuleFacts& facts);
+Result<ModuleFacts> module_facts_from_json(const Json& json);
+Json to_json(const DeviceFacts& facts);
+Result<DeviceFacts> device_facts_from_json(const Json& json);
+Json to_json(const DeviceIdentity& identity);
+Result<DeviceIdentity> device_identity_from_json(const Json& json);
+const char* to_string(BufferContent content);
+Result<BufferContent> buffer_content_from(const std::string& name);
+Json to_json(const RunSettings& settings);
+Result<RunSettings> run_settings_from_json(const Json& json);
+Json to_json(const TimeRequest& request);
+Result<TimeRequest> time_request_from_json(const Json& json);
+Json to_json(const RunReport& report);
+Result<RunReport> run_report_from_json(const Json& json);
 
 }  // namespace cutegen

@@ -147,30 +147,30 @@ struct DeviceIdentity {
 class Device {
  public:
   virtual ~Device() = default;
-  [[nodiscard]] virtual DeviceFacts facts() const = 0;
+  virtual DeviceFacts facts() const = 0;
   // `code`: one cubin per module, "" for a module without one; may be empty altogether.
-  [[nodiscard]] virtual Result<std::vector<ModuleFacts>> load(
-      const std::vector<std::string>& ptx, const std::vector<std::string>& code) = 0;
-  [[nodiscard]] Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) {
+  virtual Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx,
+                                                const std::vector<std::string>& code) = 0;
+  Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx) {
     return load(ptx, {});
   }
-  [[nodiscard]] virtual Result<void> bind(const std::vector<BufferBinding>& buffers) = 0;
-  [[nodiscard]] virtual Result<RunReport> run(const Context& ctx, const PlanSteps& steps,
-                                              const RunSettings& settings) = 0;
+  virtual Result<void> bind(const std::vector<BufferBinding>& buffers) = 0;
+  virtual Result<RunReport> run(const Context& ctx, const PlanSteps& steps,
+                                const RunSettings& settings) = 0;
   // GPU only. Requires an earlier run() on the same buffers.
-  [[nodiscard]] virtual Result<RunReport> time(const Context& ctx, const TimeRequest& request);
+  virtual Result<RunReport> time(const Context& ctx, const TimeRequest& request);
   // Reads part of a bound buffer, also one that run() does not copy back.
-  [[nodiscard]] virtual Result<void> read(const std::string& buffer, int64_t offset,
-                                          std::span<std::byte> out) = 0;
-  [[nodiscard]] virtual DeviceIdentity identity() const { return {}; }
+  virtual Result<void> read(const std::string& buffer, int64_t offset,
+                            std::span<std::byte> out) = 0;
+  virtual DeviceIdentity identity() const { return {}; }
 };
 
-[[nodiscard]] inline bool is_cuda(const std::string& name) {
+inline bool is_cuda(const std::string& name) {
   return name.starts_with("cuda:");
 }
 // Takes "sim:NAME" or "cuda:N". The error for an unknown name lists the known ones.
-[[nodiscard]] Result<std::unique_ptr<Device>> open_device(const std::string& name);
+Result<std::unique_ptr<Device>> open_device(const std::string& name);
 // The facts of a simulated GPU, without opening it.
-[[nodiscard]] Result<DeviceFacts> device_facts(const std::string& name);
+Result<DeviceFacts> device_facts(const std::string& name);
 
 }  // namespace cutegen

@@ -15,6 +15,6 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<void> fill_bytes(std::span<std::byte> bytes, DType dtype, double value);
+Result<void> fill_bytes(std::span<std::byte> bytes, DType dtype, double value);
 
 }  // namespace cutegen

@@ -28,7 +28,6 @@ struct MapFields {
   int swizzle = 0;  // the driver's number: none, 32, 64, 128 bytes
 };
 
-[[nodiscard]] Result<MapFields> map_fields(std::span<const std::byte> description,
-                                           const std::string& where);
+Result<MapFields> map_fields(std::span<const std::byte> description, const std::string& where);
 
 }  // namespace cutegen

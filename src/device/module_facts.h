@@ -16,7 +16,7 @@
 namespace cutegen {
 
 // The words of a cutegen::tma_spec, if the bytes of a constant have its form.
-[[nodiscard]] std::optional<std::vector<uint32_t>> spec_words(const std::vector<std::byte>& bytes);
-[[nodiscard]] Result<ModuleFacts> declared_facts(std::string_view ptx);
+std::optional<std::vector<uint32_t>> spec_words(const std::vector<std::byte>& bytes);
+Result<ModuleFacts> declared_facts(std::string_view ptx);
 
 }  // namespace cutegen

@@ -19,16 +19,14 @@ class SimDevice final : public Device {
  public:
   SimDevice(std::string name, GpuSpec gpu) : name_(std::move(name)), gpu_(std::move(gpu)) {}
 
-  [[nodiscard]] DeviceFacts facts() const override;
+  DeviceFacts facts() const override;
   using Device::load;
-  [[nodiscard]] Result<std::vector<ModuleFacts>> load(
-      const std::vector<std::string>& ptx, const std::vector<std::string>& code) override;
-  [[nodiscard]] Result<void> bind(const std::vector<BufferBinding>& buffers) override;
-  [[nodiscard]] Result<RunReport> run(const Context& ctx,
-                                      const std::vector<std::variant<Launch, Fill>>& steps,
-                                      const RunSettings& settings) override;
-  [[nodiscard]] Result<void> read(const std::string& buffer, int64_t offset,
-                                  std::span<std::byte> out) override;
+  Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx,
+                                        const std::vector<std::string>& code) override;
+  Result<void> bind(const std::vector<BufferBinding>& buffers) override;
+  Result<RunReport> run(const Context& ctx, const std::vector<std::variant<Launch, Fill>>& steps,
+                        const RunSettings& settings) override;
+  Result<void> read(const std::string& buffer, int64_t offset, std::span<std::byte> out) override;
 
  private:
   struct Bound {
@@ -36,11 +34,11 @@ class SimDevice final : public Device {
     std::span<std::byte> bytes;
     bool read_only = false;
   };
-  [[nodiscard]] Result<void> run_launch(const Context& ctx, const Launch& step, bool first,
-                                        const RunSettings& settings, RunReport& report);
-  [[nodiscard]] Result<void> run_fill(const Fill& step, RunReport& report);
-  [[nodiscard]] Result<const Bound*> find(const std::string& buffer, const std::string& step) const;
-  [[nodiscard]] Result<void> check_limits(const Launch& step, const ptx::Entry& entry) const;
+  Result<void> run_launch(const Context& ctx, const Launch& step, bool first,
+                          const RunSettings& settings, RunReport& report);
+  Result<void> run_fill(const Fill& step, RunReport& report);
+  Result<const Bound*> find(const std::string& buffer, const std::string& step) const;
+  Result<void> check_limits(const Launch& step, const ptx::Entry& entry) const;
 
   std::string name_;
   GpuSpec gpu_;

@@ -12,7 +12,7 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<GpuSpec> simulated_gpu(const std::string& name);
-[[nodiscard]] DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu);
+Result<GpuSpec> simulated_gpu(const std::string& name);
+DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu);
 
 }  // namespace cutegen

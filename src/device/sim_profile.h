@@ -13,8 +13,8 @@
 
 namespace cutegen {
 
-[[nodiscard]] LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& report);
-[[nodiscard]] KernelProfile sim_profile(const std::string& kernel, const ptx::LaunchReport& report,
-                                        const ptx::ModelledTime& time);
+LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& report);
+KernelProfile sim_profile(const std::string& kernel, const ptx::LaunchReport& report,
+                          const ptx::ModelledTime& time);
 
 }  // namespace cutegen

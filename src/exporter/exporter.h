@@ -22,8 +22,8 @@
 namespace cutegen {
 
 enum class ExportKind { torch, kernelbench, cpp };
-[[nodiscard]] Result<ExportKind> export_kind_from(const std::string& name);
-[[nodiscard]] const char* to_string(ExportKind kind);
+Result<ExportKind> export_kind_from(const std::string& name);
+const char* to_string(ExportKind kind);
 
 struct ExportModule {
   std::string name;  // "kernel.sm_90a", without an extension
@@ -57,19 +57,17 @@ struct ExportSource {
 using ExportFiles = std::map<std::string, std::string>;
 
 // An error if no export can serve this task; it names the reason.
-[[nodiscard]] Result<void> check_exportable(const Task& task);
+Result<void> check_exportable(const Task& task);
 // Compiles and resolves the program for one GPU. The caller sets verdict, certificate and origin.
-[[nodiscard]] Result<ExportSource> build_export(const Context& ctx, const ToolPaths& tools,
-                                                const Task& task, const KernelProgram& program,
-                                                const ExportTarget& target);
+Result<ExportSource> build_export(const Context& ctx, const ToolPaths& tools, const Task& task,
+                                  const KernelProgram& program, const ExportTarget& target);
 // launches.json: every launch with its numbers. It is the only input of the generated code.
-[[nodiscard]] Result<Json> launches_json(const ExportSource& source);
-[[nodiscard]] Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind);
+Result<Json> launches_json(const ExportSource& source);
+Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind);
 // Writes the files as one new folder, in one step. With `force`, replaces a folder that is an
 // earlier export or empty.
-[[nodiscard]] Result<void> write_export(const std::string& folder, const ExportFiles& files,
-                                        bool force);
+Result<void> write_export(const std::string& folder, const ExportFiles& files, bool force);
 // A name for files, packages and C: "40_LayerNorm" -> "n40_layernorm".
-[[nodiscard]] std::string plain_name(const std::string& name);
+std::string plain_name(const std::string& name);
 
 }  // namespace cutegen

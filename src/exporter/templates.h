@@ -17,15 +17,15 @@ namespace cutegen {
 
 using Fillings = std::vector<std::pair<std::string, std::string>>;
 
-[[nodiscard]] std::string filled(const std::string& name, const Fillings& fillings);
+std::string filled(const std::string& name, const Fillings& fillings);
 // runtime.py and exported.py as one text.
-[[nodiscard]] std::string joined_runtime();
+std::string joined_runtime();
 // A Python literal, triple-quoted, for texts that people may want to read.
-[[nodiscard]] std::string python_text(const std::string& text);
-[[nodiscard]] std::string base64(const std::string& bytes);
+std::string python_text(const std::string& text);
+std::string base64(const std::string& bytes);
 
-[[nodiscard]] std::string readme(const ExportSource& source, ExportKind kind);
+std::string readme(const ExportSource& source, ExportKind kind);
 // The launches of the official shape as C++ tables.
-[[nodiscard]] Result<ExportFiles> cpp_files(const ExportSource& source, const Json& launches);
+Result<ExportFiles> cpp_files(const ExportSource& source, const Json& launches);
 
 }  // namespace cutegen

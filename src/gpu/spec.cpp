@@ -74,9 +74,7 @@ class Section {
   }
 
  private:
-  [[nodiscard]] std::string place(const std::string& key) const {
-    return file_name_ + "#" + name_ + "." + key;
-  }
+  std::string place(const std::string& key) const { return file_name_ + "#" + name_ + "." + key; }
   std::string name_, file_name_;
   const toml::table* table_;
   std::set<std::string> seen_;

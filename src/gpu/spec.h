@@ -70,14 +70,13 @@ struct Roofline {
   std::string bound_by;     // what bounds the roofline: "memory" | "compute" | "launch"
 };
 
-[[nodiscard]] Result<GpuSpec> find_gpu(const std::string& name);
+Result<GpuSpec> find_gpu(const std::string& name);
 // The shipped GPU whose name is a word of `product`, the name that the driver reports ("NVIDIA H100
 // 80GB HBM3"). A world error if no file matches.
-[[nodiscard]] Result<GpuSpec> gpu_of_product(const std::string& product);
+Result<GpuSpec> gpu_of_product(const std::string& product);
 // Parses the text of a GPU file; errors mention `name`.
-[[nodiscard]] Result<GpuSpec> parse_gpu(const std::string& id, const std::string& text,
-                                        const std::string& name);
-[[nodiscard]] std::vector<std::string> known_gpus();
-[[nodiscard]] Roofline roofline(const GpuSpec& gpu, const Work& work);
+Result<GpuSpec> parse_gpu(const std::string& id, const std::string& text, const std::string& name);
+std::vector<std::string> known_gpus();
+Roofline roofline(const GpuSpec& gpu, const Work& work);
 
 }  // namespace cutegen

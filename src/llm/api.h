@@ -31,38 +31,38 @@ struct Shape {
   // The parameters that the server has refused: temperature, effort, thinking, schema,
   // stream_options, max_tokens_field, prompt_cache_key, cache_control, include, tool_choice.
   std::set<std::string> refused;
-  [[nodiscard]] bool takes(const std::string& what) const { return refused.count(what) == 0; }
+  bool takes(const std::string& what) const { return refused.count(what) == 0; }
 };
 
 class Assembler {
  public:
   virtual ~Assembler() = default;
   // An error if it cannot read the event.
-  [[nodiscard]] virtual Result<void> take(const SseEvent& event) = 0;
+  virtual Result<void> take(const SseEvent& event) = 0;
   // The stream has given its stop reason.
-  [[nodiscard]] virtual bool complete() const = 0;
+  virtual bool complete() const = 0;
   // The stream has ended.
-  [[nodiscard]] virtual bool ended() const = 0;
+  virtual bool ended() const = 0;
   // The answer so far, in the form of a whole answer.
-  [[nodiscard]] virtual Json response() const = 0;
+  virtual Json response() const = 0;
   // The error that the server sent in the stream; null if none.
-  [[nodiscard]] virtual Json error() const = 0;
+  virtual Json error() const = 0;
 };
 
 class Api {
  public:
   virtual ~Api() = default;
-  [[nodiscard]] virtual std::string path() const = 0;
-  [[nodiscard]] virtual std::vector<std::string> headers(const std::string& key) const = 0;
-  [[nodiscard]] virtual Json encode(const ChatRequest& request, const Shape& shape) const = 0;
-  [[nodiscard]] virtual std::unique_ptr<Assembler> assembler() const = 0;
+  virtual std::string path() const = 0;
+  virtual std::vector<std::string> headers(const std::string& key) const = 0;
+  virtual Json encode(const ChatRequest& request, const Shape& shape) const = 0;
+  virtual std::unique_ptr<Assembler> assembler() const = 0;
   // If the answer reports no usage, it is all zero and the caller estimates it.
-  [[nodiscard]] virtual Result<ChatReply> decode(const Json& response) const = 0;
+  virtual Result<ChatReply> decode(const Json& response) const = 0;
 };
 
-[[nodiscard]] const Api& api_of(ApiKind kind);
-[[nodiscard]] const Api& openai_chat_api();
-[[nodiscard]] const Api& openai_responses_api();
-[[nodiscard]] const Api& anthropic_api();
+const Api& api_of(ApiKind kind);
+const Api& openai_chat_api();
+const Api& openai_responses_api();
+const Api& anthropic_api();
 
 }  // namespace cutegen::llm

@@ -12,30 +12,28 @@
 
 namespace cutegen::llm {
 
-[[nodiscard]] std::string text_at(const Json& json, const std::string& key);
-[[nodiscard]] int64_t tokens_at(const Json& json, const std::string& key);  // never negative
-[[nodiscard]] const Json& at(const Json& json, const std::string& key);     // null if missing
+std::string text_at(const Json& json, const std::string& key);
+int64_t tokens_at(const Json& json, const std::string& key);  // never negative
+const Json& at(const Json& json, const std::string& key);     // null if missing
 // Returns the entry at an index from the server. Grows the array, to at most kMaxParts.
 inline constexpr size_t kMaxParts = 1024;
-[[nodiscard]] Result<Json*> part_at(Json& array, const Json& index);
+Result<Json*> part_at(Json& array, const Json& index);
 
 // The data of an event as a JSON object.
-[[nodiscard]] Result<Json> event_object(const SseEvent& event);
+Result<Json> event_object(const SseEvent& event);
 // A tool call whose arguments arrived as text.
-[[nodiscard]] ToolCall tool_call(std::string id, std::string name, const std::string& arguments);
+ToolCall tool_call(std::string id, std::string name, const std::string& arguments);
 
 // The system text. Includes the schema in words if the server does not take it as a field.
-[[nodiscard]] std::string system_text(const ChatRequest& request, const Shape& shape,
-                                      bool schema_as_field);
+std::string system_text(const ChatRequest& request, const Shape& shape, bool schema_as_field);
 // Whether a schema is closed, as OpenAI's strict mode requires.
-[[nodiscard]] bool is_closed_schema(const Json& schema);
+bool is_closed_schema(const Json& schema);
 // Whether the request must forbid further tool calls.
-[[nodiscard]] bool forbids_calls(const ChatRequest& request, const Shape& shape);
-[[nodiscard]] int64_t output_limit(const ChatRequest& request, const Shape& shape);
+bool forbids_calls(const ChatRequest& request, const Shape& shape);
+int64_t output_limit(const ChatRequest& request, const Shape& shape);
 // A key for all questions with this beginning. It routes them to the server that has it cached.
-[[nodiscard]] std::string prefix_key(const ChatRequest& request);
+std::string prefix_key(const ChatRequest& request);
 // The opaque form of a message if `api` wrote it, else null.
-[[nodiscard]] const Json& opaque_of(const Message& message, const char* api,
-                                    const std::string& field);
+const Json& opaque_of(const Message& message, const char* api, const std::string& field);
 
 }  // namespace cutegen::llm

@@ -77,8 +77,8 @@ struct Usage {
   int64_t output = 0;         // written, including reasoning
   int64_t reasoning = 0;      // the hidden part of `output`
   bool estimated = false;     // not from the provider but from llm/tokens.h
-  [[nodiscard]] int64_t all_input() const { return input + cached + cache_written; }
-  [[nodiscard]] int64_t total() const { return all_input() + output; }
+  int64_t all_input() const { return input + cached + cache_written; }
+  int64_t total() const { return all_input() + output; }
   Usage& operator+=(const Usage& o);
 };
 
@@ -98,13 +98,13 @@ struct ChatReply {
 class ChatModel {
  public:
   virtual ~ChatModel() = default;
-  [[nodiscard]] virtual Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) = 0;
+  virtual Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) = 0;
   // "anthropic:NAME", as the user named it.
-  [[nodiscard]] virtual const std::string& name() const = 0;
+  virtual const std::string& name() const = 0;
   // Whether it calls tools without further setup. A relay does; a local server must be configured.
-  [[nodiscard]] virtual bool has_tools() const = 0;
+  virtual bool has_tools() const = 0;
   // The highest cost of a call. Empty if there is no known price, zero if it is free.
-  [[nodiscard]] virtual std::optional<double> most_usd(const ChatRequest& request) const = 0;
+  virtual std::optional<double> most_usd(const ChatRequest& request) const = 0;
 };
 
 }  // namespace cutegen::llm

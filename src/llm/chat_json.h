@@ -13,25 +13,24 @@
 
 namespace cutegen::llm {
 
-[[nodiscard]] const char* to_string(Stop stop);
-[[nodiscard]] Json to_json(const Message& message);
-[[nodiscard]] Json to_json(const ChatRequest& request);
-[[nodiscard]] Json to_json(const Usage& usage);
-[[nodiscard]] Json to_json(const ChatReply& reply);
-[[nodiscard]] Result<ChatRequest> chat_request_from_json(const Json& json,
-                                                         const std::string& where);
-[[nodiscard]] Result<Usage> usage_from_json(const Json& json, const std::string& where);
-[[nodiscard]] Result<ChatReply> chat_reply_from_json(const Json& json, const std::string& where);
+const char* to_string(Stop stop);
+Json to_json(const Message& message);
+Json to_json(const ChatRequest& request);
+Json to_json(const Usage& usage);
+Json to_json(const ChatReply& reply);
+Result<ChatRequest> chat_request_from_json(const Json& json, const std::string& where);
+Result<Usage> usage_from_json(const Json& json, const std::string& where);
+Result<ChatReply> chat_reply_from_json(const Json& json, const std::string& where);
 
-[[nodiscard]] std::string request_hash(const ChatRequest& request);
+std::string request_hash(const ChatRequest& request);
 // The first difference of two JSON values, with both values shortened. Long texts show the part
 // around the differing byte.
 struct Difference {
   std::string place;  // a JSON pointer; "/messages/0/text: byte 7" in texts
   std::string recorded, now;
 };
-[[nodiscard]] std::optional<Difference> find_difference(const Json& recorded, const Json& now);
+std::optional<Difference> find_difference(const Json& recorded, const Json& now);
 // The same in words; empty if equal.
-[[nodiscard]] std::string first_difference(const Json& recorded, const Json& now);
+std::string first_difference(const Json& recorded, const Json& now);
 
 }  // namespace cutegen::llm

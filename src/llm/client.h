@@ -33,28 +33,28 @@ struct HttpModelOptions {
 class HttpModel final : public ChatModel {
  public:
   explicit HttpModel(HttpModelOptions options);
-  [[nodiscard]] Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
-  [[nodiscard]] const std::string& name() const override { return options_.name; }
-  [[nodiscard]] bool has_tools() const override { return options_.provider.tools; }
-  [[nodiscard]] std::optional<double> most_usd(const ChatRequest& request) const override;
+  Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
+  const std::string& name() const override { return options_.name; }
+  bool has_tools() const override { return options_.provider.tools; }
+  std::optional<double> most_usd(const ChatRequest& request) const override;
 
  private:
   struct Attempt {
     std::optional<ChatReply> reply;
     Fault fault;
   };
-  [[nodiscard]] Attempt attempt(const Context& ctx, const ChatRequest& request, const Shape& shape);
-  [[nodiscard]] Attempt read_stream(const ChatRequest& request, const HttpOutcome& outcome,
-                                    const Assembler& assembler) const;
-  [[nodiscard]] Attempt read_body(const ChatRequest& request, const HttpOutcome& outcome) const;
-  [[nodiscard]] Attempt cut(const ChatRequest& request, const Json& so_far, std::string why) const;
-  [[nodiscard]] Attempt refused(const ChatRequest& request, const Fault& fault) const;
-  [[nodiscard]] Attempt failed(Fault fault) const;
-  [[nodiscard]] ChatReply finished(const ChatRequest& request, ChatReply reply) const;
-  [[nodiscard]] Shape shape();
+  Attempt attempt(const Context& ctx, const ChatRequest& request, const Shape& shape);
+  Attempt read_stream(const ChatRequest& request, const HttpOutcome& outcome,
+                      const Assembler& assembler) const;
+  Attempt read_body(const ChatRequest& request, const HttpOutcome& outcome) const;
+  Attempt cut(const ChatRequest& request, const Json& so_far, std::string why) const;
+  Attempt refused(const ChatRequest& request, const Fault& fault) const;
+  Attempt failed(Fault fault) const;
+  ChatReply finished(const ChatRequest& request, ChatReply reply) const;
+  Shape shape();
   // False if the refused request did not contain the parameter.
-  [[nodiscard]] bool leave_out(const std::string& parameter, const Shape& used);
-  [[nodiscard]] std::string without_key(std::string text) const;
+  bool leave_out(const std::string& parameter, const Shape& used);
+  std::string without_key(std::string text) const;
   void take_out_key(Json& json) const;
 
   HttpModelOptions options_;
@@ -66,9 +66,10 @@ class HttpModel final : public ChatModel {
 
 // The wait before retry `n` (from 0): what the server asks for, or else first_wait doubled n times,
 // less a random share. Empty if the server asks for more than longest_wait.
-[[nodiscard]] std::optional<std::chrono::milliseconds> retry_wait(
-    int n, std::optional<std::chrono::milliseconds> asked, const ModelConfig& config);
+std::optional<std::chrono::milliseconds> retry_wait(int n,
+                                                    std::optional<std::chrono::milliseconds> asked,
+                                                    const ModelConfig& config);
 // Waits, or returns how the Context ended.
-[[nodiscard]] Result<void> wait_for(const Context& ctx, Nanoseconds time, const std::string& what);
+Result<void> wait_for(const Context& ctx, Nanoseconds time, const std::string& what);
 
 }  // namespace cutegen::llm

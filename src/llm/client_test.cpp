@@ -21,7 +21,7 @@ Json steps(const Json& list) {
 
 class Clients : public ::testing::TestWithParam<const char*> {
  protected:
-  [[nodiscard]] std::string provider() const { return GetParam(); }
+  std::string provider() const { return GetParam(); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Apis, Clients,

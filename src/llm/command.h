@@ -27,19 +27,19 @@ inline constexpr size_t kMaxLine = size_t{16} << 20;
 
 class Command {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Command>> start(const std::string& line);
+  static Result<std::unique_ptr<Command>> start(const std::string& line);
   ~Command();
   Command(const Command&) = delete;
   Command& operator=(const Command&) = delete;
-  [[nodiscard]] Result<Json> call(const Context& ctx, const Json& question);
+  Result<Json> call(const Context& ctx, const Json& question);
 
  private:
   Command(std::string line, pid_t pid, UniqueFd in, UniqueFd out)
       : line_(std::move(line)), pid_(pid), in_(std::move(in)), out_(std::move(out)) {}
-  [[nodiscard]] Result<void> send(const Context& ctx, std::string_view bytes);
-  [[nodiscard]] Result<std::string> receive(const Context& ctx);
-  [[nodiscard]] Result<void> wait_ready(const Context& ctx, int fd, short events);
-  [[nodiscard]] tl::unexpected<Error> ended();
+  Result<void> send(const Context& ctx, std::string_view bytes);
+  Result<std::string> receive(const Context& ctx);
+  Result<void> wait_ready(const Context& ctx, int fd, short events);
+  tl::unexpected<Error> ended();
   int stop();  // returns waitpid's status
 
   std::string line_;

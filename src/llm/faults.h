@@ -40,11 +40,11 @@ struct Refused {
   std::string body = {};
   Json error = {};  // from a stream; null: read it from the body
 };
-[[nodiscard]] Fault read_fault(const Refused& refused, const std::string& provider);
+Fault read_fault(const Refused& refused, const std::string& provider);
 
 // Reads retry-after-ms, or else retry-after: seconds, with a fraction, or an HTTP date.
-[[nodiscard]] std::optional<std::chrono::milliseconds> asked_wait(const Headers& headers);
+std::optional<std::chrono::milliseconds> asked_wait(const Headers& headers);
 // The `error` of an error body ({"error": ...}, {"type": "error", ...}); null if it is an answer.
-[[nodiscard]] Json error_of_body(const Json& body);
+Json error_of_body(const Json& body);
 
 }  // namespace cutegen::llm

@@ -68,7 +68,7 @@ struct Exchange {
     return line.size();
   }
 
-  [[nodiscard]] bool is_stream() const {
+  bool is_stream() const {
     auto type = out.headers.find("content-type");
     return out.status == 200 && on_stream && type != out.headers.end() &&
            lower(type->second).starts_with("text/event-stream");

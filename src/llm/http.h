@@ -51,21 +51,20 @@ class Http {
   ~Http();
   Http(const Http&) = delete;
   Http& operator=(const Http&) = delete;
-  [[nodiscard]] HttpOutcome post(const Context& ctx, const HttpRequest& request,
-                                 const OnStream& on_stream);
+  HttpOutcome post(const Context& ctx, const HttpRequest& request, const OnStream& on_stream);
 
  private:
   class Lane;  // a connection and its driver
-  [[nodiscard]] std::unique_ptr<Lane> take();
+  std::unique_ptr<Lane> take();
   void give(std::unique_ptr<Lane> lane);
   std::mutex mutex_;
   std::vector<std::unique_ptr<Lane>> free_;
 };
 
 // Whether a URL's host is this machine.
-[[nodiscard]] bool is_local_url(const std::string& url);
+bool is_local_url(const std::string& url);
 // Accepts http(s)://host[:port][/path] without user, query and fragment. Any other URL is a user
 // error with the reason.
-[[nodiscard]] Result<void> check_url(const std::string& url);
+Result<void> check_url(const std::string& url);
 
 }  // namespace cutegen::llm

@@ -46,26 +46,26 @@ class Ledger {
 
   // Reserves the cost of a call. Returns the data of `call_started`: call, label, model, request,
   // request_hash, reserved_usd, reserved_tokens.
-  [[nodiscard]] Result<Json> open_call(const ChatModel& model, const ChatRequest& request);
+  Result<Json> open_call(const ChatModel& model, const ChatRequest& request);
   // Cancels the reservation of a call that was never sent.
   void drop_call(int64_t call);
   // Reads call_started, call_ended, evaluated, and the clock_ms of every event.
   void apply(const std::string& type, const Json& data);
 
   // Why the budget is spent: "budget: dollars ($2.0100 of $2.0000)". Empty while some is left.
-  [[nodiscard]] std::optional<std::string> ended() const;
-  [[nodiscard]] Spent spent() const;
-  [[nodiscard]] const Limits& limits() const { return limits_; }
+  std::optional<std::string> ended() const;
+  Spent spent() const;
+  const Limits& limits() const { return limits_; }
 
  private:
   struct Reserved {
     std::optional<double> usd;
     int64_t tokens = 0;
   };
-  [[nodiscard]] Result<void> check_fits(const Reserved& wanted) const;
+  Result<void> check_fits(const Reserved& wanted) const;
   void reserve(int64_t call, const Reserved& reserved);
   void end_call(int64_t call, const Json& data);
-  [[nodiscard]] Spent sum() const;
+  Spent sum() const;
 
   Limits limits_;
   mutable std::mutex mutex_;
@@ -74,9 +74,9 @@ class Ledger {
   int64_t last_call_ = 0;
 };
 
-[[nodiscard]] Json to_json(const Spent& spent);
+Json to_json(const Spent& spent);
 // The end of a budget is a user error; this recognises it.
-[[nodiscard]] bool is_budget_end(const Error& error);
-[[nodiscard]] Error budget_end(const std::string& why);
+bool is_budget_end(const Error& error);
+Error budget_end(const std::string& why);
 
 }  // namespace cutegen::llm

@@ -65,7 +65,7 @@ class Journal final : public CallSink {
     events.emplace_back(type, data);
     return {};
   }
-  [[nodiscard]] std::vector<std::string> types() const {
+  std::vector<std::string> types() const {
     std::vector<std::string> out;
     for (const auto& [type, data] : events) out.push_back(type);
     return out;

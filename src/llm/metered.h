@@ -21,7 +21,7 @@ class CallSink {
  public:
   virtual ~CallSink() = default;
   // type: "call_started", "call_ended" or "call_refused".
-  [[nodiscard]] virtual Result<void> record(const std::string& type, const Json& data) = 0;
+  virtual Result<void> record(const std::string& type, const Json& data) = 0;
 };
 
 class MeteredModel final : public ChatModel {
@@ -29,15 +29,15 @@ class MeteredModel final : public ChatModel {
   MeteredModel(ChatModel& inner, Ledger& ledger, CallSink& sink)
       : inner_(inner), ledger_(ledger), sink_(sink) {}
 
-  [[nodiscard]] Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
-  [[nodiscard]] const std::string& name() const override { return inner_.name(); }
-  [[nodiscard]] bool has_tools() const override { return inner_.has_tools(); }
-  [[nodiscard]] std::optional<double> most_usd(const ChatRequest& request) const override {
+  Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
+  const std::string& name() const override { return inner_.name(); }
+  bool has_tools() const override { return inner_.has_tools(); }
+  std::optional<double> most_usd(const ChatRequest& request) const override {
     return inner_.most_usd(request);
   }
 
  private:
-  [[nodiscard]] Result<ChatReply> call_once(const Context& ctx, const ChatRequest& request);
+  Result<ChatReply> call_once(const Context& ctx, const ChatRequest& request);
   ChatModel& inner_;
   Ledger& ledger_;
   CallSink& sink_;

@@ -28,7 +28,7 @@ struct ModelSpec {
   std::string provider;  // "openai", "anthropic", "relay", "replay", ...
   std::string name;      // the provider's name of the model, a folder, a run
 };
-[[nodiscard]] Result<ModelSpec> parse_model(const std::string& text);
+Result<ModelSpec> parse_model(const std::string& text);
 
 struct ModelConfig {
   std::string url;                            // base URL; empty: the provider's own
@@ -43,14 +43,13 @@ struct ModelConfig {
   // Reads the recorded exchanges of a run, for replay:RUN.
   std::function<Result<std::vector<Exchange>>(const std::string& run)> recording;
 };
-[[nodiscard]] Result<std::unique_ptr<ChatModel>> open_model(const std::string& text,
-                                                            const ModelConfig& config);
+Result<std::unique_ptr<ChatModel>> open_model(const std::string& text, const ModelConfig& config);
 
 // For `doctor`: which providers have a key here. Never holds the key.
 struct ProviderState {
   std::string provider, key_variable, url;
   bool key_present = false;
 };
-[[nodiscard]] std::vector<ProviderState> provider_states();
+std::vector<ProviderState> provider_states();
 
 }  // namespace cutegen::llm

@@ -85,7 +85,7 @@ class EntryReader {
     return Rates{*input, cached.value_or(*input), cache_write.value_or(*input), *output};
   }
 
-  [[nodiscard]] const std::string& where() const { return where_; }
+  const std::string& where() const { return where_; }
 
  private:
   const toml::table& table_;

@@ -30,16 +30,15 @@ struct PriceEntry {
   std::string thinking;     // "adaptive", "budget" or "": unknown
   std::optional<int64_t> max_output_tokens;
 
-  [[nodiscard]] double cost(const Usage& usage) const;
-  [[nodiscard]] double most(int64_t input_tokens, int64_t output_tokens) const;
+  double cost(const Usage& usage) const;
+  double most(int64_t input_tokens, int64_t output_tokens) const;
 };
 
 class Prices {
  public:
-  [[nodiscard]] static Result<Prices> load(const std::filesystem::path& users_file);
-  [[nodiscard]] static Result<std::vector<PriceEntry>> parse(const std::string& text,
-                                                             const std::string& name);
-  [[nodiscard]] const PriceEntry* find(const std::string& provider, const std::string& model) const;
+  static Result<Prices> load(const std::filesystem::path& users_file);
+  static Result<std::vector<PriceEntry>> parse(const std::string& text, const std::string& name);
+  const PriceEntry* find(const std::string& provider, const std::string& model) const;
 
  private:
   std::vector<PriceEntry> entries_;  // the user's first

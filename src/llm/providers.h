@@ -38,7 +38,7 @@ struct Provider {
   const char* priced_as;  // the provider of its entries in the price table
 };
 
-[[nodiscard]] const std::vector<Provider>& providers();
-[[nodiscard]] const Provider* find_provider(const std::string& name);
+const std::vector<Provider>& providers();
+const Provider* find_provider(const std::string& name);
 
 }  // namespace cutegen::llm

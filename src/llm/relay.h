@@ -31,22 +31,22 @@ struct RelaySettings {
 
 class RelayModel final : public ChatModel {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<RelayModel>> open(const std::string& name,
-                                                                const std::filesystem::path& dir,
-                                                                const RelaySettings& settings);
-  [[nodiscard]] Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
-  [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] bool has_tools() const override { return true; }
-  [[nodiscard]] std::optional<double> most_usd(const ChatRequest&) const override { return 0; }
+  static Result<std::unique_ptr<RelayModel>> open(const std::string& name,
+                                                  const std::filesystem::path& dir,
+                                                  const RelaySettings& settings);
+  Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
+  const std::string& name() const override { return name_; }
+  bool has_tools() const override { return true; }
+  std::optional<double> most_usd(const ChatRequest&) const override { return 0; }
 
  private:
   RelayModel(std::string name, std::filesystem::path dir, const RelaySettings& settings)
       : name_(std::move(name)), dir_(std::move(dir)), settings_(settings) {}
-  [[nodiscard]] Result<void> read_folder();
-  [[nodiscard]] Result<std::string> place(const ChatRequest& request);
-  [[nodiscard]] Result<std::string> claim();
-  [[nodiscard]] Result<std::optional<ChatReply>> look(const std::string& number);
-  [[nodiscard]] std::optional<std::string> settled_text(const std::string& number);
+  Result<void> read_folder();
+  Result<std::string> place(const ChatRequest& request);
+  Result<std::string> claim();
+  Result<std::optional<ChatReply>> look(const std::string& number);
+  std::optional<std::string> settled_text(const std::string& number);
   void tell_problem(const std::string& number, const std::string& problem) const;
 
   std::string name_;
@@ -57,8 +57,8 @@ class RelayModel final : public ChatModel {
 };
 
 // The reply in NNNN.answer.json.
-[[nodiscard]] Result<ChatReply> relay_reply_from_json(const Json& json, const std::string& where);
+Result<ChatReply> relay_reply_from_json(const Json& json, const std::string& where);
 // NNNN.request.md: the question for a reader.
-[[nodiscard]] std::string relay_page(const ChatRequest& request, const std::string& number);
+std::string relay_page(const ChatRequest& request, const std::string& number);
 
 }  // namespace cutegen::llm

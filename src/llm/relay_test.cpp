@@ -27,15 +27,15 @@ class Relay : public ::testing::Test {
     EXPECT_TRUE(model) << model.error().text();
     return std::move(*model);
   }
-  [[nodiscard]] bool has(const std::string& file) const { return fs::exists(dir_ / file); }
-  [[nodiscard]] std::string text(const std::string& file) const {
+  bool has(const std::string& file) const { return fs::exists(dir_ / file); }
+  std::string text(const std::string& file) const {
     return read_file(dir_ / file).value_or("none");
   }
   void write(const std::string& file, const std::string& text) const {
     ASSERT_TRUE(write_file(dir_ / file, text));
   }
   // Waits for a file, at most two seconds.
-  [[nodiscard]] bool appears(const std::string& file) const {
+  bool appears(const std::string& file) const {
     for (int i = 0; i < 1000 && !has(file); ++i) std::this_thread::sleep_for(milliseconds(2));
     return has(file);
   }

@@ -33,8 +33,8 @@ struct Exchange {
 
 class Recording {
  public:
-  [[nodiscard]] Result<void> apply(const std::string& type, const Json& data);
-  [[nodiscard]] const std::vector<Exchange>& exchanges() const { return exchanges_; }
+  Result<void> apply(const std::string& type, const Json& data);
+  const std::vector<Exchange>& exchanges() const { return exchanges_; }
 
  private:
   std::vector<Exchange> exchanges_;
@@ -45,26 +45,26 @@ class ReplayModel final : public ChatModel {
  public:
   ReplayModel(std::string name, std::vector<Exchange> exchanges,
               std::unique_ptr<ChatModel> then = nullptr);
-  [[nodiscard]] Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
-  [[nodiscard]] const std::string& name() const override { return name_; }
+  Result<ChatReply> chat(const Context& ctx, const ChatRequest& request) override;
+  const std::string& name() const override { return name_; }
   // Without `then`: whether the recorded questions had tools.
-  [[nodiscard]] bool has_tools() const override;
-  [[nodiscard]] std::optional<double> most_usd(const ChatRequest& request) const override;
+  bool has_tools() const override;
+  std::optional<double> most_usd(const ChatRequest& request) const override;
   // Answers not used yet.
-  [[nodiscard]] size_t left() const;
+  size_t left() const;
   // The difference of the first question that was not recorded, if there was one.
-  [[nodiscard]] std::optional<Difference> difference() const;
+  std::optional<Difference> difference() const;
 
  private:
   struct Entry {
     Exchange exchange;
     std::string hash;
     bool taken = false;
-    [[nodiscard]] bool answered() const { return exchange.reply || !exchange.refused.empty(); }
+    bool answered() const { return exchange.reply || !exchange.refused.empty(); }
   };
-  [[nodiscard]] Entry* find(const std::string& hash);
-  [[nodiscard]] bool may_go_on(const std::string& hash) const;
-  [[nodiscard]] Error divergence(const ChatRequest& request);
+  Entry* find(const std::string& hash);
+  bool may_go_on(const std::string& hash) const;
+  Error divergence(const ChatRequest& request);
 
   std::string name_;
   std::vector<Entry> entries_;

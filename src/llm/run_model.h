@@ -22,14 +22,14 @@ namespace cutegen::llm {
 class RunModel {
  public:
   RunModel(std::unique_ptr<ChatModel> client, Limits limits, CallSink& sink);
-  [[nodiscard]] Result<void> fold(const std::string& type, const Json& data);
-  [[nodiscard]] ChatModel& begin_ask();
+  Result<void> fold(const std::string& type, const Json& data);
+  ChatModel& begin_ask();
   // How the open question differs from the recorded one, if it does.
-  [[nodiscard]] std::optional<Difference> difference() const {
+  std::optional<Difference> difference() const {
     return open_ ? open_->difference() : std::nullopt;
   }
-  [[nodiscard]] Ledger& ledger() { return ledger_; }
-  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
+  Ledger& ledger() { return ledger_; }
+  const Ledger& ledger() const { return ledger_; }
 
  private:
   std::unique_ptr<ChatModel> client_;

@@ -25,13 +25,13 @@ class SseParser {
  public:
   using Sink = std::function<Result<void>(const SseEvent&)>;
   explicit SseParser(size_t limit = size_t{16} << 20) : limit_(limit) {}
-  [[nodiscard]] Result<void> feed(std::string_view bytes, const Sink& sink);
-  [[nodiscard]] Result<void> finish(const Sink& sink);
+  Result<void> feed(std::string_view bytes, const Sink& sink);
+  Result<void> finish(const Sink& sink);
 
  private:
-  [[nodiscard]] Result<void> end_line(const Sink& sink);
+  Result<void> end_line(const Sink& sink);
   void field(std::string_view name, std::string_view value);
-  [[nodiscard]] Result<void> dispatch(const Sink& sink);
+  Result<void> dispatch(const Sink& sink);
 
   size_t limit_;
   std::string line_;

@@ -38,7 +38,7 @@ class TestServer {
     auto json = parse_json(out.body, path);
     return json ? *json : Json();
   }
-  [[nodiscard]] const std::string& base() const { return base_; }
+  const std::string& base() const { return base_; }
 
  private:
   TestServer() {
@@ -94,10 +94,10 @@ class TestModel {
   }
   ChatModel* operator->() const { return model_.get(); }
   ChatModel& operator*() const { return *model_; }
-  [[nodiscard]] std::string url() const { return TestServer::instance().base() + path_ + "/v1"; }
+  std::string url() const { return TestServer::instance().base() + path_ + "/v1"; }
   // The requests so far: [{api, headers, body, did}].
-  [[nodiscard]] Json log() const { return TestServer::instance().post(path_ + "/log", {}); }
-  [[nodiscard]] Json body(size_t i) const { return log().at(i).at("body"); }
+  Json log() const { return TestServer::instance().post(path_ + "/log", {}); }
+  Json body(size_t i) const { return log().at(i).at("body"); }
 
  private:
   std::string path_;

@@ -13,11 +13,11 @@
 
 namespace cutegen::llm {
 
-[[nodiscard]] int64_t estimate_tokens(std::string_view text);
-[[nodiscard]] int64_t most_tokens(std::string_view text);
+int64_t estimate_tokens(std::string_view text);
+int64_t most_tokens(std::string_view text);
 // For the whole request: system, tools, schema, messages and their frames.
-[[nodiscard]] int64_t estimate_tokens(const ChatRequest& request);
-[[nodiscard]] int64_t most_tokens(const ChatRequest& request);
-[[nodiscard]] int64_t estimate_tokens(const Message& message);
+int64_t estimate_tokens(const ChatRequest& request);
+int64_t most_tokens(const ChatRequest& request);
+int64_t estimate_tokens(const Message& message);
 
 }  // namespace cutegen::llm

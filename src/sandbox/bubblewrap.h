@@ -19,16 +19,15 @@
 
 namespace cutegen::sandbox {
 
-[[nodiscard]] const std::string& bubblewrap();
+const std::string& bubblewrap();
 
 // Owns what the changed plan points to.
 struct BubblewrapStorage {
   std::vector<std::string> arguments;
   UniqueFd filter;
 };
-[[nodiscard]] Result<void> apply_bubblewrap(Plan& plan, const Isolation& isolation,
-                                            BubblewrapStorage& storage);
+Result<void> apply_bubblewrap(Plan& plan, const Isolation& isolation, BubblewrapStorage& storage);
 // Undoes bwrap's encoding: it exits with 128 + N if signal N killed the program.
-[[nodiscard]] ExitStatus unwrapped(ExitStatus status);
+ExitStatus unwrapped(ExitStatus status);
 
 }  // namespace cutegen::sandbox

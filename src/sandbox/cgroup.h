@@ -24,18 +24,18 @@ class Cgroup {
   Cgroup(Cgroup&& o) noexcept : path_(std::exchange(o.path_, {})), join_(std::move(o.join_)) {}
   Cgroup& operator=(Cgroup&& o) noexcept;
   ~Cgroup();
-  [[nodiscard]] static Result<Cgroup> make(const std::filesystem::path& base, const Limits& limits);
+  static Result<Cgroup> make(const std::filesystem::path& base, const Limits& limits);
   // A process that writes "0" here joins the group; -1 without a group.
-  [[nodiscard]] int join_fd() const { return join_.get(); }
+  int join_fd() const { return join_.get(); }
 
  private:
   std::filesystem::path path_;
   UniqueFd join_;
 };
 
-[[nodiscard]] std::optional<std::filesystem::path> cgroup_base();
+std::optional<std::filesystem::path> cgroup_base();
 // The folder of the version 2 group, from the text of /proc/self/cgroup and /proc/self/mounts.
-[[nodiscard]] std::optional<std::filesystem::path> own_cgroup(const std::string& groups,
-                                                              const std::string& mounts);
+std::optional<std::filesystem::path> own_cgroup(const std::string& groups,
+                                                const std::string& mounts);
 
 }  // namespace cutegen::sandbox

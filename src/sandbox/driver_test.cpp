@@ -59,7 +59,7 @@ class Drivers : public testing::TestWithParam<Driver> {
       GTEST_SKIP() << "no working bwrap here";
     if (GetParam() == Driver::own && probe().label != "full") GTEST_SKIP() << probe().missing;
   }
-  [[nodiscard]] SpawnSpec script(const std::string& text) const { return shell(text, GetParam()); }
+  SpawnSpec script(const std::string& text) const { return shell(text, GetParam()); }
 };
 
 TEST_P(Drivers, TellHowAProgramEnded) {
@@ -171,7 +171,7 @@ struct FakeCgroup : testing::Test {
   void write(const char* name, const std::string& text) const {
     std::ofstream(base / name) << text;
   }
-  [[nodiscard]] fs::path group() const {
+  fs::path group() const {
     for (const auto& entry : fs::directory_iterator(base))
       if (entry.is_directory()) return entry.path();
     return {};

@@ -14,6 +14,6 @@
 
 namespace cutegen::sandbox {
 
-[[nodiscard]] Result<std::string> filter_bytes(const Isolation& isolation);
+Result<std::string> filter_bytes(const Isolation& isolation);
 
 }  // namespace cutegen::sandbox

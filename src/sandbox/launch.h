@@ -91,14 +91,14 @@ struct Plan {
 };
 
 // fork() without the C library's handlers, into new namespaces. Sets *pidfd in the parent.
-[[nodiscard]] pid_t raw_clone(int flags, int* pidfd);
+pid_t raw_clone(int flags, int* pidfd);
 [[noreturn]] void run_supervisor(Plan& plan);
 
 // In filter.cpp: the seccomp program for an isolation; empty if libseccomp refuses a rule.
-[[nodiscard]] std::vector<sock_filter> seccomp_program(const Isolation& isolation, bool deny_exec);
+std::vector<sock_filter> seccomp_program(const Isolation& isolation, bool deny_exec);
 // Returns 0 or an errno. System calls only.
-[[nodiscard]] int install_filter(std::vector<sock_filter>& filter);
-[[nodiscard]] std::vector<RlimitValue> limit_values(const Limits& limits);
-[[nodiscard]] int apply_limits(const std::vector<RlimitValue>& limits);
+int install_filter(std::vector<sock_filter>& filter);
+std::vector<RlimitValue> limit_values(const Limits& limits);
+int apply_limits(const std::vector<RlimitValue>& limits);
 
 }  // namespace cutegen::sandbox

@@ -11,7 +11,6 @@
 
 namespace cutegen::sandbox {
 
-[[nodiscard]] std::string allow_user_namespaces(
-    const std::filesystem::path& settings = "/proc/sys");
+std::string allow_user_namespaces(const std::filesystem::path& settings = "/proc/sys");
 
 }  // namespace cutegen::sandbox

@@ -18,7 +18,7 @@ class Remedies : public testing::Test {
     fs::create_directories((dir_ / name).parent_path());
     std::ofstream(dir_ / name) << value << "\n";
   }
-  [[nodiscard]] std::string told() const { return allow_user_namespaces(dir_); }
+  std::string told() const { return allow_user_namespaces(dir_); }
   fs::path dir_ = fs::temp_directory_path() / ("cutegen-remedies-" + std::to_string(::getpid()));
 };
 

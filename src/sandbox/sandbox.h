@@ -77,7 +77,7 @@ struct ExitStatus {
   bool exited = false;
   int code = 0, signal = 0;
   int64_t max_rss_bytes = 0;
-  [[nodiscard]] std::string text() const;  // "exit code 3", "killed by SIGSEGV"
+  std::string text() const;  // "exit code 3", "killed by SIGSEGV"
 };
 
 class Child {
@@ -86,12 +86,12 @@ class Child {
   ~Child();  // kills and reaps
   Child(Child&&) noexcept;
   Child& operator=(Child&&) noexcept;
-  [[nodiscard]] pid_t pid() const;
-  [[nodiscard]] bool running();
-  [[nodiscard]] Result<ExitStatus> wait(const Context& ctx);
-  void kill();                                   // sends SIGKILL to the group, then reaps
-  [[nodiscard]] std::string error_text() const;  // captured stderr, last 64 KiB, sanitised
-  [[nodiscard]] const Grade& grade() const;
+  pid_t pid() const;
+  bool running();
+  Result<ExitStatus> wait(const Context& ctx);
+  void kill();                     // sends SIGKILL to the group, then reaps
+  std::string error_text() const;  // captured stderr, last 64 KiB, sanitised
+  const Grade& grade() const;
 
  private:
   friend Result<Child> spawn(const SpawnSpec&);
@@ -99,13 +99,13 @@ class Child {
   std::unique_ptr<State> state_;
 };
 
-[[nodiscard]] Result<Child> spawn(const SpawnSpec& spec);
+Result<Child> spawn(const SpawnSpec& spec);
 // Applies limits and the seccomp part of `isolation` to the calling process.
-[[nodiscard]] Grade harden_self(const Limits& limits, const Isolation& isolation);
+Grade harden_self(const Limits& limits, const Isolation& isolation);
 // The protection that spawn achieves on this machine (runs a probe child once).
-[[nodiscard]] Grade probe();
+Grade probe();
 // The caller's environment without keys, tokens and loader variables. It keeps a fixed list: PATH,
 // HOME, LANG, TMPDIR, CUDA_* and a few more.
-[[nodiscard]] std::vector<std::string> scrubbed_environment();
+std::vector<std::string> scrubbed_environment();
 
 }  // namespace cutegen::sandbox

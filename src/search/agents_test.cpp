@@ -99,7 +99,7 @@ struct World {
     ADD_FAILURE() << "the strategy did not finish";
     return {};
   }
-  [[nodiscard]] std::vector<std::string> roles() const {
+  std::vector<std::string> roles() const {
     std::vector<std::string> out;
     for (const Asked& a : asked)
       out.push_back(a.role + " " + a.context["purpose"].get<std::string>());

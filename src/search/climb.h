@@ -32,10 +32,10 @@ class ClimbStrategy final : public Machine {
   void on_rejected(const std::string& candidate) override;
   void on_correct(const std::string& candidate);
   void decide();
-  [[nodiscard]] std::optional<std::string> reason_to_stop() const;
-  [[nodiscard]] std::optional<double> best_ns() const;
-  [[nodiscard]] std::string best() const { return incumbent_ ? incumbent_->id : std::string(); }
-  [[nodiscard]] Json context() const;
+  std::optional<std::string> reason_to_stop() const;
+  std::optional<double> best_ns() const;
+  std::string best() const { return incumbent_ ? incumbent_->id : std::string(); }
+  Json context() const;
 
   std::optional<Incumbent> incumbent_;
   Incumbent judged_;    // the candidate of the last verdict

@@ -29,7 +29,7 @@ class CudaforgeStrategy final : public Machine {
   void on_rejected(const std::string&) override { decide(); }
   void decide();
   void ask(const char* role);
-  [[nodiscard]] std::string best() const { return best_.value_or(""); }
+  std::string best() const { return best_.value_or(""); }
 
   AgentSettings agents_;
   std::string current_;   // the program that the next round starts from

@@ -59,14 +59,14 @@ class CutegenStrategy final : public Machine {
   bool next_line();
   void ask_for(Wanted wanted);
   void evaluate(const std::string& candidate);
-  [[nodiscard]] Json context(Wanted wanted) const;
-  [[nodiscard]] bool line_is_over() const;
-  [[nodiscard]] std::optional<std::string> reason_to_stop() const;
-  [[nodiscard]] int64_t share() const;  // the evaluations of each line before the last phase
-  [[nodiscard]] std::string best() const { return best_ ? best_->id : std::string(); }
-  [[nodiscard]] std::optional<double> best_ns() const;
+  Json context(Wanted wanted) const;
+  bool line_is_over() const;
+  std::optional<std::string> reason_to_stop() const;
+  int64_t share() const;  // the evaluations of each line before the last phase
+  std::string best() const { return best_ ? best_->id : std::string(); }
+  std::optional<double> best_ns() const;
   Line& line() { return lines_[line_]; }
-  [[nodiscard]] const Line& line() const { return lines_[line_]; }
+  const Line& line() const { return lines_[line_]; }
 
   AgentSettings agents_;
   std::string workload_;

@@ -22,7 +22,7 @@ namespace cutegen {
 class Machine : public Strategy {
  public:
   void apply(const Event& event) final;
-  [[nodiscard]] std::vector<Action> next() final;
+  std::vector<Action> next() final;
 
  protected:
   explicit Machine(const StrategySettings& settings) : settings_(settings) {}
@@ -45,12 +45,12 @@ class Machine : public Strategy {
   // Evaluates a proposed candidate. If a tool has already evaluated it, its verdict comes at once.
   void judge(const Evaluate& wanted);
   // Why the run must end: the budget, nothing left to win over `best_ns`, or a failing evaluator.
-  [[nodiscard]] std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
+  std::optional<std::string> end_of_run(std::optional<double> best_ns) const;
 
   StrategySettings settings_;
   // Why `best_ns` cannot be improved much. Ignores the roofline, which is an estimate for the
   // operations as written: algebra can beat it.
-  [[nodiscard]] std::optional<std::string> nothing_to_win(double best_ns) const;
+  std::optional<std::string> nothing_to_win(double best_ns) const;
   void put_bounds(Json& context) const;
 
   double floor_ns_ = 0, reachable_ns_ = 0, roofline_ns_ = 0;
@@ -61,7 +61,7 @@ class Machine : public Strategy {
 
  private:
   template <class A>
-  [[nodiscard]] bool awaits(const Event& event) const;
+  bool awaits(const Event& event) const;
   void answered(const Json& data);
   void evaluated(const Json& data);
   void draft_evaluated(const Json& data);
@@ -75,21 +75,21 @@ class Machine : public Strategy {
 };
 
 // The text of a field, or "".
-[[nodiscard]] std::string text_at(const Json& data, const char* key);
+std::string text_at(const Json& data, const char* key);
 // "12.3% faster (1.2 ms -> 1.0 ms)"; "3.0% slower than the best", "only 0.20% faster than the
 // best".
-[[nodiscard]] std::string gain_text(double before, double after);
-[[nodiscard]] std::string loss_text(double best, double time);
+std::string gain_text(double before, double after);
+std::string loss_text(double best, double time);
 // "failed: 7 of 64 values are wrong"
-[[nodiscard]] std::string fault_text(const Verdict& verdict);
+std::string fault_text(const Verdict& verdict);
 // Whether `after` beats `before` by at least min_gain. If both have intervals, these must not
 // overlap.
-[[nodiscard]] bool is_gain(const Timing& before, const Timing& after, double min_gain);
+bool is_gain(const Timing& before, const Timing& after, double min_gain);
 // The same against the incumbent. Decides by runs that alternated with it, if there are any.
-[[nodiscard]] bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_gain);
+bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_gain);
 
 // The incumbent's time to compare with `now`: from the alternating runs, if there are any, which is
 // also what decides.
-[[nodiscard]] double incumbent_ns(const Timing& incumbent, const Timing& now);
+double incumbent_ns(const Timing& incumbent, const Timing& now);
 
 }  // namespace cutegen

@@ -27,12 +27,12 @@ class Profiling {
   // Call it after each judged candidate of the line, with whether an accepted edit changed the
   // structure, and the line's best time.
   void step(bool correct, bool structure_changed, double best_ns);
-  [[nodiscard]] bool open() const { return open_; }
+  bool open() const { return open_; }
   // Steps since an accepted edit last changed the structure.
-  [[nodiscard]] int steps_without_change() const { return steady_; }
+  int steps_without_change() const { return steady_; }
 
   // The number of correct candidates that `delayed` must exceed.
-  [[nodiscard]] static int fixed_depth(const std::string& workload);
+  static int fixed_depth(const std::string& workload);
 
  private:
   std::string mode_;

@@ -82,20 +82,20 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
   virtual void apply(const Event& event) = 0;
-  [[nodiscard]] virtual std::vector<Action> next() = 0;
+  virtual std::vector<Action> next() = 0;
 };
 
-[[nodiscard]] Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
-                                                              const StrategySettings& settings);
+Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
+                                                const StrategySettings& settings);
 // The event that records an action ("asked", "evaluation_started", "accepted", "rejected",
 // "finished"): its type and its data. describe() gives the action as one line for messages.
-[[nodiscard]] std::string event_type(const Action& action);
-[[nodiscard]] Json event_data(const Action& action);
-[[nodiscard]] std::string describe(const Action& action);
+std::string event_type(const Action& action);
+Json event_data(const Action& action);
+std::string describe(const Action& action);
 // {"action": "ask", ...}: event_data with its kind.
-[[nodiscard]] Json to_json(const Action& action);
-[[nodiscard]] Result<Action> action_from_json(const Json& json);
-[[nodiscard]] Json to_json(const StrategySettings& settings);
-[[nodiscard]] Result<StrategySettings> strategy_settings_from_json(const Json& json);
+Json to_json(const Action& action);
+Result<Action> action_from_json(const Json& json);
+Json to_json(const StrategySettings& settings);
+Result<StrategySettings> strategy_settings_from_json(const Json& json);
 
 }  // namespace cutegen

@@ -83,10 +83,10 @@ struct World {
     ADD_FAILURE() << "the strategy did not finish";
     return {};
   }
-  [[nodiscard]] int64_t count(const std::string& type) const {
+  int64_t count(const std::string& type) const {
     return std::count(actions.begin(), actions.end(), type);
   }
-  [[nodiscard]] std::vector<std::string> reasons(const std::string& type) const {
+  std::vector<std::string> reasons(const std::string& type) const {
     std::vector<std::string> out;
     for (const Event& e : events)
       if (e.type == type) out.push_back(e.data["reason"].get<std::string>());

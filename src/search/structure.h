@@ -17,7 +17,7 @@ struct Structure {
   std::string movement;  // the constructs that move and multiply data
   bool operator==(const Structure&) const = default;
 };
-[[nodiscard]] Structure structure_of(const KernelProgram& program);
+Structure structure_of(const KernelProgram& program);
 
 // Uses of CuTe in the sources.
 struct CuteUse {
@@ -25,7 +25,7 @@ struct CuteUse {
   double share = 0;  // of the statements, those in kernels and functions that use CuTe
   bool includes = false;
 };
-[[nodiscard]] CuteUse cute_use(const KernelProgram& program);
-[[nodiscard]] Json to_json(const CuteUse& use);
+CuteUse cute_use(const KernelProgram& program);
+Json to_json(const CuteUse& use);
 
 }  // namespace cutegen

@@ -20,22 +20,22 @@ namespace cutegen {
 
 class Database {
  public:
-  [[nodiscard]] static Result<std::shared_ptr<Database>> open(const std::filesystem::path& dir);
-  [[nodiscard]] SQLite::Database& sql() { return sql_; }
-  [[nodiscard]] std::mutex& mutex() { return mutex_; }
-  [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
-  [[nodiscard]] std::filesystem::path file() const { return dir_ / "cutegen.db"; }
+  static Result<std::shared_ptr<Database>> open(const std::filesystem::path& dir);
+  SQLite::Database& sql() { return sql_; }
+  std::mutex& mutex() { return mutex_; }
+  const std::filesystem::path& dir() const { return dir_; }
+  std::filesystem::path file() const { return dir_ / "cutegen.db"; }
   explicit Database(std::filesystem::path dir);  // throws; use open()
 
  private:
-  [[nodiscard]] Result<void> prepare();
+  Result<void> prepare();
   void create_tables();
   std::filesystem::path dir_;
   SQLite::Database sql_;
   std::mutex mutex_;
 };
 
-[[nodiscard]] Error database_error(const std::filesystem::path& file, const SQLite::Exception& e);
+Error database_error(const std::filesystem::path& file, const SQLite::Exception& e);
 
 template <class F>
 auto guarded(const std::filesystem::path& file, F&& body) -> decltype(body()) {

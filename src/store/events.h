@@ -19,11 +19,11 @@
 namespace cutegen {
 
 // The version in which events of `type` are written now; nullopt for an unknown type.
-[[nodiscard]] std::optional<int> event_version(const std::string& type);
+std::optional<int> event_version(const std::string& type);
 
 // (type, version) -> the step that converts its data to version + 1.
 using Upcasts = std::map<std::pair<std::string, int>, std::function<Json(Json)>>;
-[[nodiscard]] const Upcasts& journal_upcasts();
-[[nodiscard]] Result<Event> upcast(Event event, const Upcasts& steps);
+const Upcasts& journal_upcasts();
+Result<Event> upcast(Event event, const Upcasts& steps);
 
 }  // namespace cutegen

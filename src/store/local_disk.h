@@ -14,7 +14,7 @@
 namespace cutegen {
 
 // The name of a network file system by its statfs magic number; nullopt for any other.
-[[nodiscard]] std::optional<std::string> network_file_system(unsigned long magic);
-[[nodiscard]] Result<void> require_local_disk(const std::filesystem::path& dir);
+std::optional<std::string> network_file_system(unsigned long magic);
+Result<void> require_local_disk(const std::filesystem::path& dir);
 
 }  // namespace cutegen

@@ -18,9 +18,9 @@ namespace cutegen {
 
 inline constexpr size_t kLongText = 4096;
 
-[[nodiscard]] Json take_long_texts(
-    const Json& data, const std::function<void(const std::string&, const std::string&)>& put);
-[[nodiscard]] Result<Json> restore_long_texts(
-    const Json& data, const std::function<Result<std::string>(const std::string&)>& get);
+Json take_long_texts(const Json& data,
+                     const std::function<void(const std::string&, const std::string&)>& put);
+Result<Json> restore_long_texts(const Json& data,
+                                const std::function<Result<std::string>(const std::string&)>& get);
 
 }  // namespace cutegen

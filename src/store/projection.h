@@ -14,7 +14,7 @@ namespace cutegen {
 inline constexpr int kRunsProjection = 1;
 
 void fold_run_info(RunInfo& info, const Event& event);
-[[nodiscard]] Json to_json(const RunInfo& info);
-[[nodiscard]] Result<RunInfo> run_info_from_json(const Json& json);
+Json to_json(const RunInfo& info);
+Result<RunInfo> run_info_from_json(const Json& json);
 
 }  // namespace cutegen

@@ -16,10 +16,9 @@ namespace cutegen {
 
 class RunLock {
  public:
-  [[nodiscard]] static Result<RunLock> take(const std::filesystem::path& dir,
-                                            const std::string& run);
+  static Result<RunLock> take(const std::filesystem::path& dir, const std::string& run);
   // Whether any process, this one included, holds the run's lock.
-  [[nodiscard]] static bool held(const std::filesystem::path& dir, const std::string& run);
+  static bool held(const std::filesystem::path& dir, const std::string& run);
 
  private:
   explicit RunLock(UniqueFd fd) : fd_(std::move(fd)) {}
@@ -27,8 +26,8 @@ class RunLock {
 };
 
 // Run ids name lock files: a date, a dash, and six letters or digits.
-[[nodiscard]] bool is_run_id(const std::string& text);
-[[nodiscard]] std::string new_run_id();
-[[nodiscard]] std::string utc_now();  // ISO 8601, seconds
+bool is_run_id(const std::string& text);
+std::string new_run_id();
+std::string utc_now();  // ISO 8601, seconds
 
 }  // namespace cutegen

@@ -36,24 +36,24 @@ struct RunInfo {
 class RunJournal {
  public:
   virtual ~RunJournal() = default;
-  [[nodiscard]] virtual const std::string& id() const = 0;
-  [[nodiscard]] virtual Result<Event> append(const std::string& type, const Json& data) = 0;
-  [[nodiscard]] virtual Result<std::vector<Event>> events() = 0;
+  virtual const std::string& id() const = 0;
+  virtual Result<Event> append(const std::string& type, const Json& data) = 0;
+  virtual Result<std::vector<Event>> events() = 0;
 };
 
 class Store {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Store>> open(const std::filesystem::path& dir);
+  static Result<std::unique_ptr<Store>> open(const std::filesystem::path& dir);
   virtual ~Store() = default;
-  [[nodiscard]] virtual Result<std::unique_ptr<RunJournal>> create(const RunInfo& info) = 0;
+  virtual Result<std::unique_ptr<RunJournal>> create(const RunInfo& info) = 0;
   // The full id of a run. `run` is an id, a unique prefix of it (or of its letters), or "last".
-  [[nodiscard]] virtual Result<std::string> resolve(const std::string& run) = 0;
+  virtual Result<std::string> resolve(const std::string& run) = 0;
   // Opens a run for writing; error if another process writes it.
-  [[nodiscard]] virtual Result<std::unique_ptr<RunJournal>> resume(const std::string& run) = 0;
-  [[nodiscard]] virtual Result<std::vector<Event>> read(const std::string& run) = 0;
-  [[nodiscard]] virtual Result<std::vector<RunInfo>> list() = 0;
-  [[nodiscard]] virtual Result<std::string> put_blob(std::string_view bytes) = 0;
-  [[nodiscard]] virtual Result<std::string> get_blob(const std::string& hash) = 0;
+  virtual Result<std::unique_ptr<RunJournal>> resume(const std::string& run) = 0;
+  virtual Result<std::vector<Event>> read(const std::string& run) = 0;
+  virtual Result<std::vector<RunInfo>> list() = 0;
+  virtual Result<std::string> put_blob(std::string_view bytes) = 0;
+  virtual Result<std::string> get_blob(const std::string& hash) = 0;
 };
 
 }  // namespace cutegen

@@ -25,7 +25,7 @@ struct Moments {
     squares += v * v;
     ++count;
   }
-  [[nodiscard]] double variance() const {
+  double variance() const {
     if (count < 2) return 0;
     const double mean = sum / count;
     return std::max(0.0, squares / count - mean * mean);

@@ -36,9 +36,9 @@ class AggregateError {
   AggregateError(int64_t count, double squares, double signed_sum)
       : count_(count), squares_(squares), signed_(signed_sum) {}
 
-  [[nodiscard]] int64_t count() const { return count_; }
-  [[nodiscard]] double rms() const;
-  [[nodiscard]] double bias() const;
+  int64_t count() const { return count_; }
+  double rms() const;
+  double bias() const;
 
  private:
   int64_t count_ = 0;
@@ -63,14 +63,13 @@ struct Independent {
   double rms = 1, bias = 1;
 };
 
-[[nodiscard]] AggregateLimits aggregate_limits(const ToleranceRule& rule,
-                                               const HonestErrors& honest, Independent independent);
+AggregateLimits aggregate_limits(const ToleranceRule& rule, const HonestErrors& honest,
+                                 Independent independent);
 
 // Counts errors that share a cause (the sum of a row, the statistics of a channel) as one. If
 // slices along an axis share causes, their means vary more than means of independent elements
 // would; the axis then contributes only as many independent errors as it has slices.
-[[nodiscard]] Independent independent_errors(std::span<const double> errors_in_units,
-                                             const Shape& shape);
+Independent independent_errors(std::span<const double> errors_in_units, const Shape& shape);
 // The slices with by far the largest reference errors, which would otherwise decide the error of
 // the whole output. (The mean of a row 200 below the others, for example, is less accurate.)
 // worst_slices picks a tenth of the slices (at least one of at least four) along the axis that
@@ -78,13 +77,11 @@ struct Independent {
 struct WorstSlices {
   size_t inner = 1, size = 1;
   std::vector<uint8_t> worst = {};  // by slice
-  [[nodiscard]] bool has(size_t element) const {
-    return !worst.empty() && worst[element / inner % size] != 0;
-  }
+  bool has(size_t element) const { return !worst.empty() && worst[element / inner % size] != 0; }
 };
-[[nodiscard]] WorstSlices worst_slices(std::span<const double> native,
-                                       std::span<const double> sequential, const Shape& shape);
+WorstSlices worst_slices(std::span<const double> native, std::span<const double> sequential,
+                         const Shape& shape);
 // An estimate from the shape alone (the shortest axis), for when there are no errors to analyse.
-[[nodiscard]] Independent independent_errors(const Shape& shape);
+Independent independent_errors(const Shape& shape);
 
 }  // namespace cutegen

@@ -36,7 +36,7 @@ struct Sums {
     for (double& v : out) v *= 1 + normal(random);
     return out;
   }
-  [[nodiscard]] Values times(double factor) const {
+  Values times(double factor) const {
     Values out = truth;
     for (double& v : out) v *= factor;
     return out;

@@ -42,7 +42,7 @@ struct ToleranceRule {
 };
 
 // The rule for an output: a dtype coarser than the math mode gets its own, tighter factor.
-[[nodiscard]] ToleranceRule for_dtype(ToleranceRule rule, DType dtype);
+ToleranceRule for_dtype(ToleranceRule rule, DType dtype);
 
 struct OutputSpec {
   std::string name;
@@ -66,10 +66,9 @@ enum OrderFlag : uint8_t { kAnyValue = 1, kNanToo = 2, kOutsideWhole = 4 };
 
 // sensitivity and sequential (the result of sequential sums) may be empty if unknown. Otherwise
 // their sizes must match the spec.
-[[nodiscard]] Expected make_expected(OutputSpec spec, std::vector<double> truth,
-                                     std::vector<double> native,
-                                     std::span<const double> sensitivity, ToleranceRule rule,
-                                     std::span<const double> sequential = {});
+Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<double> native,
+                       std::span<const double> sensitivity, ToleranceRule rule,
+                       std::span<const double> sequential = {});
 
 // The pattern in memory that the program has not written, repeated.
 using Poison = std::array<std::byte, 8>;
@@ -83,16 +82,16 @@ struct Judgement {
   double rms = 0, bias = 0;
   AggregateLimits limits = {};
 
-  [[nodiscard]] bool rms_is_wrong() const { return limits.apply && rms > limits.rms; }
-  [[nodiscard]] bool bias_is_wrong() const { return limits.apply && std::abs(bias) > limits.bias; }
-  [[nodiscard]] bool passes() const { return wrong == 0 && !rms_is_wrong() && !bias_is_wrong(); }
+  bool rms_is_wrong() const { return limits.apply && rms > limits.rms; }
+  bool bias_is_wrong() const { return limits.apply && std::abs(bias) > limits.bias; }
+  bool passes() const { return wrong == 0 && !rms_is_wrong() && !bias_is_wrong(); }
 };
 
-[[nodiscard]] Judgement judge(const Expected& expected, std::span<const std::byte> output,
-                              const Poison* poison = nullptr);
+Judgement judge(const Expected& expected, std::span<const std::byte> output,
+                const Poison* poison = nullptr);
 // The looser rule of public benchmarks: |y - native| <= tol + tol * |native|. NaN equals NaN.
-[[nodiscard]] int64_t count_not_close(const Expected& expected, std::span<const std::byte> output,
-                                      double tolerance);
+int64_t count_not_close(const Expected& expected, std::span<const std::byte> output,
+                        double tolerance);
 
 // The largest errors of a floating output and of the native reference, over finite elements.
 struct Errors {
@@ -100,11 +99,11 @@ struct Errors {
   double largest = 0;  // the largest |truth|
   double share = 0;    // the largest error / tolerance
 };
-[[nodiscard]] Errors largest_errors(const Expected& expected, std::span<const std::byte> output);
+Errors largest_errors(const Expected& expected, std::span<const std::byte> output);
 
 // For each element, the largest of `values` within `reach` ranks on either side, ranked by |key|.
 // Elements with a NaN key keep their value.
-[[nodiscard]] std::vector<double> smooth_by_magnitude(std::span<const double> key,
-                                                      std::span<const double> values, size_t reach);
+std::vector<double> smooth_by_magnitude(std::span<const double> key, std::span<const double> values,
+                                        size_t reach);
 
 }  // namespace cutegen

@@ -32,15 +32,15 @@ enum class DType {
   boolean
 };
 
-[[nodiscard]] size_t size_of(DType dtype);          // bytes of one element
-[[nodiscard]] const char* to_string(DType dtype);   // "f32"
-[[nodiscard]] const char* torch_name(DType dtype);  // "float32"
-[[nodiscard]] bool is_floating(DType dtype);
-[[nodiscard]] Result<DType> dtype_from_name(std::string_view name);  // accepts both names
+size_t size_of(DType dtype);          // bytes of one element
+const char* to_string(DType dtype);   // "f32"
+const char* torch_name(DType dtype);  // "float32"
+bool is_floating(DType dtype);
+Result<DType> dtype_from_name(std::string_view name);  // accepts both names
 
 using Shape = std::vector<int64_t>;
 // Product of the sizes; error on a negative size or overflow of int64.
-[[nodiscard]] Result<int64_t> element_count(const Shape& shape);
-[[nodiscard]] std::string to_string(const Shape& shape);  // "[4096, 128]"
+Result<int64_t> element_count(const Shape& shape);
+std::string to_string(const Shape& shape);  // "[4096, 128]"
 
 }  // namespace cutegen

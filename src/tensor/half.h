@@ -16,26 +16,26 @@
 
 namespace cutegen {
 
-[[nodiscard]] float f16_to_float(uint16_t bits);
-[[nodiscard]] float bf16_to_float(uint16_t bits);
-[[nodiscard]] uint16_t float_to_f16(float value);
-[[nodiscard]] uint16_t float_to_bf16(float value);
+float f16_to_float(uint16_t bits);
+float bf16_to_float(uint16_t bits);
+uint16_t float_to_f16(float value);
+uint16_t float_to_bf16(float value);
 
-[[nodiscard]] double load_double(DType dtype, const std::byte* at);
+double load_double(DType dtype, const std::byte* at);
 void store_double(DType dtype, double value, std::byte* at);
 // Converts all of `from`, which holds to.size() elements.
 void to_double(DType dtype, std::span<const std::byte> from, std::span<double> to);
 void from_double(DType dtype, std::span<const double> from, std::span<std::byte> to);
 
-[[nodiscard]] double keep_mantissa(double value, int bits);
+double keep_mantissa(double value, int bits);
 // The value that a dtype holds after rounding: round_to(f16, 1e9) is infinity.
-[[nodiscard]] double round_to(DType dtype, double value);
-[[nodiscard]] double smallest_normal(DType dtype);  // floating dtypes
-[[nodiscard]] double smallest_subnormal(DType dtype);
+double round_to(DType dtype, double value);
+double smallest_normal(DType dtype);  // floating dtypes
+double smallest_subnormal(DType dtype);
 // An absolute error that always passes. Hardware flushes subnormal results of f32 and bf16, and so
 // do PyTorch's own compiled kernels. In narrower dtypes, subnormal numbers carry results.
-[[nodiscard]] double flush_error(DType dtype);
-[[nodiscard]] double largest_finite(DType dtype);
-[[nodiscard]] double half_ulp(DType dtype);  // relative: 2^-24 for f32
+double flush_error(DType dtype);
+double largest_finite(DType dtype);
+double half_ulp(DType dtype);  // relative: 2^-24 for f32
 
 }  // namespace cutegen

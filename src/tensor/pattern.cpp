@@ -13,10 +13,10 @@ namespace {
 struct Lines {
   std::vector<int64_t> wrong;  // by line
   int64_t length = 0;          // elements of one line
-  [[nodiscard]] int64_t touched() const {
+  int64_t touched() const {
     return std::count_if(wrong.begin(), wrong.end(), [](int64_t n) { return n > 0; });
   }
-  [[nodiscard]] bool whole() const {  // every touched line is wrong from end to end
+  bool whole() const {  // every touched line is wrong from end to end
     return std::all_of(wrong.begin(), wrong.end(),
                        [&](int64_t n) { return n == 0 || n == length; });
   }

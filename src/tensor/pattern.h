@@ -15,9 +15,9 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::string describe_pattern(const Judgement& judgement, const Shape& shape);
+std::string describe_pattern(const Judgement& judgement, const Shape& shape);
 // Coordinates of the first `most` wrong elements.
-[[nodiscard]] std::vector<std::vector<int64_t>> first_wrong(const Judgement& judgement,
-                                                            const Shape& shape, size_t most);
+std::vector<std::vector<int64_t>> first_wrong(const Judgement& judgement, const Shape& shape,
+                                              size_t most);
 
 }  // namespace cutegen

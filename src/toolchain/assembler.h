@@ -49,26 +49,25 @@ struct AssemblerOptions {
 
 class Assembler {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Assembler>> open(AssemblerOptions options);
+  static Result<std::unique_ptr<Assembler>> open(AssemblerOptions options);
   virtual ~Assembler() = default;
-  [[nodiscard]] virtual Result<AssemblyReport> audit(const Context& ctx, const std::string& ptx,
-                                                     const std::string& arch) = 0;
+  virtual Result<AssemblyReport> audit(const Context& ctx, const std::string& ptx,
+                                       const std::string& arch) = 0;
   // Audits several modules together, which costs little more than one. Reports follow the order of
   // `ptx`.
-  [[nodiscard]] Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
-                                                              const std::vector<std::string>& ptx,
-                                                              const std::string& arch);
+  Result<std::vector<AssemblyReport>> audit_all(const Context& ctx,
+                                                const std::vector<std::string>& ptx,
+                                                const std::string& arch);
   // The two halves of audit_all(): the machine code, then its listing (KernelAudit::code and
   // `skipped`).
-  [[nodiscard]] virtual Result<std::vector<AssemblyReport>> assemble_all(
-      const Context& ctx, const std::vector<std::string>& ptx, const std::string& arch);
-  [[nodiscard]] virtual Result<void> list_all(const Context& ctx,
-                                              const std::vector<std::string>& ptx,
-                                              const std::string& arch,
-                                              std::vector<AssemblyReport>& reports);
+  virtual Result<std::vector<AssemblyReport>> assemble_all(const Context& ctx,
+                                                           const std::vector<std::string>& ptx,
+                                                           const std::string& arch);
+  virtual Result<void> list_all(const Context& ctx, const std::vector<std::string>& ptx,
+                                const std::string& arch, std::vector<AssemblyReport>& reports);
   // Starts tools ahead for the first architecture that it is called with.
   virtual void warm_up(const std::string& arch) { (void)arch; }
-  [[nodiscard]] virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: no ptxas
+  virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: no ptxas
 };
 
 }  // namespace cutegen

@@ -18,12 +18,11 @@ namespace cutegen::toolchain {
 
 // Reads the resources of each entry from `ptxas -v`. Adds the spills of the functions that it
 // calls.
-[[nodiscard]] std::vector<KernelAudit> read_ptxas_log(std::string_view log);
+std::vector<KernelAudit> read_ptxas_log(std::string_view log);
 
 // Reads the instructions that `nvdisasm -b` lists for pieces of raw code. An instruction belongs to
 // the piece that contains its offset. `ends` holds the ends of the pieces, ascending.
-[[nodiscard]] std::vector<CodeAudit> read_sass(std::string_view text,
-                                               const std::vector<size_t>& ends);
+std::vector<CodeAudit> read_sass(std::string_view text, const std::vector<size_t>& ends);
 
 struct PtxUse {
   // Variables that code refers to. `written` is conservative: true if an address may reach a store.
@@ -32,6 +31,6 @@ struct PtxUse {
   // see BinaryAudit
   std::vector<std::string> unusual_reads;
 };
-[[nodiscard]] PtxUse read_ptx_use(std::string_view ptx);
+PtxUse read_ptx_use(std::string_view ptx);
 
 }  // namespace cutegen::toolchain

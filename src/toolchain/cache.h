@@ -35,10 +35,10 @@ struct Header {
 class HeaderHashes {
  public:
   // Empty if the file cannot be read.
-  [[nodiscard]] std::optional<Header> read(const std::string& path,
-                                           const std::vector<std::filesystem::path>& include_dirs);
+  std::optional<Header> read(const std::string& path,
+                             const std::vector<std::filesystem::path>& include_dirs);
   // Whether the header on disk still has the content of `then`.
-  [[nodiscard]] bool unchanged(const Header& then);
+  bool unchanged(const Header& then);
 
  private:
   std::mutex mutex_;
@@ -54,18 +54,18 @@ class Cache {
  public:
   Cache(std::filesystem::path dir, int64_t limit_bytes);
 
-  [[nodiscard]] std::optional<CacheHit> find(const std::string& request_key);
+  std::optional<CacheHit> find(const std::string& request_key);
   // A failed write is only logged: the next lookup misses.
   void store(const std::string& request_key, const std::string& build_id,
              const std::vector<Header>& closure, const Json& result);
-  [[nodiscard]] HeaderHashes& headers() { return headers_; }
+  HeaderHashes& headers() { return headers_; }
 
  private:
   using Closure = std::vector<Header>;
-  [[nodiscard]] std::filesystem::path place(const char* kind, const std::string& id) const;
-  [[nodiscard]] std::optional<std::string> load(const std::filesystem::path& path) const;
+  std::filesystem::path place(const char* kind, const std::string& id) const;
+  std::optional<std::string> load(const std::filesystem::path& path) const;
   bool save(const std::filesystem::path& path, const std::string& text) const;
-  [[nodiscard]] std::shared_ptr<const Closure> closure(const std::string& id);
+  std::shared_ptr<const Closure> closure(const std::string& id);
   void evict();
 
   std::filesystem::path dir_;
@@ -77,6 +77,6 @@ class Cache {
 };
 
 // One hash of the closure's names and contents, the same on every machine.
-[[nodiscard]] std::string closure_hash(const std::vector<Header>& closure);
+std::string closure_hash(const std::vector<Header>& closure);
 
 }  // namespace cutegen::toolchain

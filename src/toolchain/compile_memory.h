@@ -17,8 +17,8 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<int64_t> compile_memory(const std::string& text);
-[[nodiscard]] Result<void> grant_compile_memory(const std::string& text, int evaluators);
-[[nodiscard]] int64_t granted_compile_memory();
+Result<int64_t> compile_memory(const std::string& text);
+Result<void> grant_compile_memory(const std::string& text, int evaluators);
+int64_t granted_compile_memory();
 
 }  // namespace cutegen

@@ -47,7 +47,7 @@ struct ServerReply {
 inline constexpr const char* kServerSchema = "cutegen.compiler.v1";
 
 // Starts the program with `socket` as its end of the channel.
-[[nodiscard]] sandbox::SpawnSpec server_spec(const ServerSetup& setup, int socket);
+sandbox::SpawnSpec server_spec(const ServerSetup& setup, int socket);
 
 struct CompileLimits {
   int64_t memory_bytes = 0;
@@ -55,26 +55,24 @@ struct CompileLimits {
 };
 // Sends one request over `channel`, which `sending` guards, to a server with the protection
 // `grade`.
-[[nodiscard]] Result<ServerReply> ask_server(const Context& ctx, wire::Channel& channel,
-                                             std::mutex& sending, const sandbox::Grade& grade,
-                                             const std::string& source,
-                                             const CompileLimits& limits);
+Result<ServerReply> ask_server(const Context& ctx, wire::Channel& channel, std::mutex& sending,
+                               const sandbox::Grade& grade, const std::string& source,
+                               const CompileLimits& limits);
 
 class CompileServer {
  public:
-  [[nodiscard]] static Result<std::shared_ptr<CompileServer>> start(const Context& ctx,
-                                                                    const ServerSetup& setup);
-  [[nodiscard]] Result<ServerReply> compile(const Context& ctx, const std::string& source,
-                                            const CompileLimits& limits);
-  [[nodiscard]] bool alive();
+  static Result<std::shared_ptr<CompileServer>> start(const Context& ctx, const ServerSetup& setup);
+  Result<ServerReply> compile(const Context& ctx, const std::string& source,
+                              const CompileLimits& limits);
+  bool alive();
   // The headers of the prefix. They belong to every closure.
-  [[nodiscard]] const std::vector<std::string>& prefix_headers() const { return prefix_headers_; }
-  [[nodiscard]] std::string error_text() const { return child_.error_text(); }
+  const std::vector<std::string>& prefix_headers() const { return prefix_headers_; }
+  std::string error_text() const { return child_.error_text(); }
 
  private:
   CompileServer(sandbox::Child child, wire::Channel channel)
       : child_(std::move(child)), channel_(std::move(channel)) {}
-  [[nodiscard]] Result<void> wait_ready(const Context& ctx);
+  Result<void> wait_ready(const Context& ctx);
 
   sandbox::Child child_;
   std::mutex mutex_;  // guards child_ and sends on channel_

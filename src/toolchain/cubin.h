@@ -19,6 +19,6 @@ struct KernelCode {
   std::string_view bytes;
 };
 
-[[nodiscard]] std::vector<KernelCode> code_of(std::string_view cubin);
+std::vector<KernelCode> code_of(std::string_view cubin);
 
 }  // namespace cutegen::toolchain

@@ -33,7 +33,7 @@ class Scanner {
   }
 
  private:
-  [[nodiscard]] char at(size_t k) const { return k < text_.size() ? text_[k] : '\0'; }
+  char at(size_t k) const { return k < text_.size() ? text_[k] : '\0'; }
   void odd() { out_.plain = false; }
 
   void step() {

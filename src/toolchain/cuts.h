@@ -27,6 +27,6 @@ struct Cuts {
 };
 
 // `text` comes from full_source(): #define lines and a #line, then the source from `body` on.
-[[nodiscard]] Cuts find_cuts(const std::string& text, size_t body);
+Cuts find_cuts(const std::string& text, size_t body);
 
 }  // namespace cutegen::toolchain

@@ -15,20 +15,20 @@ namespace cutegen::toolchain {
 
 // The folders from which this interpreter imports packages: of its environment, its base
 // installation and the user. A name without a slash is looked up in PATH.
-[[nodiscard]] std::vector<std::filesystem::path> python_sites(const std::string& python);
+std::vector<std::filesystem::path> python_sites(const std::string& python);
 
 // $CUDA_HOME, $CUDA_PATH, /usr/local/cuda, then /usr/local/cuda-*, the newest first.
-[[nodiscard]] std::vector<std::filesystem::path> toolkits();
+std::vector<std::filesystem::path> toolkits();
 
 struct Nvrtc {
   std::filesystem::path library;
   // 13000 for 13.0, from the name of its builtins library. 0: unknown.
   int version = 0;
 };
-[[nodiscard]] Nvrtc nvrtc_at(const std::filesystem::path& library);
+Nvrtc nvrtc_at(const std::filesystem::path& library);
 // In the order of the folders; within a folder, the newest first.
-[[nodiscard]] std::vector<Nvrtc> nvrtcs(const std::vector<std::filesystem::path>& sites,
-                                        const std::vector<std::filesystem::path>& toolkits);
+std::vector<Nvrtc> nvrtcs(const std::vector<std::filesystem::path>& sites,
+                          const std::vector<std::filesystem::path>& toolkits);
 
 // A folder of a wheel or toolkit with cuda_fp16.h and the headers that it includes.
 struct CudaHeaders {
@@ -36,11 +36,10 @@ struct CudaHeaders {
   // 12040 for 12.4, from CUDART_VERSION. 0: unknown.
   int version = 0;
 };
-[[nodiscard]] std::vector<CudaHeaders> cuda_headers(
-    const std::vector<std::filesystem::path>& sites,
-    const std::vector<std::filesystem::path>& toolkits);
+std::vector<CudaHeaders> cuda_headers(const std::vector<std::filesystem::path>& sites,
+                                      const std::vector<std::filesystem::path>& toolkits);
 
 // The entries of a folder, sorted by name.
-[[nodiscard]] std::vector<std::filesystem::path> sorted_entries(const std::filesystem::path& dir);
+std::vector<std::filesystem::path> sorted_entries(const std::filesystem::path& dir);
 
 }  // namespace cutegen::toolchain

@@ -19,6 +19,6 @@ struct NcuTool {
   std::filesystem::path path;
   std::string version;  // "2025.3.1.0"
 };
-[[nodiscard]] Result<NcuTool> find_ncu(const Context& ctx);
+Result<NcuTool> find_ncu(const Context& ctx);
 
 }  // namespace cutegen::toolchain

@@ -90,7 +90,7 @@ class Table {
     return wide_row(*fields);
   }
 
-  [[nodiscard]] bool found() const { return !header_.empty(); }
+  bool found() const { return !header_.empty(); }
 
  private:
   void begin(std::vector<std::string> header) {

@@ -34,14 +34,14 @@ struct NcuReport {
   std::vector<std::string> errors;  // lines "==ERROR== ...", without the mark
   std::string problem;              // the fault of the table, or empty
 };
-[[nodiscard]] NcuReport read_ncu_report(std::string_view text);
+NcuReport read_ncu_report(std::string_view text);
 
 // Reads a number in ncu's form ("1,234.5"). Returns false if it is not one.
-[[nodiscard]] bool read_ncu_number(std::string_view text, double& out);
+bool read_ncu_number(std::string_view text, double& out);
 // Replaces a unit by its base unit and returns the scale.
-[[nodiscard]] double ncu_unit_scale(std::string& unit);
+double ncu_unit_scale(std::string& unit);
 // "Version 2025.3.1.0 (build 36398880)" gives "2025.3.1.0"; empty if there is no version.
-[[nodiscard]] std::string read_ncu_version(std::string_view text);
+std::string read_ncu_version(std::string_view text);
 
 // Why ncu counted nothing, and the remedy.
 struct NcuRefusal {
@@ -50,7 +50,7 @@ struct NcuRefusal {
   // For Kind::metric: the metrics of `asked` that ncu does not know.
   std::vector<std::string> metrics;
 };
-[[nodiscard]] NcuRefusal read_ncu_refusal(std::string_view text, const NcuReport& report,
-                                          const std::vector<std::string>& asked);
+NcuRefusal read_ncu_refusal(std::string_view text, const NcuReport& report,
+                            const std::vector<std::string>& asked);
 
 }  // namespace cutegen::toolchain

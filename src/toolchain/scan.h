@@ -25,10 +25,10 @@ struct SourceScan {
   std::string problem;
 };
 // The header that a server parses before such sources.
-[[nodiscard]] const char* prefix_header(CuteUse use);
+const char* prefix_header(CuteUse use);
 
-[[nodiscard]] SourceScan scan_source(const CompileRequest& request,
-                                     const std::vector<std::filesystem::path>& include_dirs);
+SourceScan scan_source(const CompileRequest& request,
+                       const std::vector<std::filesystem::path>& include_dirs);
 
 // The operands of a source's #include and #embed lines, outside comments and strings, with their
 // line numbers (from 1).
@@ -36,13 +36,13 @@ struct IncludeLine {
   int line = 0;
   std::string path;
 };
-[[nodiscard]] std::vector<IncludeLine> include_lines(const std::string& source);
+std::vector<IncludeLine> include_lines(const std::string& source);
 
 // Replaces comments by blanks and keeps line ends.
-[[nodiscard]] std::string without_comments(const std::string& source);
+std::string without_comments(const std::string& source);
 
 // The text that the compiler sees: #define lines, then the source under its own name and line
 // numbers.
-[[nodiscard]] std::string full_source(const CompileRequest& request);
+std::string full_source(const CompileRequest& request);
 
 }  // namespace cutegen::toolchain

@@ -15,6 +15,6 @@
 
 namespace cutegen::toolchain {
 
-[[nodiscard]] std::string strip_ptx(std::string_view ptx, std::string_view name);
+std::string strip_ptx(std::string_view ptx, std::string_view name);
 
 }  // namespace cutegen::toolchain

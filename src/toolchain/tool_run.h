@@ -47,10 +47,9 @@ struct ToolProcess {
   UniqueFd input, output;
 };
 
-[[nodiscard]] Result<ToolRun> run_tool(const Context& ctx, const ToolCall& call);
-[[nodiscard]] Result<ToolProcess> start_tool(const ToolCall& call);
-[[nodiscard]] Result<void> replace_input(ToolProcess& process, std::string_view input);
-[[nodiscard]] Result<ToolRun> finish_tool(const Context& ctx, ToolProcess process,
-                                          const ToolCall& call);
+Result<ToolRun> run_tool(const Context& ctx, const ToolCall& call);
+Result<ToolProcess> start_tool(const ToolCall& call);
+Result<void> replace_input(ToolProcess& process, std::string_view input);
+Result<ToolRun> finish_tool(const Context& ctx, ToolProcess process, const ToolCall& call);
 
 }  // namespace cutegen::toolchain

@@ -40,18 +40,18 @@ class ToolSpares {
   ToolSpares(const ToolSpares&) = delete;
   ToolSpares& operator=(const ToolSpares&) = delete;
 
-  [[nodiscard]] Result<ToolRun> run(const Context& ctx, std::string_view input);
-  [[nodiscard]] size_t served() const { return served_; }  // runs that a spare served
+  Result<ToolRun> run(const Context& ctx, std::string_view input);
+  size_t served() const { return served_; }  // runs that a spare served
 
  private:
   struct Spare {
     ToolProcess process;
     UniqueFd gate;  // our end
   };
-  [[nodiscard]] Result<Spare> start() const;
+  Result<Spare> start() const;
   void keep_stocked();
   // Takes a spare that waits at its gate; false if there is none.
-  [[nodiscard]] bool take(Spare& out);
+  bool take(Spare& out);
 
   ToolCall call_;
   Gate gate_;

@@ -40,7 +40,7 @@ struct ToolSearch {
 };
 // Searches $CUTEGEN_NVRTC, $CUTEGEN_INCLUDE, $CUTEGEN_PTXAS and $CUTEGEN_NVDISASM, the project's
 // .venv or bundle, the packages of `python`, then CUDA toolkits. The error names what is missing.
-[[nodiscard]] Result<ToolPaths> find_tools(const ToolSearch& search = {});
+Result<ToolPaths> find_tools(const ToolSearch& search = {});
 
 struct CompileRequest {
   std::string name;  // shown in messages: "kernel.cu"
@@ -79,25 +79,24 @@ struct ToolchainOptions {
 
 class Toolchain {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Toolchain>> open(ToolchainOptions options);
+  static Result<std::unique_ptr<Toolchain>> open(ToolchainOptions options);
   virtual ~Toolchain() = default;
-  [[nodiscard]] virtual Result<CompileResult> compile(const Context& ctx,
-                                                      const CompileRequest& request) = 0;
+  virtual Result<CompileResult> compile(const Context& ctx, const CompileRequest& request) = 0;
   // Starts the server for sources that use CuTe's tensors alone, so that the first candidate for
   // `arch` compiles fast.
-  [[nodiscard]] virtual Result<void> warm_up(const Context& ctx, const std::string& arch) = 0;
+  virtual Result<void> warm_up(const Context& ctx, const std::string& arch) = 0;
   // Announces about `children` similar programs after this one, which has compiled. If it pays, the
   // compile server parses this program in the background, and the children compile from the place
   // where they differ (docs/compiling.md). Returns at once.
   virtual void expect_children(const CompileRequest& /*request*/, int /*children*/) {}
   // Stops or resumes the background work. Calls nest.
   virtual void hold_background(bool /*stop*/) {}
-  [[nodiscard]] virtual std::string version() const = 0;  // "NVRTC 13.0.88"
+  virtual std::string version() const = 0;  // "NVRTC 13.0.88"
 };
 
 // The first root error of a compiler log with its source lines, at most 1.5 KB, without template
 // noise.
-[[nodiscard]] std::string digest_errors(const std::string& log, const std::string& name,
-                                        const std::string& source);
+std::string digest_errors(const std::string& log, const std::string& name,
+                          const std::string& source);
 
 }  // namespace cutegen

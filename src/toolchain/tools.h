@@ -13,7 +13,7 @@
 
 namespace cutegen::toolchain {
 
-[[nodiscard]] std::string tool_version(const std::filesystem::path& file, const std::string& name,
-                                       const std::string& wheel);
+std::string tool_version(const std::filesystem::path& file, const std::string& name,
+                         const std::string& wheel);
 
 }  // namespace cutegen::toolchain

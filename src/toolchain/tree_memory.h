@@ -15,6 +15,6 @@
 
 namespace cutegen::toolchain {
 
-[[nodiscard]] int64_t tree_memory(pid_t root);
+int64_t tree_memory(pid_t root);
 
 }  // namespace cutegen::toolchain

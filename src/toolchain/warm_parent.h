@@ -32,22 +32,21 @@ class WarmParent {
     Nanoseconds spent{0};
     std::shared_ptr<wire::Channel> server;
   };
-  [[nodiscard]] static Result<std::shared_ptr<WarmParent>> start(const ServerSetup& setup,
-                                                                 const std::string& text,
-                                                                 const Cuts& cuts,
-                                                                 const std::string& name,
-                                                                 const CompileLimits& limits);
-  [[nodiscard]] std::optional<Place> best(const std::string& text);
-  [[nodiscard]] Result<ServerReply> compile(const Context& ctx, const Place& from,
-                                            const std::string& text, const CompileLimits& limits);
+  static Result<std::shared_ptr<WarmParent>> start(const ServerSetup& setup,
+                                                   const std::string& text, const Cuts& cuts,
+                                                   const std::string& name,
+                                                   const CompileLimits& limits);
+  std::optional<Place> best(const std::string& text);
+  Result<ServerReply> compile(const Context& ctx, const Place& from, const std::string& text,
+                              const CompileLimits& limits);
   void hold(bool stop);
   // Reads the server's messages since the last call. False: it died before it had parsed
   // everything.
   bool look();
-  [[nodiscard]] bool complete() const;
-  [[nodiscard]] const std::string& text() const { return text_; }
-  [[nodiscard]] int64_t memory() const;
-  [[nodiscard]] std::string error_text() const { return child_.error_text(); }
+  bool complete() const;
+  const std::string& text() const { return text_; }
+  int64_t memory() const;
+  std::string error_text() const { return child_.error_text(); }
 
  private:
   WarmParent(sandbox::Child child, wire::Channel channel, std::string text, std::string name);

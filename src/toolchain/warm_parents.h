@@ -24,7 +24,7 @@
 namespace cutegen::toolchain {
 
 // Whether it pays to parse a program ahead. `cold` is the time of its compile from the beginning.
-[[nodiscard]] bool warm_pays(Nanoseconds cold, int children);
+bool warm_pays(Nanoseconds cold, int children);
 
 class WarmParents {
  public:
@@ -37,11 +37,11 @@ class WarmParents {
     WarmParent::Place place;
   };
   void keep(const std::string& key, std::shared_ptr<WarmParent> parent);
-  [[nodiscard]] bool has(const std::string& key, const std::string& text);
-  [[nodiscard]] std::optional<Found> find(const std::string& key, const std::string& text);
+  bool has(const std::string& key, const std::string& text);
+  std::optional<Found> find(const std::string& key, const std::string& text);
   void hold(bool stop);
-  [[nodiscard]] int64_t budget() const { return budget_; }
-  [[nodiscard]] size_t count();
+  int64_t budget() const { return budget_; }
+  size_t count();
   void settle();  // measures memory and evicts now
 
  private:

@@ -70,28 +70,25 @@ struct ForeignReply {
   std::vector<std::string> kept;  // make_model: tensors that keep initial values of their own
   double claimed_ns = 0;          // run: its time; make_model: the host's share of a call
   Nanoseconds seen{0};            // our own time from request to reply
-  [[nodiscard]] bool ok() const { return kind == Kind::done; }
-  [[nodiscard]] bool gone() const { return kind == Kind::died || kind == Kind::hung; }
+  bool ok() const { return kind == Kind::done; }
+  bool gone() const { return kind == Kind::died || kind == Kind::hung; }
 };
 
 class ForeignWorker {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<ForeignWorker>> open(const Context& ctx,
-                                                                   ForeignOptions options);
+  static Result<std::unique_ptr<ForeignWorker>> open(const Context& ctx, ForeignOptions options);
   virtual ~ForeignWorker() = default;
   // Always in a fresh child.
-  [[nodiscard]] virtual Result<ForeignReply> load(const Context& ctx, const Task& task,
-                                                  const ForeignFile& answer) = 0;
-  [[nodiscard]] virtual Result<ForeignReply> make_model(const Context& ctx, const Task& task,
-                                                        const ShapeCase& shape,
-                                                        const ForeignModel& model) = 0;
-  [[nodiscard]] virtual Result<ForeignReply> run(const Context& ctx, const ForeignRun& run) = 0;
-  [[nodiscard]] virtual std::string version() const = 0;
-  [[nodiscard]] virtual sandbox::Grade grade() const = 0;
+  virtual Result<ForeignReply> load(const Context& ctx, const Task& task,
+                                    const ForeignFile& answer) = 0;
+  virtual Result<ForeignReply> make_model(const Context& ctx, const Task& task,
+                                          const ShapeCase& shape, const ForeignModel& model) = 0;
+  virtual Result<ForeignReply> run(const Context& ctx, const ForeignRun& run) = 0;
+  virtual std::string version() const = 0;
+  virtual sandbox::Grade grade() const = 0;
 };
 
 // The seed with which the torch worker builds the module of a set.
-[[nodiscard]] uint64_t model_seed_of(uint64_t seed, const std::string& family,
-                                     const std::string& shape);
+uint64_t model_seed_of(uint64_t seed, const std::string& family, const std::string& shape);
 
 }  // namespace cutegen

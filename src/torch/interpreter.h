@@ -14,11 +14,11 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<std::string> find_interpreter(const std::string& asked);
+Result<std::string> find_interpreter(const std::string& asked);
 // `asked`, else the shipped python/cutegen_worker.
-[[nodiscard]] Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
+Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
 // The last line that is not blank, with bounded length.
-[[nodiscard]] std::string last_line(const std::string& text);
-[[nodiscard]] std::string hex(const std::string& bytes);
+std::string last_line(const std::string& text);
+std::string hex(const std::string& bytes);
 
 }  // namespace cutegen

@@ -23,40 +23,36 @@ struct TaskFiles {
 };
 
 // Refuses missing, empty and binary files.
-[[nodiscard]] Result<TaskFiles> read_task_files(const std::filesystem::path& file);
+Result<TaskFiles> read_task_files(const std::filesystem::path& file);
 // True if the source imports a module or package that lies in `folder`.
-[[nodiscard]] bool imports_neighbour(const std::string& source,
-                                     const std::filesystem::path& folder);
-[[nodiscard]] Json describe_request(const TaskFiles& files, const DescribeOptions& options);
-[[nodiscard]] Json shapes_request(const Task& task, const std::vector<ShapeConstants>& wanted);
+bool imports_neighbour(const std::string& source, const std::filesystem::path& folder);
+Json describe_request(const TaskFiles& files, const DescribeOptions& options);
+Json shapes_request(const Task& task, const std::vector<ShapeConstants>& wanted);
 // One entry per wanted set. Each shape must have the task's tensors, with as many axes.
-[[nodiscard]] Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
-                                                       const std::vector<ShapeConstants>& wanted);
-[[nodiscard]] Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
-                               uint64_t seed);
-[[nodiscard]] Json plan_excerpt_request(const Task& task);
+Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
+                                         const std::vector<ShapeConstants>& wanted);
+Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
+                 uint64_t seed);
+Json plan_excerpt_request(const Task& task);
 // The axes of a reply. Each must be an axis of every output, with sizes of the official shape.
-[[nodiscard]] Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task);
-[[nodiscard]] Json excerpt_request(const Task& task, const Excerpt& excerpt,
-                                   const std::string& family, uint64_t seed);
-[[nodiscard]] Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,
-                                uint64_t seed, const std::vector<GpuTensor>& slots);
-[[nodiscard]] Json run_baseline_request(const Task& task, const std::string& kind,
-                                        const std::vector<GpuTensor>& slots);
-[[nodiscard]] Json baselines_request(const Task& task, const ShapeCase& shape,
-                                     const std::string& device,
-                                     const std::vector<BaselineWanted>& wanted);
-[[nodiscard]] Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply,
-                                                                      size_t count);
+Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task);
+Json excerpt_request(const Task& task, const Excerpt& excerpt, const std::string& family,
+                     uint64_t seed);
+Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,
+                  uint64_t seed, const std::vector<GpuTensor>& slots);
+Json run_baseline_request(const Task& task, const std::string& kind,
+                          const std::vector<GpuTensor>& slots);
+Json baselines_request(const Task& task, const ShapeCase& shape, const std::string& device,
+                       const std::vector<BaselineWanted>& wanted);
+Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply, size_t count);
 // Positive times, exactly `count` of them.
-[[nodiscard]] Result<std::vector<double>> samples_from_json(const Json& reply, int count);
+Result<std::vector<double>> samples_from_json(const Json& reply, int count);
 // sha256 over everything that changes the meaning of the task.
-[[nodiscard]] std::string task_id(const Task& task, const TaskFiles& files);
+std::string task_id(const Task& task, const TaskFiles& files);
 // The slots of a reply. Each must be a tensor of the task with its dtype and shape, inside the
 // memory.
-[[nodiscard]] Result<TensorSet> set_from_json(const Json& reply, const Task& task,
-                                              const ShapeCase& shape);
+Result<TensorSet> set_from_json(const Json& reply, const Task& task, const ShapeCase& shape);
 // Checks that the memory file is as large as the set says.
-[[nodiscard]] Result<void> check_memory(const TensorSet& set);
+Result<void> check_memory(const TensorSet& set);
 
 }  // namespace cutegen

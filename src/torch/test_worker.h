@@ -73,8 +73,8 @@ class TaskFile {
   }
   TaskFile(const TaskFile&) = delete;
   TaskFile& operator=(const TaskFile&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& folder() const { return folder_; }
 
  private:
   std::filesystem::path folder_, path_;
@@ -84,7 +84,7 @@ class TaskFile {
 struct Values {
   TensorSet set;
   Mapping map;
-  [[nodiscard]] std::vector<double> of(const std::string& name, const std::string& part) const {
+  std::vector<double> of(const std::string& name, const std::string& part) const {
     for (const TensorSlot& s : set.slots)
       if (s.name == name && s.part == part) {
         std::vector<double> out(s.bytes / size_of(s.dtype));

@@ -20,7 +20,7 @@ namespace cutegen {
 class TunedTimes {
  public:
   void add(const Json& told);
-  [[nodiscard]] Json all() const;
+  Json all() const;
 
  private:
   void merge(Json& into, const Json& told, int depth);

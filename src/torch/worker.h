@@ -124,59 +124,56 @@ struct GpuTensor {
 
 class TorchWorker {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<TorchWorker>> open(TorchWorkerOptions options);
+  static Result<std::unique_ptr<TorchWorker>> open(TorchWorkerOptions options);
   virtual ~TorchWorker() = default;
-  [[nodiscard]] virtual Result<Task> describe(const Context& ctx, const std::filesystem::path& file,
-                                              const DescribeOptions& options) = 0;
-  [[nodiscard]] virtual Result<DescribedShapes> describe_shapes(
-      const Context& ctx, const Task& task, const std::vector<ShapeConstants>& wanted) {
+  virtual Result<Task> describe(const Context& ctx, const std::filesystem::path& file,
+                                const DescribeOptions& options) = 0;
+  virtual Result<DescribedShapes> describe_shapes(const Context& ctx, const Task& task,
+                                                  const std::vector<ShapeConstants>& wanted) {
     (void)ctx, (void)task, (void)wanted;
     return DescribedShapes{};  // this worker derives no shapes
   }
   // family: "made" (the task's own get_inputs), "signed", "heavy", "outliers", "special",
   // "extremes". seed: 64 secret bits.
-  [[nodiscard]] virtual Result<TensorSet> make_set(const Context& ctx, const Task& task,
-                                                   const ShapeCase& shape,
-                                                   const std::string& family, uint64_t seed) = 0;
+  virtual Result<TensorSet> make_set(const Context& ctx, const Task& task, const ShapeCase& shape,
+                                     const std::string& family, uint64_t seed) = 0;
   // `unsupported` if the task has no excerpt that is small enough.
-  [[nodiscard]] virtual Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task);
+  virtual Result<Excerpt> plan_excerpt(const Context& ctx, const Task& task);
   // As make_set. `unsupported` if the values show that the axes are not independent.
-  [[nodiscard]] virtual Result<TensorSet> make_excerpt(const Context& ctx, const Task& task,
-                                                       const Excerpt& excerpt,
-                                                       const std::string& family, uint64_t seed);
+  virtual Result<TensorSet> make_excerpt(const Context& ctx, const Task& task,
+                                         const Excerpt& excerpt, const std::string& family,
+                                         uint64_t seed);
   // Makes a set on the worker's GPU, in the caller's memory; returns the notes. A set that does not
   // fit the GPU is `unsupported`, with the figures.
-  [[nodiscard]] virtual Result<std::vector<std::string>> fill(
-      const Context& ctx, const Task& task, const ShapeCase& shape, const std::string& family,
-      uint64_t seed, const std::vector<GpuMemory>& memory, const std::vector<GpuTensor>& slots) = 0;
+  virtual Result<std::vector<std::string>> fill(const Context& ctx, const Task& task,
+                                                const ShapeCase& shape, const std::string& family,
+                                                uint64_t seed, const std::vector<GpuMemory>& memory,
+                                                const std::vector<GpuTensor>& slots) = 0;
   // Builds the module and its inputs on the GPU and runs each way a few times. Returns one result
   // for each way.
-  [[nodiscard]] virtual Result<std::vector<BaselineOpened>> open_baselines(
+  virtual Result<std::vector<BaselineOpened>> open_baselines(
       const Context& ctx, const Task& task, const ShapeCase& shape,
       const std::vector<BaselineWanted>& wanted) = 0;
   // Adds one more way to run the open module, such as one that takes long to build. A worker that
   // died or hung has nothing open.
-  [[nodiscard]] virtual Result<BaselineOpened> add_baseline(const Context& ctx,
-                                                            const BaselineWanted& wanted) = 0;
+  virtual Result<BaselineOpened> add_baseline(const Context& ctx, const BaselineWanted& wanted) = 0;
   // Frees the GPU memory. Fails if the worker's CUDA is broken.
-  [[nodiscard]] virtual Result<void> close_baselines(const Context& ctx) = 0;
+  virtual Result<void> close_baselines(const Context& ctx) = 0;
   // Runs an open way once on the values in the caller's memory (part "value": inputs, parameters
   // and buffers by the task's names), and writes its outputs there (part "output"). The module
   // keeps these values.
-  [[nodiscard]] virtual Result<void> run_baseline(const Context& /*ctx*/, const Task& /*task*/,
-                                                  const std::string& /*kind*/,
-                                                  const std::vector<GpuMemory>& /*memory*/,
-                                                  const std::vector<GpuTensor>& /*slots*/) {
+  virtual Result<void> run_baseline(const Context& /*ctx*/, const Task& /*task*/,
+                                    const std::string& /*kind*/,
+                                    const std::vector<GpuMemory>& /*memory*/,
+                                    const std::vector<GpuTensor>& /*slots*/) {
     return unsupported_error("this worker does not run baselines on given values");
   }
   // The times of `samples` runs in ns. mode: "cold", "warm", "graph", "call" (device/device.h).
-  [[nodiscard]] virtual Result<std::vector<double>> time_baseline(const Context& ctx,
-                                                                  const std::string& kind,
-                                                                  const std::string& mode,
-                                                                  int samples) = 0;
-  [[nodiscard]] virtual std::string version() const = 0;          // "torch 2.13.0, Python 3.11"
-  [[nodiscard]] virtual std::string cudnn() const { return {}; }  // "9.10.2"; "" without a GPU
-  [[nodiscard]] virtual sandbox::Grade grade() const = 0;
+  virtual Result<std::vector<double>> time_baseline(const Context& ctx, const std::string& kind,
+                                                    const std::string& mode, int samples) = 0;
+  virtual std::string version() const = 0;          // "torch 2.13.0, Python 3.11"
+  virtual std::string cudnn() const { return {}; }  // "9.10.2"; "" without a GPU
+  virtual sandbox::Grade grade() const = 0;
 };
 
 }  // namespace cutegen

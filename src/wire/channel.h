@@ -37,15 +37,13 @@ class Channel {
  public:
   Channel() = default;
   explicit Channel(UniqueFd socket);
-  [[nodiscard]] static Result<std::pair<Channel, Channel>> make_pair();
+  static Result<std::pair<Channel, Channel>> make_pair();
 
-  [[nodiscard]] Result<void> send(const Context& ctx, const Json& body,
-                                  std::span<const int> fds = {});
-  [[nodiscard]] Result<Frame> receive(const Context& ctx);
-  [[nodiscard]] Result<Frame> call(const Context& ctx, const Json& body,
-                                   std::span<const int> fds = {});
-  [[nodiscard]] Result<void> send_error(const Context& ctx, const Error& error);
-  [[nodiscard]] int fd() const { return socket_.get(); }
+  Result<void> send(const Context& ctx, const Json& body, std::span<const int> fds = {});
+  Result<Frame> receive(const Context& ctx);
+  Result<Frame> call(const Context& ctx, const Json& body, std::span<const int> fds = {});
+  Result<void> send_error(const Context& ctx, const Error& error);
+  int fd() const { return socket_.get(); }
   void close() { socket_.reset(); }
   explicit operator bool() const { return static_cast<bool>(socket_); }
 
@@ -53,8 +51,8 @@ class Channel {
   UniqueFd socket_;
 };
 
-[[nodiscard]] bool is_closed(const Error& error);
-[[nodiscard]] Json to_json(const Error& error);
-[[nodiscard]] Error error_from_json(const Json& json);
+bool is_closed(const Error& error);
+Json to_json(const Error& error);
+Error error_from_json(const Json& json);
 
 }  // namespace cutegen::wire

@@ -39,29 +39,25 @@ class Buffers {
   Buffers(const Buffers&) = delete;
   Buffers& operator=(const Buffers&) = delete;
 
-  [[nodiscard]] Result<void> bind(const std::vector<BufferBinding>& list, Handle stream);
+  Result<void> bind(const std::vector<BufferBinding>& list, Handle stream);
   void clear();
-  [[nodiscard]] Result<const PlacedBuffer*> find(const std::string& name,
-                                                 const std::string& step) const;
+  Result<const PlacedBuffer*> find(const std::string& name, const std::string& step) const;
   // Timed run number `run` uses copy number run % copies of each buffer.
   void use_copy(int run) { run_ = run; }
   // Refills the chosen copy with its pattern, or restores it from its initial buffer.
-  [[nodiscard]] Result<void> refill(const std::string& name, Handle stream);
+  Result<void> refill(const std::string& name, Handle stream);
   // Copies the initial buffer, if there is one, into the chosen copy.
-  [[nodiscard]] Result<void> restore(const std::string& name, Handle stream);
+  Result<void> restore(const std::string& name, Handle stream);
   // Copies every buffer to the caller. Returns the first overwritten guard, or an empty text.
-  [[nodiscard]] Result<std::string> copy_back();
-  [[nodiscard]] Result<void> read(const std::string& name, int64_t offset,
-                                  std::span<std::byte> out) const;
+  Result<std::string> copy_back();
+  Result<void> read(const std::string& name, int64_t offset, std::span<std::byte> out) const;
 
  private:
-  [[nodiscard]] Result<void> place(const BufferBinding& given, const std::string& name,
-                                   Handle stream);
-  [[nodiscard]] Result<void> place_shared(const BufferBinding& given);
-  [[nodiscard]] Result<void> write_guards(const PlacedBuffer& b, Handle stream);
-  [[nodiscard]] Result<void> fill_in(const PlacedBuffer& b, std::span<const std::byte> pattern,
-                                     Handle stream);
-  [[nodiscard]] Result<bool> intact(Address from, size_t bytes, unsigned char guard) const;
+  Result<void> place(const BufferBinding& given, const std::string& name, Handle stream);
+  Result<void> place_shared(const BufferBinding& given);
+  Result<void> write_guards(const PlacedBuffer& b, Handle stream);
+  Result<void> fill_in(const PlacedBuffer& b, std::span<const std::byte> pattern, Handle stream);
+  Result<bool> intact(Address from, size_t bytes, unsigned char guard) const;
 
   const Driver& driver_;
   BlockMemory memory_;

@@ -24,50 +24,48 @@ class CudaDevice final : public Device {
  public:
   CudaDevice(const Driver& driver, Found gpu, Handle context);
   ~CudaDevice() override;
-  [[nodiscard]] Result<void> prepare();
+  Result<void> prepare();
 
-  [[nodiscard]] DeviceFacts facts() const override { return gpu_.facts; }
-  [[nodiscard]] DeviceIdentity identity() const override { return gpu_.identity; }
+  DeviceFacts facts() const override { return gpu_.facts; }
+  DeviceIdentity identity() const override { return gpu_.identity; }
   using Device::load;
-  [[nodiscard]] Result<std::vector<ModuleFacts>> load(
-      const std::vector<std::string>& ptx, const std::vector<std::string>& code) override;
-  [[nodiscard]] Result<void> bind(const std::vector<BufferBinding>& buffers) override;
-  [[nodiscard]] Result<RunReport> run(const Context& ctx, const PlanSteps& steps,
-                                      const RunSettings& settings) override;
-  [[nodiscard]] Result<RunReport> time(const Context& ctx, const TimeRequest& request) override;
-  [[nodiscard]] Result<void> read(const std::string& buffer, int64_t offset,
-                                  std::span<std::byte> out) override;
+  Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx,
+                                        const std::vector<std::string>& code) override;
+  Result<void> bind(const std::vector<BufferBinding>& buffers) override;
+  Result<RunReport> run(const Context& ctx, const PlanSteps& steps,
+                        const RunSettings& settings) override;
+  Result<RunReport> time(const Context& ctx, const TimeRequest& request) override;
+  Result<void> read(const std::string& buffer, int64_t offset, std::span<std::byte> out) override;
 
  private:
   using Steps = PlanSteps;
   struct Timed;  // a program with its timed samples
   // Reports a failed status as the kernel's fault, or returns an error that no kernel can cause.
-  [[nodiscard]] Result<void> note_fault(Status status, const std::string& kernel,
-                                        RunReport& report);
-  [[nodiscard]] Result<Status> queue(const std::variant<Launch, Fill>& step, bool first);
-  [[nodiscard]] Result<Status> queue_launch(const Launch& step, bool first);
-  [[nodiscard]] Result<Status> queue_fill(const Fill& step);
+  Result<void> note_fault(Status status, const std::string& kernel, RunReport& report);
+  Result<Status> queue(const std::variant<Launch, Fill>& step, bool first);
+  Result<Status> queue_launch(const Launch& step, bool first);
+  Result<Status> queue_fill(const Fill& step);
   // Waits until the stream is empty. Returns its status, or kNotReady after the limit.
-  [[nodiscard]] Result<Status> wait(const Context& ctx, Nanoseconds limit);
-  [[nodiscard]] Result<void> run_once(const Context& ctx, const Steps& steps, Nanoseconds limit,
-                                      RunReport& report);
-  [[nodiscard]] Result<void> take_pairs(const Context& ctx, const TimeRequest& request, Timed& own,
-                                        Timed& other, RunReport& report);
-  [[nodiscard]] Result<void> sample(const Context& ctx, const TimeRequest& request, Timed& timed,
-                                    RunReport& report);
-  [[nodiscard]] Result<double> by_events(const Context& ctx, const TimeRequest& request,
-                                         Timed& timed, RunReport& report);
-  [[nodiscard]] Result<double> by_the_clock(const Context& ctx, const TimeRequest& request,
-                                            Timed& timed, RunReport& report);
-  [[nodiscard]] Result<Status> queue_all(const Timed& timed, bool in_graph);
-  [[nodiscard]] Result<void> capture(Timed& timed);
-  [[nodiscard]] Result<void> set_scene(const TimeRequest& request, const Timed& timed);
-  [[nodiscard]] Result<void> cool_l2();
-  [[nodiscard]] Result<void> soil_shared();
-  [[nodiscard]] Result<void> shut_gate();
+  Result<Status> wait(const Context& ctx, Nanoseconds limit);
+  Result<void> run_once(const Context& ctx, const Steps& steps, Nanoseconds limit,
+                        RunReport& report);
+  Result<void> take_pairs(const Context& ctx, const TimeRequest& request, Timed& own, Timed& other,
+                          RunReport& report);
+  Result<void> sample(const Context& ctx, const TimeRequest& request, Timed& timed,
+                      RunReport& report);
+  Result<double> by_events(const Context& ctx, const TimeRequest& request, Timed& timed,
+                           RunReport& report);
+  Result<double> by_the_clock(const Context& ctx, const TimeRequest& request, Timed& timed,
+                              RunReport& report);
+  Result<Status> queue_all(const Timed& timed, bool in_graph);
+  Result<void> capture(Timed& timed);
+  Result<void> set_scene(const TimeRequest& request, const Timed& timed);
+  Result<void> cool_l2();
+  Result<void> soil_shared();
+  Result<void> shut_gate();
   void open_gate() { std::atomic_ref(pinned_->gate).store(gates_); }
-  [[nodiscard]] Result<void> launch_one(Handle kernel, void** arguments);  // one thread
-  [[nodiscard]] Result<void> prepare_timing();
+  Result<void> launch_one(Handle kernel, void** arguments);  // one thread
+  Result<void> prepare_timing();
 
   const Driver& driver_;
   Found gpu_;
@@ -88,6 +86,6 @@ class CudaDevice final : public Device {
   bool lost_ = false;
 };
 
-[[nodiscard]] Result<std::unique_ptr<Device>> open_cuda_device(const std::string& name);
+Result<std::unique_ptr<Device>> open_cuda_device(const std::string& name);
 
 }  // namespace cutegen::cuda

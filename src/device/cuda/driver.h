@@ -160,17 +160,17 @@ struct Driver {
   std::string library;  // the path that was opened
 
   // "out of memory (CUDA_ERROR_OUT_OF_MEMORY)"
-  [[nodiscard]] std::string text(Status status) const;
+  std::string text(Status status) const;
   // A world error that says what cutegen was doing.
-  [[nodiscard]] Result<void> check(Status status, const std::string& what) const;
+  Result<void> check(Status status, const std::string& what) const;
 };
 
-[[nodiscard]] Result<const Driver*> load_driver();
+Result<const Driver*> load_driver();
 // Opens a library of the driver ("libcuda.so.1"). `library` is null if there is none.
 struct Opened {
   void* library = nullptr;
   std::string path;
 };
-[[nodiscard]] Opened open_library(const std::string& name);
+Opened open_library(const std::string& name);
 
 }  // namespace cutegen::cuda

@@ -21,21 +21,21 @@ struct Found {
   DeviceFacts facts;
   DeviceIdentity identity;
 };
-[[nodiscard]] Result<Found> find_device(const Driver& driver, const std::string& name);
+Result<Found> find_device(const Driver& driver, const std::string& name);
 // Every GPU that the driver shows.
-[[nodiscard]] Result<std::vector<Found>> list_devices();
+Result<std::vector<Found>> list_devices();
 
 class Watch {
  public:
   explicit Watch(const std::string& uuid);
   // The present "sm_clock_hz", "memory_clock_hz", "sm_clock_most_hz", "temperature_c", "power_w"
   // and "throttle_reasons", as far as NVML knows them.
-  [[nodiscard]] std::map<std::string, double> read() const;
-  [[nodiscard]] std::string driver_version() const;  // "580.159.04", or empty
+  std::map<std::string, double> read() const;
+  std::string driver_version() const;  // "580.159.04", or empty
 
  private:
   template <class F>
-  [[nodiscard]] F function(const char* name) const;
+  F function(const char* name) const;
   void* library_ = nullptr;
   void* device_ = nullptr;
 };

@@ -37,17 +37,17 @@ class BlockMemory {
   BlockMemory(const BlockMemory&) = delete;
   BlockMemory& operator=(const BlockMemory&) = delete;
 
-  [[nodiscard]] Result<Block> take(size_t bytes);
+  Result<Block> take(size_t bytes);
   void give_back(const Block& block);
-  [[nodiscard]] Result<UniqueFd> share(const Block& block) const;
-  [[nodiscard]] Result<Block> import(int descriptor, size_t mapped_bytes, bool read_only);
+  Result<UniqueFd> share(const Block& block) const;
+  Result<Block> import(int descriptor, size_t mapped_bytes, bool read_only);
   void drop(const Block& block);
   void drop_kept();
-  [[nodiscard]] Result<size_t> page();  // the granularity of blocks
+  Result<size_t> page();  // the granularity of blocks
 
  private:
-  [[nodiscard]] Status make(Block& block, size_t page);
-  [[nodiscard]] Status map(Block& block, size_t page, bool read_only);
+  Status make(Block& block, size_t page);
+  Status map(Block& block, size_t page, bool read_only);
 
   const Driver& driver_;
   int device_;

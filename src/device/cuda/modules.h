@@ -28,15 +28,15 @@ class Modules {
   Modules& operator=(const Modules&) = delete;
 
   // `code`: see Device::load().
-  [[nodiscard]] Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx,
-                                                      const std::vector<std::string>& code);
-  [[nodiscard]] Result<Handle> function(size_t module, const std::string& kernel);
+  Result<std::vector<ModuleFacts>> load(const std::vector<std::string>& ptx,
+                                        const std::vector<std::string>& code);
+  Result<Handle> function(size_t module, const std::string& kernel);
   void clear();
 
  private:
-  [[nodiscard]] Result<Handle> load_one(const std::string& ptx, const std::string& code);
-  [[nodiscard]] Result<const std::string*> machine_code(const std::string& ptx);
-  [[nodiscard]] Result<std::string> assemble(const std::string& ptx) const;
+  Result<Handle> load_one(const std::string& ptx, const std::string& code);
+  Result<const std::string*> machine_code(const std::string& ptx);
+  Result<std::string> assemble(const std::string& ptx) const;
 
   const Driver& driver_;
   std::map<std::string, std::string> code_;  // by hash of the PTX

@@ -16,7 +16,7 @@
 namespace cutegen::cuda {
 
 // The PTX of both kernels, scrub_registers and scrub_local, with arguments (value, spare).
-[[nodiscard]] std::string scrub_ptx();
+std::string scrub_ptx();
 
 class Scrubber {
  public:
@@ -27,7 +27,7 @@ class Scrubber {
   // used.
   void run(Handle stream, uint32_t value, Address spare);
   // What was not overwritten: "registers", "local memory", "persisting L2 lines".
-  [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }
+  const std::vector<std::string>& missing() const { return missing_; }
   // Call it before the context ends.
   void unload();
 

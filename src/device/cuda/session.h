@@ -22,23 +22,23 @@ namespace cutegen::cuda {
 
 class Session {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Session>> open(const std::string& device);
+  static Result<std::unique_ptr<Session>> open(const std::string& device);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  [[nodiscard]] Result<void> enter() const;
-  [[nodiscard]] BlockMemory& memory() { return memory_; }
-  [[nodiscard]] const Found& gpu() const { return gpu_; }
-  [[nodiscard]] Result<int64_t> free_bytes() const;
-  [[nodiscard]] Result<void> load(const std::string& ptx);
-  [[nodiscard]] Result<void> launch(const std::string& kernel, int64_t blocks, int64_t threads,
-                                    std::vector<void*> arguments);
-  [[nodiscard]] Result<void> set(Address at, unsigned char value, size_t bytes);
-  [[nodiscard]] Result<void> copy(Address to, Address from, size_t bytes);
-  [[nodiscard]] Result<void> write(Address at, std::span<const std::byte> bytes);
-  [[nodiscard]] Result<void> read(std::span<std::byte> out, Address at) const;
-  [[nodiscard]] Result<void> wait(const Context& ctx) const;
+  Result<void> enter() const;
+  BlockMemory& memory() { return memory_; }
+  const Found& gpu() const { return gpu_; }
+  Result<int64_t> free_bytes() const;
+  Result<void> load(const std::string& ptx);
+  Result<void> launch(const std::string& kernel, int64_t blocks, int64_t threads,
+                      std::vector<void*> arguments);
+  Result<void> set(Address at, unsigned char value, size_t bytes);
+  Result<void> copy(Address to, Address from, size_t bytes);
+  Result<void> write(Address at, std::span<const std::byte> bytes);
+  Result<void> read(std::span<std::byte> out, Address at) const;
+  Result<void> wait(const Context& ctx) const;
 
  private:
   Session(const Driver& driver, Found gpu, Handle context);

@@ -14,8 +14,7 @@
 
 namespace cutegen::cuda {
 
-[[nodiscard]] Result<TensorMap> encode_map(const Driver& driver,
-                                           std::span<const std::byte> description, Address address,
-                                           const std::string& where);
+Result<TensorMap> encode_map(const Driver& driver, std::span<const std::byte> description,
+                             Address address, const std::string& where);
 
 }  // namespace cutegen::cuda

@@ -45,7 +45,7 @@ struct BaselineParts {
   // Called by one thread.
   std::function<Result<TruthMade>(const Context&, const BaselineGpu&, const Task&)> truth;
 };
-[[nodiscard]] BaselineParts real_baseline_parts(const BaselineSuiteSettings& settings);
+BaselineParts real_baseline_parts(const BaselineSuiteSettings& settings);
 
 struct BaselineRow {
   SuiteTask task;
@@ -62,7 +62,7 @@ struct BaselineReport {
   std::vector<BaselineRow> rows;
   double seconds = 0;
   bool interrupted = false;
-  [[nodiscard]] int exit_code() const;
+  int exit_code() const;
 };
 
 class BaselineObserver {
@@ -73,11 +73,10 @@ class BaselineObserver {
   virtual void on_progress(const std::string& line) = 0;
 };
 
-[[nodiscard]] Result<BaselineReport> measure_baselines(const BaselineParts& parts,
-                                                       const Context& ctx,
-                                                       const BaselineCache& cache,
-                                                       const BaselineSuiteSettings& settings,
-                                                       const std::vector<SuiteTask>& tasks,
-                                                       BaselineObserver& observer);
+Result<BaselineReport> measure_baselines(const BaselineParts& parts, const Context& ctx,
+                                         const BaselineCache& cache,
+                                         const BaselineSuiteSettings& settings,
+                                         const std::vector<SuiteTask>& tasks,
+                                         BaselineObserver& observer);
 
 }  // namespace cutegen

@@ -11,11 +11,9 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::string baseline_header(const std::vector<std::string>& kinds);
-[[nodiscard]] std::string baseline_line(const BaselineRow& row,
-                                        const std::vector<std::string>& kinds);
-[[nodiscard]] std::string baseline_table(const BaselineReport& report,
-                                         const std::vector<std::string>& kinds);
-[[nodiscard]] Json baseline_json(const BaselineReport& report);
+std::string baseline_header(const std::vector<std::string>& kinds);
+std::string baseline_line(const BaselineRow& row, const std::vector<std::string>& kinds);
+std::string baseline_table(const BaselineReport& report, const std::vector<std::string>& kinds);
+Json baseline_json(const BaselineReport& report);
 
 }  // namespace cutegen

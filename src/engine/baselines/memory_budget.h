@@ -33,10 +33,10 @@ class MemoryBudget {
     int64_t bytes_;
   };
 
-  [[nodiscard]] Result<Claim> claim(const Context& ctx, int64_t bytes, bool urgent = false);
+  Result<Claim> claim(const Context& ctx, int64_t bytes, bool urgent = false);
   // At once, or not at all.
-  [[nodiscard]] std::optional<Claim> try_claim(int64_t bytes);
-  [[nodiscard]] int64_t total() const { return total_; }
+  std::optional<Claim> try_claim(int64_t bytes);
+  int64_t total() const { return total_; }
 
  private:
   void give_back(int64_t bytes);

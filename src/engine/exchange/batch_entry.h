@@ -21,10 +21,9 @@ struct BatchEntry {
   KernelProgram program;
   Verdict verdict;
 };
-[[nodiscard]] Result<BatchEntry> read_batch_entry(const std::filesystem::path& programs,
-                                                  const std::filesystem::path& verdicts,
-                                                  const std::string& name);
+Result<BatchEntry> read_batch_entry(const std::filesystem::path& programs,
+                                    const std::filesystem::path& verdicts, const std::string& name);
 // Names of the entries in OUT, sorted.
-[[nodiscard]] Result<std::vector<std::string>> batch_entries(const std::filesystem::path& verdicts);
+Result<std::vector<std::string>> batch_entries(const std::filesystem::path& verdicts);
 
 }  // namespace cutegen

@@ -18,7 +18,6 @@ struct HandedOut {
   std::filesystem::path task;           // the file in the folder
   std::vector<std::string> candidates;  // ids, in the order of taking
 };
-[[nodiscard]] Result<HandedOut> hand_out(const RunView& view, const std::filesystem::path& folder,
-                                         size_t most);
+Result<HandedOut> hand_out(const RunView& view, const std::filesystem::path& folder, size_t most);
 
 }  // namespace cutegen

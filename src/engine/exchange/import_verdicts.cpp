@@ -73,7 +73,7 @@ class Importer {
     return rows;
   }
 
-  [[nodiscard]] const RunView& view() const { return view_; }
+  const RunView& view() const { return view_; }
 
  private:
   Result<ImportRow> add(BatchEntry entry) {
@@ -98,13 +98,13 @@ class Importer {
     return row;
   }
 
-  [[nodiscard]] const RunStep* imported_before(const std::string& sha256) const {
+  const RunStep* imported_before(const std::string& sha256) const {
     for (const RunStep& step : view_.steps)
       if (step.imported && step.imported->entry_sha256 == sha256) return &step;
     return nullptr;
   }
 
-  [[nodiscard]] std::string refusal(const Verdict& v) const {
+  std::string refusal(const Verdict& v) const {
     if (v.task_id != view_.task->task.id)
       return "it was judged for another task, or another text of this one";
     if (v.timing && !(v.timing->time_ns > 0)) return "its time is no time";
@@ -114,7 +114,7 @@ class Importer {
   }
 
   // A program of this run, where it is one.
-  [[nodiscard]] const RunStep* own(const std::string& program) const {
+  const RunStep* own(const std::string& program) const {
     for (const RunStep& step : view_.steps)
       if (!step.imported && program_id(step.candidate.program) == program) return &step;
     return nullptr;

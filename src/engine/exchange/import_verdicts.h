@@ -36,14 +36,13 @@ struct ImportRow {
 struct Imported {
   std::string run, best;
   std::vector<ImportRow> rows;  // in the order of importing
-  [[nodiscard]] size_t refused() const;
+  size_t refused() const;
 };
 
-[[nodiscard]] Result<Imported> import_verdicts(const Parts& parts, const Context& ctx, Store& store,
-                                               const std::string& run,
-                                               const ImportSettings& settings,
-                                               RunObserver& observer);
-[[nodiscard]] Json to_json(const Imported& imported);
-[[nodiscard]] std::string to_text(const Imported& imported);
+Result<Imported> import_verdicts(const Parts& parts, const Context& ctx, Store& store,
+                                 const std::string& run, const ImportSettings& settings,
+                                 RunObserver& observer);
+Json to_json(const Imported& imported);
+std::string to_text(const Imported& imported);
 
 }  // namespace cutegen

@@ -47,8 +47,8 @@ class FolderObserver {
 
 // The rows by name; `pending` ones where the context ended. An error: the folder cannot be read, or
 // no evaluator starts.
-[[nodiscard]] Result<std::vector<FolderRow>> judge_folder(const Parts& parts, const Context& ctx,
-                                                          const JudgeFolderSettings& settings,
-                                                          FolderObserver& observer);
+Result<std::vector<FolderRow>> judge_folder(const Parts& parts, const Context& ctx,
+                                            const JudgeFolderSettings& settings,
+                                            FolderObserver& observer);
 
 }  // namespace cutegen

@@ -264,7 +264,7 @@ class AgentProposer final : public Proposer {
   }
 
   // What can be said without a compiler. Broken rules are left to the evaluator's verdict.
-  [[nodiscard]] std::vector<Error> faults_of(const KernelProgram& program) const {
+  std::vector<Error> faults_of(const KernelProgram& program) const {
     std::vector<Error> out = check_plan(program.plan, brief_.task);
     for (const LintFinding& finding : lint_program(program))
       if (!finding.rule) out.push_back(finding.error);

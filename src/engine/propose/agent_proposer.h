@@ -19,12 +19,11 @@
 
 namespace cutegen {
 
-[[nodiscard]] bool asks_model(const OptimizeSettings& settings);
+bool asks_model(const OptimizeSettings& settings);
 // "on" or "off": what `auto` comes to for this model and strategy.
-[[nodiscard]] std::string settle_tools(const OptimizeSettings& settings,
-                                       const llm::ChatModel& model);
-[[nodiscard]] Result<std::unique_ptr<Proposer>> make_agent_proposer(
-    llm::RunModel& model, RunTools& tools, const OptimizeSettings& settings,
-    const OpenedTask& task);
+std::string settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model);
+Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
+                                                      const OptimizeSettings& settings,
+                                                      const OpenedTask& task);
 
 }  // namespace cutegen

@@ -15,9 +15,8 @@ namespace cutegen {
 
 inline constexpr const char* kCommandModel = "command:";  // the model's name before the command
 
-[[nodiscard]] std::unique_ptr<Proposer> make_command_proposer(const std::string& line,
-                                                              const Task& task);
-[[nodiscard]] Json proposer_question(const Ask& ask, const RunView& run);
-[[nodiscard]] Result<Answer> answer_from_json(const Json& json, const RunView& run);
+std::unique_ptr<Proposer> make_command_proposer(const std::string& line, const Task& task);
+Json proposer_question(const Ask& ask, const RunView& run);
+Result<Answer> answer_from_json(const Json& json, const RunView& run);
 
 }  // namespace cutegen

@@ -28,14 +28,12 @@ struct Answer {
 class Proposer {
  public:
   virtual ~Proposer() = default;
-  [[nodiscard]] virtual Result<Answer> answer(const Context& ctx, const Ask& ask,
-                                              const RunView& run) = 0;
+  virtual Result<Answer> answer(const Context& ctx, const Ask& ask, const RunView& run) = 0;
 };
 
-[[nodiscard]] Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model,
-                                                              const Task& task);
+Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const Task& task);
 // Error if no such model exists; before any work is done.
-[[nodiscard]] Result<void> check_model(const std::string& model);
-[[nodiscard]] Json answer_data(const Answer& answer);
+Result<void> check_model(const std::string& model);
+Json answer_data(const Answer& answer);
 
 }  // namespace cutegen

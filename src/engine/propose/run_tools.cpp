@@ -78,9 +78,7 @@ class RunTools::Host final : public ToolHost {
 
  private:
   // A simulator's counters are there with every time.
-  [[nodiscard]] bool profile_is_free() const {
-    return view_.settings.evaluator.device.starts_with("sim:");
-  }
+  bool profile_is_free() const { return view_.settings.evaluator.device.starts_with("sim:"); }
 
   // The id of a draft of this question, which is recorded first if it is new.
   Result<std::string> drafted(const Candidate& draft) {

@@ -30,11 +30,10 @@ class RunTools {
                                              const std::string& label)>;
   RunTools(Judge judge, llm::CallSink& sink) : judge_(std::move(judge)), sink_(sink) {}
 
-  [[nodiscard]] Result<void> fold(const std::string& type, const Json& data);
+  Result<void> fold(const std::string& type, const Json& data);
   // `memory`: whether the question may know of other candidates. `view` outlives the host.
-  [[nodiscard]] std::unique_ptr<ToolHost> begin_ask(const RunView& view, const Question& question,
-                                                    bool memory);
-  [[nodiscard]] ToolLimits limits(const RunView& view) const;
+  std::unique_ptr<ToolHost> begin_ask(const RunView& view, const Question& question, bool memory);
+  ToolLimits limits(const RunView& view) const;
 
  private:
   class Host;

@@ -12,12 +12,12 @@
 
 namespace cutegen {
 
-[[nodiscard]] Json to_json(const BestProfile& profiled);
-[[nodiscard]] Result<BestProfile> best_profile_from(const Json& data);
-[[nodiscard]] Json to_json(const BestCertificate& certified);
-[[nodiscard]] Result<BestCertificate> best_certificate_from(const Json& data);
+Json to_json(const BestProfile& profiled);
+Result<BestProfile> best_profile_from(const Json& data);
+Json to_json(const BestCertificate& certified);
+Result<BestCertificate> best_certificate_from(const Json& data);
 // Of a step with `imported` and a verdict.
-[[nodiscard]] Json imported_data(const RunStep& step);
-[[nodiscard]] Result<RunStep> imported_step_from(ObjectReader& r);
+Json imported_data(const RunStep& step);
+Result<RunStep> imported_step_from(ObjectReader& r);
 
 }  // namespace cutegen

@@ -11,9 +11,9 @@
 
 namespace cutegen {
 
-[[nodiscard]] Json opened_data(const OptimizeSettings& settings);
-[[nodiscard]] Result<OptimizeSettings> settings_from(const Json& data);
-[[nodiscard]] Json task_data(const OpenedTask& opened);
-[[nodiscard]] Result<OpenedTask> task_from(const Json& data);
+Json opened_data(const OptimizeSettings& settings);
+Result<OptimizeSettings> settings_from(const Json& data);
+Json task_data(const OpenedTask& opened);
+Result<OpenedTask> task_from(const Json& data);
 
 }  // namespace cutegen

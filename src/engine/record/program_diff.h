@@ -18,10 +18,9 @@ struct FileDiff {
   std::string name;
   std::vector<DiffLine> lines;
 };
-[[nodiscard]] std::vector<FileDiff> program_diffs(const KernelProgram& before,
-                                                  const KernelProgram& after);
-[[nodiscard]] std::string program_diff(const KernelProgram& before, const KernelProgram& after);
+std::vector<FileDiff> program_diffs(const KernelProgram& before, const KernelProgram& after);
+std::string program_diff(const KernelProgram& before, const KernelProgram& after);
 // Every file of the program, each under its name.
-[[nodiscard]] std::string program_text(const KernelProgram& program);
+std::string program_text(const KernelProgram& program);
 
 }  // namespace cutegen

@@ -24,14 +24,13 @@ struct BaselineGain {
   Origin origin = Origin::measured;
   bool in_mode = true;  // it keeps to the task's math mode
 };
-[[nodiscard]] std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode,
-                                              double own_ns);
+std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode, double own_ns);
 // Against the fastest one in the task's math mode.
-[[nodiscard]] std::optional<BaselineGain> hardest_gain(const TaskBaselines& baselines,
-                                                       MathMode mode, double own_ns);
+std::optional<BaselineGain> hardest_gain(const TaskBaselines& baselines, MathMode mode,
+                                         double own_ns);
 
-[[nodiscard]] Json to_json(const TaskBaselines& baselines);
-[[nodiscard]] Result<TaskBaselines> task_baselines_from_json(const Json& json);
-[[nodiscard]] Json to_json(const BaselineGain& gain);
+Json to_json(const TaskBaselines& baselines);
+Result<TaskBaselines> task_baselines_from_json(const Json& json);
+Json to_json(const BaselineGain& gain);
 
 }  // namespace cutegen

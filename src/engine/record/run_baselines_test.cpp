@@ -59,7 +59,7 @@ class RunBaselines : public testing::Test {
     EXPECT_TRUE(view) << view.error().text();
     return std::move(*view);
   }
-  [[nodiscard]] int count(const std::string& type) const {
+  int count(const std::string& type) const {
     return int(std::count_if(events_.begin(), events_.end(),
                              [&](const Event& e) { return e.type == type; }));
   }

@@ -31,7 +31,7 @@ struct RunResult {
 };
 
 enum class Decision { open, accepted, rejected };
-[[nodiscard]] const char* to_string(Decision decision);
+const char* to_string(Decision decision);
 
 // Where a verdict comes from that another machine gave (engine/exchange/import_verdicts.h).
 struct ImportedFrom {
@@ -51,7 +51,7 @@ struct RunStep {
   int64_t clock_ms = 0;                  // the run's clock at its last event
   std::optional<int64_t> drafted;        // by a tool: the answers that the run had then
   std::optional<ImportedFrom> imported;  // its times are those of that device
-  [[nodiscard]] std::optional<double> time_ns() const;
+  std::optional<double> time_ns() const;
 };
 
 // What the models of a run cost.
@@ -92,38 +92,38 @@ struct RunView {
   std::optional<std::string> finished;  // the reason
   bool interrupted = false;
 
-  [[nodiscard]] Result<void> apply(const Event& event);
-  [[nodiscard]] const RunStep* find(const std::string& candidate) const;
-  [[nodiscard]] const RunStep* incumbent() const { return find(best); }
+  Result<void> apply(const Event& event);
+  const RunStep* find(const std::string& candidate) const;
+  const RunStep* incumbent() const { return find(best); }
   // Of the incumbent, against the fastest baseline in the task's math mode.
-  [[nodiscard]] std::optional<BaselineGain> gain() const;
+  std::optional<BaselineGain> gain() const;
   // How many times faster than the first correct program, and how many floors it takes; an imported
   // time is not compared with those of this run, its floor is that of its own device.
-  [[nodiscard]] std::optional<double> over_first(const RunStep& step) const;
-  [[nodiscard]] std::optional<double> over_floor(const RunStep& step) const;
+  std::optional<double> over_first(const RunStep& step) const;
+  std::optional<double> over_floor(const RunStep& step) const;
   // The incumbent's; null where there is none.
-  [[nodiscard]] const Profile* best_profile() const;
-  [[nodiscard]] const Certificate* best_certificate() const;
+  const Profile* best_profile() const;
+  const Certificate* best_certificate() const;
   // Whether a candidate is a draft of the question that has no answer yet.
-  [[nodiscard]] bool is_open_draft(const RunStep& step) const { return step.drafted == answers; }
+  bool is_open_draft(const RunStep& step) const { return step.drafted == answers; }
   // The id of the next candidate.
-  [[nodiscard]] std::string next_id() const { return "c" + std::to_string(steps.size() + 1); }
+  std::string next_id() const { return "c" + std::to_string(steps.size() + 1); }
 
  private:
-  [[nodiscard]] Result<RunStep*> step_of(const Event& event);
-  [[nodiscard]] Result<void> on_answered(ObjectReader& r);
-  [[nodiscard]] Result<void> on_drafted(ObjectReader& r);
-  [[nodiscard]] Result<void> add_step(ObjectReader& r, std::optional<int64_t> drafted);
-  [[nodiscard]] Result<void> on_evaluated(const Event& event, ObjectReader& r);
-  [[nodiscard]] Result<void> on_decided(const Event& event, ObjectReader& r);
-  [[nodiscard]] Result<void> on_imported(ObjectReader& r);
-  [[nodiscard]] Result<void> apply_end(const Event& event, ObjectReader& r);
+  Result<RunStep*> step_of(const Event& event);
+  Result<void> on_answered(ObjectReader& r);
+  Result<void> on_drafted(ObjectReader& r);
+  Result<void> add_step(ObjectReader& r, std::optional<int64_t> drafted);
+  Result<void> on_evaluated(const Event& event, ObjectReader& r);
+  Result<void> on_decided(const Event& event, ObjectReader& r);
+  Result<void> on_imported(ObjectReader& r);
+  Result<void> apply_end(const Event& event, ObjectReader& r);
   void on_call_ended(const Json& data);
 
   double told_usd_ = 0;  // what the steps so far account for
 };
 
-[[nodiscard]] Result<RunView> view_run(const std::vector<Event>& events);
-[[nodiscard]] RunResult outcome_of(const RunView& view, const std::string& run_id);
+Result<RunView> view_run(const std::vector<Event>& events);
+RunResult outcome_of(const RunView& view, const std::string& run_id);
 
 }  // namespace cutegen

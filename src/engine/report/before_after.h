@@ -19,15 +19,15 @@ struct BeforeAfter {
   std::optional<double> bytes_after;
   Origin after = Origin::modelled;  // of the bytes
 };
-[[nodiscard]] std::optional<BeforeAfter> before_after(const RunView& view);
+std::optional<BeforeAfter> before_after(const RunView& view);
 // Of the operators of a graph: launches, and bytes that they move.
 struct OperatorCost {
   int64_t launches = 0;
   double bytes = 0;
 };
-[[nodiscard]] OperatorCost cost_of(const Graph& graph);
+OperatorCost cost_of(const Graph& graph);
 // "launches 5 -> 1; memory traffic 1.20 GB (modelled) -> 403 MB (measured), least 403 MB"
-[[nodiscard]] std::string to_text(const BeforeAfter& saved);
-[[nodiscard]] Json to_json(const BeforeAfter& saved);
+std::string to_text(const BeforeAfter& saved);
+Json to_json(const BeforeAfter& saved);
 
 }  // namespace cutegen

@@ -21,20 +21,20 @@ struct CertificateTable {
   std::vector<std::string> modes;              // "cold", "warm", "graph", "call"; "accuracy"
   std::vector<std::vector<std::string>> rows;  // a name, then a cell for each of these
 };
-[[nodiscard]] CertificateTable certificate_table(const Certificate& certificate);
+CertificateTable certificate_table(const Certificate& certificate);
 // One for each weighted shape; none if the official one is alone.
-[[nodiscard]] std::vector<CertificateTable> shape_tables(const Certificate& certificate);
+std::vector<CertificateTable> shape_tables(const Certificate& certificate);
 // "NVIDIA H200 (driver 580.159.04), torch 2.11.0, cuDNN 9.10.2, 2 fresh processes, 50.6 s; SM clock
 // 1980 MHz (1905 at least), memory 3201 MHz"
-[[nodiscard]] std::string certificate_head(const Certificate& certificate);
+std::string certificate_head(const Certificate& certificate);
 // What the mode `call` compares; empty without it.
-[[nodiscard]] std::string call_note(const CertificateTable& table);
+std::string call_note(const CertificateTable& table);
 // Why a baseline does not pass the candidates' gate, or why that is not known; one line each.
-[[nodiscard]] std::vector<std::string> accuracy_notes(const Certificate& certificate);
+std::vector<std::string> accuracy_notes(const Certificate& certificate);
 // Lines that end with a newline: the table, those of the shapes, how far the processes are apart,
 // why a baseline fails the gate, what is missing.
-[[nodiscard]] std::string certificate_text(const Certificate& certificate);
+std::string certificate_text(const Certificate& certificate);
 // "1.220x [1.219,1.222]"
-[[nodiscard]] std::string interval_text(double ratio, double low, double high);
+std::string interval_text(double ratio, double low, double high);
 
 }  // namespace cutegen

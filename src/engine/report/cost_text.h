@@ -10,7 +10,7 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::string model_cost_text(const RunView& view);
-[[nodiscard]] std::string cute_use_text(const KernelProgram& program);
+std::string model_cost_text(const RunView& view);
+std::string cute_use_text(const KernelProgram& program);
 
 }  // namespace cutegen

@@ -18,12 +18,12 @@ struct BestGain {
   std::string against;  // "compile", "the first correct program"
   std::string by;       // "certificate", "baselines", "first"
 };
-[[nodiscard]] std::optional<BestGain> best_gain(const RunView& view);
+std::optional<BestGain> best_gain(const RunView& view);
 // Of a certificate alone.
-[[nodiscard]] std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode);
-[[nodiscard]] bool reaches(const std::optional<BestGain>& gain, double wanted);
+std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode);
+bool reaches(const std::optional<BestGain>& gain, double wanted);
 // "at least 1.043x over compile (certified, cold; median 1.051x)"; why nothing is known.
-[[nodiscard]] std::string to_text(const std::optional<BestGain>& gain);
-[[nodiscard]] Json to_json(const BestGain& gain);
+std::string to_text(const std::optional<BestGain>& gain);
+Json to_json(const BestGain& gain);
 
 }  // namespace cutegen

@@ -14,7 +14,6 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<std::string> report_html(const RunInfo& info,
-                                              const std::vector<Event>& events);
+Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& events);
 
 }  // namespace cutegen

@@ -17,10 +17,10 @@ constexpr double kLeft = 78, kRight = 744, kTop = 14, kBottom = 250;
 struct Scale {
   double low = 0, high = 1;  // log10 of the times at the bottom and the top
   size_t steps = 1;
-  [[nodiscard]] double x(size_t i) const {
+  double x(size_t i) const {
     return kLeft + (kRight - kLeft) * (static_cast<double>(i) + 0.5) / static_cast<double>(steps);
   }
-  [[nodiscard]] double y(double ns) const {
+  double y(double ns) const {
     return kBottom - (kBottom - kTop) * (std::log10(ns) - low) / (high - low);
   }
 };

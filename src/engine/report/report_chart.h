@@ -11,7 +11,7 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::string chart_svg(const RunView& view);
-[[nodiscard]] std::string html_escape(const std::string& text);
+std::string chart_svg(const RunView& view);
+std::string html_escape(const std::string& text);
 
 }  // namespace cutegen

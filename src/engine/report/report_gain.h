@@ -15,6 +15,6 @@ namespace cutegen {
 
 void add_gain(ReportData& page, const RunView& view);
 // Of the runs in turn with the best program of that time: "1.052x [1.049,1.055]", or "-".
-[[nodiscard]] std::string in_turn_text(const RunStep& step);
+std::string in_turn_text(const RunStep& step);
 
 }  // namespace cutegen

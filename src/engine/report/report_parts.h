@@ -31,7 +31,7 @@ class Entries {
     list_.push_back(one);
     return *this;
   }
-  [[nodiscard]] const ReportData& list() const { return list_; }
+  const ReportData& list() const { return list_; }
 
  private:
   ReportData list_{Kind::list};

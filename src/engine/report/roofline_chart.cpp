@@ -52,12 +52,8 @@ std::optional<Point> before_of(const RunView& view, const RunStep& best, const B
 // Logarithmic on both axes, in whole decades.
 struct Axes {
   double x0 = 0, x1 = 1, y0 = 0, y1 = 1;
-  [[nodiscard]] double x(double v) const {
-    return kLeft + (kRight - kLeft) * (std::log10(v) - x0) / (x1 - x0);
-  }
-  [[nodiscard]] double y(double v) const {
-    return kBottom - (kBottom - kTop) * (std::log10(v) - y0) / (y1 - y0);
-  }
+  double x(double v) const { return kLeft + (kRight - kLeft) * (std::log10(v) - x0) / (x1 - x0); }
+  double y(double v) const { return kBottom - (kBottom - kTop) * (std::log10(v) - y0) / (y1 - y0); }
 };
 
 Axes axes_of(const std::vector<Point>& points, double knee, double peak) {

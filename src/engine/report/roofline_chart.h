@@ -17,6 +17,6 @@ namespace cutegen {
 struct RooflineChart {
   std::string svg, legend;
 };
-[[nodiscard]] RooflineChart roofline_chart(const RunView& view);
+RooflineChart roofline_chart(const RunView& view);
 
 }  // namespace cutegen

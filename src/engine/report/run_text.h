@@ -13,21 +13,21 @@
 namespace cutegen {
 
 // Task, class, machine, floor, baselines, toolchain, sandbox, admission: what there is to win.
-[[nodiscard]] std::string task_text(const RunView& view);
+std::string task_text(const RunView& view);
 // What the user has today; empty while that is not known.
-[[nodiscard]] std::string baselines_text(const RunView& view);
+std::string baselines_text(const RunView& view);
 // On a GPU with columns for the runs in turn with the best one of that time, and the SMs' clock.
-[[nodiscard]] std::string step_header(const RunView& view);
+std::string step_header(const RunView& view);
 // Id, time, ratios, decision, what its evaluation cost, the run's clock, the change, what was
 // wrong.
-[[nodiscard]] std::string step_line(const RunView& view, const RunStep& step);
+std::string step_line(const RunView& view, const RunStep& step);
 // Why it stopped, best against first, floor and baselines, what is saved, the certified table,
 // cost, limits, what was written where.
-[[nodiscard]] std::string end_text(const RunView& view, const std::string& run_id);
-[[nodiscard]] Json step_json(const RunStep& step);
+std::string end_text(const RunView& view, const std::string& run_id);
+Json step_json(const RunStep& step);
 // schema cutegen.run.v1: what `optimize --json`, `resume --json` and `show --json` print.
-[[nodiscard]] Json run_json(const RunView& view, const std::string& run_id);
+Json run_json(const RunView& view, const std::string& run_id);
 // "interrupted" while no event says that it finished.
-[[nodiscard]] const char* state_of(const RunView& view);
+const char* state_of(const RunView& view);
 
 }  // namespace cutegen

@@ -22,19 +22,17 @@ class BaselineCache {
 
   // Empty: $CUTEGEN_CACHE, $XDG_CACHE_HOME/cutegen or ~/.cache/cutegen, there "baselines".
   explicit BaselineCache(std::filesystem::path folder = {});
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& folder() const { return folder_; }
 
-  [[nodiscard]] std::optional<BaselineRecord> find(const std::string& task_id,
-                                                   const std::string& gpu,
-                                                   const std::string& driver,
-                                                   const std::string& torch) const;
-  [[nodiscard]] std::optional<BaselineRecord> find(const OpenedTask& opened) const;
-  [[nodiscard]] Result<void> keep(const BaselineRecord& record) const;
+  std::optional<BaselineRecord> find(const std::string& task_id, const std::string& gpu,
+                                     const std::string& driver, const std::string& torch) const;
+  std::optional<BaselineRecord> find(const OpenedTask& opened) const;
+  Result<void> keep(const BaselineRecord& record) const;
 
-  [[nodiscard]] std::optional<std::vector<ControlTime>> controls(const std::string& gpu,
-                                                                 const std::string& driver) const;
-  [[nodiscard]] Result<void> keep_controls(const std::string& gpu, const std::string& driver,
-                                           const std::vector<ControlTime>& controls) const;
+  std::optional<std::vector<ControlTime>> controls(const std::string& gpu,
+                                                   const std::string& driver) const;
+  Result<void> keep_controls(const std::string& gpu, const std::string& driver,
+                             const std::vector<ControlTime>& controls) const;
 
  private:
   std::filesystem::path folder_;

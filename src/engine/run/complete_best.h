@@ -15,19 +15,18 @@
 namespace cutegen {
 
 // Where the best program was judged here, and has none yet.
-[[nodiscard]] bool wants_profile(const RunView& view);
-[[nodiscard]] bool wants_certificate(const RunView& view);
+bool wants_profile(const RunView& view);
+bool wants_certificate(const RunView& view);
 
-[[nodiscard]] BestProfile profile_of(const std::string& candidate, Verdict verdict);
+BestProfile profile_of(const std::string& candidate, Verdict verdict);
 
 // The four baselines and the task's own; the limit is that of the settings, and what the search
 // left of its minutes.
-[[nodiscard]] CertifyRequest certify_request(const RunView& view);
-[[nodiscard]] Nanoseconds certify_limit(const RunView& view, int64_t clock_ms);
-[[nodiscard]] BestCertificate certificate_of(const Context& ctx, const RunView& view,
-                                             EvaluatorClient& evaluator, Nanoseconds limit,
-                                             RunObserver& observer);
+CertifyRequest certify_request(const RunView& view);
+Nanoseconds certify_limit(const RunView& view, int64_t clock_ms);
+BestCertificate certificate_of(const Context& ctx, const RunView& view, EvaluatorClient& evaluator,
+                               Nanoseconds limit, RunObserver& observer);
 // Why nothing is certified, where that is known before it is tried; else empty.
-[[nodiscard]] std::string no_certificate(const OptimizeSettings& settings);
+std::string no_certificate(const OptimizeSettings& settings);
 
 }  // namespace cutegen

@@ -13,7 +13,6 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<std::vector<ControlTime>> time_controls(const Context& ctx,
-                                                             EvaluatorClient& evaluator);
+Result<std::vector<ControlTime>> time_controls(const Context& ctx, EvaluatorClient& evaluator);
 
 }  // namespace cutegen

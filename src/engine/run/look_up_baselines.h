@@ -11,10 +11,9 @@
 namespace cutegen {
 
 // A run on a GPU that was not told to leave them out.
-[[nodiscard]] bool wants_baselines(const OptimizeSettings& settings);
-[[nodiscard]] Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
-                                                      EvaluatorClient& evaluator,
-                                                      const OpenedTask& opened,
-                                                      RunObserver& observer);
+bool wants_baselines(const OptimizeSettings& settings);
+Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
+                                        EvaluatorClient& evaluator, const OpenedTask& opened,
+                                        RunObserver& observer);
 
 }  // namespace cutegen

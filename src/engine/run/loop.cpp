@@ -82,10 +82,10 @@ class RunLoop : private llm::CallSink {
     return outcome_of(view(), journal_->id());
   }
 
-  [[nodiscard]] const RunView& view() const { return walk_.view(); }
+  const RunView& view() const { return walk_.view(); }
 
  private:
-  [[nodiscard]] int64_t clock_ms() const { return clock_base_ms_ + parts_.now_ms() - started_ms_; }
+  int64_t clock_ms() const { return clock_base_ms_ + parts_.now_ms() - started_ms_; }
 
   Result<void> fold(const Event& event) {
     CG_CHECK(model_.fold(event.type, event.data));
@@ -200,7 +200,7 @@ class RunLoop : private llm::CallSink {
   }
 
   // The evaluator could not answer: that is our failure, and the strategy decides about a retry.
-  [[nodiscard]] Verdict aborted(const Error& error) const {
+  Verdict aborted(const Error& error) const {
     Verdict v;
     v.task_id = view().task->task.id;
     v.device = view().settings.evaluator.device;

@@ -33,20 +33,19 @@ struct Parts {
                                                  const OpenedTask&)>
       controls{};
 };
-[[nodiscard]] Parts real_parts();
+Parts real_parts();
 
-[[nodiscard]] Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& store,
-                                              const OptimizeSettings& settings,
-                                              RunObserver& observer);
-[[nodiscard]] Result<RunResult> resume_with(const Parts& parts, const Context& ctx, Store& store,
-                                            const std::string& run, RunObserver& observer);
+Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& store,
+                                const OptimizeSettings& settings, RunObserver& observer);
+Result<RunResult> resume_with(const Parts& parts, const Context& ctx, Store& store,
+                              const std::string& run, RunObserver& observer);
 
 // An evaluator with the task of a run in it; a start that fails is tried once more.
 struct Opened {
   std::unique_ptr<EvaluatorClient> evaluator;
   OpenedTask task;
 };
-[[nodiscard]] Result<Opened> open_task(const Parts& parts, const Context& ctx,
-                                       const OptimizeSettings& settings, RunObserver& observer);
+Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
+                         RunObserver& observer);
 
 }  // namespace cutegen

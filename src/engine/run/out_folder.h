@@ -15,9 +15,8 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<void> check_out_folder(const std::filesystem::path& out);
-[[nodiscard]] Result<void> save_out_folder(const std::filesystem::path& out,
-                                           const Candidate& candidate, const Verdict& verdict,
-                                           const Certificate* certificate = nullptr);
+Result<void> check_out_folder(const std::filesystem::path& out);
+Result<void> save_out_folder(const std::filesystem::path& out, const Candidate& candidate,
+                             const Verdict& verdict, const Certificate* certificate = nullptr);
 
 }  // namespace cutegen

@@ -47,9 +47,9 @@ class Replay {
     return tools_.fold(event.type, event.data);
   }
 
-  [[nodiscard]] const RunView& view() const { return walk_.view(); }
+  const RunView& view() const { return walk_.view(); }
   // Of a step that failed; empty if it failed for another reason.
-  [[nodiscard]] std::optional<Divergence> divergence(const Event& event) const {
+  std::optional<Divergence> divergence(const Event& event) const {
     if (walk_.divergence()) return walk_.divergence();
     auto question = model_.difference();
     if (!question) return std::nullopt;

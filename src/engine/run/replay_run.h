@@ -17,8 +17,8 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<RunResult> replay_with(const Parts& parts, const Context& ctx, Store& store,
-                                            const std::string& run, RunObserver& observer);
+Result<RunResult> replay_with(const Parts& parts, const Context& ctx, Store& store,
+                              const std::string& run, RunObserver& observer);
 
 struct ReEvaluateSettings {
   std::filesystem::path file;  // of the task; empty: where it was
@@ -34,12 +34,11 @@ struct ReEvaluation {
   std::optional<Divergence> divergence;
 };
 
-[[nodiscard]] Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx,
-                                                    Store& store, const std::string& run,
-                                                    const ReEvaluateSettings& settings,
-                                                    RunObserver& observer);
-[[nodiscard]] Json to_json(const ReEvaluation& result);
+Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx, Store& store,
+                                      const std::string& run, const ReEvaluateSettings& settings,
+                                      RunObserver& observer);
+Json to_json(const ReEvaluation& result);
 // "step c3, event 17, verdict/time_ns: recorded 12.1 us, now 14.0 us"
-[[nodiscard]] std::string to_text(const Divergence& divergence);
+std::string to_text(const Divergence& divergence);
 
 }  // namespace cutegen

@@ -22,9 +22,9 @@ class RunObserver {
   virtual void on_progress(const std::string& line) = 0;
 };
 
-[[nodiscard]] Result<RunResult> optimize(const Context& ctx, Store& store,
-                                         const OptimizeSettings& settings, RunObserver& observer);
-[[nodiscard]] Result<RunResult> resume_run(const Context& ctx, Store& store, const std::string& run,
-                                           RunObserver& observer);
+Result<RunResult> optimize(const Context& ctx, Store& store, const OptimizeSettings& settings,
+                           RunObserver& observer);
+Result<RunResult> resume_run(const Context& ctx, Store& store, const std::string& run,
+                             RunObserver& observer);
 
 }  // namespace cutegen

@@ -31,18 +31,18 @@ class Walk {
   // With a maker of proposers, answers are checked too (replay).
   explicit Walk(MakeProposer make_proposer = {}) : make_proposer_(std::move(make_proposer)) {}
 
-  [[nodiscard]] Result<void> step(const Event& event);
+  Result<void> step(const Event& event);
   // The action to take now; null when none is open (before `task`, or after the end).
-  [[nodiscard]] const Action* next();
-  [[nodiscard]] const RunView& view() const { return view_; }
+  const Action* next();
+  const RunView& view() const { return view_; }
   // Of the last step, where it failed because actions or answers differ.
-  [[nodiscard]] const std::optional<Divergence>& divergence() const { return divergence_; }
+  const std::optional<Divergence>& divergence() const { return divergence_; }
 
  private:
-  [[nodiscard]] tl::unexpected<Error> diverged(const Event& event, const std::string& recorded,
-                                               const std::string& now);
-  [[nodiscard]] Result<void> check_action(const Event& event);
-  [[nodiscard]] Result<void> check_answer(const Event& event);
+  tl::unexpected<Error> diverged(const Event& event, const std::string& recorded,
+                                 const std::string& now);
+  Result<void> check_action(const Event& event);
+  Result<void> check_answer(const Event& event);
 
   MakeProposer make_proposer_;
   std::unique_ptr<Proposer> proposer_;

@@ -32,11 +32,11 @@ struct RunRow {
   std::optional<TaskBaselines> baselines;  // on a GPU
   std::string diagnosis;  // of the best program's slowest kernel, where it has a profile
   std::vector<std::optional<double>> curve;  // the best time after 1, 2, ... evaluations
-  [[nodiscard]] bool ended() const { return status != "pending" && status != "interrupted"; }
-  [[nodiscard]] std::optional<double> floor_ratio() const;  // best time / floor
-  [[nodiscard]] std::vector<BaselineGain> gains() const;
+  bool ended() const { return status != "pending" && status != "interrupted"; }
+  std::optional<double> floor_ratio() const;  // best time / floor
+  std::vector<BaselineGain> gains() const;
   // Against the fastest baseline in the task's math mode.
-  [[nodiscard]] std::optional<BaselineGain> hardest_gain() const;
+  std::optional<BaselineGain> hardest_gain() const;
 };
 
 struct BatchItem {
@@ -50,21 +50,21 @@ struct BatchSettings {
   int jobs = 1, evaluators = 0;  // 0: one for each job, at most one for each core
   Trace* trace = nullptr;
 };
-[[nodiscard]] int evaluators_of(int jobs, int asked);
+int evaluators_of(int jobs, int asked);
 
 class BatchObserver {
  public:
   virtual ~BatchObserver() = default;
   // Called by the threads of the jobs, one at a time.
-  [[nodiscard]] virtual Result<void> on_end(size_t item, RunRow row) = 0;
+  virtual Result<void> on_end(size_t item, RunRow row) = 0;
   virtual void on_progress(size_t item, const std::string& line) = 0;
 };
 
-[[nodiscard]] Result<void> run_batch(const Parts& parts, const Context& ctx, Store& store,
-                                     const BatchSettings& settings,
-                                     const std::vector<BatchItem>& items, BatchObserver& observer);
+Result<void> run_batch(const Parts& parts, const Context& ctx, Store& store,
+                       const BatchSettings& settings, const std::vector<BatchItem>& items,
+                       BatchObserver& observer);
 
 // The exit code of several rows: 0 if one is correct, else what they have in common.
-[[nodiscard]] int exit_code(const std::vector<const RunRow*>& rows);
+int exit_code(const std::vector<const RunRow*>& rows);
 
 }  // namespace cutegen

@@ -33,7 +33,7 @@ class Bench final : private BatchObserver {
   }
 
  private:
-  [[nodiscard]] fs::path state_file() const { return settings_.out / "bench.json"; }
+  fs::path state_file() const { return settings_.out / "bench.json"; }
 
   Result<void> plan(const std::vector<SuiteTask>& tasks) {
     std::vector<BenchRow> before;
@@ -61,7 +61,7 @@ class Bench final : private BatchObserver {
     return {};
   }
 
-  [[nodiscard]] BatchItem item_of(const SuiteTask& task, bool goes_on) const {
+  BatchItem item_of(const SuiteTask& task, bool goes_on) const {
     BatchItem item{settings_.optimize, settings_.per_task_minutes, goes_on, {}};
     item.settings.file = task.file;
     item.settings.out = fs::absolute(settings_.out) / "programs" / task.key();

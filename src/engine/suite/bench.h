@@ -31,7 +31,7 @@ struct BenchRow : RunRow {
 struct BenchReport {
   std::vector<BenchRow> rows;
   bool interrupted = false;
-  [[nodiscard]] int exit_code() const;
+  int exit_code() const;
 };
 
 class BenchObserver {
@@ -42,9 +42,8 @@ class BenchObserver {
   virtual void on_progress(const SuiteTask& task, const std::string& line) = 0;
 };
 
-[[nodiscard]] Result<BenchReport> run_bench(const Parts& parts, const Context& ctx, Store& store,
-                                            const BenchSettings& settings,
-                                            const std::vector<SuiteTask>& tasks,
-                                            BenchObserver& observer);
+Result<BenchReport> run_bench(const Parts& parts, const Context& ctx, Store& store,
+                              const BenchSettings& settings, const std::vector<SuiteTask>& tasks,
+                              BenchObserver& observer);
 
 }  // namespace cutegen

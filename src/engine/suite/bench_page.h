@@ -9,6 +9,6 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::string bench_html(const BenchSettings& settings, const BenchReport& report);
+std::string bench_html(const BenchSettings& settings, const BenchReport& report);
 
 }  // namespace cutegen

@@ -36,17 +36,16 @@ struct FloorSummary {
 
 // All baselines that some row has, then kBest; for all classes, then (of kBest) for each. Empty
 // where no row has a baseline.
-[[nodiscard]] std::vector<SpeedSummary> speed_summaries(const std::vector<BenchRow>& rows);
-[[nodiscard]] std::vector<FloorSummary> floor_summaries(const std::vector<BenchRow>& rows);
+std::vector<SpeedSummary> speed_summaries(const std::vector<BenchRow>& rows);
+std::vector<FloorSummary> floor_summaries(const std::vector<BenchRow>& rows);
 // Correct tasks that are slower than their best baseline, the slowest first.
-[[nodiscard]] std::vector<const BenchRow*> slower_rows(const std::vector<BenchRow>& rows);
+std::vector<const BenchRow*> slower_rows(const std::vector<BenchRow>& rows);
 // The speed-up of a row against a baseline or kBest.
-[[nodiscard]] std::optional<double> speedup_against(const BenchRow& row,
-                                                    const std::string& against);
-[[nodiscard]] std::vector<std::string> baseline_kinds(const std::vector<BenchRow>& rows);
+std::optional<double> speedup_against(const BenchRow& row, const std::string& against);
+std::vector<std::string> baseline_kinds(const std::vector<BenchRow>& rows);
 
-[[nodiscard]] std::string summary_text(const std::vector<BenchRow>& rows);
-[[nodiscard]] std::string summary_csv(const std::vector<BenchRow>& rows);
-[[nodiscard]] Json summary_json(const std::vector<BenchRow>& rows);
+std::string summary_text(const std::vector<BenchRow>& rows);
+std::string summary_csv(const std::vector<BenchRow>& rows);
+Json summary_json(const std::vector<BenchRow>& rows);
 
 }  // namespace cutegen

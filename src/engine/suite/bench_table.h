@@ -17,15 +17,15 @@ struct BenchClass {
   std::optional<double> floor_ratio;  // geometric mean over the correct ones
 };
 
-[[nodiscard]] std::vector<BenchClass> bench_classes(const std::vector<BenchRow>& rows);
-[[nodiscard]] std::string bench_header();
-[[nodiscard]] std::string bench_line(const BenchRow& row);
+std::vector<BenchClass> bench_classes(const std::vector<BenchRow>& rows);
+std::string bench_header();
+std::string bench_line(const BenchRow& row);
 // Header, a line a task, a line a class, the counts.
-[[nodiscard]] std::string bench_table(const std::vector<BenchRow>& rows);
-[[nodiscard]] std::string bench_csv(const std::vector<BenchRow>& rows);
-[[nodiscard]] Json bench_json(const BenchSettings& settings, const BenchReport& report);
+std::string bench_table(const std::vector<BenchRow>& rows);
+std::string bench_csv(const std::vector<BenchRow>& rows);
+Json bench_json(const BenchSettings& settings, const BenchReport& report);
 // The settings that must agree when a bench goes on.
-[[nodiscard]] Json bench_settings_json(const BenchSettings& settings);
-[[nodiscard]] Result<std::vector<BenchRow>> bench_rows_from(const Json& document);
+Json bench_settings_json(const BenchSettings& settings);
+Result<std::vector<BenchRow>> bench_rows_from(const Json& document);
 
 }  // namespace cutegen

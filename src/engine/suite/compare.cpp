@@ -97,7 +97,7 @@ class Compare final : private BatchObserver {
   }
 
  private:
-  [[nodiscard]] fs::path state_file() const { return settings_.out / "compare.json"; }
+  fs::path state_file() const { return settings_.out / "compare.json"; }
 
   Result<void> plan(const std::vector<TaskFile>& tasks) {
     CG_TRY(Comparison before, load());
@@ -146,7 +146,7 @@ class Compare final : private BatchObserver {
   }
 
   // Cells in rounds of one repeat each, shuffled within a round.
-  [[nodiscard]] std::vector<size_t> order() const {
+  std::vector<size_t> order() const {
     std::mt19937_64 random(static_cast<uint64_t>(settings_.seed));
     std::vector<size_t> out;
     for (int repeat = 1; repeat <= settings_.repeats; ++repeat) {
@@ -160,7 +160,7 @@ class Compare final : private BatchObserver {
     return out;
   }
 
-  [[nodiscard]] BatchItem item_of(const CompareCell& cell, bool goes_on) const {
+  BatchItem item_of(const CompareCell& cell, bool goes_on) const {
     BatchItem item{settings_for(settings_.optimize, cell.strategy), settings_.minutes, goes_on,
                    result_.began};
     item.settings.file = cell.file;

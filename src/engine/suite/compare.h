@@ -16,8 +16,8 @@
 namespace cutegen {
 
 // What `compare` knows: cutegen, cudaforge, best-of-n (all with the model) and climb (recipes).
-[[nodiscard]] std::vector<std::string> comparable_strategies();
-[[nodiscard]] Result<std::vector<std::string>> parse_strategies(const std::string& text);
+std::vector<std::string> comparable_strategies();
+Result<std::vector<std::string>> parse_strategies(const std::string& text);
 
 struct CompareSettings {
   OptimizeSettings optimize;            // of every cell; file, out and strategy are set for each
@@ -35,14 +35,14 @@ struct CompareCell : RunRow {
   std::filesystem::path file;
   std::string task_hash, strategy;
   int repeat = 1;
-  [[nodiscard]] std::string key() const;  // "softmax/cutegen-1"
+  std::string key() const;  // "softmax/cutegen-1"
 };
 
 struct Comparison {
   std::vector<CompareCell> cells;  // by task, strategy, repeat
   std::string began;               // ISO 8601, UTC
   bool interrupted = false;
-  [[nodiscard]] int exit_code() const;
+  int exit_code() const;
 };
 
 class CompareObserver {
@@ -53,9 +53,9 @@ class CompareObserver {
   virtual void on_progress(const CompareCell& cell, const std::string& line) = 0;
 };
 
-[[nodiscard]] Result<Comparison> run_compare(const Parts& parts, const Context& ctx, Store& store,
-                                             const CompareSettings& settings,
-                                             const std::vector<std::filesystem::path>& files,
-                                             CompareObserver& observer);
+Result<Comparison> run_compare(const Parts& parts, const Context& ctx, Store& store,
+                               const CompareSettings& settings,
+                               const std::vector<std::filesystem::path>& files,
+                               CompareObserver& observer);
 
 }  // namespace cutegen

@@ -29,19 +29,19 @@ struct CurvePoint {
 };
 
 // Names of the tasks that every strategy solved.
-[[nodiscard]] std::vector<std::string> common_tasks(const std::vector<CompareCell>& cells);
-[[nodiscard]] std::vector<StrategySummary> summaries(const std::vector<CompareCell>& cells);
-[[nodiscard]] std::vector<CurvePoint> curve_of(const std::vector<CompareCell>& cells,
-                                               const std::string& strategy);
+std::vector<std::string> common_tasks(const std::vector<CompareCell>& cells);
+std::vector<StrategySummary> summaries(const std::vector<CompareCell>& cells);
+std::vector<CurvePoint> curve_of(const std::vector<CompareCell>& cells,
+                                 const std::string& strategy);
 
-[[nodiscard]] std::string cell_header();
-[[nodiscard]] std::string cell_line(const CompareCell& cell);
-[[nodiscard]] std::string compare_table(const Comparison& comparison);
-[[nodiscard]] std::string compare_csv(const std::vector<CompareCell>& cells);
-[[nodiscard]] std::string curves_csv(const std::vector<CompareCell>& cells);
+std::string cell_header();
+std::string cell_line(const CompareCell& cell);
+std::string compare_table(const Comparison& comparison);
+std::string compare_csv(const std::vector<CompareCell>& cells);
+std::string curves_csv(const std::vector<CompareCell>& cells);
 // What must be the same for a comparison to go on.
-[[nodiscard]] Json compare_settings_json(const CompareSettings& settings);
-[[nodiscard]] Json compare_json(const CompareSettings& settings, const Comparison& comparison);
-[[nodiscard]] Result<Comparison> comparison_from(const Json& document);
+Json compare_settings_json(const CompareSettings& settings);
+Json compare_json(const CompareSettings& settings, const Comparison& comparison);
+Result<Comparison> comparison_from(const Json& document);
 
 }  // namespace cutegen

@@ -65,8 +65,8 @@ class EvaluatorPool::Seat {
       broken_ = true;
     return result;
   }
-  [[nodiscard]] int64_t generation() const { return generation_; }
-  [[nodiscard]] int pid() const { return client_ ? client_->pid() : 0; }
+  int64_t generation() const { return generation_; }
+  int pid() const { return client_ ? client_->pid() : 0; }
   void use(const std::string& task) { ++users_[task]; }
   Trace::Span span(const std::string& what) { return {trace_, name_, what}; }
 

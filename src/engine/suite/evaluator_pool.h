@@ -29,8 +29,8 @@ class EvaluatorPool {
   EvaluatorPool(const Parts& parts, PoolSettings settings);
   ~EvaluatorPool();
   // options: the same for all; the number of open tasks is set here.
-  [[nodiscard]] Result<std::unique_ptr<EvaluatorClient>> lease(const Context& ctx,
-                                                               const EvaluatorOptions& options);
+  Result<std::unique_ptr<EvaluatorClient>> lease(const Context& ctx,
+                                                 const EvaluatorOptions& options);
 
  private:
   class Seat;

@@ -17,7 +17,7 @@ inline constexpr const char* kRowStatuses[] = {"correct",  "no_recipe",   "faile
                                                "rejected", "unsupported", "aborted",
                                                "error",    "interrupted", "pending"};
 
-[[nodiscard]] Json run_row_json(const RunRow& row);
-[[nodiscard]] Result<void> read_run_row(ObjectReader& r, RunRow& row);
+Json run_row_json(const RunRow& row);
+Result<void> read_run_row(ObjectReader& r, RunRow& row);
 
 }  // namespace cutegen

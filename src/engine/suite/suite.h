@@ -21,17 +21,16 @@ struct SuiteTask {
   int level = 0, number = 0;
   std::string name;  // "19_ReLU"
   std::filesystem::path file;
-  [[nodiscard]] std::string key() const;  // "level1_19_ReLU"
+  std::string key() const;  // "level1_19_ReLU"
 };
 
 using NumberRange = std::pair<int, int>;  // first and last
 
 // "19-32,36" as ranges; `where` names the flag in errors.
-[[nodiscard]] Result<std::vector<NumberRange>> parse_numbers(const std::string& text,
-                                                             const std::string& where);
+Result<std::vector<NumberRange>> parse_numbers(const std::string& text, const std::string& where);
 // numbers: which tasks of each level; none: all.
-[[nodiscard]] Result<std::vector<SuiteTask>> find_suite(const std::filesystem::path& dir,
-                                                        const std::vector<NumberRange>& levels,
-                                                        const std::vector<NumberRange>& numbers);
+Result<std::vector<SuiteTask>> find_suite(const std::filesystem::path& dir,
+                                          const std::vector<NumberRange>& levels,
+                                          const std::vector<NumberRange>& numbers);
 
 }  // namespace cutegen

@@ -23,8 +23,8 @@ class Trace {
  public:
   void add(const std::string& track, const std::string& name, Clock::time_point from,
            Clock::time_point to, const Json& arguments = Json::object());
-  [[nodiscard]] Json json() const;
-  [[nodiscard]] Result<void> write(const std::filesystem::path& file) const;
+  Json json() const;
+  Result<void> write(const std::filesystem::path& file) const;
 
   // A span from its making to its end; a null trace takes none.
   class Span {

@@ -145,7 +145,7 @@ struct ToyWorld {
     return toy_certificate(request.program);
   };
 
-  [[nodiscard]] Parts parts();
+  Parts parts();
 };
 
 class ToyEvaluator final : public EvaluatorClient {

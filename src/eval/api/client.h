@@ -104,31 +104,28 @@ struct ForeignRequest {
 
 class EvaluatorClient {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<EvaluatorClient>> start(const Context& ctx,
-                                                                      EvaluatorOptions options);
+  static Result<std::unique_ptr<EvaluatorClient>> start(const Context& ctx,
+                                                        EvaluatorOptions options);
   virtual ~EvaluatorClient() = default;
-  [[nodiscard]] virtual Result<OpenedTask> open_task(const Context& ctx,
-                                                     const std::filesystem::path& file) = 0;
+  virtual Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) = 0;
   // The task with an accuracy that the user asks for; without one it is open_task().
-  [[nodiscard]] virtual Result<OpenedTask> open_task_as(const Context& ctx,
-                                                        const std::filesystem::path& file,
-                                                        const AskedAccuracy& asked);
+  virtual Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
+                                          const AskedAccuracy& asked);
   // progress: called with short lines such as "compile", "correctness 3/9".
-  [[nodiscard]] virtual Result<Verdict> evaluate(
+  virtual Result<Verdict> evaluate(
       const Context& ctx, const EvaluateRequest& request,
       const std::function<void(const std::string&)>& progress = {}) = 0;
-  [[nodiscard]] virtual Result<Certificate> certify(
-      const Context& ctx, const CertifyRequest& request,
-      const std::function<void(const std::string&)>& progress = {});
-  [[nodiscard]] virtual Result<Verdict> judge_foreign(
+  virtual Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
+                                      const std::function<void(const std::string&)>& progress = {});
+  virtual Result<Verdict> judge_foreign(
       const Context& ctx, const ForeignRequest& request,
       const std::function<void(const std::string&)>& progress = {});
-  [[nodiscard]] virtual Result<std::vector<BaselineTime>> time_baselines(
+  virtual Result<std::vector<BaselineTime>> time_baselines(
       const Context& ctx, const BaselinesRequest& request,
       const std::function<void(const std::string&)>& progress = {});
   // The task will not be used again.
   virtual void close_task(const Context&, const std::string& /*id*/) {}
-  [[nodiscard]] virtual int pid() const = 0;
+  virtual int pid() const = 0;
 };
 
 }  // namespace cutegen

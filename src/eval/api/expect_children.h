@@ -30,8 +30,7 @@ void expect_children(EvaluatorClient& evaluator, const Context& ctx,
 
 // What the compiler is asked for by all shapes of a task; none where the program does not come so
 // far.
-[[nodiscard]] std::vector<CompileRequest> compile_requests(const KernelProgram& program,
-                                                           const Task& task,
-                                                           const DeviceFacts& device);
+std::vector<CompileRequest> compile_requests(const KernelProgram& program, const Task& task,
+                                             const DeviceFacts& device);
 
 }  // namespace cutegen

@@ -15,10 +15,10 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<std::optional<ForeignFile>> find_foreign(const std::filesystem::path& path);
+Result<std::optional<ForeignFile>> find_foreign(const std::filesystem::path& path);
 
-[[nodiscard]] bool is_foreign(const Verdict& verdict);
+bool is_foreign(const Verdict& verdict);
 // "foreign:" and a hash of the file.
-[[nodiscard]] std::string foreign_id(const ForeignFile& answer);
+std::string foreign_id(const ForeignFile& answer);
 
 }  // namespace cutegen

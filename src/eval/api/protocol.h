@@ -20,25 +20,25 @@ inline constexpr const char* kSchema = "cutegen.evaluator.v1";
 inline constexpr int kMostTasks = 64, kMostSharing = 64;
 
 // `body` with schema and type in front.
-[[nodiscard]] Json message(const std::string& type, const Json& body);
+Json message(const std::string& type, const Json& body);
 // The type of a message; error if the schema is another.
-[[nodiscard]] Result<std::string> type_of(const Json& message);
+Result<std::string> type_of(const Json& message);
 
-[[nodiscard]] Json to_json(const EvaluatorOptions& options);
-[[nodiscard]] Result<EvaluatorOptions> options_from_json(const Json& json);
-[[nodiscard]] Json to_json(const Admission& admission);
-[[nodiscard]] Result<Admission> admission_from_json(const Json& json);
-[[nodiscard]] Json to_json(const OpenedTask& task);
-[[nodiscard]] Result<OpenedTask> opened_task_from_json(const Json& json);
-[[nodiscard]] Json to_json(const EvaluateRequest& request);
-[[nodiscard]] Result<EvaluateRequest> request_from_json(const Json& json);
-[[nodiscard]] Json to_json(const CertifyRequest& request);
-[[nodiscard]] Result<CertifyRequest> certify_request_from_json(const Json& json);
-[[nodiscard]] Json to_json(const ForeignRequest& request);
-[[nodiscard]] Result<ForeignRequest> foreign_request_from_json(const Json& json);
-[[nodiscard]] Json to_json(const BaselinesRequest& request);
-[[nodiscard]] Result<BaselinesRequest> baselines_request_from_json(const Json& json);
+Json to_json(const EvaluatorOptions& options);
+Result<EvaluatorOptions> options_from_json(const Json& json);
+Json to_json(const Admission& admission);
+Result<Admission> admission_from_json(const Json& json);
+Json to_json(const OpenedTask& task);
+Result<OpenedTask> opened_task_from_json(const Json& json);
+Json to_json(const EvaluateRequest& request);
+Result<EvaluateRequest> request_from_json(const Json& json);
+Json to_json(const CertifyRequest& request);
+Result<CertifyRequest> certify_request_from_json(const Json& json);
+Json to_json(const ForeignRequest& request);
+Result<ForeignRequest> foreign_request_from_json(const Json& json);
+Json to_json(const BaselinesRequest& request);
+Result<BaselinesRequest> baselines_request_from_json(const Json& json);
 // The times in the reply of `baselines`.
-[[nodiscard]] Result<std::vector<BaselineTime>> baseline_times_from_json(const Json& reply);
+Result<std::vector<BaselineTime>> baseline_times_from_json(const Json& reply);
 
 }  // namespace cutegen::evaluator_protocol

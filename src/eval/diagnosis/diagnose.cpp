@@ -61,9 +61,7 @@ class Remarks {
   void add(const char* kind, int line, std::string message) {
     k_.remarks.push_back({kind, line, std::move(message)});
   }
-  [[nodiscard]] double term(const char* name) const {
-    return at(c_, std::string("modelled_ns.") + name);
-  }
+  double term(const char* name) const { return at(c_, std::string("modelled_ns.") + name); }
 
   void coalescing(const LineProfile& line, const char* what, const std::string& prefix) {
     const double requests = at(line.counters, prefix + "_requests"),

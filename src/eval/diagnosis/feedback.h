@@ -10,11 +10,11 @@
 
 namespace cutegen {
 
-[[nodiscard]] Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
-                                         const std::string& shape, const std::string& family);
-[[nodiscard]] std::string text_of(const Mismatch& mismatch);     // one line
-[[nodiscard]] std::string details_of(const Mismatch& mismatch);  // a few lines
+Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
+                           const std::string& shape, const std::string& family);
+std::string text_of(const Mismatch& mismatch);     // one line
+std::string details_of(const Mismatch& mismatch);  // a few lines
 // What binds the slowest kernel, with the figures that show it; empty without kernels.
-[[nodiscard]] std::string bottleneck_of(const std::vector<KernelProfile>& kernels, double floor_ns);
+std::string bottleneck_of(const std::vector<KernelProfile>& kernels, double floor_ns);
 
 }  // namespace cutegen

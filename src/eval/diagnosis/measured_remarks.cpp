@@ -62,7 +62,7 @@ class Remarks {
   }
 
  private:
-  [[nodiscard]] double at(const std::string& name, double missing = 0) const {
+  double at(const std::string& name, double missing = 0) const {
     auto it = k_.counters.find(name);
     return it == k_.counters.end() ? missing : it->second;
   }

@@ -16,7 +16,7 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::vector<std::string> ncu_metrics();
-[[nodiscard]] KernelProfile measured_profile(const toolchain::NcuKernel& kernel);
+std::vector<std::string> ncu_metrics();
+KernelProfile measured_profile(const toolchain::NcuKernel& kernel);
 
 }  // namespace cutegen

@@ -19,11 +19,11 @@ struct Median {
   double value = 0, low = 0, high = 0;
 };
 // Of at least one sample.
-[[nodiscard]] Median median_of(std::vector<double> samples, double level = 0.95);
+Median median_of(std::vector<double> samples, double level = 0.95);
 
 // other[i] / own[i] of runs that were timed in turn; a median of ratios, by their logarithms.
-[[nodiscard]] Median speedup_of(const std::vector<double>& own, const std::vector<double>& other,
-                                double level = 0.95);
+Median speedup_of(const std::vector<double>& own, const std::vector<double>& other,
+                  double level = 0.95);
 
 // The interval is asked for at a higher level than it has in the end, since the rule looks several
 // times: after `least` pairs, twice as many, and so on. So it holds the truth in 95% of all series
@@ -37,8 +37,7 @@ struct PairRule {
   bool drop_losers = true;  // stop as soon as this one is surely the slower one
 };
 // Why no more pairs are wanted ("slower", "precise", "enough"); nothing while more are.
-[[nodiscard]] std::optional<std::string> enough_pairs(const PairRule& rule,
-                                                      const std::vector<double>& own,
-                                                      const std::vector<double>& other);
+std::optional<std::string> enough_pairs(const PairRule& rule, const std::vector<double>& own,
+                                        const std::vector<double>& other);
 
 }  // namespace cutegen

@@ -28,13 +28,13 @@ struct BaselineSets {
 };
 
 // Sets of the pool that candidates are judged on; `official` may be null.
-[[nodiscard]] BaselineSets sets_of(OfficialJudge* official, const Task& task,
-                                   const ShapeCase& shape,
-                                   const std::vector<std::string>& families);
+BaselineSets sets_of(OfficialJudge* official, const Task& task, const ShapeCase& shape,
+                     const std::vector<std::string>& families);
 
 // One for each that was wanted, with its class.
-[[nodiscard]] Result<std::vector<BaselineAccuracy>> judge_baselines(
-    const Context& ctx, const BaselineSets& sets, TorchWorker& worker, const Task& task,
-    const ShapeCase& shape, const std::vector<BaselineWanted>& wanted);
+Result<std::vector<BaselineAccuracy>> judge_baselines(const Context& ctx, const BaselineSets& sets,
+                                                      TorchWorker& worker, const Task& task,
+                                                      const ShapeCase& shape,
+                                                      const std::vector<BaselineWanted>& wanted);
 
 }  // namespace cutegen

@@ -95,7 +95,7 @@ class Timer {
   }
 
   // Half of the time that is left, so that what follows gets some, too.
-  [[nodiscard]] Nanoseconds build_limit() const { return ctx_.remaining(2 * limits_.build) / 2; }
+  Nanoseconds build_limit() const { return ctx_.remaining(2 * limits_.build) / 2; }
 
   Context limited(const char* doing, Nanoseconds limit) {
     doing_ = doing, limit_ = limit;

@@ -42,21 +42,19 @@ inline const std::vector<std::string> kBaselineKinds{"eager", kStrictEager, "eag
                                                      "compile-max"};
 
 // Why "eager-fp32" is not timed beside "eager"; empty if it is another computation.
-[[nodiscard]] std::string same_as_eager(const Task& task);
+std::string same_as_eager(const Task& task);
 
 // "eager", ..., or MODULE:CALLABLE of the user's, at most one of these.
-[[nodiscard]] Result<std::vector<BaselineWanted>> baselines_named(
-    const std::vector<std::string>& names);
+Result<std::vector<BaselineWanted>> baselines_named(const std::vector<std::string>& names);
 
 // What a module that is open on a GPU takes about: inputs and outputs, a second result beside
 // eager's, and what an operator needs besides.
-[[nodiscard]] int64_t open_bytes(const ShapeCase& shape);
+int64_t open_bytes(const ShapeCase& shape);
 
-[[nodiscard]] Result<BaselinesTimed> time_baselines(const Context& ctx, TorchWorker& worker,
-                                                    const Task& task,
-                                                    const std::vector<BaselineWanted>& wanted,
-                                                    const BaselineLimits& limits,
-                                                    const BaselineProgress& progress = {},
-                                                    const BaselineSetsOf& sets = {});
+Result<BaselinesTimed> time_baselines(const Context& ctx, TorchWorker& worker, const Task& task,
+                                      const std::vector<BaselineWanted>& wanted,
+                                      const BaselineLimits& limits,
+                                      const BaselineProgress& progress = {},
+                                      const BaselineSetsOf& sets = {});
 
 }  // namespace cutegen

@@ -152,7 +152,7 @@ class Certification {
   }
 
   // In front of what is said of one of several shapes.
-  [[nodiscard]] std::string at_shape() const {
+  std::string at_shape() const {
     return timed_shapes(task_).size() > 1 ? name_of(*shape_).substr(4) + ": " : std::string();
   }
 
@@ -229,7 +229,7 @@ class Certification {
     return out;
   }
 
-  [[nodiscard]] bool fit_together(int processes) const {
+  bool fit_together(int processes) const {
     return processes * static_cast<double>(open_bytes(*shape_)) <=
            kTogether * static_cast<double>(services_.identity.memory_bytes);
   }

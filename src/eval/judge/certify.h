@@ -22,10 +22,9 @@ namespace cutegen {
 // Called by several threads at once.
 using WorkerSource = std::function<Result<std::unique_ptr<TorchWorker>>()>;
 
-[[nodiscard]] Result<Certificate> certify(const Context& ctx, const Services& services,
-                                          const Task& task, const CertifyRequest& request,
-                                          const WorkerSource& open_worker,
-                                          const Progress& progress);
+Result<Certificate> certify(const Context& ctx, const Services& services, const Task& task,
+                            const CertifyRequest& request, const WorkerSource& open_worker,
+                            const Progress& progress);
 
 // Times of one mode: round i of each.
 struct Rounds {
@@ -33,10 +32,10 @@ struct Rounds {
   std::map<std::string, std::vector<double>> others;
 };
 // Whether all ratios are known to `precise`.
-[[nodiscard]] bool precise_enough(const Rounds& rounds, double precise);
+bool precise_enough(const Rounds& rounds, double precise);
 // The rounds of all processes as one; `apart` grows, in the mode cold, to the largest difference
 // between two of them.
-[[nodiscard]] CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& processes,
-                                   double precise, double& apart);
+CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& processes, double precise,
+                     double& apart);
 
 }  // namespace cutegen

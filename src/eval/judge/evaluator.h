@@ -23,21 +23,20 @@ namespace cutegen {
 
 class Evaluator {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Evaluator>> open(const Context& ctx,
-                                                               EvaluatorOptions options);
+  static Result<std::unique_ptr<Evaluator>> open(const Context& ctx, EvaluatorOptions options);
   ~Evaluator();
-  [[nodiscard]] Result<OpenedTask> open_task(const Context& ctx, const std::string& file,
-                                             const AskedAccuracy& asked = {});
+  Result<OpenedTask> open_task(const Context& ctx, const std::string& file,
+                               const AskedAccuracy& asked = {});
   // request.task: empty for the task that was opened last.
-  [[nodiscard]] Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
-                                         const Progress& progress);
-  [[nodiscard]] Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
-                                            const Progress& progress);
-  [[nodiscard]] Result<Verdict> judge_foreign(const Context& ctx, const ForeignRequest& request,
-                                              const Progress& progress);
-  [[nodiscard]] Result<std::vector<BaselineTime>> time_baselines(const Context& ctx,
-                                                                 const BaselinesRequest& request,
-                                                                 const Progress& progress);
+  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+                           const Progress& progress);
+  Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
+                              const Progress& progress);
+  Result<Verdict> judge_foreign(const Context& ctx, const ForeignRequest& request,
+                                const Progress& progress);
+  Result<std::vector<BaselineTime>> time_baselines(const Context& ctx,
+                                                   const BaselinesRequest& request,
+                                                   const Progress& progress);
   void close_task(const std::string& id);
   // See EvaluatorClient.
   void expect_children(const KernelProgram& program, int children, const std::string& task);
@@ -62,14 +61,14 @@ class Evaluator {
     }
   };
   explicit Evaluator(EvaluatorOptions options);
-  [[nodiscard]] Result<void> prepare(const Context& ctx);
-  [[nodiscard]] Result<void> know_device(const Context& ctx);
-  [[nodiscard]] Result<OpenedTask> open_file(const Context& ctx, const std::string& file,
-                                             const AskedAccuracy& asked);
-  [[nodiscard]] Result<OpenedTask> open_new(const Context& ctx, Task task);
+  Result<void> prepare(const Context& ctx);
+  Result<void> know_device(const Context& ctx);
+  Result<OpenedTask> open_file(const Context& ctx, const std::string& file,
+                               const AskedAccuracy& asked);
+  Result<OpenedTask> open_new(const Context& ctx, Task task);
   void open_excerpts(const Context& ctx, Open& open);
   void use(const Open& open);
-  [[nodiscard]] Result<Open*> find(const std::string& id);
+  Result<Open*> find(const std::string& id);
   void mark(const Open& open, Verdict& verdict) const;
   void make_room();
   void close(std::unique_ptr<Open>& open);

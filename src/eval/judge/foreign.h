@@ -24,12 +24,11 @@ struct ForeignOpeners {
   BesideSource baseline;  // of a GPU
 };
 
-[[nodiscard]] Result<Verdict> judge_foreign(const Context& ctx, const Services& services,
-                                            const Task& task, const ForeignRequest& request,
-                                            const ForeignOpeners& openers,
-                                            const Progress& progress);
+Result<Verdict> judge_foreign(const Context& ctx, const Services& services, const Task& task,
+                              const ForeignRequest& request, const ForeignOpeners& openers,
+                              const Progress& progress);
 
 // How a reply ends a rung; `shape` may be empty.
-[[nodiscard]] RungEnd end_of(const ForeignReply& reply, const std::string& shape);
+RungEnd end_of(const ForeignReply& reply, const std::string& shape);
 
 }  // namespace cutegen

@@ -138,7 +138,7 @@ class Timer {
     return out;
   }
 
-  [[nodiscard]] bool clocks_agree() const {
+  bool clocks_agree() const {
     return check_foreign_clock(times_, times_.queued).agrees ||
            check_foreign_clock(times_, times_.open).agrees;
   }

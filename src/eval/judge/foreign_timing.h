@@ -48,11 +48,11 @@ class ForeignOfficial {
                   ForeignWorker& worker, ForeignPlace place)
       : ctx_(ctx), services_(services), task_(task), worker_(worker), place_(std::move(place)) {}
   // `unsupported`: a set does not fit the GPU.
-  [[nodiscard]] Result<Shown> show(const std::string& family, int warm_up, const Around& around);
+  Result<Shown> show(const std::string& family, int warm_up, const Around& around);
 
  private:
-  [[nodiscard]] ForeignTensors tensors(const std::vector<SharedBuffer>& buffers,
-                                       std::initializer_list<TensorRole> roles) const;
+  ForeignTensors tensors(const std::vector<SharedBuffer>& buffers,
+                         std::initializer_list<TensorRole> roles) const;
 
   const Context& ctx_;
   const Services& services_;
@@ -63,12 +63,11 @@ class ForeignOfficial {
 
 // The file that a control process loads instead of an answer: outputs of the task's shapes, and no
 // computation.
-[[nodiscard]] ForeignFile control_file(const Task& task);
+ForeignFile control_file(const Task& task);
 // Control calls on a process that has loaded that file: their times by our clock. `unsupported`: a
 // set does not fit the GPU.
-[[nodiscard]] Result<std::vector<double>> control_calls(const Context& ctx,
-                                                        const Services& services,
-                                                        ForeignOfficial& clean);
+Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
+                                          ForeignOfficial& clean);
 struct ForeignControls {
   std::vector<double> before;  // the answer was loaded
   // Ends the answer's process, and takes others: the machine may be slower than it was.
@@ -78,16 +77,14 @@ struct ForeignControls {
 // A worker on the GPU that sees no answer; it stays its owner's.
 using BesideSource = std::function<Result<TorchWorker*>()>;
 
-[[nodiscard]] Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services,
-                                                 const Task& task, ForeignOfficial& official,
-                                                 const ForeignControls& controls,
-                                                 const BesideSource& open_baseline,
-                                                 const Progress& progress);
+Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services, const Task& task,
+                                   ForeignOfficial& official, const ForeignControls& controls,
+                                   const BesideSource& open_baseline, const Progress& progress);
 
 // Times that the process tells of single calls, and eager's beside them (none, or as many).
 struct ForeignSeries {
   std::vector<double> own, eager;
-  [[nodiscard]] bool paired() const { return !own.empty() && own.size() == eager.size(); }
+  bool paired() const { return !own.empty() && own.size() == eager.size(); }
 };
 // `seen` and `control`: the open calls and their control calls by our clock.
 struct ForeignTimes {
@@ -95,6 +92,6 @@ struct ForeignTimes {
   std::vector<double> seen, control;
 };
 // By the medians: what our clock saw of open calls may be longer by 15% or 300 us than `told`.
-[[nodiscard]] ClockCheck check_foreign_clock(const ForeignTimes& times, const ForeignSeries& told);
+ClockCheck check_foreign_clock(const ForeignTimes& times, const ForeignSeries& told);
 
 }  // namespace cutegen

@@ -76,7 +76,7 @@ class Climber {
   }
 
  private:
-  [[nodiscard]] bool wanted(Rung rung) const {
+  bool wanted(Rung rung) const {
     if (rung == Rung::profile) return request_.profile || request_.up_to == Rung::profile;
     return rung <= request_.up_to || (request_.profile && rung <= Rung::timing);
   }

@@ -13,9 +13,9 @@
 
 namespace cutegen {
 
-[[nodiscard]] Result<Verdict> climb(const Context& ctx, const Services& services, const Task& task,
-                                    const EvaluateRequest& request, const Progress& progress);
+Result<Verdict> climb(const Context& ctx, const Services& services, const Task& task,
+                      const EvaluateRequest& request, const Progress& progress);
 // One grade for several processes: what all of them held.
-[[nodiscard]] SandboxGrade weakest(const std::vector<sandbox::Grade>& grades);
+SandboxGrade weakest(const std::vector<sandbox::Grade>& grades);
 
 }  // namespace cutegen

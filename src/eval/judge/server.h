@@ -10,6 +10,6 @@
 
 namespace cutegen {
 
-[[nodiscard]] int serve_evaluator(wire::Channel channel);
+int serve_evaluator(wire::Channel channel);
 
 }  // namespace cutegen

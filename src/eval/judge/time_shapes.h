@@ -20,6 +20,6 @@ struct ShapesTimed {
   TimingOutcome outcome;           // timing: the headline
   std::optional<Timing> official;  // of the official shape alone
 };
-[[nodiscard]] Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time);
+Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time);
 
 }  // namespace cutegen

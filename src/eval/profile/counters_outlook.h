@@ -15,7 +15,7 @@
 
 namespace cutegen {
 
-[[nodiscard]] std::string counters_outlook(
+std::string counters_outlook(
     const Context& ctx, bool require_sandbox,
     const std::filesystem::path& driver_settings = "/proc/driver/nvidia/params");
 

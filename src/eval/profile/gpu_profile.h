@@ -28,8 +28,7 @@ struct GpuProfile {
   Profile profile;
   std::optional<sandbox::Grade> grade;  // of the runner under ncu
 };
-[[nodiscard]] Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services,
-                                                const Task& task, const Prepared& prepared,
-                                                const GpuProfileInput& input);
+Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, const Task& task,
+                                  const Prepared& prepared, const GpuProfileInput& input);
 
 }  // namespace cutegen

@@ -38,16 +38,16 @@ class HardwareCounters {
   };
   HardwareCounters(std::string device, bool require_sandbox)
       : device_(std::move(device)), require_sandbox_(require_sandbox) {}
-  [[nodiscard]] Result<Answer> count(const Context& ctx, CountRequest request);
+  Result<Answer> count(const Context& ctx, CountRequest request);
   // One metric of a kernel that stores a word: whether counters can be read here at all.
-  [[nodiscard]] static Result<CountRequest> probe_request();
-  [[nodiscard]] Result<Answer> probe(const Context& ctx);
+  static Result<CountRequest> probe_request();
+  Result<Answer> probe(const Context& ctx);
 
  private:
-  [[nodiscard]] Result<Answer> once(const Context& ctx, const CountRequest& request,
-                                    toolchain::NcuRefusal& refusal);
-  [[nodiscard]] bool loosen(toolchain::NcuRefusal::Kind why);
-  [[nodiscard]] RunnerOptions runner_options(const CountRequest& request, int log) const;
+  Result<Answer> once(const Context& ctx, const CountRequest& request,
+                      toolchain::NcuRefusal& refusal);
+  bool loosen(toolchain::NcuRefusal::Kind why);
+  RunnerOptions runner_options(const CountRequest& request, int log) const;
 
   std::string device_;
   bool require_sandbox_;

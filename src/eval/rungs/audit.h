@@ -24,19 +24,18 @@ struct AuditOutcome {
   std::vector<std::string> code;  // the cubin of each image, or an empty text
 };
 
-[[nodiscard]] Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services,
-                                                  const Task& task,
-                                                  const std::vector<KernelImage>& images);
+Result<AuditOutcome> audit_binaries(const Context& ctx, const Services& services, const Task& task,
+                                    const std::vector<KernelImage>& images);
 // The same in two steps. Registers, state and calls are known after the first; where a task proves
 // its math mode, the listing cannot end the ladder, and may be made beside the next rungs.
 class BinaryAuditor {
  public:
   BinaryAuditor(const Services& services, const Task& task, const std::vector<KernelImage>& images);
-  [[nodiscard]] Result<AuditOutcome> assemble(const Context& ctx);
-  [[nodiscard]] Result<AuditOutcome> list(const Context& ctx);
+  Result<AuditOutcome> assemble(const Context& ctx);
+  Result<AuditOutcome> list(const Context& ctx);
 
  private:
-  [[nodiscard]] AuditOutcome judged() const;
+  AuditOutcome judged() const;
   const Services& services_;
   const Task& task_;
   std::vector<std::string> modules_, ptx_;
@@ -45,11 +44,10 @@ class BinaryAuditor {
 };
 // What the rules say of an audit; `proven`: on this task an answer of lower precision fails, so
 // that its math mode is proven by measuring.
-[[nodiscard]] AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
+AuditOutcome judge_audit(BinaryAudit audit, MathMode mode, bool proven);
 // By the modes of the task's outputs: what only some of them permit is marked, never rejected.
-[[nodiscard]] AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
+AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
 // Registers of a thread, 0 if not known.
-[[nodiscard]] int registers_of(const BinaryAudit& audit, const std::string& module,
-                               const std::string& kernel);
+int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);
 
 }  // namespace cutegen

@@ -61,8 +61,8 @@ class Checker {
 
   // Whether a finding of the device ended the last run (a race, an access out of bounds, ...), or
   // the order of CTAs and warps decided the result.
-  [[nodiscard]] bool found() const { return found_; }
-  [[nodiscard]] bool communicates() const { return communicates_; }
+  bool found() const { return found_; }
+  bool communicates() const { return communicates_; }
 
   // The set that was right once more: other values in unwritten memory and, if threads exchange
   // values, other orders of CTAs and warps. A GPU orders them as it likes.

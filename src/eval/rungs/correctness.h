@@ -31,16 +31,13 @@ struct CorrectnessRecord {
 };
 
 // Modules as they were before any run: variables of their own have their first values.
-[[nodiscard]] Result<void> reload(const Context& ctx, const Services& services,
-                                  const Prepared& prepared);
+Result<void> reload(const Context& ctx, const Services& services, const Prepared& prepared);
 // What a run's outcome says of the program, before any value is looked at.
-[[nodiscard]] RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_gpu);
-[[nodiscard]] RungEnd end_of_mismatches(std::vector<Mismatch> mismatches);
+RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_gpu);
+RungEnd end_of_mismatches(std::vector<Mismatch> mismatches);
 
-[[nodiscard]] Result<RungEnd> check_correctness(const Context& ctx, const Services& services,
-                                                const Task& task, const Prepared& prepared,
-                                                const std::string& program_id,
-                                                CorrectnessRecord& record,
-                                                const Progress& progress);
+Result<RungEnd> check_correctness(const Context& ctx, const Services& services, const Task& task,
+                                  const Prepared& prepared, const std::string& program_id,
+                                  CorrectnessRecord& record, const Progress& progress);
 
 }  // namespace cutegen

@@ -28,14 +28,13 @@ class Coverage {
   void add(const RunReport& report, const std::vector<std::string>& sources,
            const ShapeCase& shape);
   // What launches of a run executed that nothing has covered; `compared` launches are left alone.
-  [[nodiscard]] std::optional<Gap> gap(const RunReport& report,
-                                       const std::vector<std::string>& sources,
-                                       const std::set<size_t>& compared) const;
+  std::optional<Gap> gap(const RunReport& report, const std::vector<std::string>& sources,
+                         const std::set<size_t>& compared) const;
   // The least arithmetic of a compared run, over the task's at that shape; at most 1, and nothing
   // if there was none.
-  [[nodiscard]] std::optional<double> least_arithmetic() const { return least_arithmetic_; }
+  std::optional<double> least_arithmetic() const { return least_arithmetic_; }
   // The most warp instructions of a compared run, over what the task implies (implied_work).
-  [[nodiscard]] double most_instructions() const { return most_instructions_; }
+  double most_instructions() const { return most_instructions_; }
 
  private:
   std::map<std::pair<size_t, std::string>, std::set<int64_t>> executed_;    // by module and kernel
@@ -44,11 +43,11 @@ class Coverage {
   double most_instructions_ = 1;
 };
 
-[[nodiscard]] std::vector<std::string> sources_of(const Prepared& prepared);
+std::vector<std::string> sources_of(const Prepared& prepared);
 // Warp instructions that a shape needs at least if all lanes work: a fused operation for two FLOPs,
 // one instruction for each element of a tensor.
-[[nodiscard]] double implied_work(const ShapeCase& shape);
+double implied_work(const ShapeCase& shape);
 // FLOPs that the launches executed.
-[[nodiscard]] double arithmetic_of(const RunReport& report);
+double arithmetic_of(const RunReport& report);
 
 }  // namespace cutegen

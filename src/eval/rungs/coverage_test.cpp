@@ -24,8 +24,8 @@ class CoverageTest : public testing::Test {
     shape_.tensors = {{"x", {320}}};
     shape_.flops = Flops{6400};
   }
-  [[nodiscard]] std::optional<Coverage::Gap> gap(const RunReport& r,
-                                                 const std::set<size_t>& compared = {}) const {
+  std::optional<Coverage::Gap> gap(const RunReport& r,
+                                   const std::set<size_t>& compared = {}) const {
     return coverage_.gap(r, sources_, compared);
   }
   std::vector<std::string> sources_{"kernel.cu", "kernel.cu", "other.cu"};

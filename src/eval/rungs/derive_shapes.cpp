@@ -151,7 +151,7 @@ class DerivedShapes::Search {
   }
 
  private:
-  [[nodiscard]] bool accepts(const ShapeCase& shape) const {
+  bool accepts(const ShapeCase& shape) const {
     return module_builds(program_, owner_.task_, shape, device_).has_value();
   }
 
@@ -160,21 +160,21 @@ class DerivedShapes::Search {
       known_.push_back({&shape, std::move(*reach)});
   }
 
-  [[nodiscard]] std::vector<ShapeWish> unmet() const {
+  std::vector<ShapeWish> unmet() const {
     std::vector<ShapeWish> out;
     for (ShapeWish& w : shape_wishes(official_, known_.front(), sizes_, longest_step()))
       if (!is_met(w)) out.push_back(std::move(w));
     return out;
   }
 
-  [[nodiscard]] bool is_met(const ShapeWish& wish, bool strictly = true) const {
+  bool is_met(const ShapeWish& wish, bool strictly = true) const {
     return std::any_of(known_.begin(), known_.end(), [&](const ReachedShape& k) {
       return meets(wish, k, official_, sizes_, strictly);
     });
   }
 
   // A power of two, so that programs with similar steps share shapes.
-  [[nodiscard]] int64_t longest_step() const {
+  int64_t longest_step() const {
     int64_t most = kLeastStep;
     for (int64_t n : whole_numbers(program_, kLeastStep, kLongestStep)) most = std::max(most, n);
     for (const auto& launch : official_.reach.launches)
@@ -187,7 +187,7 @@ class DerivedShapes::Search {
     return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most)));
   }
 
-  [[nodiscard]] bool helps(const ShapeCase& shape, const std::vector<ShapeWish>& wishes) const {
+  bool helps(const ShapeCase& shape, const std::vector<ShapeWish>& wishes) const {
     auto reach = plan_reach(program_, owner_.task_, shape, device_);
     if (!reach) return false;
     const ReachedShape at{&shape, std::move(*reach)};
@@ -205,7 +205,7 @@ class DerivedShapes::Search {
       given.push_back(shape);
   }
 
-  [[nodiscard]] bool affordable(const ShapeCase& shape) const {
+  bool affordable(const ShapeCase& shape) const {
     const int64_t elements = elements_of(shape);
     const bool light = shape.flops.value <= kLightWork * static_cast<double>(elements);
     if (shape.flops.value > std::max(kMostFlops, most_flops_)) return false;
@@ -253,7 +253,7 @@ class DerivedShapes::Search {
     int64_t target = 0, step = kTail;
   };
 
-  [[nodiscard]] Goal goal_of_division(size_t d) const {
+  Goal goal_of_division(size_t d) const {
     const int64_t step = official_.reach.divisions[d]->step;
     const int64_t size = official_.reach.divisions[d]->size;
     return {[d](const ReachedShape& at) {
@@ -262,7 +262,7 @@ class DerivedShapes::Search {
             std::min(size, kTiles * step + kTail), step};
   }
 
-  [[nodiscard]] std::vector<Goal> goals_of(const ShapeWish& wish) const {
+  std::vector<Goal> goals_of(const ShapeWish& wish) const {
     using Kind = ShapeWish::Kind;
     switch (wish.kind) {
       case Kind::tiles: {
@@ -324,7 +324,7 @@ class DerivedShapes::Search {
     return ShapeCasePtr{};
   }
 
-  [[nodiscard]] std::vector<const ReachedShape*> cheapest() const {
+  std::vector<const ReachedShape*> cheapest() const {
     std::vector<const ReachedShape*> out;
     for (const ReachedShape& k : known_) out.push_back(&k);
     std::stable_sort(out.begin(), out.end(), [](const ReachedShape* a, const ReachedShape* b) {

@@ -46,28 +46,25 @@ struct ReachedShape {
 };
 
 // What a program that is at `official` there wants to see; `longest_step` of its loops.
-[[nodiscard]] std::vector<ShapeWish> shape_wishes(const ReachedShape& official,
-                                                  const ReachedShape& other,
-                                                  const ShapeConstants& sizes,
-                                                  int64_t longest_step);
+std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedShape& other,
+                                    const ShapeConstants& sizes, int64_t longest_step);
 // strictly: with a tail too.
-[[nodiscard]] bool meets(const ShapeWish& wish, const ReachedShape& at,
-                         const ReachedShape& official, const ShapeConstants& sizes, bool strictly);
+bool meets(const ShapeWish& wish, const ReachedShape& at, const ReachedShape& official,
+           const ShapeConstants& sizes, bool strictly);
 
 class DerivedShapes {
  public:
   static constexpr size_t kMost = 3;
   DerivedShapes(const Task& task, DescribeShapes describe)
       : task_(task), describe_(std::move(describe)) {}
-  [[nodiscard]] Result<std::vector<ShapeCasePtr>> find(const Context& ctx,
-                                                       const KernelProgram& program,
-                                                       const DeviceFacts& device);
+  Result<std::vector<ShapeCasePtr>> find(const Context& ctx, const KernelProgram& program,
+                                         const DeviceFacts& device);
 
  private:
   class Search;
   // From the worker, once for each set of constants; null where the module refuses them.
-  [[nodiscard]] Result<ShapeCasePtr> described(const Context& ctx, const ShapeConstants& constants);
-  [[nodiscard]] Result<void> learn_sizes(const Context& ctx);
+  Result<ShapeCasePtr> described(const Context& ctx, const ShapeConstants& constants);
+  Result<void> learn_sizes(const Context& ctx);
 
   const Task& task_;
   DescribeShapes describe_;

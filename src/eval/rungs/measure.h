@@ -28,9 +28,9 @@ struct MeasureOptions {
   // Ends a series as soon as the program is surely slower. Off when several shapes decide.
   bool drop_losers = true;
 };
-[[nodiscard]] Result<TimingOutcome> measure_official(const Context& ctx, const Services& services,
-                                                     const Task& task, const Prepared& prepared,
-                                                     const MeasureOptions& options);
+Result<TimingOutcome> measure_official(const Context& ctx, const Services& services,
+                                       const Task& task, const Prepared& prepared,
+                                       const MeasureOptions& options);
 
 // Below the floor: rejected. Below the roofline of the operations as written: the detail says so.
 void hold_to_floor(const Roofline& floor, const Timing& timing, TimingOutcome& outcome);
@@ -41,6 +41,6 @@ struct TimedBlock {
   int runs = 0;
 };
 // Of a runner that tells the truth at least one block agrees; the sums are those of all blocks.
-[[nodiscard]] ClockCheck check_clock(const std::vector<TimedBlock>& blocks);
+ClockCheck check_clock(const std::vector<TimedBlock>& blocks);
 
 }  // namespace cutegen

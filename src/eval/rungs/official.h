@@ -46,28 +46,25 @@ struct OfficialRunOptions {
 
 class OfficialRun {
  public:
-  [[nodiscard]] static Result<OfficialRun> make(const Context& ctx, GpuJudge& judge,
-                                                OfficialSetPtr set, const PreparedShape& shape,
-                                                OfficialRunOptions options);
-  [[nodiscard]] std::vector<SharedBuffer> buffers() const { return shared_; }
-  [[nodiscard]] Result<OfficialFindings> judge(const Context& ctx, int copy = 0) const;
+  static Result<OfficialRun> make(const Context& ctx, GpuJudge& judge, OfficialSetPtr set,
+                                  const PreparedShape& shape, OfficialRunOptions options);
+  std::vector<SharedBuffer> buffers() const { return shared_; }
+  Result<OfficialFindings> judge(const Context& ctx, int copy = 0) const;
   // The inputs get the values of another set, and judge() its truth. With own_inputs only.
-  [[nodiscard]] Result<void> renew(const Context& ctx, OfficialSetPtr set);
+  Result<void> renew(const Context& ctx, OfficialSetPtr set);
   // Every output holds its poison again and every mutated tensor its initial values, their guards a
   // new byte, for the next block of runs.
-  [[nodiscard]] Result<void> poison_again(const Context& ctx);
+  Result<void> poison_again(const Context& ctx);
   // The first write outside a buffer that left a trace, or an empty text.
-  [[nodiscard]] Result<std::string> damage() const;
+  Result<std::string> damage() const;
 
  private:
-  [[nodiscard]] Result<void> add(const Context& ctx, const std::string& name, int64_t bytes,
-                                 const Poison& poison, bool at_the_end, int copies,
-                                 std::vector<GpuBuffer>& to);
+  Result<void> add(const Context& ctx, const std::string& name, int64_t bytes, const Poison& poison,
+                   bool at_the_end, int copies, std::vector<GpuBuffer>& to);
   // A result of the set: an output, or a mutated tensor with its initial values.
-  [[nodiscard]] Result<void> add_result(const Context& ctx, const GpuExpected& result,
-                                        const std::string& name, bool at_the_end, int copies,
-                                        std::vector<GpuBuffer>& to);
-  [[nodiscard]] Result<void> copy_inputs(const Context& ctx);
+  Result<void> add_result(const Context& ctx, const GpuExpected& result, const std::string& name,
+                          bool at_the_end, int copies, std::vector<GpuBuffer>& to);
+  Result<void> copy_inputs(const Context& ctx);
 
   GpuJudge* judge_ = nullptr;
   OfficialSetPtr set_;
@@ -89,19 +86,18 @@ class OfficialJudge {
   explicit OfficialJudge(Options options);
   ~OfficialJudge();
 
-  [[nodiscard]] const std::string& missing();
-  [[nodiscard]] GpuJudge& gpu() { return *gpu_; }  // nothing may be missing
-  [[nodiscard]] Result<OfficialSetPtr> draw(const Context& ctx, const Task& task,
-                                            const ShapeCase& shape, const std::string& family,
-                                            const std::string& program_id);
+  const std::string& missing();
+  GpuJudge& gpu() { return *gpu_; }  // nothing may be missing
+  Result<OfficialSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
+                              const std::string& family, const std::string& program_id);
   // One that is there and that the program has not met, or nullptr.
-  [[nodiscard]] OfficialSetPtr ready(const Task& task, const std::string& shape,
-                                     const std::string& family, const std::string& program_id);
+  OfficialSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
+                       const std::string& program_id);
   // How many sets of the task's official shape the GPU keeps, if no other task has any.
-  [[nodiscard]] int64_t sets_kept(const Task& task, const ShapeCase& shape);
+  int64_t sets_kept(const Task& task, const ShapeCase& shape);
   // A set for a process that may keep what it was given: nobody else is judged on it.
-  [[nodiscard]] Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task,
-                                             const ShapeCase& shape, const std::string& family);
+  Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
+                               const std::string& family);
   // Sets of the task are made ahead from now on, until it is forgotten.
   void open_task(const Task& task, const std::vector<std::string>& families);
   void close_task(const std::string& task_id);
@@ -111,7 +107,7 @@ class OfficialJudge {
   void make_room(const Task& task);
 
  private:
-  [[nodiscard]] Result<void> start();
+  Result<void> start();
 
   Options options_;
   std::unique_ptr<GpuJudge> gpu_;
@@ -126,12 +122,11 @@ class OfficialJudge {
 // The families that the official shape is judged on, of those that the other shapes have: all if
 // the GPU keeps a set of each (`kept` says how many sets it keeps). Else "made", "outliers" and one
 // of the others, which `chance` picks: other programs meet the rest.
-[[nodiscard]] std::vector<std::string> official_families(const std::vector<std::string>& all,
-                                                         int64_t kept, uint64_t chance);
+std::vector<std::string> official_families(const std::vector<std::string>& all, int64_t kept,
+                                           uint64_t chance);
 // A part of the rung correctness: passes with a mark where values cannot be compared.
-[[nodiscard]] Result<RungEnd> check_official(const Context& ctx, const Services& services,
-                                             const Task& task, const Prepared& prepared,
-                                             const std::string& program_id,
-                                             CorrectnessRecord& record, const Progress& progress);
+Result<RungEnd> check_official(const Context& ctx, const Services& services, const Task& task,
+                               const Prepared& prepared, const std::string& program_id,
+                               CorrectnessRecord& record, const Progress& progress);
 
 }  // namespace cutegen

@@ -63,13 +63,13 @@ class Tiles {
       if ((word ^ word_) & known) touched_[at / kPage] = 1;
     }
   }
-  [[nodiscard]] bool touched(int64_t first, int64_t count) const {
+  bool touched(int64_t first, int64_t count) const {
     const size_t end = (size_t(first + count) * element_ - 1) / kPage;
     for (size_t p = size_t(first) * element_ / kPage; p <= end; ++p)
       if (touched_[p]) return true;
     return false;
   }
-  [[nodiscard]] bool is_written(size_t at, size_t of_truth) const {
+  bool is_written(size_t at, size_t of_truth) const {
     const auto* poison = reinterpret_cast<const std::byte*>(&word_) + at % 8;
     if (std::memcmp(o_.bytes.data() + at, poison, element_) == 0) return false;
     if (!unfinished_ || !is_floating(o_.place.dtype)) return true;

@@ -34,11 +34,10 @@ struct OfficialRun {
   const Coverage& coverage;
   bool compared_whole = false;  // the official shape is among the test shapes
 };
-[[nodiscard]] OfficialCheck check_official_run(const OfficialRun& run);
+OfficialCheck check_official_run(const OfficialRun& run);
 
 // Warp instructions of one block beyond which it does not end: 32 times what blocks of a right run
 // took for the task's work, and a million.
-[[nodiscard]] double most_of_a_block(const ShapeCase& official, const Coverage& coverage,
-                                     int64_t blocks);
+double most_of_a_block(const ShapeCase& official, const Coverage& coverage, int64_t blocks);
 
 }  // namespace cutegen

@@ -31,7 +31,7 @@ struct Ran {
   const Launch* launch;
   const LaunchTrace* trace;
   size_t number;  // among the launches
-  [[nodiscard]] bool whole() const { return trace->ctas_run == trace->ctas_total; }
+  bool whole() const { return trace->ctas_run == trace->ctas_total; }
 };
 
 }  // namespace

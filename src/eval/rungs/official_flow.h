@@ -24,8 +24,7 @@ struct Flow {
   std::vector<size_t> launches;  // that it comes from, by their place among the launches
 };
 
-[[nodiscard]] Flow flow_to(const std::string& output, const Task& task, const PlanSteps& steps,
-                           const RunReport& report,
-                           const std::function<bool(const std::string&)>& aliased);
+Flow flow_to(const std::string& output, const Task& task, const PlanSteps& steps,
+             const RunReport& report, const std::function<bool(const std::string&)>& aliased);
 
 }  // namespace cutegen

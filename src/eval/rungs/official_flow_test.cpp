@@ -30,7 +30,7 @@ struct Plan {
     steps.emplace_back(Fill{"fill", buffer, 0, DType::f32});
     return *this;
   }
-  [[nodiscard]] Flow flow(const std::string& aliased = {}) const {
+  Flow flow(const std::string& aliased = {}) const {
     return flow_to("out", task, steps, report,
                    [&](const std::string& name) { return name == aliased; });
   }

@@ -27,18 +27,16 @@ class OfficialMemory {
     std::span<const std::byte> bytes;  // what is held
   };
 
-  [[nodiscard]] static Result<OfficialMemory> make(const Task& task, const PreparedShape& official,
-                                                   const Excerpts::Drawn& drawn);
+  static Result<OfficialMemory> make(const Task& task, const PreparedShape& official,
+                                     const Excerpts::Drawn& drawn);
   void put(RunRequest& request) const;
-  [[nodiscard]] bool has_values() const { return set_ != nullptr; }
-  [[nodiscard]] const std::string& why_not() const { return why_not_; }
-  [[nodiscard]] const std::string& family() const { return set_->family; }
-  [[nodiscard]] std::vector<Output> outputs() const;
-  [[nodiscard]] const Poison& poison() const { return poison_; }
+  bool has_values() const { return set_ != nullptr; }
+  const std::string& why_not() const { return why_not_; }
+  const std::string& family() const { return set_->family; }
+  std::vector<Output> outputs() const;
+  const Poison& poison() const { return poison_; }
   // Scratch that is mapped again and again: what it holds is not what was written there.
-  [[nodiscard]] bool aliased(const std::string& scratch) const {
-    return aliased_.contains(scratch);
-  }
+  bool aliased(const std::string& scratch) const { return aliased_.contains(scratch); }
 
  private:
   struct Place {
@@ -47,10 +45,10 @@ class OfficialMemory {
     int64_t offset = 0;
   };
   int64_t take(int64_t bytes);
-  [[nodiscard]] Result<void> place_values(const Task& task, const ShapeCase& official);
-  [[nodiscard]] Result<void> place_addresses(const Task& task, const ShapeCase& official);
+  Result<void> place_values(const Task& task, const ShapeCase& official);
+  Result<void> place_addresses(const Task& task, const ShapeCase& official);
   void place_scratch(const PreparedShape& official);
-  [[nodiscard]] Result<void> make_memory();
+  Result<void> make_memory();
   void write_noise();
   void write_poison(int64_t offset, int64_t bytes);
 

@@ -25,8 +25,8 @@ namespace cutegen {
 
 // The set whose values fill inputs of the official shape again and again: of the largest test
 // shape.
-[[nodiscard]] Result<SetPtr> small_set(const Context& ctx, const Services& services,
-                                       const Prepared& prepared, const std::string& program_id);
+Result<SetPtr> small_set(const Context& ctx, const Services& services, const Prepared& prepared,
+                         const std::string& program_id);
 
 class OfficialRuns {
  public:
@@ -38,44 +38,44 @@ class OfficialRuns {
       : services_(services), task_(task), prepared_(prepared), official_(shape) {}
 
   // `against`: a program to be timed in turn; why it cannot be is in note().
-  [[nodiscard]] Result<void> prepare(const Context& ctx, const std::string& program_id,
-                                     OfficialSetPtr set, const KernelProgram* against);
+  Result<void> prepare(const Context& ctx, const std::string& program_id, OfficialSetPtr set,
+                       const KernelProgram* against);
   // A value, `skipped`, where the GPU's memory is too small.
-  [[nodiscard]] End too_large() const;
+  End too_large() const;
   // The GPU until the end of this object, the buffers, one run.
-  [[nodiscard]] Result<End> begin(const Context& ctx);
+  Result<End> begin(const Context& ctx);
   // Blocks of no steps: what timing itself takes.
-  [[nodiscard]] Result<End> control(const Context& ctx, int samples);
-  [[nodiscard]] Result<End> block(const Context& ctx, TimeMode mode, int samples);
+  Result<End> control(const Context& ctx, int samples);
+  Result<End> block(const Context& ctx, TimeMode mode, int samples);
 
   // What NVML tells of the GPU now: temperature, power, what holds its clocks back.
-  [[nodiscard]] Result<std::map<std::string, double>> watch(const Context& ctx);
+  Result<std::map<std::string, double>> watch(const Context& ctx);
 
-  [[nodiscard]] bool paired() const { return other_.has_value(); }
-  [[nodiscard]] bool died() const { return died_; }  // the runner, at the last request
-  [[nodiscard]] const std::string& note() const { return note_; }
-  [[nodiscard]] const std::string& other_id() const { return other_id_; }
-  [[nodiscard]] const std::vector<KernelProfile>& kernels() const { return kernels_; }
+  bool paired() const { return other_.has_value(); }
+  bool died() const { return died_; }  // the runner, at the last request
+  const std::string& note() const { return note_; }
+  const std::string& other_id() const { return other_id_; }
+  const std::vector<KernelProfile>& kernels() const { return kernels_; }
   // Of the last block: times of the candidate and of the other; the SMs' clocks; both clocks, less
   // what the last control took.
-  [[nodiscard]] const std::vector<double>& own() const { return own_; }
-  [[nodiscard]] const std::vector<double>& other() const { return other_ns_; }
-  [[nodiscard]] const std::map<std::string, double>& state() const { return state_; }
-  [[nodiscard]] double claimed_ns() const { return claimed_ns_; }
-  [[nodiscard]] double seen_ns() const { return seen_ns_; }
+  const std::vector<double>& own() const { return own_; }
+  const std::vector<double>& other() const { return other_ns_; }
+  const std::map<std::string, double>& state() const { return state_; }
+  double claimed_ns() const { return claimed_ns_; }
+  double seen_ns() const { return seen_ns_; }
 
  private:
-  [[nodiscard]] Result<void> prepare_other(const Context& ctx, const KernelProgram& against);
-  [[nodiscard]] const PreparedShape& others_shape() const;
-  [[nodiscard]] Result<void> load(const Context& ctx);
-  [[nodiscard]] Result<void> add_buffers(const Context& ctx);
-  [[nodiscard]] Result<void> fit();
-  [[nodiscard]] Result<void> share_memory(const Context& ctx, RunRequest& request);
-  [[nodiscard]] Result<End> look_at_outputs(const Context& ctx, int runs);
-  [[nodiscard]] Result<void> next_set(const Context& ctx);
-  [[nodiscard]] Result<End> compare_outputs(const Context& ctx, int runs);
-  [[nodiscard]] TimeRequest request(TimeMode mode, int samples) const;
-  [[nodiscard]] End noted(const RunnerOutcome& outcome);
+  Result<void> prepare_other(const Context& ctx, const KernelProgram& against);
+  const PreparedShape& others_shape() const;
+  Result<void> load(const Context& ctx);
+  Result<void> add_buffers(const Context& ctx);
+  Result<void> fit();
+  Result<void> share_memory(const Context& ctx, RunRequest& request);
+  Result<End> look_at_outputs(const Context& ctx, int runs);
+  Result<void> next_set(const Context& ctx);
+  Result<End> compare_outputs(const Context& ctx, int runs);
+  TimeRequest request(TimeMode mode, int samples) const;
+  End noted(const RunnerOutcome& outcome);
 
   const Services& services_;
   const Task& task_;

@@ -19,39 +19,38 @@ namespace cutegen {
 
 struct PreparedShape {
   const ShapeCase* shape = nullptr;
-  std::vector<size_t> images;                 // of its module_builds, into Prepared::images
-  ResolvedPlan plan;                          // Launch::module counts over all images
-  [[nodiscard]] PlanSteps all_steps() const;  // zeros of scratch, prepare, steps
+  std::vector<size_t> images;   // of its module_builds, into Prepared::images
+  ResolvedPlan plan;            // Launch::module counts over all images
+  PlanSteps all_steps() const;  // zeros of scratch, prepare, steps
 };
 
 class Prepared {
  public:
   Prepared(const KernelProgram& program, const Task& task) : program_(program), task_(task) {}
 
-  [[nodiscard]] RungEnd lint() const;
-  [[nodiscard]] Result<RungEnd> compile(const Context& ctx, const Services& services);
-  [[nodiscard]] Result<RungEnd> load(const Context& ctx, const Services& services);
+  RungEnd lint() const;
+  Result<RungEnd> compile(const Context& ctx, const Services& services);
+  Result<RungEnd> load(const Context& ctx, const Services& services);
   // After the audit: the cubin of each image, which the device may load instead of the PTX.
   void keep_code(std::vector<std::string> code) { code_ = std::move(code); }
-  [[nodiscard]] const std::vector<std::string>& code() const { return code_; }
-  [[nodiscard]] Result<LoadOutcome> load_modules(const Context& ctx,
-                                                 const Services& services) const;
+  const std::vector<std::string>& code() const { return code_; }
+  Result<LoadOutcome> load_modules(const Context& ctx, const Services& services) const;
   // After load: the registers that the assembler gave each kernel.
   void note_registers(const BinaryAudit& audit);
 
-  [[nodiscard]] const KernelProgram& program() const { return program_; }
-  [[nodiscard]] const std::vector<KernelImage>& images() const { return images_; }
-  [[nodiscard]] const std::vector<PreparedShape>& shapes() const { return shapes_; }
-  [[nodiscard]] const std::vector<std::string>& skipped() const { return skipped_; }
-  [[nodiscard]] const sandbox::Grade& compile_grade() const { return grade_; }
+  const KernelProgram& program() const { return program_; }
+  const std::vector<KernelImage>& images() const { return images_; }
+  const std::vector<PreparedShape>& shapes() const { return shapes_; }
+  const std::vector<std::string>& skipped() const { return skipped_; }
+  const sandbox::Grade& compile_grade() const { return grade_; }
   // Modules have variables of their own: load them afresh before every run.
-  [[nodiscard]] bool has_globals() const { return has_globals_; }
+  bool has_globals() const { return has_globals_; }
 
  private:
-  [[nodiscard]] Result<RungEnd> list_builds(const DeviceFacts& device);
+  Result<RungEnd> list_builds(const DeviceFacts& device);
   // Adds the shape and the modules that it needs, unless these are too many of its own.
   void add(const ShapeCase& shape, std::vector<ModuleBuild> builds, const std::string& arch);
-  [[nodiscard]] Result<RungEnd> enough_shapes() const;
+  Result<RungEnd> enough_shapes() const;
   void skip(const ShapeCase& shape, const Error& why);
 
   const KernelProgram& program_;
@@ -68,11 +67,11 @@ class Prepared {
 };
 
 // The official shape among those that the program takes; null where it is not.
-[[nodiscard]] const PreparedShape* official_of(const Prepared& prepared);
-[[nodiscard]] const PreparedShape* shape_of(const Prepared& prepared, const std::string& name);
+const PreparedShape* official_of(const Prepared& prepared);
+const PreparedShape* shape_of(const Prepared& prepared, const std::string& name);
 // In a sentence: "the official shape", "the shape 'wide'".
-[[nodiscard]] std::string name_of(const ShapeCase& shape);
+std::string name_of(const ShapeCase& shape);
 // The official shape first, then the weighted ones.
-[[nodiscard]] std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared);
+std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared);
 
 }  // namespace cutegen

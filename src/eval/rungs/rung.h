@@ -49,18 +49,17 @@ struct RungEnd {
   std::vector<Mismatch> mismatches;
 };
 
-[[nodiscard]] inline RungEnd rung_passed(std::string detail = {}) {
+inline RungEnd rung_passed(std::string detail = {}) {
   return {true, Status::correct, {}, std::move(detail), {}};
 }
-[[nodiscard]] inline RungEnd rung_ended(Status status, std::string headline,
-                                        std::string detail = {}) {
+inline RungEnd rung_ended(Status status, std::string headline, std::string detail = {}) {
   return {false, status, std::move(headline), std::move(detail), {}};
 }
-[[nodiscard]] inline RungEnd rung_failed(std::string headline, std::string detail = {}) {
+inline RungEnd rung_failed(std::string headline, std::string detail = {}) {
   return rung_ended(Status::failed, std::move(headline), std::move(detail));
 }
 // A user error is the candidate's failure, an unsupported one is unsupported; all else is ours.
-[[nodiscard]] Result<RungEnd> rung_of(const Error& error);
+Result<RungEnd> rung_of(const Error& error);
 
 using Progress = std::function<void(const std::string&)>;
 

@@ -20,28 +20,27 @@ namespace cutegen {
 class TimedBuffers {
  public:
   TimedBuffers();
-  [[nodiscard]] Result<void> add(const Task& task, const PreparedShape& official,
-                                 const InputSet& set);
+  Result<void> add(const Task& task, const PreparedShape& official, const InputSet& set);
   // Scratch alone, where inputs and outputs are elsewhere.
-  [[nodiscard]] Result<void> add_scratch(const PreparedShape& official);
+  Result<void> add_scratch(const PreparedShape& official);
   // Bytes of an output elsewhere, of which there are copies too.
   void reserve(int64_t bytes) { outputs_ += bytes; }
-  [[nodiscard]] bool holds(const std::string& name) const;
+  bool holds(const std::string& name) const;
   // Outputs and scratch of another program, which is timed in turn; with a set its mutated tensors
   // too.
-  [[nodiscard]] Result<void> add_other(const Task& task, const PreparedShape& official,
-                                       const InputSet* set = nullptr);
+  Result<void> add_other(const Task& task, const PreparedShape& official,
+                         const InputSet* set = nullptr);
   // Copies of the outputs: at most `wanted`, as many as `memory` holds. False: not even one.
-  [[nodiscard]] bool fit(int64_t memory, int wanted);
-  [[nodiscard]] Result<void> put(RunRequest& request);
+  bool fit(int64_t memory, int wanted);
+  Result<void> put(RunRequest& request);
 
-  [[nodiscard]] int64_t total() const { return fixed_ + outputs_; }
-  [[nodiscard]] int copies() const { return copies_; }
+  int64_t total() const { return fixed_ + outputs_; }
+  int copies() const { return copies_; }
   // Places in the first `runs` copies of every output, drawn anew.
-  [[nodiscard]] std::vector<Probe> draw_probes(const Task& task, int runs);
+  std::vector<Probe> draw_probes(const Task& task, int runs);
   // After they were read: elements of an output that still hold its pattern, of those looked at.
-  [[nodiscard]] int64_t unwritten(const std::vector<Probe>& probes, const TensorInfo& out,
-                                  int64_t& looked_at) const;
+  int64_t unwritten(const std::vector<Probe>& probes, const TensorInfo& out,
+                    int64_t& looked_at) const;
 
   // The other program's name of a buffer of its own.
   static std::string other_name(const std::string& name) { return "against/" + name; }
@@ -52,10 +51,10 @@ class TimedBuffers {
     std::vector<std::byte> bytes;
     int64_t at = 0;
   };
-  [[nodiscard]] Result<void> add_buffer(const std::string& name, int64_t bytes, bool read_only,
-                                        bool output, std::vector<std::byte> pattern);
-  [[nodiscard]] Result<void> add_written(const Task& task, const PreparedShape& official,
-                                         const std::function<std::string(std::string)>& name);
+  Result<void> add_buffer(const std::string& name, int64_t bytes, bool read_only, bool output,
+                          std::vector<std::byte> pattern);
+  Result<void> add_written(const Task& task, const PreparedShape& official,
+                           const std::function<std::string(std::string)>& name);
   int64_t place(int64_t bytes);
 
   std::vector<RunBuffer> buffers_;

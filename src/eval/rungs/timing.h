@@ -38,10 +38,9 @@ struct OfficialQuestion {
 
 // The figures that stand beside every time: floor, reachable bound, roofline.
 void set_bounds(Timing& timing, const Roofline& roofline);
-[[nodiscard]] Result<TimingOutcome> time_official(const Context& ctx, const Services& services,
-                                                  const Task& task, const Prepared& prepared,
-                                                  const OfficialQuestion& asked);
+Result<TimingOutcome> time_official(const Context& ctx, const Services& services, const Task& task,
+                                    const Prepared& prepared, const OfficialQuestion& asked);
 // Address space that the large buffers of any shape of this task may need.
-[[nodiscard]] int64_t large_addresses(const Task& task);
+int64_t large_addresses(const Task& task);
 
 }  // namespace cutegen

@@ -29,19 +29,19 @@ struct ArenaItem {
 };
 
 enum class PoisonKind { nan, plausible };
-[[nodiscard]] Poison draw_poison(PoisonKind kind);
+Poison draw_poison(PoisonKind kind);
 
 class Arena {
  public:
   using Fill = PoisonKind;
-  [[nodiscard]] static Result<Arena> make(std::vector<ArenaItem> items, Fill fill);
+  static Result<Arena> make(std::vector<ArenaItem> items, Fill fill);
 
-  [[nodiscard]] const std::vector<RunBuffer>& buffers() const { return buffers_; }
-  [[nodiscard]] int memory() const { return memory_.get(); }
-  [[nodiscard]] std::span<const std::byte> bytes_of(const std::string& name) const;
-  [[nodiscard]] const Poison& poison() const { return poison_; }
+  const std::vector<RunBuffer>& buffers() const { return buffers_; }
+  int memory() const { return memory_.get(); }
+  std::span<const std::byte> bytes_of(const std::string& name) const;
+  const Poison& poison() const { return poison_; }
   // Damage done outside outputs, states and scratch, one line each: "'x' was changed at byte 0".
-  [[nodiscard]] std::vector<std::string> findings() const;
+  std::vector<std::string> findings() const;
 
  private:
   void write_guards();

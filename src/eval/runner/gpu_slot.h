@@ -17,15 +17,15 @@ namespace cutegen {
 class GpuSlot {
  public:
   // The lock's file, opened anew: for a child that takes the lock itself.
-  [[nodiscard]] static Result<UniqueFd> file(const std::string& uuid);
+  static Result<UniqueFd> file(const std::string& uuid);
   // Takes it at once where it can be had; `waiting` is called once if not.
-  [[nodiscard]] static Result<GpuSlot> acquire(const Context& ctx, const std::string& uuid,
-                                               const std::function<void()>& waiting = {});
-  [[nodiscard]] static Result<GpuSlot> share(const Context& ctx, const std::string& uuid);
+  static Result<GpuSlot> acquire(const Context& ctx, const std::string& uuid,
+                                 const std::function<void()>& waiting = {});
+  static Result<GpuSlot> share(const Context& ctx, const std::string& uuid);
 
  private:
-  [[nodiscard]] static Result<GpuSlot> take(const Context& ctx, const std::string& uuid, int how,
-                                            const std::function<void()>& waiting);
+  static Result<GpuSlot> take(const Context& ctx, const std::string& uuid, int how,
+                              const std::function<void()>& waiting);
   explicit GpuSlot(UniqueFd file) : file_(std::move(file)) {}
   UniqueFd file_;
 };

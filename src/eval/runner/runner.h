@@ -99,31 +99,30 @@ class Runner {
   ~Runner();
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
-  [[nodiscard]] Result<void> start(const Context& ctx);
-  [[nodiscard]] Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx,
-                                         const std::vector<std::string>& code = {});
-  [[nodiscard]] Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request);
+  Result<void> start(const Context& ctx);
+  Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx,
+                           const std::vector<std::string>& code = {});
+  Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request);
   // Over the buffers that the last run kept. `died` too if the process has ended since.
-  [[nodiscard]] Result<RunnerOutcome> time(const Context& ctx, const TimeRequest& request,
-                                           Nanoseconds limit);
-  [[nodiscard]] Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
+  Result<RunnerOutcome> time(const Context& ctx, const TimeRequest& request, Nanoseconds limit);
+  Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
   // Lets go of what the last run kept: a GPU's memory is wanted for the next program's sets.
   void release();
-  [[nodiscard]] const sandbox::Grade& grade() const { return process_.grade; }
+  const sandbox::Grade& grade() const { return process_.grade; }
   // What the process told when it was started, before it saw any program.
-  [[nodiscard]] const DeviceFacts& facts() const { return process_.facts; }
-  [[nodiscard]] const DeviceIdentity& identity() const { return process_.identity; }
+  const DeviceFacts& facts() const { return process_.facts; }
+  const DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process unless it runs.
-  [[nodiscard]] Result<void> ready(const Context& ctx);
+  Result<void> ready(const Context& ctx);
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // of large buffers, next start
   void stop();
   // Until the process has ended by itself, once it is told that there is nothing more; an error
   // past the limit, when it is ended.
-  [[nodiscard]] Result<sandbox::ExitStatus> finish(const Context& ctx, Nanoseconds limit);
+  Result<sandbox::ExitStatus> finish(const Context& ctx, Nanoseconds limit);
   // Until no process is being started or ends in the background, or some seconds are over.
   void settle(const Context& ctx);
   // Time spent waiting for the process since this was last asked.
-  [[nodiscard]] Nanoseconds take_waited() { return std::exchange(waited_, Nanoseconds(0)); }
+  Nanoseconds take_waited() { return std::exchange(waited_, Nanoseconds(0)); }
 
  private:
   struct Answer {
@@ -141,21 +140,20 @@ class Runner {
     DeviceIdentity identity;
   };
   // A process that has opened its device.
-  [[nodiscard]] Result<Process> make(const Context& ctx, const sandbox::SpawnSpec& spec) const;
-  [[nodiscard]] Result<void> open(const Json& reply, Process& process) const;
+  Result<Process> make(const Context& ctx, const sandbox::SpawnSpec& spec) const;
+  Result<void> open(const Json& reply, Process& process) const;
   void start_spare();
-  [[nodiscard]] bool take_spare();
-  [[nodiscard]] Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds,
+  bool take_spare();
+  Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds, Nanoseconds limit);
+  Result<RunnerOutcome> ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit);
-  [[nodiscard]] Result<RunnerOutcome> ask_to_run(const Context& ctx, const Json& body,
-                                                 std::vector<int> fds, Nanoseconds limit);
   // Hands over the shared buffers; an answer only where it went wrong.
-  [[nodiscard]] Result<std::optional<Answer>> hand_over(const Context& ctx,
-                                                        const std::vector<SharedBuffer>& shared,
-                                                        Nanoseconds limit);
-  [[nodiscard]] Result<RunnerOutcome> outcome_of(const Answer& answer);
-  [[nodiscard]] Result<LoadOutcome> load_once(const Context& ctx);
-  [[nodiscard]] sandbox::SpawnSpec spawn_spec(const std::string& program) const;
+  Result<std::optional<Answer>> hand_over(const Context& ctx,
+                                          const std::vector<SharedBuffer>& shared,
+                                          Nanoseconds limit);
+  Result<RunnerOutcome> outcome_of(const Answer& answer);
+  Result<LoadOutcome> load_once(const Context& ctx);
+  sandbox::SpawnSpec spawn_spec(const std::string& program) const;
   void put_around(sandbox::SpawnSpec& spec) const;
 
   RunnerOptions options_;

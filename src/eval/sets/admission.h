@@ -14,12 +14,12 @@
 namespace cutegen {
 
 // "made", "signed", "heavy", "outliers", "special", "extremes".
-[[nodiscard]] const std::vector<std::string>& input_families();
+const std::vector<std::string>& input_families();
 // The shapes small enough for every program to be judged on.
-[[nodiscard]] std::vector<const ShapeCase*> test_shapes(const Task& task);
+std::vector<const ShapeCase*> test_shapes(const Task& task);
 // The families of which sets of this shape are made ahead, and which degenerate solutions are
 // judged on: all, or one for long shapes.
-[[nodiscard]] std::vector<std::string> stocked_families(const ShapeCase& shape);
-[[nodiscard]] Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
+std::vector<std::string> stocked_families(const ShapeCase& shape);
+Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
 
 }  // namespace cutegen

@@ -26,7 +26,7 @@ class Excerpts {
   // planned: what the torch worker says of the task.
   Excerpts(const Task& task, Result<Excerpt> planned, Source source);
   // An error only for our own trouble.
-  [[nodiscard]] Result<Drawn> draw(const Context& ctx, const std::string& program_id);
+  Result<Drawn> draw(const Context& ctx, const std::string& program_id);
   void pause();
   void resume();
 

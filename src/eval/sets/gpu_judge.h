@@ -37,14 +37,14 @@ class GpuBuffer {
   GpuBuffer(GpuBuffer&& other) noexcept { *this = std::move(other); }
   GpuBuffer& operator=(GpuBuffer&& other) noexcept;
 
-  [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] cuda::Address at() const { return block_.mapped + static_cast<size_t>(offset_); }
-  [[nodiscard]] int64_t bytes() const { return bytes_; }
-  [[nodiscard]] int64_t offset() const { return offset_; }
-  [[nodiscard]] const cuda::Block& block() const { return block_; }
+  const std::string& name() const { return name_; }
+  cuda::Address at() const { return block_.mapped + static_cast<size_t>(offset_); }
+  int64_t bytes() const { return bytes_; }
+  int64_t offset() const { return offset_; }
+  const cuda::Block& block() const { return block_; }
   // For a runner, which maps it under this name.
-  [[nodiscard]] Result<SharedBuffer> share(bool read_only);
-  [[nodiscard]] Result<int> descriptor();
+  Result<SharedBuffer> share(bool read_only);
+  Result<int> descriptor();
 
  private:
   friend class GpuJudge;
@@ -79,37 +79,37 @@ class GpuJudge {
  public:
   static constexpr int64_t kMostMarks = int64_t{1} << 24;
 
-  [[nodiscard]] static Result<std::unique_ptr<GpuJudge>> open(const std::string& device);
+  static Result<std::unique_ptr<GpuJudge>> open(const std::string& device);
   // Compiles and loads the kernels, once.
-  [[nodiscard]] Result<void> prepare(const Context& ctx, Toolchain& toolchain);
-  [[nodiscard]] Result<void> load(const std::string& ptx);
+  Result<void> prepare(const Context& ctx, Toolchain& toolchain);
+  Result<void> load(const std::string& ptx);
 
-  [[nodiscard]] Result<GpuBuffer> take(const std::string& name, int64_t bytes, bool at_the_end);
+  Result<GpuBuffer> take(const std::string& name, int64_t bytes, bool at_the_end);
   // Fills the buffer with eight bytes again and again, and its guards with a random one.
-  [[nodiscard]] Result<void> poison(const Context& ctx, GpuBuffer& buffer, const Poison& bits);
+  Result<void> poison(const Context& ctx, GpuBuffer& buffer, const Poison& bits);
   // The bytes of `from` into a buffer of the same size.
-  [[nodiscard]] Result<void> copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& from);
-  [[nodiscard]] Result<void> set_guards(const Context& ctx, GpuBuffer& buffer, unsigned char value);
+  Result<void> copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& from);
+  Result<void> set_guards(const Context& ctx, GpuBuffer& buffer, unsigned char value);
   // "memory behind 'y' was written", or an empty text.
-  [[nodiscard]] Result<std::string> damage(const GpuBuffer& buffer);
-  [[nodiscard]] Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
-                                             const GpuBuffer& output, const Poison& poison);
+  Result<std::string> damage(const GpuBuffer& buffer);
+  Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
+                               const GpuBuffer& output, const Poison& poison);
   // Judges the native result itself: what the output as a whole is held to. No sequential sum is
   // made at the official shape; its error is modelled by the rule's growth.
-  [[nodiscard]] Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
-  [[nodiscard]] Result<int64_t> free_bytes();
-  [[nodiscard]] int64_t total_bytes() const;
-  [[nodiscard]] const std::string& uuid() const;
+  Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
+  Result<int64_t> free_bytes();
+  int64_t total_bytes() const;
+  const std::string& uuid() const;
   // Frees what is kept for the next buffers.
   void trim();
 
  private:
   explicit GpuJudge(std::unique_ptr<cuda::Session> session);
   struct Tally;
-  [[nodiscard]] Result<void> run(const Context& ctx, const GpuExpected& expected,
-                                 cuda::Address output, const Poison& poison, int64_t from,
-                                 int64_t count, cuda::Address mask, Tally& tally);
-  [[nodiscard]] Result<void> fill_guards(GpuBuffer& buffer);
+  Result<void> run(const Context& ctx, const GpuExpected& expected, cuda::Address output,
+                   const Poison& poison, int64_t from, int64_t count, cuda::Address mask,
+                   Tally& tally);
+  Result<void> fill_guards(GpuBuffer& buffer);
 
   std::shared_ptr<GpuSide> side_;
   GpuBuffer words_;  // the rule and the tally of a launch

@@ -25,29 +25,27 @@ struct InputSet {
   std::vector<std::string> notes;
   uint64_t model_seed = 0;  // what the reference was made with
   bool as_made = false;     // the family changed no input
-  [[nodiscard]] std::span<const std::byte> bytes_of(const TensorSlot& slot) const {
+  std::span<const std::byte> bytes_of(const TensorSlot& slot) const {
     return {memory.data() + slot.offset, slot.bytes};
   }
   // The initial values of an input or a mutated tensor; null for an output.
-  [[nodiscard]] const TensorSlot* initial(const std::string& name) const;
+  const TensorSlot* initial(const std::string& name) const;
 };
 
 // judge() of tensor/compare.h for a result of this set. Of a mutated tensor an element counts as
 // unwritten if it is wrong and still has its initial value.
-[[nodiscard]] Judgement judge_result(const InputSet& set, const Expected& expected,
-                                     std::span<const std::byte> bytes, const Poison* poison);
+Judgement judge_result(const InputSet& set, const Expected& expected,
+                       std::span<const std::byte> bytes, const Poison* poison);
 
 // Whether the reference gives no sure result for some elements of the family's outputs: their truth
 // is NaN, and they are not judged.
-[[nodiscard]] bool leaves_out_elements(const std::string& family);
+bool leaves_out_elements(const std::string& family);
 // How close an output must be in its math mode, at this shape. docs/evaluation.md: "Tolerance".
-[[nodiscard]] ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape,
-                                           const TensorInfo& output);
+ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const TensorInfo& output);
 // The tolerance of the public rule reported as `compat`.
-[[nodiscard]] double compat_tolerance(MathMode mode);
+double compat_tolerance(MathMode mode);
 
-[[nodiscard]] Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task,
-                                                                     const ShapeCase& shape,
-                                                                     TensorSet tensors);
+Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task, const ShapeCase& shape,
+                                                       TensorSet tensors);
 
 }  // namespace cutegen

@@ -16,7 +16,6 @@ struct JudgeKernels {
   int cuda_version = 0;  // that the driver takes
   bool require_sandbox = false;
 };
-[[nodiscard]] Result<void> prepare_judge(const Context& ctx, GpuJudge& judge,
-                                         const JudgeKernels& options);
+Result<void> prepare_judge(const Context& ctx, GpuJudge& judge, const JudgeKernels& options);
 
 }  // namespace cutegen

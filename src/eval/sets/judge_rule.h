@@ -19,7 +19,7 @@ struct JudgeRule {
 };
 static_assert(sizeof(JudgeRule) == 88);
 
-[[nodiscard]] JudgeRule judge_rule(DType dtype, ToleranceRule rule, double close,
-                                   bool nan_is_undefined, const Poison& poison);
+JudgeRule judge_rule(DType dtype, ToleranceRule rule, double close, bool nan_is_undefined,
+                     const Poison& poison);
 
 }  // namespace cutegen

@@ -33,21 +33,20 @@ struct LazyAnswer {
   std::string state = {};  // not empty: it is wrong in this mutated tensor only
 };
 
-[[nodiscard]] std::vector<LazyAnswer> lazy_answers(const Task& task);
+std::vector<LazyAnswer> lazy_answers(const Task& task);
 
 // replayed[shape name] is the set whose truth the "first answer replayed" returns.
-[[nodiscard]] Admission admit(const Task& task,
-                              const std::vector<std::shared_ptr<const InputSet>>& sets,
-                              const std::vector<std::shared_ptr<const InputSet>>& replayed);
+Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputSet>>& sets,
+                const std::vector<std::shared_ptr<const InputSet>>& replayed);
 
 // Lowers the least bytes of every shape to the outputs and `admission.reads`, if it has them.
 void count_reads(Task& task, const Admission& admission);
 
 // Bits of significand to which a math mode lets products be rounded.
-[[nodiscard]] int mode_bits(MathMode mode);
+int mode_bits(MathMode mode);
 // The same of one output: 10 where its convolutions may be in TF32.
-[[nodiscard]] int mode_bits(const Task& task, const TensorInfo& output);
+int mode_bits(const Task& task, const TensorInfo& output);
 // The most bits that a floating output needs and can hold.
-[[nodiscard]] int result_bits(const Task& task);
+int result_bits(const Task& task);
 
 }  // namespace cutegen

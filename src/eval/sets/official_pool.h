@@ -34,15 +34,14 @@ class OfficialPool {
 
   explicit OfficialPool(Source source);
   ~OfficialPool();
-  [[nodiscard]] Result<OfficialSetPtr> draw(const Context& ctx, const Task& task,
-                                            const ShapeCase& shape, const std::string& family,
-                                            const std::string& program_id);
+  Result<OfficialSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
+                              const std::string& family, const std::string& program_id);
   // One in stock that the program has not met; nullptr where there is none: nothing is made.
-  [[nodiscard]] OfficialSetPtr ready(const std::string& task_id, const std::string& shape,
-                                     const std::string& family, const std::string& program_id);
+  OfficialSetPtr ready(const std::string& task_id, const std::string& shape,
+                       const std::string& family, const std::string& program_id);
   // A set that nobody else is judged on, and that is not kept.
-  [[nodiscard]] Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task,
-                                             const ShapeCase& shape, const std::string& family);
+  Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
+                               const std::string& family);
   void allow(int64_t bytes);  // nothing is kept or made ahead before
   void want(const Task& task, const ShapeCase& shape, const std::vector<std::string>& families);
   void forget(const std::string& task_id);
@@ -51,8 +50,8 @@ class OfficialPool {
   void resume();
   // Drops sets until at most so many bytes are left.
   void shrink(int64_t bytes);
-  [[nodiscard]] int64_t bytes();
-  [[nodiscard]] int64_t allowed();
+  int64_t bytes();
+  int64_t allowed();
 
  private:
   struct Stocked {
@@ -67,13 +66,13 @@ class OfficialPool {
   };
   using Key = std::tuple<std::string, std::string, std::string>;  // task, shape, family
   static Key key_of(const OfficialSet& set);
-  [[nodiscard]] Result<OfficialSetPtr> make(const Context& ctx, const Task& task,
-                                            const ShapeCase& shape, const std::string& family);
-  [[nodiscard]] OfficialSetPtr in_stock(const Key& key, const std::string& program_id);
+  Result<OfficialSetPtr> make(const Context& ctx, const Task& task, const ShapeCase& shape,
+                              const std::string& family);
+  OfficialSetPtr in_stock(const Key& key, const std::string& program_id);
   void keep(const OfficialSetPtr& set, const std::string& program_id);
   void drop_until(int64_t most);
-  [[nodiscard]] int64_t held() const;
-  [[nodiscard]] const Wanted* missing();
+  int64_t held() const;
+  const Wanted* missing();
   void restock();
 
   Source source_;

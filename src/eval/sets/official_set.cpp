@@ -33,7 +33,7 @@ class Layout {
     used_ += (bytes + kAlign - 1) / kAlign * kAlign;
     return at;
   }
-  [[nodiscard]] int64_t used() const { return used_; }
+  int64_t used() const { return used_; }
 
  private:
   int64_t used_ = 0;

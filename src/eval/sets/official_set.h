@@ -27,7 +27,7 @@ struct OfficialSet {
   uint64_t model_seed = 0;  // what the reference was made with
   std::vector<GpuBuffer> memory;
   // The initial values of an input or a mutated tensor; null for an output.
-  [[nodiscard]] const GpuBuffer* initial(const std::string& name) const;
+  const GpuBuffer* initial(const std::string& name) const;
 };
 using OfficialSetPtr = std::shared_ptr<const OfficialSet>;
 
@@ -35,11 +35,10 @@ using OfficialSetPtr = std::shared_ptr<const OfficialSet>;
 struct OfficialNeeds {
   int64_t set_bytes = 0, work_bytes = 0, tensors = 0;
 };
-[[nodiscard]] Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape);
+Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape);
 
-[[nodiscard]] Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge,
-                                                       TorchWorker& worker, const Task& task,
-                                                       const ShapeCase& shape,
-                                                       const std::string& family, uint64_t seed);
+Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge, TorchWorker& worker,
+                                         const Task& task, const ShapeCase& shape,
+                                         const std::string& family, uint64_t seed);
 
 }  // namespace cutegen

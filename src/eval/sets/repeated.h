@@ -22,10 +22,10 @@ struct Repeated {
   DType dtype = DType::f32;
   Shape full, cut, held;
   int64_t bytes = 0, held_bytes = 0;
-  [[nodiscard]] bool mapped_again() const { return held_bytes < bytes; }
+  bool mapped_again() const { return held_bytes < bytes; }
 
   // `unsupported` where too much would lie in memory. With `roomy` as much as is sensible is held.
-  [[nodiscard]] static Result<Repeated> place(DType dtype, Shape full, Shape cut, bool roomy);
+  static Result<Repeated> place(DType dtype, Shape full, Shape cut, bool roomy);
   // Fills what is held (held_bytes) with the excerpt again and again.
   void fill(std::span<const std::byte> excerpt, std::span<std::byte> held_memory) const;
   // Calls f(origin) for each excerpt in what is held; the last ones may be parts.

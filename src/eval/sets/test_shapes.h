@@ -18,13 +18,12 @@ namespace cutegen {
 inline constexpr double kMostTestFlops = 1e8;
 inline constexpr int64_t kMostTestElements = int64_t{3} << 19;
 
-[[nodiscard]] int64_t elements_of(const ShapeCase& shape);
+int64_t elements_of(const ShapeCase& shape);
 // Shapes that correctness is judged on: all but timed ones that are too large to simulate.
-[[nodiscard]] bool is_test_shape(const ShapeCase& shape);
+bool is_test_shape(const ShapeCase& shape);
 // The input families that a shape is judged on: all of them, or for long and derived shapes, and
 // where the work is much, `outliers` and one more that `salt` picks.
-[[nodiscard]] std::vector<std::string> families_for(const ShapeCase& shape,
-                                                    const std::vector<std::string>& all,
-                                                    uint64_t salt);
+std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<std::string>& all,
+                                      uint64_t salt);
 
 }  // namespace cutegen

@@ -34,11 +34,10 @@ class TruthPool {
 
   TruthPool(Task task, SetSource source);
   ~TruthPool();
-  [[nodiscard]] Result<SetPtr> draw(const Context& ctx, const ShapeCase& shape,
-                                    const std::string& family, const std::string& program_id);
+  Result<SetPtr> draw(const Context& ctx, const ShapeCase& shape, const std::string& family,
+                      const std::string& program_id);
   // A set that nobody will be judged on.
-  [[nodiscard]] Result<SetPtr> make(const Context& ctx, const ShapeCase& shape,
-                                    const std::string& family);
+  Result<SetPtr> make(const Context& ctx, const ShapeCase& shape, const std::string& family);
   void refill_in_background(const std::vector<std::pair<ShapeCase, std::string>>& wanted);
   void pause();
   void wait_until_idle();
@@ -53,7 +52,7 @@ class TruthPool {
   using Key = std::pair<std::string, std::string>;
   void refill();
   // The next key that is short of sets; under the lock.
-  [[nodiscard]] const std::pair<ShapeCase, std::string>* short_of();
+  const std::pair<ShapeCase, std::string>* short_of();
 
   Task task_;
   SetSource source_;

@@ -131,7 +131,7 @@ class Linter {
         {rule,
          {ErrorKind::user, what, fmt::format("{}:{}:{}", name_, at.line, at.column), remedy}});
   }
-  [[nodiscard]] bool adjacent(size_t i) const {
+  bool adjacent(size_t i) const {
     return tokens_[i].line == tokens_[i + 2].line && tokens_[i].column + 2 == tokens_[i + 2].column;
   }
 
@@ -272,7 +272,7 @@ class Linter {
         "use scratch of the plan, or declare it const");
   }
 
-  [[nodiscard]] bool opens_scope(size_t from, size_t to) const {
+  bool opens_scope(size_t from, size_t to) const {
     for (size_t i = from; i < to; ++i)
       if (tokens_[i].is("namespace")) return true;
     return to == from + 2 && tokens_[from].is("extern") &&

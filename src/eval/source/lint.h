@@ -21,9 +21,8 @@ struct LintFinding {
   Error error;
 };
 
-[[nodiscard]] std::vector<LintFinding> lint_source(const std::string& name,
-                                                   const std::string& text);
+std::vector<LintFinding> lint_source(const std::string& name, const std::string& text);
 // All sources, and that the plan's kernels and the declared ones agree in name and argument count.
-[[nodiscard]] std::vector<LintFinding> lint_program(const KernelProgram& program);
+std::vector<LintFinding> lint_program(const KernelProgram& program);
 
 }  // namespace cutegen

@@ -18,13 +18,11 @@ struct Token {
   enum class Kind { word, number, string, character, directive, punctuation } kind;
   std::string text;
   int line = 1, column = 1;
-  [[nodiscard]] bool is(std::string_view word) const { return kind == Kind::word && text == word; }
-  [[nodiscard]] bool mark(char c) const {
-    return kind == Kind::punctuation && text.size() == 1 && text[0] == c;
-  }
+  bool is(std::string_view word) const { return kind == Kind::word && text == word; }
+  bool mark(char c) const { return kind == Kind::punctuation && text.size() == 1 && text[0] == c; }
 };
 
-[[nodiscard]] std::vector<Token> scan_source(std::string_view source);
+std::vector<Token> scan_source(std::string_view source);
 
 // A kernel as it is declared: extern "C" __global__ ... name(parameters).
 struct Signature {
@@ -32,6 +30,6 @@ struct Signature {
   std::vector<std::string> parameters;  // text of each
   int line = 1, column = 1;
 };
-[[nodiscard]] std::vector<Signature> kernel_signatures(const std::vector<Token>& tokens);
+std::vector<Signature> kernel_signatures(const std::vector<Token>& tokens);
 
 }  // namespace cutegen

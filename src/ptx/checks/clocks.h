@@ -20,9 +20,9 @@ class Clocks {
  public:
   Clocks(int warps, bool vector) : warps_(warps), vector_(vector) {}
   void begin();
-  [[nodiscard]] bool vector() const { return vector_; }
-  [[nodiscard]] uint32_t label(int warp) const { return vector_ ? own_[size_t(warp)] : label_; }
-  [[nodiscard]] bool ordered(int warp, int other, uint32_t label) const {
+  bool vector() const { return vector_; }
+  uint32_t label(int warp) const { return vector_ ? own_[size_t(warp)] : label_; }
+  bool ordered(int warp, int other, uint32_t label) const {
     return warp == other ||
            (vector_ ? label <= seen_[size_t(warp)][size_t(other)] : label != label_);
   }

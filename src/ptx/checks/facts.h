@@ -31,6 +31,6 @@ struct HazardFacts {
   std::vector<bool> access_writes;    // by that index
 };
 
-[[nodiscard]] HazardFacts hazard_facts(const Program& program, int64_t block_threads);
+HazardFacts hazard_facts(const Program& program, int64_t block_threads);
 
 }  // namespace cutegen::ptx

@@ -40,9 +40,9 @@ class Epochs {
   ~Epochs();
   // The first of kBlock new epochs; 0: there are too many to go on.
   uint32_t take();
-  [[nodiscard]] Epoch& at(uint32_t id) const;
-  [[nodiscard]] uint32_t first() const { return first_; }
-  [[nodiscard]] uint32_t end() const { return first_ + kBlock * used_.load(); }
+  Epoch& at(uint32_t id) const;
+  uint32_t first() const { return first_; }
+  uint32_t end() const { return first_ + kBlock * used_.load(); }
 
  private:
   uint32_t first_;
@@ -53,10 +53,10 @@ class Epochs {
 // When CTAs released what they had written.
 class SyncTimes {
  public:
-  [[nodiscard]] uint64_t now() const { return time_.load(); }
+  uint64_t now() const { return time_.load(); }
   void release(int64_t cta);  // ends the CTA's next segment, which nobody else may rely on yet
   void publish(int64_t cta);  // from now on all that has ended can be relied on
-  [[nodiscard]] bool released(int64_t cta, uint32_t segment, uint64_t until) const;
+  bool released(int64_t cta, uint32_t segment, uint64_t until) const;
 
  private:
   struct Shard {
@@ -95,7 +95,7 @@ class GlobalRaces {
   void acquire() { acquired_ = times_.now(); }
   // The lanes that conflict with an access that nothing orders before this one.
   uint32_t touch(const GlobalAccess& a, BufferShadow& shadow, uint64_t base);
-  [[nodiscard]] const Epoch& other() const { return other_; }
+  const Epoch& other() const { return other_; }
 
  private:
   struct Cached {

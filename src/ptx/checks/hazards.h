@@ -27,11 +27,9 @@ struct LaunchHazards {
 };
 
 // Shadows for the buffers that a kernel can write; nullptr if nothing is looked for.
-[[nodiscard]] std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory,
-                                                             const Program& program,
-                                                             const Checks& checks,
-                                                             int64_t block_threads,
-                                                             bool overlaps = false);
+std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Program& program,
+                                               const Checks& checks, int64_t block_threads,
+                                               bool overlaps = false);
 
 struct Hazards {
   Hazards(const Program& program, const Checks& checks, LaunchHazards& launch, int warps,

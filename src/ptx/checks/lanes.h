@@ -12,6 +12,6 @@
 
 namespace cutegen::ptx {
 
-[[nodiscard]] uint32_t distinct_lanes(uint32_t mask, const AddressSummary& s, const uint64_t* at);
+uint32_t distinct_lanes(uint32_t mask, const AddressSummary& s, const uint64_t* at);
 
 }  // namespace cutegen::ptx

@@ -30,7 +30,7 @@ class SharedRaces {
     bool wrote = false;
   };
   // Who else touched bytes [at, at + bytes) with nothing in between that orders it.
-  [[nodiscard]] Party party(Touch touch, int warp, uint64_t at, uint32_t bytes) const;
+  Party party(Touch touch, int warp, uint64_t at, uint32_t bytes) const;
 
  private:
   struct Trace {  // the last time an instruction of a warp touched shared memory

@@ -44,14 +44,14 @@ class Undefined {
 
   Undefined(const Program& program, int warps, size_t shared_bytes, size_t local_bytes);
   void begin();
-  [[nodiscard]] bool following() const { return following_; }
+  bool following() const { return following_; }
   // Before an instruction: what its results depend on, or what is wrong.
   std::optional<Trouble> follow(const Step& s);
   // A store's value: whether lanes of register `slot` are undefined.
-  [[nodiscard]] uint32_t mask_of(int warp, int32_t slot) const {
+  uint32_t mask_of(int warp, int32_t slot) const {
     return following_ ? masks_[size_t(warp)][size_t(slot) / 4] : 0;
   }
-  [[nodiscard]] Origin origin_of(int warp, int32_t slot) const;
+  Origin origin_of(int warp, int32_t slot) const;
 
   // Whether some lane reads a word that is not written. States are by word, from address 0 of `at`.
   static bool suspicious(const uint8_t* state, uint32_t lanes, const AddressSummary& sum,
@@ -76,7 +76,7 @@ class Undefined {
   std::optional<Trouble> sink(const Step& s, int32_t slot, uint32_t lanes, const char* what);
   void result(const Step& s);
   void shuffle(const Step& s);
-  [[nodiscard]] uint32_t settled(const Step& s);
+  uint32_t settled(const Step& s);
   uint16_t add_origin(const Origin& o);
 
   const Program& program_;

@@ -19,11 +19,11 @@ struct Declarations {
   std::map<std::string, int64_t> integers;
   std::map<std::string, std::vector<std::byte>> bytes;
 };
-[[nodiscard]] Result<Declarations> read_declarations(std::string_view text);
+Result<Declarations> read_declarations(std::string_view text);
 
-[[nodiscard]] std::map<std::string, int64_t> integer_constants(const ParsedModule& module);
-[[nodiscard]] std::vector<std::string> constant_names(const ParsedModule& module);
-[[nodiscard]] std::optional<std::vector<std::byte>> constant_bytes(const ParsedModule& module,
-                                                                   const std::string& name);
+std::map<std::string, int64_t> integer_constants(const ParsedModule& module);
+std::vector<std::string> constant_names(const ParsedModule& module);
+std::optional<std::vector<std::byte>> constant_bytes(const ParsedModule& module,
+                                                     const std::string& name);
 
 }  // namespace cutegen::ptx

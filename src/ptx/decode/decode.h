@@ -12,7 +12,7 @@
 
 namespace cutegen::ptx {
 
-[[nodiscard]] Result<Program> decode(const ParsedModule& module, const Function& function);
+Result<Program> decode(const ParsedModule& module, const Function& function);
 
 // What an instruction reads and writes: offsets of register slots.
 struct Effects {

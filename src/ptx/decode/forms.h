@@ -29,14 +29,12 @@ class Forms final : public Registry {
   void add(const char* base, const char* type, const char* signature, AluFn full, AluFn masked,
            Kind kind, int flops) override;
   void add_matrix(const char* shape, const char* types, const MatrixForm& form) override;
-  [[nodiscard]] const Form* find(std::string_view name) const;
+  const Form* find(std::string_view name) const;
   // By shape and types: "m16n8k16.f32.f16.f16.f32".
-  [[nodiscard]] const MatrixForm* find_matrix(std::string_view name) const;
-  [[nodiscard]] const std::unordered_map<std::string, MatrixForm>& matrices() const {
-    return matrices_;
-  }
-  [[nodiscard]] const std::unordered_map<std::string, Form>& all() const { return forms_; }
-  [[nodiscard]] std::string_view instruction_set() const { return isa_; }
+  const MatrixForm* find_matrix(std::string_view name) const;
+  const std::unordered_map<std::string, MatrixForm>& matrices() const { return matrices_; }
+  const std::unordered_map<std::string, Form>& all() const { return forms_; }
+  std::string_view instruction_set() const { return isa_; }
   AddressFn addresses = nullptr;
 
  private:
@@ -47,9 +45,9 @@ class Forms final : public Registry {
 };
 
 // The table for an instruction set of the host: "base", "v3" or "v4".
-[[nodiscard]] Forms make_forms(std::string_view isa);
+Forms make_forms(std::string_view isa);
 // The best one this machine can run.
-[[nodiscard]] std::string_view best_instruction_set();
-[[nodiscard]] const Forms& forms();
+std::string_view best_instruction_set();
+const Forms& forms();
 
 }  // namespace cutegen::ptx

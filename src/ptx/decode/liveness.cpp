@@ -23,7 +23,7 @@ class Liveness {
  private:
   using Bits = std::vector<uint64_t>;
   void find_blocks();
-  [[nodiscard]] std::vector<size_t> successors(size_t block) const;
+  std::vector<size_t> successors(size_t block) const;
   // Walks a block backwards from what is live at its end; returns the widest point in words.
   int walk(size_t block, Bits& live, bool measure) const;
   void step(size_t at, Bits& live) const;

@@ -24,7 +24,7 @@ bool ends_block(const Inst& in) {
 class Depths {
  public:
   void clear() { of_.clear(); }
-  [[nodiscard]] int inputs(const Inst& in) const {
+  int inputs(const Inst& in) const {
     return std::max({at(in.a), at(in.b), at(in.c), at(in.e), at(in.guard)});
   }
   void set(int32_t slot, int depth) {
@@ -32,7 +32,7 @@ class Depths {
   }
 
  private:
-  [[nodiscard]] int at(int32_t slot) const {
+  int at(int32_t slot) const {
     auto it = slot < 0 ? of_.end() : of_.find(slot);
     return it == of_.end() ? 0 : it->second;
   }

@@ -16,6 +16,6 @@
 namespace cutegen::ptx {
 
 // By instruction; 0 for what is no load from global memory.
-[[nodiscard]] std::vector<uint8_t> load_groups(const Program& program);
+std::vector<uint8_t> load_groups(const Program& program);
 
 }  // namespace cutegen::ptx

@@ -20,6 +20,6 @@ struct Module::State {
 };
 
 // The initial bytes of a variable, zeros where nothing is given; an error names the place.
-[[nodiscard]] Result<std::vector<std::byte>> initial_bytes(const Variable& variable);
+Result<std::vector<std::byte>> initial_bytes(const Variable& variable);
 
 }  // namespace cutegen::ptx

@@ -37,7 +37,7 @@ struct Pulls {
   double stands_for = 1;  // CTAs, for each one that runs
   std::map<std::byte*, Word> words;
   // How many others take work before this one does.
-  [[nodiscard]] uint64_t before(std::byte* place, uint8_t bytes);
+  uint64_t before(std::byte* place, uint8_t bytes);
   // The counters as they were at the beginning.
   void restore();
 };
@@ -67,7 +67,7 @@ struct Job {
   std::unique_ptr<Pulls> pulls;  // of a sampled launch whose CTAs pull
 
   // Polls of one place after which a warp gives way: few where CTAs that wait begin first.
-  [[nodiscard]] uint32_t spins() const { return order == Order::in_order ? 64 : 16; }
+  uint32_t spins() const { return order == Order::in_order ? 64 : 16; }
 };
 
 struct Split {
@@ -109,17 +109,17 @@ class Cta {
   void begin(int64_t linear, Counting& counting);
   // Each warp that can run gets a turn.
   Turn turn();
-  [[nodiscard]] const CtaWork& work() const { return work_; }
-  [[nodiscard]] uint64_t executed() const;  // warp instructions so far
+  const CtaWork& work() const { return work_; }
+  uint64_t executed() const;  // warp instructions so far
 
-  [[nodiscard]] LaunchStatus status() const { return status_; }
-  [[nodiscard]] int64_t linear() const { return linear_; }
+  LaunchStatus status() const { return status_; }
+  int64_t linear() const { return linear_; }
   // Ends the launch here: all CTAs that could run poll memory.
   void fail_spinning(int64_t resident);
   // Host memory of one machine for this launch.
-  [[nodiscard]] static int64_t bytes(const Job& job);
-  [[nodiscard]] const Finding& finding() const { return finding_; }
-  [[nodiscard]] const std::string& reason() const { return reason_; }
+  static int64_t bytes(const Job& job);
+  const Finding& finding() const { return finding_; }
+  const std::string& reason() const { return reason_; }
 
  private:
   enum class Step { yield, barrier, done, failed };
@@ -164,11 +164,9 @@ class Cta {
 
   // host_calls.cpp
   bool host_call(Warp& w, const Inst& in, int lane);
-  [[nodiscard]] const std::byte* peek(const Warp& w, int lane, uint64_t address,
-                                      uint64_t bytes) const;
-  [[nodiscard]] std::string text_at(const Warp& w, int lane, uint64_t address) const;
-  [[nodiscard]] std::string format_text(const Warp& w, int lane, const std::string& format,
-                                        uint64_t at) const;
+  const std::byte* peek(const Warp& w, int lane, uint64_t address, uint64_t bytes) const;
+  std::string text_at(const Warp& w, int lane, uint64_t address) const;
+  std::string format_text(const Warp& w, int lane, const std::string& format, uint64_t at) const;
 
   // matrix_ops.cpp
   Meet matrix(Warp& w, const Inst& in, uint32_t mask);
@@ -178,7 +176,7 @@ class Cta {
   bool deliver(Warp& w, const AsyncCopy& copy);
   bool copy_pending(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s,
                     const uint64_t* at);
-  [[nodiscard]] std::string pending_place(uint64_t at, uint64_t bytes) const;
+  std::string pending_place(uint64_t at, uint64_t bytes) const;
   void forget_copies();
   // cta_checks.cpp
   bool follow(Warp& w, const Inst& in, uint32_t mask);
@@ -211,9 +209,7 @@ class Cta {
   void transfer(Warp& w, const Inst& in, uint32_t mask, const AddressSummary& s, const uint64_t* at,
                 std::byte* zero);
   bool atomics(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at, std::byte* zero);
-  [[nodiscard]] size_t index_of(const Buffer* b) const {
-    return size_t(b - job_.memory.buffers.data());
-  }
+  size_t index_of(const Buffer* b) const { return size_t(b - job_.memory.buffers.data()); }
   bool fault(Warp& w, const Inst& in, uint32_t mask, Space space, const uint64_t* at);
   bool report(Warp& w, const char* kind, std::string message, int lane);
 

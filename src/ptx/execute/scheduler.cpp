@@ -32,7 +32,7 @@ struct Shared {
   std::atomic<int64_t> resident{0}, idle_threads{0};
   std::mutex mutex;
   // CTAs that the GPU, and our memory, hold together.
-  [[nodiscard]] int64_t most_together() const {
+  int64_t most_together() const {
     const int64_t most = grid.resident > 0 ? grid.resident : kMostResident;
     return std::max<int64_t>(1, std::min(most, kMostBytes / std::max<int64_t>(1, Cta::bytes(job))));
   }
@@ -56,10 +56,10 @@ class Worker {
   bool start();
   bool start_one(int64_t n);
   // Which CTA begins as the n-th.
-  [[nodiscard]] int64_t place(int64_t n) const;
+  int64_t place(int64_t n) const;
   void start_together();
   bool start_waited_for();
-  [[nodiscard]] size_t behind() const;
+  size_t behind() const;
   // False: the launch has ended.
   bool round(bool& spinning);
   void finish(size_t i);

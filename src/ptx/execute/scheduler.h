@@ -28,6 +28,6 @@ struct Grid {
   bool cooperative = false, sampled = false;
 };
 
-[[nodiscard]] LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options);
+LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options);
 
 }  // namespace cutegen::ptx

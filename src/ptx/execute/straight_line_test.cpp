@@ -24,7 +24,7 @@ constexpr const char* kTypes[] = {"b16", "b32", "b64", "f32", "f64", "pred"};
 struct Line {
   std::string guard, opcode, to;      // guard "" or "p3" or "!p3"
   std::vector<std::string> operands;  // registers or numbers
-  [[nodiscard]] std::string text() const {
+  std::string text() const {
     std::string out = (guard.empty()     ? ""
                        : guard[0] == '!' ? "@!%" + guard.substr(1) + " "
                                          : "@%" + guard + " ") +

@@ -59,12 +59,12 @@ class Recording {
     header_ = Json::parse(data->substr(0, line));
     body_ = data->substr(line + 1);
   }
-  [[nodiscard]] bool present() const { return !body_.empty(); }
-  [[nodiscard]] std::string pool(const std::string& key) const { return part("pools", key); }
-  [[nodiscard]] std::string form(const std::string& name) const { return part("forms", name); }
+  bool present() const { return !body_.empty(); }
+  std::string pool(const std::string& key) const { return part("pools", key); }
+  std::string form(const std::string& name) const { return part("forms", name); }
 
  private:
-  [[nodiscard]] std::string part(const char* table, const std::string& key) const {
+  std::string part(const char* table, const std::string& key) const {
     if (!header_.contains(table) || !header_[table].contains(key)) return {};
     const Json& at = header_[table][key];
     return body_.substr(at[0].get<size_t>(), at[1].get<size_t>());

@@ -46,7 +46,7 @@ class Memory {
   // All launches so far have ended before whatever comes next begins.
   void settle();
   struct State;
-  [[nodiscard]] State& state() { return *state_; }
+  State& state() { return *state_; }
 
  private:
   std::unique_ptr<State> state_;
@@ -65,15 +65,15 @@ struct Entry {
 
 class Module {
  public:
-  [[nodiscard]] static Result<Module> parse(std::string_view text);
-  [[nodiscard]] const std::vector<Entry>& entries() const;
+  static Result<Module> parse(std::string_view text);
+  const std::vector<Entry>& entries() const;
   // Initialised `.global`/`.const` data with plain (extern "C") names: integers, and raw bytes.
   // Integers of 32 bits are read as signed; at most 1 MiB of bytes.
-  [[nodiscard]] std::map<std::string, int64_t> integer_constants() const;
-  [[nodiscard]] std::optional<std::vector<std::byte>> constant_bytes(const std::string& name) const;
-  [[nodiscard]] std::vector<std::string> constant_names() const;
+  std::map<std::string, int64_t> integer_constants() const;
+  std::optional<std::vector<std::byte>> constant_bytes(const std::string& name) const;
+  std::vector<std::string> constant_names() const;
   struct State;
-  [[nodiscard]] const State& state() const { return *state_; }
+  const State& state() const { return *state_; }
 
  private:
   std::shared_ptr<const State> state_;
@@ -96,7 +96,7 @@ struct Checks {
   bool barriers = true;       // a barrier of the whole CTA after some of its threads have ended
   bool uninitialised = true;  // a value that nobody wrote decides what is stored or where to go
   bool races = true;          // conflicting accesses with nothing that orders them
-  [[nodiscard]] static Checks none() { return {false, false, false}; }
+  static Checks none() { return {false, false, false}; }
 };
 
 struct RunOptions {
@@ -203,13 +203,12 @@ struct LaunchReport {
 };
 
 // params: one byte string an argument, sizes as in the entry (checked: user error otherwise).
-[[nodiscard]] Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& module,
-                                          const std::string& entry, const LaunchConfig& config,
-                                          const std::vector<std::vector<std::byte>>& params,
-                                          const RunOptions& options);
+Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& module,
+                            const std::string& entry, const LaunchConfig& config,
+                            const std::vector<std::vector<std::byte>>& params,
+                            const RunOptions& options);
 
 // CTAs of a launch that are on `gpu` at the same time; registers are an estimate.
-[[nodiscard]] int64_t resident_ctas(const GpuSpec& gpu, const Entry& entry,
-                                    const LaunchConfig& config);
+int64_t resident_ctas(const GpuSpec& gpu, const Entry& entry, const LaunchConfig& config);
 
 }  // namespace cutegen::ptx

@@ -25,13 +25,13 @@ class Chain {
   // The warp's next instruction, of which the lanes of `mask` take part.
   void step(const Inst& in, int32_t pc, uint32_t mask);
   // From the warp's first instruction to the end of its last piece of code.
-  [[nodiscard]] double clocks() const;
+  double clocks() const;
   // The instruction of the last step() has read a word that others write, for the first time or
   // once more. How often is their affair: reading once more takes no time of its own.
   void poll(int32_t pc, bool again);
   // The traced warp's CTA has ended, after so many instructions of all its warps.
   void ended(uint64_t cta_instructions) { cta_instructions_ = cta_instructions; }
-  [[nodiscard]] uint64_t cta_instructions() const { return cta_instructions_; }
+  uint64_t cta_instructions() const { return cta_instructions_; }
 
  private:
   struct Cost {
@@ -41,8 +41,8 @@ class Chain {
   };
   void close();
   void wait(int64_t pending);
-  [[nodiscard]] double ready(const Inst& in, int32_t pc) const;
-  [[nodiscard]] double* store_before(const Inst& in);
+  double ready(const Inst& in, int32_t pc) const;
+  double* store_before(const Inst& in);
 
   const Program& program_;
   const GpuLatency latency_;

@@ -25,13 +25,12 @@ struct Wavefronts {
   uint32_t count = 0, least = 0;  // taken; taken if no bank had two words
 };
 
-[[nodiscard]] uint32_t sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
-                                  uint64_t bytes);
-[[nodiscard]] Wavefronts wavefronts_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
-                                       uint64_t bytes, SharedUse use);
+uint32_t sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask, uint64_t bytes);
+Wavefronts wavefronts_of(const AddressSummary& s, const uint64_t* at, uint32_t mask, uint64_t bytes,
+                         SharedUse use);
 // at: offsets within each lane's own local memory.
-[[nodiscard]] uint32_t local_sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
-                                        uint64_t bytes);
+uint32_t local_sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
+                          uint64_t bytes);
 
 // Remembers the last pattern of each instruction: lanes at the same distances from the first one
 // cost the same again, as long as the first lies alike within `period` bytes. Full warps only.
@@ -39,7 +38,7 @@ class PatternCache {
  public:
   explicit PatternCache(size_t instructions) : entry_of_(instructions) {}
   // The remembered cost, or null.
-  [[nodiscard]] const Wavefronts* find(size_t pc, const uint64_t* at, uint64_t period) const;
+  const Wavefronts* find(size_t pc, const uint64_t* at, uint64_t period) const;
   void keep(size_t pc, const uint64_t* at, uint64_t period, Wavefronts cost);
 
  private:

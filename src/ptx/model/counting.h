@@ -49,7 +49,7 @@ class Counting {
     most_sleep_ns_ = std::max(most_sleep_ns_, slept_ns), sleep_ns_ += slept_ns;
   }
   // By place in the program; null when switched off.
-  [[nodiscard]] Executed* executed() { return executed_.empty() ? nullptr : executed_.data(); }
+  Executed* executed() { return executed_.empty() ? nullptr : executed_.data(); }
   // pc: whose instruction it is; `in` may be a part that the machine made of it.
   void global(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
               const uint64_t* at, size_t buffer);
@@ -66,7 +66,7 @@ class Counting {
 
  private:
   friend struct Totals;
-  [[nodiscard]] size_t place(const Inst& in) const { return size_t(&in - program_.code.data()); }
+  size_t place(const Inst& in) const { return size_t(&in - program_.code.data()); }
   uint32_t global_sectors(size_t pc, uint32_t mask, const AddressSummary& s, const uint64_t* at,
                           uint64_t bytes);
   void look_up(InstCounts& c, size_t buffer, const AddressSummary& s, const uint64_t* at,

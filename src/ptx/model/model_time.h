@@ -41,9 +41,8 @@ struct ModelledTime {
          bytes_to_saturate = 0;  // of the chip, against DRAM
 };
 
-[[nodiscard]] ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report,
-                                      const Entry& entry, const LaunchConfig& config);
-[[nodiscard]] Occupancy occupancy_of(const GpuSpec& gpu, const Entry& entry,
-                                     const LaunchConfig& config);
+ModelledTime model_time(const GpuSpec& gpu, const LaunchReport& report, const Entry& entry,
+                        const LaunchConfig& config);
+Occupancy occupancy_of(const GpuSpec& gpu, const Entry& entry, const LaunchConfig& config);
 
 }  // namespace cutegen::ptx

@@ -17,10 +17,10 @@ namespace cutegen::ptx {
 // xu: special functions; convert: between floats and integers or between floats; lsu: loads,
 // stores, shuffles; other: takes an issue slot only (moves, parameters, barriers, fences).
 enum class Pipe : uint8_t { fma, half, alu, xu, convert, fp64, tensor, lsu, branch, other, count_ };
-[[nodiscard]] const char* to_string(Pipe pipe);
+const char* to_string(Pipe pipe);
 
 enum class TensorType : uint8_t { none, fp64, tf32, fp16, bf16, int8, fp8, count_ };
-[[nodiscard]] const char* to_string(TensorType type);
+const char* to_string(TensorType type);
 
 struct Usage {
   Pipe pipe = Pipe::other;
@@ -30,6 +30,6 @@ struct Usage {
   uint32_t tensor_flops = 0;  // of a warp
 };
 
-[[nodiscard]] Usage usage_of(std::string_view instruction);
+Usage usage_of(std::string_view instruction);
 
 }  // namespace cutegen::ptx

@@ -27,20 +27,20 @@ class Sampler {
   Sampler(int64_t total, const RunOptions& options, bool in_a_row = false);
   // The CTAs to run next, in ascending order; none when the sample is good enough or complete.
   // `affordable`: how many more the budget allows.
-  [[nodiscard]] std::vector<int64_t> next(int64_t affordable);
+  std::vector<int64_t> next(int64_t affordable);
   // All CTAs that have not run yet.
-  [[nodiscard]] std::vector<int64_t> rest();
+  std::vector<int64_t> rest();
   void add(int64_t cta, const CtaWork& work);
 
-  [[nodiscard]] bool is_end(int64_t cta) const { return cta == 0 || cta == total_ - 1; }
+  bool is_end(int64_t cta) const { return cta == 0 || cta == total_ - 1; }
   // What one sampled interior CTA stands for.
-  [[nodiscard]] double weight() const;
-  [[nodiscard]] double error() const;
-  [[nodiscard]] std::map<std::string, double> errors() const;
+  double weight() const;
+  double error() const;
+  std::map<std::string, double> errors() const;
 
  private:
-  [[nodiscard]] int64_t interior() const { return std::max<int64_t>(0, total_ - 2); }
-  [[nodiscard]] double error_of(double CtaWork::* quantity) const;
+  int64_t interior() const { return std::max<int64_t>(0, total_ - 2); }
+  double error_of(double CtaWork::* quantity) const;
 
   int64_t total_, first_batch_, most_;
   bool in_a_row_;

@@ -33,10 +33,10 @@ class AsyncCopies {
   void issue(const AsyncCopy& copy);
   void commit(uint32_t mask);
   // Removes and returns what is complete when `mask` waits until `pending` groups are left.
-  [[nodiscard]] std::vector<AsyncCopy> take(uint32_t mask, int64_t pending);
-  [[nodiscard]] bool full() const { return copies_.size() >= kMostCopies; }
-  [[nodiscard]] AsyncCopy take_oldest();
-  [[nodiscard]] const std::deque<AsyncCopy>& all() const { return copies_; }
+  std::vector<AsyncCopy> take(uint32_t mask, int64_t pending);
+  bool full() const { return copies_.size() >= kMostCopies; }
+  AsyncCopy take_oldest();
+  const std::deque<AsyncCopy>& all() const { return copies_; }
   void clear();
 
  private:

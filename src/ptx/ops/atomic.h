@@ -32,9 +32,9 @@ enum class AtomicType : uint8_t {
   bf16x2
 };
 
-[[nodiscard]] std::optional<AtomicOp> atomic_op(std::string_view name);
-[[nodiscard]] std::optional<AtomicType> atomic_type(std::string_view name);
-[[nodiscard]] bool atomic_known(AtomicOp op, AtomicType type);
+std::optional<AtomicOp> atomic_op(std::string_view name);
+std::optional<AtomicType> atomic_type(std::string_view name);
+bool atomic_known(AtomicOp op, AtomicType type);
 uint64_t atomic_apply(AtomicOp op, AtomicType type, std::byte* place, uint64_t b, uint64_t c);
 
 }  // namespace cutegen::ptx

@@ -9,9 +9,9 @@
 
 namespace cutegen::ptx {
 
-[[nodiscard]] uint16_t to_half(double value);
-[[nodiscard]] uint16_t to_bfloat(double value);
-[[nodiscard]] float half_value(uint16_t bits);
-[[nodiscard]] float bfloat_value(uint16_t bits);
+uint16_t to_half(double value);
+uint16_t to_bfloat(double value);
+float half_value(uint16_t bits);
+float bfloat_value(uint16_t bits);
 
 }  // namespace cutegen::ptx

@@ -19,7 +19,7 @@ inline constexpr uint8_t kBarrierSync = 0, kBarrierArrive = 1, kBarrierCount = 2
                          kBarrierOr = 4;
 enum class ReduceOp : uint8_t { add, min_s, min_u, max_s, max_u, land, lor, lxor };
 
-[[nodiscard]] std::optional<ReduceOp> reduce_op(std::string_view op, std::string_view type);
+std::optional<ReduceOp> reduce_op(std::string_view op, std::string_view type);
 
 void vote(std::byte* registers, const Inst& in, uint32_t mask);
 void warp_reduce(std::byte* registers, const Inst& in, uint32_t mask);

@@ -22,7 +22,7 @@ struct Buffer {
   std::byte* data = nullptr;
   Access access = Access::read_write;
   Content content = Content::given;
-  [[nodiscard]] bool holds(uint64_t address) const { return address - base < size; }
+  bool holds(uint64_t address) const { return address - base < size; }
 };
 
 struct Memory::State {
@@ -43,9 +43,9 @@ struct Memory::State {
 
   uint64_t place(const std::string& name, std::span<std::byte> storage, Access access,
                  Content content = Content::given);
-  [[nodiscard]] const Buffer* find(uint64_t address) const;
+  const Buffer* find(uint64_t address) const;
   // The buffer nearest to an unmapped address; nullptr if there is none.
-  [[nodiscard]] const Buffer* nearest(uint64_t address) const;
+  const Buffer* nearest(uint64_t address) const;
 };
 
 }  // namespace cutegen::ptx

@@ -28,7 +28,7 @@ class Pages {
   // At least `size` elements; what was there is lost if it was smaller. False: no memory.
   bool grow(size_t size);
   void release();
-  [[nodiscard]] size_t size() const { return size_; }
+  size_t size() const { return size_; }
   T* data() { return at_; }
   T& operator[](size_t i) { return at_[i]; }
 

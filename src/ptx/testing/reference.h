@@ -14,6 +14,6 @@
 
 namespace cutegen::ptx {
 
-[[nodiscard]] uint64_t reference(const std::string& opcode, const std::vector<uint64_t>& operands);
+uint64_t reference(const std::string& opcode, const std::vector<uint64_t>& operands);
 
 }  // namespace cutegen::ptx

@@ -27,9 +27,9 @@ std::vector<std::string> parts_of(const std::string& opcode) {
 
 struct Opcode {
   std::vector<std::string> parts;
-  [[nodiscard]] const std::string& base() const { return parts[0]; }
-  [[nodiscard]] const std::string& type() const { return parts.back(); }
-  [[nodiscard]] bool has(const char* what) const {
+  const std::string& base() const { return parts[0]; }
+  const std::string& type() const { return parts.back(); }
+  bool has(const char* what) const {
     for (size_t i = 1; i < parts.size(); ++i) {
       if (parts[i] == what) return true;
     }

@@ -44,7 +44,7 @@ struct Variable {
   bool is_register = false;      // a parameter of a function that travels in a register
   std::string_view initializer;  // text between = and ;
   int line = 0;
-  [[nodiscard]] int64_t bytes() const { return element * count; }
+  int64_t bytes() const { return element * count; }
 };
 
 struct RegisterRange {
@@ -80,8 +80,8 @@ struct ParsedModule {
 };
 
 // Bytes of a fundamental type ("u32" -> 4); 0 if it is none. pred gives 0.
-[[nodiscard]] int64_t type_bytes(std::string_view type);
+int64_t type_bytes(std::string_view type);
 // The literal's value; nullopt if it is malformed.
-[[nodiscard]] std::optional<Operand> parse_number(std::string_view text);
+std::optional<Operand> parse_number(std::string_view text);
 
 }  // namespace cutegen::ptx

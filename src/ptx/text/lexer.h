@@ -17,17 +17,17 @@ struct Token {
   std::string_view text;
   int line = 0;
   size_t at = 0;  // offset in the text
-  [[nodiscard]] bool is(std::string_view s) const { return text == s && kind != Kind::string; }
+  bool is(std::string_view s) const { return text == s && kind != Kind::string; }
 };
 
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) { advance(); }
-  [[nodiscard]] const Token& peek() const { return token_; }
+  const Token& peek() const { return token_; }
   Token next();
   // Consumes the token if it is `s`.
   bool accept(std::string_view s);
-  [[nodiscard]] std::string_view text() const { return text_; }
+  std::string_view text() const { return text_; }
 
  private:
   void advance();

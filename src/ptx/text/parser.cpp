@@ -27,46 +27,46 @@ class Parser {
   Result<ParsedModule> run();
 
  private:
-  [[nodiscard]] tl::unexpected<Error> wrong(const std::string& wanted) const {
+  tl::unexpected<Error> wrong(const std::string& wanted) const {
     const Token& t = lex_.peek();
     std::string got = t.kind == Token::Kind::end ? "the end of the text"
                                                  : "'" + sanitize(t.text.substr(0, 60), 80) + "'";
     return user_error(fmt::format("expected {}, found {}", wanted, got), at_line(t.line),
                       "give the PTX text as the compiler wrote it");
   }
-  [[nodiscard]] Result<void> expect(std::string_view s) {
+  Result<void> expect(std::string_view s) {
     if (lex_.accept(s)) return {};
     return wrong("'" + std::string(s) + "'");
   }
-  [[nodiscard]] Result<std::string_view> word(const char* what) {
+  Result<std::string_view> word(const char* what) {
     if (lex_.peek().kind != Token::Kind::word) return wrong(what);
     return lex_.next().text;
   }
-  [[nodiscard]] Result<int64_t> integer(const char* what);
-  [[nodiscard]] Result<void> header();
-  [[nodiscard]] Result<void> top_level();
-  [[nodiscard]] Result<void> skip_to_semicolon();
-  [[nodiscard]] Result<void> skip_braces();
-  [[nodiscard]] Result<void> skip_list(int64_t most);
-  [[nodiscard]] Result<void> location();
-  [[nodiscard]] Result<Variable> declaration(Space space, bool is_extern);
-  [[nodiscard]] Result<void> array_sizes(Variable& v);
-  [[nodiscard]] Result<void> module_variables(Space space, bool is_extern);
-  [[nodiscard]] Result<void> function(bool is_entry);
-  [[nodiscard]] Result<void> parameters(std::vector<Variable>& into);
-  [[nodiscard]] Result<void> tuning(Function& f);
-  [[nodiscard]] Result<void> body(Function& f);
-  [[nodiscard]] Result<void> body_item(Function& f);
-  [[nodiscard]] Result<void> directive(Function& f, std::string_view name);
-  [[nodiscard]] Result<void> registers(Function& f);
-  [[nodiscard]] Result<void> local_variables(Function& f, Space space);
-  [[nodiscard]] Result<void> label(Function& f, std::string_view name);
-  [[nodiscard]] Result<void> statement(Function& f);
-  [[nodiscard]] Result<void> call(Statement& s);
-  [[nodiscard]] Result<Operand> parentheses();
-  [[nodiscard]] Result<Operand> operand(int depth);
-  [[nodiscard]] Result<Operand> address();
-  [[nodiscard]] Result<Operand> braces(int depth);
+  Result<int64_t> integer(const char* what);
+  Result<void> header();
+  Result<void> top_level();
+  Result<void> skip_to_semicolon();
+  Result<void> skip_braces();
+  Result<void> skip_list(int64_t most);
+  Result<void> location();
+  Result<Variable> declaration(Space space, bool is_extern);
+  Result<void> array_sizes(Variable& v);
+  Result<void> module_variables(Space space, bool is_extern);
+  Result<void> function(bool is_entry);
+  Result<void> parameters(std::vector<Variable>& into);
+  Result<void> tuning(Function& f);
+  Result<void> body(Function& f);
+  Result<void> body_item(Function& f);
+  Result<void> directive(Function& f, std::string_view name);
+  Result<void> registers(Function& f);
+  Result<void> local_variables(Function& f, Space space);
+  Result<void> label(Function& f, std::string_view name);
+  Result<void> statement(Function& f);
+  Result<void> call(Statement& s);
+  Result<Operand> parentheses();
+  Result<Operand> operand(int depth);
+  Result<Operand> address();
+  Result<Operand> braces(int depth);
 
   Lexer lex_;
   ParsedModule module_;

@@ -12,6 +12,6 @@
 
 namespace cutegen::ptx {
 
-[[nodiscard]] Result<ParsedModule> parse_module(std::string_view text);
+Result<ParsedModule> parse_module(std::string_view text);
 
 }  // namespace cutegen::ptx

@@ -13,9 +13,9 @@
 
 namespace cutegen::recipes {
 
-[[nodiscard]] std::vector<RecipeParameter> elementwise_parameters(const Fused& fused);
-[[nodiscard]] Json elementwise_safe(const Fused& fused);
-[[nodiscard]] ProgramPart elementwise_part(const Task& task, const Fused& fused, const Json& params,
-                                           const Label& label);
+std::vector<RecipeParameter> elementwise_parameters(const Fused& fused);
+Json elementwise_safe(const Fused& fused);
+ProgramPart elementwise_part(const Task& task, const Fused& fused, const Json& params,
+                             const Label& label);
 
 }  // namespace cutegen::recipes

@@ -22,29 +22,28 @@ const std::map<std::string, std::string>& recipe_templates();  // by path from t
 
 namespace cutegen::recipes {
 
-[[nodiscard]] std::string fill(const std::string& path,
-                               const std::map<std::string, std::string>& values);
+std::string fill(const std::string& path, const std::map<std::string, std::string>& values);
 // "make_shape(a, b)", or "a" alone: fewer templates to instantiate.
-[[nodiscard]] std::string tuple_of(const std::string& maker, const std::vector<std::string>& items);
-[[nodiscard]] std::string indent(const std::string& text, int spaces);
+std::string tuple_of(const std::string& maker, const std::vector<std::string>& items);
+std::string indent(const std::string& text, int spaces);
 
 class Code {
  public:
   explicit Code(const Fused& fused);
 
-  [[nodiscard]] const std::string& id(int inst) const { return ids_[static_cast<size_t>(inst)]; }
+  const std::string& id(int inst) const { return ids_[static_cast<size_t>(inst)]; }
   // A word for a kernel's own variable that clashes with nothing.
-  [[nodiscard]] std::string word(const std::string& wanted) { return names_.unique(wanted); }
+  std::string word(const std::string& wanted) { return names_.unique(wanted); }
   // How an instruction is read; row values of a column kernel are arrays: "mean[v]".
-  [[nodiscard]] std::string use(int inst) const;
+  std::string use(int inst) const;
   void index_rows(bool on) { index_rows_ = on; }
   // The right side of an instruction.
-  [[nodiscard]] std::string expression(int inst) const;
+  std::string expression(int inst) const;
   // "const float t = ...;"
-  [[nodiscard]] std::string statement(int inst) const;
+  std::string statement(int inst) const;
   // Instructions that `targets` need and `wanted` accepts, in evaluation order.
-  [[nodiscard]] std::vector<int> needed(const std::vector<int>& targets,
-                                        const std::function<bool(const Inst&)>& wanted) const;
+  std::vector<int> needed(const std::vector<int>& targets,
+                          const std::function<bool(const Inst&)>& wanted) const;
 
  private:
   const Fused& fused_;
@@ -57,17 +56,17 @@ class Code {
 struct Parameter {
   std::string tensor, name, declaration;
 };
-[[nodiscard]] std::vector<Parameter> parameters(const Fused& fused);
+std::vector<Parameter> parameters(const Fused& fused);
 // ", int64_t NAME" for each size that the kernel computes with, and their arguments.
-[[nodiscard]] std::string size_declarations(const Fused& fused);
+std::string size_declarations(const Fused& fused);
 void add_sizes(Json& args, const Fused& fused);
 // "int64_t" or "float": what a value is while it is worked on.
-[[nodiscard]] const char* value_type(const Inst& inst);
+const char* value_type(const Inst& inst);
 // Whether an operand has an axis that is reduced.
-[[nodiscard]] bool varies(const Fused& fused, const Operand& operand);
+bool varies(const Fused& fused, const Operand& operand);
 // "half_t", for reading and writing an operand.
-[[nodiscard]] std::string type_of(const Operand& operand);
+std::string type_of(const Operand& operand);
 // What the program computes, in one line: "out = relu(x)".
-[[nodiscard]] std::string title(const Task& task, const Fused& fused);
+std::string title(const Task& task, const Fused& fused);
 
 }  // namespace cutegen::recipes

@@ -16,11 +16,10 @@
 
 namespace cutegen::recipes {
 
-[[nodiscard]] std::vector<RecipeParameter> matmul_parameters(const Contraction& c);
-[[nodiscard]] Json matmul_safe(const Contraction& c);
+std::vector<RecipeParameter> matmul_parameters(const Contraction& c);
+Json matmul_safe(const Contraction& c);
 // Tiles that the threads can share, and that shared memory and registers hold.
-[[nodiscard]] bool matmul_legal(const Contraction& c, const Json& params);
-[[nodiscard]] Result<KernelProgram> matmul_program(const Task& task, const Contraction& c,
-                                                   const Json& params);
+bool matmul_legal(const Contraction& c, const Json& params);
+Result<KernelProgram> matmul_program(const Task& task, const Contraction& c, const Json& params);
 
 }  // namespace cutegen::recipes

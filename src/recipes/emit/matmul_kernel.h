@@ -21,8 +21,7 @@ struct MatmulKernel {
 };
 
 // What is multiplied: "float", "tfloat32_t", "half_t", "bfloat16_t".
-[[nodiscard]] std::string element_type(const Contraction& c, const Json& params);
-[[nodiscard]] MatmulKernel matmul_kernel(const Task& task, const Contraction& c,
-                                         const Json& params);
+std::string element_type(const Contraction& c, const Json& params);
+MatmulKernel matmul_kernel(const Task& task, const Contraction& c, const Json& params);
 
 }  // namespace cutegen::recipes

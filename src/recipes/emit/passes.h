@@ -31,7 +31,7 @@ struct Joint {
   int first = -1, second = -1;
   bool moments = false;
 };
-[[nodiscard]] std::optional<Joint> find_joint(const Fused& fused);
+std::optional<Joint> find_joint(const Fused& fused);
 
 // Accumulators that a pass leaves in scratch: the tensor's name, their type, floats of each.
 struct Parts {
@@ -42,39 +42,39 @@ struct Parts {
 class Passes {
  public:
   Passes(const Fused& fused, Code& code, PassOptions options);
-  [[nodiscard]] std::string text();
-  [[nodiscard]] std::string partial(int depth);
-  [[nodiscard]] std::string finish();
-  [[nodiscard]] int depth() const;  // passes, without one that only writes results
-  [[nodiscard]] std::vector<Parts> parts() const;
+  std::string text();
+  std::string partial(int depth);
+  std::string finish();
+  int depth() const;  // passes, without one that only writes results
+  std::vector<Parts> parts() const;
   // Names: register array of an element operand, CuTe tensor of an operand, of an output.
-  [[nodiscard]] const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
-  [[nodiscard]] const std::string& output_tensor(size_t output) const { return outputs_[output]; }
+  const std::string& input_tensor(size_t operand) const { return inputs_[operand]; }
+  const std::string& output_tensor(size_t output) const { return outputs_[output]; }
   // Leaves that the kernel reads, by level.
-  [[nodiscard]] std::vector<int> leaves(Level level) const;
+  std::vector<int> leaves(Level level) const;
   // Floats of the largest accumulator.
-  [[nodiscard]] int words() const;
+  int words() const;
 
  private:
-  [[nodiscard]] std::string rows();
-  [[nodiscard]] std::string pass(int depth);
-  [[nodiscard]] std::string merge(int depth);
-  [[nodiscard]] std::string row_values(int depth);
-  [[nodiscard]] std::string result(int inst);
-  [[nodiscard]] std::string keep(int inst);
-  [[nodiscard]] std::string outputs();
-  [[nodiscard]] std::string row_output(size_t output, const std::string& registers);
-  [[nodiscard]] std::string loop(const std::string& body) const;
-  [[nodiscard]] std::string elements(const std::vector<int>& targets);
-  [[nodiscard]] std::string place() const;
-  [[nodiscard]] const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
-  [[nodiscard]] bool is_joint(int inst) const { return joint_ && joint_->first == inst; }
-  [[nodiscard]] bool moments() const { return joint_ && joint_->moments; }
-  [[nodiscard]] std::string shift();
-  [[nodiscard]] int depth_of(int inst) const;
-  [[nodiscard]] std::vector<int> reductions(int depth) const;
-  [[nodiscard]] std::string type(int inst) const;  // of the accumulator
-  [[nodiscard]] int words(int inst) const;
+  std::string rows();
+  std::string pass(int depth);
+  std::string merge(int depth);
+  std::string row_values(int depth);
+  std::string result(int inst);
+  std::string keep(int inst);
+  std::string outputs();
+  std::string row_output(size_t output, const std::string& registers);
+  std::string loop(const std::string& body) const;
+  std::string elements(const std::vector<int>& targets);
+  std::string place() const;
+  const Inst& at(int inst) const { return fused_.insts[static_cast<size_t>(inst)]; }
+  bool is_joint(int inst) const { return joint_ && joint_->first == inst; }
+  bool moments() const { return joint_ && joint_->moments; }
+  std::string shift();
+  int depth_of(int inst) const;
+  std::vector<int> reductions(int depth) const;
+  std::string type(int inst) const;  // of the accumulator
+  int words(int inst) const;
 
   const Fused& fused_;
   Code& code_;

@@ -15,7 +15,7 @@ namespace cutegen::recipes {
 
 struct Label {
   std::string number;
-  [[nodiscard]] std::string operator()(const std::string& name) const {
+  std::string operator()(const std::string& name) const {
     return number.empty() ? name : name + "_" + number;
   }
 };
@@ -26,7 +26,7 @@ struct ProgramPart {
   Json requirements = Json::array(), scratch = Json::array(), steps = Json::array();
 };
 
-[[nodiscard]] Result<KernelProgram> assemble(const Task& task, const Stages& stages,
-                                             const std::vector<ProgramPart>& parts);
+Result<KernelProgram> assemble(const Task& task, const Stages& stages,
+                               const std::vector<ProgramPart>& parts);
 
 }  // namespace cutegen::recipes

@@ -32,12 +32,11 @@ struct RecipeMatch {
   std::shared_ptr<const void> state;  // private to the recipe
 };
 
-[[nodiscard]] RecipeMatch match_recipe(const Task& task);
-[[nodiscard]] Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match,
-                                                const Json& params);
+RecipeMatch match_recipe(const Task& task);
+Result<KernelProgram> instantiate(const Task& task, const RecipeMatch& match, const Json& params);
 // The edits worth trying from `params`: one parameter changed at a time, most promising first.
-[[nodiscard]] std::vector<Json> neighbours(const RecipeMatch& match, const Json& params);
+std::vector<Json> neighbours(const RecipeMatch& match, const Json& params);
 // A program that compiles and writes the outputs' shapes, for `cutegen new`.
-[[nodiscard]] Result<KernelProgram> skeleton(const Task& task);
+Result<KernelProgram> skeleton(const Task& task);
 
 }  // namespace cutegen

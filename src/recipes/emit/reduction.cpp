@@ -35,11 +35,9 @@ class Planner {
   }
 
  private:
-  [[nodiscard]] int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
+  int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
   // Threads that share a row; threads that share a column.
-  [[nodiscard]] int64_t side() const {
-    return kernel_.row() ? get("width") : get("threads") / get("columns");
-  }
+  int64_t side() const { return kernel_.row() ? get("width") : get("threads") / get("columns"); }
 
   std::string product(const std::vector<Loop>& loops, const char* prefix) {
     std::string text;

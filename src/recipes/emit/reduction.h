@@ -18,10 +18,10 @@
 
 namespace cutegen::recipes {
 
-[[nodiscard]] std::vector<RecipeParameter> reduction_parameters(const Fused& fused);
-[[nodiscard]] Json reduction_safe(const Fused& fused);
-[[nodiscard]] bool reduction_legal(const Fused& fused, const Json& params);
-[[nodiscard]] ProgramPart reduction_part(const Task& task, const Fused& fused, const Json& params,
-                                         const Label& label);
+std::vector<RecipeParameter> reduction_parameters(const Fused& fused);
+Json reduction_safe(const Fused& fused);
+bool reduction_legal(const Fused& fused, const Json& params);
+ProgramPart reduction_part(const Task& task, const Fused& fused, const Json& params,
+                           const Label& label);
 
 }  // namespace cutegen::recipes

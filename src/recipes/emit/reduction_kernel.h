@@ -16,7 +16,7 @@
 namespace cutegen::recipes {
 
 // Steps that a thread takes along the reduced axis, at the official shape.
-[[nodiscard]] int64_t steps_of_thread(const Nest& nest, const Json& params);
+int64_t steps_of_thread(const Nest& nest, const Json& params);
 
 class ReductionKernel {
  public:
@@ -28,25 +28,24 @@ class ReductionKernel {
   };
 
   ReductionKernel(const Task& task, const Fused& fused, const Json& params, const Label& label);
-  [[nodiscard]] std::string source() const { return source_; }
-  [[nodiscard]] const std::vector<Launch>& launches() const { return launches_; }
-  [[nodiscard]] const Nest& nest() const { return nest_; }
-  [[nodiscard]] bool row() const { return nest_.reduced_inside; }
-  [[nodiscard]] bool split() const { return parts_ > 1; }
-  [[nodiscard]] bool wide() const;  // 32 bits do not count the elements of a row
-  [[nodiscard]] std::vector<Parts> parts() const { return passes_.parts(); }
+  std::string source() const { return source_; }
+  const std::vector<Launch>& launches() const { return launches_; }
+  const Nest& nest() const { return nest_; }
+  bool row() const { return nest_.reduced_inside; }
+  bool split() const { return parts_ > 1; }
+  bool wide() const;  // 32 bits do not count the elements of a row
+  std::vector<Parts> parts() const { return passes_.parts(); }
   using Stride = std::pair<std::string, std::string>;  // argument, expression
-  [[nodiscard]] const std::vector<Stride>& strides() const { return strides_; }
+  const std::vector<Stride>& strides() const { return strides_; }
 
  private:
-  [[nodiscard]] std::map<std::string, std::string> common(const Task& task);
+  std::map<std::string, std::string> common(const Task& task);
   void add_kernel(const std::string& name, const std::string& body, int most_depth, bool last);
-  [[nodiscard]] std::string strides_over(const Operand& operand, const std::vector<Loop>& loops,
-                                         char prefix, bool vectors, std::string* element);
-  [[nodiscard]] std::string tensor(const Operand& operand, const std::string& name);
-  [[nodiscard]] std::string shape_text(const std::vector<Loop>& loops, char prefix,
-                                       bool vectors) const;
-  [[nodiscard]] int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
+  std::string strides_over(const Operand& operand, const std::vector<Loop>& loops, char prefix,
+                           bool vectors, std::string* element);
+  std::string tensor(const Operand& operand, const std::string& name);
+  std::string shape_text(const std::vector<Loop>& loops, char prefix, bool vectors) const;
+  int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
 
   const Fused& fused_;
   const Json& params_;

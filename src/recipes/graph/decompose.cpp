@@ -66,15 +66,15 @@ class Rewriter {
   std::string standardized(const std::string& x, const std::vector<int>& axes, double eps);
   // x * weight + bias, each along `axis`, where they are given; the node's first output.
   void scaled(std::string x, const Json& weight, const Json& bias, size_t axis);
-  [[nodiscard]] const Value* tensor(size_t index, const std::string& keyword) const {
+  const Value* tensor(size_t index, const std::string& keyword) const {
     auto name = reference(argument(node_, index, keyword));
     return name ? graph_.find(*name) : nullptr;
   }
-  [[nodiscard]] tl::unexpected<Error> refuse(const std::string& what) const {
+  tl::unexpected<Error> refuse(const std::string& what) const {
     return unsupported_error(node_.op + ": " + what, node_.id);
   }
   // An attribute of the module that ends in `word` and has this value; else the number itself.
-  [[nodiscard]] std::string expression(const std::string& word, int64_t value) const;
+  std::string expression(const std::string& word, int64_t value) const;
 
   Decomposed& out_;
   const Graph& graph_;

@@ -23,6 +23,6 @@ struct Decomposed {
   std::map<std::string, std::map<size_t, std::string>> extents;
 };
 
-[[nodiscard]] Result<Decomposed> decompose(const Graph& graph, const Task& task);
+Result<Decomposed> decompose(const Graph& graph, const Task& task);
 
 }  // namespace cutegen::recipes

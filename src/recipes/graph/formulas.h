@@ -13,7 +13,7 @@
 
 namespace cutegen::recipes {
 
-[[nodiscard]] const char* find_formula(const std::string& base);
-[[nodiscard]] bool gives_boolean(const std::string& base);
+const char* find_formula(const std::string& base);
+bool gives_boolean(const std::string& base);
 
 }  // namespace cutegen::recipes

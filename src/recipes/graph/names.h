@@ -18,14 +18,14 @@ namespace cutegen::recipes {
 
 class Names {
  public:
-  [[nodiscard]] std::string unique(const std::string& word);
+  std::string unique(const std::string& word);
 
  private:
   std::set<std::string> taken_;
 };
 
-[[nodiscard]] std::map<std::string, std::string> short_names(const Task& task);
+std::map<std::string, std::string> short_names(const Task& task);
 // The plan's "bind": identifier -> tensor, where they differ.
-[[nodiscard]] Json bindings(const std::map<std::string, std::string>& names);
+Json bindings(const std::map<std::string, std::string>& names);
 
 }  // namespace cutegen::recipes

@@ -27,20 +27,20 @@ struct Pointwise {
 };
 
 // "aten.relu_.default" -> "relu": the operator without namespace, overload and in-place mark.
-[[nodiscard]] std::string base_name(const std::string& op);
+std::string base_name(const std::string& op);
 // True for "aten.relu_.default": the operator writes its first argument.
-[[nodiscard]] bool is_in_place(const std::string& op);
+bool is_in_place(const std::string& op);
 // The argument at `index`, or by keyword; null if absent.
-[[nodiscard]] Json argument(const Node& node, size_t index, const std::string& keyword);
+Json argument(const Node& node, size_t index, const std::string& keyword);
 // A number of the graph ({"float": "inf"} too); nothing if it is none.
-[[nodiscard]] std::optional<double> number(const Json& json);
+std::optional<double> number(const Json& json);
 // The value name of {"ref": name}; nothing otherwise.
-[[nodiscard]] std::optional<std::string> reference(const Json& json);
+std::optional<std::string> reference(const Json& json);
 // 0.01 -> "0.01f".
-[[nodiscard]] std::string literal(double value);
+std::string literal(double value);
 // "half_t"-style name of a dtype in kernels, empty if kernels do not handle it.
-[[nodiscard]] std::string device_type(DType dtype);
+std::string device_type(DType dtype);
 
-[[nodiscard]] Result<std::optional<Pointwise>> lower_pointwise(const Node& node);
+Result<std::optional<Pointwise>> lower_pointwise(const Node& node);
 
 }  // namespace cutegen::recipes

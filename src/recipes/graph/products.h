@@ -28,10 +28,10 @@ struct Lowered {
   std::map<std::string, Mask> masks;  // by placeholder
 };
 
-[[nodiscard]] bool is_product(const Node& node);  // mm, bmm, mv
-[[nodiscard]] Result<Lowered> lower_products(Graph graph);
+bool is_product(const Node& node);  // mm, bmm, mv
+Result<Lowered> lower_products(Graph graph);
 // Which factor is the vector: its size along the result's missing axis is 1 at every size.
 enum class Vector { first, second };
-[[nodiscard]] Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vector);
+Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vector);
 
 }  // namespace cutegen::recipes

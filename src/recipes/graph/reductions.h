@@ -27,6 +27,6 @@ struct Reduction {
   std::optional<std::string> index;                // pick: the position of the wanted element
 };
 
-[[nodiscard]] Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& node);
+Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& node);
 
 }  // namespace cutegen::recipes

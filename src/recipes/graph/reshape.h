@@ -19,7 +19,7 @@ struct AxisGroup {
   std::vector<size_t> from, to;
 };
 
-[[nodiscard]] std::optional<std::vector<AxisGroup>> group_axes(const Shape& from, const Shape& to);
-[[nodiscard]] int64_t product(const Shape& shape);
+std::optional<std::vector<AxisGroup>> group_axes(const Shape& from, const Shape& to);
+int64_t product(const Shape& shape);
 
 }  // namespace cutegen::recipes

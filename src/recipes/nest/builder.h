@@ -26,35 +26,33 @@ struct View {
 };
 
 // Operators that only change where a value is read; that make a tensor of one constant.
-[[nodiscard]] bool is_view(const Node& node);
-[[nodiscard]] bool is_fill(const Node& node);
+bool is_view(const Node& node);
+bool is_fill(const Node& node);
 
 class Builder {
  public:
   Builder(const Region& region, std::vector<Axis> axes);
-  [[nodiscard]] Result<int> value(const std::string& name, const View& view);
-  [[nodiscard]] Fused& fused() { return fused_; }
-  [[nodiscard]] const std::string& cut() const { return cut_; }
+  Result<int> value(const std::string& name, const View& view);
+  Fused& fused() { return fused_; }
+  const std::string& cut() const { return cut_; }
 
  private:
-  [[nodiscard]] Result<int> build(const std::string& name, const Node* node, const View& view);
-  [[nodiscard]] Result<int> size(const std::string& text);
-  [[nodiscard]] Result<int> lifted(const Node& node);
-  [[nodiscard]] Result<int> leaf(const std::string& name, const View& view);
-  [[nodiscard]] Result<int> pointwise(const Node& node, const Pointwise& p, const View& view);
-  [[nodiscard]] Result<std::optional<int>> through_view(const Node& node, const View& view);
-  [[nodiscard]] Result<int> reshape(const Node& node, const std::string& from, const View& view);
-  [[nodiscard]] Result<int> reduction(const Node& node, const Reduction& r, const View& view);
-  [[nodiscard]] Result<int> affine(const Reduction& r, const View& view, int normalized);
-  [[nodiscard]] Result<void> check_axes(const Node& node, const Reduction& r,
-                                        const View& view) const;
-  [[nodiscard]] View broadcast(const Shape& from, const Shape& to, const View& view) const;
-  [[nodiscard]] std::optional<View> broadcast_reshaped(const Shape& from, const Shape& to,
-                                                       const View& view) const;
-  [[nodiscard]] std::vector<int> as_numbers(const Node& node, const Pointwise& p,
-                                            std::vector<int> inputs);
+  Result<int> build(const std::string& name, const Node* node, const View& view);
+  Result<int> size(const std::string& text);
+  Result<int> lifted(const Node& node);
+  Result<int> leaf(const std::string& name, const View& view);
+  Result<int> pointwise(const Node& node, const Pointwise& p, const View& view);
+  Result<std::optional<int>> through_view(const Node& node, const View& view);
+  Result<int> reshape(const Node& node, const std::string& from, const View& view);
+  Result<int> reduction(const Node& node, const Reduction& r, const View& view);
+  Result<int> affine(const Reduction& r, const View& view, int normalized);
+  Result<void> check_axes(const Node& node, const Reduction& r, const View& view) const;
+  View broadcast(const Shape& from, const Shape& to, const View& view) const;
+  std::optional<View> broadcast_reshaped(const Shape& from, const Shape& to,
+                                         const View& view) const;
+  std::vector<int> as_numbers(const Node& node, const Pointwise& p, std::vector<int> inputs);
   // An unsupported use of `node`, which keeping its value would mend.
-  [[nodiscard]] tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
+  tl::unexpected<Error> cut_at(const Node& node, const std::string& why);
   // New instructions.
   int make(const std::string& name, const std::string& code, std::vector<int> inputs,
            bool boolean = false);

@@ -41,16 +41,16 @@ struct Contraction {
   std::optional<Mask> zero_outside;                 // the product counts inside this triangle only
   std::vector<Loop> loops_m, loops_n, loops_batch;  // of `finish`, outermost first
 
-  [[nodiscard]] int64_t size(int axis) const;        // official
-  [[nodiscard]] std::string extent(int axis) const;  // plan expression
-  [[nodiscard]] int64_t batches() const;
+  int64_t size(int axis) const;        // official
+  std::string extent(int axis) const;  // plan expression
+  int64_t batches() const;
 };
 
-[[nodiscard]] Result<Contraction> find_contraction(const Task& task, const Lowered& lowered);
+Result<Contraction> find_contraction(const Task& task, const Lowered& lowered);
 
 // What a task's graph becomes: loop nests, or a matrix product and what follows it. A product with
 // a vector is a reduction, one with a diagonal matrix is pointwise.
 using Form = std::variant<Stages, Contraction>;
-[[nodiscard]] Result<Form> find_form(const Task& task);
+Result<Form> find_form(const Task& task);
 
 }  // namespace cutegen::recipes

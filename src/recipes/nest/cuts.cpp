@@ -16,7 +16,7 @@ class Cutter {
   Cutter(const Region& region, const std::vector<Reducing>& found)
       : region_(region), found_(found) {}
 
-  [[nodiscard]] std::string run() const {
+  std::string run() const {
     for (const Reducing& reducing : found_)
       if (alike(reducing.r, found_.back().r) && depends(reducing.r.input))
         return small_source(reducing.r.input);
@@ -26,17 +26,17 @@ class Cutter {
   }
 
  private:
-  [[nodiscard]] const Node* producer(const std::string& name) const {
+  const Node* producer(const std::string& name) const {
     return region_.kept.count(name) ? nullptr : region_.source.graph.producer(name);
   }
-  [[nodiscard]] const Reducing* reducing(const Node* node) const {
+  const Reducing* reducing(const Node* node) const {
     for (const Reducing& r : found_)
       if (r.node == node) return &r;
     return nullptr;
   }
 
   // Whether a reduction of another kind lies above the value.
-  [[nodiscard]] bool depends(const std::string& value) const {
+  bool depends(const std::string& value) const {
     std::set<const Node*> seen;
     std::vector<std::string> work{value};
     while (!work.empty()) {
@@ -51,7 +51,7 @@ class Cutter {
   }
 
   // `value`, or a small value that all pointwise work up to it starts from.
-  [[nodiscard]] std::string small_source(const std::string& value) const {
+  std::string small_source(const std::string& value) const {
     const Graph& graph = region_.source.graph;
     int64_t size = product(graph.find(value)->shape);
     std::set<const Node*> seen;

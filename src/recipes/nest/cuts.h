@@ -18,8 +18,8 @@ struct Reducing {
   Reduction r;
 };
 
-[[nodiscard]] bool alike(const Reduction& a, const Reduction& b);
-[[nodiscard]] std::vector<std::string> inputs_of(const Node& node);
-[[nodiscard]] std::string find_cut(const Region& region, const std::vector<Reducing>& found);
+bool alike(const Reduction& a, const Reduction& b);
+std::vector<std::string> inputs_of(const Node& node);
+std::string find_cut(const Region& region, const std::vector<Reducing>& found);
 
 }  // namespace cutegen::recipes

@@ -11,11 +11,10 @@
 
 namespace cutegen::recipes {
 
-[[nodiscard]] Result<void> find_extents(Fused& fused);
+Result<void> find_extents(Fused& fused);
 // What sizes that the module fixes (groups of a norm) demand of the tensors: "dim(x,1) % (8) == 0".
-[[nodiscard]] std::vector<std::string> fixed_sizes(const Fused& fused);
+std::vector<std::string> fixed_sizes(const Fused& fused);
 // The sizes of an output's own axes; an error where a reshape hides one.
-[[nodiscard]] Result<std::vector<std::string>> extents_of(const Fused& fused,
-                                                          const FusedOutput& output);
+Result<std::vector<std::string>> extents_of(const Fused& fused, const FusedOutput& output);
 
 }  // namespace cutegen::recipes

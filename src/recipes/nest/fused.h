@@ -68,8 +68,8 @@ struct Fused {
   std::vector<Inst> insts;
   std::vector<Operand> inputs;
   std::vector<FusedOutput> outputs;
-  [[nodiscard]] bool reduces() const;
-  [[nodiscard]] int max_depth() const;
+  bool reduces() const;
+  int max_depth() const;
 };
 
 // Values that earlier stages keep in scratch, with the sizes of their axes as plan expressions.
@@ -91,15 +91,15 @@ struct Attempt {
   std::string cut;  // with an error: keeping this value may help; empty: nothing does
 };
 
-[[nodiscard]] Attempt fuse(const Region& region);
+Attempt fuse(const Region& region);
 // The whole task as one Fused, or why it is none.
-[[nodiscard]] Result<Fused> fuse(const Task& task);
+Result<Fused> fuse(const Task& task);
 // The same in steps: the task's graph without in-place operators, and that graph fused.
 // Placeholders that are no tensors of the task become leaves without a name in `names`.
-[[nodiscard]] Result<Graph> prepare(const Task& task);
-[[nodiscard]] Result<Fused> fuse_graph(const Task& task, const Graph& graph);
-[[nodiscard]] std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
+Result<Graph> prepare(const Task& task);
+Result<Fused> fuse_graph(const Task& task, const Graph& graph);
+std::vector<Region::Output> outputs_of(const Task& task, const Graph& graph);
 // Nodes that the outputs depend on.
-[[nodiscard]] std::vector<const Node*> reachable(const Graph& graph);
+std::vector<const Node*> reachable(const Graph& graph);
 
 }  // namespace cutegen::recipes

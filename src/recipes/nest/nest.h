@@ -23,9 +23,9 @@ struct Loop {
 
 struct Nest {
   std::vector<Loop> kept, reduced;
-  bool reduced_inside = false;           // the innermost loop is a reduced one
-  [[nodiscard]] int64_t rows() const;    // official product of the kept loops
-  [[nodiscard]] int64_t length() const;  // of the reduced ones
+  bool reduced_inside = false;  // the innermost loop is a reduced one
+  int64_t rows() const;         // official product of the kept loops
+  int64_t length() const;       // of the reduced ones
 };
 
 enum class Move { none, next, stride };
@@ -36,8 +36,8 @@ struct Stride {
 
 // Vector widths worth trying on an innermost loop of `size` elements, widest first; 16 bytes at
 // most for the widest element of the operands.
-[[nodiscard]] std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
-[[nodiscard]] Nest make_nest(const Fused& fused);
-[[nodiscard]] Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
+std::vector<int64_t> vector_widths(const Fused& fused, int64_t size);
+Nest make_nest(const Fused& fused);
+Stride stride(const Fused& fused, const Operand& operand, const Loop& loop);
 
 }  // namespace cutegen::recipes

@@ -42,7 +42,7 @@ class Solver {
   }
 
  private:
-  [[nodiscard]] Attempt attempt(const Outputs& outputs, Kept kept) const {
+  Attempt attempt(const Outputs& outputs, Kept kept) const {
     return fuse(Region{source_, names_, std::move(kept), outputs});
   }
 

@@ -24,8 +24,8 @@ struct Stages {
   std::vector<Scratch> scratch;
 };
 
-[[nodiscard]] Result<Stages> make_stages(const Task& task);
+Result<Stages> make_stages(const Task& task);
 // The same for another graph with the task's outputs, as prepare() gives it.
-[[nodiscard]] Result<Stages> make_stages(const Task& task, const Graph& graph);
+Result<Stages> make_stages(const Task& task, const Graph& graph);
 
 }  // namespace cutegen::recipes
