@@ -39,7 +39,7 @@ double ms(Nanoseconds t) {
   return std::chrono::duration<double, std::milli>(t).count();
 }
 
-Result<double> once(Toolchain& toolchain, const std::string& source, bool cached) {
+Result<double> once(toolchain::Toolchain& toolchain, const std::string& source, bool cached) {
   CG_TRY(auto r, toolchain.compile(Context(), {"kernel.cu", source, {}, "sm_90a"}));
   if (!r.ok) return world_error(r.digest);
   if (r.cached != cached) return world_error("the cache behaved otherwise than expected");
@@ -48,8 +48,8 @@ Result<double> once(Toolchain& toolchain, const std::string& source, bool cached
 
 // The median time of `runs` compiles of sources that differ in a comment, with `pause` between
 // them, because a search judges a candidate before it compiles the next.
-Result<double> median(Toolchain& toolchain, const std::string& source, int runs, bool cached,
-                      std::chrono::milliseconds pause = {}) {
+Result<double> median(toolchain::Toolchain& toolchain, const std::string& source, int runs,
+                      bool cached, std::chrono::milliseconds pause = {}) {
   static int next = 0;
   int base = cached ? 0 : next;
   if (!cached) next += runs;
@@ -64,14 +64,14 @@ Result<double> median(Toolchain& toolchain, const std::string& source, int runs,
   return times[times.size() / 2];
 }
 
-Result<double> warm_up(Toolchain& toolchain) {
+Result<double> warm_up(toolchain::Toolchain& toolchain) {
   auto start = Clock::now();
   CG_CHECK(toolchain.warm_up(Context(), "sm_90a"));
   return ms(Clock::now() - start);
 }
 
 // The wall time of `count` candidates, each compiled from its own thread.
-double together(Toolchain& toolchain, int count) {
+double together(toolchain::Toolchain& toolchain, int count) {
   auto start = Clock::now();
   std::vector<std::jthread> threads;
   for (int i = 0; i < count; ++i)
@@ -82,10 +82,10 @@ double together(Toolchain& toolchain, int count) {
 }
 
 Result<Json> measure() {
-  CG_TRY(ToolPaths paths, find_tools());
+  CG_TRY(toolchain::ToolPaths paths, toolchain::find_tools());
   paths.cache_dir = fs::temp_directory_path() / ("cutegen_bench_" + random_id());
   Json out{{"bench", "compile"}, {"arch", "sm_90a"}};
-  CG_TRY(auto forked, Toolchain::open({.paths = paths}));
+  CG_TRY(auto forked, toolchain::Toolchain::open({.paths = paths}));
   out["compiler"] = forked->version();
   CG_TRY(out["warm_up_ms"], warm_up(*forked));
   CG_TRY(out["cute_back_to_back_ms"], median(*forked, kCute, 9, false));
@@ -94,11 +94,12 @@ Result<Json> measure() {
   CG_TRY(out["cuda_first_ms"], once(*forked, std::string(kCuda) + "// first\n", false));
   CG_TRY(out["cuda_ms"], median(*forked, kCuda, 9, false));
   out["eight_at_once_ms"] = together(*forked, 8);
-  CG_TRY(auto fresh, Toolchain::open({.paths = paths}));
+  CG_TRY(auto fresh, toolchain::Toolchain::open({.paths = paths}));
   CG_TRY(out["cute_cache_hit_new_process_ms"], once(*fresh, std::string(kCute) + "// 0\n", true));
-  CG_TRY(auto plain, Toolchain::open({.paths = paths, .use_cache = false, .allow_fork = false}));
+  CG_TRY(auto plain,
+         toolchain::Toolchain::open({.paths = paths, .use_cache = false, .allow_fork = false}));
   CG_TRY(out["cute_plain_ms"], median(*plain, kCute, 3, false));
-  CG_TRY(auto cold, Toolchain::open({.paths = paths, .use_cache = false}));
+  CG_TRY(auto cold, toolchain::Toolchain::open({.paths = paths, .use_cache = false}));
   CG_TRY(out["cute_cold_ms"], once(*cold, kCute, false));
   fs::remove_all(paths.cache_dir);
   return out;

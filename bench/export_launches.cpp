@@ -38,7 +38,7 @@ Result<KernelProgram> program_of(const Task& task, const fs::path& from) {
   if (from.extension() != ".json") return load_program(from);
   CG_TRY(std::string text, read_file(from, size_t{1} << 16));
   CG_TRY(Json wanted, parse_json(text, from.string()));
-  RecipeMatch match = match_recipe(task);
+  cutegen::recipes::RecipeMatch match = cutegen::recipes::match_recipe(task);
   if (match.recipe.empty()) return user_error("no recipe for " + task.name + ": " + match.why);
   Json params = match.safe;
   params.update(wanted);
@@ -77,11 +77,13 @@ Json buffers_json(const Task& task, const ResolvedPlan& plan) {
 
 Result<std::vector<std::string>> compiled(const KernelProgram& program,
                                           const std::vector<ModuleBuild>& builds,
-                                          const std::string& arch, Toolchain& toolchain) {
+                                          const std::string& arch,
+                                          cutegen::toolchain::Toolchain& toolchain) {
   std::vector<std::string> out;
   for (const ModuleBuild& b : builds) {
-    CompileRequest request{b.source, program.sources.at(b.source), b.defines, arch};
-    CG_TRY(CompileResult r, toolchain.compile(Context(), request));
+    cutegen::toolchain::CompileRequest request{b.source, program.sources.at(b.source), b.defines,
+                                               arch};
+    CG_TRY(cutegen::toolchain::CompileResult r, toolchain.compile(Context(), request));
     if (!r.ok) return user_error(r.digest);
     out.push_back(std::move(r.ptx));
   }
@@ -89,10 +91,11 @@ Result<std::vector<std::string>> compiled(const KernelProgram& program,
 }
 
 // argv: TASK PROGRAM OUT_DIR
-Result<void> export_launches(const fs::path& described, char** argv, Toolchain& toolchain) {
+Result<void> export_launches(const fs::path& described, char** argv,
+                             cutegen::toolchain::Toolchain& toolchain) {
   CG_TRY(Task task, task_of(described, argv[0]));
   CG_TRY(KernelProgram program, program_of(task, argv[1]));
-  CG_TRY(auto device, open_device("sim:h200"));
+  CG_TRY(auto device, cutegen::device::open_device("sim:h200"));
   CG_TRY(auto builds, module_builds(program, task, task.official(), device->facts()));
   CG_TRY(std::string arch, choose_arch(program.plan, device->facts()));
   CG_TRY(auto modules, compiled(program, builds, arch, toolchain));
@@ -129,8 +132,8 @@ int main(int argc, char** argv) {
     return kExitUser;
   }
   auto all = [&]() -> Result<void> {
-    CG_TRY(ToolPaths paths, find_tools());
-    CG_TRY(auto toolchain, Toolchain::open({.paths = paths}));
+    CG_TRY(cutegen::toolchain::ToolPaths paths, cutegen::toolchain::find_tools());
+    CG_TRY(auto toolchain, cutegen::toolchain::Toolchain::open({.paths = paths}));
     for (int i = 2; i < argc; i += 3) CG_CHECK(export_launches(argv[1], argv + i, *toolchain));
     return {};
   };

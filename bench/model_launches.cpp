@@ -54,20 +54,22 @@ Result<int64_t> size_of_buffer(const Json& buffer) {
   return size;
 }
 
-Result<Json> modelled(Device& device, Assembler& assembler, const fs::path& file) {
+Result<Json> modelled(device::Device& device, toolchain::Assembler& assembler,
+                      const fs::path& file) {
   CG_TRY(std::string text, read_file(file));
   CG_TRY(Json j, parse_json(text, file.string()));
   std::vector<std::string> ptx;
   std::map<std::string, int> registers;
   for (const std::string name : j.at("modules")) {
     CG_TRY(std::string module, read_file(file.parent_path() / name));
-    CG_TRY(AssemblyReport report, assembler.audit(Context(), module, device.facts().arch));
+    CG_TRY(toolchain::AssemblyReport report,
+           assembler.audit(Context(), module, device.facts().arch));
     for (const KernelAudit& k : report.audit.kernels) registers[k.kernel] = int(k.registers);
     ptx.push_back(std::move(module));
   }
   CG_CHECK(device.load(ptx));
   std::vector<Mapping> memory;
-  std::vector<BufferBinding> buffers;
+  std::vector<device::BufferBinding> buffers;
   for (const Json& b : j.at("buffers")) {
     CG_TRY(int64_t size, size_of_buffer(b));
     CG_TRY(UniqueFd fd, make_memfd("buffer", size_t(size)));
@@ -82,9 +84,9 @@ Result<Json> modelled(Device& device, Assembler& assembler, const fs::path& file
     launch.registers = registers[launch.kernel];
     steps.emplace_back(std::move(launch));
   }
-  RunSettings settings{.sample_ctas = 8, .sample_most = 128};
-  CG_TRY(RunReport report, device.run(Context(), steps, settings));
-  if (report.status != RunReport::Status::ok) return user_error(report.message);
+  device::RunSettings settings{.sample_ctas = 8, .sample_most = 128};
+  CG_TRY(device::RunReport report, device.run(Context(), steps, settings));
+  if (report.status != device::RunReport::Status::ok) return user_error(report.message);
   Json out{{"task", j.at("task")}, {"folder", file.parent_path().filename().string()}};
   double total = 0;
   Json kernels = Json::array();
@@ -107,9 +109,9 @@ int main(int argc, char** argv) {
     return kExitUser;
   }
   auto all = [&]() -> Result<void> {
-    CG_TRY(auto device, open_device(std::string("sim:") + argv[1]));
-    CG_TRY(ToolPaths paths, find_tools());
-    CG_TRY(auto assembler, Assembler::open({.paths = paths}));
+    CG_TRY(auto device, cutegen::device::open_device(std::string("sim:") + argv[1]));
+    CG_TRY(cutegen::toolchain::ToolPaths paths, cutegen::toolchain::find_tools());
+    CG_TRY(auto assembler, cutegen::toolchain::Assembler::open({.paths = paths}));
     for (int i = 2; i < argc; ++i) {
       auto one = modelled(*device, *assembler, argv[i]);
       if (one)

@@ -71,23 +71,24 @@ struct Study {
 };
 
 // One decision of a search. `truth` is the expected speedup.
-Result<void> trial(Device& device, double more, double truth, const PairRule& rule, Study& study) {
+Result<void> trial(device::Device& device, double more, double truth, const eval::PairRule& rule,
+                   Study& study) {
   static std::mt19937_64 random(std::random_device{}());
   std::vector<double> own, other;
-  TimeRequest request;
+  device::TimeRequest request;
   request.paired = true;
   request.samples = kBlock;
   request.steps = {launch("out", static_cast<int64_t>(kElements * (1 + more)))};
   request.against = {launch("against/out", kElements)};
   for (;;) {
     request.seed = random() & 0x7fffffff;
-    CG_TRY(RunReport report, device.time(Context(), request));
-    if (report.status != RunReport::Status::ok) return world_error(report.message);
+    CG_TRY(device::RunReport report, device.time(Context(), request));
+    if (report.status != device::RunReport::Status::ok) return world_error(report.message);
     own.insert(own.end(), report.samples_ns.begin(), report.samples_ns.end());
     other.insert(other.end(), report.against_ns.begin(), report.against_ns.end());
     if (enough_pairs(rule, own, other)) break;
   }
-  const Median m = speedup_of(own, other, rule.level);
+  const eval::Median m = eval::speedup_of(own, other, rule.level);
   ++study.trials;
   study.held += m.low <= truth && truth <= m.high;
   study.slower += m.high < 1;
@@ -106,23 +107,23 @@ Json summary(const std::string& what, const Study& s) {
           {"interval_holds_truth", double(s.held) / s.trials},
           {"called_slower", double(s.slower) / s.trials},
           {"called_faster", double(s.faster) / s.trials},
-          {"median_log_ratio", median_of(s.biases).value},
-          {"median_pairs", median_of(s.pairs).value},
-          {"median_gpu_ms", median_of(s.gpu_ms).value},
+          {"median_log_ratio", eval::median_of(s.biases).value},
+          {"median_pairs", eval::median_of(s.pairs).value},
+          {"median_gpu_ms", eval::median_of(s.gpu_ms).value},
           {"worst_gpu_ms", *std::max_element(s.gpu_ms.begin(), s.gpu_ms.end())}};
 }
 
 Result<Json> run(int trials, const std::string& name) {
-  CG_TRY(auto device, open_device(name));
+  CG_TRY(auto device, device::open_device(name));
   CG_TRY(auto facts, device->load({kTwice}));
   static std::vector<std::byte> x(size_t(kElements) * 4 / 100 * 102), out(x.size());
   const float pattern[] = {1, 2, 3};
   auto bytes = std::as_bytes(std::span(pattern));
-  CG_CHECK(device->bind({{"x", x, true, BufferContent::data, bytes},
-                         {"out", out, false, BufferContent::output, bytes, 8},
-                         {"against/out", out, false, BufferContent::output, bytes, 8}}));
+  CG_CHECK(device->bind({{"x", x, true, device::BufferContent::data, bytes},
+                         {"out", out, false, device::BufferContent::output, bytes, 8},
+                         {"against/out", out, false, device::BufferContent::output, bytes, 8}}));
   Json list = Json::array();
-  PairRule search, whole;
+  eval::PairRule search, whole;
   whole.drop_losers = false;
   whole.precise = 0;
   whole.most = 32;

@@ -52,8 +52,9 @@ std::vector<Described> described_in(const std::string& file) {
     json.erase("roofline");
     json.erase("describe_ns");
     d.task = value_of(task_from_json(json));
-    auto builtin = value_of(make_proposer("builtin", d.task));
-    auto answer = value_of(builtin->answer({}, Ask{"coder", {{"purpose", "first"}}}, RunView{}));
+    auto builtin = value_of(cutegen::engine::make_proposer("builtin", d.task));
+    auto answer = value_of(
+        builtin->answer({}, search::Ask{"coder", {{"purpose", "first"}}}, engine::RunView{}));
     if (answer.candidate) d.recipe = answer.candidate->program;
     out.push_back(std::move(d));
   }
@@ -67,10 +68,10 @@ int64_t program_tokens(const KernelProgram& program) {
 }
 
 // Fourteen attempts, as in a run of moderate length.
-std::vector<Attempt> history() {
-  std::vector<Attempt> out;
+std::vector<agent::Attempt> history() {
+  std::vector<agent::Attempt> out;
   for (size_t i = 1; i <= kAttempts; ++i) {
-    Attempt a;
+    agent::Attempt a;
     a.id = fmt::format("c{}", i);
     a.parent = i > 1 ? fmt::format("c{}", i - 1) : "";
     a.summary = "load four values at a time through shared memory, block of 256 threads";
@@ -95,8 +96,8 @@ Verdict failed_verdict() {
   return v;
 }
 
-void print(const Described& d, const std::string& kind, const TaskBrief& brief,
-           const Question& question, int64_t program) {
+void print(const Described& d, const std::string& kind, const cutegen::agent::TaskBrief& brief,
+           const cutegen::agent::Question& question, int64_t program) {
   llm::ChatRequest request = make_request(brief, question, {});
   const int64_t prefix =
       llm::estimate_tokens(request.system) + llm::estimate_tokens(request.messages[0].text);
@@ -120,7 +121,8 @@ void print(const Described& d, const std::string& kind, const TaskBrief& brief,
 }
 
 void questions_of(const Described& d, const KernelProgram& longest, const Verdict& correct) {
-  TaskBrief brief{d.task, value_of(find_gpu("h200")), "sim:h200", d.floor_ns, d.bound_by};
+  cutegen::agent::TaskBrief brief{d.task, value_of(find_gpu("h200")), "sim:h200", d.floor_ns,
+                                  d.bound_by};
   brief.reachable_ns = d.reachable_ns, brief.roofline_ns = d.roofline_ns;
   Candidate candidate;
   candidate.id = "c14";
@@ -130,7 +132,8 @@ void questions_of(const Described& d, const KernelProgram& longest, const Verdic
   const std::string approach = "Tiles of 128 rows in shared memory, one warp a row, 16-byte loads.";
   print(d, "planner", brief, {.role = "planner", .purpose = "plan", .approaches = 2}, 0);
   print(d, "coder first", brief, {.role = "coder", .purpose = "first", .approach = approach}, 0);
-  Question later{.role = "coder", .purpose = "improve", .stage = "detail", .subject = &candidate};
+  cutegen::agent::Question later{
+      .role = "coder", .purpose = "improve", .stage = "detail", .subject = &candidate};
   later.verdict = &correct;
   later.history = history();
   later.approach = approach;

@@ -115,11 +115,16 @@ endfunction()
 
 # embed_text(MODULE FUNCTION files...) (MODULE as in module()) compiles text files into cg_MODULE as
 #   const std::map<std::string, std::string>& FUNCTION();   // by path relative to the source root
-# declared by the module itself. Used for GPU files, schemas and recipe templates.
+# The module declares it, in its own namespace (gpu, core and llm: in cutegen). Used for GPU files,
+# schemas and recipe templates.
 function(embed_text MODULE FUNCTION)
+  set(space cutegen)
+  if(MODULE MATCHES "^(agent|engine|eval|exporter|recipes)")
+    set(space cutegen::${CMAKE_MATCH_1})
+  endif()
   string(REPLACE "/" "_" MODULE ${MODULE})
   set(out ${CMAKE_BINARY_DIR}/embedded/${MODULE}_${FUNCTION}.cpp)
-  set(text "// generated\n#include <map>\n#include <string>\nnamespace cutegen {\n")
+  set(text "// generated\n#include <map>\n#include <string>\nnamespace ${space} {\n")
   string(APPEND text "const std::map<std::string, std::string>& ${FUNCTION}() {\n")
   string(APPEND text "  static const std::map<std::string, std::string> files{\n")
   foreach(file ${ARGN})
@@ -128,7 +133,7 @@ function(embed_text MODULE FUNCTION)
     string(APPEND text "    {\"${relative}\", R\"cgembed(${content})cgembed\"},\n")
     set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   endforeach()
-  string(APPEND text "  };\n  return files;\n}\n}  // namespace cutegen\n")
+  string(APPEND text "  };\n  return files;\n}\n}  // namespace ${space}\n")
   set(old "")
   if(EXISTS ${out})
     file(READ ${out} old)

@@ -23,14 +23,14 @@ struct Options {
   bool again = false;
 };
 
-class Console final : public BaselineObserver {
+class Console final : public engine::BaselineObserver {
  public:
   Console(const Globals& g, std::vector<std::string> kinds)
       : g_(g), console_(g), kinds_(std::move(kinds)) {}
-  void on_row(const BaselineRow& row, size_t ended, size_t total) override {
+  void on_row(const engine::BaselineRow& row, size_t ended, size_t total) override {
     if (g_.json && !g_.quiet)  // progress lines; the document comes last
-      fmt::print(stderr, "{}/{} {}", ended, total, baseline_line(row, kinds_));
-    console_.row(baseline_header(kinds_), baseline_line(row, kinds_), ended, total);
+      fmt::print(stderr, "{}/{} {}", ended, total, engine::baseline_line(row, kinds_));
+    console_.row(engine::baseline_header(kinds_), engine::baseline_line(row, kinds_), ended, total);
   }
   void on_progress(const std::string& line) override { console_.progress(line); }
 
@@ -40,19 +40,19 @@ class Console final : public BaselineObserver {
   std::vector<std::string> kinds_;
 };
 
-Result<std::vector<SuiteTask>> tasks_of(const Options& options) {
+Result<std::vector<engine::SuiteTask>> tasks_of(const Options& options) {
   if (options.files.empty() == options.suite.empty())
     return user_error("say which tasks: files, or --kernelbench DIR", "cutegen baselines",
                       "give one of them");
   if (!options.suite.empty()) {
-    CG_TRY(auto levels, parse_numbers(options.levels, "--levels"));
-    std::vector<NumberRange> numbers;
+    CG_TRY(auto levels, engine::parse_numbers(options.levels, "--levels"));
+    std::vector<engine::NumberRange> numbers;
     if (!options.tasks.empty()) {
-      CG_TRY(numbers, parse_numbers(options.tasks, "--tasks"));
+      CG_TRY(numbers, engine::parse_numbers(options.tasks, "--tasks"));
     }
-    return find_suite(options.suite, levels, numbers);
+    return engine::find_suite(options.suite, levels, numbers);
   }
-  std::vector<SuiteTask> out;
+  std::vector<engine::SuiteTask> out;
   for (const std::string& file : options.files) {
     const std::filesystem::path path(file);
     out.push_back({0, static_cast<int>(out.size()) + 1, path.stem().string(), path});
@@ -68,28 +68,29 @@ int default_jobs() {
 Result<int> run(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto tasks, tasks_of(options));
-  BaselineSuiteSettings s;
+  engine::BaselineSuiteSettings s;
   s.device = config.text("device");
   s.python = config.text("python");
   CG_TRY(s.asked, asked_accuracy(config));
   s.require_sandbox = config.boolean("require_sandbox");
-  const auto& kinds = options.baselines.empty() ? kBaselineKinds : options.baselines;
-  CG_TRY(s.baselines, baselines_named(kinds));
+  const auto& kinds = options.baselines.empty() ? eval::kBaselineKinds : options.baselines;
+  CG_TRY(s.baselines, eval::baselines_named(kinds));
   s.jobs =
       std::min(options.jobs > 0 ? options.jobs : default_jobs(), static_cast<int>(tasks.size()));
   s.limits.build = Nanoseconds(static_cast<int64_t>(options.build_seconds * 1e9));
   s.minutes = options.minutes;
   s.again = options.again;
-  BaselineCache cache;
-  BaselineReport report;
+  engine::BaselineCache cache;
+  engine::BaselineReport report;
   {
     Console console(g, kinds);
-    CG_TRY(report, measure_baselines(real_baseline_parts(s), g.ctx, cache, s, tasks, console));
+    CG_TRY(report, engine::measure_baselines(engine::real_baseline_parts(s), g.ctx, cache, s, tasks,
+                                             console));
   }
-  std::string text = baseline_table(report, kinds);
+  std::string text = engine::baseline_table(report, kinds);
   if (report.interrupted) text += "Interrupted; the same command goes on.\n";
   text += "Kept for searches in " + sanitize(cache.folder().string(), 300) + "\n";
-  print_result(g, baseline_json(report), text);
+  print_result(g, engine::baseline_json(report), text);
   return report.exit_code();
 }
 

@@ -24,13 +24,13 @@ struct Options {
   std::string baseline = "auto";
 };
 
-class ConsoleBench final : public BenchObserver {
+class ConsoleBench final : public engine::BenchObserver {
  public:
   explicit ConsoleBench(const Globals& g) : console_(g) {}
-  void on_row(const BenchRow& row, size_t ended, size_t total) override {
-    console_.row(bench_header(), bench_line(row), ended, total);
+  void on_row(const engine::BenchRow& row, size_t ended, size_t total) override {
+    console_.row(engine::bench_header(), engine::bench_line(row), ended, total);
   }
-  void on_progress(const SuiteTask& task, const std::string& line) override {
+  void on_progress(const engine::SuiteTask& task, const std::string& line) override {
     console_.progress(task.name + ": " + line);
   }
 
@@ -38,47 +38,48 @@ class ConsoleBench final : public BenchObserver {
   TableConsole console_;
 };
 
-Result<BenchSettings> bench_settings(const Options& options, const Config& config) {
-  BenchSettings s;
+Result<engine::BenchSettings> bench_settings(const Options& options, const Config& config) {
+  engine::BenchSettings s;
   s.out = options.out;
   s.per_task_minutes = options.minutes;
   s.jobs = options.jobs;
-  s.evaluators = evaluators_of(options.jobs, options.evaluators);
+  s.evaluators = engine::evaluators_of(options.jobs, options.evaluators);
   s.resume = options.resume;
-  OptimizeSettings& o = s.optimize;
+  engine::OptimizeSettings& o = s.optimize;
   CG_TRY(o.asked, asked_accuracy(config));
   o.strategy = config.text("strategy");
   o.baselines = options.baseline == "auto";
   o.profile_slower = o.baselines && !options.no_profile;
   CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));
-  CG_CHECK(make_strategy(o.strategy, o.search));
+  CG_CHECK(search::make_strategy(o.strategy, o.search));
   return s;
 }
 
 Result<int> bench(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
-  CG_TRY(BenchSettings settings, bench_settings(options, config));
-  CG_TRY(auto levels, parse_numbers(options.levels, "--levels"));
-  std::vector<NumberRange> numbers;
+  CG_TRY(engine::BenchSettings settings, bench_settings(options, config));
+  CG_TRY(auto levels, engine::parse_numbers(options.levels, "--levels"));
+  std::vector<engine::NumberRange> numbers;
   if (!options.tasks.empty()) {
-    CG_TRY(numbers, parse_numbers(options.tasks, "--tasks"));
+    CG_TRY(numbers, engine::parse_numbers(options.tasks, "--tasks"));
   }
-  CG_TRY(auto tasks, find_suite(options.suite, levels, numbers));
+  CG_TRY(auto tasks, engine::find_suite(options.suite, levels, numbers));
   CG_TRY(auto store, open_runs(config));
-  BenchReport report;
+  engine::BenchReport report;
   {
     ConsoleBench observer(g);
-    Trace trace;
+    engine::Trace trace;
     if (!options.trace.empty()) settings.trace = &trace;
-    CG_TRY(report, run_bench(real_parts(), g.ctx, *store, settings, tasks, observer));
+    CG_TRY(report,
+           engine::run_bench(engine::real_parts(), g.ctx, *store, settings, tasks, observer));
     if (!options.trace.empty()) CG_CHECK(trace.write(options.trace));
   }
-  std::string text = bench_table(report.rows);
+  std::string text = engine::bench_table(report.rows);
   if (report.interrupted) text += "Interrupted; the same command with --resume goes on.\n";
   text += fmt::format(
       "Written: {0}/bench.html, {0}/bench.json, {0}/bench.csv, {0}/summary.csv, {0}/programs\n",
       sanitize(options.out, 200));
-  print_result(g, bench_json(settings, report), text);
+  print_result(g, engine::bench_json(settings, report), text);
   return report.exit_code();
 }
 

@@ -24,19 +24,19 @@ struct CertifyOptions {
 };
 
 std::string page(const Certificate& c, const std::string& task) {
-  return fmt::format("{} on {}\n{}  sandbox {}\n", task, certificate_head(c), certificate_text(c),
-                     c.sandbox.label);
+  return fmt::format("{} on {}\n{}  sandbox {}\n", task, engine::certificate_head(c),
+                     engine::certificate_text(c), c.sandbox.label);
 }
 
 Result<int> run(const Globals& g, const CertifyOptions& options, const Settings& settings) {
   CG_TRY(Config config, settings.resolve());
   CG_TRY(AskedAccuracy asked, asked_accuracy(config));
-  CertifyRequest request;
+  eval::CertifyRequest request;
   request.processes = options.processes;
   if (!options.baselines.empty()) {
-    CG_TRY(request.baselines, baselines_named(options.baselines));
+    CG_TRY(request.baselines, eval::baselines_named(options.baselines));
   }
-  CG_TRY(auto foreign, find_foreign(options.folder));
+  CG_TRY(auto foreign, eval::find_foreign(options.folder));
   if (foreign)
     return user_error(
         "a foreign answer is never certified: it runs host code in the process that "
@@ -44,12 +44,12 @@ Result<int> run(const Globals& g, const CertifyOptions& options, const Settings&
         options.folder, "cutegen eval judges it beside eager, labelled foreign");
   CG_TRY(ProgramFolder read, ProgramFolder::read(options.folder));
   request.program = read.program();
-  EvaluatorOptions evaluator;
+  eval::EvaluatorOptions evaluator;
   evaluator.device = config.text("device");
   evaluator.python = config.text("python");
   evaluator.require_sandbox = config.boolean("require_sandbox");
-  CG_TRY(auto client, EvaluatorClient::start(g.ctx, evaluator));
-  CG_TRY(OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
+  CG_TRY(auto client, eval::EvaluatorClient::start(g.ctx, evaluator));
+  CG_TRY(eval::OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
   const bool live = !g.quiet && g.error_tty;
   auto certificate = client->certify(g.ctx, request, [&](const std::string& text) {
     if (live) fmt::print(stderr, "\r\033[K{}", text);
@@ -61,10 +61,10 @@ Result<int> run(const Globals& g, const CertifyOptions& options, const Settings&
     print_result(g, to_json(*certificate), text);
     return kExitOk;
   }
-  const auto gain = certified_gain(*certificate, opened.task.math_mode);
-  const bool reached = reaches(gain, options.fail_under);
+  const auto gain = engine::certified_gain(*certificate, opened.task.math_mode);
+  const bool reached = engine::reaches(gain, options.fail_under);
   text += fmt::format("{} --fail-under {}: {}\n", reached ? "reached" : "below", options.fail_under,
-                      to_text(gain));
+                      engine::to_text(gain));
   print_result(g, to_json(*certificate), text);
   return reached ? kExitOk : kExitBelow;
 }

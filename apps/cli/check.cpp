@@ -21,10 +21,10 @@ struct CheckOptions {
 Result<std::vector<Error>> task_problems(const Globals& g, const KernelProgram& program,
                                          const std::string& file, const Settings& settings) {
   CG_TRY(Config config, settings.resolve());
-  TorchWorkerOptions options;
+  torch::TorchWorkerOptions options;
   options.python = config.text("python");
-  CG_TRY(auto worker, TorchWorker::open(options));
-  DescribeOptions describe;
+  CG_TRY(auto worker, torch::TorchWorker::open(options));
+  torch::DescribeOptions describe;
   describe.shrink = false;
   CG_TRY(Task task, worker->describe(g.ctx, file, describe));
   return check_plan(program.plan, task);
@@ -45,7 +45,7 @@ Result<int> run(const Globals& g, const CheckOptions& options, const Settings& s
     problems.push_back(problem_json(e, is_rule));
     rule = rule || is_rule;
   };
-  for (const LintFinding& f : lint_program(folder.program())) add(f.error, f.rule);
+  for (const eval::LintFinding& f : eval::lint_program(folder.program())) add(f.error, f.rule);
   if (!options.task.empty()) {
     CG_TRY(auto found, task_problems(g, folder.program(), options.task, settings));
     for (const Error& e : found) add(e, false);

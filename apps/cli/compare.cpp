@@ -23,13 +23,13 @@ struct Options {
   int64_t seed = 1;
 };
 
-class ConsoleCompare final : public CompareObserver {
+class ConsoleCompare final : public engine::CompareObserver {
  public:
   explicit ConsoleCompare(const Globals& g) : console_(g) {}
-  void on_cell(const CompareCell& cell, size_t ended, size_t total) override {
-    console_.row(cell_header(), cell_line(cell), ended, total);
+  void on_cell(const engine::CompareCell& cell, size_t ended, size_t total) override {
+    console_.row(engine::cell_header(), engine::cell_line(cell), ended, total);
   }
-  void on_progress(const CompareCell& cell, const std::string& line) override {
+  void on_progress(const engine::CompareCell& cell, const std::string& line) override {
     console_.progress(cell.key() + ": " + line);
   }
 
@@ -37,16 +37,16 @@ class ConsoleCompare final : public CompareObserver {
   TableConsole console_;
 };
 
-Result<CompareSettings> compare_settings(const Options& options, const Config& config) {
-  CompareSettings s;
-  CG_TRY(s.strategies, parse_strategies(options.strategies));
+Result<engine::CompareSettings> compare_settings(const Options& options, const Config& config) {
+  engine::CompareSettings s;
+  CG_TRY(s.strategies, engine::parse_strategies(options.strategies));
   s.repeats = options.repeats;
   s.seed = options.seed;
   s.minutes = options.minutes;
   s.jobs = options.jobs;
-  s.evaluators = evaluators_of(options.jobs, options.evaluators);
+  s.evaluators = engine::evaluators_of(options.jobs, options.evaluators);
   s.out = options.out;
-  OptimizeSettings& o = s.optimize;
+  engine::OptimizeSettings& o = s.optimize;
   CG_TRY(o.asked, asked_accuracy(config));
   CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));
   return s;
@@ -54,22 +54,23 @@ Result<CompareSettings> compare_settings(const Options& options, const Config& c
 
 Result<int> compare(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
-  CG_TRY(CompareSettings settings, compare_settings(options, config));
+  CG_TRY(engine::CompareSettings settings, compare_settings(options, config));
   CG_TRY(auto store, open_runs(config));
-  Trace trace;
+  engine::Trace trace;
   if (!options.trace.empty()) settings.trace = &trace;
-  Comparison result;
+  engine::Comparison result;
   {
     ConsoleCompare observer(g);
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-    CG_TRY(result, run_compare(real_parts(), g.ctx, *store, settings, files, observer));
+    CG_TRY(result,
+           engine::run_compare(engine::real_parts(), g.ctx, *store, settings, files, observer));
   }
   if (!options.trace.empty()) CG_CHECK(trace.write(options.trace));
-  std::string text = compare_table(result);
+  std::string text = engine::compare_table(result);
   if (result.interrupted) text += "Interrupted; the same command goes on.\n";
   text += fmt::format("Written: {0}/compare.json, {0}/compare.csv, {0}/curves.csv, {0}/programs\n",
                       sanitize(options.out, 200));
-  print_result(g, compare_json(settings, result), text);
+  print_result(g, engine::compare_json(settings, result), text);
   return result.exit_code();
 }
 

@@ -65,8 +65,8 @@ void fail_file(const Globals& g, Summary& sum, const std::string& file, const Er
 }
 
 Result<void> describe_files(const Globals& g, const DescribeFlags& flags, const GpuSpec& gpu,
-                            const AskedAccuracy& asked, TorchWorker& worker, Summary& sum) {
-  DescribeOptions options;
+                            const AskedAccuracy& asked, torch::TorchWorker& worker, Summary& sum) {
+  torch::DescribeOptions options;
   options.asked = asked;
   options.shrink = !flags.no_shrink;
   for (const std::string& text : flags.shapes) {
@@ -102,9 +102,9 @@ Result<int> run(const Globals& g, const DescribeFlags& flags, const Settings& se
   CG_TRY(Config config, settings.resolve());
   CG_TRY(AskedAccuracy asked, asked_accuracy(config));
   CG_TRY(GpuSpec gpu, find_gpu(flags.gpu));
-  TorchWorkerOptions options;
+  torch::TorchWorkerOptions options;
   options.python = config.text("python");
-  CG_TRY(auto worker, TorchWorker::open(options));
+  CG_TRY(auto worker, torch::TorchWorker::open(options));
   double ready = seconds_since(start);
   Summary sum;
   CG_CHECK(describe_files(g, flags, gpu, asked, *worker, sum));

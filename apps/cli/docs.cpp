@@ -11,15 +11,15 @@
 namespace cutegen::cli {
 namespace {
 
-Json page_json(const Component& c) {
+Json page_json(const agent::Component& c) {
   return {{"name", c.name},  {"title", c.title},     {"symbols", c.symbols},
           {"arch", c.archs}, {"classes", c.classes}, {"text", c.text}};
 }
 
 Result<int> show_page(const Globals& g, const std::string& symbol) {
-  const Component* c = find_component(symbol);
+  const agent::Component* c = agent::find_component(symbol);
   if (!c) {
-    auto near = nearest(symbol, component_names());
+    auto near = nearest(symbol, agent::component_names());
     return user_error("no page about '" + sanitize(symbol, 80) + "'", "cutegen docs",
                       near ? "did you mean '" + *near + "'?" : "cutegen docs lists the pages");
   }
@@ -34,7 +34,7 @@ Result<int> show_page(const Globals& g, const std::string& symbol) {
 int list_pages(const Globals& g) {
   Json pages = Json::array();
   std::string text;
-  for (const Component& c : components()) {
+  for (const agent::Component& c : agent::components()) {
     pages.push_back(page_json(c));
     text += fmt::format("{:<12} {}\n{:<12} {}\n", c.name, c.title, "", join(c.symbols, ", "));
   }

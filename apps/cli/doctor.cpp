@@ -38,7 +38,7 @@ const char* word(State state) {
   return "missing";
 }
 
-Finding check_headers(const ToolPaths& paths) {
+Finding check_headers(const toolchain::ToolPaths& paths) {
   for (const char* header : {"cute/tensor.hpp", "cuda_fp16.h", "cuda/std/type_traits"}) {
     bool found = false;
     std::error_code error;
@@ -51,7 +51,7 @@ Finding check_headers(const ToolPaths& paths) {
 }
 
 // Without these tools cutegen skips the audit of machine code; all else works.
-Finding check_audit(const ToolPaths& paths) {
+Finding check_audit(const toolchain::ToolPaths& paths) {
   std::string missing;
   if (paths.ptxas.empty()) missing = "no ptxas (wheel nvidia-cuda-nvcc)";
   if (paths.nvdisasm.empty())
@@ -64,8 +64,8 @@ Finding check_audit(const ToolPaths& paths) {
 
 // If no NVRTC fits the driver, simulators still use the newest one.
 void check_toolchain(std::vector<Finding>& out, int cuda_version) {
-  auto paths = find_tools({.most_cuda = cuda_version});
-  if (!paths && cuda_version > 0) paths = find_tools({});
+  auto paths = toolchain::find_tools({.most_cuda = cuda_version});
+  if (!paths && cuda_version > 0) paths = toolchain::find_tools({});
   if (!paths) {
     const Error& e = paths.error();
     out.push_back({"toolchain", State::missing, e.message, e.remedy.empty() ? kSetup : e.remedy});
@@ -85,7 +85,7 @@ void check_toolchain(std::vector<Finding>& out, int cuda_version) {
 Finding check_torch(const Context& ctx, bool gpu) {
   if (auto over = ctx.check("looking for PyTorch"); !over)
     return {"Python and PyTorch", State::missing, over.error().message, {}};
-  auto worker = TorchWorker::open({});
+  auto worker = torch::TorchWorker::open({});
   if (worker && gpu && (*worker)->version().find("+cpu") != std::string::npos)
     return {"Python and PyTorch", State::warning,
             (*worker)->version() +

@@ -45,19 +45,19 @@ std::string cuda_text(int version) {
 
 Finding check_driver(GpusSeen& gpus) {
   const std::string name = "GPU driver";
-  auto found = cuda::list_devices();
+  auto found = device::cuda::list_devices();
   gpus = {};
   if (!found)
     return {name, State::warning, found.error().message,
             "not needed for sim: devices; for cuda: " + found.error().remedy};
   std::vector<std::string> shown;
-  for (const cuda::Found& g : *found) {
+  for (const device::cuda::Found& g : *found) {
     gpus.cuda_version = g.identity.cuda_version;
     gpus.uuids.push_back(g.identity.uuid);
     shown.push_back(fmt::format("{} {} ({}, {})", g.facts.name, g.identity.gpu, g.facts.arch,
                                 human(Bytes{g.identity.memory_bytes})));
   }
-  const std::string version = cuda::Watch(gpus.uuids.front()).driver_version();
+  const std::string version = device::cuda::Watch(gpus.uuids.front()).driver_version();
   return {name,
           State::ok,
           fmt::format("{}CUDA {}: {}", version.empty() ? "" : version + ", ",
@@ -65,7 +65,7 @@ Finding check_driver(GpusSeen& gpus) {
           {}};
 }
 
-Finding check_nvrtc(const ToolPaths& paths, int cuda_version) {
+Finding check_nvrtc(const toolchain::ToolPaths& paths, int cuda_version) {
   Library nvrtc(paths.nvrtc.string());
   auto* version = nvrtc.find<int(int*, int*)>("nvrtcVersion");
   int major = 0, minor = 0;
@@ -110,11 +110,11 @@ Finding check_counters(const Context& ctx, const GpusSeen& gpus) {
     return {kCounters, State::warning, tool.error().message, kSimulated + tool.error().remedy};
   const std::string ncu = fmt::format("ncu {} at {}", tool->version, tool->path.string());
   if (gpus.uuids.empty()) return {kCounters, State::ok, ncu + "; not tried: no GPU", {}};
-  auto slot = GpuSlot::acquire(ctx.with_timeout(kSlotLimit), gpus.uuids.front());
+  auto slot = eval::GpuSlot::acquire(ctx.with_timeout(kSlotLimit), gpus.uuids.front());
   if (!slot)
     return {kCounters, State::warning, ncu + "; not tried: " + slot.error().message,
             "run cutegen doctor again when the GPU is free"};
-  HardwareCounters counters("cuda:0", false);
+  eval::HardwareCounters counters("cuda:0", false);
   auto answer = counters.probe(ctx);
   if (!answer) return {kCounters, State::warning, ncu + "; " + answer.error().message, {}};
   if (answer->kernels.empty())

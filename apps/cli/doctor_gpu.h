@@ -31,7 +31,7 @@ struct GpusSeen {
 
 Finding check_driver(GpusSeen& gpus);
 // cuda_version: the driver's, or 0 if unknown.
-Finding check_nvrtc(const ToolPaths& paths, int cuda_version);
+Finding check_nvrtc(const toolchain::ToolPaths& paths, int cuda_version);
 // Checks the sandbox's grade and, separately, user namespaces.
 void check_sandbox(std::vector<Finding>& out);
 // Checks ncu, its version, and whether it may read the counters of cuda:0.

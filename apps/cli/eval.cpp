@@ -22,17 +22,17 @@ struct EvalOptions {
   std::string against;
   BatchOptions batch;
   bool profile = false, no_cache = false;
-  double seconds = ForeignRequest().seconds;
+  double seconds = eval::ForeignRequest().seconds;
 };
 
 // What is judged: a kernel program, or a third-party solution in Python.
 struct Item {
   KernelProgram program;
-  std::optional<ForeignFile> foreign;
+  std::optional<torch::ForeignFile> foreign;
 };
 
-Result<EvaluatorOptions> evaluator_options(const EvalOptions& options, const Config& config) {
-  EvaluatorOptions out;
+Result<eval::EvaluatorOptions> evaluator_options(const EvalOptions& options, const Config& config) {
+  eval::EvaluatorOptions out;
   out.device = config.text("device");
   out.python = config.text("python");
   out.require_sandbox = config.boolean("require_sandbox");
@@ -74,7 +74,7 @@ std::string time_text(const Timing& t) {
   return out + "\n";
 }
 
-std::string verdict_text(const Verdict& v, const OpenedTask& opened) {
+std::string verdict_text(const Verdict& v, const eval::OpenedTask& opened) {
   std::string real = v.gpu.empty() ? "" : fmt::format(" ({}, driver {})", v.gpu, v.driver);
   std::string out =
       fmt::format("{} on {}{}: {}", opened.task.name, v.device, real, to_string(v.status));
@@ -105,7 +105,7 @@ std::string verdict_text(const Verdict& v, const OpenedTask& opened) {
   return out;
 }
 
-Json document_of(const OpenedTask& opened) {
+Json document_of(const eval::OpenedTask& opened) {
   return {{"schema", "cutegen.eval.v1"},
           {"task", opened.task.name},
           {"device", opened.device},
@@ -121,15 +121,15 @@ Json document_of(const OpenedTask& opened) {
 
 Result<Item> read_item(const std::string& path) {
   Item out;
-  CG_TRY(out.foreign, find_foreign(path));
+  CG_TRY(out.foreign, eval::find_foreign(path));
   if (out.foreign) return out;
   CG_TRY(ProgramFolder read, ProgramFolder::read(path));
   out.program = read.program();
   return out;
 }
 
-Result<Verdict> judge(const Globals& g, EvaluatorClient& client, EvaluateRequest request,
-                      const Item& item, double seconds) {
+Result<Verdict> judge(const Globals& g, eval::EvaluatorClient& client,
+                      eval::EvaluateRequest request, const Item& item, double seconds) {
   bool live = !g.quiet && g.error_tty;
   const auto progress = [&](const std::string& text) {
     if (live) fmt::print(stderr, "\r\033[K{}", text);
@@ -146,13 +146,13 @@ Result<Verdict> judge(const Globals& g, EvaluatorClient& client, EvaluateRequest
 Result<int> run(const Globals& g, const EvalOptions& options, const Settings& settings) {
   CG_TRY(Config config, settings.resolve());
   CG_TRY(AskedAccuracy asked, asked_accuracy(config));
-  EvaluateRequest request;
+  eval::EvaluateRequest request;
   CG_TRY(request.up_to, rung_from(options.up_to));
   if (!options.batch.in.empty()) {
     if (!options.folders.empty() || options.profile || !options.against.empty())
       return user_error("--batch takes its programs from its folder, without --profile, --against",
                         "", "write: cutegen eval [TASK] --batch DIR --out DIR");
-    CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, config));
+    CG_TRY(eval::EvaluatorOptions evaluator, evaluator_options(options, config));
     BatchOptions batch = options.batch;
     batch.asked = asked;
     return judge_batch(g, batch, options.task, request.up_to, options.seconds, evaluator);
@@ -173,9 +173,9 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
     CG_TRY(ProgramFolder other, ProgramFolder::read(options.against));
     request.against = other.program();
   }
-  CG_TRY(EvaluatorOptions evaluator, evaluator_options(options, config));
-  CG_TRY(auto client, EvaluatorClient::start(g.ctx, evaluator));
-  CG_TRY(OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
+  CG_TRY(eval::EvaluatorOptions evaluator, evaluator_options(options, config));
+  CG_TRY(auto client, eval::EvaluatorClient::start(g.ctx, evaluator));
+  CG_TRY(eval::OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
   Json document = document_of(opened), list = Json::array();
   std::string text;
   int code = kExitOk;

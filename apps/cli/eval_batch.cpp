@@ -22,7 +22,7 @@ std::string header() {
   return fmt::format("{:<40} {:<12} {:>10} {:>8}", "entry", "verdict", "time", "took") + "\n";
 }
 
-std::string line_of(const FolderRow& row) {
+std::string line_of(const engine::FolderRow& row) {
   std::string time = row.time_ns ? human_ns(*row.time_ns) : "-";
   std::string took = row.kept ? "kept" : fmt::format("{:.2f} s", row.seconds);
   std::string out =
@@ -33,10 +33,10 @@ std::string line_of(const FolderRow& row) {
   return out + "\n";
 }
 
-class ConsoleFolder final : public FolderObserver {
+class ConsoleFolder final : public engine::FolderObserver {
  public:
   explicit ConsoleFolder(const Globals& g) : console_(g) {}
-  void on_row(const FolderRow& row, size_t ended, size_t total) override {
+  void on_row(const engine::FolderRow& row, size_t ended, size_t total) override {
     console_.row(header(), line_of(row), ended, total);
   }
 
@@ -48,14 +48,15 @@ class ConsoleFolder final : public FolderObserver {
 // itself.
 int default_evaluators(const std::string& device) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return is_cuda(device) ? std::clamp(cores / kCoresOfOne, 1, kMostByDefault) : 1;
+  return device::is_cuda(device) ? std::clamp(cores / kCoresOfOne, 1, kMostByDefault) : 1;
 }
 
-Result<std::vector<EvaluatorOptions>> for_devices(const EvaluatorOptions& options, int evaluators) {
-  std::vector<EvaluatorOptions> out;
+Result<std::vector<eval::EvaluatorOptions>> for_devices(const eval::EvaluatorOptions& options,
+                                                        int evaluators) {
+  std::vector<eval::EvaluatorOptions> out;
   for (size_t at = 0; at <= options.device.size();) {
     const size_t end = std::min(options.device.find(',', at), options.device.size());
-    EvaluatorOptions one = options;
+    eval::EvaluatorOptions one = options;
     one.device = options.device.substr(at, end - at);
     one.sharing = evaluators ? evaluators : default_evaluators(one.device);
     out.insert(out.end(), static_cast<size_t>(one.sharing), one);
@@ -67,7 +68,7 @@ Result<std::vector<EvaluatorOptions>> for_devices(const EvaluatorOptions& option
   return out;
 }
 
-Json json_of(const FolderRow& row) {
+Json json_of(const engine::FolderRow& row) {
   Json out{{"name", row.name}, {"status", row.status}, {"kept", row.kept}};
   if (row.time_ns) out["time_ns"] = *row.time_ns;
   if (row.foreign) out["label"] = "foreign";
@@ -79,24 +80,24 @@ Json json_of(const FolderRow& row) {
 }  // namespace
 
 Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::string& task,
-                        Rung up_to, double seconds, const EvaluatorOptions& options) {
+                        Rung up_to, double seconds, const eval::EvaluatorOptions& options) {
   if (batch.out.empty())
     return user_error("a batch needs a folder for its verdicts", "", "add --out DIR");
-  JudgeFolderSettings settings{batch.in, batch.out, task, {}, up_to, batch.again, seconds};
+  engine::JudgeFolderSettings settings{batch.in, batch.out, task, {}, up_to, batch.again, seconds};
   settings.asked = batch.asked;
   CG_TRY(settings.evaluators, for_devices(options, batch.evaluators));
   const auto begin = Clock::now();
-  std::vector<FolderRow> rows;
+  std::vector<engine::FolderRow> rows;
   {
     ConsoleFolder observer(g);
-    CG_TRY(rows, judge_folder(real_parts(), g.ctx, settings, observer));
+    CG_TRY(rows, engine::judge_folder(engine::real_parts(), g.ctx, settings, observer));
   }
   const double took = std::chrono::duration<double>(Clock::now() - begin).count();
   Json list = Json::array(), counts = Json::object();
   std::string text = header();
   int code = kExitOk;
   size_t judged = 0;
-  for (const FolderRow& row : rows) {
+  for (const engine::FolderRow& row : rows) {
     list.push_back(json_of(row));
     counts[row.status] = counts.value(row.status, 0) + 1;
     text += line_of(row);

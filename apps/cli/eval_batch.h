@@ -22,6 +22,6 @@ struct BatchOptions {
 // `seconds` applies to third-party solutions (ForeignRequest). options.device may list several
 // devices, separated by commas.
 Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::string& task,
-                        Rung up_to, double seconds, const EvaluatorOptions& options);
+                        Rung up_to, double seconds, const eval::EvaluatorOptions& options);
 
 }  // namespace cutegen::cli

@@ -20,18 +20,18 @@ struct ExportOptions {
 
 struct Written {
   std::string kind, folder;
-  ExportFiles files;
+  exporter::ExportFiles files;
 };
 
-std::string told(const std::vector<Written>& all, const ExportSource& source) {
+std::string told(const std::vector<Written>& all, const exporter::ExportSource& source) {
   std::string out, checks;
-  const std::string test = "test_" + plain_name(source.task.name) + ".py";
+  const std::string test = "test_" + exporter::plain_name(source.task.name) + ".py";
   for (const Written& w : all) {
     out += fmt::format("written {}/ ({} files): {} for {}\n", w.folder, w.files.size(), w.kind,
                        source.target.gpu);
     checks += fmt::format("check it: python {}/{}\n", w.folder, test);
   }
-  for (const ExportShape& s : source.shapes) {
+  for (const exporter::ExportShape& s : source.shapes) {
     const size_t steps = s.plan.prepare.size() + s.plan.steps.size();
     out += fmt::format("  shape {}: {} step{}\n", s.name, steps, steps == 1 ? "" : "s");
   }
@@ -40,14 +40,14 @@ std::string told(const std::vector<Written>& all, const ExportSource& source) {
   return out + checks;
 }
 
-Json document_of(const std::vector<Written>& all, const ExportSource& source) {
+Json document_of(const std::vector<Written>& all, const exporter::ExportSource& source) {
   Json exports = Json::array(), shapes = Json::array();
   for (const Written& w : all) {
     Json files = Json::array();
     for (const auto& [name, text] : w.files) files.push_back(name);
     exports.push_back({{"to", w.kind}, {"folder", w.folder}, {"files", files}});
   }
-  for (const ExportShape& s : source.shapes) shapes.push_back(s.name);
+  for (const exporter::ExportShape& s : source.shapes) shapes.push_back(s.name);
   return Json{{"schema", "cutegen.export.v1"},
               {"task", source.task.name},
               {"gpu", source.target.gpu},
@@ -60,32 +60,34 @@ Json document_of(const std::vector<Written>& all, const ExportSource& source) {
 
 // One kind goes to OUT itself, or to TASK_KIND. Several get a folder each, in OUT if given.
 std::string folder_for(const ExportOptions& options, const std::string& kind, const Task& task) {
-  const std::string own = plain_name(task.name) + "_" + kind;
+  const std::string own = exporter::plain_name(task.name) + "_" + kind;
   if (options.to.size() == 1) return options.out.empty() ? own : options.out;
   return options.out.empty() ? own : options.out + "/" + own;
 }
 
 Result<void> run(const Globals& g, const ExportOptions& options, const Settings& settings) {
-  for (const std::string& kind : options.to) CG_CHECK(export_kind_from(kind));
+  for (const std::string& kind : options.to) CG_CHECK(exporter::export_kind_from(kind));
   CG_TRY(Config config, settings.resolve());
   CG_TRY(ExportInputs in, read_export_inputs(g, options.words, config));
-  CG_TRY(ToolPaths tools, find_tools({config.text("python"), in.cuda_version}));
-  CG_TRY(ExportSource source, build_export(g.ctx, tools, in.task, in.program, in.target));
+  CG_TRY(toolchain::ToolPaths tools,
+         toolchain::find_tools({config.text("python"), in.cuda_version}));
+  CG_TRY(exporter::ExportSource source,
+         exporter::build_export(g.ctx, tools, in.task, in.program, in.target));
   source.origin = in.origin;
   source.verdict = std::move(in.verdict);
   source.certificate = std::move(in.certificate);
   std::vector<Written> all;
   for (const std::string& name : options.to) {
-    CG_TRY(ExportKind kind, export_kind_from(name));
+    CG_TRY(exporter::ExportKind kind, exporter::export_kind_from(name));
     Written w{name, folder_for(options, name, source.task), {}};
-    CG_TRY(w.files, export_files(source, kind));
+    CG_TRY(w.files, exporter::export_files(source, kind));
     all.push_back(std::move(w));
   }
   if (options.to.size() > 1 && !options.out.empty()) {
     std::error_code ignored;  // if this fails, writing the files reports it
     std::filesystem::create_directory(options.out, ignored);
   }
-  for (const Written& w : all) CG_CHECK(write_export(w.folder, w.files, options.force));
+  for (const Written& w : all) CG_CHECK(exporter::write_export(w.folder, w.files, options.force));
   print_result(g, document_of(all, source), told(all, source));
   return {};
 }

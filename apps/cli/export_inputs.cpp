@@ -21,17 +21,17 @@ constexpr size_t kMostJson = size_t{64} << 20;
 // Takes the GPU itself if this machine has it, else the figures of its file.
 Result<void> set_target(const std::string& device, ExportInputs& in) {
   const std::string judged = in.verdict ? in.verdict->gpu : "";
-  if (!is_cuda(device)) {
-    CG_TRY(GpuSpec gpu, simulated_gpu(device));
-    in.target = {sim_facts(device, gpu), gpu.name};
+  if (!device::is_cuda(device)) {
+    CG_TRY(GpuSpec gpu, device::simulated_gpu(device));
+    in.target = {device::sim_facts(device, gpu), gpu.name};
     return {};
   }
-  CG_TRY(const cuda::Driver* driver, [&]() -> Result<const cuda::Driver*> {
-    auto loaded = cuda::load_driver();
-    return loaded || judged.empty() ? loaded : Result<const cuda::Driver*>(nullptr);
+  CG_TRY(const device::cuda::Driver* driver, [&]() -> Result<const device::cuda::Driver*> {
+    auto loaded = device::cuda::load_driver();
+    return loaded || judged.empty() ? loaded : Result<const device::cuda::Driver*>(nullptr);
   }());
   if (driver) {
-    auto found = cuda::find_device(*driver, device);
+    auto found = device::cuda::find_device(*driver, device);
     if (found && (judged.empty() || found->identity.gpu == judged)) {
       in.target = {found->facts, found->identity.gpu};
       in.cuda_version = found->identity.cuda_version;
@@ -40,7 +40,7 @@ Result<void> set_target(const std::string& device, ExportInputs& in) {
     if (judged.empty()) return fail(found.error());
   }
   CG_TRY(GpuSpec gpu, gpu_of_product(judged));
-  in.target = {sim_facts(device, gpu), judged};
+  in.target = {device::sim_facts(device, gpu), judged};
   return {};
 }
 
@@ -81,9 +81,9 @@ Result<ExportInputs> from_folder(const Globals& g, const ExportWords& words, con
   if (words.task.empty())
     return user_error("a program folder needs its task", words.what,
                       "name the task file: --task FILE");
-  TorchWorkerOptions options;
+  torch::TorchWorkerOptions options;
   options.python = config.text("python");
-  CG_TRY(auto worker, TorchWorker::open(options));
+  CG_TRY(auto worker, torch::TorchWorker::open(options));
   CG_TRY(in.task, worker->describe(g.ctx, words.task, {.shrink = false}));
   const fs::path at = fs::path(words.what) / "verdict.json";
   CG_TRY(std::optional<Json> json, read_json(at));
@@ -104,7 +104,7 @@ Result<ExportInputs> from_run(const ExportWords& words, const Config& config) {
   ExportInputs in;
   CG_TRY(auto store, open_runs(config));
   CG_TRY(FoundRun run, find_run(*store, words.what));
-  const RunStep* best = run.view.incumbent();
+  const engine::RunStep* best = run.view.incumbent();
   if (!best || !best->verdict || !run.view.task)
     return fail({ErrorKind::user, "the run has no correct program", run.info.id,
                  "cutegen show " + run.info.id + " says why; cutegen resume goes on"});

@@ -23,7 +23,7 @@ struct ExportWords {
 struct ExportInputs {
   Task task;
   KernelProgram program;
-  ExportTarget target;
+  exporter::ExportTarget target;
   int cuda_version = 0;  // of the driver here, if the target's GPU is here
   std::string origin;
   std::optional<Verdict> verdict;

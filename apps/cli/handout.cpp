@@ -19,7 +19,7 @@ struct Options {
   size_t most = 8;
 };
 
-std::string told(const HandedOut& out, const Options& options) {
+std::string told(const engine::HandedOut& out, const Options& options) {
   return fmt::format(
       "written {}/: {} and {} program{} ({})\n"
       "there: cutegen eval {} --batch {} --out verdicts --device cuda:0\n"
@@ -34,7 +34,7 @@ Result<void> run(const Globals& g, const Options& options) {
   CG_TRY(auto store, open_runs(config));
   CG_TRY(FoundRun found, find_run(*store, options.run));
   if (found.view.task) CG_CHECK(check_stands_alone(found.view.task->task));
-  CG_TRY(HandedOut out, hand_out(found.view, options.folder, options.most));
+  CG_TRY(engine::HandedOut out, engine::hand_out(found.view, options.folder, options.most));
   print_result(g,
                {{"schema", "cutegen.handout.v1"},
                 {"run", found.info.id},

@@ -16,7 +16,7 @@ struct Options {
 };
 
 // Shows progress only; the command reports the imported candidates at the end.
-class Quiet final : public RunObserver {
+class Quiet final : public engine::RunObserver {
  public:
   explicit Quiet(const Globals& g) : console_(g) {}
   void on_event(const Event&) override {}
@@ -29,13 +29,13 @@ class Quiet final : public RunObserver {
 Result<int> run(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
-  Imported done;
+  engine::Imported done;
   {
     Quiet observer(g);
-    CG_TRY(done, import_verdicts(real_parts(), g.ctx, *store, options.run,
-                                 {options.programs, options.verdicts}, observer));
+    CG_TRY(done, engine::import_verdicts(engine::real_parts(), g.ctx, *store, options.run,
+                                         {options.programs, options.verdicts}, observer));
   }
-  print_result(g, to_json(done), sanitize(to_text(done), size_t{16} << 20));
+  print_result(g, engine::to_json(done), sanitize(engine::to_text(done), size_t{16} << 20));
   return done.refused() > 0 ? kExitUser : kExitOk;
 }
 

@@ -53,8 +53,8 @@ void ModelOptions::add(CLI::App& command) {
       ->check(CLI::Range(int64_t{6000}, int64_t{400000}));
 }
 
-Result<void> ModelOptions::apply(OptimizeSettings& settings) const {
-  if (!asks_model(settings)) {
+Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
+  if (!engine::asks_model(settings)) {
     for (const CLI::Option* o : options_)
       if (o->count() > 0)
         return user_error("'" + o->get_name() + "' is for runs that ask a model", o->get_name(),
@@ -72,14 +72,14 @@ Result<void> ModelOptions::apply(OptimizeSettings& settings) const {
 }
 
 Result<void> ModelOptions::apply_to_many(const Config& config, int evaluators,
-                                         OptimizeSettings& o) const {
+                                         engine::OptimizeSettings& o) const {
   o.model = config.text("model");
-  CG_CHECK(check_model(o.model));
+  CG_CHECK(engine::check_model(o.model));
   CG_CHECK(apply(o));
   o.evaluator.device = config.text("device");
   o.evaluator.python = config.text("python");
   o.evaluator.require_sandbox = config.boolean("require_sandbox");
-  CG_CHECK(grant_compile_memory(config.text("compile_memory"), evaluators));
+  CG_CHECK(toolchain::grant_compile_memory(config.text("compile_memory"), evaluators));
   const int cores = int(std::max(1U, std::thread::hardware_concurrency()));
   if (evaluators > 1) o.evaluator.runner_threads = std::max(1, cores / evaluators);
   o.evaluator.sharing = std::max(1, evaluators);

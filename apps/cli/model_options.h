@@ -17,14 +17,14 @@ namespace cutegen::cli {
 class ModelOptions {
  public:
   void add(CLI::App& command);
-  Result<void> apply(OptimizeSettings& settings) const;
+  Result<void> apply(engine::OptimizeSettings& settings) const;
   // For runs on several evaluators in parallel. Also applies the configuration that all runs share.
   Result<void> apply_to_many(const Config& config, int evaluators,
-                             OptimizeSettings& settings) const;
+                             engine::OptimizeSettings& settings) const;
 
  private:
-  AgentSettings agents_;
-  ModelSettings model_;
+  search::AgentSettings agents_;
+  engine::ModelSettings model_;
   std::string key_file_, prices_;
   double temperature_ = -1;
   bool no_planner_ = false, no_judge_ = false;

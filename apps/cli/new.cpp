@@ -35,13 +35,13 @@ Result<void> run(const Globals& g, const NewOptions& options, const Settings& se
       options.folder.empty() ? fs::path(options.task).stem() : fs::path(options.folder);
   CG_CHECK(refuse_existing(folder));
   CG_TRY(Config config, settings.resolve());
-  TorchWorkerOptions worker_options;
+  torch::TorchWorkerOptions worker_options;
   worker_options.python = config.text("python");
-  CG_TRY(auto worker, TorchWorker::open(worker_options));
-  DescribeOptions describe;
+  CG_TRY(auto worker, torch::TorchWorker::open(worker_options));
+  torch::DescribeOptions describe;
   describe.shrink = false;
   CG_TRY(Task task, worker->describe(g.ctx, options.task, describe));
-  CG_TRY(KernelProgram program, skeleton(task));
+  CG_TRY(KernelProgram program, recipes::skeleton(task));
   CG_CHECK(save_program(program, folder));
   Json files = Json::array({"plan.json"});
   for (const auto& [name, text] : program.sources) files.push_back(name);

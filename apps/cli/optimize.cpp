@@ -26,12 +26,13 @@ struct Options {
   CLI::Option *tolerance_given = nullptr, *certify_given = nullptr;
 };
 
-Result<int> replay(const Globals& g, Store& store, const Options& options) {
+Result<int> replay(const Globals& g, store::Store& store, const Options& options) {
   if (!options.file.empty())
     return user_error("a replay needs no task file without --re-evaluate", options.file,
                       "leave it out; the run knows its file");
   ConsoleObserver observer(g);
-  CG_TRY(RunResult outcome, replay_with(real_parts(), g.ctx, store, options.replay, observer));
+  CG_TRY(engine::RunResult outcome,
+         engine::replay_with(engine::real_parts(), g.ctx, store, options.replay, observer));
   CG_TRY(auto events, store.read(outcome.run_id));
   Json document{{"schema", "cutegen.replay.v1"},
                 {"run", outcome.run_id},
@@ -43,7 +44,7 @@ Result<int> replay(const Globals& g, Store& store, const Options& options) {
   return kExitOk;
 }
 
-std::string re_evaluation_text(const ReEvaluation& r) {
+std::string re_evaluation_text(const engine::ReEvaluation& r) {
   std::string out = "\n";
   for (const std::string& remark : r.remarks) out += "remark     " + remark + "\n";
   const std::string evaluated =
@@ -52,18 +53,19 @@ std::string re_evaluation_text(const ReEvaluation& r) {
                   100 * r.largest_change);
   if (r.divergence)
     return out + fmt::format("diverges   {}\nbefore it  {} events as recorded, {}\n",
-                             to_text(*r.divergence), r.events, evaluated);
+                             engine::to_text(*r.divergence), r.events, evaluated);
   return out + fmt::format("replay     run {}: {} events as recorded, {}\n", r.recorded.run_id,
                            r.events, evaluated);
 }
 
-Result<int> re_evaluate(const Globals& g, Store& store, const Options& options,
+Result<int> re_evaluate(const Globals& g, store::Store& store, const Options& options,
                         const std::string& run) {
   ConsoleObserver observer(g);
-  ReEvaluateSettings settings{options.file, options.tolerance / 100};
-  CG_TRY(ReEvaluation r, re_evaluate_with(real_parts(), g.ctx, store, run, settings, observer));
+  engine::ReEvaluateSettings settings{options.file, options.tolerance / 100};
+  CG_TRY(engine::ReEvaluation r,
+         engine::re_evaluate_with(engine::real_parts(), g.ctx, store, run, settings, observer));
   const int code = r.divergence ? kExitFailed : kExitOk;
-  Json document = to_json(r);
+  Json document = engine::to_json(r);
   document["tolerance"] = settings.tolerance;
   document["exit_code"] = code;
   print_result(g, document, re_evaluation_text(r));
@@ -87,12 +89,12 @@ Result<std::string> model_of(const Options& options, const Config& config) {
   if (options.proposer.empty()) return config.text("model");
   if (config.setting("model").source.starts_with("flag"))
     return user_error("--proposer and --model both say who proposes", "--proposer", "give one");
-  return kCommandModel + options.proposer;
+  return engine::kCommandModel + options.proposer;
 }
 
 // Shares the run's minutes between search and certificate on a GPU: the certificate gets its own
 // time, but at most half.
-void share_minutes(const Options& options, OptimizeSettings& s) {
+void share_minutes(const Options& options, engine::OptimizeSettings& s) {
   s.profile_best = !options.no_profile;
   s.search.budget.minutes = options.minutes;
   if (!s.evaluator.device.starts_with("cuda:")) return;
@@ -114,7 +116,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   if (!recorded.empty()) return replay(g, *store, options);
   if (options.file.empty())
     return user_error("no task file", "cutegen optimize", "give one: cutegen optimize FILE");
-  OptimizeSettings s;
+  engine::OptimizeSettings s;
   s.file = options.file;
   s.out = options.out;
   s.strategy = config.text("strategy");
@@ -123,7 +125,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.evaluator.device = config.text("device");
   s.evaluator.python = config.text("python");
   s.evaluator.require_sandbox = config.boolean("require_sandbox");
-  CG_CHECK(grant_compile_memory(config.text("compile_memory"), 1));
+  CG_CHECK(toolchain::grant_compile_memory(config.text("compile_memory"), 1));
   s.search.budget.evaluations = config.integer("budget_evaluations");
   share_minutes(options, s);
   s.baselines = options.baseline == "auto";
@@ -136,7 +138,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
     s.resolved_config["certify_minutes"] =
         flag_json(options.certify_minutes, "--certify-minutes", options.certify_given->count() > 0);
   ConsoleObserver observer(g);
-  CG_TRY(RunResult outcome, optimize(g.ctx, *store, s, observer));
+  CG_TRY(engine::RunResult outcome, engine::optimize(g.ctx, *store, s, observer));
   return observer.finish(outcome, options.fail_under);
 }
 

@@ -19,7 +19,7 @@ Result<void> write_report(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
   CG_TRY(FoundRun run, find_run(*store, options.run));
-  CG_TRY(std::string page, report_html(run.info, run.events));
+  CG_TRY(std::string page, engine::report_html(run.info, run.events));
   if (options.file == "-") {
     print_text(page);
     return {};

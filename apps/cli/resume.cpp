@@ -23,14 +23,14 @@ Result<int> resume(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto store, open_runs(config));
   CG_TRY(FoundRun found, find_run(*store, options.run));
-  CG_CHECK(grant_compile_memory(config.text("compile_memory"), 1));
+  CG_CHECK(toolchain::grant_compile_memory(config.text("compile_memory"), 1));
   ConsoleObserver observer(g);
   CG_CHECK(observer.seed(found.events));
   if (!g.json)
     print_text(fmt::format("run {}: {} programs tried so far{}\n", found.info.id,
                            found.view.steps.size(),
                            found.view.best.empty() ? "" : ", best is " + found.view.best));
-  CG_TRY(RunResult outcome, resume_run(g.ctx, *store, found.info.id, observer));
+  CG_TRY(engine::RunResult outcome, engine::resume_run(g.ctx, *store, found.info.id, observer));
   return observer.finish(outcome, options.fail_under);
 }
 

@@ -23,7 +23,7 @@ size_t terminal_width() {
 
 }  // namespace
 
-int run_exit_code(const RunResult& outcome) {
+int run_exit_code(const engine::RunResult& outcome) {
   if (outcome.interrupted) return kExitInterrupted;
   if (!outcome.best) return outcome.all_verdicts ? exit_code(*outcome.all_verdicts) : kExitFailed;
   return kExitOk;
@@ -49,17 +49,17 @@ void ConsoleObserver::say(const std::string& text) {
 void ConsoleObserver::on_event(const Event& event) {
   if (auto applied = view_.apply(event); !applied)
     return log_warning("event {}: {}", event.seq, applied.error().text());
-  if (event.type == "task" || event.type == "resumed") say(task_text(view_));
-  if (event.type == "baselines") say(baselines_text(view_));
+  if (event.type == "task" || event.type == "resumed") say(engine::task_text(view_));
+  if (event.type == "baselines") say(engine::baselines_text(view_));
   if (event.type == "answered") say_drafts(event);
   if (event.type != "accepted" && event.type != "rejected") return;
-  if (const RunStep* step = view_.find(event.data.value("candidate", ""))) say_step(*step);
+  if (const engine::RunStep* step = view_.find(event.data.value("candidate", ""))) say_step(*step);
 }
 
-void ConsoleObserver::say_step(const RunStep& step) {
-  if (!header_) say(step_header(view_));
+void ConsoleObserver::say_step(const engine::RunStep& step) {
+  if (!header_) say(engine::step_header(view_));
   header_ = true;
-  say(step_line(view_, step));
+  say(engine::step_line(view_, step));
 }
 
 // Prints the drafts that did not become the answer. The answer follows when the strategy decides on
@@ -68,7 +68,7 @@ void ConsoleObserver::say_drafts(const Event& answered) {
   std::string answer;
   if (auto it = answered.data.find("candidate"); it != answered.data.end())
     answer = it->value("id", "");
-  for (const RunStep& step : view_.steps)
+  for (const engine::RunStep& step : view_.steps)
     if (step.drafted == view_.answers - 1 && step.verdict && step.candidate.id != answer)
       say_step(step);
 }
@@ -84,19 +84,19 @@ void ConsoleObserver::on_progress(const std::string& line) {
   status_ = true;
 }
 
-int ConsoleObserver::finish(const RunResult& outcome, double fail_under) {
+int ConsoleObserver::finish(const engine::RunResult& outcome, double fail_under) {
   int code = run_exit_code(outcome);
   clear_status();
-  const auto gain = best_gain(view_);
-  const bool asked = fail_under > 0 && code == kExitOk, reached = reaches(gain, fail_under);
+  const auto gain = engine::best_gain(view_);
+  const bool asked = fail_under > 0 && code == kExitOk, reached = engine::reaches(gain, fail_under);
   if (asked && !reached) code = kExitBelow;
-  Json document = g_.json ? run_json(view_, outcome.run_id) : Json();
+  Json document = g_.json ? engine::run_json(view_, outcome.run_id) : Json();
   if (g_.json) document["exit_code"] = code;
   if (g_.json && asked) document["fail_under"] = {{"wanted", fail_under}, {"reached", reached}};
-  std::string text = end_text(view_, outcome.run_id);
+  std::string text = engine::end_text(view_, outcome.run_id);
   if (asked)
     text += fmt::format("{:<11}--fail-under {}: {}{}\n", reached ? "reached" : "below", fail_under,
-                        to_text(gain), reached ? "" : fmt::format("; exit code {}", code));
+                        engine::to_text(gain), reached ? "" : fmt::format("; exit code {}", code));
   print_result(g_, document, text);
   return code;
 }

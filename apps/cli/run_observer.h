@@ -14,7 +14,7 @@
 
 namespace cutegen::cli {
 
-class ConsoleObserver final : public RunObserver {
+class ConsoleObserver final : public engine::RunObserver {
  public:
   explicit ConsoleObserver(const Globals& g) : g_(g) {}
   ~ConsoleObserver() override { clear_status(); }
@@ -23,19 +23,19 @@ class ConsoleObserver final : public RunObserver {
   void on_progress(const std::string& line) override;
   // Prints the end (or the document) and returns the exit code: 7 if the gain is below fail_under
   // (engine/report/fail_under.h; 0: not asked).
-  int finish(const RunResult& outcome, double fail_under);
-  const RunView& view() const { return view_; }
+  int finish(const engine::RunResult& outcome, double fail_under);
+  const engine::RunView& view() const { return view_; }
 
  private:
   void say(const std::string& text);
-  void say_step(const RunStep& step);
+  void say_step(const engine::RunStep& step);
   void say_drafts(const Event& answered);
   void clear_status();
   const Globals& g_;
-  RunView view_;
+  engine::RunView view_;
   bool header_ = false, status_ = false;
 };
 
-int run_exit_code(const RunResult& outcome);
+int run_exit_code(const engine::RunResult& outcome);
 
 }  // namespace cutegen::cli

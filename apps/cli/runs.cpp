@@ -11,7 +11,7 @@
 namespace cutegen::cli {
 namespace {
 
-Json info_json(const RunInfo& info) {
+Json info_json(const store::RunInfo& info) {
   auto optional = [](const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); };
   return Json{{"run", info.id},
               {"state", info.state},
@@ -26,7 +26,7 @@ Json info_json(const RunInfo& info) {
               {"floor_ns", optional(info.floor_ns)}};
 }
 
-std::string info_line(const RunInfo& info) {
+std::string info_line(const store::RunInfo& info) {
   return fmt::format("{:<16} {:<12} {:<24} {:<10} {:>6} {:>10} {:>10}\n", info.id, info.state,
                      sanitize(info.task_name, 24), sanitize(info.device, 10), info.evaluations,
                      info.best_ns ? human_ns(*info.best_ns) : "-",
@@ -40,7 +40,7 @@ Result<void> list_runs(const Globals& g, const Settings& settings) {
   Json document{{"schema", "cutegen.runs.v1"}, {"runs", Json::array()}};
   std::string text = fmt::format("{:<16} {:<12} {:<24} {:<10} {:>6} {:>10} {:>10}\n", "run",
                                  "state", "task", "device", "evals", "best", "floor");
-  for (const RunInfo& info : list) {
+  for (const store::RunInfo& info : list) {
     document["runs"].push_back(info_json(info));
     text += info_line(info);
   }

@@ -17,19 +17,19 @@ Result<std::filesystem::path> runs_folder(const Config& config) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> open_runs(const Config& config) {
+Result<std::unique_ptr<store::Store>> open_runs(const Config& config) {
   CG_TRY(std::filesystem::path folder, runs_folder(config));
-  return Store::open(folder);
+  return store::Store::open(folder);
 }
 
-Result<FoundRun> find_run(Store& store, const std::string& run) {
+Result<FoundRun> find_run(store::Store& store, const std::string& run) {
   FoundRun found;
   CG_TRY(std::string id, store.resolve(run));
   CG_TRY(auto list, store.list());
-  for (RunInfo& info : list)
+  for (store::RunInfo& info : list)
     if (info.id == id) found.info = std::move(info);
   CG_TRY(found.events, store.read(id));
-  CG_TRY(found.view, view_run(found.events));
+  CG_TRY(found.view, engine::view_run(found.events));
   return found;
 }
 

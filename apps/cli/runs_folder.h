@@ -11,12 +11,12 @@
 namespace cutegen::cli {
 
 struct FoundRun {
-  RunInfo info;
+  store::RunInfo info;
   std::vector<Event> events;
-  RunView view;
+  engine::RunView view;
 };
 
-Result<std::unique_ptr<Store>> open_runs(const Config& config);
-Result<FoundRun> find_run(Store& store, const std::string& run);
+Result<std::unique_ptr<store::Store>> open_runs(const Config& config);
+Result<FoundRun> find_run(store::Store& store, const std::string& run);
 
 }  // namespace cutegen::cli

@@ -25,10 +25,10 @@ constexpr size_t kShown = size_t{1} << 20;
 std::string run_page(const FoundRun& run) {
   std::string text = fmt::format("run        {} ({}), {} of {}\n", run.info.id, run.info.state,
                                  run.info.strategy, run.info.created);
-  text += task_text(run.view);
-  if (!run.view.steps.empty()) text += step_header(run.view);
-  for (const RunStep& step : run.view.steps) text += step_line(run.view, step);
-  return text + end_text(run.view, run.info.id);
+  text += engine::task_text(run.view);
+  if (!run.view.steps.empty()) text += engine::step_header(run.view);
+  for (const engine::RunStep& step : run.view.steps) text += engine::step_line(run.view, step);
+  return text + engine::end_text(run.view, run.info.id);
 }
 
 std::string verdict_page(const Verdict& v) {
@@ -44,22 +44,23 @@ std::string verdict_page(const Verdict& v) {
   return text;
 }
 
-std::string candidate_page(const FoundRun& run, const RunStep& step) {
-  std::string text = step_header(run.view).substr(1) + step_line(run.view, step);
+std::string candidate_page(const FoundRun& run, const engine::RunStep& step) {
+  std::string text = engine::step_header(run.view).substr(1) + engine::step_line(run.view, step);
   text += fmt::format("parent     {}\n", step.candidate.parent.value_or("none"));
   text += fmt::format("from       {} {}\n", sanitize(step.candidate.edit.origin, 100),
                       dump_json(step.candidate.edit.params));
   if (!step.reason.empty())
-    text += fmt::format("{:<11}{}\n", to_string(step.decision), sanitize(step.reason, 1000));
+    text +=
+        fmt::format("{:<11}{}\n", engine::to_string(step.decision), sanitize(step.reason, 1000));
   if (step.verdict)
     text += "verdict    " + std::string(to_string(step.verdict->status)) + "\n" +
             verdict_page(*step.verdict);
   return text;
 }
 
-Result<const RunStep*> candidate_of(const FoundRun& run, const Options& options) {
+Result<const engine::RunStep*> candidate_of(const FoundRun& run, const Options& options) {
   std::string id = options.candidate.empty() ? run.view.best : options.candidate;
-  if (const RunStep* step = run.view.find(id)) return step;
+  if (const engine::RunStep* step = run.view.find(id)) return step;
   if (options.candidate.empty())
     return user_error("run " + run.info.id + " has no best candidate yet", {},
                       "name a candidate: cutegen show RUN c1 --source");
@@ -74,19 +75,20 @@ Result<void> show(const Globals& g, const Options& options) {
   CG_TRY(auto store, open_runs(config));
   CG_TRY(FoundRun run, find_run(*store, options.run));
   if (options.candidate.empty() && !options.source && !options.diff) {
-    print_result(g, run_json(run.view, run.info.id), run_page(run));
+    print_result(g, engine::run_json(run.view, run.info.id), run_page(run));
     return {};
   }
-  CG_TRY(const RunStep* step, candidate_of(run, options));
-  const RunStep* parent = step->candidate.parent ? run.view.find(*step->candidate.parent) : nullptr;
-  std::string diff =
-      program_diff(parent ? parent->candidate.program : KernelProgram{}, step->candidate.program);
-  Json document = step_json(*step);
+  CG_TRY(const engine::RunStep* step, candidate_of(run, options));
+  const engine::RunStep* parent =
+      step->candidate.parent ? run.view.find(*step->candidate.parent) : nullptr;
+  std::string diff = engine::program_diff(parent ? parent->candidate.program : KernelProgram{},
+                                          step->candidate.program);
+  Json document = engine::step_json(*step);
   document["schema"] = "cutegen.candidate_page.v1";
   document["program"] = to_json(step->candidate.program);
   document["diff"] = diff;
   document["verdict"] = step->verdict ? to_json(*step->verdict) : Json(nullptr);
-  std::string text = options.source ? program_text(step->candidate.program)
+  std::string text = options.source ? engine::program_text(step->candidate.program)
                      : options.diff ? diff
                                     : candidate_page(run, *step);
   print_result(g, document, sanitize(text, kShown));

@@ -11,5 +11,5 @@ int main(int argc, char**) {
     return cutegen::kExitUser;
   }
   std::signal(SIGPIPE, SIG_IGN);
-  return cutegen::serve_evaluator(cutegen::wire::Channel(cutegen::UniqueFd(3)));
+  return cutegen::eval::serve_evaluator(cutegen::wire::Channel(cutegen::UniqueFd(3)));
 }

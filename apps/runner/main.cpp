@@ -44,20 +44,20 @@ class Runner {
     ObjectReader r(body, "open#");
     CG_TRY(std::string name, r.string("device"));
     CG_TRY(bool profiled, r.boolean_or("profiled", false));
-    CG_TRY(device_, open_device(name));
+    CG_TRY(device_, device::open_device(name));
     // A GPU's driver opens its device files for writing only until here. A profiler's libraries do
     // so later, too.
     sandbox::Grade locked{.label = "full"};
     if (profiled)
       locked = {.label = "none", .missing = "a profiler opens the GPU's devices later"};
-    else if (is_cuda(name))
+    else if (device::is_cuda(name))
       locked = sandbox::harden_self({}, {.no_network = true, .seccomp = true, .deny_open = true});
     return Json{{"schema", kSchema},
                 {"locked", locked.label == "full"},
                 {"missing", locked.missing},
                 {"type", "opened"},
-                {"facts", to_json(device_->facts())},
-                {"identity", to_json(device_->identity())}};
+                {"facts", device::to_json(device_->facts())},
+                {"identity", device::to_json(device_->identity())}};
   }
 
   Result<Json> load(const wire::Frame& frame) {
@@ -85,7 +85,7 @@ class Runner {
     const std::vector<std::string> modules = cut(sizes), code = cut(code_sizes);
     CG_TRY(auto facts, device_->load(modules, code));
     Json list = Json::array();
-    for (const ModuleFacts& f : facts) list.push_back(to_json(f));
+    for (const ModuleFacts& f : facts) list.push_back(device::to_json(f));
     return Json{{"schema", kSchema}, {"type", "loaded"}, {"facts", std::move(list)}};
   }
 
@@ -108,8 +108,8 @@ class Runner {
     CG_TRY(Json buffers, r.array("buffers"));
     CG_TRY(Json steps_json, r.object("plan"));
     CG_TRY(Json settings_json, r.object("settings"));
-    CG_TRY(PlanSteps steps, plan_steps_from_json(steps_json));
-    CG_TRY(RunSettings settings, run_settings_from_json(settings_json));
+    CG_TRY(device::PlanSteps steps, device::plan_steps_from_json(steps_json));
+    CG_TRY(device::RunSettings settings, device::run_settings_from_json(settings_json));
     CG_TRY(bool keep, r.boolean_or("keep", false));
     if (kept_) CG_CHECK(device_->bind({}));
     kept_.reset();
@@ -122,7 +122,7 @@ class Runner {
     else if (!lost_)
       CG_CHECK(device_->bind({}));  // `memory` ends with this call
     if (!report) return fail(report.error());
-    return Json{{"schema", kSchema}, {"type", "ran"}, {"report", to_json(*report)}};
+    return Json{{"schema", kSchema}, {"type", "ran"}, {"report", device::to_json(*report)}};
   }
 
   Result<Json> release() {
@@ -134,12 +134,12 @@ class Runner {
   Result<Json> time(const Json& body) {
     ObjectReader r(body, "time#");
     CG_TRY(Json request_json, r.object("request"));
-    CG_TRY(TimeRequest request, time_request_from_json(request_json));
+    CG_TRY(device::TimeRequest request, device::time_request_from_json(request_json));
     if (!kept_) return world_error("no run has kept its buffers");
     auto report = device_->time(Context(), request);
     lost_ = report ? report->device_lost : report.error().kind == ErrorKind::world;
     if (!report) return fail(report.error());
-    return Json{{"schema", kSchema}, {"type", "timed"}, {"report", to_json(*report)}};
+    return Json{{"schema", kSchema}, {"type", "timed"}, {"report", device::to_json(*report)}};
   }
 
   // Copies parts of large buffers into the shared memory.
@@ -160,7 +160,7 @@ class Runner {
   }
 
   std::optional<RunMemory> kept_;  // must outlive the device, which is bound to it
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<device::Device> device_;
   std::vector<HandedOver> shared_;
   bool lost_ = false;
 };

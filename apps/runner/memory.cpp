@@ -126,7 +126,7 @@ Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd
     CG_TRY(int64_t bytes, r.integer("bytes"));
     CG_TRY(bool read_only, r.boolean("read_only"));
     CG_TRY(std::string content_name, r.string("content"));
-    CG_TRY(BufferContent content, buffer_content_from(content_name));
+    CG_TRY(device::BufferContent content, device::buffer_content_from(content_name));
     CG_TRY(int64_t offset, r.integer_or("offset", -1));
     CG_TRY(int64_t pattern_bytes, r.integer_or("pattern_bytes", 0));
     CG_TRY(int64_t copies, r.integer_or("copies", 1));
@@ -135,7 +135,7 @@ Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd
     CG_CHECK(r.finish());
     if (bytes < 0) return world_error("a buffer has a negative size");
     auto size = static_cast<size_t>(bytes);
-    BufferBinding binding{std::move(name), {}, read_only, content, {}, int(copies), {}, {}};
+    device::BufferBinding binding{std::move(name), {}, read_only, content, {}, int(copies), {}, {}};
     if (pattern_bytes != 0) {
       CG_TRY(binding.pattern, out.part(offset, pattern_bytes));
       CG_TRY(std::byte * at, out.reserve(std::max<size_t>(size, 1)));

@@ -21,7 +21,7 @@
 namespace cutegen::runner {
 
 struct HandedOver {
-  BufferBinding binding;  // without addresses
+  device::BufferBinding binding;  // without addresses
   size_t bytes = 0;
   UniqueFd descriptor;
 };
@@ -38,7 +38,7 @@ class RunMemory {
   RunMemory() = default;
   RunMemory(RunMemory&&) = default;
   RunMemory& operator=(RunMemory&&) = delete;
-  const std::vector<BufferBinding>& bindings() const { return bindings_; }
+  const std::vector<device::BufferBinding>& bindings() const { return bindings_; }
   // A part of the shared memory.
   Result<std::span<std::byte>> part(int64_t offset, int64_t bytes) const;
 
@@ -56,7 +56,7 @@ class RunMemory {
                              size_t offset);
   Mapping shared_;
   std::vector<Region> regions_;
-  std::vector<BufferBinding> bindings_;
+  std::vector<device::BufferBinding> bindings_;
   std::vector<HandedOver> handed_over_;
 };
 

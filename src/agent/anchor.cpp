@@ -9,7 +9,7 @@
 #include "agent/source_map.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 constexpr size_t kMostPlaces = 8;    // shown
@@ -157,4 +157,4 @@ tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchRepl
   return Place{begin, end - begin, true};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

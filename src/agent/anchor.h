@@ -10,7 +10,7 @@
 
 #include "agent/reply.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 struct Place {
   size_t begin = 0, size = 0;
@@ -20,4 +20,4 @@ tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchRepl
 // Lines `first` to `last` (from 1) with their numbers, for messages.
 std::string numbered_lines(const std::string& text, int first, int last);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -15,7 +15,7 @@
 #include "core/verdict.h"
 #include "gpu/spec.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 struct TaskBrief {
   Task task;
@@ -51,4 +51,4 @@ struct Question {
   int approaches = 1;    // that a planner must give
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

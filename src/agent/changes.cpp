@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "llm/tokens.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 constexpr int64_t kLeastTokens = 800;  // shorter programs are always shown whole
@@ -197,4 +197,4 @@ std::optional<std::string> changes_text(const KernelProgram& base, const KernelP
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

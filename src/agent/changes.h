@@ -15,10 +15,10 @@
 
 #include "core/program.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 // Whether a program is long enough to be shown as changes, or to be the base of changes.
 bool is_long(const KernelProgram& program);
 std::optional<std::string> changes_text(const KernelProgram& base, const KernelProgram& program);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "llm/tokens.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 using testing::AllOf;
@@ -140,4 +140,4 @@ TEST(Hunks, AreTheLinesThatDiffer) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -12,7 +12,7 @@
 #include "agent/test_program.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 using Random = std::mt19937;
@@ -355,4 +355,4 @@ TEST(Corpus, DamagedRepliesNeverGiveAProgramOutOfBalance) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::agent

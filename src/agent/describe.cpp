@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "core/floor.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 constexpr size_t kLine = 200;
@@ -318,4 +318,4 @@ std::string describe_source(const std::string& source, size_t most) {
   return join(out, "\n");
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

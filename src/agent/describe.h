@@ -9,7 +9,7 @@
 
 #include "agent/brief.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 std::string describe_device(const GpuSpec& gpu, const std::string& device, const Task& task);
 // The math mode and what it permits.
@@ -33,4 +33,4 @@ HistoryText describe_history(const std::vector<Attempt>& history, size_t most);
 // At most `lines` lines of the reference, without its middle.
 std::string describe_source(const std::string& source, size_t lines);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

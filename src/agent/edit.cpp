@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "core/json_place.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 constexpr size_t kMostFaults = 6;  // shown at once
@@ -334,4 +334,4 @@ tl::expected<KernelProgram, Reask> apply_reply(const Reply& reply, const KernelP
   return Applier(reply, base).run(check);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -15,7 +15,7 @@
 #include "agent/reply.h"
 #include "core/program.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 // Finds faults without a compiler: checks the plan against task and signatures, and the sources
 // against the policy.
@@ -25,4 +25,4 @@ using ProgramCheck = std::function<std::vector<Error>(const KernelProgram&)>;
 tl::expected<KernelProgram, Reask> apply_reply(const Reply& reply, const KernelProgram* base,
                                                const ProgramCheck& check);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

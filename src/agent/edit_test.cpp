@@ -9,7 +9,7 @@
 #include "agent/test_program.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 using testing::AllOf;
@@ -327,4 +327,4 @@ TEST(Program, OfTwoSourcesWantsNames) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 struct Marks {
@@ -214,4 +214,4 @@ SearchBlocks read_search_blocks(const std::string& text) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace cutegen {
+namespace cutegen::agent {
 
 struct Fence {
   std::string kind;  // "file", "edit", "function", "plan", "code", "json", "diff", "other"
@@ -42,4 +42,4 @@ struct SearchBlocks {
 // <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE
 SearchBlocks read_search_blocks(const std::string& text);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -9,7 +9,7 @@
 #include "agent/source_map.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 struct Known {
@@ -172,4 +172,4 @@ std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& g
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

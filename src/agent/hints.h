@@ -14,10 +14,10 @@
 #include "core/verdict.h"
 #include "gpu/spec.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 std::vector<std::string> hints_for(const KernelProgram& program, const Verdict& verdict);
 // Dynamic shared memory without bytes, more bytes or threads than the device has, ...
 std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& gpu);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

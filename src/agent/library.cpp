@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 const std::map<std::string, std::string>& prompt_files();
 const std::map<std::string, std::string>& component_files();
@@ -147,4 +147,4 @@ const std::string& prompt_file(const std::string& name) {
   return it->second;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace cutegen {
+namespace cutegen::agent {
 
 struct Component {
   std::string name, title;  // "reduce", "Reductions within warps and blocks: ..."
@@ -38,4 +38,4 @@ std::vector<std::string> guidance_classes();
 // A prompt template or text of prompts/, by its file name.
 const std::string& prompt_file(const std::string& name);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -11,7 +11,7 @@
 
 #include "toolchain/toolchain.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 using testing::ElementsAre;
@@ -54,11 +54,11 @@ TEST(Library, PagesAreChosenByClass) {
 TEST(Library, EveryExampleCompilesForEachOfItsArchitectures) {
   ::setenv("CUTEGEN_BIN", CUTEGEN_BIN_DIR, 0);
   ::setenv("CUTEGEN_SHARE", CUTEGEN_SOURCE_DIR, 1);
-  auto tools = find_tools();
+  auto tools = toolchain::find_tools();
   if (!tools) GTEST_SKIP() << "no compiler here";
-  ToolchainOptions options;
+  toolchain::ToolchainOptions options;
   options.paths = *tools;
-  auto toolchain = Toolchain::open(options);
+  auto toolchain = toolchain::Toolchain::open(options);
   ASSERT_TRUE(toolchain) << toolchain.error().text();
   for (const Component& c : components())
     for (const std::string& arch : c.archs) {
@@ -70,4 +70,4 @@ TEST(Library, EveryExampleCompilesForEachOfItsArchitectures) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::agent

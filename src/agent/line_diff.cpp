@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 constexpr size_t kMaxCells = size_t{4} << 20;  // of the table of common subsequences
@@ -99,4 +99,4 @@ std::vector<Hunk> hunks_of(const std::string& before, const std::string& after) 
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

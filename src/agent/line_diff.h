@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace cutegen {
+namespace cutegen::agent {
 
 struct DiffLine {
   char mark = ' ';  // ' ' same, '-' only before, '+' only after, '@' omitted lines
@@ -27,4 +27,4 @@ struct Hunk {
 };
 std::vector<Hunk> hunks_of(const std::string& before, const std::string& after);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 constexpr double kSectorBytes = 32;
@@ -175,4 +175,4 @@ std::string describe_metrics(const Profile& profile, const GpuSpec& gpu, size_t 
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -15,7 +15,7 @@
 #include "core/profile.h"
 #include "gpu/spec.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 inline constexpr size_t kJudgeMetrics = 24;
 
@@ -29,4 +29,4 @@ std::vector<Metric> judge_metrics(const KernelProfile& kernel, const GpuSpec& gp
 // One line per figure, for the `most` slowest kernels.
 std::string describe_metrics(const Profile& profile, const GpuSpec& gpu, size_t most);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

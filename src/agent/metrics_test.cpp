@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 using testing::HasSubstr;
@@ -154,4 +154,4 @@ TEST(Metrics, AreShownOfTheSlowestKernels) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 using Edited = tl::expected<void, Reask>;
@@ -124,4 +124,4 @@ std::string plan_text(const Plan& plan) {
   return out + "}\n";
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

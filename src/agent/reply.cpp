@@ -9,7 +9,7 @@
 #include "agent/source_map.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 20;
@@ -371,4 +371,4 @@ tl::expected<Reply, Reask> parse_reply(const std::string& given, const KernelPro
   return Parser(base).run(text);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -18,7 +18,7 @@
 
 #include "core/program.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 // Why a reply is unusable, for its author. `reason` is one word to count; `text` says what is
 // wrong, where, and what to send instead.
@@ -65,4 +65,4 @@ std::string named_draft(const std::string& text);
 tl::expected<Reply, Reask> parse_reply(const std::string& text, const KernelProgram* base,
                                        bool cut = false);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

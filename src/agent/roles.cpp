@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "llm/tokens.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 using Data = kainjow::mustache::data;
@@ -288,4 +288,4 @@ tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& gi
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -18,7 +18,7 @@
 #include "agent/reply.h"
 #include "llm/chat.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 struct PromptLimits {
   int64_t prefix_tokens = 15000;  // of the part that all questions share
@@ -37,4 +37,4 @@ std::string reask_text(const Reask& reask, bool whole);
 tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& text,
                                                            const Question& question);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "llm/tokens.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 using testing::AllOf;
@@ -381,4 +381,4 @@ TEST(Hints, CertainFaultsNeedNoCompiler) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 class Mapper {
@@ -406,4 +406,4 @@ int line_at(std::string_view text, size_t at) {
                  text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size())), '\n'));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

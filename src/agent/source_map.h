@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cutegen {
+namespace cutegen::agent {
 
 enum class ByteKind : uint8_t { code, comment, literal, directive };
 std::vector<ByteKind> map_source(std::string_view text);
@@ -39,4 +39,4 @@ std::optional<Imbalance> first_imbalance(std::string_view text);
 int line_at(std::string_view text, size_t at);  // from 1
 bool is_word_byte(char c);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -6,7 +6,7 @@
 
 #include "agent/test_program.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 using testing::ElementsAre;
@@ -82,4 +82,4 @@ TEST(SourceMap, BracketsOutOfBalance) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "core/program.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 inline const char* test_source() {
   return R"cu(// SPDX-License-Identifier: Apache-2.0
@@ -88,4 +88,4 @@ inline KernelProgram long_program() {
   return p;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 constexpr size_t kMostResult = 6000;  // bytes of one result
@@ -257,4 +257,4 @@ Result<std::optional<Candidate>> ToolDesk::choose(const Context& ctx,
   return kept;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

@@ -16,7 +16,7 @@
 #include "agent/tools.h"
 #include "base/context.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 struct ToolLimits {
   int calls = 8;          // per question
@@ -107,4 +107,4 @@ class ToolDesk {
   int calls_ = 0, evaluations_ = 0;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

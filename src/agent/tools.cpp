@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 constexpr size_t kMostText = size_t{256} << 10;  // bytes of one argument
@@ -164,4 +164,4 @@ tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* b
   return reply;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

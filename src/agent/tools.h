@@ -11,7 +11,7 @@
 #include "agent/reply.h"
 #include "llm/chat.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 
 enum class Tool { read_docs, compile, evaluate, profile, diff_best };
 const char* to_string(Tool tool);
@@ -32,4 +32,4 @@ Result<ToolUse> read_tool_call(const llm::ToolCall& call);
 // The changes of a call as a reply. `base`: the program that they start from, if there is one.
 tl::expected<Reply, Reask> changes_of(const ToolUse& use, const KernelProgram* base);
 
-}  // namespace cutegen
+}  // namespace cutegen::agent

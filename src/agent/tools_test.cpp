@@ -11,7 +11,7 @@
 #include "agent/test_program.h"
 #include "agent/tool_desk.h"
 
-namespace cutegen {
+namespace cutegen::agent {
 namespace {
 
 using testing::AllOf;
@@ -275,4 +275,4 @@ TEST_F(Desk, AnyCallsGetResults) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::agent

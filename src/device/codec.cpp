@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::device {
 namespace {
 
 constexpr size_t kMostItems = 65536;
@@ -526,4 +526,4 @@ Result<RunReport> run_report_from_json(const Json& json) {
   return report;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::device

@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "device/device.h"
 
-namespace cutegen {
+namespace cutegen::device {
 
 Json to_json(const PlanSteps& steps);
 Result<PlanSteps> plan_steps_from_json(const Json& json);
@@ -30,4 +30,4 @@ Result<TimeRequest> time_request_from_json(const Json& json);
 Json to_json(const RunReport& report);
 Result<RunReport> run_report_from_json(const Json& json);
 
-}  // namespace cutegen
+}  // namespace cutegen::device

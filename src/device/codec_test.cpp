@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace cutegen {
+namespace cutegen::device {
 namespace {
 
 PlanSteps steps() {
@@ -106,4 +106,4 @@ TEST(Codec, HostileFormsAreRefused) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::device

@@ -25,7 +25,7 @@
 #include "core/program.h"
 #include "core/verdict.h"
 
-namespace cutegen {
+namespace cutegen::device {
 
 // What a buffer holds before the first step: `data`, or undefined values (`output`, `scratch`). An
 // undefined value may stay in scratch, as padding, but not in an output.
@@ -173,4 +173,4 @@ Result<std::unique_ptr<Device>> open_device(const std::string& name);
 // The facts of a simulated GPU, without opening it.
 Result<DeviceFacts> device_facts(const std::string& name);
 
-}  // namespace cutegen
+}  // namespace cutegen::device

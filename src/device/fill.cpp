@@ -9,7 +9,7 @@
 
 #include "ptx/ops/half.h"
 
-namespace cutegen {
+namespace cutegen::device {
 namespace {
 
 template <class T>
@@ -70,4 +70,4 @@ Result<void> fill_bytes(std::span<std::byte> bytes, DType dtype, double value) {
   }
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::device

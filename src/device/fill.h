@@ -13,8 +13,8 @@
 #include "base/result.h"
 #include "tensor/dtype.h"
 
-namespace cutegen {
+namespace cutegen::device {
 
 Result<void> fill_bytes(std::span<std::byte> bytes, DType dtype, double value);
 
-}  // namespace cutegen
+}  // namespace cutegen::device

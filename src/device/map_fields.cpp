@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace cutegen {
+namespace cutegen::device {
 namespace {
 
 constexpr size_t kSpecWords = 15;  // version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
@@ -50,4 +50,4 @@ Result<MapFields> map_fields(std::span<const std::byte> description, const std::
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::device

@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 
-namespace cutegen {
+namespace cutegen::device {
 
 inline constexpr size_t kMostMapRank = 5;
 
@@ -30,4 +30,4 @@ struct MapFields {
 
 Result<MapFields> map_fields(std::span<const std::byte> description, const std::string& where);
 
-}  // namespace cutegen
+}  // namespace cutegen::device

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace cutegen {
+namespace cutegen::device {
 namespace {
 using testing::HasSubstr;
 
@@ -71,4 +71,4 @@ TEST(MapFields, DamageIsSeen) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::device

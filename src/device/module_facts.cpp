@@ -5,7 +5,7 @@
 
 #include "ptx/decode/declarations.h"
 
-namespace cutegen {
+namespace cutegen::device {
 namespace {
 
 // cutegen::tma_spec: version, rank, box[5], mode[5], bits, swizzle_b, swizzle_m
@@ -37,4 +37,4 @@ Result<ModuleFacts> declared_facts(std::string_view ptx) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::device

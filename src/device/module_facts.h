@@ -13,10 +13,10 @@
 
 #include "core/program.h"
 
-namespace cutegen {
+namespace cutegen::device {
 
 // The words of a cutegen::tma_spec, if the bytes of a constant have its form.
 std::optional<std::vector<uint32_t>> spec_words(const std::vector<std::byte>& bytes);
 Result<ModuleFacts> declared_facts(std::string_view ptx);
 
-}  // namespace cutegen
+}  // namespace cutegen::device

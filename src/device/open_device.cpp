@@ -2,7 +2,7 @@
 #include "device/cuda/cuda_device.h"
 #include "device/sim_device.h"
 
-namespace cutegen {
+namespace cutegen::device {
 
 Result<std::unique_ptr<Device>> open_device(const std::string& name) {
   if (is_cuda(name)) return cuda::open_cuda_device(name);
@@ -14,4 +14,4 @@ Result<RunReport> Device::time(const Context&, const TimeRequest&) {
   return unsupported_error("this device measures no time");
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::device

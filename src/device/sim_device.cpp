@@ -10,7 +10,7 @@
 #include "device/module_facts.h"
 #include "device/sim_profile.h"
 
-namespace cutegen {
+namespace cutegen::device {
 namespace {
 
 constexpr int64_t kMostRegisters = 255;  // per thread; beyond it the assembler spills
@@ -250,4 +250,4 @@ Result<RunReport> SimDevice::run(const Context& ctx,
   return report;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::device

@@ -13,7 +13,7 @@
 #include "gpu/spec.h"
 #include "ptx/machine/machine.h"
 
-namespace cutegen {
+namespace cutegen::device {
 
 class SimDevice final : public Device {
  public:
@@ -47,4 +47,4 @@ class SimDevice final : public Device {
   std::map<std::string, Bound> bound_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::device

@@ -8,7 +8,7 @@
 #include "device/device.h"
 #include "device/fill.h"
 
-namespace cutegen {
+namespace cutegen::device {
 namespace {
 
 std::string golden(const char* name) {
@@ -238,4 +238,4 @@ TEST(FillBytes, RoundsToTheDtype) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::device

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::device {
 
 Result<GpuSpec> simulated_gpu(const std::string& name) {
   if (name.starts_with("sim:")) return find_gpu(name.substr(4));
@@ -28,4 +28,4 @@ Result<DeviceFacts> device_facts(const std::string& name) {
   return sim_facts(name, gpu);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::device

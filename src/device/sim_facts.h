@@ -10,9 +10,9 @@
 #include "device/device.h"
 #include "gpu/spec.h"
 
-namespace cutegen {
+namespace cutegen::device {
 
 Result<GpuSpec> simulated_gpu(const std::string& name);
 DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu);
 
-}  // namespace cutegen
+}  // namespace cutegen::device

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cutegen {
+namespace cutegen::device {
 namespace {
 
 constexpr size_t kMostLines = 64;
@@ -123,4 +123,4 @@ KernelProfile sim_profile(const std::string& kernel, const ptx::LaunchReport& r,
   return p;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::device

@@ -11,10 +11,10 @@
 #include "device/device.h"
 #include "ptx/model/model_time.h"
 
-namespace cutegen {
+namespace cutegen::device {
 
 LaunchTrace sim_trace(const Launch& step, const ptx::LaunchReport& report);
 KernelProfile sim_profile(const std::string& kernel, const ptx::LaunchReport& report,
                           const ptx::ModelledTime& time);
 
-}  // namespace cutegen
+}  // namespace cutegen::device

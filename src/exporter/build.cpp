@@ -9,7 +9,7 @@
 #include "exporter/exporter.h"
 #include "toolchain/assembler.h"
 
-namespace cutegen {
+namespace cutegen::exporter {
 namespace {
 
 constexpr size_t kMostModules = 64;
@@ -32,7 +32,7 @@ Result<void> check_outputs(const Task& task) {
 
 class Builder {
  public:
-  Builder(const Context& ctx, Toolchain& toolchain, ExportSource& out)
+  Builder(const Context& ctx, toolchain::Toolchain& toolchain, ExportSource& out)
       : ctx_(ctx), toolchain_(toolchain), out_(out) {}
 
   Result<void> add(const ShapeCase& shape) {
@@ -72,12 +72,12 @@ class Builder {
     auto source = out_.program.sources.find(b.source);
     if (source == out_.program.sources.end())
       return user_error("the plan names the source '" + b.source + "', which is not there");
-    CG_TRY(CompileResult made,
+    CG_TRY(toolchain::CompileResult made,
            toolchain_.compile(ctx_, {b.source, source->second, b.defines, out_.arch}));
     if (!made.ok) return user_error("the program does not compile: " + made.digest, b.source);
     if (made.ptx.size() > kMostImageBytes)
       return unsupported_error("a module of more than 64 MiB", b.source);
-    CG_TRY(ModuleFacts facts, declared_facts(made.ptx));
+    CG_TRY(ModuleFacts facts, device::declared_facts(made.ptx));
     std::string stem = b.source.substr(0, b.source.rfind('.'));
     std::string number = keys_.empty() ? "" : fmt::format(".{}", keys_.size());
     out_.modules.push_back({stem + number + "." + out_.arch, made.ptx, {}, made.build_id});
@@ -87,15 +87,15 @@ class Builder {
   }
 
   const Context& ctx_;
-  Toolchain& toolchain_;
+  toolchain::Toolchain& toolchain_;
   ExportSource& out_;
   std::vector<std::string> keys_;
   std::vector<ModuleFacts> facts_;
 };
 
 // Adds machine code if there is an assembler. Without it, the driver assembles the PTX.
-Result<void> assemble(const Context& ctx, const ToolPaths& tools, ExportSource& out) {
-  CG_TRY(auto assembler, Assembler::open({.paths = tools}));
+Result<void> assemble(const Context& ctx, const toolchain::ToolPaths& tools, ExportSource& out) {
+  CG_TRY(auto assembler, toolchain::Assembler::open({.paths = tools}));
   std::vector<std::string> ptx;
   for (const ExportModule& m : out.modules) ptx.push_back(m.ptx);
   CG_TRY(auto reports, assembler->assemble_all(ctx, ptx, out.arch));
@@ -137,14 +137,15 @@ Result<void> check_exportable(const Task& task) {
   return check_outputs(task);
 }
 
-Result<ExportSource> build_export(const Context& ctx, const ToolPaths& tools, const Task& task,
-                                  const KernelProgram& program, const ExportTarget& target) {
+Result<ExportSource> build_export(const Context& ctx, const toolchain::ToolPaths& tools,
+                                  const Task& task, const KernelProgram& program,
+                                  const ExportTarget& target) {
   CG_CHECK(check_exportable(task));
   if (auto problems = check_plan(program.plan, task); !problems.empty())
     return fail(std::move(problems.front()));
   ExportSource out{.task = task, .program = program, .target = target};
   CG_TRY(out.arch, choose_arch(program.plan, target.facts));
-  CG_TRY(auto toolchain, Toolchain::open({.paths = tools}));
+  CG_TRY(auto toolchain, toolchain::Toolchain::open({.paths = tools}));
   out.compiler = toolchain->version();
   Builder builder(ctx, *toolchain, out);
   for (const ShapeCase& shape : task.shapes)
@@ -153,4 +154,4 @@ Result<ExportSource> build_export(const Context& ctx, const ToolPaths& tools, co
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::exporter

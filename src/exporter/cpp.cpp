@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "exporter/templates.h"
 
-namespace cutegen {
+namespace cutegen::exporter {
 namespace {
 
 // Words of C and C++ that modules may well use as names of inputs.
@@ -175,7 +175,7 @@ Result<std::pair<std::string, std::string>> tensor_lists(const ExportSource& sou
       CG_TRY(int64_t count, element_count(shape));
       members += fmt::format("  {}{}* {}; /* {}{} {} {} */\n", is_result(*t) ? "" : "const ",
                              c_type(t->dtype), name, t->mutated ? "mutated " : "",
-                             to_string(t->role), torch_name(t->dtype), to_string(shape));
+                             to_string(t->role), torch_name(t->dtype), cutegen::to_string(shape));
       rows += fmt::format("    {{\"{}\", '{}', {}, {}, {}}},\n", name, random_type(*t),
                           count * static_cast<int64_t>(size_of(t->dtype)),
                           t->role != TensorRole::output, is_result(*t));
@@ -200,4 +200,4 @@ Result<ExportFiles> cpp_files(const ExportSource& source, const Json& launches) 
                      {"CMakeLists.txt", filled("cpp/CMakeLists.txt", names)}};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::exporter

@@ -19,7 +19,7 @@
 #include "core/program.h"
 #include "toolchain/toolchain.h"
 
-namespace cutegen {
+namespace cutegen::exporter {
 
 enum class ExportKind { torch, kernelbench, cpp };
 Result<ExportKind> export_kind_from(const std::string& name);
@@ -59,8 +59,9 @@ using ExportFiles = std::map<std::string, std::string>;
 // An error if no export can serve this task; it names the reason.
 Result<void> check_exportable(const Task& task);
 // Compiles and resolves the program for one GPU. The caller sets verdict, certificate and origin.
-Result<ExportSource> build_export(const Context& ctx, const ToolPaths& tools, const Task& task,
-                                  const KernelProgram& program, const ExportTarget& target);
+Result<ExportSource> build_export(const Context& ctx, const toolchain::ToolPaths& tools,
+                                  const Task& task, const KernelProgram& program,
+                                  const ExportTarget& target);
 // launches.json: every launch with its numbers. It is the only input of the generated code.
 Result<Json> launches_json(const ExportSource& source);
 Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind);
@@ -70,4 +71,4 @@ Result<void> write_export(const std::string& folder, const ExportFiles& files, b
 // A name for files, packages and C: "40_LayerNorm" -> "n40_layernorm".
 std::string plain_name(const std::string& name);
 
-}  // namespace cutegen
+}  // namespace cutegen::exporter

@@ -13,7 +13,7 @@
 #include "exporter/templates.h"
 #include "exporter/test_source.h"
 
-namespace cutegen {
+namespace cutegen::exporter {
 namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -211,4 +211,4 @@ TEST_F(ExportFolder, AMissingParentIsNamed) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::exporter

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "exporter/templates.h"
 
-namespace cutegen {
+namespace cutegen::exporter {
 
 const std::map<std::string, std::string>& export_templates();
 
@@ -156,4 +156,4 @@ Result<ExportFiles> export_files(const ExportSource& source, ExportKind kind) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::exporter

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "exporter/exporter.h"
 
-namespace cutegen {
+namespace cutegen::exporter {
 namespace fs = std::filesystem;
 namespace {
 
@@ -74,4 +74,4 @@ Result<void> write_export(const std::string& folder, const ExportFiles& files, b
   return written;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::exporter

@@ -9,7 +9,7 @@
 #include "device/map_fields.h"
 #include "exporter/exporter.h"
 
-namespace cutegen {
+namespace cutegen::exporter {
 namespace {
 
 constexpr int64_t kAlign = 256;  // of each scratch, as in the evaluator
@@ -112,7 +112,7 @@ class ShapeWriter {
     if (bytes == 0) return Json();
     std::byte pattern[8] = {};
     const std::span one(pattern, size_of(f.dtype));
-    CG_CHECK(fill_bytes(one, f.dtype, f.value));
+    CG_CHECK(device::fill_bytes(one, f.dtype, f.value));
     return Json{{"fill", buffer}, {"bytes", bytes}, {"pattern", hex(one)}};
   }
 
@@ -138,7 +138,7 @@ class ShapeWriter {
     if (a.buffer.empty()) return Json{{"value", hex(a.bytes)}};
     CG_TRY(size_t buffer, number(a.buffer));
     if (a.bytes.empty()) return Json{{"buffer", buffer}};
-    CG_TRY(MapFields f, map_fields(a.bytes, where));
+    CG_TRY(device::MapFields f, device::map_fields(a.bytes, where));
     Json sizes = Json::array(), pitches = Json::array(), box = Json::array();
     for (size_t i = 0; i < f.rank; ++i) {
       sizes.push_back(f.sizes[i]);
@@ -225,4 +225,4 @@ Result<Json> launches_json(const ExportSource& source) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::exporter

@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "exporter/templates.h"
 
-namespace cutegen {
+namespace cutegen::exporter {
 namespace {
 
 std::string line_of(const std::string& text) {
@@ -57,7 +57,7 @@ std::string shapes_of(const ExportSource& source) {
       if (at == s.shape.tensors.end()) continue;
       out += fmt::format("| {} | {}{} `{}` | {} | {} |\n", line_of(s.name),
                          t.mutated ? "mutated " : "", to_string(t.role), line_of(t.name),
-                         torch_name(t.dtype), to_string(at->second));
+                         torch_name(t.dtype), cutegen::to_string(at->second));
     }
   for (const std::string& why : source.left_out) out += "\nLeft out: " + line_of(why) + "\n";
   return out;
@@ -156,4 +156,4 @@ std::string readme(const ExportSource& source, ExportKind kind) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::exporter

@@ -13,7 +13,7 @@
 
 #include "exporter/exporter.h"
 
-namespace cutegen {
+namespace cutegen::exporter {
 
 using Fillings = std::vector<std::pair<std::string, std::string>>;
 
@@ -28,4 +28,4 @@ std::string readme(const ExportSource& source, ExportKind kind);
 // The launches of the official shape as C++ tables.
 Result<ExportFiles> cpp_files(const ExportSource& source, const Json& launches);
 
-}  // namespace cutegen
+}  // namespace cutegen::exporter

@@ -8,7 +8,7 @@
 #include "core/test_task.h"
 #include "exporter/exporter.h"
 
-namespace cutegen {
+namespace cutegen::exporter {
 
 inline const char* full_plan_text() {
   return R"json({
@@ -62,4 +62,4 @@ inline Result<ExportSource> test_source() {
   return s;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::exporter

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/strategy.h"
 
-namespace cutegen {
+namespace cutegen::search {
 namespace {
 
 template <class... F>
@@ -159,4 +159,4 @@ Result<StrategySettings> strategy_settings_from_json(const Json& json) {
   return s;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -7,7 +7,7 @@
 
 #include "search/strategy.h"
 
-namespace cutegen {
+namespace cutegen::search {
 namespace {
 
 using testing::ElementsAre;
@@ -387,4 +387,4 @@ TEST(Drafts, WithoutAVerdictAreEvaluated) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::search

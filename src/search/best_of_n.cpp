@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/best_of_n.h"
 
-namespace cutegen {
+namespace cutegen::search {
 
 // An unusable answer counts as a sample.
 void BestOfN::decide() {
@@ -41,4 +41,4 @@ void BestOfN::on_set_aside(const std::string& candidate, const std::string& why)
   open(Reject{candidate, why});
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -11,7 +11,7 @@
 
 #include "search/machine.h"
 
-namespace cutegen {
+namespace cutegen::search {
 
 class BestOfN final : public Machine {
  public:
@@ -31,4 +31,4 @@ class BestOfN final : public Machine {
   int64_t asked_ = 0;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace cutegen {
+namespace cutegen::search {
 
 void ClimbStrategy::on_answer(const Proposed& answer) {
   if (answer.outcome != "proposed") return open(Finish{answer.reason, best()});
@@ -76,4 +76,4 @@ Json ClimbStrategy::context() const {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::search

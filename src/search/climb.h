@@ -13,7 +13,7 @@
 
 #include "search/machine.h"
 
-namespace cutegen {
+namespace cutegen::search {
 
 class ClimbStrategy final : public Machine {
  public:
@@ -43,4 +43,4 @@ class ClimbStrategy final : public Machine {
   int misses_ = 0;      // in a row: since the last gain, or all before the first correct one
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/cudaforge.h"
 
-namespace cutegen {
+namespace cutegen::search {
 namespace {
 
 constexpr int kMostUnusable = 3;
@@ -85,4 +85,4 @@ void CudaforgeStrategy::on_set_aside(const std::string& candidate, const std::st
   open(Reject{candidate, why});
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -13,7 +13,7 @@
 
 #include "search/machine.h"
 
-namespace cutegen {
+namespace cutegen::search {
 
 class CudaforgeStrategy final : public Machine {
  public:
@@ -41,4 +41,4 @@ class CudaforgeStrategy final : public Machine {
   int rounds_ = 0, unusable_ = 0;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace cutegen {
+namespace cutegen::search {
 namespace {
 
 constexpr int kLinePlateau = 3;  // misses that end a line before the last phase
@@ -260,4 +260,4 @@ Json CutegenStrategy::context(Wanted wanted) const {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -15,7 +15,7 @@
 #include "search/machine.h"
 #include "search/profiling.h"
 
-namespace cutegen {
+namespace cutegen::search {
 
 class CutegenStrategy final : public Machine {
  public:
@@ -83,4 +83,4 @@ class CutegenStrategy final : public Machine {
   int64_t charged_ = 0;                // evaluations already charged to a line
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::search

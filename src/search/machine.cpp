@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 
-namespace cutegen {
+namespace cutegen::search {
 namespace {
 
 constexpr int kMostSetAside = 2;  // in a row; more are the machinery's fault
@@ -186,4 +186,4 @@ std::optional<std::string> Machine::end_of_run(std::optional<double> best_ns) co
   return std::nullopt;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -17,7 +17,7 @@
 
 #include "search/strategy.h"
 
-namespace cutegen {
+namespace cutegen::search {
 
 class Machine : public Strategy {
  public:
@@ -92,4 +92,4 @@ bool beats_incumbent(const Timing& incumbent, const Timing& after, double min_ga
 // also what decides.
 double incumbent_ns(const Timing& incumbent, const Timing& now);
 
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::search {
 
 int Profiling::fixed_depth(const std::string& workload) {
   int depth = 0;
@@ -31,4 +31,4 @@ void Profiling::step(bool correct, bool structure_changed, double best_ns) {
   if (steady_ >= static_cast<int>(kWindow) && flat) open_ = true;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -16,7 +16,7 @@
 
 #include "search/structure.h"
 
-namespace cutegen {
+namespace cutegen::search {
 
 class Profiling {
  public:
@@ -41,4 +41,4 @@ class Profiling {
   std::deque<double> times_;  // the line's best time after each of the last steps
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::search

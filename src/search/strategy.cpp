@@ -9,7 +9,7 @@
 #include "search/cudaforge.h"
 #include "search/cutegen.h"
 
-namespace cutegen {
+namespace cutegen::search {
 namespace {
 
 Result<void> one_of(const std::string& value, const std::vector<std::string>& known,
@@ -52,4 +52,4 @@ Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
   return std::make_unique<CutegenStrategy>(settings);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::search

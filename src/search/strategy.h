@@ -20,7 +20,7 @@
 #include "core/candidate.h"
 #include "core/verdict.h"
 
-namespace cutegen {
+namespace cutegen::search {
 
 struct Ask {
   std::string role;  // "planner", "coder", "debugger", "judge"; "recipe": an expert kernel
@@ -98,4 +98,4 @@ Result<Action> action_from_json(const Json& json);
 Json to_json(const StrategySettings& settings);
 Result<StrategySettings> strategy_settings_from_json(const Json& json);
 
-}  // namespace cutegen
+}  // namespace cutegen::search

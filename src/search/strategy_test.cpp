@@ -7,7 +7,7 @@
 
 #include <functional>
 
-namespace cutegen {
+namespace cutegen::search {
 namespace {
 
 using testing::ElementsAre;
@@ -367,4 +367,4 @@ TEST(Settings, RoundTripAndErrors) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::search

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::search {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -195,4 +195,4 @@ Json to_json(const CuteUse& u) {
               {"share", u.share}};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::search

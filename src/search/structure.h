@@ -9,7 +9,7 @@
 
 #include "core/program.h"
 
-namespace cutegen {
+namespace cutegen::search {
 
 struct Structure {
   std::string launches;  // kernels and grids of the steps
@@ -28,4 +28,4 @@ struct CuteUse {
 CuteUse cute_use(const KernelProgram& program);
 Json to_json(const CuteUse& use);
 
-}  // namespace cutegen
+}  // namespace cutegen::search

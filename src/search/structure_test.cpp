@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "search/profiling.h"
 
-namespace cutegen {
+namespace cutegen::search {
 namespace {
 
 KernelProgram program(const std::string& source, int block = 256) {
@@ -94,4 +94,4 @@ TEST(Profiling, ModesOpenWhenTheySay) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::search

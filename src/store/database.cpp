@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "store/local_disk.h"
 
-namespace cutegen {
+namespace cutegen::store {
 namespace {
 
 constexpr int kApplicationId = 0x43474A31;  // "CGJ1", in the file's header
@@ -128,4 +128,4 @@ Result<std::shared_ptr<Database>> Database::open(const std::filesystem::path& di
   });
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::store

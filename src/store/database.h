@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 
-namespace cutegen {
+namespace cutegen::store {
 
 class Database {
  public:
@@ -46,4 +46,4 @@ auto guarded(const std::filesystem::path& file, F&& body) -> decltype(body()) {
   }
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::store

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/events.h"
 
-namespace cutegen {
+namespace cutegen::store {
 
 std::optional<int> event_version(const std::string& type) {
   static const std::map<std::string, int> versions{
@@ -40,4 +40,4 @@ Result<Event> upcast(Event event, const Upcasts& steps) {
   return event;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::store

@@ -16,7 +16,7 @@
 
 #include "core/candidate.h"
 
-namespace cutegen {
+namespace cutegen::store {
 
 // The version in which events of `type` are written now; nullopt for an unknown type.
 std::optional<int> event_version(const std::string& type);
@@ -26,4 +26,4 @@ using Upcasts = std::map<std::pair<std::string, int>, std::function<Json(Json)>>
 const Upcasts& journal_upcasts();
 Result<Event> upcast(Event event, const Upcasts& steps);
 
-}  // namespace cutegen
+}  // namespace cutegen::store

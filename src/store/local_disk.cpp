@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace cutegen {
+namespace cutegen::store {
 
 std::optional<std::string> network_file_system(unsigned long magic) {
   static const std::map<unsigned long, const char*> names{
@@ -29,4 +29,4 @@ Result<void> require_local_disk(const std::filesystem::path& dir) {
                      "choose a local folder with --runs DIR or CUTEGEN_RUNS_DIR");
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::store

@@ -11,10 +11,10 @@
 
 #include "base/result.h"
 
-namespace cutegen {
+namespace cutegen::store {
 
 // The name of a network file system by its statfs magic number; nullopt for any other.
 std::optional<std::string> network_file_system(unsigned long magic);
 Result<void> require_local_disk(const std::filesystem::path& dir);
 
-}  // namespace cutegen
+}  // namespace cutegen::store

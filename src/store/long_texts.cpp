@@ -3,7 +3,7 @@
 
 #include "base/hash.h"
 
-namespace cutegen {
+namespace cutegen::store {
 namespace {
 
 constexpr const char* kMark = "$blob";
@@ -53,4 +53,4 @@ Result<Json> restore_long_texts(const Json& data,
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::store

@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 
-namespace cutegen {
+namespace cutegen::store {
 
 inline constexpr size_t kLongText = 4096;
 
@@ -23,4 +23,4 @@ Json take_long_texts(const Json& data,
 Result<Json> restore_long_texts(const Json& data,
                                 const std::function<Result<std::string>(const std::string&)>& get);
 
-}  // namespace cutegen
+}  // namespace cutegen::store

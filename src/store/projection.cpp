@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/projection.h"
 
-namespace cutegen {
+namespace cutegen::store {
 namespace {
 
 std::string text_at(const Json& data, const char* key) {
@@ -98,4 +98,4 @@ Result<RunInfo> run_info_from_json(const Json& json) {
   return info;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::store

@@ -9,7 +9,7 @@
 
 #include "store/store.h"
 
-namespace cutegen {
+namespace cutegen::store {
 
 inline constexpr int kRunsProjection = 1;
 
@@ -17,4 +17,4 @@ void fold_run_info(RunInfo& info, const Event& event);
 Json to_json(const RunInfo& info);
 Result<RunInfo> run_info_from_json(const Json& json);
 
-}  // namespace cutegen
+}  // namespace cutegen::store

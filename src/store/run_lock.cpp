@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::store {
 namespace {
 
 std::filesystem::path lock_path(const std::filesystem::path& dir, const std::string& run) {
@@ -92,4 +92,4 @@ std::string utc_now() {
   return time_text("%Y-%m-%dT%H:%M:%SZ");
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::store

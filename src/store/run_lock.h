@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 
-namespace cutegen {
+namespace cutegen::store {
 
 class RunLock {
  public:
@@ -30,4 +30,4 @@ bool is_run_id(const std::string& text);
 std::string new_run_id();
 std::string utc_now();  // ISO 8601, seconds
 
-}  // namespace cutegen
+}  // namespace cutegen::store

@@ -11,7 +11,7 @@
 #include "store/run_lock.h"
 #include "store/store.h"
 
-namespace cutegen {
+namespace cutegen::store {
 namespace {
 
 using DatabasePtr = std::shared_ptr<Database>;
@@ -264,4 +264,4 @@ Result<std::unique_ptr<Store>> Store::open(const std::filesystem::path& dir) {
   });
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::store

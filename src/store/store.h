@@ -21,7 +21,7 @@
 
 #include "core/candidate.h"
 
-namespace cutegen {
+namespace cutegen::store {
 
 struct RunInfo {
   std::string id;  // a date and six letters or digits: "20261121-k3v9qa"
@@ -56,4 +56,4 @@ class Store {
   virtual Result<std::string> get_blob(const std::string& hash) = 0;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::store

@@ -18,7 +18,7 @@
 #include "store/long_texts.h"
 #include "store/run_lock.h"
 
-namespace cutegen {
+namespace cutegen::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -317,4 +317,4 @@ TEST(RunIds, AreRecognised) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::store

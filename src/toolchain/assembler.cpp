@@ -20,7 +20,7 @@
 #include "toolchain/tool_spares.h"
 #include "toolchain/tools.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace {
 
 using toolchain::run_tool;
@@ -385,4 +385,4 @@ Result<std::unique_ptr<Assembler>> Assembler::open(AssemblerOptions options) {
   return std::make_unique<LocalAssembler>(std::move(options));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

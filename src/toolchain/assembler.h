@@ -23,7 +23,7 @@
 #include "sandbox/sandbox.h"
 #include "toolchain/toolchain.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 
 struct AssemblyReport {
   bool ok = true;
@@ -70,4 +70,4 @@ class Assembler {
   virtual std::string version() const = 0;  // "ptxas 13.0.88"; empty: no ptxas
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace {
 
 namespace fs = std::filesystem;
@@ -355,4 +355,4 @@ TEST(FindTools, AnEmptyVariableMeansWithout) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

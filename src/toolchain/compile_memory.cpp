@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace {
 
 constexpr const char* kVariable = "CUTEGEN_COMPILE_MEMORY";
@@ -49,4 +49,4 @@ int64_t granted_compile_memory() {
   return granted && *granted ? compile_memory(granted).value_or(0) : 0;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

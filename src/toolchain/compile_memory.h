@@ -15,10 +15,10 @@
 
 #include "base/result.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 
 Result<int64_t> compile_memory(const std::string& text);
 Result<void> grant_compile_memory(const std::string& text, int evaluators);
 int64_t granted_compile_memory();
 
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

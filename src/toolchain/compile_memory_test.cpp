@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace {
 
 TEST(CompileMemory, TakesSizes) {
@@ -37,4 +37,4 @@ TEST(CompileMemory, IsGrantedInShares) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "toolchain/toolchain.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace {
 
 constexpr size_t kMostDigest = 1490, kMostMessage = 600, kMostLine = 160;
@@ -151,4 +151,4 @@ std::string digest_errors(const std::string& log, const std::string& name,
   return sanitize(trim(out), kMostDigest);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "toolchain/toolchain.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace {
 
 namespace fs = std::filesystem;
@@ -73,4 +73,4 @@ TEST(Digest, LongTypesAreFolded) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

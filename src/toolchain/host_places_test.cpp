@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "toolchain/toolchain.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace {
 
 namespace fs = std::filesystem;
@@ -156,4 +156,4 @@ TEST_F(HostPlaces, ACompilerThatIsNamedGetsItsHeadersToo) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

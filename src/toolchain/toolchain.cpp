@@ -18,7 +18,7 @@
 #include "toolchain/tools.h"
 #include "toolchain/warm_parents.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace fs = std::filesystem;
 namespace {
 
@@ -415,4 +415,4 @@ Result<std::unique_ptr<Toolchain>> Toolchain::open(ToolchainOptions options) {
   return std::make_unique<LocalToolchain>(std::move(options));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

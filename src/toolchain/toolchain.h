@@ -22,7 +22,7 @@
 #include "base/context.h"
 #include "sandbox/sandbox.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 
 // The places of compiler, tools and headers. find_tools() fills them.
 struct ToolPaths {
@@ -99,4 +99,4 @@ class Toolchain {
 std::string digest_errors(const std::string& log, const std::string& name,
                           const std::string& source);
 
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "toolchain/scan.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace {
 
 namespace fs = std::filesystem;
@@ -333,4 +333,4 @@ TEST(FindTools, SaysWhatIsMissingAndTheRemedy) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

@@ -13,7 +13,7 @@
 
 #include "toolchain/toolchain.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace fs = std::filesystem;
 namespace {
 
@@ -177,8 +177,7 @@ fs::path find_cache() {
 
 }  // namespace
 
-std::string toolchain::tool_version(const fs::path& file, const std::string& name,
-                                    const std::string& wheel) {
+std::string tool_version(const fs::path& file, const std::string& name, const std::string& wheel) {
   std::error_code error;
   fs::path real = fs::canonical(file, error);
   for (fs::path dir = real.parent_path(); dir.has_relative_path(); dir = dir.parent_path()) {
@@ -215,4 +214,4 @@ Result<ToolPaths> find_tools(const ToolSearch& search) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

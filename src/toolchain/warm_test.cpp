@@ -11,7 +11,7 @@
 #include "toolchain/toolchain.h"
 #include "toolchain/warm_parents.h"
 
-namespace cutegen {
+namespace cutegen::toolchain {
 namespace {
 
 using std::chrono::milliseconds;
@@ -206,4 +206,4 @@ TEST_F(WarmTest, IsNotReadWhileItIsHeld) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::toolchain

@@ -6,7 +6,7 @@
 
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 using testing::HasSubstr;
@@ -277,4 +277,4 @@ TEST(SideFile, RefusesWeightsThatLeaveNoHeadline) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

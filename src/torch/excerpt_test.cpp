@@ -7,7 +7,7 @@
 
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 using testing::ElementsAre;
@@ -100,4 +100,4 @@ TEST(Excerpt, ResultsDifferFromRowToRow) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -13,7 +13,7 @@
 #include "torch/interpreter.h"
 #include "wire/channel.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -363,4 +363,4 @@ uint64_t model_seed_of(uint64_t seed, const std::string& family, const std::stri
   return seed_of(std::to_string(set) + zero + "model");
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

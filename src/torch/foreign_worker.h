@@ -20,7 +20,7 @@
 
 #include "torch/worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 
 struct ForeignFile {
   std::string name, source;  // the name as the user gave it; its text
@@ -91,4 +91,4 @@ class ForeignWorker {
 // The seed with which the torch worker builds the module of a set.
 uint64_t model_seed_of(uint64_t seed, const std::string& family, const std::string& shape);
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -7,7 +7,7 @@
 
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 using testing::HasSubstr;
@@ -128,4 +128,4 @@ TEST(ForeignWorker, KnowsTheSeedOfTheReference) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -7,7 +7,7 @@
 
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 class Description : public testing::TestWithParam<std::string> {};
@@ -34,4 +34,4 @@ INSTANTIATE_TEST_SUITE_P(Torch, Description,
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -12,7 +12,7 @@
 #include "sandbox/filter.h"
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 // The output of `script` in the tests' interpreter, run in the project's python/.
@@ -113,4 +113,4 @@ TEST(GpuWorker, StartsCudaAndMakesTheSameKindOfSets) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

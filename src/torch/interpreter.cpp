@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -64,4 +64,4 @@ std::string hex(const std::string& bytes) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

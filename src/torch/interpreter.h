@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 
 Result<std::string> find_interpreter(const std::string& asked);
 // `asked`, else the shipped python/cutegen_worker.
@@ -21,4 +21,4 @@ Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
 std::string last_line(const std::string& text);
 std::string hex(const std::string& bytes);
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -6,7 +6,7 @@
 #include "core/floor.h"
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 struct Case {
@@ -154,4 +154,4 @@ TEST(LeastBytes, WhatIsWrittenInPlaceIsWrittenOnce) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -4,7 +4,7 @@
 
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 using testing::HasSubstr;
@@ -195,4 +195,4 @@ TEST(AskedAccuracy, RefusesBoundsThatAcceptNothing) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -7,7 +7,7 @@
 #include "tensor/half.h"
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 using testing::Contains;
@@ -231,4 +231,4 @@ TEST(Mutated, TheSideFileMayNameThem) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -7,7 +7,7 @@
 
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 // Compares with the set that make_set() returns for the same seed, and a slowly computed margin.
@@ -190,4 +190,4 @@ TEST(OfficialWorker, AWorkerWithoutAGpuFillsNothing) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

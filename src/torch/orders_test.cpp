@@ -8,7 +8,7 @@
 
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 constexpr const char* kScript = R"PY(
@@ -221,4 +221,4 @@ TEST(Orders, WhatTakesTooMuchWorkIsNotSummedInOrder) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

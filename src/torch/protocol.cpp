@@ -13,7 +13,7 @@
 #include "base/utf8.h"
 #include "core/shape_case.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -419,4 +419,4 @@ Result<void> check_memory(const TensorSet& set) {
   return {};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

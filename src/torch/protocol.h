@@ -13,7 +13,7 @@
 
 #include "torch/worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 
 inline constexpr const char* kTorchSchema = "cutegen.torch.v1";
 
@@ -55,4 +55,4 @@ Result<TensorSet> set_from_json(const Json& reply, const Task& task, const Shape
 // Checks that the memory file is as large as the set says.
 Result<void> check_memory(const TensorSet& set);
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -14,7 +14,7 @@
 #include "tensor/half.h"
 #include "torch/worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 
 constexpr const char* kBody = R"(
 import torch
@@ -104,4 +104,4 @@ inline Values read_values(TensorSet set) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

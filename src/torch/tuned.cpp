@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 constexpr int kDepth = 4;
@@ -40,4 +40,4 @@ Json TunedTimes::all() const {
   return known_;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

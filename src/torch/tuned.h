@@ -15,7 +15,7 @@
 
 #include "base/json.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 
 class TunedTimes {
  public:
@@ -30,4 +30,4 @@ class TunedTimes {
   size_t bytes_ = 0;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 Json tree(const std::string& hash, const Json& ms) {
@@ -41,4 +41,4 @@ TEST(TunedTimes, AreBounded) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

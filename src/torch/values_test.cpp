@@ -9,7 +9,7 @@
 #include "tensor/half.h"
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 using testing::HasSubstr;
@@ -305,4 +305,4 @@ TEST(Sensitivity, OfAnExponentialOfLargeDifferencesIsAsLargeAsTheResults) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

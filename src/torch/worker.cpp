@@ -15,7 +15,7 @@
 #include "torch/protocol.h"
 #include "wire/channel.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -368,4 +368,4 @@ Result<std::unique_ptr<TorchWorker>> TorchWorker::open(TorchWorkerOptions option
   return std::unique_ptr<TorchWorker>(std::move(worker));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

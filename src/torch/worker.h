@@ -26,7 +26,7 @@
 #include "sandbox/sandbox.h"
 #include "torch/tuned.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 
 struct TorchWorkerOptions {
   std::string python;            // default: $CUTEGEN_PYTHON, the project's venv, python3
@@ -176,4 +176,4 @@ class TorchWorker {
   virtual sandbox::Grade grade() const = 0;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::torch

@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "torch/test_worker.h"
 
-namespace cutegen {
+namespace cutegen::torch {
 namespace {
 
 using testing::Contains;
@@ -521,4 +521,4 @@ TEST(TorchWorker, OpenNamesAnInterpreterThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::torch

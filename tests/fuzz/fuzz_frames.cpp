@@ -19,6 +19,8 @@ using namespace cutegen;
 
 template <class T, class Decode>
 void round_trip(const Json& json, Decode decode) {
+  using cutegen::to_json;
+  using device::to_json;
   Result<T> value = decode(json);
   if (!value) return;
   Json written = to_json(*value);
@@ -30,9 +32,9 @@ void round_trip(const Json& json, Decode decode) {
 void read_set(const Json& json) {
   static const Task task = test_task();
   for (const ShapeCase& shape : task.shapes) {
-    auto set = set_from_json(json, task, shape);
+    auto set = torch::set_from_json(json, task, shape);
     if (!set) continue;
-    for (const TensorSlot& slot : set->slots)
+    for (const torch::TensorSlot& slot : set->slots)
       if (slot.offset > set->bytes || slot.bytes > set->bytes - slot.offset) std::abort();
   }
 }
@@ -49,10 +51,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   round_trip<Event>(*json, event_from_json);
   round_trip<Verdict>(*json, verdict_from_json);
   round_trip<Profile>(*json, profile_from_json);
-  round_trip<PlanSteps>(*json, plan_steps_from_json);
-  round_trip<ModuleFacts>(*json, module_facts_from_json);
-  round_trip<RunSettings>(*json, run_settings_from_json);
-  round_trip<RunReport>(*json, run_report_from_json);
+  round_trip<device::PlanSteps>(*json, device::plan_steps_from_json);
+  round_trip<ModuleFacts>(*json, device::module_facts_from_json);
+  round_trip<device::RunSettings>(*json, device::run_settings_from_json);
+  round_trip<device::RunReport>(*json, device::run_report_from_json);
   read_set(*json);
   return 0;
 }

@@ -18,14 +18,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const GpuSpec gpu = *find_gpu("h200");
   (void)toolchain::read_ncu_version(text);
   const auto report = toolchain::read_ncu_report(text);
-  (void)toolchain::read_ncu_refusal(text, report, ncu_metrics());
+  (void)toolchain::read_ncu_refusal(text, report, cutegen::eval::ncu_metrics());
   Profile profile;
   for (const auto& kernel : report.kernels) {
     for (const auto& [name, value] : kernel.metrics)
       if (!std::isfinite(value.value)) std::abort();
-    profile.kernels.push_back(measured_profile(kernel));
-    diagnose(profile.kernels.back(), gpu);
-    remark_on_measured(profile.kernels.back());
+    profile.kernels.push_back(cutegen::eval::measured_profile(kernel));
+    cutegen::eval::diagnose(profile.kernels.back(), gpu);
+    cutegen::eval::remark_on_measured(profile.kernels.back());
   }
   auto again = parse_json(dump_json(to_json(profile)), "profile");
   if (!again || !profile_from_json(*again)) std::abort();

@@ -11,10 +11,10 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cutegen;
-  static const KernelProgram kBase = test_program();
+  static const KernelProgram kBase = cutegen::agent::test_program();
   std::string text(reinterpret_cast<const char*>(data), size);
   for (const KernelProgram* base : {&kBase, static_cast<const KernelProgram*>(nullptr)}) {
-    auto reply = parse_reply(text, base);
+    auto reply = cutegen::agent::parse_reply(text, base);
     CG_ASSERT(reply || !reply.error().text.empty());
     if (!reply) continue;
     auto program = apply_reply(*reply, base, {});
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CG_ASSERT(again && program_id(*again) == program_id(*program));
     for (const auto& [name, source] : program->sources)
       CG_ASSERT((base && base->sources.contains(name) && base->sources.at(name) == source) ||
-                !first_imbalance(source));
+                !cutegen::agent::first_imbalance(source));
   }
   return 0;
 }

@@ -50,7 +50,8 @@ struct Gpu {
   int major, minor, multiprocessors;
 };
 
-@TABLES @ struct Driver {
+@TABLES@
+struct Driver {
   Status (*context)(Handle*);
   Status (*device)(int*);
   Status (*attribute)(int*, int, int);
@@ -144,20 +145,16 @@ Status launch(const Step& s, Handle function, const uint64_t* buffers, Handle st
     const Map& m = kMaps[a.at];
     constexpr int kPromoteTo128Bytes = 2;
     const unsigned steps[5] = {1, 1, 1, 1, 1};
-    if (Status bad =
-            driver().encode(&maps[i], m.type, m.rank, reinterpret_cast<void*>(buffers[m.buffer]),
-                            m.sizes, m.pitches, m.box, steps, 0, m.swizzle, kPromoteTo128Bytes, 0))
+    if (Status bad = driver().encode(&maps[i], m.type, m.rank,
+                                     reinterpret_cast<void*>(buffers[m.buffer]), m.sizes, m.pitches,
+                                     m.box, steps, 0, m.swizzle, kPromoteTo128Bytes, 0))
       return bad;
     places[i] = &maps[i];
   }
   constexpr int kCooperative = 2, kCluster = 4, kOverlap = 6;
   Attribute attributes[3] = {};
-  Settings settings{{s.grid[0], s.grid[1], s.grid[2]},
-                    {s.block[0], s.block[1], s.block[2]},
-                    s.shared,
-                    stream,
-                    attributes,
-                    0};
+  Settings settings{{s.grid[0], s.grid[1], s.grid[2]}, {s.block[0], s.block[1], s.block[2]},
+                    s.shared, stream, attributes, 0};
   if (s.cluster[0] * s.cluster[1] * s.cluster[2] > 1) {
     Attribute& a = attributes[settings.count++];
     a.id = kCluster;
@@ -181,11 +178,11 @@ Status fill(const Step& s, const uint64_t* buffers, Handle stream) {
 
 }  // namespace
 
-size_t @FILE @_scratch_bytes(void) {
+size_t @FILE@_scratch_bytes(void) {
   return kScratchBytes;
 }
 
-const char* @FILE @_run(const @FILE @_tensors* tensors, void* scratch, void* stream) {
+const char* @FILE@_run(const @FILE@_tensors* tensors, void* scratch, void* stream) {
   if (!driver().complete) return "NVIDIA's driver (R525 or later) is not here";
   Handle context = nullptr;
   if (driver().context(&context) || !context) return "this thread has no current CUDA context";
@@ -198,8 +195,8 @@ const char* @FILE @_run(const @FILE @_tensors* tensors, void* scratch, void* str
     buffers[i] = reinterpret_cast<uint64_t>(scratch) + kScratch[i - kTensors];
   for (size_t i = 0; i < kernels.functions.size(); ++i) {
     const Step& s = kSteps[i];
-    Status bad =
-        s.kernel ? launch(s, kernels.functions[i], buffers, stream) : fill(s, buffers, stream);
+    Status bad = s.kernel ? launch(s, kernels.functions[i], buffers, stream)
+                          : fill(s, buffers, stream);
     if (bad) return s.kernel ? "the driver refuses a launch" : "the driver refuses a fill";
   }
   return nullptr;

@@ -9,19 +9,17 @@
 extern "C" {
 #endif
 
-/* Device memory: contiguous tensors at multiples of 256 bytes, of the shapes that are named here.
- */
-struct @FILE @_tensors {
-  @MEMBERS @
-};
+/* Device memory: contiguous tensors at multiples of 256 bytes, of the shapes that are named here. */
+struct @FILE@_tensors {
+@MEMBERS@};
 
 /* Bytes of scratch that a call needs, at a multiple of 256 bytes; its content does not matter. */
-size_t @FILE @_scratch_bytes(void);
+size_t @FILE@_scratch_bytes(void);
 
 /* Queues the kernels on `stream` (a CUstream or cudaStream_t) of this thread's current context, and
- * does not wait. The tensors and the scratch stay as they are until the stream is done. Returns
- * null, or what went wrong. */
-const char* @FILE @_run(const struct @FILE @_tensors* tensors, void* scratch, void* stream);
+ * does not wait. The tensors and the scratch stay as they are until the stream is done. Returns null,
+ * or what went wrong. */
+const char* @FILE@_run(const struct @FILE@_tensors* tensors, void* scratch, void* stream);
 
 #ifdef __cplusplus
 }

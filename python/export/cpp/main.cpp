@@ -18,7 +18,8 @@ struct Tensor {
   size_t bytes;
   bool is_given, is_result;  // both: it is mutated
 };
-const Tensor kTensors[] = {@TENSORS @};
+const Tensor kTensors[] = {
+@TENSORS@};
 
 template <class F>
 F driver(const char* name) {
@@ -48,9 +49,7 @@ std::vector<unsigned char> random_values(const Tensor& t, std::mt19937& random) 
   if (t.type == 'f') put([&] { return draw(random); });
   if (t.type == 'd') put([&] { return static_cast<double>(draw(random)); });
   if (t.type == 'h')  // sign, an exponent of 0.25 to 1, any fraction
-    put([&] {
-      return static_cast<uint16_t>((random() & 0x83ff) | (0x3400 + 0x400 * (random() % 2)));
-    });
+    put([&] { return static_cast<uint16_t>((random() & 0x83ff) | (0x3400 + 0x400 * (random() % 2))); });
   if (t.type == 'b')
     put([&] {
       float value = draw(random);
@@ -92,14 +91,14 @@ int main() {
     call("cuMemcpyHtoD_v2", places.back(), static_cast<const void*>(values.data()), t.bytes);
   }
   uint64_t scratch = 0;
-  if (@FILE @_scratch_bytes()) call("cuMemAlloc_v2", &scratch, @FILE @_scratch_bytes());
-  @FILE @_tensors tensors{};
+  if (@FILE@_scratch_bytes()) call("cuMemAlloc_v2", &scratch, @FILE@_scratch_bytes());
+  @FILE@_tensors tensors{};
   static_assert(sizeof tensors == sizeof(uint64_t) * std::size(kTensors), "one pointer each");
   std::memcpy(&tensors, places.data(), sizeof tensors);
   constexpr int kRuns = 20;
   for (int run = -2; run < kRuns; ++run) {  // the first two are not timed
     if (run == 0) call("cuEventRecord", begin, stream);
-    if (const char* trouble = @FILE @_run(&tensors, reinterpret_cast<void*>(scratch), stream)) {
+    if (const char* trouble = @FILE@_run(&tensors, reinterpret_cast<void*>(scratch), stream)) {
       std::printf("%s\n", trouble);
       return 6;
     }

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 constexpr size_t kAlign = 256;                     // bytes, as CUDA's allocators guarantee
@@ -178,4 +178,4 @@ Result<void> Buffers::read(const std::string& name, int64_t offset,
                        "copying from the GPU");
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

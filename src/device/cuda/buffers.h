@@ -18,7 +18,7 @@
 #include "device/cuda/memory.h"
 #include "device/device.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 
 struct PlacedBuffer {
   Block block;
@@ -66,4 +66,4 @@ class Buffers {
   int run_ = 0;
 };
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -10,7 +10,7 @@
 #include "device/cuda/tensor_map.h"
 #include "device/fill.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 constexpr int kDynamicShared = 8, kNonPortableCluster = 14;  // attributes of a function
@@ -283,4 +283,4 @@ Result<std::unique_ptr<Device>> open_cuda_device(const std::string& name) {
   return std::unique_ptr<Device>(std::move(device));
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -18,7 +18,7 @@
 #include "device/cuda/modules.h"
 #include "device/cuda/scrub.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 
 class CudaDevice final : public Device {
  public:
@@ -88,4 +88,4 @@ class CudaDevice final : public Device {
 
 Result<std::unique_ptr<Device>> open_cuda_device(const std::string& name);
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

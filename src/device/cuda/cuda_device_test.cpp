@@ -12,7 +12,7 @@
 #include "device/cuda/driver_process.h"
 #include "device/cuda/tensor_map.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 using testing::Each;
@@ -450,4 +450,4 @@ TEST(CudaTensorMap, ADescriptionIsEncodedOrRefusedWithTheRules) {
 }
 
 }  // namespace
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

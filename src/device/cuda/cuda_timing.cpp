@@ -6,7 +6,7 @@
 
 #include "device/cuda/cuda_device.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 constexpr size_t kMostGatedSteps = 256;  // a stream queues about 1,000 launches
@@ -307,4 +307,4 @@ Result<RunReport> CudaDevice::time(const Context& ctx, const TimeRequest& reques
   return report;
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 // Folders of the driver in containers, other distributions and WSL, which the loader may not
@@ -135,4 +135,4 @@ Result<void> Driver::check(Status status, const std::string& what) const {
   return world_error(what + ": " + text(status), remedy);
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

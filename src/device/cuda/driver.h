@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 
 using Status = int;
 using Address = uint64_t;  // in device memory
@@ -173,4 +173,4 @@ struct Opened {
 };
 Opened open_library(const std::string& name);
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

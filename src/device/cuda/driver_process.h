@@ -18,7 +18,7 @@
 #include <functional>
 #include <string>
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 
 // The path of a fake driver that fails in the named way.
 inline std::string fake_driver(const std::string& how) {
@@ -46,4 +46,4 @@ inline void with_driver(const std::string& how, const std::function<void()>& bod
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << how << ": see the failure above";
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 // The driver's numbers of device attributes.
@@ -169,4 +169,4 @@ std::string Watch::driver_version() const {
   return sanitize(text, sizeof text);
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -14,7 +14,7 @@
 #include "device/cuda/driver.h"
 #include "device/device.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 
 struct Found {
   int device = 0;  // the driver's number
@@ -40,4 +40,4 @@ class Watch {
   void* device_ = nullptr;
 };
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

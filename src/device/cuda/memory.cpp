@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 BlockMemory::~BlockMemory() {
   drop_kept();
 }
@@ -113,4 +113,4 @@ void BlockMemory::give_back(const Block& block) {
   kept_.emplace(block.mapped_bytes, block);
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "device/cuda/driver.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 
 struct Block {
   Address reserved = 0, mapped = 0;
@@ -56,4 +56,4 @@ class BlockMemory {
   std::multimap<size_t, Block> kept_;  // by size
 };
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "device/module_facts.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 constexpr size_t kMostCode = size_t{256} << 20;
@@ -117,4 +117,4 @@ Result<Handle> Modules::function(size_t module, const std::string& kernel) {
       fmt::format("the module has no kernel '{}': {}", sanitize(kernel, 80), driver_.text(s)));
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

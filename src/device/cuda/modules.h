@@ -18,7 +18,7 @@
 #include "core/program.h"
 #include "device/cuda/driver.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 
 class Modules {
  public:
@@ -45,4 +45,4 @@ class Modules {
   std::map<std::pair<size_t, std::string>, Handle> functions_;
 };
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -12,7 +12,7 @@
 
 #include "device/cuda/gpu_info.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 using testing::Each;
@@ -297,4 +297,4 @@ TEST(RealGpu, AKernelThatDoesNotEndIsGivenUp) {
 }
 
 }  // namespace
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 constexpr int kHeld = 224;         // registers per thread that hold the value at the same time
@@ -124,4 +124,4 @@ void Scrubber::run(Handle stream, uint32_t value, Address spare) {
   miss("persisting L2 lines");
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -13,7 +13,7 @@
 
 #include "device/cuda/driver.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 
 // The PTX of both kernels, scrub_registers and scrub_local, with arguments (value, spare).
 std::string scrub_ptx();
@@ -49,4 +49,4 @@ class Scrubber {
   std::vector<std::string> missing_;
 };
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

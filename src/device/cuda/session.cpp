@@ -3,7 +3,7 @@
 
 #include <thread>
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 constexpr auto kSpin = std::chrono::microseconds(500);
@@ -94,4 +94,4 @@ Result<void> Session::wait(const Context& ctx) const {
   }
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -18,7 +18,7 @@
 #include "device/cuda/memory.h"
 #include "device/cuda/modules.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 
 class Session {
  public:
@@ -50,4 +50,4 @@ class Session {
   Modules modules_;
 };
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

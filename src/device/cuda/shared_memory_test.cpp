@@ -9,7 +9,7 @@
 #include "device/cuda/driver_process.h"
 #include "device/cuda/session.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 std::vector<int> ints_at(const Session& session, Address at, size_t count) {
@@ -151,4 +151,4 @@ TEST(SharedMemory, OnAGpuReadOnlyMemoryFaultsWhenItIsWritten) {
 }
 
 }  // namespace
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -3,7 +3,7 @@
 
 #include "device/map_fields.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 namespace {
 
 constexpr int kNoInterleave = 0, kPromoteTo128Bytes = 2, kZeroOutside = 0;
@@ -25,4 +25,4 @@ Result<TensorMap> encode_map(const Driver& driver, std::span<const std::byte> de
       "its first mode within the swizzle");
 }
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

@@ -12,9 +12,9 @@
 
 #include "device/cuda/driver.h"
 
-namespace cutegen::cuda {
+namespace cutegen::device::cuda {
 
 Result<TensorMap> encode_map(const Driver& driver, std::span<const std::byte> description,
                              Address address, const std::string& where);
 
-}  // namespace cutegen::cuda
+}  // namespace cutegen::device::cuda

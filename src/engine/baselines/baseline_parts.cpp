@@ -12,7 +12,7 @@
 #include "eval/sets/judge_kernels.h"
 #include "eval/sets/official_set.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr auto kTruthLimit = std::chrono::seconds(120), kJudgeLimit = std::chrono::seconds(60);
@@ -27,10 +27,10 @@ class Truths {
   Result<TruthMade> make(const Context& ctx, const BaselineGpu& gpu, const Task& task) {
     if (!judge_) CG_CHECK(start(ctx, gpu));
     TruthMade out;
-    CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, gpu.uuid));
+    CG_TRY(eval::GpuSlot slot, eval::GpuSlot::acquire(ctx, gpu.uuid));
     const auto start = Clock::now();
-    auto set = make_official_set(ctx, *judge_, *worker_, task, task.official(), "made",
-                                 std::random_device()());
+    auto set = eval::make_official_set(ctx, *judge_, *worker_, task, task.official(), "made",
+                                       std::random_device()());
     out.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (set) {
       out.bytes = (*set)->bytes;
@@ -50,22 +50,25 @@ class Truths {
  private:
   // The ways that need no compiler, which this worker may not start.
   Result<std::map<std::string, BaselineAccuracy>> judge(const Context& ctx, const Task& task,
-                                                        const OfficialSetPtr& set) {
-    std::vector<BaselineWanted> wanted;
-    for (const BaselineWanted& w : settings_.baselines)
-      if (w.kind.starts_with("eager") && (w.kind != kStrictEager || same_as_eager(task).empty()))
+                                                        const eval::OfficialSetPtr& set) {
+    std::vector<torch::BaselineWanted> wanted;
+    for (const torch::BaselineWanted& w : settings_.baselines)
+      if (w.kind.starts_with("eager") &&
+          (w.kind != eval::kStrictEager || eval::same_as_eager(task).empty()))
         wanted.push_back(w);
     std::map<std::string, BaselineAccuracy> out;
     if (wanted.empty()) return out;
-    BaselineSets sets;
+    eval::BaselineSets sets;
     sets.missing = no_kernels_;
     sets.gpu = judge_.get(), sets.families = {set->family}, sets.lock = false;
-    sets.draw = [&](const Context&, const std::string&) { return Result<OfficialSetPtr>(set); };
+    sets.draw = [&](const Context&, const std::string&) {
+      return Result<eval::OfficialSetPtr>(set);
+    };
     const Context limited = ctx.with_timeout(kJudgeLimit);
     auto opened = worker_->open_baselines(limited, task, task.official(), wanted);
     CG_CHECK(ctx.check("judging baselines"));
     if (!opened) sets.missing = opened.error().message;
-    auto found = judge_baselines(limited, sets, *worker_, task, task.official(), wanted);
+    auto found = eval::judge_baselines(limited, sets, *worker_, task, task.official(), wanted);
     CG_CHECK(ctx.check("judging baselines"));
     for (size_t i = 0; i < wanted.size() && found; ++i)
       out.emplace(wanted[i].kind, std::move((*found)[i]));
@@ -76,33 +79,33 @@ class Truths {
   }
 
   Result<void> start(const Context& ctx, const BaselineGpu& gpu) {
-    TorchWorkerOptions torch;
+    torch::TorchWorkerOptions torch;
     torch.python = settings_.python, torch.device = settings_.device;
     torch.require_sandbox = settings_.require_sandbox;
     torch.call_timeout = kTruthLimit;
-    CG_TRY(worker_, TorchWorker::open(std::move(torch)));
-    CG_TRY(judge_, GpuJudge::open(settings_.device));
-    auto ready = prepare_judge(ctx, *judge_,
-                               {settings_.python, gpu.cuda_version, settings_.require_sandbox});
+    CG_TRY(worker_, torch::TorchWorker::open(std::move(torch)));
+    CG_TRY(judge_, eval::GpuJudge::open(settings_.device));
+    auto ready = eval::prepare_judge(
+        ctx, *judge_, {settings_.python, gpu.cuda_version, settings_.require_sandbox});
     CG_CHECK(ctx.check("starting the judge"));
     if (!ready) no_kernels_ = ready.error().message;  // truths are made all the same
     return {};
   }
 
   const BaselineSuiteSettings settings_;
-  std::unique_ptr<TorchWorker> worker_;
-  std::unique_ptr<GpuJudge> judge_;
+  std::unique_ptr<torch::TorchWorker> worker_;
+  std::unique_ptr<eval::GpuJudge> judge_;
   std::string no_kernels_;  // why nothing can be compared
   bool broken_ = false;     // the worker's CUDA
 };
 
 Result<BaselineGpu> look_at(const Context& ctx, const std::string& device) {
-  if (!is_cuda(device))
+  if (!device::is_cuda(device))
     return world_error("baselines are measured on a GPU, and " + device + " is none",
                        "use --device cuda:0");
-  Runner runner({.device = device});
+  eval::Runner runner({.device = device});
   CG_CHECK(runner.start(ctx));
-  const DeviceIdentity& id = runner.identity();
+  const device::DeviceIdentity& id = runner.identity();
   CG_TRY(GpuSpec spec, gpu_of_product(id.gpu));
   return BaselineGpu{std::move(spec), id.uuid, id.driver, id.memory_bytes, id.cuda_version};
 }
@@ -111,13 +114,13 @@ Result<BaselineGpu> look_at(const Context& ctx, const std::string& device) {
 struct Shared {
   std::mutex lock;
   std::vector<UniqueFd> files;
-  std::shared_ptr<TunedTimes> tuned = std::make_shared<TunedTimes>();
+  std::shared_ptr<torch::TunedTimes> tuned = std::make_shared<torch::TunedTimes>();
 };
 
-Result<std::unique_ptr<TorchWorker>> open_worker(const BaselineSuiteSettings& settings,
-                                                 const BaselineGpu& gpu, Shared& shared) {
-  CG_TRY(UniqueFd file, GpuSlot::file(gpu.uuid));
-  TorchWorkerOptions torch;
+Result<std::unique_ptr<torch::TorchWorker>> open_worker(const BaselineSuiteSettings& settings,
+                                                        const BaselineGpu& gpu, Shared& shared) {
+  CG_TRY(UniqueFd file, eval::GpuSlot::file(gpu.uuid));
+  torch::TorchWorkerOptions torch;
   torch.python = settings.python, torch.device = settings.device;
   torch.require_sandbox = settings.require_sandbox;
   torch.compiles = std::any_of(settings.baselines.begin(), settings.baselines.end(),
@@ -130,7 +133,7 @@ Result<std::unique_ptr<TorchWorker>> open_worker(const BaselineSuiteSettings& se
   std::unique_lock hold(shared.lock);
   shared.files.push_back(std::move(file));
   hold.unlock();
-  return TorchWorker::open(std::move(torch));
+  return torch::TorchWorker::open(std::move(torch));
 }
 
 }  // namespace
@@ -142,10 +145,10 @@ BaselineParts real_baseline_parts(const BaselineSuiteSettings& settings) {
       [settings](const Context& ctx) { return look_at(ctx, settings.device); },
       [settings, shared](const BaselineGpu& gpu) { return open_worker(settings, gpu, *shared); },
       [settings](const Context& ctx) -> Result<std::vector<ControlTime>> {
-        EvaluatorOptions options;
+        eval::EvaluatorOptions options;
         options.device = settings.device, options.python = settings.python;
         options.require_sandbox = settings.require_sandbox;
-        CG_TRY(auto evaluator, EvaluatorClient::start(ctx, options));
+        CG_TRY(auto evaluator, eval::EvaluatorClient::start(ctx, options));
         return time_controls(ctx, *evaluator);
       },
       [truths](const Context& ctx, const BaselineGpu& gpu, const Task& task) {
@@ -153,4 +156,4 @@ BaselineParts real_baseline_parts(const BaselineSuiteSettings& settings) {
       }};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

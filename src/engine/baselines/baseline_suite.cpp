@@ -16,7 +16,7 @@
 #include "eval/sets/official_set.h"
 #include "store/run_lock.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr auto kDescribeLimit = std::chrono::seconds(90);
@@ -50,13 +50,13 @@ int64_t budget_of(const BaselineGpu& gpu, int jobs) {
 }
 
 int64_t build_bytes(const Task& task) {
-  return open_bytes(task.official()) + kGiB;
+  return eval::open_bytes(task.official()) + kGiB;
 }
 
 int64_t truth_bytes(const Task& task) {
-  auto needs = official_needs(task, task.official());
+  auto needs = eval::official_needs(task, task.official());
   if (!needs) return INT64_MAX;
-  return needs->set_bytes + needs->work_bytes + open_bytes(task.official()) + kGiB;
+  return needs->set_bytes + needs->work_bytes + eval::open_bytes(task.official()) + kGiB;
 }
 
 class Suite {
@@ -99,7 +99,7 @@ class Suite {
  private:
   // --- the workers ---------------------------------------------------------------------------
   void work() {
-    std::unique_ptr<TorchWorker> worker;
+    std::unique_ptr<torch::TorchWorker> worker;
     while (auto job = take()) {
       if (!worker) {
         auto opened = parts_.worker(gpu_);
@@ -140,7 +140,7 @@ class Suite {
     }
   }
 
-  void describe(TorchWorker& worker, Item& item) {
+  void describe(torch::TorchWorker& worker, Item& item) {
     const auto start = Clock::now();
     auto found = describe_in(worker, item);
     std::unique_lock hold(lock_);
@@ -158,9 +158,9 @@ class Suite {
   }
 
   // True: the cache has what is asked for.
-  Result<bool> describe_in(TorchWorker& worker, Item& item) {
+  Result<bool> describe_in(torch::TorchWorker& worker, Item& item) {
     BaselineRecord& record = item.row->record;
-    DescribeOptions options;
+    torch::DescribeOptions options;
     options.asked = settings_.asked;
     CG_TRY(item.task,
            worker.describe(ctx_.with_timeout(kDescribeLimit), item.row->task.file, options));
@@ -169,15 +169,15 @@ class Suite {
     record.task_id = task.id, record.name = task.name, record.workload = task.workload;
     record.math_mode = task.math_mode;
     record.gpu = gpu_.spec.id, record.uuid = gpu_.uuid, record.driver = gpu_.driver;
-    record.torch = worker.version(), record.measured = utc_now();
+    record.torch = worker.version(), record.measured = store::utc_now();
     item.build_bytes = build_bytes(task), item.truth_bytes = truth_bytes(task);
-    TruthPool pool(task, [&](const Context& c, const ShapeCase& shape, const std::string& family,
-                             uint64_t seed) {
+    eval::TruthPool pool(task, [&](const Context& c, const ShapeCase& shape,
+                                   const std::string& family, uint64_t seed) {
       return worker.make_set(c.with_timeout(kSetLimit), task, shape, family, seed);
     });
-    auto admission = admission_of(ctx_, task, pool);
+    auto admission = eval::admission_of(ctx_, task, pool);
     if (!admission) CG_CHECK(ctx_.check("admitting a task"));
-    if (admission) count_reads(item.task, *admission);
+    if (admission) eval::count_reads(item.task, *admission);
     const Roofline bounds = floor_of(gpu_.spec, task);
     record.floor_ns = bounds.floor_ns, record.bound_by = bounds.bound_by;
     record.admitted = admission && admission->admitted;
@@ -191,7 +191,7 @@ class Suite {
   bool known(const Task& task, const std::string& torch, BaselineRecord& record) const {
     auto found = cache_.find(task.id, gpu_.spec.id, gpu_.driver, torch);
     if (!found || found->cut) return false;
-    for (const BaselineWanted& w : settings_.baselines)
+    for (const torch::BaselineWanted& w : settings_.baselines)
       if (std::none_of(found->times.begin(), found->times.end(), [&](const BaselineTime& t) {
             return t.kind == (w.target.empty() ? w.kind : w.target);
           }))
@@ -200,7 +200,7 @@ class Suite {
     return true;
   }
 
-  void build(std::unique_ptr<TorchWorker>& worker, Item& item) {
+  void build(std::unique_ptr<torch::TorchWorker>& worker, Item& item) {
     auto timed = build_in(*worker, item);
     if (!timed || timed->broken) worker.reset();
     std::unique_lock hold(lock_);
@@ -218,10 +218,10 @@ class Suite {
     wake_.notify_all();
   }
 
-  Result<BaselinesTimed> build_in(TorchWorker& worker, const Item& item) {
+  Result<eval::BaselinesTimed> build_in(torch::TorchWorker& worker, const Item& item) {
     CG_TRY(auto held, budget_.claim(ctx_, item.build_bytes, item.alone));
-    return time_baselines(ctx_, worker, item.task, settings_.baselines, settings_.limits,
-                          [&](const std::string& what) { tell(item, what); });
+    return eval::time_baselines(ctx_, worker, item.task, settings_.baselines, settings_.limits,
+                                [&](const std::string& what) { tell(item, what); });
   }
 
   // --- controls and truths -------------------------------------------------------------------
@@ -352,4 +352,4 @@ Result<BaselineReport> measure_baselines(const BaselineParts& parts, const Conte
   return Suite(parts, ctx, cache, settings, gpu, observer).run(tasks);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

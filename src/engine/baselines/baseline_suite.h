@@ -17,15 +17,15 @@
 #include "eval/judge/baselines.h"
 #include "gpu/spec.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct BaselineSuiteSettings {
   std::string device = "cuda:0", python;
   bool require_sandbox = false;
   AskedAccuracy asked = {};  // of every task
-  std::vector<BaselineWanted> baselines;
+  std::vector<torch::BaselineWanted> baselines;
   int jobs = 1;
-  BaselineLimits limits;
+  eval::BaselineLimits limits;
   double minutes = 0;  // 0: no limit
   bool again = false;  // measure what is known, too
 };
@@ -40,7 +40,7 @@ struct BaselineGpu {
 // The outside world, so that tests put toys in its place.
 struct BaselineParts {
   std::function<Result<BaselineGpu>(const Context&)> gpu;
-  std::function<Result<std::unique_ptr<TorchWorker>>(const BaselineGpu&)> worker;
+  std::function<Result<std::unique_ptr<torch::TorchWorker>>(const BaselineGpu&)> worker;
   std::function<Result<std::vector<ControlTime>>(const Context&)> controls;
   // Called by one thread.
   std::function<Result<TruthMade>(const Context&, const BaselineGpu&, const Task&)> truth;
@@ -79,4 +79,4 @@ Result<BaselineReport> measure_baselines(const BaselineParts& parts, const Conte
                                          const std::vector<SuiteTask>& tasks,
                                          BaselineObserver& observer);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -11,7 +11,7 @@
 #include "engine/testing/toy_world.h"
 #include "eval/testing/toy_worker.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -34,7 +34,7 @@ class Seen final : public BaselineObserver {
 class BaselineSuiteTest : public testing::Test {
  protected:
   void SetUp() override {
-    settings_.baselines = *baselines_named({"eager", "compile"});
+    settings_.baselines = *eval::baselines_named({"eager", "compile"});
     settings_.jobs = 2;
   }
   void TearDown() override { fs::remove_all(dir_); }
@@ -43,7 +43,7 @@ class BaselineSuiteTest : public testing::Test {
   static Result<Task> described(const fs::path& file) {
     const std::string name = file.stem();
     if (name.starts_with("bad")) return user_error("no class Model", file.string());
-    OpenedTask toy = toy::relu_task();
+    eval::OpenedTask toy = toy::relu_task();
     toy.task.id = name, toy.task.name = name;
     if (name.starts_with("wide"))  // its truth takes more than there is
       for (auto& [tensor, shape] : toy.task.shapes[0].tensors) shape = {1 << 17, 1 << 16};
@@ -58,10 +58,10 @@ class BaselineSuiteTest : public testing::Test {
       CG_TRY(GpuSpec spec, find_gpu("h200"));
       return BaselineGpu{std::move(spec), "GPU-1", "580", int64_t{140} << 30};
     };
-    p.worker = [this](const BaselineGpu&) -> Result<std::unique_ptr<TorchWorker>> {
+    p.worker = [this](const BaselineGpu&) -> Result<std::unique_ptr<torch::TorchWorker>> {
       if (no_cuda_) return world_error("torch is built without CUDA");
       ++workers_;
-      auto worker = std::make_unique<ToyWorker>();
+      auto worker = std::make_unique<eval::ToyWorker>();
       worker->task = described;
       worker->ways = ways_;
       worker->module_why = module_why_;
@@ -93,7 +93,7 @@ class BaselineSuiteTest : public testing::Test {
   BaselineCache cache_{dir_};
   BaselineSuiteSettings settings_;
   Seen seen_;
-  std::map<std::string, ToyWay> ways_;
+  std::map<std::string, eval::ToyWay> ways_;
   std::map<std::string, BaselineAccuracy> accuracy_;
   std::vector<std::string> truths_;
   std::string module_why_, controls_why_;
@@ -158,7 +158,7 @@ TEST_F(BaselineSuiteTest, WhatIsKnownIsNotMeasuredAgainUnlessAsked) {
   settings_.again = true;
   EXPECT_EQ(run({"a"}).rows[0].status, "measured");
   settings_.again = false;
-  settings_.baselines = *baselines_named({"eager", "compile-max"});
+  settings_.baselines = *eval::baselines_named({"eager", "compile-max"});
   EXPECT_EQ(run({"a"}).rows[0].status, "measured");
 }
 
@@ -273,4 +273,4 @@ TEST(BaselineTable, HasItsForms) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/words.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr const char* kSchema = "cutegen.baseline_suite.v1";
@@ -131,4 +131,4 @@ Json baseline_json(const BaselineReport& report) {
           {"exit_code", report.exit_code()}};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

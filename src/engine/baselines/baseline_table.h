@@ -9,11 +9,11 @@
 
 #include "engine/baselines/baseline_suite.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 std::string baseline_header(const std::vector<std::string>& kinds);
 std::string baseline_line(const BaselineRow& row, const std::vector<std::string>& kinds);
 std::string baseline_table(const BaselineReport& report, const std::vector<std::string>& kinds);
 Json baseline_json(const BaselineReport& report);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(20);  // how often the Context is asked
@@ -39,4 +39,4 @@ void MemoryBudget::give_back(int64_t bytes) {
   wake_.notify_all();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -13,7 +13,7 @@
 
 #include "base/context.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 class MemoryBudget {
  public:
@@ -48,4 +48,4 @@ class MemoryBudget {
   int urgent_ = 0;  // of those who wait
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 Context soon() {
@@ -55,4 +55,4 @@ TEST(MemoryBudget, NobodyPassesAnUrgentOne) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -9,7 +9,7 @@
 #include "eval/api/foreign_file.h"
 #include "eval/judge/foreign.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
@@ -69,7 +69,7 @@ Result<BatchEntry> read_batch_entry(const fs::path& programs, const fs::path& ve
   CG_TRY(std::string text, read_file(file, kMostText));
   CG_TRY(Json json, parse_json(text, file.string(), kMostText));
   CG_TRY(out.verdict, verdict_of(json, file, name));
-  if (is_foreign(out.verdict))
+  if (eval::is_foreign(out.verdict))
     return user_error("a foreign answer is no kernel program", file.string(),
                       "a run takes kernel programs only");
   auto program = load_program(programs / name);
@@ -85,4 +85,4 @@ Result<BatchEntry> read_batch_entry(const fs::path& programs, const fs::path& ve
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -12,7 +12,7 @@
 #include "core/candidate.h"
 #include "core/verdict.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 inline constexpr const char* kEntrySchema = "cutegen.entry.v1";
 
@@ -26,4 +26,4 @@ Result<BatchEntry> read_batch_entry(const std::filesystem::path& programs,
 // Names of the entries in OUT, sorted.
 Result<std::vector<std::string>> batch_entries(const std::filesystem::path& verdicts);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

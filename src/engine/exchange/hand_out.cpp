@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
@@ -74,4 +74,4 @@ Result<HandedOut> hand_out(const RunView& view, const fs::path& folder, size_t m
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

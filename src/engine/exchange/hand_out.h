@@ -12,7 +12,7 @@
 
 #include "engine/record/view.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct HandedOut {
   std::filesystem::path task;           // the file in the folder
@@ -20,4 +20,4 @@ struct HandedOut {
 };
 Result<HandedOut> hand_out(const RunView& view, const std::filesystem::path& folder, size_t most);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -14,7 +14,7 @@
 #include "gpu/spec.h"
 #include "search/machine.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 // Figures can be compared where this is the same.
@@ -50,7 +50,7 @@ BuildIds ids_of(const Verdict& v) {
 
 class Importer {
  public:
-  Importer(const Parts& parts, const Context& ctx, RunJournal& journal, RunView view,
+  Importer(const Parts& parts, const Context& ctx, store::RunJournal& journal, RunView view,
            RunObserver& observer)
       : parts_(parts), ctx_(ctx), journal_(journal), view_(std::move(view)), observer_(observer) {}
 
@@ -144,7 +144,7 @@ class Importer {
   // Why it cannot be the best one, whatever its time.
   Result<std::optional<std::string>> objection(const RunStep& step, const RunStep* twin) {
     const Verdict& v = *step.verdict;
-    if (v.status != Status::correct) return std::optional(fault_text(v));
+    if (v.status != Status::correct) return std::optional(search::fault_text(v));
     if (!v.timing) return std::optional<std::string>("no time is known");
     const std::string& known = view_.task->gpu;
     const std::string model =
@@ -170,9 +170,9 @@ class Importer {
     }
     if (evaluator_.task.task.id != step.verdict->task_id)
       return user_error("the task file has changed since the run began");
-    EvaluateRequest request{step.candidate.program, Rung::compile};
+    eval::EvaluateRequest request{step.candidate.program, Rung::compile};
     CG_TRY(Verdict built, evaluator_.evaluator->evaluate(ctx_, request));
-    if (built.status != Status::correct) return user_error(fault_text(built));
+    if (built.status != Status::correct) return user_error(search::fault_text(built));
     return ids_of(built);
   }
 
@@ -195,15 +195,15 @@ class Importer {
     }
     const Timing &before = *best->verdict->timing, &now = *step.verdict->timing;
     if (same) return end(Decision::rejected, "the best program has figures of this device already");
-    if (is_gain(before, now, view_.settings.search.min_gain))
+    if (search::is_gain(before, now, view_.settings.search.min_gain))
       return end(Decision::accepted,
-                 gain_text(before.time_ns, now.time_ns) + ", not timed in turn");
-    end(Decision::rejected, loss_text(before.time_ns, now.time_ns));
+                 search::gain_text(before.time_ns, now.time_ns) + ", not timed in turn");
+    end(Decision::rejected, search::loss_text(before.time_ns, now.time_ns));
   }
 
   const Parts& parts_;
   const Context& ctx_;
-  RunJournal& journal_;
+  store::RunJournal& journal_;
   RunView view_;
   RunObserver& observer_;
   Opened evaluator_;  // started where a program is built that the run never judged
@@ -223,7 +223,7 @@ size_t Imported::refused() const {
       std::count_if(rows.begin(), rows.end(), [](auto& r) { return r.status == "refused"; }));
 }
 
-Result<Imported> import_verdicts(const Parts& parts, const Context& ctx, Store& store,
+Result<Imported> import_verdicts(const Parts& parts, const Context& ctx, store::Store& store,
                                  const std::string& run, const ImportSettings& settings,
                                  RunObserver& observer) {
   CG_TRY(auto journal, store.resume(run));
@@ -288,4 +288,4 @@ std::string to_text(const Imported& imported) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -17,7 +17,7 @@
 #include "engine/run/loop.h"
 #include "engine/run/run.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct ImportSettings {
   std::filesystem::path programs, verdicts;  // the folders IN and OUT of the batch
@@ -39,10 +39,10 @@ struct Imported {
   size_t refused() const;
 };
 
-Result<Imported> import_verdicts(const Parts& parts, const Context& ctx, Store& store,
+Result<Imported> import_verdicts(const Parts& parts, const Context& ctx, store::Store& store,
                                  const std::string& run, const ImportSettings& settings,
                                  RunObserver& observer);
 Json to_json(const Imported& imported);
 std::string to_text(const Imported& imported);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -12,7 +12,7 @@
 #include "engine/run/replay_run.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -25,7 +25,7 @@ class Import : public testing::Test {
   void SetUp() override {
     fs::create_directories(dir_);
     ASSERT_TRUE(write_file(dir_ / "relu.py", "import torch\n"));
-    store_ = std::move(*Store::open(dir_ / "runs"));
+    store_ = std::move(*store::Store::open(dir_ / "runs"));
     world_.programs = 3;
     world_.judge = [](int n, int) { return here(100.0 - n); };
     world_.compile = [](int) { return here(1); };
@@ -81,7 +81,7 @@ class Import : public testing::Test {
   }
 
   fs::path dir_ = scratch_path("import");
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
   ToyWorld world_;
   OptimizeSettings settings_;
   Recorder recorder_;
@@ -265,4 +265,4 @@ TEST_F(Import, NothingIsHandedOutOverOtherFilesOrOfAChangedTask) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -15,7 +15,7 @@
 #include "eval/api/foreign_file.h"
 #include "eval/judge/foreign.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -28,18 +28,18 @@ struct Entry {
   std::string name;
   fs::path task;
   KernelProgram program;
-  std::optional<ForeignFile> foreign;  // instead of a program
+  std::optional<torch::ForeignFile> foreign;  // instead of a program
   Json key;
 };
 
 // What times are of: a simulator's name, or the model that the named GPUs all are.
-Result<std::string> device_of(const std::vector<EvaluatorOptions>& evaluators) {
+Result<std::string> device_of(const std::vector<eval::EvaluatorOptions>& evaluators) {
   std::string out;
-  for (const EvaluatorOptions& one : evaluators) {
+  for (const eval::EvaluatorOptions& one : evaluators) {
     std::string name = one.device;
-    if (is_cuda(one.device)) {
-      CG_TRY(const cuda::Driver* driver, cuda::load_driver());
-      CG_TRY(cuda::Found found, cuda::find_device(*driver, one.device));
+    if (device::is_cuda(one.device)) {
+      CG_TRY(const device::cuda::Driver* driver, device::cuda::load_driver());
+      CG_TRY(device::cuda::Found found, device::cuda::find_device(*driver, one.device));
       name = found.identity.gpu;
     }
     if (!out.empty() && name != out)
@@ -88,11 +88,11 @@ Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string&
     return user_error("the entry has no task", folder.string(),
                       "put task.py into it, or name a task for all");
   CG_TRY(std::string text, read_file(e.task));
-  CG_TRY(e.foreign, find_foreign(folder));
+  CG_TRY(e.foreign, eval::find_foreign(folder));
   if (!e.foreign) {
     CG_TRY(e.program, load_program(folder));
   }
-  e.key = {{"program_id", e.foreign ? foreign_id(*e.foreign) : program_id(e.program)},
+  e.key = {{"program_id", e.foreign ? eval::foreign_id(*e.foreign) : program_id(e.program)},
            {"task_sha256", sha256(text)},
            {"device", device},
            {"up_to", to_string(settings.up_to)}};
@@ -104,7 +104,7 @@ Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string&
 void put(FolderRow& row, const Verdict& verdict) {
   row.status = to_string(verdict.status);
   row.detail = verdict.feedback.headline;
-  row.foreign = is_foreign(verdict);
+  row.foreign = eval::is_foreign(verdict);
   if (verdict.timing) row.time_ns = verdict.timing->time_ns;
 }
 
@@ -138,7 +138,7 @@ class Batch {
   Result<std::vector<FolderRow>> run() {
     std::vector<std::thread> threads;
     threads.reserve(settings_.evaluators.size());
-    for (const EvaluatorOptions& options : settings_.evaluators)
+    for (const eval::EvaluatorOptions& options : settings_.evaluators)
       threads.emplace_back([this, options] { work(options); });
     for (std::thread& t : threads) t.join();
     if (trouble_ && ended_ < rows_.size() && !ctx_.done()) return fail(*trouble_);
@@ -170,13 +170,13 @@ class Batch {
   }
 
   struct Worker {
-    std::unique_ptr<EvaluatorClient> evaluator;
+    std::unique_ptr<eval::EvaluatorClient> evaluator;
     Group *mine = nullptr, *opened = nullptr;
     std::string task_id;  // of the opened one
     std::shared_mutex* gpu = nullptr;
   };
 
-  void work(const EvaluatorOptions& options) {
+  void work(const eval::EvaluatorOptions& options) {
     Worker worker;
     {
       std::lock_guard hold(lock_);
@@ -214,7 +214,8 @@ class Batch {
   Result<Verdict> judge(Worker& worker, const Entry& entry) {
     if (worker.mine != worker.opened) {
       worker.opened = nullptr;
-      CG_TRY(OpenedTask opened, worker.evaluator->open_task_as(ctx_, entry.task, settings_.asked));
+      CG_TRY(eval::OpenedTask opened,
+             worker.evaluator->open_task_as(ctx_, entry.task, settings_.asked));
       worker.opened = worker.mine;
       worker.task_id = opened.task.id;
     }
@@ -302,4 +303,4 @@ Result<std::vector<FolderRow>> judge_folder(const Parts& parts, const Context& c
   return Batch(parts, ctx, settings, std::move(device), observer, std::move(names)).run();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -15,16 +15,17 @@
 
 #include "engine/run/loop.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct JudgeFolderSettings {
   std::filesystem::path in, out;
-  std::filesystem::path task;                // of entries that have none of their own
-  std::vector<EvaluatorOptions> evaluators;  // one process each, side by side
+  std::filesystem::path task;                      // of entries that have none of their own
+  std::vector<eval::EvaluatorOptions> evaluators;  // one process each, side by side
   Rung up_to = Rung::timing;
-  bool again = false;                         // judge what has a verdict, too
-  double seconds = ForeignRequest().seconds;  // of a peer's answer: its import, with all it builds
-  AskedAccuracy asked = {};                   // of every task
+  bool again = false;  // judge what has a verdict, too
+  double seconds =
+      eval::ForeignRequest().seconds;  // of a peer's answer: its import, with all it builds
+  AskedAccuracy asked = {};            // of every task
 };
 
 struct FolderRow {
@@ -51,4 +52,4 @@ Result<std::vector<FolderRow>> judge_folder(const Parts& parts, const Context& c
                                             const JudgeFolderSettings& settings,
                                             FolderObserver& observer);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

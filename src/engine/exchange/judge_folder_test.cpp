@@ -12,7 +12,7 @@
 #include "eval/api/foreign_file.h"
 #include "eval/judge/foreign.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,16 +121,16 @@ TEST_F(JudgeFolder, AnInterruptedBatchGoesOn) {
 }
 
 // One call at a time: the toy world knows no threads.
-class LockedEvaluator final : public EvaluatorClient {
+class LockedEvaluator final : public eval::EvaluatorClient {
  public:
   LockedEvaluator(ToyWorld& world, std::mutex& lock, int& opened, int dies_at = 0)
       : inner_(world), lock_(lock), opened_(opened), dies_at_(dies_at) {}
-  Result<OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
+  Result<eval::OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
     std::lock_guard hold(lock_);
     ++opened_;
     return inner_.open_task(ctx, file);
   }
-  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+  Result<Verdict> evaluate(const Context& ctx, const eval::EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
     std::lock_guard hold(lock_);
     if (++asked_ == dies_at_) return world_error("the evaluator died");
@@ -154,8 +154,9 @@ TEST_F(JudgeFolder, SeveralEvaluatorsShareTheEntries) {
   std::mutex lock;
   int opened = 0;
   Parts parts = world_.parts();
-  parts.start_evaluator = [&](const Context&,
-                              const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
+  parts.start_evaluator =
+      [&](const Context&,
+          const eval::EvaluatorOptions&) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
     std::lock_guard hold(lock);
     return std::make_unique<LockedEvaluator>(world_, lock, opened);
   };
@@ -173,8 +174,8 @@ TEST_F(JudgeFolder, AnErrorOfTheEvaluatorIsOfItsEntryAndTheTaskIsOpenedAgain) {
   std::mutex lock;
   int opened = 0;
   Parts parts = world_.parts();
-  parts.start_evaluator = [&](const Context&, const EvaluatorOptions&) {
-    return Result<std::unique_ptr<EvaluatorClient>>(
+  parts.start_evaluator = [&](const Context&, const eval::EvaluatorOptions&) {
+    return Result<std::unique_ptr<eval::EvaluatorClient>>(
         std::make_unique<LockedEvaluator>(world_, lock, opened, 2));
   };
   Seen seen;
@@ -184,13 +185,13 @@ TEST_F(JudgeFolder, AnErrorOfTheEvaluatorIsOfItsEntryAndTheTaskIsOpenedAgain) {
 }
 
 // It judges peers' answers by their text.
-class ForeignEvaluator final : public EvaluatorClient {
+class ForeignEvaluator final : public eval::EvaluatorClient {
  public:
   explicit ForeignEvaluator(ToyWorld& world) : inner_(world) {}
-  Result<OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
+  Result<eval::OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
     return inner_.open_task(ctx, file);
   }
-  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+  Result<Verdict> evaluate(const Context& ctx, const eval::EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
     ++running_;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -199,14 +200,14 @@ class ForeignEvaluator final : public EvaluatorClient {
     --running_;
     return out;
   }
-  Result<Verdict> judge_foreign(const Context&, const ForeignRequest& request,
+  Result<Verdict> judge_foreign(const Context&, const eval::ForeignRequest& request,
                                 const std::function<void(const std::string&)>&) override {
     EXPECT_EQ(request.seconds, 7);
     EXPECT_EQ(running_++, 0) << "something runs beside it";
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_EQ(--running_, 0) << "something runs beside it";
     Verdict out = request.answer.source == "good" ? timed(50) : untimed(Status::failed, "wrong");
-    out.program_id = foreign_id(request.answer);
+    out.program_id = eval::foreign_id(request.answer);
     return out;
   }
   int pid() const override { return 0; }
@@ -226,8 +227,9 @@ TEST_F(JudgeFolder, PeersAnswersAreJudgedBesideProgramsAndLabelled) {
   }
   ASSERT_TRUE(write_file(settings_.in / "p3" / "answer.py", "beside a plan"));
   Parts parts = world_.parts();
-  parts.start_evaluator = [&](const Context&,
-                              const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
+  parts.start_evaluator =
+      [&](const Context&,
+          const eval::EvaluatorOptions&) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
     std::lock_guard hold(ForeignEvaluator::lock);
     return std::make_unique<ForeignEvaluator>(world_);
   };
@@ -259,8 +261,9 @@ TEST_F(JudgeFolder, WhatCannotBeReadOrStartedIsAnError) {
               HasSubstr("no entry"));
   settings_.in = dir_ / "in";
   Parts parts = world_.parts();
-  parts.start_evaluator = [](const Context&,
-                             const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
+  parts.start_evaluator =
+      [](const Context&,
+         const eval::EvaluatorOptions&) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
     return world_error("no GPU", "get one");
   };
   auto rows = judge_folder(parts, ctx_, settings_, seen);
@@ -269,4 +272,4 @@ TEST_F(JudgeFolder, WhatCannotBeReadOrStartedIsAnError) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

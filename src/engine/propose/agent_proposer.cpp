@@ -11,7 +11,7 @@
 #include "engine/propose/command_proposer.h"
 #include "eval/source/lint.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 // The question's matter, from the strategy's words and the run's events.
@@ -30,25 +30,25 @@ bool flag_of(const Json& context, const char* key, bool fallback) {
   return it != context.end() && it->is_boolean() ? it->get<bool>() : fallback;
 }
 
-std::vector<Attempt> attempts_of(const RunView& run) {
-  std::vector<Attempt> out;
+std::vector<agent::Attempt> attempts_of(const RunView& run) {
+  std::vector<agent::Attempt> out;
   for (const RunStep& step : run.steps) {
     // Drafts of the open question are not part of it: a resumed run puts it as it was put before.
     if (!step.verdict || run.is_open_draft(step)) continue;
-    Attempt a{step.candidate.id,
-              step.candidate.parent.value_or(""),
-              step.candidate.edit.summary,
-              step.verdict->status,
-              step.verdict->feedback.headline,
-              step.time_ns(),
-              step.decision == Decision::accepted};
+    agent::Attempt a{step.candidate.id,
+                     step.candidate.parent.value_or(""),
+                     step.candidate.edit.summary,
+                     step.verdict->status,
+                     step.verdict->feedback.headline,
+                     step.time_ns(),
+                     step.decision == Decision::accepted};
     out.push_back(std::move(a));
   }
   return out;
 }
 
-Question question_of(const Ask& ask, const RunView& run) {
-  Question q;
+agent::Question question_of(const search::Ask& ask, const RunView& run) {
+  agent::Question q;
   q.role = ask.role;
   q.purpose = text_of(ask.context, "purpose");
   q.stage = text_of(ask.context, "stage");
@@ -77,7 +77,7 @@ class Bases {
     const Candidate* base = &step.candidate;
     if (const RunStep* parent = run.find(step.candidate.parent.value_or(""))) {
       const Candidate& earlier = of(*parent, run);
-      if (changes_text(earlier.program, step.candidate.program)) base = &earlier;
+      if (agent::changes_text(earlier.program, step.candidate.program)) base = &earlier;
     }
     known_[id] = base->id;
     return *base;
@@ -87,14 +87,14 @@ class Bases {
   std::map<std::string, std::string> known_;
 };
 
-bool writes(const Question& q) {
+bool writes(const agent::Question& q) {
   return q.role == "coder" || q.role == "debugger";
 }
 
 class AgentProposer final : public Proposer {
  public:
   AgentProposer(llm::RunModel& model, RunTools& tools, const OptimizeSettings& settings,
-                TaskBrief brief)
+                agent::TaskBrief brief)
       : model_(model),
         tools_(tools),
         origin_(settings.model),
@@ -103,18 +103,18 @@ class AgentProposer final : public Proposer {
     limits_.tokens = settings_.prompt_tokens;
     limits_.prefix_tokens = settings_.prompt_tokens * 5 / 8;
     bool profiles = settings.search.agents && settings.search.agents->profiling != "never";
-    if (settings_.tools == "on") limits_.tools = tool_specs(profiles);
+    if (settings_.tools == "on") limits_.tools = agent::tool_specs(profiles);
     limits_.tool_calls = settings_.tool_calls;
   }
 
-  Result<Answer> answer(const Context& ctx, const Ask& ask, const RunView& run) override {
+  Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) override {
     if (ask.role == "recipe") return recipe(ctx);
-    Question question = question_of(ask, run);
+    agent::Question question = question_of(ask, run);
     // One that is to know of no other attempt is shown none.
     const RunStep* subject = question.subject ? run.find(question.subject->id) : nullptr;
     if (subject && flag_of(ask.context, "memory", true)) question.base = &bases_.of(*subject, run);
-    std::unique_ptr<ToolHost> host;
-    std::optional<ToolDesk> desk;
+    std::unique_ptr<agent::ToolHost> host;
+    std::optional<agent::ToolDesk> desk;
     if (!limits_.tools.empty()) {
       host = tools_.begin_ask(run, question, flag_of(ask.context, "memory", true));
       desk.emplace(setting_of(question, run), *host);
@@ -127,12 +127,12 @@ class AgentProposer final : public Proposer {
   }
 
  private:
-  using Read = tl::expected<Answer, Reask>;
+  using Read = tl::expected<Answer, agent::Reask>;
 
   // The dialogue about one question: calls of tools, replies that do not apply, the answer.
-  Result<Answer> converse(const Context& ctx, const Question& question, const RunView& run,
-                          ToolDesk* desk) {
-    llm::ChatRequest request = make_request(brief_, question, limits_);
+  Result<Answer> converse(const Context& ctx, const agent::Question& question, const RunView& run,
+                          agent::ToolDesk* desk) {
+    llm::ChatRequest request = agent::make_request(brief_, question, limits_);
     request.effort = settings_.effort;
     request.temperature = settings_.temperature;
     llm::ChatModel& model = model_.begin_ask();
@@ -161,19 +161,19 @@ class AgentProposer final : public Proposer {
       if (attempt > settings_.reasks || reply->stop == llm::Stop::refusal)
         return unusable(read.error(), given.reasks);
       ask_again(request, *reply,
-                reask_text(read.error(), writes(question) && attempt == settings_.reasks));
+                agent::reask_text(read.error(), writes(question) && attempt == settings_.reasks));
       ++attempt;
     }
   }
 
-  static std::string label_of(const Question& question, const RunView& run, int attempt,
-                              const ToolDesk* desk) {
+  static std::string label_of(const agent::Question& question, const RunView& run, int attempt,
+                              const agent::ToolDesk* desk) {
     std::string out = fmt::format("{} ask {} try {}", question.role, run.answers + 1, attempt);
     if (desk && desk->calls() > 0) out += fmt::format(" after {} calls", desk->calls());
     return out;
   }
 
-  static bool calls_tools(const llm::ChatReply& reply, const ToolDesk* desk) {
+  static bool calls_tools(const llm::ChatReply& reply, const agent::ToolDesk* desk) {
     return desk && desk->calls_left() > 0 && !reply.message.calls.empty() &&
            reply.stop != llm::Stop::refusal;
   }
@@ -188,21 +188,21 @@ class AgentProposer final : public Proposer {
     request.messages.push_back(std::move(again));
   }
 
-  ToolSetting setting_of(const Question& question, const RunView& run) const {
-    ToolSetting set;
+  agent::ToolSetting setting_of(const agent::Question& question, const RunView& run) const {
+    agent::ToolSetting set;
     set.question = question;
     set.floor_ns = brief_.floor_ns;
     set.origin = origin_;
     set.check = [this](const KernelProgram& p) { return faults_of(p); };
     bool knows = !question.history.empty();
-    set.tried = [&run, knows](const KernelProgram& p) -> std::optional<Reask> {
+    set.tried = [&run, knows](const KernelProgram& p) -> std::optional<agent::Reask> {
       return knows ? tried_before(p, run) : std::nullopt;
     };
     set.limits = tools_.limits(run);
     return set;
   }
 
-  static Answer unusable(const Reask& why, const std::vector<std::string>& reasks) {
+  static Answer unusable(const agent::Reask& why, const std::vector<std::string>& reasks) {
     Answer answer;
     answer.unusable = true;
     answer.reason = why.reason + ": " + sanitize(why.text, 300);
@@ -212,17 +212,19 @@ class AgentProposer final : public Proposer {
 
   Result<Answer> recipe(const Context& ctx) const {
     CG_TRY(auto builtin, make_proposer("builtin", brief_.task));
-    CG_TRY(Answer answer, builtin->answer(ctx, Ask{"coder", {{"purpose", "first"}}}, RunView{}));
+    CG_TRY(Answer answer,
+           builtin->answer(ctx, search::Ask{"coder", {{"purpose", "first"}}}, RunView{}));
     if (!answer.candidate) answer.unusable = true;
     return answer;
   }
 
-  Read read_reply(const llm::ChatReply& reply, const Question& question, const RunView& run,
-                  const ToolDesk* desk) const {
+  Read read_reply(const llm::ChatReply& reply, const agent::Question& question, const RunView& run,
+                  const agent::ToolDesk* desk) const {
     if (reply.stop == llm::Stop::refusal)
-      return tl::unexpected(Reask{"refusal", "the model declined: " + sanitize(reply.detail, 200)});
+      return tl::unexpected(
+          agent::Reask{"refusal", "the model declined: " + sanitize(reply.detail, 200)});
     if (!writes(question)) {
-      auto advice = parse_advice(reply.message.text, question);
+      auto advice = agent::parse_advice(reply.message.text, question);
       if (!advice) return tl::unexpected(advice.error());
       Answer answer;
       answer.advice = std::move(*advice);
@@ -231,23 +233,24 @@ class AgentProposer final : public Proposer {
     return read_program(reply, question, run, desk);
   }
 
-  Read read_program(const llm::ChatReply& reply, const Question& question, const RunView& run,
-                    const ToolDesk* desk) const {
+  Read read_program(const llm::ChatReply& reply, const agent::Question& question,
+                    const RunView& run, const agent::ToolDesk* desk) const {
     const KernelProgram* base = question.subject ? &question.subject->program : nullptr;
-    if (std::string name = named_draft(reply.message.text); !name.empty()) {
+    if (std::string name = agent::named_draft(reply.message.text); !name.empty()) {
       base = desk ? desk->draft(name) : nullptr;
       if (!base)
         return tl::unexpected(
-            Reask{"no_draft", fmt::format("There is no draft '{}'; there are: {}.", name,
-                                          desk ? desk->draft_names() : "none")});
+            agent::Reask{"no_draft", fmt::format("There is no draft '{}'; there are: {}.", name,
+                                                 desk ? desk->draft_names() : "none")});
     }
-    auto parsed = parse_reply(reply.message.text, base, reply.stop == llm::Stop::length);
+    auto parsed = agent::parse_reply(reply.message.text, base, reply.stop == llm::Stop::length);
     if (!parsed) return tl::unexpected(parsed.error());
-    tl::expected<KernelProgram, Reask> program = tl::unexpected(Reask{});
+    tl::expected<KernelProgram, agent::Reask> program = tl::unexpected(agent::Reask{});
     if (parsed->changes.empty())
       program = *base;
     else
-      program = apply_reply(*parsed, base, [this](const KernelProgram& p) { return faults_of(p); });
+      program = agent::apply_reply(*parsed, base,
+                                   [this](const KernelProgram& p) { return faults_of(p); });
     if (!program) return tl::unexpected(program.error());
     if (!question.history.empty())
       if (auto tried = tried_before(*program, run)) return tl::unexpected(*tried);
@@ -266,9 +269,9 @@ class AgentProposer final : public Proposer {
   // What can be said without a compiler. Broken rules are left to the evaluator's verdict.
   std::vector<Error> faults_of(const KernelProgram& program) const {
     std::vector<Error> out = check_plan(program.plan, brief_.task);
-    for (const LintFinding& finding : lint_program(program))
+    for (const eval::LintFinding& finding : eval::lint_program(program))
       if (!finding.rule) out.push_back(finding.error);
-    auto certain = certain_faults(program, brief_.gpu);
+    auto certain = agent::certain_faults(program, brief_.gpu);
     out.insert(out.end(), certain.begin(), certain.end());
     if (program.plan.dialect != brief_.dialect)
       out.push_back({ErrorKind::user, "the dialect is '" + program.plan.dialect + "'",
@@ -276,12 +279,13 @@ class AgentProposer final : public Proposer {
     return out;
   }
 
-  static std::optional<Reask> tried_before(const KernelProgram& program, const RunView& run) {
+  static std::optional<agent::Reask> tried_before(const KernelProgram& program,
+                                                  const RunView& run) {
     std::string id = program_id(program);
     for (const RunStep& step : run.steps)
       if (!run.is_open_draft(step) && program_id(step.candidate.program) == id)
-        return Reask{"repeated", "This program is the same as " + step.candidate.id +
-                                     ", which was tried before. Make another change."};
+        return agent::Reask{"repeated", "This program is the same as " + step.candidate.id +
+                                            ", which was tried before. Make another change."};
     return std::nullopt;
   }
 
@@ -289,8 +293,8 @@ class AgentProposer final : public Proposer {
   RunTools& tools_;
   std::string origin_;  // the model as the user named it
   ModelSettings settings_;
-  TaskBrief brief_;
-  PromptLimits limits_;
+  agent::TaskBrief brief_;
+  agent::PromptLimits limits_;
   Bases bases_;
 };
 
@@ -309,8 +313,9 @@ std::string settle_tools(const OptimizeSettings& settings, const llm::ChatModel&
 
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
                                                       const OptimizeSettings& settings,
-                                                      const OpenedTask& task) {
-  TaskBrief brief{task.task, {}, settings.evaluator.device, task.floor_ns, task.floor_bound_by};
+                                                      const eval::OpenedTask& task) {
+  agent::TaskBrief brief{
+      task.task, {}, settings.evaluator.device, task.floor_ns, task.floor_bound_by};
   brief.reachable_ns = task.reachable_ns, brief.roofline_ns = task.roofline_ns;
   std::string device = settings.evaluator.device;
   CG_TRY(brief.gpu, find_gpu(!task.gpu.empty()            ? task.gpu
@@ -320,4 +325,4 @@ Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunT
   return std::make_unique<AgentProposer>(model, tools, settings, std::move(brief));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -17,13 +17,13 @@
 #include "engine/propose/run_tools.h"
 #include "llm/run_model.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 bool asks_model(const OptimizeSettings& settings);
 // "on" or "off": what `auto` comes to for this model and strategy.
 std::string settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model);
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
                                                       const OptimizeSettings& settings,
-                                                      const OpenedTask& task);
+                                                      const eval::OpenedTask& task);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

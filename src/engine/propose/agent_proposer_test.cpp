@@ -9,7 +9,7 @@
 #include "engine/run/replay_run.h"
 #include "engine/testing/agent_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 using testing::AllOf;
@@ -204,4 +204,4 @@ TEST_F(AgentRun, AModelThatCannotBeReachedEndsTheProcessNotTheRun) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -6,7 +6,7 @@
 #include "llm/models.h"
 #include "recipes/emit/recipes.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 std::string value_text(const Json& value) {
@@ -28,18 +28,18 @@ std::string change_text(const Json& before, const Json& after) {
 
 class BuiltinProposer final : public Proposer {
  public:
-  explicit BuiltinProposer(const Task& task) : task_(task), match_(match_recipe(task_)) {}
+  explicit BuiltinProposer(const Task& task) : task_(task), match_(recipes::match_recipe(task_)) {}
 
-  Result<Answer> answer(const Context&, const Ask& ask, const RunView& run) override {
+  Result<Answer> answer(const Context&, const search::Ask& ask, const RunView& run) override {
     if (ask.role != "coder")
       return unsupported_error("the model 'builtin' has no role '" + ask.role + "'");
     if (match_.recipe.empty()) return Answer{{}, "no recipe: " + match_.why};
     Tried tried = tried_in(run);
     if (run.steps.empty()) return first();
     for (const RunStep* from : sources(ask, run))
-      for (const Json& params : neighbours(match_, from->candidate.edit.params)) {
+      for (const Json& params : recipes::neighbours(match_, from->candidate.edit.params)) {
         if (tried.params.count(canonical_json(params))) continue;
-        auto program = instantiate(task_, match_, params);
+        auto program = recipes::instantiate(task_, match_, params);
         // A choice that is not legal here, or gives a program already judged, is no proposal.
         if (!program || tried.programs.count(program_id(*program))) continue;
         return changed(*from, params, std::move(*program));
@@ -62,7 +62,7 @@ class BuiltinProposer final : public Proposer {
   }
 
   // An improvement starts from the incumbent; a repair from any choice made so far.
-  static std::vector<const RunStep*> sources(const Ask& ask, const RunView& run) {
+  static std::vector<const RunStep*> sources(const search::Ask& ask, const RunView& run) {
     std::vector<const RunStep*> out;
     if (auto it = ask.context.find("parent"); it != ask.context.end() && it->is_string()) {
       if (const RunStep* parent = run.find(it->get<std::string>())) out.push_back(parent);
@@ -73,7 +73,7 @@ class BuiltinProposer final : public Proposer {
   }
 
   Result<Answer> first() {
-    CG_TRY(KernelProgram program, instantiate(task_, match_, match_.safe));
+    CG_TRY(KernelProgram program, recipes::instantiate(task_, match_, match_.safe));
     Candidate c;
     c.edit = {"first program: the safe choice of recipe '" + match_.recipe + "'", match_.why,
               "recipe:" + match_.recipe, match_.safe};
@@ -86,7 +86,7 @@ class BuiltinProposer final : public Proposer {
     c.parent = from.candidate.id;
     c.edit = {
         change_text(from.candidate.edit.params, params), {}, "recipe:" + match_.recipe, params};
-    for (const RecipeParameter& parameter : match_.parameters)
+    for (const recipes::RecipeParameter& parameter : match_.parameters)
       if (params.contains(parameter.name) && from.candidate.edit.params.contains(parameter.name) &&
           params[parameter.name] != from.candidate.edit.params[parameter.name])
         c.edit.rationale +=
@@ -96,7 +96,7 @@ class BuiltinProposer final : public Proposer {
   }
 
   Task task_;
-  RecipeMatch match_;
+  recipes::RecipeMatch match_;
 };
 
 }  // namespace
@@ -115,4 +115,4 @@ Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const 
   return std::make_unique<BuiltinProposer>(task);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

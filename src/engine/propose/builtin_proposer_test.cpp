@@ -6,20 +6,20 @@
 
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
 
-Ask ask(const std::string& purpose, const std::string& parent = {}) {
-  Ask a{"coder", {{"purpose", purpose}}};
+search::Ask ask(const std::string& purpose, const std::string& parent = {}) {
+  search::Ask a{"coder", {{"purpose", purpose}}};
   if (!parent.empty()) a.context["parent"] = parent;
   return a;
 }
 
 // Asks, and adds the answer to the run as the loop would.
-Answer next(Proposer& proposer, RunView& run, const Ask& question) {
+Answer next(Proposer& proposer, RunView& run, const search::Ask& question) {
   auto answer = proposer.answer({}, question, run);
   EXPECT_TRUE(answer) << answer.error().text();
   if (answer->candidate) {
@@ -79,7 +79,7 @@ TEST(Builtin, TheSameRunGetsTheSameAnswer) {
 }
 
 TEST(Builtin, SaysWhyNoRecipeApplies) {
-  OpenedTask opened = toy::relu_task();
+  eval::OpenedTask opened = toy::relu_task();
   opened.task.graph.nodes[0].op = "aten.convolution.default";
   auto proposer = std::move(*make_proposer("builtin", opened.task));
   auto answer = proposer->answer({}, ask("first"), {});
@@ -91,7 +91,7 @@ TEST(Builtin, SaysWhyNoRecipeApplies) {
 
 TEST(Builtin, OtherRolesAndModelsAreRefused) {
   auto proposer = std::move(*make_proposer("builtin", toy::relu_task().task));
-  EXPECT_THAT(proposer->answer({}, Ask{"judge", Json::object()}, {}).error().message,
+  EXPECT_THAT(proposer->answer({}, search::Ask{"judge", Json::object()}, {}).error().message,
               HasSubstr("'judge'"));
   auto unknown = make_proposer("oracle", toy::relu_task().task);
   ASSERT_FALSE(unknown);
@@ -100,4 +100,4 @@ TEST(Builtin, OtherRolesAndModelsAreRefused) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

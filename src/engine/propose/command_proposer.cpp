@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "llm/command.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr const char* kSchema = "cutegen.proposer.v1";
@@ -44,7 +44,7 @@ class CommandProposer final : public Proposer {
  public:
   CommandProposer(std::string line, Task task) : line_(std::move(line)), task_(std::move(task)) {}
 
-  Result<Answer> answer(const Context& ctx, const Ask& ask, const RunView& run) override {
+  Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) override {
     if (!command_) CG_CHECK(start(ctx, run));
     Json question = proposer_question(ask, run);
     CG_TRY(Json reply, command_->call(ctx, question));
@@ -72,7 +72,7 @@ class CommandProposer final : public Proposer {
 
 }  // namespace
 
-Json proposer_question(const Ask& ask, const RunView& run) {
+Json proposer_question(const search::Ask& ask, const RunView& run) {
   Json out{{"schema", kSchema}, {"type", "ask"}, {"role", ask.role}, {"context", ask.context}};
   Json candidates = Json::array();
   for (const RunStep& step : run.steps) candidates.push_back(step_json(step));
@@ -117,4 +117,4 @@ std::unique_ptr<Proposer> make_command_proposer(const std::string& line, const T
   return std::make_unique<CommandProposer>(line, task);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

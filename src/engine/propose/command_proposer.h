@@ -11,12 +11,12 @@
 
 #include "engine/propose/proposer.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 inline constexpr const char* kCommandModel = "command:";  // the model's name before the command
 
 std::unique_ptr<Proposer> make_command_proposer(const std::string& line, const Task& task);
-Json proposer_question(const Ask& ask, const RunView& run);
+Json proposer_question(const search::Ask& ask, const RunView& run);
 Result<Answer> answer_from_json(const Json& json, const RunView& run);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -7,7 +7,7 @@
 #include "engine/run/replay_run.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 using namespace toy;
@@ -49,7 +49,7 @@ TEST(CommandProposer, DrivesAWholeRun) {
   parts.make_proposer = [&](const std::string&, const Task& task) {
     return Result<std::unique_ptr<Proposer>>(make_command_proposer(line, task));
   };
-  auto store = std::move(*Store::open(dir / "runs"));
+  auto store = std::move(*store::Store::open(dir / "runs"));
   OptimizeSettings settings;
   settings.file = "/tasks/relu.py";
   Recorder recorder;
@@ -100,4 +100,4 @@ TEST(CommandProposer, SaysWhenTheCommandIsNone) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/propose/proposer.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 Json answer_data(const Answer& answer) {
   Json out;
@@ -15,4 +15,4 @@ Json answer_data(const Answer& answer) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -15,7 +15,7 @@
 
 #include "engine/record/view.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct Answer {
   std::optional<Candidate> candidate;
@@ -28,7 +28,7 @@ struct Answer {
 class Proposer {
  public:
   virtual ~Proposer() = default;
-  virtual Result<Answer> answer(const Context& ctx, const Ask& ask, const RunView& run) = 0;
+  virtual Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) = 0;
 };
 
 Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const Task& task);
@@ -36,4 +36,4 @@ Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const 
 Result<void> check_model(const std::string& model);
 Json answer_data(const Answer& answer);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

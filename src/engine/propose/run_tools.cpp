@@ -4,14 +4,14 @@
 #include "base/text.h"
 #include "engine/record/program_diff.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr size_t kMostDiff = size_t{64} << 10;
 
-Result<ToolRecord> record_from(const Json& data) {
+Result<agent::ToolRecord> record_from(const Json& data) {
   ObjectReader r(data, "tool_called");
-  ToolRecord out;
+  agent::ToolRecord out;
   CG_TRY(out.tool, r.string("tool"));
   CG_TRY(out.arguments_hash, r.string("arguments_hash"));
   CG_TRY(out.text, r.string("text"));
@@ -21,17 +21,17 @@ Result<ToolRecord> record_from(const Json& data) {
 
 }  // namespace
 
-class RunTools::Host final : public ToolHost {
+class RunTools::Host final : public agent::ToolHost {
  public:
-  Host(RunTools& run, const RunView& view, const Question& question, bool memory)
+  Host(RunTools& run, const RunView& view, const agent::Question& question, bool memory)
       : run_(run), view_(view), profile_(question.profile), memory_(memory) {
     if (question.subject) subject_ = question.subject->id;
     past_ = {run.open_.begin(), run.open_.end()};
   }
 
-  Result<std::optional<ToolRecord>> recorded(const ToolRecord& call) override {
-    if (past_.empty()) return std::optional<ToolRecord>();
-    ToolRecord next = std::move(past_.front());
+  Result<std::optional<agent::ToolRecord>> recorded(const agent::ToolRecord& call) override {
+    if (past_.empty()) return std::optional<agent::ToolRecord>();
+    agent::ToolRecord next = std::move(past_.front());
     past_.pop_front();
     if (next.tool != call.tool || next.arguments_hash != call.arguments_hash)
       return user_error(
@@ -40,7 +40,7 @@ class RunTools::Host final : public ToolHost {
     return std::optional(std::move(next));
   }
 
-  Result<void> record(const ToolRecord& call) override {
+  Result<void> record(const agent::ToolRecord& call) override {
     return run_.sink_.record("tool_called", {{"tool", call.tool},
                                              {"arguments_hash", call.arguments_hash},
                                              {"text", call.text},
@@ -53,15 +53,15 @@ class RunTools::Host final : public ToolHost {
   }
 
   // As often as the run retries; what is settled is not done again.
-  Result<Evaluated> evaluate(const Context& ctx, const Candidate& draft) override {
+  Result<agent::Evaluated> evaluate(const Context& ctx, const Candidate& draft) override {
     CG_TRY(std::string id, drafted(draft));
     for (;;) {
       const RunStep* step = view_.find(id);
       CG_ASSERT(step);
       bool settled = step->verdict && (step->verdict->status != Status::aborted ||
                                        step->attempts > view_.settings.search.retries);
-      if (settled) return Evaluated{id, *step->verdict};
-      EvaluateRequest request{draft.program, Rung::timing, profile_ || profile_is_free()};
+      if (settled) return agent::Evaluated{id, *step->verdict};
+      eval::EvaluateRequest request{draft.program, Rung::timing, profile_ || profile_is_free()};
       CG_TRY(Judged judged, run_.judge_(ctx, request, id + " " + draft.edit.summary + ": "));
       CG_CHECK(run_.sink_.record("evaluated", {{"candidate", id},
                                                {"verdict", to_json(judged.verdict)},
@@ -96,7 +96,7 @@ class RunTools::Host final : public ToolHost {
   const RunView& view_;
   bool profile_, memory_;
   std::string subject_;
-  std::deque<ToolRecord> past_;
+  std::deque<agent::ToolRecord> past_;
 };
 
 Result<void> RunTools::fold(const std::string& type, const Json& data) {
@@ -104,20 +104,20 @@ Result<void> RunTools::fold(const std::string& type, const Json& data) {
     closed_calls_ += static_cast<int64_t>(open_.size());
     open_.clear();
   } else if (type == "tool_called") {
-    CG_TRY(ToolRecord record, record_from(data));
+    CG_TRY(agent::ToolRecord record, record_from(data));
     open_.push_back(std::move(record));
   }
   return {};
 }
 
-std::unique_ptr<ToolHost> RunTools::begin_ask(const RunView& view, const Question& question,
-                                              bool memory) {
+std::unique_ptr<agent::ToolHost> RunTools::begin_ask(const RunView& view,
+                                                     const agent::Question& question, bool memory) {
   return std::make_unique<Host>(*this, view, question, memory);
 }
 
 // As they stood when the question was put, also if some of its calls are on record already.
-ToolLimits RunTools::limits(const RunView& view) const {
-  ToolLimits out;
+agent::ToolLimits RunTools::limits(const RunView& view) const {
+  agent::ToolLimits out;
   out.calls = view.settings.model_settings.tool_calls;
   out.run_calls = std::max<int64_t>(0, view.settings.model_settings.run_tool_calls - closed_calls_);
   int64_t done = view.evaluations;
@@ -127,4 +127,4 @@ ToolLimits RunTools::limits(const RunView& view) const {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

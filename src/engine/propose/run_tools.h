@@ -16,7 +16,7 @@
 #include "engine/record/view.h"
 #include "llm/metered.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct Judged {
   Verdict verdict;  // `aborted` where the evaluator could not answer
@@ -26,21 +26,22 @@ struct Judged {
 class RunTools {
  public:
   // `label`: what a person who waits is told.
-  using Judge = std::function<Result<Judged>(const Context& ctx, const EvaluateRequest& request,
-                                             const std::string& label)>;
+  using Judge = std::function<Result<Judged>(
+      const Context& ctx, const eval::EvaluateRequest& request, const std::string& label)>;
   RunTools(Judge judge, llm::CallSink& sink) : judge_(std::move(judge)), sink_(sink) {}
 
   Result<void> fold(const std::string& type, const Json& data);
   // `memory`: whether the question may know of other candidates. `view` outlives the host.
-  std::unique_ptr<ToolHost> begin_ask(const RunView& view, const Question& question, bool memory);
-  ToolLimits limits(const RunView& view) const;
+  std::unique_ptr<agent::ToolHost> begin_ask(const RunView& view, const agent::Question& question,
+                                             bool memory);
+  agent::ToolLimits limits(const RunView& view) const;
 
  private:
   class Host;
   Judge judge_;
   llm::CallSink& sink_;
-  std::vector<ToolRecord> open_;  // of the open question
-  int64_t closed_calls_ = 0;      // of all questions before it
+  std::vector<agent::ToolRecord> open_;  // of the open question
+  int64_t closed_calls_ = 0;             // of all questions before it
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -7,7 +7,7 @@
 #include "engine/run/replay_run.h"
 #include "engine/testing/agent_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 using namespace agent_test;
@@ -370,4 +370,4 @@ TEST_F(ToolRun, IndependentSamplesStayIndependent) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

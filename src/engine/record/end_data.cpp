@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/record/end_data.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr Origin kOrigins[] = {Origin::measured, Origin::modelled, Origin::cached, Origin::imported,
@@ -83,4 +83,4 @@ Result<RunStep> imported_step_from(ObjectReader& r) {
   return step;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

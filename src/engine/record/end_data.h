@@ -10,7 +10,7 @@
 
 #include "engine/record/view.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 Json to_json(const BestProfile& profiled);
 Result<BestProfile> best_profile_from(const Json& data);
@@ -20,4 +20,4 @@ Result<BestCertificate> best_certificate_from(const Json& data);
 Json imported_data(const RunStep& step);
 Result<RunStep> imported_step_from(ObjectReader& r);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr int64_t kMostToolCalls = 64;  // of one question
 
-Json admission_json(const Admission& a) {
+Json admission_json(const eval::Admission& a) {
   return Json{{"admitted", a.admitted},
               {"lazy_answers_tried", a.lazy_answers_tried},
               {"passing", a.passing},
@@ -16,8 +16,8 @@ Json admission_json(const Admission& a) {
               {"remark", a.remark}};
 }
 
-Result<Admission> admission_from(const Json& json) {
-  Admission a;
+Result<eval::Admission> admission_from(const Json& json) {
+  eval::Admission a;
   ObjectReader r(json, "task/admission");
   CG_TRY(a.admitted, r.boolean("admitted"));
   CG_TRY(int64_t tried, r.integer("lazy_answers_tried"));
@@ -28,7 +28,7 @@ Result<Admission> admission_from(const Json& json) {
   return a;
 }
 
-Json evaluator_json(const EvaluatorOptions& o) {
+Json evaluator_json(const eval::EvaluatorOptions& o) {
   return Json{{"device", o.device},
               {"python", o.python},
               {"require_sandbox", o.require_sandbox},
@@ -36,8 +36,8 @@ Json evaluator_json(const EvaluatorOptions& o) {
               {"runner_threads", o.runner_threads}};
 }
 
-Result<EvaluatorOptions> evaluator_from(const Json& json) {
-  EvaluatorOptions o;
+Result<eval::EvaluatorOptions> evaluator_from(const Json& json) {
+  eval::EvaluatorOptions o;
   ObjectReader r(json, "opened/evaluator");
   CG_TRY(o.device, r.string("device"));
   CG_TRY(o.python, r.string("python"));
@@ -98,7 +98,7 @@ Json opened_data(const OptimizeSettings& s) {
            {"model", s.model},
            {"out", s.out.string()},
            {"evaluator", evaluator_json(s.evaluator)},
-           {"search", to_json(s.search)},
+           {"search", search::to_json(s.search)},
            {"config", s.resolved_config}};
   if (!s.asked.empty()) out["asked"] = to_json(s.asked);
   if (!s.baselines) out["baselines"] = false;
@@ -129,7 +129,7 @@ Result<OptimizeSettings> settings_from(const Json& data) {
   CG_TRY(s.profile_slower, r.boolean_or("profile_slower", false));
   CG_TRY(s.certify_minutes, r.number_or("certify_minutes", 0));
   CG_TRY(Json search, r.object("search"));
-  CG_TRY(s.search, strategy_settings_from_json(search));
+  CG_TRY(s.search, search::strategy_settings_from_json(search));
   CG_TRY(s.resolved_config, r.object("config"));
   if (r.has("model_settings")) {
     CG_TRY(Json model, r.object("model_settings"));
@@ -138,7 +138,7 @@ Result<OptimizeSettings> settings_from(const Json& data) {
   return s;
 }
 
-Json task_data(const OpenedTask& o) {
+Json task_data(const eval::OpenedTask& o) {
   Json out{{"task", to_json(o.task)},  {"admission", admission_json(o.admission)},
            {"floor_ns", o.floor_ns},   {"floor_bound_by", o.floor_bound_by},
            {"toolchain", o.toolchain}, {"torch", o.torch},
@@ -151,8 +151,8 @@ Json task_data(const OpenedTask& o) {
   return out;
 }
 
-Result<OpenedTask> task_from(const Json& data) {
-  OpenedTask o;
+Result<eval::OpenedTask> task_from(const Json& data) {
+  eval::OpenedTask o;
   ObjectReader r(data, "task");
   CG_TRY(Json task, r.object("task"));
   CG_TRY(o.task, task_from_json(task));
@@ -174,4 +174,4 @@ Result<OpenedTask> task_from(const Json& data) {
   return o;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -9,11 +9,11 @@
 
 #include "engine/record/settings.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 Json opened_data(const OptimizeSettings& settings);
 Result<OptimizeSettings> settings_from(const Json& data);
-Json task_data(const OpenedTask& opened);
-Result<OpenedTask> task_from(const Json& data);
+Json task_data(const eval::OpenedTask& opened);
+Result<eval::OpenedTask> task_from(const Json& data);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

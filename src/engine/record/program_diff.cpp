@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/record/program_diff.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 std::string plan_text(const KernelProgram& program) {
@@ -16,10 +16,10 @@ std::vector<FileDiff> program_diffs(const KernelProgram& before, const KernelPro
   for (const auto& [name, text] : before.sources) files[name].first = text;
   for (const auto& [name, text] : after.sources) files[name].second = text;
   std::vector<FileDiff> out;
-  if (auto lines = line_diff(plan_text(before), plan_text(after)); !lines.empty())
+  if (auto lines = agent::line_diff(plan_text(before), plan_text(after)); !lines.empty())
     out.push_back({"plan.json", std::move(lines)});
   for (const auto& [name, texts] : files)
-    if (auto lines = line_diff(texts.first, texts.second); !lines.empty())
+    if (auto lines = agent::line_diff(texts.first, texts.second); !lines.empty())
       out.push_back({name, std::move(lines)});
   return out;
 }
@@ -28,7 +28,7 @@ std::string program_diff(const KernelProgram& before, const KernelProgram& after
   std::string out;
   for (const FileDiff& file : program_diffs(before, after)) {
     out += "--- " + file.name + "\n+++ " + file.name + "\n";
-    for (const DiffLine& line : file.lines)
+    for (const agent::DiffLine& line : file.lines)
       out += (line.mark == '@' ? std::string("@@ ") : std::string(1, line.mark)) + line.text + "\n";
   }
   return out;
@@ -43,4 +43,4 @@ std::string program_text(const KernelProgram& program) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

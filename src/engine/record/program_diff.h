@@ -12,15 +12,15 @@
 #include "agent/line_diff.h"
 #include "core/program.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct FileDiff {
   std::string name;
-  std::vector<DiffLine> lines;
+  std::vector<agent::DiffLine> lines;
 };
 std::vector<FileDiff> program_diffs(const KernelProgram& before, const KernelProgram& after);
 std::string program_diff(const KernelProgram& before, const KernelProgram& after);
 // Every file of the program, each under its name.
 std::string program_text(const KernelProgram& program);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/record/run_baselines.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr size_t kMostTimes = 64;
@@ -50,4 +50,4 @@ Json to_json(const BaselineGain& g) {
           {"in_math_mode", g.in_mode}};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

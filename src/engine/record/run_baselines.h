@@ -11,7 +11,7 @@
 
 #include "core/baseline.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct TaskBaselines {
   std::vector<BaselineTime> times;
@@ -33,4 +33,4 @@ Json to_json(const TaskBaselines& baselines);
 Result<TaskBaselines> task_baselines_from_json(const Json& json);
 Json to_json(const BaselineGain& gain);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

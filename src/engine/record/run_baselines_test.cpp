@@ -10,7 +10,7 @@
 #include "engine/run/replay_run.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,7 +24,7 @@ BaselineTime took(const std::string& kind, double ns, Origin origin = Origin::me
 class RunBaselines : public testing::Test {
  protected:
   void SetUp() override {
-    store_ = std::move(*Store::open(dir_));
+    store_ = std::move(*store::Store::open(dir_));
     settings_.file = "/tasks/relu.py";
     settings_.evaluator.device = "cuda:0";
     world_.programs = 3;
@@ -42,9 +42,9 @@ class RunBaselines : public testing::Test {
   }
   Parts parts() {
     Parts p = world_.parts();
-    p.find_baselines = [this](const OpenedTask&) { return kept_; };
-    p.controls = [this](const Context&, EvaluatorClient&,
-                        const OpenedTask&) -> Result<std::vector<ControlTime>> {
+    p.find_baselines = [this](const eval::OpenedTask&) { return kept_; };
+    p.controls = [this](const Context&, eval::EvaluatorClient&,
+                        const eval::OpenedTask&) -> Result<std::vector<ControlTime>> {
       if (now_ns_ == 0) return world_error("the control kernel 'stream' cannot be timed here");
       return std::vector<ControlTime>{{"stream", "p", now_ns_}};
     };
@@ -65,7 +65,7 @@ class RunBaselines : public testing::Test {
   }
 
   fs::path dir_ = scratch_path("baselines");
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
   ToyWorld world_;
   OptimizeSettings settings_;
   BaselineRecord record_;
@@ -177,4 +177,4 @@ TEST_F(RunBaselines, AResumedRunKeepsThemAndAReplayAgrees) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

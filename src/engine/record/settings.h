@@ -14,7 +14,7 @@
 #include "eval/api/client.h"
 #include "search/strategy.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 // How a model is reached and what it may cost; unused by `builtin`.
 struct ModelSettings {
@@ -35,9 +35,9 @@ struct ModelSettings {
 struct OptimizeSettings {
   std::filesystem::path file;
   std::string strategy = "cutegen", model = "builtin";
-  EvaluatorOptions evaluator;
+  eval::EvaluatorOptions evaluator;
   AskedAccuracy asked;  // of the task, beside its side file
-  StrategySettings search;
+  search::StrategySettings search;
   ModelSettings model_settings;
   std::filesystem::path out;  // folder for the best program so far; empty: none is written
   bool baselines = true;      // on a GPU: said before the first step, and what is gained at the end
@@ -49,4 +49,4 @@ struct OptimizeSettings {
   Json resolved_config = Json::object();  // every setting with its source
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -7,7 +7,7 @@
 #include "engine/record/end_data.h"
 #include "engine/record/event_data.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 const char* to_string(Decision decision) {
   switch (decision) {
@@ -239,4 +239,4 @@ RunResult outcome_of(const RunView& view, const std::string& run_id) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

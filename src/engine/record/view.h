@@ -16,7 +16,7 @@
 #include "engine/record/settings.h"
 #include "store/store.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct RunResult {
   std::string run_id, reason;
@@ -74,7 +74,7 @@ struct BestCertificate {
 
 struct RunView {
   OptimizeSettings settings;
-  std::optional<OpenedTask> task;
+  std::optional<eval::OpenedTask> task;
   std::optional<TaskBaselines> baselines;
   std::deque<RunStep> steps;  // grows without moving what is in it
   std::string best;           // id of the incumbent, or empty
@@ -126,4 +126,4 @@ struct RunView {
 Result<RunView> view_run(const std::vector<Event>& events);
 RunResult outcome_of(const RunView& view, const std::string& run_id);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr int kMostViews = 64;  // in a row
@@ -132,4 +132,4 @@ Json to_json(const BeforeAfter& s) {
           {"bytes_least", s.bytes_least}};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -11,7 +11,7 @@
 
 #include "engine/record/view.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct BeforeAfter {
   int64_t launches_before = 0, launches_after = 0;
@@ -30,4 +30,4 @@ OperatorCost cost_of(const Graph& graph);
 std::string to_text(const BeforeAfter& saved);
 Json to_json(const BeforeAfter& saved);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -5,7 +5,7 @@
 
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 using namespace toy;
@@ -58,4 +58,4 @@ TEST(BeforeAfter, OfARunThePlanOrTheProfileCounts) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "base/words.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 std::string times_cell(const CertifiedMode& m) {
@@ -144,4 +144,4 @@ std::string certificate_text(const Certificate& c) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -14,7 +14,7 @@
 
 #include "core/certificate.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct CertificateTable {
   std::string title;                           // "shape official", "weighted mean of 2 shapes"
@@ -37,4 +37,4 @@ std::string certificate_text(const Certificate& certificate);
 // "1.220x [1.219,1.222]"
 std::string interval_text(double ratio, double low, double high);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

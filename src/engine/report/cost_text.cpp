@@ -5,7 +5,7 @@
 
 #include "search/structure.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 std::string counted(int64_t n, const char* what) {
@@ -28,11 +28,11 @@ std::string model_cost_text(const RunView& view) {
 }
 
 std::string cute_use_text(const KernelProgram& program) {
-  CuteUse use = cute_use(program);
+  search::CuteUse use = search::cute_use(program);
   if (!use.includes) return "not used";
   return fmt::format("{:.0f}% of the statements; {} TiledMMA, {} TiledCopy, {}, {}",
                      100 * use.share, use.tiled_mma, use.tiled_copy, counted(use.layouts, "layout"),
                      counted(use.tensors, "tensor"));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -8,9 +8,9 @@
 
 #include "engine/record/view.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 std::string model_cost_text(const RunView& view);
 std::string cute_use_text(const KernelProgram& program);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

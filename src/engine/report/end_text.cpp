@@ -8,7 +8,7 @@
 #include "engine/report/text_lines.h"
 #include "engine/run/complete_best.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 // Those that it was judged on; the times are of the first.
@@ -149,4 +149,4 @@ std::string end_text(const RunView& view, const std::string& run_id) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

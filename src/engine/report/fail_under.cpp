@@ -5,7 +5,7 @@
 
 #include "base/words.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 // The least that two medians with intervals may be apart; without intervals, what they are.
@@ -80,4 +80,4 @@ Json to_json(const BestGain& gain) {
   return {{"ratio", gain.ratio}, {"low", gain.low}, {"against", gain.against}, {"by", gain.by}};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

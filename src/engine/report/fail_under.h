@@ -11,7 +11,7 @@
 
 #include "engine/record/view.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct BestGain {
   double ratio = 0, low = 0;
@@ -26,4 +26,4 @@ bool reaches(const std::optional<BestGain>& gain, double wanted);
 std::string to_text(const std::optional<BestGain>& gain);
 Json to_json(const BestGain& gain);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

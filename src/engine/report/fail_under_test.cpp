@@ -6,7 +6,7 @@
 
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -99,4 +99,4 @@ TEST(FailUnder, NothingCorrectReachesNothing) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -15,7 +15,7 @@
 #include "engine/report/report_parts.h"
 #include "engine/report/roofline_chart.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 const std::map<std::string, std::string>& report_templates();  // embedded
 
@@ -87,7 +87,7 @@ ReportData cards(const RunView& view) {
 std::string shapes_text(const Task& task) {
   std::vector<std::string> parts;
   for (const TensorInfo& t : task.tensors)
-    parts.push_back(t.name + " " + to_string(t.dtype) + " " + to_string(t.shape));
+    parts.push_back(t.name + " " + to_string(t.dtype) + " " + cutegen::to_string(t.shape));
   return join(parts, ", ");
 }
 
@@ -96,7 +96,7 @@ struct Goal {
   double ns = 0;
   std::string name;
 };
-Goal goal_of(const OpenedTask& o) {
+Goal goal_of(const eval::OpenedTask& o) {
   if (o.reachable_ns > 0) return {o.reachable_ns, "the reachable bound"};
   return {o.floor_ns, "the floor"};
 }
@@ -124,7 +124,7 @@ void add_baselines(Entries& e, const RunView& view) {
 ReportData what_to_win(const RunView& view) {
   Entries e;
   if (!view.task) return e.list();
-  const OpenedTask& o = *view.task;
+  const eval::OpenedTask& o = *view.task;
   bool simulated = view.settings.evaluator.device.starts_with("sim:");
   e.add("tensors", shapes_text(o.task));
   if (o.floor_ns > 0) e.add("floor", floor_text(o.floor_ns, o.reachable_ns, o.floor_bound_by));
@@ -174,7 +174,7 @@ ReportData diff_of(const RunView& view, const RunStep& step) {
   for (const FileDiff& diff : program_diffs(parent->candidate.program, step.candidate.program)) {
     ReportData lines(Kind::list);
     for (size_t i = 0; i < std::min(diff.lines.size(), kDiffLines); ++i) {
-      const DiffLine& line = diff.lines[i];
+      const agent::DiffLine& line = diff.lines[i];
       ReportData l(Kind::object);
       l.set("kind", std::string(line.mark == '+' ? "a" : line.mark == '-' ? "d" : "s"));
       l.set("text", text(std::string(1, line.mark == '@' ? ' ' : line.mark) + " " + line.text));
@@ -256,7 +256,7 @@ ReportData limits(const RunView& view) {
   if (const Timing* t = best_timing(view); t && t->origin == Origin::modelled)
     add("Times are modelled from counts of the simulated kernel; nothing was measured on a GPU.");
   if (!view.task) return out;
-  const OpenedTask& o = *view.task;
+  const eval::OpenedTask& o = *view.task;
   std::vector<std::string> shapes;
   for (const ShapeCase& s : o.task.shapes) shapes.push_back(s.name);
   add("Shapes of the task: " + join(shapes, ", ") +
@@ -331,7 +331,7 @@ std::string accuracy_flags(const AskedAccuracy& asked) {
   return out;
 }
 
-std::string commands(const RunInfo& info, const RunView& view) {
+std::string commands(const store::RunInfo& info, const RunView& view) {
   const OptimizeSettings& s = view.settings;
   std::string file = quoted(s.file.string());
   return "# the same search\ncutegen optimize " + file + " --device " + quoted(s.evaluator.device) +
@@ -345,7 +345,7 @@ std::string commands(const RunInfo& info, const RunView& view) {
 
 }  // namespace
 
-Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& events) {
+Result<std::string> report_html(const store::RunInfo& info, const std::vector<Event>& events) {
   CG_TRY(RunView view, view_run(events));
   ReportData page(Kind::object);
   page.set("task", text(view.task ? view.task->task.name : info.task_name));
@@ -387,4 +387,4 @@ Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& e
   return page_template.render(page);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -12,8 +12,8 @@
 
 #include "store/store.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
-Result<std::string> report_html(const RunInfo& info, const std::vector<Event>& events);
+Result<std::string> report_html(const store::RunInfo& info, const std::vector<Event>& events);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr double kLeft = 78, kRight = 744, kTop = 14, kBottom = 250;
@@ -156,11 +156,11 @@ std::string chart_svg(const RunView& view) {
       kBottom + 28);
   out += grid(scale);
   if (view.task) {
-    const OpenedTask& o = *view.task;
+    const eval::OpenedTask& o = *view.task;
     if (o.floor_ns > 0) out += level(scale, "floor", o.floor_ns, kRight, 14);
     if (o.reachable_ns > 0) out += level(scale, "reachable", o.reachable_ns, kRight, -6);
   }
   return out + staircase(view, scale) + marks(view, scale) + "</svg>";
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -9,9 +9,9 @@
 
 #include "engine/record/view.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 std::string chart_svg(const RunView& view);
 std::string html_escape(const std::string& text);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

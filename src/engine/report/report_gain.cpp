@@ -12,7 +12,7 @@
 #include "engine/report/text_lines.h"
 #include "engine/run/complete_best.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 std::string size_text(double bytes) {
@@ -158,4 +158,4 @@ void add_gain(ReportData& page, const RunView& view) {
   page.set("roofline", box);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

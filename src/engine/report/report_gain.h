@@ -11,10 +11,10 @@
 #include "engine/record/view.h"
 #include "engine/report/report_parts.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 void add_gain(ReportData& page, const RunView& view);
 // Of the runs in turn with the best program of that time: "1.052x [1.049,1.055]", or "-".
 std::string in_turn_text(const RunStep& step);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

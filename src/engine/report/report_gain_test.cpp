@@ -11,7 +11,7 @@
 #include "engine/report/roofline_chart.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 using testing::AllOf;
@@ -41,7 +41,7 @@ Journal gpu_run(const std::string& word) {
   OptimizeSettings settings;
   settings.evaluator.device = "cuda:0";
   settings.certify_minutes = 3;
-  OpenedTask task = relu_task();
+  eval::OpenedTask task = relu_task();
   task.gpu = "h200", task.product = word, task.driver = word, task.counters = word;
   task.task.shapes[0].flops = Flops{4096};
   j.add("opened", opened_data(settings));
@@ -74,7 +74,7 @@ RunStep imported_step(const std::string& word) {
 }
 
 std::string page_of(const Journal& j) {
-  RunInfo info;
+  store::RunInfo info;
   info.id = "20260101-abcdef";
   auto page = report_html(info, j.events);
   EXPECT_TRUE(page) << page.error().text();
@@ -161,4 +161,4 @@ TEST(ReportGain, HostileTextStaysText) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 using ReportData = kainjow::mustache::data;
 using Kind = ReportData::type;
@@ -37,4 +37,4 @@ class Entries {
   ReportData list_{Kind::list};
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

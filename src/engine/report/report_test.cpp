@@ -8,7 +8,7 @@
 #include "engine/report/report_chart.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -27,7 +27,7 @@ std::vector<Event> run_events(const std::string& word) {
   settings.file = "/tasks/" + word;
   settings.resolved_config = Json{{word, {{"value", word}, {"source", word}}}};
   add("opened", opened_data(settings));
-  OpenedTask task = relu_task();
+  eval::OpenedTask task = relu_task();
   task.task.name = task.task.workload = task.floor_bound_by = task.toolchain = word;
   task.task.notes = {word};
   task.admission.families = {word};
@@ -56,8 +56,8 @@ std::vector<Event> run_events(const std::string& word) {
   return events;
 }
 
-RunInfo info() {
-  RunInfo i;
+store::RunInfo info() {
+  store::RunInfo i;
   i.id = "20260101-abcdef";
   i.state = "finished";
   return i;
@@ -135,25 +135,26 @@ TEST(Chart, HasTicksInEveryRange) {
   }
 }
 
-std::string marks(const std::vector<DiffLine>& lines) {
+std::string marks(const std::vector<agent::DiffLine>& lines) {
   std::string out;
-  for (const DiffLine& line : lines) out += line.mark;
+  for (const agent::DiffLine& line : lines) out += line.mark;
   return out;
 }
 
 TEST(Diff, ShowsTheChangesAndTheLinesNearThem) {
-  EXPECT_TRUE(line_diff("same\n", "same\n").empty());
-  EXPECT_EQ(marks(line_diff("a\nb\nc\n", "a\nx\nc\n")), " -+ ");
-  EXPECT_EQ(marks(line_diff("", "a\nb\n")), "++");
-  EXPECT_EQ(marks(line_diff("1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\n5\n6\n7\nx\n", 2)), "@  -+");
-  EXPECT_EQ(marks(line_diff("k\na\nk\nb\nk\n", "a\nk\nk\nz\nk\n")), "-  -++ ");
+  EXPECT_TRUE(agent::line_diff("same\n", "same\n").empty());
+  EXPECT_EQ(marks(agent::line_diff("a\nb\nc\n", "a\nx\nc\n")), " -+ ");
+  EXPECT_EQ(marks(agent::line_diff("", "a\nb\n")), "++");
+  EXPECT_EQ(marks(agent::line_diff("1\n2\n3\n4\n5\n6\n7\n8\n", "1\n2\n3\n4\n5\n6\n7\nx\n", 2)),
+            "@  -+");
+  EXPECT_EQ(marks(agent::line_diff("k\na\nk\nb\nk\n", "a\nk\nk\nz\nk\n")), "-  -++ ");
 }
 
 TEST(Diff, HugeTextsAreReplacedWhole) {
   std::string a, b;
   for (int i = 0; i < 5000; ++i)
     a += std::to_string(i) + "\n", b += std::to_string(i + 9000) + "\n";
-  auto lines = line_diff(a, b);
+  auto lines = agent::line_diff(a, b);
   EXPECT_EQ(lines.size(), 10000u);
 }
 
@@ -166,4 +167,4 @@ TEST(Diff, OfProgramsNamesTheFiles) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -10,7 +10,7 @@
 #include "engine/report/before_after.h"
 #include "gpu/spec.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr double kLeft = 92, kRight = 744, kTop = 14, kBottom = 250;
@@ -133,4 +133,4 @@ RooflineChart roofline_chart(const RunView& view) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

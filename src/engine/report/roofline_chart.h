@@ -12,11 +12,11 @@
 
 #include "engine/record/view.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct RooflineChart {
   std::string svg, legend;
 };
 RooflineChart roofline_chart(const RunView& view);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

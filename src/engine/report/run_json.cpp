@@ -8,7 +8,7 @@
 #include "engine/run/complete_best.h"
 #include "search/structure.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 // Profile, certificate and what is saved: of the best program, or why not.
@@ -65,7 +65,7 @@ Json run_json(const RunView& view, const std::string& run_id) {
   out["device"] = view.settings.evaluator.device;
   out["config"] = view.settings.resolved_config;
   if (view.task) {
-    const OpenedTask& o = *view.task;
+    const eval::OpenedTask& o = *view.task;
     out["task"] = {{"id", o.task.id}, {"name", o.task.name}, {"workload", o.task.workload}};
     out["floor_ns"] = o.floor_ns;
     out["floor_bound_by"] = o.floor_bound_by;
@@ -97,7 +97,7 @@ Json run_json(const RunView& view, const std::string& run_id) {
                      {"reasks", view.reasks},
                      {"tools", view.settings.model_settings.tools},
                      {"tool_calls", view.tool_calls}};
-    if (best) out["cute"] = to_json(cute_use(best->candidate.program));
+    if (best) out["cute"] = search::to_json(search::cute_use(best->candidate.program));
   }
   out["evaluations"] = view.evaluations;
   out["elapsed_ms"] = view.clock_ms;
@@ -108,4 +108,4 @@ Json run_json(const RunView& view, const std::string& run_id) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

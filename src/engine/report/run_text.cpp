@@ -10,13 +10,13 @@
 #include "engine/report/certificate_text.h"
 #include "engine/report/text_lines.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 std::string tensors_text(const Task& task) {
   std::vector<std::string> in, out;
   for (const TensorInfo& t : task.tensors) {
-    std::string text = clean(t.name) + " " + to_string(t.dtype) + " " + to_string(t.shape);
+    std::string text = clean(t.name) + " " + to_string(t.dtype) + " " + cutegen::to_string(t.shape);
     if (t.role == TensorRole::output) out.push_back(text);
     if (t.mutated) out.push_back(clean(t.name) + " (mutated)");
     if (t.role == TensorRole::input || t.role == TensorRole::parameter) in.push_back(text);
@@ -36,7 +36,7 @@ std::string sandbox_text(const SandboxGrade& grade) {
   return grade.label + (missing.empty() ? "" : " (without " + join(missing, ", ") + ")");
 }
 
-std::string admission_text(const Admission& a) {
+std::string admission_text(const eval::Admission& a) {
   std::string text = a.admitted
                          ? fmt::format("yes: {} degenerate solutions fail", a.lazy_answers_tried)
                          : "no: " + clean(join(a.passing, "; "), 400);
@@ -58,7 +58,7 @@ std::string decision_text(const RunStep& step) {
 
 // The machine that the times are of, and who counts for profiles.
 std::string device_text(const RunView& view) {
-  const OpenedTask& o = *view.task;
+  const eval::OpenedTask& o = *view.task;
   const std::string name = clean(view.settings.evaluator.device);
   if (o.driver.empty())
     return line("device", name + ", a simulator: times are modelled, counters are its own");
@@ -127,7 +127,7 @@ std::string baselines_text(const RunView& view) {
   if (!best) return out;
   std::string text = fmt::format("{} is the fastest in {}", clean(best->kind),
                                  to_string(view.task->task.math_mode));
-  const OpenedTask& o = *view.task;
+  const eval::OpenedTask& o = *view.task;
   if (o.reachable_ns > 0)
     text += ", at " + times(best->time_ns, o.reachable_ns) + " the reachable bound";
   else if (o.floor_ns > 0)
@@ -141,7 +141,7 @@ const char* state_of(const RunView& view) {
 
 std::string task_text(const RunView& view) {
   if (!view.task) return {};
-  const OpenedTask& o = *view.task;
+  const eval::OpenedTask& o = *view.task;
   const std::string bound_by = clean(o.floor_bound_by);
   const std::string roofline = roofline_text(o.roofline_ns, bound_by);
   return line("task", fmt::format("{}: {}, {}", clean(o.task.name), clean(o.task.workload),
@@ -177,4 +177,4 @@ std::string step_line(const RunView& view, const RunStep& step) {
                      clock_text(step.clock_ms), change);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -10,7 +10,7 @@
 
 #include "engine/record/view.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 // Task, class, machine, floor, baselines, toolchain, sandbox, admission: what there is to win.
 std::string task_text(const RunView& view);
@@ -30,4 +30,4 @@ Json run_json(const RunView& view, const std::string& run_id);
 // "interrupted" while no event says that it finished.
 const char* state_of(const RunView& view);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

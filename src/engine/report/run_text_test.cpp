@@ -12,7 +12,7 @@
 #include "engine/report/certificate_text.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 using testing::HasSubstr;
@@ -180,4 +180,4 @@ TEST(CertificateText, HasATableForEachWeightedShape) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/words.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 inline std::string clean(const std::string& text, size_t limit = 200) {
   return one_line(text, limit);
@@ -29,4 +29,4 @@ inline std::string counted(int64_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
@@ -77,7 +77,7 @@ std::optional<BaselineRecord> BaselineCache::find(const std::string& task_id,
   return same ? std::optional(std::move(*record)) : std::nullopt;
 }
 
-std::optional<BaselineRecord> BaselineCache::find(const OpenedTask& o) const {
+std::optional<BaselineRecord> BaselineCache::find(const eval::OpenedTask& o) const {
   return find(o.task.id, o.gpu, o.driver, o.torch);
 }
 
@@ -104,4 +104,4 @@ Result<void> BaselineCache::keep_controls(const std::string& gpu, const std::str
                     dump_json({{"timed", seconds_now()}, {"controls", std::move(list)}}) + "\n");
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -14,7 +14,7 @@
 #include "core/baseline.h"
 #include "eval/api/client.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 class BaselineCache {
  public:
@@ -26,7 +26,7 @@ class BaselineCache {
 
   std::optional<BaselineRecord> find(const std::string& task_id, const std::string& gpu,
                                      const std::string& driver, const std::string& torch) const;
-  std::optional<BaselineRecord> find(const OpenedTask& opened) const;
+  std::optional<BaselineRecord> find(const eval::OpenedTask& opened) const;
   Result<void> keep(const BaselineRecord& record) const;
 
   std::optional<std::vector<ControlTime>> controls(const std::string& gpu,
@@ -38,4 +38,4 @@ class BaselineCache {
   std::filesystem::path folder_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

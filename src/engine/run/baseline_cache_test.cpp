@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -68,4 +68,4 @@ TEST_F(BaselineCacheTest, ControlsAreThoseOfNowForAWhile) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

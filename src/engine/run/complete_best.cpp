@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "eval/judge/baselines.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr size_t kWhy = 600;
@@ -45,12 +45,12 @@ BestProfile profile_of(const std::string& candidate, Verdict verdict) {
   return out;
 }
 
-CertifyRequest certify_request(const RunView& view) {
-  CertifyRequest request;
+eval::CertifyRequest certify_request(const RunView& view) {
+  eval::CertifyRequest request;
   request.program = view.incumbent()->candidate.program;
   request.task = view.task->task.id;
   if (const auto& own = view.task->task.baseline)
-    if (auto named = baselines_named({*own}); named && !named->front().target.empty())
+    if (auto named = eval::baselines_named({*own}); named && !named->front().target.empty())
       request.baselines.push_back(named->front());
   return request;
 }
@@ -61,8 +61,9 @@ Nanoseconds certify_limit(const RunView& view, int64_t clock_ms) {
   return Nanoseconds(static_cast<int64_t>(minutes * 60e9));
 }
 
-BestCertificate certificate_of(const Context& ctx, const RunView& view, EvaluatorClient& evaluator,
-                               Nanoseconds limit, RunObserver& observer) {
+BestCertificate certificate_of(const Context& ctx, const RunView& view,
+                               eval::EvaluatorClient& evaluator, Nanoseconds limit,
+                               RunObserver& observer) {
   BestCertificate out{view.best, {}, {}};
   const Context limited = ctx.with_timeout(limit);
   auto made = evaluator.certify(limited, certify_request(view), [&](const std::string& line) {
@@ -84,4 +85,4 @@ std::string no_certificate(const OptimizeSettings& settings) {
   return settings.certify_minutes > 0 ? "" : "it was not asked for (--certify-minutes 0)";
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

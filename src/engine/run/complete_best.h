@@ -12,7 +12,7 @@
 #include "engine/record/view.h"
 #include "engine/run/run.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 // Where the best program was judged here, and has none yet.
 bool wants_profile(const RunView& view);
@@ -22,11 +22,12 @@ BestProfile profile_of(const std::string& candidate, Verdict verdict);
 
 // The four baselines and the task's own; the limit is that of the settings, and what the search
 // left of its minutes.
-CertifyRequest certify_request(const RunView& view);
+eval::CertifyRequest certify_request(const RunView& view);
 Nanoseconds certify_limit(const RunView& view, int64_t clock_ms);
-BestCertificate certificate_of(const Context& ctx, const RunView& view, EvaluatorClient& evaluator,
-                               Nanoseconds limit, RunObserver& observer);
+BestCertificate certificate_of(const Context& ctx, const RunView& view,
+                               eval::EvaluatorClient& evaluator, Nanoseconds limit,
+                               RunObserver& observer);
 // Why nothing is certified, where that is known before it is tried; else empty.
 std::string no_certificate(const OptimizeSettings& settings);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -10,7 +10,7 @@
 #include "engine/run/replay_run.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,7 +22,7 @@ class EndOfRun : public testing::Test {
  protected:
   void SetUp() override {
     fs::create_directories(dir_);
-    store_ = std::move(*Store::open(dir_ / "runs"));
+    store_ = std::move(*store::Store::open(dir_ / "runs"));
     settings_.file = dir_ / "relu.py";
     settings_.out = dir_ / "out";
     settings_.evaluator.device = "cuda:0";
@@ -61,7 +61,7 @@ class EndOfRun : public testing::Test {
   }
 
   fs::path dir_ = scratch_path("end");
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
   ToyWorld world_;
   OptimizeSettings settings_;
   Recorder recorder_;
@@ -69,8 +69,8 @@ class EndOfRun : public testing::Test {
 };
 
 TEST_F(EndOfRun, TheBestProgramIsCertifiedBeforeTheRunFinishes) {
-  std::vector<BaselineWanted> wanted;
-  world_.certify = [&](const Context&, const CertifyRequest& request) -> Result<Certificate> {
+  std::vector<torch::BaselineWanted> wanted;
+  world_.certify = [&](const Context&, const eval::CertifyRequest& request) -> Result<Certificate> {
     wanted = request.baselines;
     EXPECT_EQ(number_of(request.program), 3);
     EXPECT_EQ(request.processes, 2);
@@ -95,7 +95,7 @@ TEST_F(EndOfRun, TheBestProgramIsCertifiedBeforeTheRunFinishes) {
 
 TEST_F(EndOfRun, CtrlCKeepsWhatWasFoundAndResumeFinishesTheCertificate) {
   std::stop_source stop;
-  world_.certify = [&](const Context& ctx, const CertifyRequest&) -> Result<Certificate> {
+  world_.certify = [&](const Context& ctx, const eval::CertifyRequest&) -> Result<Certificate> {
     stop.request_stop();
     CG_CHECK(ctx.check("certifying"));
     return world_error("not reached");
@@ -120,7 +120,7 @@ TEST_F(EndOfRun, CtrlCKeepsWhatWasFoundAndResumeFinishesTheCertificate) {
 }
 
 TEST_F(EndOfRun, TroubleIsTheReasonInPlaceOfTheFigures) {
-  world_.certify = [](const Context&, const CertifyRequest&) -> Result<Certificate> {
+  world_.certify = [](const Context&, const eval::CertifyRequest&) -> Result<Certificate> {
     return world_error("torch has no CUDA", "install another torch");
   };
   RunView view = run();
@@ -132,7 +132,7 @@ TEST_F(EndOfRun, TroubleIsTheReasonInPlaceOfTheFigures) {
 
 TEST_F(EndOfRun, ALimitEndsTheCertificateAndNotTheRun) {
   settings_.certify_minutes = 0.001 / 60;
-  world_.certify = [](const Context& ctx, const CertifyRequest&) -> Result<Certificate> {
+  world_.certify = [](const Context& ctx, const eval::CertifyRequest&) -> Result<Certificate> {
     while (!ctx.done()) {
     }
     return fail(ctx.check("certifying").error());
@@ -208,4 +208,4 @@ TEST_F(EndOfRun, OnlyAProgramThatIsSlowerMayGetOne) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

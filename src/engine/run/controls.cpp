@@ -4,19 +4,19 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr const char* kControls[] = {"stream", "multiply"};
 
-Result<ControlTime> time_one(const Context& ctx, EvaluatorClient& evaluator,
+Result<ControlTime> time_one(const Context& ctx, eval::EvaluatorClient& evaluator,
                              const std::string& name) {
   CG_TRY(auto share, share_dir());
   const auto folder = share / "tasks" / "control";
   CG_TRY(KernelProgram program, load_program(folder / name));
-  CG_TRY(OpenedTask opened, evaluator.open_task(ctx, folder / (name + ".py")));
+  CG_TRY(eval::OpenedTask opened, evaluator.open_task(ctx, folder / (name + ".py")));
   ControlTime out{name, program_id(program), 0};
-  EvaluateRequest request{.program = std::move(program)};
+  eval::EvaluateRequest request{.program = std::move(program)};
   request.task = opened.task.id;
   auto verdict = evaluator.evaluate(ctx, request);
   evaluator.close_task(ctx, opened.task.id);
@@ -30,7 +30,8 @@ Result<ControlTime> time_one(const Context& ctx, EvaluatorClient& evaluator,
 
 }  // namespace
 
-Result<std::vector<ControlTime>> time_controls(const Context& ctx, EvaluatorClient& evaluator) {
+Result<std::vector<ControlTime>> time_controls(const Context& ctx,
+                                               eval::EvaluatorClient& evaluator) {
   std::vector<ControlTime> out;
   for (const char* name : kControls) {
     CG_TRY(ControlTime one, time_one(ctx, evaluator, name));
@@ -39,4 +40,4 @@ Result<std::vector<ControlTime>> time_controls(const Context& ctx, EvaluatorClie
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -11,8 +11,9 @@
 #include "core/baseline.h"
 #include "eval/api/client.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
-Result<std::vector<ControlTime>> time_controls(const Context& ctx, EvaluatorClient& evaluator);
+Result<std::vector<ControlTime>> time_controls(const Context& ctx,
+                                               eval::EvaluatorClient& evaluator);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

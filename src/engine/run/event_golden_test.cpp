@@ -12,7 +12,7 @@
 #include "engine/testing/toy_world.h"
 #include "store/events.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,7 +23,7 @@ std::vector<Event> eventful_run() {
   fs::path dir = scratch_path("golden");
   std::vector<Event> events;
   {
-    auto store = std::move(*Store::open(dir));
+    auto store = std::move(*store::Store::open(dir));
     ToyWorld world{.judge =
                        [](int n, int) {
                          return n == 1 ? untimed(Status::failed, "2 of 64 values are wrong")
@@ -80,7 +80,7 @@ TEST(EventGolden, EveryTypeKeepsItsForm) {
 // The end of a run on a GPU, and what is imported after it.
 std::vector<Event> ended_run(const fs::path& dir) {
   fs::create_directories(dir);
-  auto store = std::move(*Store::open(dir / "runs"));
+  auto store = std::move(*store::Store::open(dir / "runs"));
   ToyWorld world{.judge =
                      [](int, int attempt) {
                        Verdict v = timed(97);
@@ -134,7 +134,7 @@ std::vector<Event> old_events() {
   for (const Json& json : journal.value_or(Json::array())) {
     auto event = event_from_json(json);
     EXPECT_TRUE(event) << event.error().text();
-    auto current = upcast(*event, journal_upcasts());
+    auto current = store::upcast(*event, store::journal_upcasts());
     EXPECT_TRUE(current) << current.error().text();
     if (current) events.push_back(*current);
   }
@@ -159,10 +159,10 @@ TEST(EventGolden, AnOldJournalIsStillRead) {
 
 TEST(EventGolden, AnOldJournalIsResumed) {
   const fs::path dir = scratch_path("golden-old");
-  auto store = std::move(*Store::open(dir));
+  auto store = std::move(*store::Store::open(dir));
   const std::vector<Event> events = old_events();
   {
-    RunInfo info;
+    store::RunInfo info;
     info.id = "20260101-abcdef", info.strategy = "cutegen", info.model = "builtin";
     info.device = "sim:h200";
     auto run = store->create(info);
@@ -183,4 +183,4 @@ TEST(EventGolden, AnOldJournalIsResumed) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

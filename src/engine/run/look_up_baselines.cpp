@@ -6,14 +6,14 @@
 #include "base/text.h"
 #include "eval/judge/baselines.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr double kBuildSeconds = 60;
 
 // No value: they do not count now, and `note` says why.
 std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
-                                  EvaluatorClient& evaluator, const OpenedTask& opened,
+                                  eval::EvaluatorClient& evaluator, const eval::OpenedTask& opened,
                                   RunObserver& observer, std::string& note) {
   auto record = parts.find_baselines(opened);
   if (!record) {
@@ -44,17 +44,17 @@ bool wants_baselines(const OptimizeSettings& settings) {
 }
 
 Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
-                                        EvaluatorClient& evaluator, const OpenedTask& opened,
-                                        RunObserver& observer) {
+                                        eval::EvaluatorClient& evaluator,
+                                        const eval::OpenedTask& opened, RunObserver& observer) {
   TaskBaselines out;
   if (auto found = kept(parts, ctx, evaluator, opened, observer, out.note))
     return std::move(*found);
   CG_CHECK(ctx.check("looking up baselines"));
-  BaselinesRequest request;
+  eval::BaselinesRequest request;
   request.build_seconds = kBuildSeconds;
   request.task = opened.task.id;
   // Eager alone would leave a task that is held to fp32 in its convolutions without a baseline.
-  if (class_of("eager", opened.task).coarser) request.baselines.push_back({kStrictEager, ""});
+  if (class_of("eager", opened.task).coarser) request.baselines.push_back({eval::kStrictEager, ""});
   auto times = evaluator.time_baselines(
       ctx, request, [&](const std::string& line) { observer.on_progress("baseline: " + line); });
   CG_CHECK(ctx.check("timing eager"));
@@ -66,4 +66,4 @@ Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -8,12 +8,12 @@
 #include "engine/run/loop.h"
 #include "engine/run/run.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 // A run on a GPU that was not told to leave them out.
 bool wants_baselines(const OptimizeSettings& settings);
 Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
-                                        EvaluatorClient& evaluator, const OpenedTask& opened,
-                                        RunObserver& observer);
+                                        eval::EvaluatorClient& evaluator,
+                                        const eval::OpenedTask& opened, RunObserver& observer);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

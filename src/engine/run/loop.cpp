@@ -14,14 +14,14 @@
 #include "eval/api/expect_children.h"
 #include "llm/run_model.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
-using EvaluatorPtr = std::unique_ptr<EvaluatorClient>;
+using EvaluatorPtr = std::unique_ptr<eval::EvaluatorClient>;
 
 class RunLoop : private llm::CallSink {
  public:
-  RunLoop(const Parts& parts, const Context& ctx, std::unique_ptr<RunJournal> journal,
+  RunLoop(const Parts& parts, const Context& ctx, std::unique_ptr<store::RunJournal> journal,
           const OptimizeSettings& settings, std::unique_ptr<llm::ChatModel> client,
           RunObserver& observer, int64_t started_ms)
       : parts_(parts),
@@ -54,7 +54,7 @@ class RunLoop : private llm::CallSink {
   }
 
   // On a GPU: what there is to win, said once, before the first step.
-  Result<void> say_baselines(EvaluatorClient& evaluator) {
+  Result<void> say_baselines(eval::EvaluatorClient& evaluator) {
     if (view().baselines || !parts_.find_baselines || !wants_baselines(view().settings)) return {};
     auto found = look_up_baselines(parts_, ctx_, evaluator, *view().task, observer_);
     if (!found) return {};  // the Context ended: the run is interrupted at its first step
@@ -68,9 +68,9 @@ class RunLoop : private llm::CallSink {
     expect_children();
     while (!view().finished) {
       if (ctx_.done()) return interrupted();
-      const Action* open = walk_.next();
+      const search::Action* open = walk_.next();
       CG_ASSERT(open);
-      CG_TRY(bool stopped, perform(Action(*open)));
+      CG_TRY(bool stopped, perform(search::Action(*open)));
       if (stopped) return interrupted();
     }
     return outcome_of(view(), journal_->id());
@@ -103,17 +103,17 @@ class RunLoop : private llm::CallSink {
   }
 
   // True when the context ended during the action, which then stays open.
-  Result<bool> perform(const Action& action) {
-    if (std::holds_alternative<Finish>(action)) {
+  Result<bool> perform(const search::Action& action) {
+    if (std::holds_alternative<search::Finish>(action)) {
       CG_TRY(bool stopped, complete_best());
       if (stopped) return true;
       CG_CHECK(compare_with_baselines());
     }
-    CG_CHECK(record(event_type(action), event_data(action)));
-    if (const Ask* ask = std::get_if<Ask>(&action)) return perform_ask(*ask);
-    if (const Evaluate* evaluate = std::get_if<Evaluate>(&action))
+    CG_CHECK(record(search::event_type(action), search::event_data(action)));
+    if (const search::Ask* ask = std::get_if<search::Ask>(&action)) return perform_ask(*ask);
+    if (const search::Evaluate* evaluate = std::get_if<search::Evaluate>(&action))
       return perform_evaluate(*evaluate);
-    if (std::holds_alternative<Accept>(action)) {
+    if (std::holds_alternative<search::Accept>(action)) {
       CG_CHECK(save_best());
       expect_children();
     }
@@ -123,7 +123,7 @@ class RunLoop : private llm::CallSink {
   // What the end owes the best program. True when the context ended meanwhile.
   Result<bool> complete_best() {
     if (wants_profile(view())) {
-      EvaluateRequest request{view().incumbent()->candidate.program, Rung::profile, true};
+      eval::EvaluateRequest request{view().incumbent()->candidate.program, Rung::profile, true};
       auto judged = judge(ctx_, request, view().best + " profile: ");
       if (!judged) return true;
       CG_CHECK(record("profiled", to_json(profile_of(view().best, std::move(judged->verdict)))));
@@ -152,7 +152,7 @@ class RunLoop : private llm::CallSink {
                                {"best", to_json(*best)}});
   }
 
-  Result<bool> perform_ask(const Ask& ask) {
+  Result<bool> perform_ask(const search::Ask& ask) {
     if (ask.role != "recipe" && asks_model(view().settings))
       observer_.on_progress("asking " + view().settings.model + " (" + ask.role + ")");
     auto answer = proposer_->answer(ctx_, ask, view());
@@ -164,10 +164,10 @@ class RunLoop : private llm::CallSink {
     return false;
   }
 
-  Result<bool> perform_evaluate(const Evaluate& action) {
+  Result<bool> perform_evaluate(const search::Evaluate& action) {
     const RunStep* step = view().find(action.candidate);
     CG_ASSERT(step);
-    EvaluateRequest request{step->candidate.program, action.up_to, action.profile};
+    eval::EvaluateRequest request{step->candidate.program, action.up_to, action.profile};
     add_incumbent(request, action.candidate);
     auto judged =
         judge(ctx_, request, action.candidate + " " + step->candidate.edit.summary + ": ");
@@ -179,7 +179,7 @@ class RunLoop : private llm::CallSink {
   }
 
   // On a GPU a candidate is timed in turn with the best one so far.
-  void add_incumbent(EvaluateRequest& request, const std::string& candidate) const {
+  void add_incumbent(eval::EvaluateRequest& request, const std::string& candidate) const {
     const RunStep* best = view().incumbent();
     const bool timed = best && best->verdict && best->verdict->timing &&
                        best->verdict->timing->origin == Origin::measured;
@@ -187,10 +187,10 @@ class RunLoop : private llm::CallSink {
   }
 
   // An error only if the context ended.
-  Result<Judged> judge(const Context& ctx, const EvaluateRequest& request,
+  Result<Judged> judge(const Context& ctx, const eval::EvaluateRequest& request,
                        const std::string& label) {
     int64_t before = parts_.now_ms();
-    EvaluateRequest named = request;  // another task may have been opened since
+    eval::EvaluateRequest named = request;  // another task may have been opened since
     named.task = view().task->task.id;
     auto verdict = evaluator_->evaluate(
         ctx, named, [&](const std::string& line) { observer_.on_progress(label + line); });
@@ -215,12 +215,12 @@ class RunLoop : private llm::CallSink {
   void expect_children() {
     const RunStep* best = view().incumbent();
     if (!best || view().finished || view().settings.model == "builtin") return;
-    const StrategySettings& search = view().settings.search;
+    const search::StrategySettings& search = view().settings.search;
     const int64_t left = search.budget.evaluations - view().evaluations;
     const auto count = static_cast<int>(std::min<int64_t>(left, search.plateau));
     if (count > 0)
-      cutegen::expect_children(*evaluator_, ctx_,
-                               {best->candidate.program, count, view().task->task.id});
+      cutegen::eval::expect_children(*evaluator_, ctx_,
+                                     {best->candidate.program, count, view().task->task.id});
   }
 
   Result<void> save_best() {
@@ -234,7 +234,7 @@ class RunLoop : private llm::CallSink {
   Context ctx_;
   llm::RunModel model_;  // has no client for runs that ask no model
   RunTools tools_;
-  std::unique_ptr<RunJournal> journal_;
+  std::unique_ptr<store::RunJournal> journal_;
   RunObserver& observer_;
   int64_t started_ms_ = 0, clock_base_ms_ = 0;
   Walk walk_;
@@ -245,7 +245,7 @@ class RunLoop : private llm::CallSink {
 // The provider's side of a run's model; null for runs that ask none.
 Result<std::unique_ptr<llm::ChatModel>> open_client(const Parts& parts,
                                                     const OptimizeSettings& settings,
-                                                    Store& store) {
+                                                    store::Store& store) {
   if (!asks_model(settings)) return nullptr;
   return parts.open_model(settings, store);
 }
@@ -254,7 +254,7 @@ Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeS
                          RunObserver& observer) {
   Opened opened;
   observer.on_progress("starting the evaluator");
-  EvaluatorOptions options = settings.evaluator;
+  eval::EvaluatorOptions options = settings.evaluator;
   if (wants_baselines(settings)) options.tasks = 2;  // room for a control kernel's
   CG_TRY(opened.evaluator, parts.start_evaluator(ctx, options));
   observer.on_progress("describing " + settings.file.filename().string());
@@ -262,8 +262,8 @@ Result<Opened> open_once(const Parts& parts, const Context& ctx, const OptimizeS
   return opened;
 }
 
-RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
-  RunInfo info;
+store::RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
+  store::RunInfo info;
   info.task_name = task.name;
   info.task_file = settings.file.string();
   info.device = settings.evaluator.device;
@@ -283,7 +283,7 @@ Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeS
   return open_once(parts, ctx, settings, observer);
 }
 
-Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& store,
+Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::Store& store,
                                 const OptimizeSettings& given, RunObserver& observer) {
   int64_t started_ms = parts.now_ms();
   OptimizeSettings settings = given;
@@ -296,7 +296,7 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& s
     settings.out = std::filesystem::absolute(given.out);
     CG_CHECK(check_out_folder(settings.out));
   }
-  CG_CHECK(make_strategy(settings.strategy, settings.search));
+  CG_CHECK(search::make_strategy(settings.strategy, settings.search));
   CG_TRY(auto client, open_client(parts, settings, store));
   if (client) settings.model_settings.tools = settle_tools(settings, *client);
   CG_TRY(Opened opened, open_task(parts, ctx, settings, observer));
@@ -308,7 +308,7 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& s
   return loop.drive(std::move(opened.evaluator));
 }
 
-Result<RunResult> resume_with(const Parts& parts, const Context& ctx, Store& store,
+Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Store& store,
                               const std::string& run, RunObserver& observer) {
   int64_t started_ms = parts.now_ms();
   CG_TRY(auto journal, store.resume(run));
@@ -333,4 +333,4 @@ Result<RunResult> resume_with(const Parts& parts, const Context& ctx, Store& sto
   return loop.drive(std::move(opened.evaluator));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

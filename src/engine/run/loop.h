@@ -14,38 +14,39 @@
 #include "engine/run/walk.h"
 #include "llm/chat.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct Parts {
-  std::function<Result<std::unique_ptr<EvaluatorClient>>(const Context&, const EvaluatorOptions&)>
+  std::function<Result<std::unique_ptr<eval::EvaluatorClient>>(const Context&,
+                                                               const eval::EvaluatorOptions&)>
       start_evaluator;
   // For models that are none (`builtin`).
   std::function<Result<std::unique_ptr<Proposer>>(const std::string& model, const Task&)>
       make_proposer;
   std::function<int64_t()> now_ms;  // any steady clock
   // For all others. The store is for the recordings of earlier runs.
-  std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, Store&)>
+  std::function<Result<std::unique_ptr<llm::ChatModel>>(const OptimizeSettings&, store::Store&)>
       open_model{};
   // What is kept of a task's baselines; without it runs know nothing of baselines.
-  std::function<std::optional<BaselineRecord>(const OpenedTask&)> find_baselines{};
+  std::function<std::optional<BaselineRecord>(const eval::OpenedTask&)> find_baselines{};
   // The control kernels' times of now, if need be by this evaluator, which may hold two tasks.
-  std::function<Result<std::vector<ControlTime>>(const Context&, EvaluatorClient&,
-                                                 const OpenedTask&)>
+  std::function<Result<std::vector<ControlTime>>(const Context&, eval::EvaluatorClient&,
+                                                 const eval::OpenedTask&)>
       controls{};
 };
 Parts real_parts();
 
-Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, Store& store,
+Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::Store& store,
                                 const OptimizeSettings& settings, RunObserver& observer);
-Result<RunResult> resume_with(const Parts& parts, const Context& ctx, Store& store,
+Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Store& store,
                               const std::string& run, RunObserver& observer);
 
 // An evaluator with the task of a run in it; a start that fails is tried once more.
 struct Opened {
-  std::unique_ptr<EvaluatorClient> evaluator;
-  OpenedTask task;
+  std::unique_ptr<eval::EvaluatorClient> evaluator;
+  eval::OpenedTask task;
 };
 Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeSettings& settings,
                          RunObserver& observer);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

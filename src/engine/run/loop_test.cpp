@@ -12,7 +12,7 @@
 #include "engine/testing/toy_world.h"
 #include "eval/api/expect_children.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,8 +26,8 @@ class LoopTest : public testing::Test {
     fs::create_directories(dir_);
   }
   void TearDown() override { fs::remove_all(dir_); }
-  std::unique_ptr<Store> store(const std::string& name = "runs") {
-    return std::move(*Store::open(dir_ / name));
+  std::unique_ptr<store::Store> store(const std::string& name = "runs") {
+    return std::move(*store::Store::open(dir_ / name));
   }
   OptimizeSettings settings() {
     OptimizeSettings s;
@@ -71,18 +71,18 @@ TEST_F(LoopTest, ARunIsJournalledAndItsBestProgramIsSaved) {
 }
 
 // An evaluator that notes what children it is told of.
-class ToldEvaluator final : public EvaluatorClient, public TakesChildrenToCome {
+class ToldEvaluator final : public eval::EvaluatorClient, public eval::TakesChildrenToCome {
  public:
   ToldEvaluator(ToyWorld& world, std::vector<std::pair<int, int>>& told)
       : toy_(world), told_(told) {}
-  Result<OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
+  Result<eval::OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
     return toy_.open_task(ctx, file);
   }
-  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+  Result<Verdict> evaluate(const Context& ctx, const eval::EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
     return toy_.evaluate(ctx, request, progress);
   }
-  void expect_children(const Context&, const ChildrenToCome& children) override {
+  void expect_children(const Context&, const eval::ChildrenToCome& children) override {
     EXPECT_EQ(children.task, relu_task().task.id);
     told_.emplace_back(number_of(children.parent), children.count);
   }
@@ -98,8 +98,9 @@ TEST_F(LoopTest, TheEvaluatorIsToldOfTheChildrenToCome) {
   world.judge = [](int n, int) { return timed(n == 2 ? 50 : 100 - n); };
   std::vector<std::pair<int, int>> told;
   Parts parts = world.parts();
-  parts.start_evaluator = [&](const Context&,
-                              const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
+  parts.start_evaluator =
+      [&](const Context&,
+          const eval::EvaluatorOptions&) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
     return std::make_unique<ToldEvaluator>(world, told);
   };
   auto s = store();
@@ -149,26 +150,26 @@ TEST_F(LoopTest, CtrlCLeavesAResumableRun) {
 
 // A journal that ends the process (by an exception that nobody catches) around the k-th commit.
 struct Crash {};
-class CrashingStore final : public Store {
+class CrashingStore final : public store::Store {
  public:
-  CrashingStore(Store& real, int appends, bool after)
+  CrashingStore(store::Store& real, int appends, bool after)
       : real_(real), left_(appends), after_(after) {}
-  Result<std::unique_ptr<RunJournal>> create(const RunInfo& info) override {
+  Result<std::unique_ptr<store::RunJournal>> create(const store::RunInfo& info) override {
     return wrap(real_.create(info));
   }
-  Result<std::unique_ptr<RunJournal>> resume(const std::string& run) override {
+  Result<std::unique_ptr<store::RunJournal>> resume(const std::string& run) override {
     return wrap(real_.resume(run));
   }
   Result<std::vector<Event>> read(const std::string& run) override { return real_.read(run); }
   Result<std::string> resolve(const std::string& run) override { return real_.resolve(run); }
-  Result<std::vector<RunInfo>> list() override { return real_.list(); }
+  Result<std::vector<store::RunInfo>> list() override { return real_.list(); }
   Result<std::string> put_blob(std::string_view b) override { return real_.put_blob(b); }
   Result<std::string> get_blob(const std::string& h) override { return real_.get_blob(h); }
 
  private:
-  class Journal final : public RunJournal {
+  class Journal final : public store::RunJournal {
    public:
-    Journal(CrashingStore& owner, std::unique_ptr<RunJournal> real)
+    Journal(CrashingStore& owner, std::unique_ptr<store::RunJournal> real)
         : owner_(owner), real_(std::move(real)) {}
     const std::string& id() const override { return real_->id(); }
     Result<std::vector<Event>> events() override { return real_->events(); }
@@ -182,13 +183,14 @@ class CrashingStore final : public Store {
 
    private:
     CrashingStore& owner_;
-    std::unique_ptr<RunJournal> real_;
+    std::unique_ptr<store::RunJournal> real_;
   };
-  Result<std::unique_ptr<RunJournal>> wrap(Result<std::unique_ptr<RunJournal>> journal) {
+  Result<std::unique_ptr<store::RunJournal>> wrap(
+      Result<std::unique_ptr<store::RunJournal>> journal) {
     if (!journal) return fail(journal.error());
     return std::make_unique<Journal>(*this, std::move(*journal));
   }
-  Store& real_;
+  store::Store& real_;
   int left_;
   bool after_;
 };
@@ -251,7 +253,7 @@ TEST_F(LoopTest, ReplayGivesTheSameActionsAndFindsEveryChange) {
   auto parts = other.parts();
   parts.make_proposer = [&](const std::string&, const Task&) -> Result<std::unique_ptr<Proposer>> {
     struct Silent : Proposer {
-      Result<Answer> answer(const Context&, const Ask&, const RunView&) override {
+      Result<Answer> answer(const Context&, const search::Ask&, const RunView&) override {
         return Answer{{}, "nothing"};
       }
     };
@@ -301,18 +303,18 @@ TEST_F(LoopTest, TheAskedAccuracyIsOfTheJournalToo) {
 TEST_F(LoopTest, AnEvaluatorThatFailsIsAnAbortedVerdict) {
   ToyWorld world;
   auto parts = world.parts();
-  struct Broken final : EvaluatorClient {
-    Result<OpenedTask> open_task(const Context&, const fs::path&) override { return relu_task(); }
-    Result<Verdict> evaluate(const Context&, const EvaluateRequest&,
+  struct Broken final : eval::EvaluatorClient {
+    Result<eval::OpenedTask> open_task(const Context&, const fs::path&) override {
+      return relu_task();
+    }
+    Result<Verdict> evaluate(const Context&, const eval::EvaluateRequest&,
                              const std::function<void(const std::string&)>&) override {
       return world_error("the evaluator died twice");
     }
     int pid() const override { return 0; }
   };
-  parts.start_evaluator = [](const Context&,
-                             const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
-    return std::make_unique<Broken>();
-  };
+  parts.start_evaluator = [](const Context&, const eval::EvaluatorOptions&)
+      -> Result<std::unique_ptr<eval::EvaluatorClient>> { return std::make_unique<Broken>(); };
   auto s = store();
   auto outcome = optimize_with(parts, {}, *s, settings(), recorder_);
   ASSERT_TRUE(outcome) << outcome.error().text();
@@ -332,10 +334,9 @@ TEST_F(LoopTest, AFailingStartIsTriedOnceMoreUnlessTheUserIsAtFault) {
     auto parts = world.parts();
     auto real = parts.start_evaluator;
     int started = 0;
-    parts.start_evaluator =
-        [&, kind = kind, failures = failures](
-            const Context& ctx,
-            const EvaluatorOptions& options) -> Result<std::unique_ptr<EvaluatorClient>> {
+    parts.start_evaluator = [&, kind = kind, failures = failures](
+                                const Context& ctx, const eval::EvaluatorOptions& options)
+        -> Result<std::unique_ptr<eval::EvaluatorClient>> {
       if (started++ < failures) return fail({kind, "it died"});
       return real(ctx, options);
     };
@@ -408,4 +409,4 @@ TEST_F(LoopTest, AnOutFolderWithOtherThingsIsRefusedBeforeAnyWork) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

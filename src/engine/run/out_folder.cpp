@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
@@ -65,4 +65,4 @@ Result<void> save_out_folder(const fs::path& out, const Candidate& candidate,
   return {};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -13,10 +13,10 @@
 #include "core/candidate.h"
 #include "core/certificate.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 Result<void> check_out_folder(const std::filesystem::path& out);
 Result<void> save_out_folder(const std::filesystem::path& out, const Candidate& candidate,
                              const Verdict& verdict, const Certificate* certificate = nullptr);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

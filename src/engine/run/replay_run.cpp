@@ -12,7 +12,7 @@
 #include "engine/record/event_data.h"
 #include "llm/run_model.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr size_t kShown = 300;
@@ -105,10 +105,10 @@ class ReEvaluator {
   }
 
   Found open(const Event& event, OptimizeSettings settings) {
-    CG_TRY(OpenedTask recorded, task_from(event.data));
+    CG_TRY(eval::OpenedTask recorded, task_from(event.data));
     if (!settings_.file.empty()) settings.file = settings_.file;
     CG_TRY(opened_, open_task(parts_, ctx_, settings, observer_));
-    const OpenedTask& now = opened_.task;
+    const eval::OpenedTask& now = opened_.task;
     remark("toolchain", recorded.toolchain, now.toolchain);
     remark("torch", recorded.torch, now.torch);
     remark("sandbox", recorded.sandbox.label, now.sandbox.label);
@@ -192,14 +192,14 @@ class ReEvaluator {
   RunObserver& observer_;
   ReEvaluation& result_;
   Opened opened_;
-  EvaluateRequest request_;
+  eval::EvaluateRequest request_;
   std::string request_of_;
   int64_t event_ = 0;
 };
 
 }  // namespace
 
-Result<RunResult> replay_with(const Parts& parts, const Context& ctx, Store& store,
+Result<RunResult> replay_with(const Parts& parts, const Context& ctx, store::Store& store,
                               const std::string& run, RunObserver& observer) {
   CG_TRY(std::string id, store.resolve(run));
   CG_TRY(auto events, store.read(id));
@@ -212,7 +212,7 @@ Result<RunResult> replay_with(const Parts& parts, const Context& ctx, Store& sto
   return outcome_of(replay.view(), id);
 }
 
-Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx, Store& store,
+Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx, store::Store& store,
                                       const std::string& run, const ReEvaluateSettings& settings,
                                       RunObserver& observer) {
   CG_TRY(std::string id, store.resolve(run));
@@ -260,4 +260,4 @@ std::string to_text(const Divergence& d) {
                      sanitize(d.field, 200), sanitize(d.recorded, 400), sanitize(d.now, 400));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

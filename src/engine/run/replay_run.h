@@ -15,9 +15,9 @@
 #include "engine/run/loop.h"
 #include "engine/run/run.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
-Result<RunResult> replay_with(const Parts& parts, const Context& ctx, Store& store,
+Result<RunResult> replay_with(const Parts& parts, const Context& ctx, store::Store& store,
                               const std::string& run, RunObserver& observer);
 
 struct ReEvaluateSettings {
@@ -34,11 +34,11 @@ struct ReEvaluation {
   std::optional<Divergence> divergence;
 };
 
-Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx, Store& store,
+Result<ReEvaluation> re_evaluate_with(const Parts& parts, const Context& ctx, store::Store& store,
                                       const std::string& run, const ReEvaluateSettings& settings,
                                       RunObserver& observer);
 Json to_json(const ReEvaluation& result);
 // "step c3, event 17, verdict/time_ns: recorded 12.1 us, now 14.0 us"
 std::string to_text(const Divergence& divergence);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

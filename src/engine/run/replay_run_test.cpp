@@ -6,7 +6,7 @@
 
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -16,27 +16,27 @@ using namespace toy;
 using Alter = std::function<void(Event&)>;
 
 // A store whose runs were changed behind our back.
-class AlteredStore final : public Store {
+class AlteredStore final : public store::Store {
  public:
-  AlteredStore(Store& real, Alter alter) : real_(real), alter_(std::move(alter)) {}
+  AlteredStore(store::Store& real, Alter alter) : real_(real), alter_(std::move(alter)) {}
   Result<std::vector<Event>> read(const std::string& run) override {
     CG_TRY(auto events, real_.read(run));
     for (Event& event : events) alter_(event);
     return events;
   }
-  Result<std::unique_ptr<RunJournal>> create(const RunInfo&) override {
+  Result<std::unique_ptr<store::RunJournal>> create(const store::RunInfo&) override {
     return user_error("a replay creates no run");
   }
-  Result<std::unique_ptr<RunJournal>> resume(const std::string&) override {
+  Result<std::unique_ptr<store::RunJournal>> resume(const std::string&) override {
     return user_error("a replay writes to no run");
   }
   Result<std::string> resolve(const std::string& run) override { return real_.resolve(run); }
-  Result<std::vector<RunInfo>> list() override { return real_.list(); }
+  Result<std::vector<store::RunInfo>> list() override { return real_.list(); }
   Result<std::string> put_blob(std::string_view b) override { return real_.put_blob(b); }
   Result<std::string> get_blob(const std::string& h) override { return real_.get_blob(h); }
 
  private:
-  Store& real_;
+  store::Store& real_;
   Alter alter_;
 };
 
@@ -65,7 +65,7 @@ class ReEvaluate : public testing::Test {
   void SetUp() override {
     dir_ = scratch_path("replay");
     fs::create_directories(dir_);
-    store_ = std::move(*Store::open(dir_ / "runs"));
+    store_ = std::move(*store::Store::open(dir_ / "runs"));
     OptimizeSettings s;
     s.file = dir_ / "relu.py";
     ASSERT_TRUE(optimize_with(world_.parts(), {}, *store_, s, recorder_));
@@ -87,7 +87,7 @@ class ReEvaluate : public testing::Test {
   }
 
   fs::path dir_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
   ToyWorld world_{.judge = program_verdict, .programs = 4};
   Recorder recorder_;
   std::vector<Event> recorded_;
@@ -249,4 +249,4 @@ TEST_F(ReEvaluate, AJournalThatCannotBeReadIsAnError) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

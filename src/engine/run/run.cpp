@@ -11,12 +11,12 @@
 #include "engine/run/loop.h"
 #include "llm/models.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 namespace {
 
 // The calls of an earlier run, for replay:RUN.
-Result<std::vector<llm::Exchange>> recording_of(Store& store, const std::string& run) {
+Result<std::vector<llm::Exchange>> recording_of(store::Store& store, const std::string& run) {
   CG_TRY(std::string id, store.resolve(run));
   CG_TRY(auto events, store.read(id));
   llm::Recording recording;
@@ -25,7 +25,8 @@ Result<std::vector<llm::Exchange>> recording_of(Store& store, const std::string&
   return recording.exchanges();
 }
 
-Result<std::unique_ptr<llm::ChatModel>> open_model(const OptimizeSettings& settings, Store& store) {
+Result<std::unique_ptr<llm::ChatModel>> open_model(const OptimizeSettings& settings,
+                                                   store::Store& store) {
   const ModelSettings& m = settings.model_settings;
   llm::ModelConfig config;
   config.url = m.url;
@@ -37,8 +38,9 @@ Result<std::unique_ptr<llm::ChatModel>> open_model(const OptimizeSettings& setti
 }
 
 // Those of a moment ago will do.
-Result<std::vector<ControlTime>> controls_of_now(const Context& ctx, EvaluatorClient& evaluator,
-                                                 const OpenedTask& opened) {
+Result<std::vector<ControlTime>> controls_of_now(const Context& ctx,
+                                                 eval::EvaluatorClient& evaluator,
+                                                 const eval::OpenedTask& opened) {
   const BaselineCache cache;
   if (auto recent = cache.controls(opened.gpu, opened.driver)) return std::move(*recent);
   CG_TRY(auto controls, time_controls(ctx, evaluator));
@@ -50,28 +52,29 @@ Result<std::vector<ControlTime>> controls_of_now(const Context& ctx, EvaluatorCl
 }  // namespace
 
 Parts real_parts() {
-  return {
-      [](const Context& ctx, const EvaluatorOptions& o) { return EvaluatorClient::start(ctx, o); },
-      [](const std::string& model, const Task& task) { return make_proposer(model, task); },
-      [] {
-        return std::chrono::duration_cast<std::chrono::milliseconds>(
-                   Clock::now().time_since_epoch())
-            .count();
-      },
-      open_model,
-      [](const OpenedTask& opened) { return BaselineCache().find(opened); },
-      controls_of_now};
+  return {[](const Context& ctx, const eval::EvaluatorOptions& o) {
+            return eval::EvaluatorClient::start(ctx, o);
+          },
+          [](const std::string& model, const Task& task) { return make_proposer(model, task); },
+          [] {
+            return std::chrono::duration_cast<std::chrono::milliseconds>(
+                       Clock::now().time_since_epoch())
+                .count();
+          },
+          open_model,
+          [](const eval::OpenedTask& opened) { return BaselineCache().find(opened); },
+          controls_of_now};
 }
 
-Result<RunResult> optimize(const Context& ctx, Store& store, const OptimizeSettings& settings,
-                           RunObserver& observer) {
+Result<RunResult> optimize(const Context& ctx, store::Store& store,
+                           const OptimizeSettings& settings, RunObserver& observer) {
   CG_CHECK(check_model(settings.model));
   return optimize_with(real_parts(), ctx, store, settings, observer);
 }
 
-Result<RunResult> resume_run(const Context& ctx, Store& store, const std::string& run,
+Result<RunResult> resume_run(const Context& ctx, store::Store& store, const std::string& run,
                              RunObserver& observer) {
   return resume_with(real_parts(), ctx, store, run, observer);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -12,7 +12,7 @@
 #include "engine/record/view.h"
 #include "store/store.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 // What a person sees while a run goes on; called from the run's thread.
 class RunObserver {
@@ -22,9 +22,9 @@ class RunObserver {
   virtual void on_progress(const std::string& line) = 0;
 };
 
-Result<RunResult> optimize(const Context& ctx, Store& store, const OptimizeSettings& settings,
-                           RunObserver& observer);
-Result<RunResult> resume_run(const Context& ctx, Store& store, const std::string& run,
+Result<RunResult> optimize(const Context& ctx, store::Store& store,
+                           const OptimizeSettings& settings, RunObserver& observer);
+Result<RunResult> resume_run(const Context& ctx, store::Store& store, const std::string& run,
                              RunObserver& observer);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -5,7 +5,7 @@
 
 #include "llm/chat_json.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr size_t kShown = 300;  // bytes of an action in a message
@@ -45,20 +45,20 @@ tl::unexpected<Error> Walk::diverged(const Event& event, const std::string& reco
                     {}, "it was written by another version of cutegen, or its journal was changed");
 }
 
-const Action* Walk::next() {
+const search::Action* Walk::next() {
   if (open_.empty() && strategy_)
-    for (Action& action : strategy_->next()) open_.push_back(std::move(action));
+    for (search::Action& action : strategy_->next()) open_.push_back(std::move(action));
   return open_.empty() ? nullptr : &open_.front();
 }
 
 Result<void> Walk::check_action(const Event& event) {
   std::string recorded = event.type + " " + dump_json(timeless(event.data));
-  const Action* action = next();
+  const search::Action* action = next();
   if (!action) return diverged(event, recorded, "no action");
-  if (event_type(*action) != event.type ||
-      canonical_json(event_data(*action)) != canonical_json(timeless(event.data)))
-    return diverged(event, recorded, describe(*action));
-  if (const Ask* ask = std::get_if<Ask>(action)) asked_ = *ask;
+  if (search::event_type(*action) != event.type ||
+      canonical_json(search::event_data(*action)) != canonical_json(timeless(event.data)))
+    return diverged(event, recorded, search::describe(*action));
+  if (const search::Ask* ask = std::get_if<search::Ask>(action)) asked_ = *ask;
   open_.pop_front();
   return {};
 }
@@ -89,7 +89,7 @@ Result<void> Walk::step(const Event& event) {
   if (event.type == "resumed") open_.clear();  // the strategy gives the unfinished action again
   CG_CHECK(view_.apply(event));
   if (event.type == "opened") {
-    CG_TRY(strategy_, make_strategy(view_.settings.strategy, view_.settings.search));
+    CG_TRY(strategy_, search::make_strategy(view_.settings.strategy, view_.settings.search));
   } else if (event.type == "task" && make_proposer_) {
     CG_TRY(proposer_, make_proposer_(view_));
   }
@@ -97,4 +97,4 @@ Result<void> Walk::step(const Event& event) {
   return {};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -14,7 +14,7 @@
 
 #include "engine/propose/proposer.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 // Where a replay first differs from what was recorded.
 struct Divergence {
@@ -33,7 +33,7 @@ class Walk {
 
   Result<void> step(const Event& event);
   // The action to take now; null when none is open (before `task`, or after the end).
-  const Action* next();
+  const search::Action* next();
   const RunView& view() const { return view_; }
   // Of the last step, where it failed because actions or answers differ.
   const std::optional<Divergence>& divergence() const { return divergence_; }
@@ -46,11 +46,11 @@ class Walk {
 
   MakeProposer make_proposer_;
   std::unique_ptr<Proposer> proposer_;
-  std::unique_ptr<Strategy> strategy_;
-  std::deque<Action> open_;
-  std::optional<Ask> asked_;
+  std::unique_ptr<search::Strategy> strategy_;
+  std::deque<search::Action> open_;
+  std::optional<search::Ask> asked_;
   std::optional<Divergence> divergence_;
   RunView view_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

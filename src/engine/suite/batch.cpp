@@ -8,7 +8,7 @@
 
 #include "engine/suite/evaluator_pool.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
@@ -106,7 +106,7 @@ RunRow row_of(const RunView& view, const RunResult& outcome, bool stopped, doubl
 
 class Batch {
  public:
-  Batch(const Parts& parts, const Context& ctx, Store& store, const BatchSettings& settings,
+  Batch(const Parts& parts, const Context& ctx, store::Store& store, const BatchSettings& settings,
         const std::vector<BatchItem>& items, BatchObserver& observer)
       : given_(parts),
         parts_(parts),
@@ -117,15 +117,14 @@ class Batch {
         observer_(observer),
         pool_(given_,
               {evaluators_of(settings.jobs, settings.evaluators), settings.jobs, settings.trace}) {
-    parts_.start_evaluator = [this](const Context& c, const EvaluatorOptions& o) {
+    parts_.start_evaluator = [this](const Context& c, const eval::EvaluatorOptions& o) {
       auto lease = pool_.lease(c, o);
       if (!lease && lease.error().kind == ErrorKind::user) end_with(lease.error());
       return lease;
     };
     if (given_.controls)
-      parts_.controls = [this](const Context& c, EvaluatorClient&, const OpenedTask& opened) {
-        return controls_once(c, opened);
-      };
+      parts_.controls = [this](const Context& c, eval::EvaluatorClient&,
+                               const eval::OpenedTask& opened) { return controls_once(c, opened); };
   }
 
   Result<void> run() {
@@ -158,7 +157,8 @@ class Batch {
   }
 
   // Timed once for all, by an evaluator of its own: those of the pool hold the runs' tasks.
-  Result<std::vector<ControlTime>> controls_once(const Context& ctx, const OpenedTask& opened) {
+  Result<std::vector<ControlTime>> controls_once(const Context& ctx,
+                                                 const eval::OpenedTask& opened) {
     std::lock_guard one_at_a_time(controls_lock_);
     if (!controls_) {
       auto evaluator = given_.start_evaluator(ctx, items_.front().settings.evaluator);
@@ -215,7 +215,7 @@ class Batch {
 
   // Whether an earlier session may have made this run for the item. One may have finished without
   // its row: the process was killed in between.
-  static bool may_be(const RunInfo& info, const BatchItem& item) {
+  static bool may_be(const store::RunInfo& info, const BatchItem& item) {
     const bool finished = info.state == "finished" && !item.since.empty();
     return (finished || info.state == "interrupted") && info.created >= item.since &&
            info.strategy == item.settings.strategy &&
@@ -224,7 +224,7 @@ class Batch {
 
   Result<std::optional<std::string>> unfinished_run(const BatchItem& item) {
     const OptimizeSettings& wanted = item.settings;
-    for (const RunInfo& info : stored_) {
+    for (const store::RunInfo& info : stored_) {
       if (!item.goes_on || !may_be(info, item)) continue;
       CG_TRY(auto events, store_.read(info.id));
       CG_TRY(RunView view, view_run(events));
@@ -236,7 +236,7 @@ class Batch {
   const Parts given_;
   Parts parts_;  // with the pool's evaluators
   Context ctx_;
-  Store& store_;
+  store::Store& store_;
   const BatchSettings& settings_;
   const std::vector<BatchItem>& items_;
   BatchObserver& observer_;
@@ -244,7 +244,7 @@ class Batch {
   std::mutex lock_;  // of all below, and of the observer
   std::mutex controls_lock_;
   std::optional<Result<std::vector<ControlTime>>> controls_;
-  std::vector<RunInfo> stored_;  // runs from before this session
+  std::vector<store::RunInfo> stored_;  // runs from before this session
   size_t next_ = 0;
   std::optional<Error> fatal_;
 };
@@ -259,13 +259,13 @@ std::optional<double> RunRow::floor_ratio() const {
 std::vector<BaselineGain> RunRow::gains() const {
   auto mode = math_mode_from(math_mode);
   if (!mode || !baselines || !best_ns) return {};
-  return cutegen::gains(*baselines, *mode, *best_ns);
+  return engine::gains(*baselines, *mode, *best_ns);
 }
 
 std::optional<BaselineGain> RunRow::hardest_gain() const {
   auto mode = math_mode_from(math_mode);
   if (!mode || !baselines || !best_ns) return std::nullopt;
-  return cutegen::hardest_gain(*baselines, *mode, *best_ns);
+  return engine::hardest_gain(*baselines, *mode, *best_ns);
 }
 
 int evaluators_of(int jobs, int asked) {
@@ -273,7 +273,7 @@ int evaluators_of(int jobs, int asked) {
   return std::clamp(asked > 0 ? asked : cores, 1, std::max(1, jobs));
 }
 
-Result<void> run_batch(const Parts& parts, const Context& ctx, Store& store,
+Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& store,
                        const BatchSettings& settings, const std::vector<BatchItem>& items,
                        BatchObserver& observer) {
   return Batch(parts, ctx, store, settings, items, observer).run();
@@ -293,4 +293,4 @@ int exit_code(const std::vector<const RunRow*>& rows) {
   return kExitFailed;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -13,7 +13,7 @@
 #include "engine/run/loop.h"
 #include "engine/suite/trace.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 // What a run came to.
 struct RunRow {
@@ -60,11 +60,11 @@ class BatchObserver {
   virtual void on_progress(size_t item, const std::string& line) = 0;
 };
 
-Result<void> run_batch(const Parts& parts, const Context& ctx, Store& store,
+Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& store,
                        const BatchSettings& settings, const std::vector<BatchItem>& items,
                        BatchObserver& observer);
 
 // The exit code of several rows: 0 if one is correct, else what they have in common.
 int exit_code(const std::vector<const RunRow*>& rows);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -9,7 +9,7 @@
 #include "engine/suite/bench_summary.h"
 #include "engine/suite/bench_table.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
@@ -20,7 +20,7 @@ class Bench final : private BatchObserver {
   Bench(const BenchSettings& settings, BenchObserver& observer)
       : settings_(settings), observer_(observer) {}
 
-  Result<BenchReport> run(const Parts& parts, const Context& ctx, Store& store,
+  Result<BenchReport> run(const Parts& parts, const Context& ctx, store::Store& store,
                           const std::vector<SuiteTask>& tasks) {
     CG_CHECK(private_dir(settings_.out / "programs"));
     CG_CHECK(plan(tasks));
@@ -114,13 +114,13 @@ int BenchReport::exit_code() const {
   if (interrupted) return kExitInterrupted;
   std::vector<const RunRow*> all;
   for (const BenchRow& row : rows) all.push_back(&row);
-  return cutegen::exit_code(all);
+  return engine::exit_code(all);
 }
 
-Result<BenchReport> run_bench(const Parts& parts, const Context& ctx, Store& store,
+Result<BenchReport> run_bench(const Parts& parts, const Context& ctx, store::Store& store,
                               const BenchSettings& settings, const std::vector<SuiteTask>& tasks,
                               BenchObserver& observer) {
   return Bench(settings, observer).run(parts, ctx, store, tasks);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -12,7 +12,7 @@
 #include "engine/suite/batch.h"
 #include "engine/suite/suite.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct BenchSettings {
   OptimizeSettings optimize;     // of every task; file and out are set for each
@@ -42,8 +42,8 @@ class BenchObserver {
   virtual void on_progress(const SuiteTask& task, const std::string& line) = 0;
 };
 
-Result<BenchReport> run_bench(const Parts& parts, const Context& ctx, Store& store,
+Result<BenchReport> run_bench(const Parts& parts, const Context& ctx, store::Store& store,
                               const BenchSettings& settings, const std::vector<SuiteTask>& tasks,
                               BenchObserver& observer);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

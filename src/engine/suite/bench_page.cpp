@@ -11,7 +11,7 @@
 #include "engine/suite/bench_summary.h"
 #include "engine/suite/row_text.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 const std::map<std::string, std::string>& report_templates();  // embedded
 
@@ -174,4 +174,4 @@ std::string bench_html(const BenchSettings& settings, const BenchReport& report)
   return page_template.render(page);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

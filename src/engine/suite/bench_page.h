@@ -7,8 +7,8 @@
 
 #include "engine/suite/bench.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 std::string bench_html(const BenchSettings& settings, const BenchReport& report);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

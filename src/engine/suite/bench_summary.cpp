@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "engine/suite/row_text.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr double kNear = 1.1, kTwice = 2;
@@ -229,4 +229,4 @@ Json summary_json(const std::vector<BenchRow>& rows) {
           {"slower_than_best", std::move(slower)}};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -11,7 +11,7 @@
 
 #include "engine/suite/bench.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 inline constexpr double kOutlier = 10;
 inline constexpr const char* kBest = "best";
@@ -48,4 +48,4 @@ std::string summary_text(const std::vector<BenchRow>& rows);
 std::string summary_csv(const std::vector<BenchRow>& rows);
 Json summary_json(const std::vector<BenchRow>& rows);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

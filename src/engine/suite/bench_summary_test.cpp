@@ -12,7 +12,7 @@
 #include "engine/suite/bench_page.h"
 #include "engine/suite/bench_table.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -136,4 +136,4 @@ TEST(BenchSummary, EachFormIsThatOfItsGoldenFile) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

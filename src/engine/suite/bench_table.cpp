@@ -10,7 +10,7 @@
 #include "engine/suite/bench_summary.h"
 #include "engine/suite/row_text.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr const char* kSchema = "cutegen.bench.v1";
@@ -184,4 +184,4 @@ Result<std::vector<BenchRow>> bench_rows_from(const Json& document) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

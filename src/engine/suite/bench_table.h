@@ -9,7 +9,7 @@
 
 #include "engine/suite/bench.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct BenchClass {
   std::string workload;
@@ -28,4 +28,4 @@ Json bench_json(const BenchSettings& settings, const BenchReport& report);
 Json bench_settings_json(const BenchSettings& settings);
 Result<std::vector<BenchRow>> bench_rows_from(const Json& document);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -13,7 +13,7 @@
 #include "engine/suite/bench_table.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,16 +22,16 @@ using testing::HasSubstr;
 using namespace toy;
 
 // An evaluator over a toy world that opens some files only.
-class PickyEvaluator final : public EvaluatorClient {
+class PickyEvaluator final : public eval::EvaluatorClient {
  public:
   explicit PickyEvaluator(ToyWorld& world) : inner_(world) {}
-  Result<OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
+  Result<eval::OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
     const std::string name = file.stem();
     if (name.ends_with("_broken")) return user_error("no class Model", file.string());
     if (name.ends_with("_dies")) return world_error("the torch worker died");
     return inner_.open_task(ctx, file);
   }
-  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+  Result<Verdict> evaluate(const Context& ctx, const eval::EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
     return inner_.evaluate(ctx, request, progress);
   }
@@ -43,7 +43,7 @@ class PickyEvaluator final : public EvaluatorClient {
 
 class NoRecipe final : public Proposer {
  public:
-  Result<Answer> answer(const Context&, const Ask&, const RunView&) override {
+  Result<Answer> answer(const Context&, const search::Ask&, const RunView&) override {
     return Answer{{}, "no recipe: conv2d"};
   }
 };
@@ -63,7 +63,7 @@ class BenchTest : public testing::Test {
   void SetUp() override {
     dir_ = scratch_path("bench");
     fs::create_directories(dir_ / "suite" / "level1");
-    store_ = std::move(*Store::open(dir_ / "runs"));
+    store_ = std::move(*store::Store::open(dir_ / "runs"));
     settings_.out = dir_ / "out";
     world_.programs = 3;
   }
@@ -76,9 +76,9 @@ class BenchTest : public testing::Test {
   }
   Parts parts() {
     Parts p = world_.parts();
-    p.start_evaluator = [this](
-                            const Context&,
-                            const EvaluatorOptions& o) -> Result<std::unique_ptr<EvaluatorClient>> {
+    p.start_evaluator =
+        [this](const Context&,
+               const eval::EvaluatorOptions& o) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
       if (o.device == "sim:none") return user_error("unknown GPU 'none'");
       return std::make_unique<PickyEvaluator>(world_);
     };
@@ -97,7 +97,7 @@ class BenchTest : public testing::Test {
   }
 
   fs::path dir_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
   ToyWorld world_;
   BenchSettings settings_;
   Quiet observer_;
@@ -210,8 +210,9 @@ TEST_F(BenchTest, JobsShareTheTasks) {
   std::list<ToyWorld> worlds;
   std::atomic<int64_t> clock{0};
   Parts p = parts();
-  p.start_evaluator = [&](const Context&,
-                          const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
+  p.start_evaluator =
+      [&](const Context&,
+          const eval::EvaluatorOptions&) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
     std::lock_guard hold(lock);
     return std::make_unique<PickyEvaluator>(worlds.emplace_back());
   };
@@ -277,4 +278,4 @@ TEST(BenchTable, MeansAreGeometricAndTextIsHarmless) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -14,7 +14,7 @@
 #include "engine/suite/compare_table.h"
 #include "store/run_lock.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
@@ -69,7 +69,7 @@ Result<void> check_settings(const CompareSettings& s) {
       return user_error("the strategy '" + name + "' needs a model", "--strategies",
                         "give one with --model, or compare climb alone");
     OptimizeSettings cell = settings_for(s.optimize, name);
-    CG_CHECK(make_strategy(cell.strategy, cell.search));
+    CG_CHECK(search::make_strategy(cell.strategy, cell.search));
   }
   return {};
 }
@@ -79,7 +79,7 @@ class Compare final : private BatchObserver {
   Compare(const CompareSettings& settings, CompareObserver& observer)
       : settings_(settings), observer_(observer) {}
 
-  Result<Comparison> run(const Parts& parts, const Context& ctx, Store& store,
+  Result<Comparison> run(const Parts& parts, const Context& ctx, store::Store& store,
                          const std::vector<fs::path>& files) {
     CG_CHECK(check_settings(settings_));
     CG_TRY(auto tasks, name_tasks(files));
@@ -101,7 +101,7 @@ class Compare final : private BatchObserver {
 
   Result<void> plan(const std::vector<TaskFile>& tasks) {
     CG_TRY(Comparison before, load());
-    result_.began = before.began.empty() ? utc_now() : before.began;
+    result_.began = before.began.empty() ? store::utc_now() : before.began;
     for (const TaskFile& task : tasks)
       for (const std::string& strategy : settings_.strategies)
         for (int repeat = 1; repeat <= settings_.repeats; ++repeat) {
@@ -242,13 +242,13 @@ int Comparison::exit_code() const {
   if (interrupted) return kExitInterrupted;
   std::vector<const RunRow*> all;
   for (const CompareCell& cell : cells) all.push_back(&cell);
-  return cutegen::exit_code(all);
+  return engine::exit_code(all);
 }
 
-Result<Comparison> run_compare(const Parts& parts, const Context& ctx, Store& store,
+Result<Comparison> run_compare(const Parts& parts, const Context& ctx, store::Store& store,
                                const CompareSettings& settings, const std::vector<fs::path>& files,
                                CompareObserver& observer) {
   return Compare(settings, observer).run(parts, ctx, store, files);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

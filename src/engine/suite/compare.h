@@ -13,7 +13,7 @@
 
 #include "engine/suite/batch.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 // What `compare` knows: cutegen, cudaforge, best-of-n (all with the model) and climb (recipes).
 std::vector<std::string> comparable_strategies();
@@ -53,9 +53,9 @@ class CompareObserver {
   virtual void on_progress(const CompareCell& cell, const std::string& line) = 0;
 };
 
-Result<Comparison> run_compare(const Parts& parts, const Context& ctx, Store& store,
+Result<Comparison> run_compare(const Parts& parts, const Context& ctx, store::Store& store,
                                const CompareSettings& settings,
                                const std::vector<std::filesystem::path>& files,
                                CompareObserver& observer);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

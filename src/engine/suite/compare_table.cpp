@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "engine/suite/row_text.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr const char* kSchema = "cutegen.compare.v1";
@@ -264,7 +264,7 @@ Json compare_settings_json(const CompareSettings& s) {
   const OptimizeSettings& o = s.optimize;
   Json out{{"device", o.evaluator.device},
            {"model", o.model},
-           {"search", to_json(o.search)},
+           {"search", search::to_json(o.search)},
            {"minutes", s.minutes},
            {"budget_usd", o.model_settings.usd},
            {"budget_tokens", o.model_settings.tokens},
@@ -317,4 +317,4 @@ Result<Comparison> comparison_from(const Json& document) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -11,7 +11,7 @@
 
 #include "engine/suite/compare.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct StrategySummary {
   std::string strategy;
@@ -44,4 +44,4 @@ Json compare_settings_json(const CompareSettings& settings);
 Json compare_json(const CompareSettings& settings, const Comparison& comparison);
 Result<Comparison> comparison_from(const Json& document);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -9,7 +9,7 @@
 #include "engine/suite/compare_table.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -61,13 +61,13 @@ class CompareTest : public testing::Test {
   void SetUp() override {
     dir_ = scratch_path("compare");
     fs::create_directories(dir_);
-    store_ = std::move(*Store::open(dir_ / "runs"));
+    store_ = std::move(*store::Store::open(dir_ / "runs"));
     settings_.out = dir_ / "out";
     settings_.strategies = {"cutegen", "climb"};
     OptimizeSettings& o = settings_.optimize;
     o.model = "relay:script";
     o.search.budget.evaluations = 3;
-    o.search.agents = AgentSettings{.dialect = "cuda", .chains = 1, .planner = false};
+    o.search.agents = search::AgentSettings{.dialect = "cuda", .chains = 1, .planner = false};
     files_ = {put("relu"), put("gelu")};
   }
   void TearDown() override {
@@ -81,7 +81,8 @@ class CompareTest : public testing::Test {
   }
   Parts parts() {
     Parts p = world_.parts();
-    p.open_model = [](const OptimizeSettings&, Store&) -> Result<std::unique_ptr<llm::ChatModel>> {
+    p.open_model = [](const OptimizeSettings&,
+                      store::Store&) -> Result<std::unique_ptr<llm::ChatModel>> {
       return std::make_unique<CountingModel>();
     };
     return p;
@@ -97,7 +98,7 @@ class CompareTest : public testing::Test {
   }
 
   fs::path dir_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Store> store_;
   ToyWorld world_;
   CompareSettings settings_;
   std::vector<fs::path> files_;
@@ -177,7 +178,7 @@ TEST_F(CompareTest, ARunWhoseRowWasLostIsNotPaidForAgain) {
 TEST_F(CompareTest, WhatTheWorldMadeFailIsDoneAgain) {
   Parts broken = parts();
   broken.open_model = [](const OptimizeSettings&,
-                         Store&) -> Result<std::unique_ptr<llm::ChatModel>> {
+                         store::Store&) -> Result<std::unique_ptr<llm::ChatModel>> {
     return world_error("no network");
   };
   auto first = run_compare(broken, {}, *store_, settings_, files_, seen_);
@@ -336,4 +337,4 @@ TEST(CompareTable, TheDocumentIsReadBack) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

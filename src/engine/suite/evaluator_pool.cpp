@@ -10,7 +10,7 @@
 #include "eval/api/expect_children.h"
 #include "eval/api/protocol.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace fs = std::filesystem;
 
 // One evaluator and those who wait for it.
@@ -45,7 +45,7 @@ class EvaluatorPool::Seat {
   };
 
   // The rest is for whoever has the turn.
-  Result<EvaluatorClient*> client(const Context& ctx, const EvaluatorOptions& options) {
+  Result<eval::EvaluatorClient*> client(const Context& ctx, const eval::EvaluatorOptions& options) {
     CG_CHECK(ctx.check("waiting for an evaluator"));
     if (!client_ || broken_) {
       Trace::Span span(trace_, name_, "start");
@@ -101,16 +101,16 @@ class EvaluatorPool::Seat {
   std::condition_variable wake_;
   std::deque<const Turn*> queue_;
   std::vector<std::pair<std::string, int64_t>> left_;
-  std::unique_ptr<EvaluatorClient> client_;
+  std::unique_ptr<eval::EvaluatorClient> client_;
   std::map<std::string, int> users_;  // leases of each open task
   bool broken_ = false;
   int64_t generation_ = 0;  // counts the starts of the evaluator
 };
 
 // The part of a seat that a run sees.
-class EvaluatorPool::Lease final : public EvaluatorClient, public TakesChildrenToCome {
+class EvaluatorPool::Lease final : public eval::EvaluatorClient, public eval::TakesChildrenToCome {
  public:
-  Lease(EvaluatorPool& pool, Seat& seat, EvaluatorOptions options)
+  Lease(EvaluatorPool& pool, Seat& seat, eval::EvaluatorOptions options)
       : pool_(pool), seat_(seat), options_(std::move(options)) {}
   ~Lease() override {
     seat_.leave(task_, generation_);
@@ -125,23 +125,23 @@ class EvaluatorPool::Lease final : public EvaluatorClient, public TakesChildrenT
     return {};
   }
 
-  Result<OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
+  Result<eval::OpenedTask> open_task(const Context& ctx, const fs::path& file) override {
     return open_task_as(ctx, file, {});
   }
 
-  Result<OpenedTask> open_task_as(const Context& ctx, const fs::path& file,
-                                  const AskedAccuracy& asked) override {
+  Result<eval::OpenedTask> open_task_as(const Context& ctx, const fs::path& file,
+                                        const AskedAccuracy& asked) override {
     Seat::Turn turn(seat_, ctx);
-    CG_TRY(EvaluatorClient * client, seat_.client(ctx, options_));
+    CG_TRY(eval::EvaluatorClient * client, seat_.client(ctx, options_));
     return open(ctx, *client, file, asked);
   }
 
-  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& given,
+  Result<Verdict> evaluate(const Context& ctx, const eval::EvaluateRequest& given,
                            const std::function<void(const std::string&)>& progress) override {
     Seat::Turn turn(seat_, ctx);
-    CG_TRY(EvaluatorClient * client, seat_.client(ctx, options_));
+    CG_TRY(eval::EvaluatorClient * client, seat_.client(ctx, options_));
     CG_CHECK(open_again(ctx, *client));
-    EvaluateRequest request = given;
+    eval::EvaluateRequest request = given;
     request.task = task_;
     tell_children(ctx, *client);
     auto span = seat_.span("evaluate");
@@ -152,19 +152,19 @@ class EvaluatorPool::Lease final : public EvaluatorClient, public TakesChildrenT
   }
 
   Result<std::vector<BaselineTime>> time_baselines(
-      const Context& ctx, const BaselinesRequest& given,
+      const Context& ctx, const eval::BaselinesRequest& given,
       const std::function<void(const std::string&)>& progress) override {
     Seat::Turn turn(seat_, ctx);
-    CG_TRY(EvaluatorClient * client, seat_.client(ctx, options_));
+    CG_TRY(eval::EvaluatorClient * client, seat_.client(ctx, options_));
     CG_CHECK(open_again(ctx, *client));
-    BaselinesRequest request = given;
+    eval::BaselinesRequest request = given;
     request.task = task_;
     auto span = seat_.span("baselines");
     return seat_.noted(client->time_baselines(ctx, request, progress));
   }
 
   // Said at once where nobody else has the evaluator, else before the next evaluation.
-  void expect_children(const Context& ctx, const ChildrenToCome& children) override {
+  void expect_children(const Context& ctx, const eval::ChildrenToCome& children) override {
     constexpr auto kShort = std::chrono::milliseconds(100);
     children_ = children;
     const Context soon = ctx.with_timeout(kShort);
@@ -176,25 +176,25 @@ class EvaluatorPool::Lease final : public EvaluatorClient, public TakesChildrenT
   int pid() const override { return seat_.pid(); }
 
  private:
-  void tell_children(const Context& ctx, EvaluatorClient& client) {
+  void tell_children(const Context& ctx, eval::EvaluatorClient& client) {
     if (!children_ || generation_ != seat_.generation()) return;
     children_->task = task_;
-    cutegen::expect_children(client, ctx, *children_);
+    cutegen::eval::expect_children(client, ctx, *children_);
     children_.reset();
   }
 
   // A fresh evaluator knows no task.
-  Result<void> open_again(const Context& ctx, EvaluatorClient& client) {
+  Result<void> open_again(const Context& ctx, eval::EvaluatorClient& client) {
     if (generation_ == seat_.generation()) return {};
     const std::string before = task_;
-    CG_TRY(OpenedTask again, open(ctx, client, file_, asked_));
+    CG_TRY(eval::OpenedTask again, open(ctx, client, file_, asked_));
     if (again.task.id == before) return {};
     return user_error("the task file changed while it was in use", file_.string(),
                       "start again with the new file");
   }
 
-  Result<OpenedTask> open(const Context& ctx, EvaluatorClient& client, const fs::path& file,
-                          const AskedAccuracy& asked) {
+  Result<eval::OpenedTask> open(const Context& ctx, eval::EvaluatorClient& client,
+                                const fs::path& file, const AskedAccuracy& asked) {
     auto span = seat_.span("open task");
     auto opened = seat_.noted(client.open_task_as(ctx, file, asked));
     if (!opened) return opened;
@@ -211,12 +211,12 @@ class EvaluatorPool::Lease final : public EvaluatorClient, public TakesChildrenT
 
   EvaluatorPool& pool_;
   Seat& seat_;
-  EvaluatorOptions options_;
+  eval::EvaluatorOptions options_;
   std::string task_;
   fs::path file_;
   AskedAccuracy asked_;
   int64_t generation_ = 0;
-  std::optional<ChildrenToCome> children_;  // not said yet
+  std::optional<eval::ChildrenToCome> children_;  // not said yet
 };
 
 EvaluatorPool::EvaluatorPool(const Parts& parts, PoolSettings settings)
@@ -229,11 +229,11 @@ EvaluatorPool::EvaluatorPool(const Parts& parts, PoolSettings settings)
 
 EvaluatorPool::~EvaluatorPool() = default;
 
-Result<std::unique_ptr<EvaluatorClient>> EvaluatorPool::lease(const Context& ctx,
-                                                              const EvaluatorOptions& given) {
-  EvaluatorOptions options = given;
+Result<std::unique_ptr<eval::EvaluatorClient>> EvaluatorPool::lease(
+    const Context& ctx, const eval::EvaluatorOptions& given) {
+  eval::EvaluatorOptions options = given;
   const int share = (settings_.runs + settings_.evaluators - 1) / settings_.evaluators;
-  options.tasks = std::min(share, evaluator_protocol::kMostTasks);
+  options.tasks = std::min(share, eval::protocol::kMostTasks);
   Seat* seat = nullptr;
   {
     std::lock_guard hold(lock_);
@@ -244,7 +244,7 @@ Result<std::unique_ptr<EvaluatorClient>> EvaluatorPool::lease(const Context& ctx
   }
   auto lease = std::make_unique<Lease>(*this, *seat, std::move(options));
   CG_CHECK(lease->begin(ctx));
-  return std::unique_ptr<EvaluatorClient>(std::move(lease));
+  return std::unique_ptr<eval::EvaluatorClient>(std::move(lease));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

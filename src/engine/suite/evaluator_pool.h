@@ -16,7 +16,7 @@
 #include "engine/run/loop.h"
 #include "engine/suite/trace.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct PoolSettings {
   int evaluators = 1;
@@ -29,8 +29,8 @@ class EvaluatorPool {
   EvaluatorPool(const Parts& parts, PoolSettings settings);
   ~EvaluatorPool();
   // options: the same for all; the number of open tasks is set here.
-  Result<std::unique_ptr<EvaluatorClient>> lease(const Context& ctx,
-                                                 const EvaluatorOptions& options);
+  Result<std::unique_ptr<eval::EvaluatorClient>> lease(const Context& ctx,
+                                                       const eval::EvaluatorOptions& options);
 
  private:
   class Seat;
@@ -41,4 +41,4 @@ class EvaluatorPool {
   std::vector<std::unique_ptr<Seat>> seats_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

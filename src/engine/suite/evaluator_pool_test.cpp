@@ -13,7 +13,7 @@
 #include "engine/testing/toy_world.h"
 #include "eval/api/expect_children.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 using testing::ElementsAre;
@@ -23,9 +23,8 @@ using testing::HasSubstr;
 struct Script {
   std::mutex lock;
   std::vector<std::string> asked;
-  std::function<Result<Verdict>(const EvaluateRequest&)> evaluate = [](const EvaluateRequest&) {
-    return toy::timed(50);
-  };
+  std::function<Result<Verdict>(const eval::EvaluateRequest&)> evaluate =
+      [](const eval::EvaluateRequest&) { return toy::timed(50); };
   std::atomic<int> started{0}, open_tasks{0}, inside{0}, most_inside{0};
   bool changed = false;  // the task file, meanwhile
 
@@ -35,23 +34,23 @@ struct Script {
   }
 };
 
-class FakeEvaluator final : public EvaluatorClient, public TakesChildrenToCome {
+class FakeEvaluator final : public eval::EvaluatorClient, public eval::TakesChildrenToCome {
  public:
   explicit FakeEvaluator(Script& script) : script_(script), number_(++script.started) {}
   ~FakeEvaluator() override { script_.open_tasks -= int(open_.size()); }
-  Result<OpenedTask> open_task(const Context&, const std::filesystem::path& file) override {
+  Result<eval::OpenedTask> open_task(const Context&, const std::filesystem::path& file) override {
     script_.note(std::to_string(number_) + " open " + file.stem().string());
-    OpenedTask opened = toy::relu_task();
+    eval::OpenedTask opened = toy::relu_task();
     opened.task.id = file.stem().string() + (script_.changed ? " changed" : "");
     if (open_.insert(opened.task.id).second) ++script_.open_tasks;
     return opened;
   }
-  Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
-                                  const AskedAccuracy& asked) override {
+  Result<eval::OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
+                                        const AskedAccuracy& asked) override {
     if (asked.rtol) script_.note(fmt::format("rtol {}", *asked.rtol));
     return open_task(ctx, file);
   }
-  Result<Verdict> evaluate(const Context&, const EvaluateRequest& request,
+  Result<Verdict> evaluate(const Context&, const eval::EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
     script_.most_inside = std::max(script_.most_inside.load(), ++script_.inside);
     EXPECT_TRUE(open_.contains(request.task)) << request.task;
@@ -67,7 +66,7 @@ class FakeEvaluator final : public EvaluatorClient, public TakesChildrenToCome {
     script_.note(std::to_string(number_) + " close " + id);
     if (open_.erase(id) > 0) --script_.open_tasks;
   }
-  void expect_children(const Context&, const ChildrenToCome& children) override {
+  void expect_children(const Context&, const eval::ChildrenToCome& children) override {
     script_.note(fmt::format("{} expect {} of {}", number_, children.count, children.task));
   }
   int pid() const override { return number_; }
@@ -83,14 +82,15 @@ class PoolTest : public testing::Test {
   std::unique_ptr<EvaluatorPool> pool(int evaluators, int runs, Trace* trace = nullptr) {
     parts_.start_evaluator =
         [this](const Context&,
-               const EvaluatorOptions& o) -> Result<std::unique_ptr<EvaluatorClient>> {
+               const eval::EvaluatorOptions& o) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
       if (o.device == "sim:none") return user_error("unknown GPU 'none'");
       tasks_ = o.tasks;
       return std::make_unique<FakeEvaluator>(script_);
     };
     return std::make_unique<EvaluatorPool>(parts_, PoolSettings{evaluators, runs, trace});
   }
-  static std::unique_ptr<EvaluatorClient> take(EvaluatorPool& from, const std::string& task = "") {
+  static std::unique_ptr<eval::EvaluatorClient> take(EvaluatorPool& from,
+                                                     const std::string& task = "") {
     auto lease = from.lease({}, {});
     EXPECT_TRUE(lease) << lease.error().text();
     if (!task.empty()) {
@@ -118,19 +118,19 @@ TEST_F(PoolTest, RunsShareAnEvaluatorAndEachHasItsTask) {
 TEST_F(PoolTest, ChildrenAreExpectedOfTheRunsOwnTaskAtTheLatestBeforeItsNextEvaluation) {
   auto p = pool(1, 2);
   auto a = take(*p, "a"), b = take(*p, "b");
-  expect_children(*a, {}, {{}, 3, ""});
+  eval::expect_children(*a, {}, {{}, 3, ""});
   std::latch inside(1), go(1);
-  script_.evaluate = [&](const EvaluateRequest&) {
+  script_.evaluate = [&](const eval::EvaluateRequest&) {
     inside.count_down();
     go.wait();
     return toy::timed(50);
   };
   std::thread other([&] { EXPECT_TRUE(a->evaluate({}, {})); });
   inside.wait();
-  expect_children(*b, {}, {{}, 4, ""});  // does not wait for the other's evaluation
+  eval::expect_children(*b, {}, {{}, 4, ""});  // does not wait for the other's evaluation
   go.count_down();
   other.join();
-  script_.evaluate = [](const EvaluateRequest&) { return toy::timed(50); };
+  script_.evaluate = [](const eval::EvaluateRequest&) { return toy::timed(50); };
   EXPECT_TRUE(b->evaluate({}, {}));
   EXPECT_TRUE(b->evaluate({}, {}));
   EXPECT_THAT(script_.asked, ElementsAre("1 open a", "1 open b", "1 expect 3 of a", "1 evaluate a",
@@ -173,9 +173,9 @@ TEST_F(PoolTest, ATaskIsClosedWithItsLastLease) {
 
 TEST_F(PoolTest, WhoWaitsIsServedInTurnAndNeverTwoAtATime) {
   auto p = pool(1, 8);
-  std::vector<std::unique_ptr<EvaluatorClient>> leases;
+  std::vector<std::unique_ptr<eval::EvaluatorClient>> leases;
   for (int i = 0; i < 8; ++i) leases.push_back(take(*p, std::to_string(i)));
-  script_.evaluate = [](const EvaluateRequest&) {
+  script_.evaluate = [](const eval::EvaluateRequest&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     return toy::timed(50);
   };
@@ -197,7 +197,7 @@ TEST_F(PoolTest, AWaitEndsWithItsContext) {
   auto p = pool(1, 2);
   auto a = take(*p, "a"), b = take(*p, "b");
   std::latch inside(1), leave(1);
-  script_.evaluate = [&](const EvaluateRequest&) {
+  script_.evaluate = [&](const eval::EvaluateRequest&) {
     inside.count_down();
     leave.wait();
     return toy::timed(50);
@@ -214,24 +214,24 @@ TEST_F(PoolTest, AWaitEndsWithItsContext) {
   EXPECT_EQ(verdict.error().kind, ErrorKind::cancelled);
   leave.count_down();
   busy.join();
-  script_.evaluate = [](const EvaluateRequest&) { return toy::timed(50); };
+  script_.evaluate = [](const eval::EvaluateRequest&) { return toy::timed(50); };
   EXPECT_TRUE(b->evaluate({}, {})) << "the turn was given back";
 }
 
 TEST_F(PoolTest, AFailedEvaluatorIsStartedAnewForAllItsRuns) {
   auto p = pool(1, 2);
   auto a = take(*p, "a"), b = take(*p, "b");
-  script_.evaluate = [](const EvaluateRequest&) -> Result<Verdict> {
+  script_.evaluate = [](const eval::EvaluateRequest&) -> Result<Verdict> {
     return world_error("the evaluator died");
   };
   EXPECT_FALSE(a->evaluate({}, {}));
-  script_.evaluate = [](const EvaluateRequest&) { return toy::timed(50); };
+  script_.evaluate = [](const eval::EvaluateRequest&) { return toy::timed(50); };
   script_.asked.clear();
   EXPECT_TRUE(b->evaluate({}, {}));
   EXPECT_TRUE(a->evaluate({}, {}));
   EXPECT_EQ(script_.started, 2);
   EXPECT_THAT(script_.asked, ElementsAre("2 open b", "2 evaluate b", "2 open a", "2 evaluate a"));
-  script_.evaluate = [](const EvaluateRequest&) -> Result<Verdict> {
+  script_.evaluate = [](const eval::EvaluateRequest&) -> Result<Verdict> {
     return user_error("the plan is wrong");
   };
   EXPECT_FALSE(a->evaluate({}, {}));
@@ -242,7 +242,9 @@ TEST_F(PoolTest, AFailedEvaluatorIsStartedAnewForAllItsRuns) {
 TEST_F(PoolTest, ATaskThatChangedBetweenTwoEvaluatorsIsRefused) {
   auto p = pool(1, 1);
   auto a = take(*p, "a");
-  script_.evaluate = [](const EvaluateRequest&) -> Result<Verdict> { return world_error("died"); };
+  script_.evaluate = [](const eval::EvaluateRequest&) -> Result<Verdict> {
+    return world_error("died");
+  };
   EXPECT_FALSE(a->evaluate({}, {}));
   script_.changed = true;
   auto verdict = a->evaluate({}, {});
@@ -282,4 +284,4 @@ TEST_F(PoolTest, TheTraceSaysWhatEachEvaluatorDid) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

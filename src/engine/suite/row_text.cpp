@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/suite/row_text.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 Json run_row_json(const RunRow& r) {
   Json out{{"class", r.workload},
@@ -46,4 +46,4 @@ Result<void> read_run_row(ObjectReader& r, RunRow& row) {
   return {};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -11,7 +11,7 @@
 #include "base/words.h"
 #include "engine/suite/batch.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 inline constexpr const char* kRowStatuses[] = {"correct",  "no_recipe",   "failed",
                                                "rejected", "unsupported", "aborted",
@@ -20,4 +20,4 @@ inline constexpr const char* kRowStatuses[] = {"correct",  "no_recipe",   "faile
 Json run_row_json(const RunRow& row);
 Result<void> read_run_row(ObjectReader& r, RunRow& row);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace fs = std::filesystem;
 namespace {
 
@@ -108,4 +108,4 @@ Result<std::vector<SuiteTask>> find_suite(const fs::path& dir,
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -15,7 +15,7 @@
 
 #include "base/result.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 struct SuiteTask {
   int level = 0, number = 0;
@@ -33,4 +33,4 @@ Result<std::vector<SuiteTask>> find_suite(const std::filesystem::path& dir,
                                           const std::vector<NumberRange>& levels,
                                           const std::vector<NumberRange>& numbers);
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

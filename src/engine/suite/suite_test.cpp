@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "engine/testing/toy_world.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,4 +67,4 @@ TEST(SuiteNumbers, RangesAndMistakes) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::engine

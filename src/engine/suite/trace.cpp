@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 namespace {
 
 constexpr size_t kMostName = 120;
@@ -63,4 +63,4 @@ void Trace::Span::end() {
   next(std::string());
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

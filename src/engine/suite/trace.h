@@ -17,7 +17,7 @@
 #include "base/context.h"
 #include "base/json.h"
 
-namespace cutegen {
+namespace cutegen::engine {
 
 class Trace {
  public:
@@ -58,4 +58,4 @@ class Trace {
   std::vector<Entry> entries_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::engine

@@ -13,7 +13,7 @@
 
 #include "engine/testing/toy_world.h"
 
-namespace cutegen::agent_test {
+namespace cutegen::engine::agent_test {
 
 inline std::string source(int n) {
   return "// " + std::to_string(n) +
@@ -100,8 +100,8 @@ class AgentRun : public testing::Test {
   AgentRun() : dir_(toy::scratch_path("agent")) { std::filesystem::create_directories(dir_); }
   ~AgentRun() override { std::filesystem::remove_all(dir_); }
 
-  std::unique_ptr<Store> store() {
-    auto s = Store::open(dir_ / "runs");
+  std::unique_ptr<store::Store> store() {
+    auto s = store::Store::open(dir_ / "runs");
     EXPECT_TRUE(s) << s.error().text();
     return std::move(*s);
   }
@@ -110,18 +110,18 @@ class AgentRun : public testing::Test {
     s.file = dir_ / "relu.py";
     s.model = "relay:script";
     s.search.budget.evaluations = evaluations;
-    s.search.agents = AgentSettings{.dialect = "cuda", .chains = 1, .planner = false};
+    s.search.agents = search::AgentSettings{.dialect = "cuda", .chains = 1, .planner = false};
     return s;
   }
   Parts parts() {
     Parts p = world_.parts();
     p.open_model = [this](const OptimizeSettings&,
-                          Store&) -> Result<std::unique_ptr<llm::ChatModel>> {
+                          store::Store&) -> Result<std::unique_ptr<llm::ChatModel>> {
       return std::make_unique<ScriptedModel>(script_);
     };
     return p;
   }
-  Result<RunResult> run(Store& s, const OptimizeSettings& wanted) {
+  Result<RunResult> run(store::Store& s, const OptimizeSettings& wanted) {
     return optimize_with(parts(), {}, s, wanted, recorder_);
   }
 
@@ -133,4 +133,4 @@ class AgentRun : public testing::Test {
   toy::Recorder recorder_;
 };
 
-}  // namespace cutegen::agent_test
+}  // namespace cutegen::engine::agent_test

@@ -18,7 +18,7 @@
 #include "engine/run/loop.h"
 #include "engine/run/run.h"
 
-namespace cutegen::toy {
+namespace cutegen::engine::toy {
 
 inline Verdict timed(double time_ns) {
   Verdict v;
@@ -58,8 +58,8 @@ inline int number_of(const KernelProgram& p) {
   return std::stoi(p.sources.at("kernel.cu").substr(3));
 }
 
-inline OpenedTask relu_task() {
-  OpenedTask o;
+inline eval::OpenedTask relu_task() {
+  eval::OpenedTask o;
   Task& t = o.task;
   t.id = sha256("relu");
   t.name = "relu";
@@ -133,34 +133,34 @@ struct ToyWorld {
   int compiled = 0;                  // programs that were compiled and no more
   std::function<Verdict(int number)> compile = [](int) { return untimed(Status::correct, ""); };
   std::function<void(int number)> during_evaluation = [](int) {};
-  OpenedTask opened = relu_task();
+  eval::OpenedTask opened = relu_task();
   int64_t clock_ms = 0;
   std::function<Result<std::vector<BaselineTime>>()> baselines = [] {
     return world_error("no GPU");
   };
-  std::vector<BaselineWanted> baselines_asked{};
+  std::vector<torch::BaselineWanted> baselines_asked{};
   int certified = 0;  // how often it was begun
-  std::function<Result<Certificate>(const Context&, const CertifyRequest&)> certify =
-      [](const Context&, const CertifyRequest& request) -> Result<Certificate> {
+  std::function<Result<Certificate>(const Context&, const eval::CertifyRequest&)> certify =
+      [](const Context&, const eval::CertifyRequest& request) -> Result<Certificate> {
     return toy_certificate(request.program);
   };
 
   Parts parts();
 };
 
-class ToyEvaluator final : public EvaluatorClient {
+class ToyEvaluator final : public eval::EvaluatorClient {
  public:
   explicit ToyEvaluator(ToyWorld& world) : world_(world) { ++world.started; }
-  Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path&) override {
+  Result<eval::OpenedTask> open_task(const Context& ctx, const std::filesystem::path&) override {
     CG_CHECK(ctx.check("opening the task"));
     return world_.opened;
   }
-  Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
-                                  const AskedAccuracy& asked) override {
+  Result<eval::OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
+                                        const AskedAccuracy& asked) override {
     world_.asked = asked;
     return open_task(ctx, file);
   }
-  Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
+  Result<Verdict> evaluate(const Context& ctx, const eval::EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
     int n = number_of(request.program);
     if (request.up_to < Rung::correctness) {
@@ -173,12 +173,12 @@ class ToyEvaluator final : public EvaluatorClient {
     return world_.judge(n, world_.evaluations[n]++);
   }
   Result<std::vector<BaselineTime>> time_baselines(
-      const Context&, const BaselinesRequest& request,
+      const Context&, const eval::BaselinesRequest& request,
       const std::function<void(const std::string&)>&) override {
     world_.baselines_asked = request.baselines;
     return world_.baselines();
   }
-  Result<Certificate> certify(const Context& ctx, const CertifyRequest& request,
+  Result<Certificate> certify(const Context& ctx, const eval::CertifyRequest& request,
                               const std::function<void(const std::string&)>& progress) override {
     ++world_.certified;
     if (progress) progress("process 1 of 2: cold");
@@ -194,7 +194,7 @@ class ToyEvaluator final : public EvaluatorClient {
 class ToyProposer final : public Proposer {
  public:
   explicit ToyProposer(ToyWorld& world) : world_(world) {}
-  Result<Answer> answer(const Context&, const Ask& ask, const RunView& run) override {
+  Result<Answer> answer(const Context&, const search::Ask& ask, const RunView& run) override {
     int n = static_cast<int>(run.steps.size()) + 1;
     if (n > world_.programs) return Answer{{}, "nothing left to try"};
     Candidate c;
@@ -209,14 +209,14 @@ class ToyProposer final : public Proposer {
 };
 
 inline Parts ToyWorld::parts() {
-  return {
-      [this](const Context&, const EvaluatorOptions&) -> Result<std::unique_ptr<EvaluatorClient>> {
-        return std::make_unique<ToyEvaluator>(*this);
-      },
-      [this](const std::string&, const Task&) -> Result<std::unique_ptr<Proposer>> {
-        return std::make_unique<ToyProposer>(*this);
-      },
-      [this] { return ++clock_ms; }};
+  return {[this](const Context&,
+                 const eval::EvaluatorOptions&) -> Result<std::unique_ptr<eval::EvaluatorClient>> {
+            return std::make_unique<ToyEvaluator>(*this);
+          },
+          [this](const std::string&, const Task&) -> Result<std::unique_ptr<Proposer>> {
+            return std::make_unique<ToyProposer>(*this);
+          },
+          [this] { return ++clock_ms; }};
 }
 
 class Recorder final : public RunObserver {
@@ -227,4 +227,4 @@ class Recorder final : public RunObserver {
   std::vector<std::string> progress;
 };
 
-}  // namespace cutegen::toy
+}  // namespace cutegen::engine::toy

@@ -18,10 +18,8 @@
 
 extern char** environ;
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
-
-namespace protocol = evaluator_protocol;
 
 constexpr int kMostRuns = 3;  // the first, and two more when the evaluator died under it
 
@@ -291,4 +289,4 @@ Result<std::unique_ptr<EvaluatorClient>> EvaluatorClient::start(const Context& c
   return std::unique_ptr<EvaluatorClient>(std::move(client));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -27,7 +27,7 @@
 #include "core/verdict.h"
 #include "torch/foreign_worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct EvaluatorOptions {
   std::string device = "sim:h200";
@@ -80,7 +80,7 @@ struct EvaluateRequest {
 // A program beside its baselines, in fresh processes; see eval/judge/certify.h.
 struct CertifyRequest {
   KernelProgram program;
-  std::vector<BaselineWanted> baselines = {
+  std::vector<torch::BaselineWanted> baselines = {
       {"eager", ""}, {"eager-fp32", ""}, {"eager-tf32", ""}, {"compile", ""}, {"compile-max", ""}};
   int processes = 2;
   double precise = 0.002;
@@ -89,14 +89,14 @@ struct CertifyRequest {
 
 // Baselines of an open task, one after the other, beside no program; see eval/judge/baselines.h.
 struct BaselinesRequest {
-  std::vector<BaselineWanted> baselines = {{"eager", ""}};
+  std::vector<torch::BaselineWanted> baselines = {{"eager", ""}};
   double build_seconds = 60;  // limit for opening one
   std::string task = {};
 };
 
 // A peer's answer, `class ModelNew` of one Python file; see eval/judge/foreign.h.
 struct ForeignRequest {
-  ForeignFile answer;
+  torch::ForeignFile answer;
   Rung up_to = Rung::timing;
   double seconds = 300;  // for its import with all that it builds; one call gets at most 60
   std::string task = {};
@@ -128,4 +128,4 @@ class EvaluatorClient {
   virtual int pid() const = 0;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

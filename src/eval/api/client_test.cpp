@@ -15,7 +15,7 @@
 #include "eval/api/expect_children.h"
 #include "eval/api/protocol.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,7 +102,7 @@ class Client : public testing::Test {
     verdict.status = Status::failed;
     verdict.program_id = "p";
     verdict.feedback.headline = "as it was sent";
-    write("opened.json", dump_json(evaluator_protocol::to_json(opened)));
+    write("opened.json", dump_json(protocol::to_json(opened)));
     write("verdict.json", dump_json(to_json(verdict)));
     write("cutegen-evaluator", kFake);
     ::chmod((folder / "cutegen-evaluator").c_str(), 0700);
@@ -159,8 +159,8 @@ TEST_F(Client, StartsTheEvaluatorWithItsOptions) {
   ASSERT_EQ(noted("starts").size(), 1U);
   EXPECT_EQ(noted("starts")[0].at("cwd"), fs::current_path().string());
   Json hello = noted("requests").at(0);
-  EXPECT_EQ(hello.at("schema"), evaluator_protocol::kSchema);
-  EXPECT_EQ(hello.at("options"), evaluator_protocol::to_json(options));
+  EXPECT_EQ(hello.at("schema"), protocol::kSchema);
+  EXPECT_EQ(hello.at("options"), protocol::to_json(options));
 }
 
 TEST_F(Client, TheEvaluatorSeesOurVariablesAndNoSecrets) {
@@ -199,7 +199,7 @@ TEST_F(Client, OpensATaskAndGetsItsVerdicts) {
   EXPECT_THAT(requests(), ElementsAre("hello", "open_task", "evaluate", "evaluate"));
   EXPECT_EQ(noted("requests")[1].at("file"), fs::absolute("relu.py").string());
   EXPECT_EQ(noted("requests")[2].at("task_id"), "0123");
-  EXPECT_EQ(noted("requests")[2].at("request"), evaluator_protocol::to_json(request));
+  EXPECT_EQ(noted("requests")[2].at("request"), protocol::to_json(request));
 }
 
 TEST_F(Client, AnEvaluatorThatDiedOnceIsStartedAgainWithItsTask) {
@@ -335,4 +335,4 @@ TEST_F(Client, WhoStopsWaitingEndsTheEvaluator) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

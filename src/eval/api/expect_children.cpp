@@ -3,7 +3,7 @@
 
 #include <set>
 
-namespace cutegen {
+namespace cutegen::eval {
 
 void expect_children(EvaluatorClient& evaluator, const Context& ctx,
                      const ChildrenToCome& children) {
@@ -11,9 +11,10 @@ void expect_children(EvaluatorClient& evaluator, const Context& ctx,
     takes->expect_children(ctx, children);
 }
 
-std::vector<CompileRequest> compile_requests(const KernelProgram& program, const Task& task,
-                                             const DeviceFacts& device) {
-  std::vector<CompileRequest> out;
+std::vector<toolchain::CompileRequest> compile_requests(const KernelProgram& program,
+                                                        const Task& task,
+                                                        const DeviceFacts& device) {
+  std::vector<toolchain::CompileRequest> out;
   std::set<std::string> seen;
   auto arch = choose_arch(program.plan, device);
   if (!arch) return out;
@@ -29,4 +30,4 @@ std::vector<CompileRequest> compile_requests(const KernelProgram& program, const
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -11,7 +11,7 @@
 #include "eval/api/client.h"
 #include "toolchain/toolchain.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct ChildrenToCome {
   KernelProgram parent;
@@ -30,7 +30,8 @@ void expect_children(EvaluatorClient& evaluator, const Context& ctx,
 
 // What the compiler is asked for by all shapes of a task; none where the program does not come so
 // far.
-std::vector<CompileRequest> compile_requests(const KernelProgram& program, const Task& task,
-                                             const DeviceFacts& device);
+std::vector<toolchain::CompileRequest> compile_requests(const KernelProgram& program,
+                                                        const Task& task,
+                                                        const DeviceFacts& device);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

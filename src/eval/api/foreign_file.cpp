@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 namespace fs = std::filesystem;
@@ -16,16 +16,16 @@ constexpr const char* kPrefix = "foreign:";
 constexpr size_t kMostFiles = 1000;
 constexpr const char* kRemedy = "a foreign answer is one Python file with class ModelNew";
 
-Result<ForeignFile> read_answer(const fs::path& path) {
+Result<torch::ForeignFile> read_answer(const fs::path& path) {
   auto text = read_file(path, kMostSource);
   if (!text) return user_error(text.error().message, path.string(), kRemedy);
   if (!is_utf8_text(*text)) return user_error("the file is not UTF-8 text", path.string(), kRemedy);
-  return ForeignFile{path.filename().string(), std::move(*text)};
+  return torch::ForeignFile{path.filename().string(), std::move(*text)};
 }
 
 }  // namespace
 
-Result<std::optional<ForeignFile>> find_foreign(const fs::path& path) {
+Result<std::optional<torch::ForeignFile>> find_foreign(const fs::path& path) {
   std::error_code error;
   if (path.extension() == ".py" && !fs::is_directory(path, error)) return read_answer(path);
   if (!fs::is_directory(path, error) || fs::exists(path / "plan.json", error)) return std::nullopt;
@@ -48,8 +48,8 @@ bool is_foreign(const Verdict& verdict) {
   return verdict.program_id.starts_with(kPrefix);
 }
 
-std::string foreign_id(const ForeignFile& answer) {
+std::string foreign_id(const torch::ForeignFile& answer) {
   return kPrefix + sha256(answer.source);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -13,12 +13,12 @@
 #include "core/verdict.h"
 #include "torch/foreign_worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
-Result<std::optional<ForeignFile>> find_foreign(const std::filesystem::path& path);
+Result<std::optional<torch::ForeignFile>> find_foreign(const std::filesystem::path& path);
 
 bool is_foreign(const Verdict& verdict);
 // "foreign:" and a hash of the file.
-std::string foreign_id(const ForeignFile& answer);
+std::string foreign_id(const torch::ForeignFile& answer);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/api/protocol.h"
 
-namespace cutegen::evaluator_protocol {
+namespace cutegen::eval::protocol {
 namespace {
 
 constexpr size_t kMostBaselines = 16;
@@ -148,20 +148,21 @@ Result<EvaluateRequest> request_from_json(const Json& json) {
 
 namespace {
 
-Json wanted_json(const std::vector<BaselineWanted>& wanted) {
+Json wanted_json(const std::vector<torch::BaselineWanted>& wanted) {
   Json out = Json::array();
-  for (const BaselineWanted& b : wanted) out.push_back({{"kind", b.kind}, {"target", b.target}});
+  for (const torch::BaselineWanted& b : wanted)
+    out.push_back({{"kind", b.kind}, {"target", b.target}});
   return out;
 }
 
-Result<std::vector<BaselineWanted>> wanted_from(ObjectReader& r) {
+Result<std::vector<torch::BaselineWanted>> wanted_from(ObjectReader& r) {
   CG_TRY(Json baselines, r.array("baselines"));
   if (baselines.size() > kMostBaselines)
     return user_error("more baselines than are timed at once", r.place("baselines"));
-  std::vector<BaselineWanted> out;
+  std::vector<torch::BaselineWanted> out;
   for (const Json& one : baselines) {
     ObjectReader b(one, r.place("baselines"));
-    BaselineWanted wanted;
+    torch::BaselineWanted wanted;
     CG_TRY(wanted.kind, b.string("kind"));
     CG_TRY(wanted.target, b.string("target"));
     CG_CHECK(b.finish());
@@ -244,4 +245,4 @@ Result<CertifyRequest> certify_request_from_json(const Json& json) {
   return q;
 }
 
-}  // namespace cutegen::evaluator_protocol
+}  // namespace cutegen::eval::protocol

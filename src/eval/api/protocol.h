@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "eval/api/client.h"
 
-namespace cutegen::evaluator_protocol {
+namespace cutegen::eval::protocol {
 
 inline constexpr const char* kSchema = "cutegen.evaluator.v1";
 inline constexpr int kMostTasks = 64, kMostSharing = 64;
@@ -41,4 +41,4 @@ Result<BaselinesRequest> baselines_request_from_json(const Json& json);
 // The times in the reply of `baselines`.
 Result<std::vector<BaselineTime>> baseline_times_from_json(const Json& reply);
 
-}  // namespace cutegen::evaluator_protocol
+}  // namespace cutegen::eval::protocol

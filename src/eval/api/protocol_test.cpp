@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 
-namespace cutegen::evaluator_protocol {
+namespace cutegen::eval::protocol {
 namespace {
 
 OpenedTask opened() {
@@ -150,4 +150,4 @@ TEST(Protocol, TimesOfBaselinesAreRead) {
 }
 
 }  // namespace
-}  // namespace cutegen::evaluator_protocol
+}  // namespace cutegen::eval::protocol

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <optional>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr double kBusy = 80, kWaits = 60, kLead = 10;  // percent, as ncu's rule has them
@@ -171,4 +171,4 @@ void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const Least
       "; from the task's least work alone, so what is done beyond it is not seen";
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

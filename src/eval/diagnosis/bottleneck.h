@@ -13,7 +13,7 @@
 #include "core/profile.h"
 #include "gpu/spec.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 // The least that a task needs at a shape, and how long the whole program takes there.
 struct LeastWork {
@@ -32,4 +32,4 @@ void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const Least
 // Remarks from a GPU's own counters, in front of those that are there.
 void remark_on_measured(KernelProfile& kernel);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::HasSubstr;
@@ -141,4 +141,4 @@ TEST(Bottleneck, AHealthyKernelHasNoRemark) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

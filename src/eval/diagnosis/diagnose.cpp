@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr size_t kMostLines = 24, kMostRemarks = 16;
@@ -174,4 +174,4 @@ void explain(KernelProfile& kernel, const std::string& source) {
   Remarks(kernel).make();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

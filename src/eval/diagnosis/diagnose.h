@@ -13,8 +13,8 @@
 
 #include "core/profile.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 void explain(KernelProfile& kernel, const std::string& source);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::HasSubstr;
@@ -288,4 +288,4 @@ TEST(Diagnose, ForeignTextIsHarmlessAndListsAreBounded) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

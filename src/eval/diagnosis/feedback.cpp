@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "tensor/pattern.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 namespace {
 
@@ -91,4 +91,4 @@ std::string bottleneck_of(const std::vector<KernelProfile>& kernels, double floo
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -8,7 +8,7 @@
 #include "core/verdict.h"
 #include "tensor/compare.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
                            const std::string& shape, const std::string& family);
@@ -17,4 +17,4 @@ std::string details_of(const Mismatch& mismatch);  // a few lines
 // What binds the slowest kernel, with the figures that show it; empty without kernels.
 std::string bottleneck_of(const std::vector<KernelProfile>& kernels, double floor_ns);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -8,7 +8,7 @@
 
 #include "tensor/half.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::HasSubstr;
@@ -92,4 +92,4 @@ TEST(Feedback, TheSlowestKernelBinds) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

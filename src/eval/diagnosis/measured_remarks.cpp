@@ -7,7 +7,7 @@
 
 #include "eval/diagnosis/bottleneck.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr double kStall = 25;  // percent of a warp's time that is worth a remark
@@ -152,4 +152,4 @@ void remark_on_measured(KernelProfile& kernel) {
   kernel.remarks.insert(kernel.remarks.begin(), remarks.begin(), remarks.end());
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

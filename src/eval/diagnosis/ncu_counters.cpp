@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr const char* kAny = "*";  // counts have units of their own: "inst", "sector", "block"
@@ -146,4 +146,4 @@ KernelProfile measured_profile(const toolchain::NcuKernel& kernel) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -14,9 +14,9 @@
 #include "core/profile.h"
 #include "toolchain/ncu_report.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 std::vector<std::string> ncu_metrics();
 KernelProfile measured_profile(const toolchain::NcuKernel& kernel);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "eval/diagnosis/bottleneck.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::Contains;
@@ -96,4 +96,4 @@ TEST(NcuCounters, EveryMetricIsAskedForOnce) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

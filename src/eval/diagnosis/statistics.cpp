@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 // P(k <= B <= n - k) of B ~ Binomial(n, 1/2): the chance that samples k and n + 1 - k (from 1) hold
@@ -63,4 +63,4 @@ std::optional<std::string> enough_pairs(const PairRule& rule, const std::vector<
   return std::nullopt;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct Median {
   double value = 0, low = 0, high = 0;
@@ -40,4 +40,4 @@ struct PairRule {
 std::optional<std::string> enough_pairs(const PairRule& rule, const std::vector<double>& own,
                                         const std::vector<double>& other);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

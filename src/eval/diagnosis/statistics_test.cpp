@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 TEST(MedianOf, IsTheMiddleAndItsIntervalTheRangeOfAFew) {
@@ -123,4 +123,4 @@ TEST(EnoughPairs, ASeriesHoldsTheTruthAndFindsOnePercent) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -10,7 +10,7 @@
 #include "eval/rungs/official.h"
 #include "eval/runner/gpu_slot.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr auto kRunLimit = std::chrono::seconds(60);
@@ -18,8 +18,8 @@ constexpr size_t kMostWhy = 300;
 
 // The memory of a run, and the places of the task's tensors in it.
 struct Given {
-  std::vector<GpuMemory> memory;
-  std::vector<GpuTensor> slots;
+  std::vector<torch::GpuMemory> memory;
+  std::vector<torch::GpuTensor> slots;
 };
 
 Given given_of(const OfficialRun& run, const Task& task, const ShapeCase& shape) {
@@ -27,7 +27,7 @@ Given given_of(const OfficialRun& run, const Task& task, const ShapeCase& shape)
   for (const SharedBuffer& b : run.buffers()) {
     const TensorInfo* info = task.find(b.name);
     if (!info) continue;
-    GpuTensor slot;
+    torch::GpuTensor slot;
     slot.tensor = {b.name,
                    info->role == TensorRole::output ? "output" : "value",
                    info->dtype,
@@ -43,7 +43,7 @@ Given given_of(const OfficialRun& run, const Task& task, const ShapeCase& shape)
 
 class Judge {
  public:
-  Judge(const Context& ctx, const BaselineSets& sets, TorchWorker& worker, const Task& task,
+  Judge(const Context& ctx, const BaselineSets& sets, torch::TorchWorker& worker, const Task& task,
         const ShapeCase& shape)
       : ctx_(ctx), sets_(sets), worker_(worker), task_(task), shape_(shape) {}
 
@@ -86,7 +86,7 @@ class Judge {
 
   const Context& ctx_;
   const BaselineSets& sets_;
-  TorchWorker& worker_;
+  torch::TorchWorker& worker_;
   const Task& task_;
   const ShapeCase& shape_;
 };
@@ -106,12 +106,11 @@ BaselineSets sets_of(OfficialJudge* official, const Task& task, const ShapeCase&
   return out;
 }
 
-Result<std::vector<BaselineAccuracy>> judge_baselines(const Context& ctx, const BaselineSets& sets,
-                                                      TorchWorker& worker, const Task& task,
-                                                      const ShapeCase& shape,
-                                                      const std::vector<BaselineWanted>& wanted) {
+Result<std::vector<BaselineAccuracy>> judge_baselines(
+    const Context& ctx, const BaselineSets& sets, torch::TorchWorker& worker, const Task& task,
+    const ShapeCase& shape, const std::vector<torch::BaselineWanted>& wanted) {
   std::vector<BaselineAccuracy> out;
-  for (const BaselineWanted& w : wanted) {
+  for (const torch::BaselineWanted& w : wanted) {
     out.push_back(class_of(w.kind, task));
     out.back().why = sets.missing;
   }
@@ -137,4 +136,4 @@ Result<std::vector<BaselineAccuracy>> judge_baselines(const Context& ctx, const 
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -15,7 +15,7 @@
 #include "eval/sets/official_set.h"
 #include "torch/worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 class OfficialJudge;
 
@@ -32,9 +32,8 @@ BaselineSets sets_of(OfficialJudge* official, const Task& task, const ShapeCase&
                      const std::vector<std::string>& families);
 
 // One for each that was wanted, with its class.
-Result<std::vector<BaselineAccuracy>> judge_baselines(const Context& ctx, const BaselineSets& sets,
-                                                      TorchWorker& worker, const Task& task,
-                                                      const ShapeCase& shape,
-                                                      const std::vector<BaselineWanted>& wanted);
+Result<std::vector<BaselineAccuracy>> judge_baselines(
+    const Context& ctx, const BaselineSets& sets, torch::TorchWorker& worker, const Task& task,
+    const ShapeCase& shape, const std::vector<torch::BaselineWanted>& wanted);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

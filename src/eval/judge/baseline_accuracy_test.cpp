@@ -11,7 +11,7 @@
 #include "eval/testing/toy_task.h"
 #include "eval/testing/toy_worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::ElementsAre;
@@ -46,14 +46,14 @@ struct Stage {
       set->outputs.push_back(e);
       return OfficialSetPtr(set);
     };
-    worker.run = [this](const std::string& kind, const std::vector<GpuTensor>& slots) {
+    worker.run = [this](const std::string& kind, const std::vector<torch::GpuTensor>& slots) {
       std::string names = kind;
-      for (const GpuTensor& s : slots) names += " " + s.tensor.name + ":" + s.tensor.part;
+      for (const torch::GpuTensor& s : slots) names += " " + s.tensor.name + ":" + s.tensor.part;
       ran.push_back(names);
       return kind == raises ? Result<void>(user_error("the baseline raises")) : Result<void>();
     };
   }
-  std::vector<BaselineAccuracy> judged(const std::vector<BaselineWanted>& wanted) {
+  std::vector<BaselineAccuracy> judged(const std::vector<torch::BaselineWanted>& wanted) {
     auto out = judge_baselines(Context(), sets, worker, toy.task, toy.task.official(), wanted);
     EXPECT_TRUE(out) << out.error().text();
     return out ? *out : std::vector<BaselineAccuracy>(wanted.size());
@@ -68,7 +68,7 @@ struct Stage {
 };
 
 TEST(BaselineAccuracy, EveryWayRunsOnASetOfEveryFamily) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     auto found = s.judged({{"eager", ""}, {"compile", ""}});
     EXPECT_THAT(s.drawn, ElementsAre("outliers", "made")) << "one set for all ways, ours last";
@@ -84,7 +84,7 @@ TEST(BaselineAccuracy, EveryWayRunsOnASetOfEveryFamily) {
 }
 
 TEST(BaselineAccuracy, OneThatRaisesIsNotKnownAndTheOthersGoOn) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     s.raises = "eager";
     auto found = s.judged({{"eager", ""}, {"compile", ""}});
@@ -96,7 +96,7 @@ TEST(BaselineAccuracy, OneThatRaisesIsNotKnownAndTheOthersGoOn) {
 }
 
 TEST(BaselineAccuracy, ASetThatDoesNotFitLeavesItUnknown) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     s.refused = "made";
     auto found = s.judged({{"eager", ""}});
@@ -110,7 +110,7 @@ TEST(BaselineAccuracy, ASetThatDoesNotFitLeavesItUnknown) {
 }
 
 TEST(BaselineAccuracy, TheEndOfTheContextIsAnError) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     std::stop_source stop;
     stop.request_stop();
@@ -122,4 +122,4 @@ TEST(BaselineAccuracy, TheEndOfTheContextIsAnError) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

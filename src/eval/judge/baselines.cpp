@@ -11,7 +11,7 @@
 #include "core/weighted.h"
 #include "eval/diagnosis/statistics.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr const char* kMode = "cold";
@@ -21,13 +21,13 @@ constexpr double kWide = 0.05;  // half the interval over the median: timed once
 constexpr auto kTimeLimit = std::chrono::seconds(60);
 constexpr auto kCloseLimit = std::chrono::seconds(20);
 
-std::string name_of(const BaselineWanted& wanted) {
+std::string name_of(const torch::BaselineWanted& wanted) {
   return wanted.target.empty() ? wanted.kind : wanted.target;
 }
 
 class Timer {
  public:
-  Timer(const Context& ctx, TorchWorker& worker, const Task& task, const ShapeCase& shape,
+  Timer(const Context& ctx, torch::TorchWorker& worker, const Task& task, const ShapeCase& shape,
         const BaselineLimits& limits, const BaselineProgress& progress)
       : ctx_(ctx),
         worker_(worker),
@@ -36,9 +36,9 @@ class Timer {
         limits_(limits),
         progress_(progress) {}
 
-  Result<BaselinesTimed> run(const std::vector<BaselineWanted>& wanted,
+  Result<BaselinesTimed> run(const std::vector<torch::BaselineWanted>& wanted,
                              const BaselineSetsOf& sets) {
-    for (const BaselineWanted& w : wanted) {
+    for (const torch::BaselineWanted& w : wanted) {
       CG_TRY(BaselineTime time, one(w));
       out_.times.push_back(std::move(time));
     }
@@ -52,8 +52,8 @@ class Timer {
 
  private:
   // Those that were timed and are still open.
-  Result<void> judge(const std::vector<BaselineWanted>& wanted, const BaselineSets& sets) {
-    std::vector<BaselineWanted> some;
+  Result<void> judge(const std::vector<torch::BaselineWanted>& wanted, const BaselineSets& sets) {
+    std::vector<torch::BaselineWanted> some;
     std::vector<BaselineTime*> to;
     for (size_t i = 0; i < wanted.size(); ++i)
       if (out_.times[i].known()) some.push_back(wanted[i]), to.push_back(&out_.times[i]);
@@ -64,7 +64,7 @@ class Timer {
     return {};
   }
 
-  Result<BaselineTime> one(const BaselineWanted& wanted) {
+  Result<BaselineTime> one(const torch::BaselineWanted& wanted) {
     BaselineTime time;
     time.kind = name_of(wanted);
     time.accuracy = class_of(wanted.kind, task_);
@@ -103,7 +103,7 @@ class Timer {
     return ctx_.with_timeout(limit);
   }
 
-  Result<void> open_and_time(const BaselineWanted& wanted, BaselineTime& time) {
+  Result<void> open_and_time(const torch::BaselineWanted& wanted, BaselineTime& time) {
     if (!open_) {
       tell("opening the module");
       CG_CHECK(worker_.open_baselines(limited("the module was still being opened", limits_.open),
@@ -114,7 +114,7 @@ class Timer {
     const auto start = Clock::now();
     const Context building = limited("it was still being built", build_limit());
     early_ = limit_ < limits_.build;
-    CG_TRY(BaselineOpened added, worker_.add_baseline(building, wanted));
+    CG_TRY(torch::BaselineOpened added, worker_.add_baseline(building, wanted));
     time.build_s = std::chrono::duration<double>(Clock::now() - start).count();
     time.why = added.why, time.far = added.far;
     if (!time.why.empty()) return {};
@@ -151,7 +151,7 @@ class Timer {
   }
 
   const Context& ctx_;
-  TorchWorker& worker_;
+  torch::TorchWorker& worker_;
   const Task& task_;
   const ShapeCase& shape_;
   const BaselineLimits& limits_;
@@ -200,8 +200,8 @@ BaselinesTimed combined(const std::vector<const ShapeCase*>& shapes,
 
 }  // namespace
 
-Result<std::vector<BaselineWanted>> baselines_named(const std::vector<std::string>& names) {
-  std::vector<BaselineWanted> out;
+Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std::string>& names) {
+  std::vector<torch::BaselineWanted> out;
   bool own = false;
   for (const std::string& name : names) {
     const bool known =
@@ -213,7 +213,8 @@ Result<std::vector<BaselineWanted>> baselines_named(const std::vector<std::strin
     if (!known && own)
       return user_error("more than one baseline of your own", {}, "name one MODULE:CALLABLE");
     own = own || !known;
-    out.push_back(known ? BaselineWanted{name, {}} : BaselineWanted{"callable", name});
+    out.push_back(known ? torch::BaselineWanted{name, {}}
+                        : torch::BaselineWanted{"callable", name});
   }
   return out;
 }
@@ -226,8 +227,9 @@ int64_t open_bytes(const ShapeCase& shape) {
   return shape.least_bytes.value / 2 * 5;
 }
 
-Result<BaselinesTimed> time_baselines(const Context& ctx, TorchWorker& worker, const Task& task,
-                                      const std::vector<BaselineWanted>& wanted,
+Result<BaselinesTimed> time_baselines(const Context& ctx, torch::TorchWorker& worker,
+                                      const Task& task,
+                                      const std::vector<torch::BaselineWanted>& wanted,
                                       const BaselineLimits& limits,
                                       const BaselineProgress& progress,
                                       const BaselineSetsOf& sets) {
@@ -243,4 +245,4 @@ Result<BaselinesTimed> time_baselines(const Context& ctx, TorchWorker& worker, c
   return combined(shapes, std::move(all));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

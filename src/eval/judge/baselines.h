@@ -18,7 +18,7 @@
 #include "eval/judge/baseline_accuracy.h"
 #include "torch/worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct BaselineLimits {
   Nanoseconds open = std::chrono::seconds(60);    // of the module on the GPU
@@ -45,16 +45,17 @@ inline const std::vector<std::string> kBaselineKinds{"eager", kStrictEager, "eag
 std::string same_as_eager(const Task& task);
 
 // "eager", ..., or MODULE:CALLABLE of the user's, at most one of these.
-Result<std::vector<BaselineWanted>> baselines_named(const std::vector<std::string>& names);
+Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std::string>& names);
 
 // What a module that is open on a GPU takes about: inputs and outputs, a second result beside
 // eager's, and what an operator needs besides.
 int64_t open_bytes(const ShapeCase& shape);
 
-Result<BaselinesTimed> time_baselines(const Context& ctx, TorchWorker& worker, const Task& task,
-                                      const std::vector<BaselineWanted>& wanted,
+Result<BaselinesTimed> time_baselines(const Context& ctx, torch::TorchWorker& worker,
+                                      const Task& task,
+                                      const std::vector<torch::BaselineWanted>& wanted,
                                       const BaselineLimits& limits,
                                       const BaselineProgress& progress = {},
                                       const BaselineSetsOf& sets = {});
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -7,7 +7,7 @@
 
 #include "eval/testing/toy_worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::ElementsAre;
@@ -193,4 +193,4 @@ TEST(Baselines, NamesAreChecked) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -17,7 +17,7 @@
 #include "eval/rungs/official.h"
 #include "eval/rungs/official_runs.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int kBlock = 5;  // runs of one participant in a round
@@ -25,21 +25,22 @@ constexpr size_t kLeastRounds = 8, kMostRounds = 24;
 constexpr auto kMostTime = std::chrono::seconds(8);  // of one mode in one process
 // Of the GPU's memory: what modules may take that are opened side by side.
 constexpr double kTogether = 0.3;
-constexpr TimeMode kModes[] = {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call};
+constexpr device::TimeMode kModes[] = {device::TimeMode::cold, device::TimeMode::warm,
+                                       device::TimeMode::graph, device::TimeMode::call};
 constexpr const char* kModeNames[] = {"cold", "warm", "graph", "call"};
 
-const char* name_of(TimeMode mode) {
+const char* name_of(device::TimeMode mode) {
   return kModeNames[static_cast<size_t>(mode)];
 }
 
-std::string name_of(const BaselineWanted& wanted) {
+std::string name_of(const torch::BaselineWanted& wanted) {
   return wanted.target.empty() ? wanted.kind : wanted.target;
 }
 
 // A fresh process with its baselines.
 struct Fresh {
-  std::unique_ptr<TorchWorker> worker;
-  std::vector<BaselineOpened> told;
+  std::unique_ptr<torch::TorchWorker> worker;
+  std::vector<torch::BaselineOpened> told;
 };
 
 class Certification {
@@ -75,7 +76,7 @@ class Certification {
     rounds_.clear(), ready_.clear();
     for (int p = 0; p < request_.processes; ++p) CG_CHECK(one_process(p));
     CertifiedShape out{shape.name, shape.weight, floor_of(services_.gpu, task_, shape).floor_ns};
-    for (TimeMode mode : kModes) {
+    for (device::TimeMode mode : kModes) {
       auto at = rounds_.find(mode);
       if (at != rounds_.end() && !at->second.front().own.empty())
         out.modes.push_back(pooled(name_of(mode), at->second, request_.precise, out_.apart));
@@ -122,7 +123,7 @@ class Certification {
     out_.torch = worker_->version(), out_.cudnn = worker_->cudnn();
     out_.sandbox = weakest({services_.runner->grade(), worker_->grade()});
     const PreparedShape* prepared = shape_of(prepared_, shape_->name);
-    if (!prepared) return world_error("the program does not take " + name_of(*shape_));
+    if (!prepared) return world_error("the program does not take " + eval::name_of(*shape_));
     runs_.emplace(services_, task_, prepared_, *prepared);
     const std::string user = fmt::format("{} certified {}", out_.program_id, number);
     CG_CHECK(runs_->prepare(ctx_, user, official_set(user), nullptr));
@@ -131,7 +132,7 @@ class Certification {
     if (end) return world_error("the program does not run again: " + end->end.headline);
     CG_TRY(end, runs_->control(ctx_, kBlock));
     if (end) return world_error("the program does not run again: " + end->end.headline);
-    for (TimeMode mode : kModes) {
+    for (device::TimeMode mode : kModes) {
       progress_(fmt::format("{}process {} of {}: {}", at_shape(), number + 1, request_.processes,
                             name_of(mode)));
       CG_CHECK(one_mode(mode, number));
@@ -147,13 +148,13 @@ class Certification {
     if (!services_.official || !services_.official->missing().empty()) return nullptr;
     auto set = services_.official->draw(ctx_, task_, *shape_, services_.families.front(), user);
     if (set) return std::move(*set);
-    note(fmt::format("values at {}: {}", name_of(*shape_), set.error().message));
+    note(fmt::format("values at {}: {}", eval::name_of(*shape_), set.error().message));
     return nullptr;
   }
 
   // In front of what is said of one of several shapes.
   std::string at_shape() const {
-    return timed_shapes(task_).size() > 1 ? name_of(*shape_).substr(4) + ": " : std::string();
+    return timed_shapes(task_).size() > 1 ? eval::name_of(*shape_).substr(4) + ": " : std::string();
   }
 
   // Behind the last block, while the GPU is still warm.
@@ -240,11 +241,11 @@ class Certification {
       out_.missing.push_back(std::move(what));
   }
 
-  Result<void> one_mode(TimeMode mode, int number) {
+  Result<void> one_mode(device::TimeMode mode, int number) {
     auto& processes = rounds_[mode];
     processes.resize(static_cast<size_t>(number) + 1);
     Rounds& rounds = processes.back();
-    std::vector<BaselineWanted> others = open_;
+    std::vector<torch::BaselineWanted> others = open_;
     const auto start = Clock::now();
     while (rounds.own.size() < kMostRounds && Clock::now() - start < kMostTime) {
       CG_CHECK(ctx_.check("certifying"));
@@ -256,7 +257,8 @@ class Certification {
   }
 
   // Everybody once, in random order. False: the program itself cannot run in this mode.
-  Result<bool> one_round(TimeMode mode, std::vector<BaselineWanted>& others, Rounds& rounds) {
+  Result<bool> one_round(device::TimeMode mode, std::vector<torch::BaselineWanted>& others,
+                         Rounds& rounds) {
     std::vector<size_t> order(others.size() + 1);
     for (size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::shuffle(order.begin(), order.end(), random_);
@@ -297,15 +299,15 @@ class Certification {
   const Progress& progress_;
   Prepared prepared_;
   Certificate out_;
-  const ShapeCase* shape_ = nullptr;    // that is certified now
-  const ShapeCase* judged_ = nullptr;   // at which the baselines were judged last
-  std::vector<double> clocks_hz_;       // of the SMs, a median for each block
-  std::vector<BaselineWanted> wanted_;  // without those that are the same as another
-  std::unique_ptr<TorchWorker> worker_;
+  const ShapeCase* shape_ = nullptr;           // that is certified now
+  const ShapeCase* judged_ = nullptr;          // at which the baselines were judged last
+  std::vector<double> clocks_hz_;              // of the SMs, a median for each block
+  std::vector<torch::BaselineWanted> wanted_;  // without those that are the same as another
+  std::unique_ptr<torch::TorchWorker> worker_;
   std::vector<std::optional<Result<Fresh>>> ready_;
   std::optional<OfficialRuns> runs_;
-  std::vector<BaselineWanted> open_;
-  std::map<TimeMode, std::vector<Rounds>> rounds_;
+  std::vector<torch::BaselineWanted> open_;
+  std::map<device::TimeMode, std::vector<Rounds>> rounds_;
   std::mt19937_64 random_{std::random_device()()};
 };
 
@@ -361,4 +363,4 @@ Result<Certificate> certify(const Context& ctx, const Services& services, const 
   return Certification(ctx, services, task, request, open_worker, progress).run();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

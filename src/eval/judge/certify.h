@@ -17,10 +17,10 @@
 #include "eval/api/client.h"
 #include "eval/rungs/rung.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 // Called by several threads at once.
-using WorkerSource = std::function<Result<std::unique_ptr<TorchWorker>>()>;
+using WorkerSource = std::function<Result<std::unique_ptr<torch::TorchWorker>>()>;
 
 Result<Certificate> certify(const Context& ctx, const Services& services, const Task& task,
                             const CertifyRequest& request, const WorkerSource& open_worker,
@@ -38,4 +38,4 @@ bool precise_enough(const Rounds& rounds, double precise);
 CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& processes, double precise,
                      double& apart);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -12,7 +12,7 @@
 #include "eval/testing/ladder_world.h"
 #include "eval/testing/toy_worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::ElementsAre;
@@ -68,7 +68,7 @@ constexpr const char* kSevens = R"(.version 8.0
 
 // A whole certificate of two shapes: the real ladder and runner, without a GPU.
 TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     testing_world::World w([](double) { return double{std::bit_cast<float>(7)}; });
     w.add_official(1 << 12);
     Task& task = w.toy.task;
@@ -93,7 +93,7 @@ TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
     std::vector<std::string> said;
     auto c = certify(
         Context(), w.services, task, request,
-        []() -> Result<std::unique_ptr<TorchWorker>> {
+        []() -> Result<std::unique_ptr<torch::TorchWorker>> {
           auto worker = std::make_unique<ToyWorker>();
           worker->ways["eager"].samples = {1e6};
           worker->ways["compile"].samples = {2.5e5};
@@ -152,4 +152,4 @@ TEST(Certificate, HoldsItsFormThroughJson) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

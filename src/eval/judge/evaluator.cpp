@@ -22,7 +22,7 @@
 #include "eval/sets/lazy.h"
 #include "toolchain/compile_memory.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr auto kBaselineLimit = std::chrono::minutes(10);  // torch.compile tries many kernels
@@ -36,13 +36,15 @@ std::string warm_arch(const DeviceFacts& device) {
 // While it lives, the compiler does nothing in the background.
 class Quiet {
  public:
-  explicit Quiet(Toolchain& toolchain) : toolchain_(toolchain) { toolchain_.hold_background(true); }
+  explicit Quiet(toolchain::Toolchain& toolchain) : toolchain_(toolchain) {
+    toolchain_.hold_background(true);
+  }
   ~Quiet() { toolchain_.hold_background(false); }
   Quiet(const Quiet&) = delete;
   Quiet& operator=(const Quiet&) = delete;
 
  private:
-  Toolchain& toolchain_;
+  toolchain::Toolchain& toolchain_;
 };
 
 }  // namespace
@@ -52,7 +54,7 @@ Evaluator::Evaluator(EvaluatorOptions options)
       runner_({.device = options_.device,
                .threads = options_.runner_threads,
                .require_sandbox = options_.require_sandbox,
-               .spare = is_cuda(options_.device)}) {}
+               .spare = device::is_cuda(options_.device)}) {}
 
 Evaluator::~Evaluator() {
   warm_stop_.request_stop();
@@ -69,25 +71,26 @@ Result<std::unique_ptr<Evaluator>> Evaluator::open(const Context& ctx, Evaluator
 Result<void> Evaluator::prepare(const Context& ctx) {
   CG_CHECK(ctx.check("starting the evaluator"));
   CG_CHECK(know_device(ctx));
-  CG_TRY(ToolPaths paths, find_tools({options_.python, services_.identity.cuda_version}));
-  ToolchainOptions tools{paths};
+  CG_TRY(toolchain::ToolPaths paths,
+         toolchain::find_tools({options_.python, services_.identity.cuda_version}));
+  toolchain::ToolchainOptions tools{paths};
   tools.use_cache = options_.use_cache;
   tools.require_sandbox = options_.require_sandbox;
-  tools.warm_memory_bytes = granted_compile_memory();
-  AssemblerOptions assembler{std::move(paths)};
+  tools.warm_memory_bytes = toolchain::granted_compile_memory();
+  toolchain::AssemblerOptions assembler{std::move(paths)};
   assembler.use_cache = options_.use_cache;
-  CG_TRY(assembler_, Assembler::open(std::move(assembler)));
-  CG_TRY(toolchain_, Toolchain::open(std::move(tools)));
-  TorchWorkerOptions torch;
+  CG_TRY(assembler_, toolchain::Assembler::open(std::move(assembler)));
+  CG_TRY(toolchain_, toolchain::Toolchain::open(std::move(tools)));
+  torch::TorchWorkerOptions torch;
   torch.python = options_.python;
   torch.require_sandbox = options_.require_sandbox;
-  CG_TRY(worker_, TorchWorker::open(std::move(torch)));
+  CG_TRY(worker_, torch::TorchWorker::open(std::move(torch)));
   services_.toolchain = toolchain_.get();
   services_.assembler = assembler_.get();
   services_.runner = &runner_;
   services_.threads = options_.runner_threads;
   services_.families = input_families();
-  if (!is_cuda(options_.device)) return {};
+  if (!device::is_cuda(options_.device)) return {};
   official_ = std::make_unique<OfficialJudge>(
       OfficialJudge::Options{options_.device, options_.python, options_.require_sandbox,
                              toolchain_.get(), options_.sharing});
@@ -106,14 +109,14 @@ Result<void> Evaluator::prepare(const Context& ctx) {
 
 // A GPU is asked by the runner, which has seen no program yet; a simulated one is known.
 Result<void> Evaluator::know_device(const Context& ctx) {
-  if (is_cuda(options_.device)) {
+  if (device::is_cuda(options_.device)) {
     CG_CHECK(runner_.start(ctx));
     services_.device = runner_.facts();
     services_.identity = runner_.identity();
     CG_TRY(services_.gpu, gpu_of_product(services_.identity.gpu));
     return {};
   }
-  CG_TRY(services_.device, device_facts(options_.device));
+  CG_TRY(services_.device, device::device_facts(options_.device));
   const size_t colon = options_.device.find(':');
   CG_TRY(services_.gpu, find_gpu(options_.device.substr(colon + 1)));
   return {};
@@ -142,7 +145,7 @@ Result<OpenedTask> Evaluator::open_task(const Context& ctx, const std::string& f
 Result<OpenedTask> Evaluator::open_file(const Context& ctx, const std::string& file,
                                         const AskedAccuracy& asked) {
   std::unique_lock hold(worker_lock_);
-  DescribeOptions options;
+  torch::DescribeOptions options;
   options.asked = asked;
   CG_TRY(Task task, worker_->describe(ctx, file, options));
   hold.unlock();
@@ -178,7 +181,7 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
         return worker_->make_set(c, task, shape, family, seed);
       });
   open->derived = std::make_unique<DerivedShapes>(
-      task, [this, &task](const Context& c, const std::vector<ShapeConstants>& shapes) {
+      task, [this, &task](const Context& c, const std::vector<torch::ShapeConstants>& shapes) {
         std::lock_guard one_at_a_time(worker_lock_);
         return worker_->describe_shapes(c, task, shapes);
       });
@@ -186,7 +189,7 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   int64_t addresses = large_addresses(task);
   for (const auto& other : open_) addresses = std::max(addresses, large_addresses(other->task));
   runner_.allow_addresses(addresses);
-  CG_CHECK(is_cuda(options_.device) ? runner_.ready(ctx) : runner_.start(ctx));
+  CG_CHECK(device::is_cuda(options_.device) ? runner_.ready(ctx) : runner_.start(ctx));
   OpenedTask& out = open->told;
   CG_TRY(out.admission, admission_of(ctx, task, *open->pool));
   open->precision_tells = out.admission.precision_tells;
@@ -200,7 +203,8 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
         wanted.emplace_back(*shape, family);
   open->pool->refill_in_background(wanted);
   if (official_) official_->open_task(task, open->families);
-  if (!is_cuda(options_.device) && !is_test_shape(task.official())) open_excerpts(ctx, *open);
+  if (!device::is_cuda(options_.device) && !is_test_shape(task.official()))
+    open_excerpts(ctx, *open);
   const Roofline bounds = floor_of(services_.gpu, task);
   out.task = task;
   out.floor_ns = bounds.floor_ns, out.floor_bound_by = bounds.bound_by;
@@ -223,8 +227,8 @@ void Evaluator::open_excerpts(const Context& ctx, Open& open) {
   hold.unlock();
   open.excerpts = std::make_unique<Excerpts>(
       open.task, std::move(planned),
-      [this, &task = open.task](const Context& c, const Excerpt& excerpt, const std::string& family,
-                                uint64_t seed) {
+      [this, &task = open.task](const Context& c, const torch::Excerpt& excerpt,
+                                const std::string& family, uint64_t seed) {
         std::lock_guard one_at_a_time(worker_lock_);
         return worker_->make_excerpt(c, task, excerpt, family, seed);
       });
@@ -250,7 +254,8 @@ void Evaluator::expect_children(const KernelProgram& program, int children,
                                 const std::string& task) {
   auto open = find(task);
   if (!open) return;
-  for (const CompileRequest& request : compile_requests(program, (*open)->task, services_.device))
+  for (const toolchain::CompileRequest& request :
+       compile_requests(program, (*open)->task, services_.device))
     toolchain_->expect_children(request, children);
 }
 
@@ -268,35 +273,35 @@ void Evaluator::use(const Open& open) {
 
 Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest& request,
                                        const Progress& progress) {
-  if (!is_cuda(options_.device))
+  if (!device::is_cuda(options_.device))
     return unsupported_error("certificates hold measured times, which " + options_.device +
                              " does not give: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
   use(*open);
   baselines_.reset();  // of a search: its memory on the GPU is the certificate's now
-  TorchWorkerOptions torch;
+  torch::TorchWorkerOptions torch;
   torch.python = options_.python;
   torch.device = options_.device;
   torch.compiles =
       std::any_of(request.baselines.begin(), request.baselines.end(),
-                  [](const BaselineWanted& b) { return !b.kind.starts_with("eager"); });
+                  [](const torch::BaselineWanted& b) { return !b.kind.starts_with("eager"); });
   torch.require_sandbox = options_.require_sandbox;
   torch.call_timeout = kBaselineLimit;
   torch.memory_bytes = kBaselineMemory;
   std::mutex mutex;
   std::vector<UniqueFd> slots;  // each worker's own: they take turns while they open
-  auto open_worker = [&]() -> Result<std::unique_ptr<TorchWorker>> {
+  auto open_worker = [&]() -> Result<std::unique_ptr<torch::TorchWorker>> {
     CG_TRY(UniqueFd slot, GpuSlot::file(services_.identity.uuid));
-    TorchWorkerOptions own = torch;
+    torch::TorchWorkerOptions own = torch;
     own.slot = slot.get(), own.slot_for_opening = true;
     {
       std::scoped_lock lock(mutex);
       slots.push_back(std::move(slot));
     }
-    return TorchWorker::open(std::move(own));
+    return torch::TorchWorker::open(std::move(own));
   };
-  auto certificate = cutegen::certify(ctx, services_, open->task, request, open_worker, progress);
+  auto certificate = eval::certify(ctx, services_, open->task, request, open_worker, progress);
   runner_.release();
   for (auto& each : open_) each->resume();
   if (official_) official_->resume();
@@ -307,7 +312,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
 Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
                                                             const BaselinesRequest& request,
                                                             const Progress& progress) {
-  if (!is_cuda(options_.device))
+  if (!device::is_cuda(options_.device))
     return unsupported_error("baselines are timed on a GPU, which " + options_.device +
                              " is not: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
@@ -315,22 +320,22 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
   use(*open);
   if (!baselines_) {
     CG_TRY(slot_, GpuSlot::file(services_.identity.uuid));
-    TorchWorkerOptions torch;
+    torch::TorchWorkerOptions torch;
     torch.python = options_.python, torch.device = options_.device;
     torch.require_sandbox = options_.require_sandbox;
     torch.compiles = !options_.require_sandbox;
     torch.call_timeout = kBaselineLimit, torch.memory_bytes = kBaselineMemory;
     torch.slot = slot_.get();
-    CG_TRY(baselines_, TorchWorker::open(std::move(torch)));
+    CG_TRY(baselines_, torch::TorchWorker::open(std::move(torch)));
   }
   if (official_) official_->pause(), official_->make_room(open->task);
   BaselineLimits limits;
   limits.build = Nanoseconds(static_cast<int64_t>(request.build_seconds * 1e9));
-  auto timed = cutegen::time_baselines(ctx, *baselines_, open->task, request.baselines, limits,
-                                       progress, [&](const ShapeCase& shape) {
-                                         return sets_of(official_.get(), open->task, shape,
-                                                        services_.families);
-                                       });
+  auto timed =
+      eval::time_baselines(ctx, *baselines_, open->task, request.baselines, limits, progress,
+                           [&](const ShapeCase& shape) {
+                             return sets_of(official_.get(), open->task, shape, services_.families);
+                           });
   if (!timed || timed->broken) baselines_.reset();
   for (auto& each : open_) each->resume();
   if (official_) official_->resume();
@@ -363,10 +368,10 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
   use(*open);
-  const bool on_gpu = is_cuda(options_.device);
+  const bool on_gpu = device::is_cuda(options_.device);
   ForeignOpeners openers;
   openers.answer = [&] {
-    ForeignOptions foreign;
+    torch::ForeignOptions foreign;
     foreign.python = options_.python;
     if (on_gpu) foreign.device = options_.device, foreign.arch = services_.device.arch;
     foreign.tf32 = open->task.math_mode == MathMode::tf32;
@@ -374,19 +379,19 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
     foreign.require_sandbox = options_.require_sandbox;
     foreign.load_limit = Nanoseconds(static_cast<int64_t>(request.seconds * 1e9));
     foreign.call_limit = std::min(foreign.call_limit, foreign.load_limit);
-    return ForeignWorker::open(ctx, std::move(foreign));
+    return torch::ForeignWorker::open(ctx, std::move(foreign));
   };
-  openers.baseline = [&]() -> Result<TorchWorker*> {
+  openers.baseline = [&]() -> Result<torch::TorchWorker*> {
     if (beside_) return beside_.get();
-    TorchWorkerOptions torch;
+    torch::TorchWorkerOptions torch;
     torch.python = options_.python, torch.device = options_.device;
     torch.require_sandbox = options_.require_sandbox;
     torch.call_timeout = kBaselineLimit, torch.memory_bytes = kBaselineMemory;
-    CG_TRY(beside_, TorchWorker::open(std::move(torch)));
+    CG_TRY(beside_, torch::TorchWorker::open(std::move(torch)));
     return beside_.get();
   };
   if (on_gpu) runner_.release();
-  auto verdict = cutegen::judge_foreign(ctx, services_, open->task, request, openers, progress);
+  auto verdict = eval::judge_foreign(ctx, services_, open->task, request, openers, progress);
   if (beside_ && !beside_->close_baselines(ctx)) beside_.reset();
   for (auto& each : open_) each->resume();
   if (official_) official_->resume();
@@ -394,4 +399,4 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
   return verdict;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -19,7 +19,7 @@
 #include "eval/sets/excerpts.h"
 #include "torch/worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 class Evaluator {
  public:
@@ -75,22 +75,22 @@ class Evaluator {
   void warm_up(const Context& ctx);
 
   EvaluatorOptions options_;
-  std::unique_ptr<TorchWorker> worker_;
-  std::unique_ptr<Toolchain> toolchain_;
-  std::unique_ptr<Assembler> assembler_;
+  std::unique_ptr<torch::TorchWorker> worker_;
+  std::unique_ptr<toolchain::Toolchain> toolchain_;
+  std::unique_ptr<toolchain::Assembler> assembler_;
   Runner runner_;
   std::unique_ptr<Runner> simulator_;  // of a GPU: checks what the hardware does not show
   Services services_;
   std::unique_ptr<OfficialJudge> official_;     // of a GPU
   std::unique_ptr<HardwareCounters> counters_;  // of a GPU
-  UniqueFd slot_;                            // the lock's file of the worker that times baselines
-  std::unique_ptr<TorchWorker> baselines_;   // it; sees no program
-  std::unique_ptr<TorchWorker> beside_;      // times eager beside foreign answers; sees none
-  std::mutex worker_lock_;                   // one call of the torch worker at a time
-  std::vector<std::unique_ptr<Open>> open_;  // the one used last comes last
+  UniqueFd slot_;  // the lock's file of the worker that times baselines
+  std::unique_ptr<torch::TorchWorker> baselines_;  // it; sees no program
+  std::unique_ptr<torch::TorchWorker> beside_;     // times eager beside foreign answers; sees none
+  std::mutex worker_lock_;                         // one call of the torch worker at a time
+  std::vector<std::unique_ptr<Open>> open_;        // the one used last comes last
   std::stop_source warm_stop_;
   std::future<void> warm_;  // the compile server and the runner, while the task is described
   std::shared_future<std::string> outlook_;  // of a GPU: who reads its counters
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

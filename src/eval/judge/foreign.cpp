@@ -20,7 +20,7 @@
 #include "eval/runner/gpu_slot.h"
 #include "eval/sets/admission.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr size_t kMostDetail = 1500;
@@ -37,8 +37,8 @@ bool is_state(const TensorInfo& info) {
 }
 
 // Tensors of the task that lie in the arena, in the task's order.
-ForeignTensors tensors_in(const Arena& arena, const Task& task, const ShapeCase& shape) {
-  ForeignTensors out;
+torch::ForeignTensors tensors_in(const Arena& arena, const Task& task, const ShapeCase& shape) {
+  torch::ForeignTensors out;
   out.blocks.push_back({arena.memory()});
   auto part = [](const TensorInfo& info, const RunBuffer& b) {
     if (info.role == TensorRole::output) return "output";
@@ -63,7 +63,7 @@ class Judge {
         request_(request),
         openers_(openers),
         progress_(progress),
-        on_gpu_(is_cuda(services.device.name)) {
+        on_gpu_(device::is_cuda(services.device.name)) {
     verdict_.program_id = foreign_id(request.answer);
     verdict_.task_id = task.id;
     verdict_.math_mode = mode_text(task);
@@ -154,14 +154,14 @@ class Judge {
 
   Result<std::vector<double>> controls_now() {
     CG_TRY(auto clean, openers_.answer());
-    CG_TRY(ForeignReply told, clean->load(ctx_, task_, control_file(task_)));
+    CG_TRY(torch::ForeignReply told, clean->load(ctx_, task_, control_file(task_)));
     if (!told.ok()) return world_error("the control process: " + end_of(told, {}).headline);
     ForeignOfficial official(ctx_, services_, task_, *clean, place());
     return control_calls(ctx_, services_, official);
   }
 
   Result<RungEnd> load_again() {
-    CG_TRY(ForeignReply told, worker_->load(ctx_, task_, request_.answer));
+    CG_TRY(torch::ForeignReply told, worker_->load(ctx_, task_, request_.answer));
     gone_ = told.gone();
     return end_of(told, {});
   }
@@ -229,7 +229,7 @@ class Judge {
   Result<RungEnd> one_set(const ShapeCase& shape, const std::string& family) {
     CG_TRY(SetPtr set, services_.pool->draw(ctx_, shape, family, verdict_.program_id));
     std::vector<ArenaItem> state, given;
-    for (const TensorSlot& slot : set->inputs) {
+    for (const torch::TensorSlot& slot : set->inputs) {
       const TensorInfo& info = *task_.find(slot.name);
       const bool written = info.role == TensorRole::input && info.mutated;
       (info.role == TensorRole::input ? given : state)
@@ -246,8 +246,8 @@ class Judge {
     if (on_gpu_) {
       CG_TRY(slot, GpuSlot::share(ctx_, services_.identity.uuid));
     }
-    ForeignModel model{set->model_seed, false, 0, tensors_in(weights, task_, shape)};
-    CG_TRY(ForeignReply told, worker_->make_model(ctx_, task_, shape, model));
+    torch::ForeignModel model{set->model_seed, false, 0, tensors_in(weights, task_, shape)};
+    CG_TRY(torch::ForeignReply told, worker_->make_model(ctx_, task_, shape, model));
     if (told.ok()) {
       note(told, set->notes);
       CG_TRY(told, worker_->run(ctx_, {tensors_in(memory, task_, shape)}));
@@ -260,7 +260,7 @@ class Judge {
     return compare(shape, *set, memory);
   }
 
-  void note(const ForeignReply& told, const std::vector<std::string>& notes) {
+  void note(const torch::ForeignReply& told, const std::vector<std::string>& notes) {
     for (const std::string& n : notes) add_once(verdict_.marks, n);
     if (!told.kept.empty())
       add_once(verdict_.marks,
@@ -358,7 +358,7 @@ class Judge {
   const ForeignOpeners& openers_;
   const Progress& progress_;
   const bool on_gpu_;
-  std::unique_ptr<ForeignWorker> worker_;
+  std::unique_ptr<torch::ForeignWorker> worker_;
   std::vector<double> controls_;  // ns
   std::string no_controls_;
   Verdict verdict_;
@@ -374,20 +374,20 @@ bool faulted(const Verdict& v) {
 
 }  // namespace
 
-RungEnd end_of(const ForeignReply& reply, const std::string& shape) {
+RungEnd end_of(const torch::ForeignReply& reply, const std::string& shape) {
   if (reply.ok()) return rung_passed();
   std::string what = reply.what;
-  if (reply.kind == ForeignReply::Kind::hung) what = "the answer does not end: " + what;
-  if (reply.kind == ForeignReply::Kind::died) what = "the answer is gone: " + what;
+  if (reply.kind == torch::ForeignReply::Kind::hung) what = "the answer does not end: " + what;
+  if (reply.kind == torch::ForeignReply::Kind::died) what = "the answer is gone: " + what;
   std::vector<std::string> places;
   if (!reply.where.empty()) places.push_back(reply.where);
   if (!shape.empty()) places.push_back("shape " + shape);
   if (!places.empty()) what += fmt::format(" ({})", fmt::join(places, ", "));
   const std::string said = reply.said.empty() ? "" : "The last that it printed:\n" + reply.said;
   switch (reply.kind) {
-    case ForeignReply::Kind::rule:
+    case torch::ForeignReply::Kind::rule:
       return rung_ended(Status::rejected, what, said);
-    case ForeignReply::Kind::needs_gpu:
+    case torch::ForeignReply::Kind::needs_gpu:
       return rung_ended(Status::unsupported, what, said);
     default:
       return rung_failed(what, said);
@@ -398,7 +398,7 @@ Result<Verdict> judge_foreign(const Context& ctx, const Services& services, cons
                               const ForeignRequest& request, const ForeignOpeners& openers,
                               const Progress& progress) {
   CG_TRY(Verdict verdict, Judge(ctx, services, task, request, openers, progress).run());
-  if (!is_cuda(services.device.name) || !faulted(verdict)) return verdict;
+  if (!device::is_cuda(services.device.name) || !faulted(verdict)) return verdict;
   // Another process may be to blame, as long as it happened once.
   progress("it faulted: once more");
   CG_TRY(Verdict again, Judge(ctx, services, task, request, openers, progress).run());
@@ -407,4 +407,4 @@ Result<Verdict> judge_foreign(const Context& ctx, const Services& services, cons
   return again;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

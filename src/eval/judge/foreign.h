@@ -17,10 +17,10 @@
 #include "eval/rungs/rung.h"
 #include "torch/foreign_worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct ForeignOpeners {
-  std::function<Result<std::unique_ptr<ForeignWorker>>()> answer;
+  std::function<Result<std::unique_ptr<torch::ForeignWorker>>()> answer;
   BesideSource baseline;  // of a GPU
 };
 
@@ -29,6 +29,6 @@ Result<Verdict> judge_foreign(const Context& ctx, const Services& services, cons
                               const Progress& progress);
 
 // How a reply ends a rung; `shape` may be empty.
-RungEnd end_of(const ForeignReply& reply, const std::string& shape);
+RungEnd end_of(const torch::ForeignReply& reply, const std::string& shape);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -13,45 +13,46 @@
 #include "eval/testing/toy_task.h"
 #include "eval/testing/toy_worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using Kind = ForeignReply::Kind;
+using Kind = torch::ForeignReply::Kind;
 
-ForeignReply reply(Kind kind, std::string what = {}) {
-  ForeignReply out;
+torch::ForeignReply reply(Kind kind, std::string what = {}) {
+  torch::ForeignReply out;
   out.kind = kind;
   out.what = std::move(what);
   return out;
 }
 
 // An answer that computes `f` of every element where memory is a file; else says what it is told.
-class ToyAnswer final : public ForeignWorker {
+class ToyAnswer final : public torch::ForeignWorker {
  public:
   std::function<double(double)> f = [](double x) { return 2 * x; };
-  std::map<std::string, ForeignReply> at_shape;  // what running there gives
-  ForeignReply loading;
+  std::map<std::string, torch::ForeignReply> at_shape;  // what running there gives
+  torch::ForeignReply loading;
   double claimed_ns = 1e6, open_ns = 1.1e6, seen_ns = 1.3e6, control_ns = 2e5;
   int loads = 0, runs = 0, controls = 0, fails_at = -1;
   bool touches_input = false, control_has_input = false;
 
-  Result<ForeignReply> load(const Context&, const Task&, const ForeignFile&) override {
+  Result<torch::ForeignReply> load(const Context&, const Task&,
+                                   const torch::ForeignFile&) override {
     ++loads;
     return loading;
   }
-  Result<ForeignReply> make_model(const Context&, const Task&, const ShapeCase& shape,
-                                  const ForeignModel&) override {
+  Result<torch::ForeignReply> make_model(const Context&, const Task&, const ShapeCase& shape,
+                                         const torch::ForeignModel&) override {
     shape_ = shape.name;
     return reply(Kind::done);
   }
-  Result<ForeignReply> run(const Context&, const ForeignRun& run) override {
+  Result<torch::ForeignReply> run(const Context&, const torch::ForeignRun& run) override {
     if (auto at = at_shape.find(shape_); at != at_shape.end()) return at->second;
-    for (const GpuTensor& t : run.tensors.tensors)
+    for (const torch::GpuTensor& t : run.tensors.tensors)
       control_has_input = control_has_input || (run.control && t.tensor.part == "value");
     if (!run.tensors.blocks[0].host) return measured(run);
-    const TensorSlot &x = run.tensors.tensors[0].tensor, &y = run.tensors.tensors[1].tensor;
+    const torch::TensorSlot &x = run.tensors.tensors[0].tensor, &y = run.tensors.tensors[1].tensor;
     EXPECT_EQ(x.name + " " + y.name, "x out");
     CG_TRY(Mapping m, Mapping::map(run.tensors.blocks[0].descriptor,
                                    std::max(x.offset + x.bytes, y.offset + y.bytes), true));
@@ -65,10 +66,10 @@ class ToyAnswer final : public ForeignWorker {
   sandbox::Grade grade() const override { return {{{"seccomp", true}}, "full", {}}; }
 
  private:
-  ForeignReply measured(const ForeignRun& run) {
+  torch::ForeignReply measured(const torch::ForeignRun& run) {
     controls += run.control;
     if (!run.control && runs++ == fails_at) return reply(Kind::raised, "forward() raises");
-    ForeignReply out;
+    torch::ForeignReply out;
     out.claimed_ns = run.sleep_ns > 0 ? claimed_ns : open_ns;
     out.seen = Nanoseconds(static_cast<int64_t>(run.control ? control_ns : seen_ns));
     return out;
@@ -81,7 +82,7 @@ struct World {
     ShapeCase official = toy.task.shapes[0];
     official.name = "official", official.kind = ShapeKind::official;
     toy.task.shapes.insert(toy.task.shapes.begin(), official);
-    services.device = *device_facts("sim:h200");
+    services.device = *device::device_facts("sim:h200");
     services.gpu = *find_gpu("h200");
     services.families = {"made", "signed", "heavy"};
     request.answer = {"answer.py", "text"};
@@ -91,7 +92,7 @@ struct World {
     TruthPool pool(toy.task, toy.source());
     services.pool = &pool;
     ForeignOpeners openers;
-    openers.answer = [this]() -> Result<std::unique_ptr<ForeignWorker>> {
+    openers.answer = [this]() -> Result<std::unique_ptr<torch::ForeignWorker>> {
       if (!answer) return world_error("no process");
       std::unique_ptr<ToyAnswer> out = std::move(answer);
       answer = std::move(next);
@@ -282,7 +283,7 @@ struct Stage : World {
                              {*judge_, [this](const std::string&) { return fresh(); }});
     auto out = time_foreign(
         context, services, toy.task, official, controls,
-        [this]() -> Result<TorchWorker*> {
+        [this]() -> Result<torch::TorchWorker*> {
           worker.ways["eager"].samples = {eager_ns};
           worker.module_why = why;
           return &worker;
@@ -303,7 +304,7 @@ struct Stage : World {
 };
 
 TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     TimingOutcome out = s.time();
     ASSERT_TRUE(out.timing) << out.end.headline;
@@ -323,7 +324,7 @@ TEST(ForeignTiming, TakesTurnsWithEagerOnSetsThatNobodyMet) {
 }
 
 TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     ToyAnswer clean;
     EXPECT_THAT(s.controls(clean), testing::AllOf(testing::SizeIs(9), testing::Each(2e5)));
@@ -341,7 +342,7 @@ TEST(ForeignTiming, ControlCallsAreMadeInAProcessOfTheirOwnWithoutInputs) {
 
 // An answer that slows control calls bought any time that it wanted, while they were its own.
 TEST(ForeignTiming, AnAnswerThatSleepsInControlCallsGainsNothing) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     s.answer->control_ns = 50e6;  // it would hide 50 ms of every call
     s.answer->claimed_ns = s.answer->open_ns = 5e3, s.answer->seen_ns = 20e6;
@@ -353,7 +354,7 @@ TEST(ForeignTiming, AnAnswerThatSleepsInControlCallsGainsNothing) {
 }
 
 TEST(ForeignTiming, AMachineThatBecameSlowerIsNoLie) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     s.answer->seen_ns = 4e6, s.later_control_ns = 2.9e6;
     TimingOutcome out = s.time();
@@ -365,13 +366,13 @@ TEST(ForeignTiming, AMachineThatBecameSlowerIsNoLie) {
 
 TEST(ForeignTiming, TheControlFileHasOutputsOfTheOfficialShape) {
   World w;
-  const ForeignFile file = control_file(w.toy.task);
+  const torch::ForeignFile file = control_file(w.toy.task);
   EXPECT_THAT(file.source, HasSubstr("OUTPUTS = [([64, 32], \"f32\"), ]"));
   EXPECT_THAT(file.source, HasSubstr("class ModelNew(torch.nn.Module):"));
 }
 
 TEST(ForeignTiming, AClockThatLiesIsRejected) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     s.answer->claimed_ns = s.answer->open_ns = 5e3, s.answer->seen_ns = 3e6;
     TimingOutcome out = s.time();
@@ -382,7 +383,7 @@ TEST(ForeignTiming, AClockThatLiesIsRejected) {
 }
 
 TEST(ForeignTiming, WorkThatDoesNotWaitIsCountedByTheOpenCalls) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     s.answer->claimed_ns = 5e3, s.answer->open_ns = 3e6, s.answer->seen_ns = 3.3e6;
     s.eager_ns = 6e6;
@@ -395,7 +396,7 @@ TEST(ForeignTiming, WorkThatDoesNotWaitIsCountedByTheOpenCalls) {
 }
 
 TEST(ForeignTiming, NothingIsFasterThanTheFloor) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     s.toy.task.shapes.front().least_bytes = Bytes{int64_t{100} << 30};
     TimingOutcome out = s.time();
@@ -405,7 +406,7 @@ TEST(ForeignTiming, NothingIsFasterThanTheFloor) {
 }
 
 TEST(ForeignTiming, ACallThatFailsEndsItAndAMissingBaselineDoesNot) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage s;
     s.answer->fails_at = 3;
     TimingOutcome out = s.time();
@@ -454,4 +455,4 @@ TEST(ForeignFile, IsAFileOrTheOneInAFolder) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

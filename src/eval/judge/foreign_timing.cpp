@@ -13,7 +13,7 @@
 #include "eval/rungs/measure.h"
 #include "eval/runner/gpu_slot.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr const char* kBaseline = "eager";
@@ -85,12 +85,12 @@ class Timer {
   }
 
   // The GPU is ours alone; who goes first is drawn.
-  Result<ForeignReply> round(const ForeignOfficial::Call& call, bool open) {
+  Result<torch::ForeignReply> round(const ForeignOfficial::Call& call, bool open) {
     CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx_, services_.identity.uuid));
     ForeignSeries& series = open ? times_.open : times_.queued;
     const bool first = random_() % 2;
     if (!first) CG_CHECK(time_baseline(series));
-    CG_TRY(ForeignReply own, call(false, open));
+    CG_TRY(torch::ForeignReply own, call(false, open));
     if (first && own.ok()) CG_CHECK(time_baseline(series));
     if (!own.ok()) return own;
     series.own.push_back(std::max(own.claimed_ns, 1.0));
@@ -214,7 +214,7 @@ class Timer {
   ForeignOfficial& official_;
   const ForeignControls& controls_;
   const Progress& progress_;
-  TorchWorker* baseline_ = nullptr;
+  torch::TorchWorker* baseline_ = nullptr;
   ForeignTimes times_;
   std::vector<std::string> marks_;
   std::mt19937_64 random_{std::random_device()()};
@@ -222,9 +222,9 @@ class Timer {
 
 }  // namespace
 
-ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& buffers,
-                                        std::initializer_list<TensorRole> roles) const {
-  ForeignTensors out;
+torch::ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& buffers,
+                                               std::initializer_list<TensorRole> roles) const {
+  torch::ForeignTensors out;
   for (const TensorInfo& info : task_.tensors) {
     // The final values of a state go back to the memory that its initial ones came from.
     const bool calls = std::find(roles.begin(), roles.end(), TensorRole::input) != roles.end();
@@ -258,8 +258,9 @@ Result<ForeignOfficial::Shown> ForeignOfficial::show(const std::string& family, 
   out.notes = set->notes;
   {
     CG_TRY(GpuSlot slot, GpuSlot::share(ctx_, services_.identity.uuid));
-    ForeignModel model{set->model_seed, true, warm_up,
-                       tensors(memory.buffers(), {TensorRole::parameter, TensorRole::buffer})};
+    torch::ForeignModel model{
+        set->model_seed, true, warm_up,
+        tensors(memory.buffers(), {TensorRole::parameter, TensorRole::buffer})};
     CG_TRY(out.model, worker_.make_model(ctx_, task_, shape, model));
   }
   out.end = end_of(out.model, shape.name);
@@ -298,7 +299,7 @@ ClockCheck check_foreign_clock(const ForeignTimes& times, const ForeignSeries& t
   return out;
 }
 
-ForeignFile control_file(const Task& task) {
+torch::ForeignFile control_file(const Task& task) {
   std::string outputs;
   for (const TensorInfo* out : task.with_role(TensorRole::output))
     outputs +=
@@ -325,9 +326,9 @@ Result<std::vector<double>> control_calls(const Context& ctx, const Services& se
                                           ForeignOfficial& clean) {
   std::vector<double> out;
   auto shown = clean.show(services.families.front(), 1,
-                          [&](const ForeignOfficial::Call& call) -> Result<ForeignReply> {
+                          [&](const ForeignOfficial::Call& call) -> Result<torch::ForeignReply> {
                             CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, services.identity.uuid));
-                            ForeignReply told;
+                            torch::ForeignReply told;
                             for (int n = 0; n <= kControls; ++n) {
                               CG_TRY(told, call(true, true));
                               if (!told.ok()) break;
@@ -336,7 +337,7 @@ Result<std::vector<double>> control_calls(const Context& ctx, const Services& se
                             return told;
                           });
   if (!shown) return fail(shown.error());
-  const ForeignReply& last = shown->model.ok() ? shown->run : shown->model;
+  const torch::ForeignReply& last = shown->model.ok() ? shown->run : shown->model;
   if (!last.ok()) return world_error("the control calls fail: " + end_of(last, {}).headline);
   return out;
 }
@@ -347,4 +348,4 @@ Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services,
   return Timer(ctx, services, task, official, controls, progress).run(open_baseline);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

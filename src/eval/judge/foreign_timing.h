@@ -21,7 +21,7 @@
 #include "eval/rungs/timing.h"
 #include "torch/foreign_worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 // Where official sets come from: one that nobody met, of a family; and the memory they lie in.
 struct ForeignPlace {
@@ -33,37 +33,37 @@ class ForeignOfficial {
  public:
   // One call, or all of it but the call (control: only in a process without an answer); behind a
   // wait, or open.
-  using Call = std::function<Result<ForeignReply>(bool control, bool open)>;
+  using Call = std::function<Result<torch::ForeignReply>(bool control, bool open)>;
   // What happens around it; empty: the call alone.
-  using Around = std::function<Result<ForeignReply>(const Call& call)>;
+  using Around = std::function<Result<torch::ForeignReply>(const Call& call)>;
   struct Shown {
     RungEnd end;
-    ForeignReply model, run;
+    torch::ForeignReply model, run;
     bool judged = false;  // its outputs were compared
     OfficialFindings found;
     std::vector<std::string> notes;  // of the set
   };
 
   ForeignOfficial(const Context& ctx, const Services& services, const Task& task,
-                  ForeignWorker& worker, ForeignPlace place)
+                  torch::ForeignWorker& worker, ForeignPlace place)
       : ctx_(ctx), services_(services), task_(task), worker_(worker), place_(std::move(place)) {}
   // `unsupported`: a set does not fit the GPU.
   Result<Shown> show(const std::string& family, int warm_up, const Around& around);
 
  private:
-  ForeignTensors tensors(const std::vector<SharedBuffer>& buffers,
-                         std::initializer_list<TensorRole> roles) const;
+  torch::ForeignTensors tensors(const std::vector<SharedBuffer>& buffers,
+                                std::initializer_list<TensorRole> roles) const;
 
   const Context& ctx_;
   const Services& services_;
   const Task& task_;
-  ForeignWorker& worker_;
+  torch::ForeignWorker& worker_;
   ForeignPlace place_;
 };
 
 // The file that a control process loads instead of an answer: outputs of the task's shapes, and no
 // computation.
-ForeignFile control_file(const Task& task);
+torch::ForeignFile control_file(const Task& task);
 // Control calls on a process that has loaded that file: their times by our clock. `unsupported`: a
 // set does not fit the GPU.
 Result<std::vector<double>> control_calls(const Context& ctx, const Services& services,
@@ -75,7 +75,7 @@ struct ForeignControls {
 };
 
 // A worker on the GPU that sees no answer; it stays its owner's.
-using BesideSource = std::function<Result<TorchWorker*>()>;
+using BesideSource = std::function<Result<torch::TorchWorker*>()>;
 
 Result<TimingOutcome> time_foreign(const Context& ctx, const Services& services, const Task& task,
                                    ForeignOfficial& official, const ForeignControls& controls,
@@ -94,4 +94,4 @@ struct ForeignTimes {
 // By the medians: what our clock saw of open calls may be longer by 15% or 300 us than `told`.
 ClockCheck check_foreign_clock(const ForeignTimes& times, const ForeignSeries& told);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -11,11 +11,11 @@
 #include "eval/api/client.h"
 #include "eval/rungs/rung.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 Result<Verdict> climb(const Context& ctx, const Services& services, const Task& task,
                       const EvaluateRequest& request, const Progress& progress);
 // One grade for several processes: what all of them held.
 SandboxGrade weakest(const std::vector<sandbox::Grade>& grades);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

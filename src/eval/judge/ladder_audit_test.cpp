@@ -8,7 +8,7 @@
 #include "eval/rungs/prepare.h"
 #include "eval/testing/ladder_world.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::Contains;
@@ -24,8 +24,8 @@ double twice(double x) {
 }
 
 // A report of one kernel f with so many registers.
-AssemblyReport assembled(int registers) {
-  AssemblyReport out;
+toolchain::AssemblyReport assembled(int registers) {
+  toolchain::AssemblyReport out;
   out.audit.assembler = "ptxas 13", out.audit.disassembler = "nvdisasm 13";
   KernelAudit k;
   k.kernel = "f", k.registers = registers, k.code = CodeAudit{};
@@ -56,7 +56,7 @@ TEST(LadderAudit, WhatWasFoundIsInTheVerdict) {
 TEST(LadderAudit, TheListingIsWaitedFor) {
   World w(twice);
   w.assembler.report = assembled(24);
-  w.assembler.listing = [](std::vector<AssemblyReport>& reports) -> Result<void> {
+  w.assembler.listing = [](std::vector<toolchain::AssemblyReport>& reports) -> Result<void> {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     reports[0].audit.kernels[0].code->clock_reads = 2;
     reports[0].audit.skipped = {"half of it"};
@@ -88,7 +88,7 @@ TEST(LadderAudit, TheListingComesFirstWhereItDecides) {
   World w(twice);
   w.services.precision_tells = false;
   w.assembler.report = assembled(24);
-  w.assembler.listing = [](std::vector<AssemblyReport>& reports) -> Result<void> {
+  w.assembler.listing = [](std::vector<toolchain::AssemblyReport>& reports) -> Result<void> {
     reports[0].audit.kernels[0].code->mma = {{"HMMA.1688.F32.TF32", 1}};
     return {};
   };
@@ -318,7 +318,7 @@ TEST(LadderTrouble, ASourceThatFailsIsOurs) {
   World w(twice);
   w.pool.emplace(w.toy.task,
                  [](const Context&, const ShapeCase&, const std::string&,
-                    uint64_t) -> Result<TensorSet> { return world_error("no worker"); });
+                    uint64_t) -> Result<torch::TensorSet> { return world_error("no worker"); });
   w.services.pool = &*w.pool;
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::aborted);
@@ -327,4 +327,4 @@ TEST(LadderTrouble, ASourceThatFailsIsOurs) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -5,7 +5,7 @@
 
 #include "eval/testing/ladder_world.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::HasSubstr;
@@ -53,4 +53,4 @@ TEST(LadderOrders, ABarrierMakesItRight) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

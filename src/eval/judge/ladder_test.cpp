@@ -10,7 +10,7 @@
 #include "eval/rungs/prepare.h"
 #include "eval/testing/ladder_world.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::Contains;
@@ -31,7 +31,7 @@ TEST(PreparedShape, ZerosOfScratchAreSteps) {
   shape.plan.scratch = {{"garbage", 64, false, false}, {"sem", 64, true, false}, {"none", 0, true}};
   shape.plan.prepare = {Fill{"one", "w", 1, DType::f32}};
   shape.plan.steps = {Launch{.step = "two"}};
-  PlanSteps steps = shape.all_steps();
+  device::PlanSteps steps = shape.all_steps();
   ASSERT_EQ(steps.size(), 3u);
   EXPECT_EQ(std::get<Fill>(steps[0]).buffer, "sem");
   EXPECT_EQ(std::get<Fill>(steps[1]).buffer, "w");
@@ -568,8 +568,8 @@ TEST(Ladder, NotesOfSetsBecomeMarksOnce) {
   auto source = w.toy.source();
   w.pool.emplace(w.toy.task,
                  [&](const Context& c, const ShapeCase& s, const std::string& f,
-                     uint64_t seed) -> Result<TensorSet> {
-                   CG_TRY(TensorSet set, source(c, s, f, seed));
+                     uint64_t seed) -> Result<torch::TensorSet> {
+                   CG_TRY(torch::TensorSet set, source(c, s, f, seed));
                    set.notes = {"float64 does not run: no"};
                    return set;
                  });
@@ -579,4 +579,4 @@ TEST(Ladder, NotesOfSetsBecomeMarksOnce) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -13,10 +13,8 @@
 #include "eval/api/protocol.h"
 #include "eval/judge/evaluator.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
-
-namespace protocol = evaluator_protocol;
 
 LogLevel level_from(const std::string& name) {
   if (name == "debug") return LogLevel::debug;
@@ -203,4 +201,4 @@ int serve_evaluator(wire::Channel channel) {
   return Server(std::move(channel)).serve();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -8,8 +8,8 @@
 
 #include "wire/channel.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 int serve_evaluator(wire::Channel channel);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

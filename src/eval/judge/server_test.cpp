@@ -15,11 +15,10 @@
 #include "eval/api/protocol.h"
 #include "eval/judge/evaluator.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 namespace fs = std::filesystem;
-namespace protocol = evaluator_protocol;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -296,4 +295,4 @@ TEST_F(Evaluation, SeveralTasksStayOpenOnRequest) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "core/weighted.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 std::string detail_of(const Timing& t) {
@@ -67,4 +67,4 @@ Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time)
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -12,7 +12,7 @@
 
 #include "eval/rungs/timing.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 using TimeShape = std::function<Result<TimingOutcome>(const PreparedShape&)>;
 
@@ -22,4 +22,4 @@ struct ShapesTimed {
 };
 Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

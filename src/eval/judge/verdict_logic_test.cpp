@@ -10,7 +10,7 @@
 #include "eval/rungs/timing.h"
 #include "eval/testing/toy_task.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::HasSubstr;
@@ -101,7 +101,7 @@ TEST(InputSet, SensitivityWidensTheTolerance) {
   auto plain = *make_input_set(toy.task, toy.task.shapes[0],
                                *toy.source()(Context(), toy.task.shapes[0], "made", 5));
   auto tensors = *toy.source()(Context(), toy.task.shapes[0], "made", 5);
-  TensorSlot moved = tensors.slots[2];  // the truth itself: sensitivity 100%
+  torch::TensorSlot moved = tensors.slots[2];  // the truth itself: sensitivity 100%
   moved.part = "sensitivity";
   tensors.slots.push_back(moved);
   auto wide = *make_input_set(toy.task, toy.task.shapes[0], std::move(tensors));
@@ -260,4 +260,4 @@ TEST(Addresses, AreTwiceTheTensorsAndNeverOverflow) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "toolchain/ncu.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr const char* kInstead = "; profiles take the simulator's";
@@ -36,4 +36,4 @@ std::string counters_outlook(const Context& ctx, bool require_sandbox,
          std::string(kInstead);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

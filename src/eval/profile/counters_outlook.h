@@ -13,10 +13,10 @@
 
 #include "base/context.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 std::string counters_outlook(
     const Context& ctx, bool require_sandbox,
     const std::filesystem::path& driver_settings = "/proc/driver/nvidia/params");
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "eval/testing/fake_ncu.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,4 +46,4 @@ TEST(CountersOutlook, TheDriversSettingDecides) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -14,7 +14,7 @@
 #include "eval/rungs/timing.h"
 #include "eval/runner/gpu_slot.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr auto kGpuLimit = std::chrono::seconds(60);  // of all passes over one launch
@@ -44,7 +44,7 @@ std::vector<std::string> launched(const PreparedShape& shape) {
 Result<Counted> simulate(const Context& ctx, const Services& services, const Task& task,
                          const Prepared& prepared) {
   const std::string device = "sim:" + services.gpu.id;
-  auto facts = device_facts(device);
+  auto facts = device::device_facts(device);
   if (!facts) return without(facts.error().message);
   Runner runner({.device = device, .threads = services.threads});
   runner.allow_addresses(large_addresses(task));
@@ -216,4 +216,4 @@ Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, 
   return GpuProfile{std::move(out), hardware.grade};
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -16,7 +16,7 @@
 #include "core/audit.h"
 #include "eval/rungs/prepare.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct GpuProfileInput {
   std::string program_id;
@@ -31,4 +31,4 @@ struct GpuProfile {
 Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, const Task& task,
                                   const Prepared& prepared, const GpuProfileInput& input);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -12,7 +12,7 @@
 #include "eval/testing/fake_ncu.h"
 #include "eval/testing/ladder_world.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(GpuProfile, WithNeitherTheRooflineAndTheAssemblerSpeak) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

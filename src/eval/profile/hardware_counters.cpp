@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using toolchain::NcuRefusal;
@@ -37,7 +37,7 @@ constexpr const char* kProbe = R"(.version 8.0
 }
 )";
 
-size_t launches_of(const PlanSteps& steps) {
+size_t launches_of(const device::PlanSteps& steps) {
   return size_t(std::count_if(steps.begin(), steps.end(), [](const auto& step) {
     return std::holds_alternative<Launch>(step);
   }));
@@ -82,7 +82,7 @@ std::string text_of(int file) {
 // What came between the runner and its end, in words; empty: nothing.
 std::string trouble_of(const RunnerOutcome& outcome) {
   if (outcome.kind != RunnerOutcome::Kind::reported) return outcome.text;
-  return outcome.report.status == RunReport::Status::ok ? "" : outcome.report.message;
+  return outcome.report.status == device::RunReport::Status::ok ? "" : outcome.report.message;
 }
 
 }  // namespace
@@ -206,4 +206,4 @@ Result<HardwareCounters::Answer> HardwareCounters::probe(const Context& ctx) {
   return count(ctx, std::move(request));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -18,7 +18,7 @@
 #include "toolchain/ncu.h"
 #include "toolchain/ncu_report.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct CountRequest {
   std::vector<std::string> ptx, code;  // modules, and cubins where there are any
@@ -59,4 +59,4 @@ class HardwareCounters {
   std::vector<std::string> unknown_;  // metrics that this GPU's ncu does not have
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "eval/testing/fake_ncu.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 namespace fs = std::filesystem;
@@ -148,4 +148,4 @@ TEST(HardwareCounters, WhatHangsIsEndedWithAllThatItStarted) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -10,7 +10,7 @@
 #include "eval/sets/lazy.h"
 #include "toolchain/assembler.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 bool launches_kernels(const std::string& function) {
@@ -171,7 +171,7 @@ AuditOutcome BinaryAuditor::judged() const {
   std::set<std::string> calls, skipped, reads;
   std::vector<std::string> code;
   for (size_t i = 0; i < reports_.size(); ++i) {
-    AssemblyReport r = reports_[i];
+    toolchain::AssemblyReport r = reports_[i];
     if (!r.ok) {
       AuditOutcome out;
       std::string first = r.digest.substr(0, r.digest.find('\n'));
@@ -216,4 +216,4 @@ int registers_of(const BinaryAudit& audit, const std::string& module, const std:
   return 0;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

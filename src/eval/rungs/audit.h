@@ -14,7 +14,7 @@
 
 #include "eval/rungs/rung.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct AuditOutcome {
   RungEnd end;
@@ -40,7 +40,7 @@ class BinaryAuditor {
   const Task& task_;
   std::vector<std::string> modules_, ptx_;
   std::string arch_;
-  std::vector<AssemblyReport> reports_;
+  std::vector<toolchain::AssemblyReport> reports_;
 };
 // What the rules say of an audit; `proven`: on this task an answer of lower precision fails, so
 // that its math mode is proven by measuring.
@@ -50,4 +50,4 @@ AuditOutcome judge_audit(BinaryAudit audit, const Task& task, bool proven);
 // Registers of a thread, 0 if not known.
 int registers_of(const BinaryAudit& audit, const std::string& module, const std::string& kernel);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::ElementsAre;
@@ -152,4 +152,4 @@ TEST(AuditRung, RegistersOfABuild) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

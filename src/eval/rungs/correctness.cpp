@@ -15,7 +15,7 @@
 #include "eval/runner/arena.h"
 #include "eval/runner/gpu_slot.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 // Warp instructions of one launch. Test shapes are small: an honest program stays far below.
@@ -39,7 +39,7 @@ class Checker {
 
   // One set, once; `fill` decides what unwritten memory holds.
   Result<RungEnd> run(const PreparedShape& shape, const InputSet& set, Arena::Fill fill,
-                      RunOrder order = RunOrder::in_order) {
+                      device::RunOrder order = device::RunOrder::in_order) {
     if (prepared_.has_globals()) CG_CHECK(reload(ctx_, services_, prepared_));
     CG_TRY(Arena arena, Arena::make(items_of(shape, set), fill));
     CG_TRY(RunnerOutcome outcome, run_in(arena, shape, fill, order));
@@ -47,10 +47,11 @@ class Checker {
       CG_TRY(arena, Arena::make(items_of(shape, set), fill));
       CG_TRY(outcome, run_in(arena, shape, fill, order));  // once more, alone in a fresh runner
     }
-    if (order == RunOrder::in_order) communicates_ = outcome.report.state.contains("communicates");
+    if (order == device::RunOrder::in_order)
+      communicates_ = outcome.report.state.contains("communicates");
     found_ = outcome.kind == RunnerOutcome::Kind::reported &&
-             outcome.report.status == RunReport::Status::finding;
-    RungEnd reported = end_of(outcome, shape.shape->name, is_cuda(services_.device.name));
+             outcome.report.status == device::RunReport::Status::finding;
+    RungEnd reported = end_of(outcome, shape.shape->name, device::is_cuda(services_.device.name));
     if (!reported.passed) return reported;
     if (auto damage = arena.findings(); !damage.empty())
       return rung_failed(damage[0], fmt::format("{}", fmt::join(damage, "\n")));
@@ -68,9 +69,9 @@ class Checker {
   // values, other orders of CTAs and warps. A GPU orders them as it likes.
   Result<RungEnd> run_again(const PreparedShape& shape, const InputSet& set) {
     constexpr auto kFill = Arena::Fill::plausible;
-    const bool orders = communicates_ && !is_cuda(services_.device.name);
+    const bool orders = communicates_ && !device::is_cuda(services_.device.name);
     if (!orders) return blamed_on_memory(run(shape, set, kFill));
-    for (RunOrder order : {RunOrder::reversed, RunOrder::mixed}) {
+    for (device::RunOrder order : {device::RunOrder::reversed, device::RunOrder::mixed}) {
       CG_TRY(RungEnd end, run(shape, set, kFill, order));
       if (end.passed) continue;
       CG_TRY(RungEnd in_order, blamed_on_memory(run(shape, set, kFill)));
@@ -89,11 +90,12 @@ class Checker {
     return end;
   }
 
-  static RungEnd blamed_on_order(RungEnd end, RunOrder order) {
-    end.headline = fmt::format("right in one order of CTAs and warps, not {}: {}",
-                               order == RunOrder::reversed ? "when the last ones begin first"
-                                                           : "when they take turns at random",
-                               end.headline);
+  static RungEnd blamed_on_order(RungEnd end, device::RunOrder order) {
+    end.headline =
+        fmt::format("right in one order of CTAs and warps, not {}: {}",
+                    order == device::RunOrder::reversed ? "when the last ones begin first"
+                                                        : "when they take turns at random",
+                    end.headline);
     end.detail +=
         "\nThe same inputs gave a right answer when CTAs and warps ran by their index. The result "
         "depends on an order that CUDA does not promise.\n";
@@ -110,7 +112,7 @@ class Checker {
         out.push_back(
             {ArenaItem::Kind::output, e.spec.name, e.truth.size() * size_of(e.spec.dtype), {}});
     }
-    for (const TensorSlot& slot : set.inputs)
+    for (const torch::TensorSlot& slot : set.inputs)
       out.push_back({mutated.contains(slot.name) ? ArenaItem::Kind::state : ArenaItem::Kind::input,
                      slot.name, slot.bytes, set.bytes_of(slot)});
     for (const ScratchBuffer& s : shape.plan.scratch)
@@ -122,7 +124,7 @@ class Checker {
   }
 
   Result<RunnerOutcome> run_in(const Arena& arena, const PreparedShape& shape, Arena::Fill fill,
-                               RunOrder order) {
+                               device::RunOrder order) {
     RunRequest request;
     request.buffers = arena.buffers();
     request.memory = arena.memory();
@@ -131,16 +133,16 @@ class Checker {
         std::min(most_instructions_,
                  (shape.shape->kind == ShapeKind::derived ? kLongBudget : kInstructionBudget) +
                      static_cast<uint64_t>(shape.shape->flops.value / 4));
-    if (order != RunOrder::in_order) request.settings.instruction_budget *= kMorePolls;
+    if (order != device::RunOrder::in_order) request.settings.instruction_budget *= kMorePolls;
     request.settings.threads = services_.threads;
     // the run with plausible numbers in unwritten memory repeats one that was checked
     request.settings.checks = fill == Arena::Fill::nan;
-    request.settings.trace = fill == Arena::Fill::nan && !is_cuda(services_.device.name);
+    request.settings.trace = fill == Arena::Fill::nan && !device::is_cuda(services_.device.name);
     request.settings.order = order, request.settings.order_seed = services_.sample_seed;
     request.settings.limit = kGpuLimit;
     request.limit = kRunLimit;
     std::optional<GpuSlot> slot;
-    if (is_cuda(services_.device.name)) {
+    if (device::is_cuda(services_.device.name)) {
       CG_TRY(slot, GpuSlot::share(ctx_, services_.identity.uuid));
     }
     return services_.runner->run(ctx_, request);
@@ -236,7 +238,7 @@ class Simulated {
  private:
   // `failed` only for what the simulator's checks found.
   Result<RungEnd> check(const PreparedShape& shape, const InputSet& set) {
-    CG_TRY(services_.device, device_facts("sim:" + services_.gpu.id));
+    CG_TRY(services_.device, device::device_facts("sim:" + services_.gpu.id));
     CG_TRY(LoadOutcome loaded, prepared_.load_modules(ctx_, services_));
     if (!loaded.ok) return rung_ended(Status::unsupported, loaded.error.message);
     CorrectnessRecord unused;
@@ -271,16 +273,16 @@ RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_g
         fmt::format("the runner died ({}) while running this program", outcome.text));
   if (outcome.kind == RunnerOutcome::Kind::hung)
     return rung_failed(fmt::format("the program does not end: {}", outcome.text));
-  const RunReport& report = outcome.report;
+  const device::RunReport& report = outcome.report;
   const std::string on = fmt::format("{} (shape {})", report.message, shape);
   switch (report.status) {
-    case RunReport::Status::ok:
+    case device::RunReport::Status::ok:
       return rung_passed();
-    case RunReport::Status::finding:
+    case device::RunReport::Status::finding:
       return rung_failed(on, report.detail);
-    case RunReport::Status::unsupported:
+    case device::RunReport::Status::unsupported:
       return rung_ended(Status::unsupported, on, report.detail);
-    case RunReport::Status::out_of_budget:
+    case device::RunReport::Status::out_of_budget:
       return rung_failed(fmt::format("the program does not end within its {} on shape {}: an "
                                      "endless loop?",
                                      on_gpu ? "time" : "instruction budget", shape),
@@ -355,4 +357,4 @@ Result<RungEnd> check_correctness(const Context& ctx, const Services& services, 
       fmt::format("{} sets on {} shape{}", record.sets_judged, count, count == 1 ? "" : "s"));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

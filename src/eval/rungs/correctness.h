@@ -18,7 +18,7 @@
 #include "eval/rungs/prepare.h"
 #include "eval/sets/official_set.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct CorrectnessRecord {
   int sets_judged = 0;
@@ -40,4 +40,4 @@ Result<RungEnd> check_correctness(const Context& ctx, const Services& services, 
                                   const Prepared& prepared, const std::string& program_id,
                                   CorrectnessRecord& record, const Progress& progress);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cutegen {
+namespace cutegen::eval {
 
 double implied_work(const ShapeCase& shape) {
   double elements = 0;
@@ -12,9 +12,9 @@ double implied_work(const ShapeCase& shape) {
   return shape.flops.value / 64 + elements / 32;
 }
 
-double arithmetic_of(const RunReport& report) {
+double arithmetic_of(const device::RunReport& report) {
   double flops = 0;
-  for (const LaunchTrace& t : report.traces) flops += t.flops;
+  for (const device::LaunchTrace& t : report.traces) flops += t.flops;
   return flops;
 }
 
@@ -24,14 +24,14 @@ std::vector<std::string> sources_of(const Prepared& prepared) {
   return out;
 }
 
-void Coverage::add(const RunReport& report, const std::vector<std::string>& sources,
+void Coverage::add(const device::RunReport& report, const std::vector<std::string>& sources,
                    const ShapeCase& shape) {
   double instructions = 0;
-  for (const LaunchTrace& t : report.traces) {
+  for (const device::LaunchTrace& t : report.traces) {
     if (t.module >= sources.size()) continue;
     auto& executed = executed_[{t.module, t.kernel}];
     auto& lines = lines_[{sources[t.module], t.kernel}];
-    for (const TracedInst& i : t.executed) {
+    for (const device::TracedInst& i : t.executed) {
       executed.insert(i.index);
       lines.insert(i.line);
       instructions += i.runs;
@@ -44,19 +44,19 @@ void Coverage::add(const RunReport& report, const std::vector<std::string>& sour
   least_arithmetic_ = std::min(least_arithmetic_.value_or(1.0), share);
 }
 
-std::optional<Coverage::Gap> Coverage::gap(const RunReport& report,
+std::optional<Coverage::Gap> Coverage::gap(const device::RunReport& report,
                                            const std::vector<std::string>& sources,
                                            const std::set<size_t>& compared) const {
   double all = 0, open = 0, most = 0;
   Gap gap;
   for (size_t n = 0; n < report.traces.size(); ++n) {
-    const LaunchTrace& t = report.traces[n];
+    const device::LaunchTrace& t = report.traces[n];
     auto same = executed_.find({t.module, t.kernel});
     const std::string source = t.module < sources.size() ? sources[t.module] : std::string();
     auto lines = lines_.find({source, t.kernel});
     double here = 0;
     int64_t first = -1;
-    for (const TracedInst& i : t.executed) {
+    for (const device::TracedInst& i : t.executed) {
       all += i.runs;
       const bool instruction = same != executed_.end() && same->second.contains(i.index);
       const bool line = i.line > 0 && lines != lines_.end() && lines->second.contains(i.line);
@@ -75,4 +75,4 @@ std::optional<Coverage::Gap> Coverage::gap(const RunReport& report,
   return gap;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

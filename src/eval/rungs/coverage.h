@@ -15,7 +15,7 @@
 
 #include "eval/rungs/prepare.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 class Coverage {
  public:
@@ -25,10 +25,10 @@ class Coverage {
     double share = 0;  // of the warp instructions of all launches
   };
   // sources: the source of each module.
-  void add(const RunReport& report, const std::vector<std::string>& sources,
+  void add(const device::RunReport& report, const std::vector<std::string>& sources,
            const ShapeCase& shape);
   // What launches of a run executed that nothing has covered; `compared` launches are left alone.
-  std::optional<Gap> gap(const RunReport& report, const std::vector<std::string>& sources,
+  std::optional<Gap> gap(const device::RunReport& report, const std::vector<std::string>& sources,
                          const std::set<size_t>& compared) const;
   // The least arithmetic of a compared run, over the task's at that shape; at most 1, and nothing
   // if there was none.
@@ -48,6 +48,6 @@ std::vector<std::string> sources_of(const Prepared& prepared);
 // one instruction for each element of a tensor.
 double implied_work(const ShapeCase& shape);
 // FLOPs that the launches executed.
-double arithmetic_of(const RunReport& report);
+double arithmetic_of(const device::RunReport& report);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

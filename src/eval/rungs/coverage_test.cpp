@@ -3,17 +3,18 @@
 
 #include <gtest/gtest.h>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
-LaunchTrace trace(size_t module, std::vector<TracedInst> executed, double flops = 0) {
-  LaunchTrace t;
+device::LaunchTrace trace(size_t module, std::vector<device::TracedInst> executed,
+                          double flops = 0) {
+  device::LaunchTrace t;
   t.kernel = "f", t.module = module, t.executed = std::move(executed), t.flops = flops;
   return t;
 }
 
-RunReport report(std::vector<LaunchTrace> traces) {
-  RunReport r;
+device::RunReport report(std::vector<device::LaunchTrace> traces) {
+  device::RunReport r;
   r.traces = std::move(traces);
   return r;
 }
@@ -24,7 +25,7 @@ class CoverageTest : public testing::Test {
     shape_.tensors = {{"x", {320}}};
     shape_.flops = Flops{6400};
   }
-  std::optional<Coverage::Gap> gap(const RunReport& r,
+  std::optional<Coverage::Gap> gap(const device::RunReport& r,
                                    const std::set<size_t>& compared = {}) const {
     return coverage_.gap(r, sources_, compared);
   }
@@ -76,4 +77,4 @@ TEST_F(CoverageTest, ImpliedWorkIsFusedOperationsAndElements) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -7,7 +7,7 @@
 
 #include "eval/rungs/prepare.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kTiles = 3;  // that an axis has to have, and a tail
@@ -21,15 +21,15 @@ constexpr int kRounds = 5;          // to find the value of a size
 constexpr size_t kMostNew = 16;     // shapes kept of one task
 constexpr int64_t kMuchMore = int64_t{1} << 40;
 
-int64_t value_of(const ShapeConstants& constants, const std::string& name, int64_t other) {
+int64_t value_of(const torch::ShapeConstants& constants, const std::string& name, int64_t other) {
   for (const auto& [n, v] : constants)
     if (n == name) return v;
   return other;
 }
 
 // Every size at this shape, in the order of `sizes`.
-ShapeConstants values_at(const ShapeCase& shape, const ShapeConstants& sizes) {
-  ShapeConstants out = sizes;
+torch::ShapeConstants values_at(const ShapeCase& shape, const torch::ShapeConstants& sizes) {
+  torch::ShapeConstants out = sizes;
   for (auto& [name, value] : out) value = value_of(shape.constants, name, value);
   return out;
 }
@@ -59,7 +59,7 @@ bool enough(const std::optional<PlanReach::Division>& at,
 }  // namespace
 
 std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedShape& other,
-                                    const ShapeConstants& sizes, int64_t longest_step) {
+                                    const torch::ShapeConstants& sizes, int64_t longest_step) {
   using Kind = ShapeWish::Kind;
   const PlanReach& r = official.reach;
   std::vector<ShapeWish> out;
@@ -91,7 +91,7 @@ std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedS
 }
 
 bool meets(const ShapeWish& wish, const ReachedShape& at, const ReachedShape& official,
-           const ShapeConstants& sizes, bool strictly) {
+           const torch::ShapeConstants& sizes, bool strictly) {
   using Kind = ShapeWish::Kind;
   const PlanReach &r = at.reach, &full = official.reach;
   switch (wish.kind) {
@@ -218,7 +218,7 @@ class DerivedShapes::Search {
     return blocks <= kMostBlocks;
   }
 
-  Result<ShapeCasePtr> described(const ShapeConstants& values) {
+  Result<ShapeCasePtr> described(const torch::ShapeConstants& values) {
     if (owner_.described_.contains(values)) return owner_.described_[values];
     if (++count_ > kMostDescribed) return ShapeCasePtr{};
     return owner_.described(ctx_, values);
@@ -231,11 +231,11 @@ class DerivedShapes::Search {
       if (s.kind != ShapeKind::official && (!small || s.flops.value < small->flops.value))
         small = &s;
     if (!small) return {};
-    const ShapeConstants from = values_at(*small, sizes_);
+    const torch::ShapeConstants from = values_at(*small, sizes_);
     for (size_t i = 0; i < sizes_.size() * sizes_.size(); ++i) {
       const size_t a = i % sizes_.size(), b = i / sizes_.size();  // singles first: a == b
       const size_t second = (a + b) % sizes_.size();
-      ShapeConstants values = from;
+      torch::ShapeConstants values = from;
       values[a].second = sizes_[a].second;
       values[second].second = sizes_[second].second;
       CG_TRY(ShapeCasePtr shape, described(values));
@@ -294,7 +294,7 @@ class DerivedShapes::Search {
         return {{[](const ReachedShape& at) { return largest_tensor(*at.shape); }, wish.least}};
       case Kind::length: {
         const std::string name = wish.name;
-        const ShapeConstants& sizes = sizes_;
+        const torch::ShapeConstants& sizes = sizes_;
         return {{[name, sizes](const ReachedShape& at) {
                    return value_of(at.shape->constants, name, value_of(sizes, name, 0));
                  },
@@ -310,8 +310,8 @@ class DerivedShapes::Search {
     int64_t step = kTail;
     for (const Goal& g : goals) step = std::max(step, g.step);
     for (const ReachedShape* base : cheapest()) {
-      ShapeConstants values = values_at(*base->shape, sizes_);
-      const ShapeConstants from = values;
+      torch::ShapeConstants values = values_at(*base->shape, sizes_);
+      const torch::ShapeConstants from = values;
       bool grown = true;
       for (const Goal& goal : goals) {
         CG_TRY(bool more, grow(values, goal));
@@ -335,11 +335,11 @@ class DerivedShapes::Search {
   }
 
   // Raises the one size that brings the measure to its target; false if none does.
-  Result<bool> grow(ShapeConstants& values, const Goal& goal) {
+  Result<bool> grow(torch::ShapeConstants& values, const Goal& goal) {
     CG_TRY(std::optional<int64_t> start, measured(values, goal));
     if (!start || *start >= goal.target) return start.has_value();
     for (size_t i = 0; i < sizes_.size(); ++i) {
-      ShapeConstants trial = values;
+      torch::ShapeConstants trial = values;
       int64_t now = *start;
       for (int round = 0; round < kRounds && now < goal.target; ++round) {
         const int64_t before = trial[i].second;
@@ -360,7 +360,7 @@ class DerivedShapes::Search {
     return false;
   }
 
-  Result<std::optional<int64_t>> measured(const ShapeConstants& values, const Goal& goal) {
+  Result<std::optional<int64_t>> measured(const torch::ShapeConstants& values, const Goal& goal) {
     CG_TRY(ShapeCasePtr shape, described(values));
     if (!shape) return std::optional<int64_t>{};
     auto reach = plan_reach(program_, owner_.task_, *shape, device_);
@@ -369,10 +369,10 @@ class DerivedShapes::Search {
   }
 
   // The grown sizes as they are, else as multiples of what a plan may ask for.
-  Result<ShapeCasePtr> rounded(const ShapeWish& wish, const ShapeConstants& from,
-                               const ShapeConstants& grown, int64_t step) {
+  Result<ShapeCasePtr> rounded(const ShapeWish& wish, const torch::ShapeConstants& from,
+                               const torch::ShapeConstants& grown, int64_t step) {
     for (int64_t multiple : std::set<int64_t>{1, 16, 32, 64, 128, step}) {
-      ShapeConstants values = grown;
+      torch::ShapeConstants values = grown;
       for (size_t i = 0; i < values.size(); ++i)
         if (values[i].second != from[i].second)
           values[i].second = std::min(round_up(values[i].second, multiple), sizes_[i].second);
@@ -392,7 +392,7 @@ class DerivedShapes::Search {
   const Context& ctx_;
   const KernelProgram& program_;
   const DeviceFacts& device_;
-  const ShapeConstants& sizes_;
+  const torch::ShapeConstants& sizes_;
   ReachedShape official_;
   std::vector<ReachedShape> known_;  // test shapes that the plan takes
   std::vector<ShapeCasePtr> chosen_;
@@ -403,19 +403,20 @@ class DerivedShapes::Search {
 
 Result<void> DerivedShapes::learn_sizes(const Context& ctx) {
   if (sizes_) return {};
-  CG_TRY(DescribedShapes told, describe_(ctx, {}));
+  CG_TRY(torch::DescribedShapes told, describe_(ctx, {}));
   std::set<std::string> vary;  // what a shape of the task has changed
   for (const ShapeCase& s : task_.shapes)
     for (const auto& [name, value] : s.constants) vary.insert(name);
-  ShapeConstants sizes;
+  torch::ShapeConstants sizes;
   for (const auto& size : told.sizes)
     if (vary.contains(size.first) && size.second > 0) sizes.push_back(size);
   sizes_ = std::move(sizes);
   return {};
 }
 
-Result<ShapeCasePtr> DerivedShapes::described(const Context& ctx, const ShapeConstants& constants) {
-  CG_TRY(DescribedShapes told, describe_(ctx, {constants}));
+Result<ShapeCasePtr> DerivedShapes::described(const Context& ctx,
+                                              const torch::ShapeConstants& constants) {
+  CG_TRY(torch::DescribedShapes told, describe_(ctx, {constants}));
   ShapeCasePtr shape;
   if (told.shapes.size() == 1 && told.shapes[0])
     shape = std::make_shared<const ShapeCase>(std::move(*told.shapes[0]));
@@ -431,4 +432,4 @@ Result<std::vector<ShapeCasePtr>> DerivedShapes::find(const Context& ctx,
   return Search(*this, ctx, program, device).run();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

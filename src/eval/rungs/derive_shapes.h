@@ -19,11 +19,11 @@
 #include "eval/sets/test_shapes.h"
 #include "torch/worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 using ShapeCasePtr = std::shared_ptr<const ShapeCase>;
-using DescribeShapes =
-    std::function<Result<DescribedShapes>(const Context&, const std::vector<ShapeConstants>&)>;
+using DescribeShapes = std::function<Result<torch::DescribedShapes>(
+    const Context&, const std::vector<torch::ShapeConstants>&)>;
 
 // One thing that a program does along an axis and that some test shape has to reach.
 struct ShapeWish {
@@ -47,10 +47,10 @@ struct ReachedShape {
 
 // What a program that is at `official` there wants to see; `longest_step` of its loops.
 std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedShape& other,
-                                    const ShapeConstants& sizes, int64_t longest_step);
+                                    const torch::ShapeConstants& sizes, int64_t longest_step);
 // strictly: with a tail too.
 bool meets(const ShapeWish& wish, const ReachedShape& at, const ReachedShape& official,
-           const ShapeConstants& sizes, bool strictly);
+           const torch::ShapeConstants& sizes, bool strictly);
 
 class DerivedShapes {
  public:
@@ -63,14 +63,14 @@ class DerivedShapes {
  private:
   class Search;
   // From the worker, once for each set of constants; null where the module refuses them.
-  Result<ShapeCasePtr> described(const Context& ctx, const ShapeConstants& constants);
+  Result<ShapeCasePtr> described(const Context& ctx, const torch::ShapeConstants& constants);
   Result<void> learn_sizes(const Context& ctx);
 
   const Task& task_;
   DescribeShapes describe_;
-  std::optional<ShapeConstants> sizes_;  // official values of those that vary
-  std::map<ShapeConstants, ShapeCasePtr> described_;
+  std::optional<torch::ShapeConstants> sizes_;  // official values of those that vary
+  std::map<torch::ShapeConstants, ShapeCasePtr> described_;
   std::vector<ShapeCasePtr> given_;  // to programs before
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

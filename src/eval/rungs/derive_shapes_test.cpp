@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::ElementsAre;
@@ -39,15 +39,15 @@ struct World {
     task.shapes = {product("official", ShapeKind::official, 4096, 2048, 4096),
                    product("small", ShapeKind::small, 128, 128, 128),
                    product("odd1", ShapeKind::odd, 89, 97, 101)};
-    derived.emplace(task, [this](const Context&, const std::vector<ShapeConstants>& wanted) {
+    derived.emplace(task, [this](const Context&, const std::vector<torch::ShapeConstants>& wanted) {
       return describe(wanted);
     });
   }
 
-  Result<DescribedShapes> describe(const std::vector<ShapeConstants>& wanted) {
-    DescribedShapes out;
+  Result<torch::DescribedShapes> describe(const std::vector<torch::ShapeConstants>& wanted) {
+    torch::DescribedShapes out;
     out.sizes = {{"m", 4096}, {"k", 2048}, {"n", 4096}};
-    for (const ShapeConstants& c : wanted) {
+    for (const torch::ShapeConstants& c : wanted) {
       ++asked;
       ShapeCase s = product("derived " + std::to_string(asked), ShapeKind::derived, c[0].second,
                             c[1].second, c[2].second);
@@ -160,8 +160,8 @@ TEST(DerivedShapes, ATaskWithoutSizesHasNone) {
 
 TEST(DerivedShapes, AWorkerThatFailsIsOurTrouble) {
   World w;
-  w.derived.emplace(w.task, [](const Context&, const std::vector<ShapeConstants>&) {
-    return Result<DescribedShapes>(world_error("the torch worker is gone"));
+  w.derived.emplace(w.task, [](const Context&, const std::vector<torch::ShapeConstants>&) {
+    return Result<torch::DescribedShapes>(world_error("the torch worker is gone"));
   });
   KernelProgram p;
   auto found = w.derived->find(Context(), p, w.device);
@@ -191,4 +191,4 @@ TEST(FamiliesFor, LongAndHeavyShapesAreJudgedOnTwo) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

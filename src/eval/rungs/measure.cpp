@@ -12,7 +12,7 @@
 #include "eval/diagnosis/statistics.h"
 #include "eval/rungs/official_runs.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int kBlock = 8;           // runs of each program in a block
@@ -125,7 +125,7 @@ class Measurement {
   }
 
   Result<End> block(int samples) {
-    CG_TRY(End end, runs_.block(ctx_, TimeMode::cold, samples));
+    CG_TRY(End end, runs_.block(ctx_, device::TimeMode::cold, samples));
     if (end) return end;
     own_.insert(own_.end(), runs_.own().begin(), runs_.own().end());
     other_ns_.insert(other_ns_.end(), runs_.other().begin(), runs_.other().end());
@@ -262,4 +262,4 @@ Result<TimingOutcome> measure_official(const Context& ctx, const Services& servi
   return Measurement(ctx, services, task, prepared, *shape).run(options);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

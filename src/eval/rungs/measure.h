@@ -18,7 +18,7 @@
 #include "eval/rungs/timing.h"
 #include "eval/sets/official_set.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct MeasureOptions {
   std::string program_id;
@@ -43,4 +43,4 @@ struct TimedBlock {
 // Of a runner that tells the truth at least one block agrees; the sums are those of all blocks.
 ClockCheck check_clock(const std::vector<TimedBlock>& blocks);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

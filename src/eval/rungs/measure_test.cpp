@@ -9,7 +9,7 @@
 
 #include "eval/rungs/timed_buffers.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 TEST(CheckClock, ForgivesAHiccupButNotEveryBlock) {
@@ -118,4 +118,4 @@ TEST(TimedBuffers, TellsOfCopiesThatKeepTheirPattern) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

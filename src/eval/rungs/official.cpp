@@ -12,7 +12,7 @@
 #include "eval/rungs/correctness.h"
 #include "eval/runner/gpu_slot.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr auto kWorkerLimit = std::chrono::seconds(120);  // one set of the largest tasks
@@ -129,13 +129,13 @@ Result<void> OfficialJudge::start() {
   Context ctx(stop_.get_token());
   CG_TRY(gpu_, GpuJudge::open(options_.device));
   CG_CHECK(gpu_->prepare(ctx, *options_.toolchain));
-  TorchWorkerOptions torch;
+  torch::TorchWorkerOptions torch;
   torch.python = options_.python;
   torch.device = options_.device;
   torch.require_sandbox = options_.require_sandbox;
   torch.call_timeout = kWorkerLimit;
   CG_CHECK(ctx.check("starting the torch worker"));
-  CG_TRY(worker_, TorchWorker::open(std::move(torch)));
+  CG_TRY(worker_, torch::TorchWorker::open(std::move(torch)));
   const double all = kShare * static_cast<double>(gpu_->total_bytes());
   pool_->allow(static_cast<int64_t>(all / options_.sharing));
   return {};
@@ -262,4 +262,4 @@ Result<RungEnd> check_official(const Context& ctx, const Services& services, con
   return rung_passed();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

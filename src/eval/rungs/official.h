@@ -26,7 +26,7 @@
 #include "eval/runner/arena.h"
 #include "eval/sets/official_pool.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct CorrectnessRecord;
 
@@ -80,7 +80,7 @@ class OfficialJudge {
   struct Options {
     std::string device, python;
     bool require_sandbox = false;
-    Toolchain* toolchain = nullptr;
+    toolchain::Toolchain* toolchain = nullptr;
     int sharing = 1;  // evaluators that keep sets on this GPU
   };
   explicit OfficialJudge(Options options);
@@ -111,7 +111,7 @@ class OfficialJudge {
 
   Options options_;
   std::unique_ptr<GpuJudge> gpu_;
-  std::unique_ptr<TorchWorker> worker_;
+  std::unique_ptr<torch::TorchWorker> worker_;
   std::unique_ptr<OfficialPool> pool_;
   std::string missing_;
   std::stop_source stop_;
@@ -129,4 +129,4 @@ Result<RungEnd> check_official(const Context& ctx, const Services& services, con
                                const Prepared& prepared, const std::string& program_id,
                                CorrectnessRecord& record, const Progress& progress);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

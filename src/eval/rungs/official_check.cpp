@@ -13,7 +13,7 @@
 #include "eval/rungs/official_flow.h"
 #include "tensor/half.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr double kMostUncovered = 0.05;     // share of instructions that no compared run executed
@@ -136,14 +136,14 @@ class Checking {
         const TensorInfo* info = run_.task.find(fill->buffer);
         if (info && info->role == TensorRole::output) return std::nullopt;
       }
-    for (const LaunchTrace& t : run_.report.traces) {
+    for (const device::LaunchTrace& t : run_.report.traces) {
       if (t.atomics) return std::nullopt;
       error = std::max(error, t.sample_error);
     }
     for (const TensorInfo* info : run_.task.with_role(TensorRole::output)) {
       auto count = element_count(run_.official.tensors.at(info->name));
       wanted += count ? double(*count) * double(size_of(info->dtype)) : 0;
-      for (const LaunchTrace& t : run_.report.traces)
+      for (const device::LaunchTrace& t : run_.report.traces)
         if (auto at = t.stored_sectors.find(info->name); at != t.stored_sectors.end())
           stored += 32 * at->second;
     }
@@ -223,4 +223,4 @@ double most_of_a_block(const ShapeCase& official, const Coverage& coverage, int6
                       double(std::max<int64_t>(1, blocks));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

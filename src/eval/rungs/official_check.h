@@ -13,7 +13,7 @@
 #include "eval/rungs/coverage.h"
 #include "eval/rungs/official_memory.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct OfficialCheck {
   RungEnd end;               // passed, or why not
@@ -28,8 +28,8 @@ struct OfficialRun {
   const Task& task;
   const std::vector<std::string>& sources;  // of the modules
   const ShapeCase& official;
-  const PlanSteps& steps;
-  const RunReport& report;
+  const device::PlanSteps& steps;
+  const device::RunReport& report;
   const OfficialMemory& memory;
   const Coverage& coverage;
   bool compared_whole = false;  // the official shape is among the test shapes
@@ -40,4 +40,4 @@ OfficialCheck check_official_run(const OfficialRun& run);
 // took for the task's work, and a million.
 double most_of_a_block(const ShapeCase& official, const Coverage& coverage, int64_t blocks);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

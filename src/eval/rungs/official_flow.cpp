@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using Buffers = std::set<std::string>;
@@ -29,15 +29,16 @@ bool meet(const Buffers& a, const Buffers& b) {
 // One launch of the plan with what its run told.
 struct Ran {
   const Launch* launch;
-  const LaunchTrace* trace;
+  const device::LaunchTrace* trace;
   size_t number;  // among the launches
   bool whole() const { return trace->ctas_run == trace->ctas_total; }
 };
 
 }  // namespace
 
-Flow flow_to(const std::string& output, const Task& task, const PlanSteps& steps,
-             const RunReport& report, const std::function<bool(const std::string&)>& aliased) {
+Flow flow_to(const std::string& output, const Task& task, const device::PlanSteps& steps,
+             const device::RunReport& report,
+             const std::function<bool(const std::string&)>& aliased) {
   Flow flow;
   std::vector<Ran> all;
   bool filled = false;
@@ -74,4 +75,4 @@ Flow flow_to(const std::string& output, const Task& task, const PlanSteps& steps
   return flow;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -16,7 +16,7 @@
 #include "core/task.h"
 #include "device/device.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct Flow {
   std::string why_not;           // its values cannot be compared; empty: they can
@@ -24,7 +24,8 @@ struct Flow {
   std::vector<size_t> launches;  // that it comes from, by their place among the launches
 };
 
-Flow flow_to(const std::string& output, const Task& task, const PlanSteps& steps,
-             const RunReport& report, const std::function<bool(const std::string&)>& aliased);
+Flow flow_to(const std::string& output, const Task& task, const device::PlanSteps& steps,
+             const device::RunReport& report,
+             const std::function<bool(const std::string&)>& aliased);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -3,13 +3,13 @@
 
 #include <gtest/gtest.h>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 struct Plan {
   Task task;
-  PlanSteps steps;
-  RunReport report;
+  device::PlanSteps steps;
+  device::RunReport report;
 
   Plan() {
     task.tensors = {{"x", TensorRole::input, DType::f32, {8}},
@@ -21,7 +21,7 @@ struct Plan {
     l.kernel = kernel;
     for (const std::string& b : buffers) l.args.push_back({b, {}});
     steps.emplace_back(l);
-    LaunchTrace t;
+    device::LaunchTrace t;
     t.kernel = kernel, t.ctas_total = 100, t.ctas_run = ran, t.atomics = atomics;
     report.traces.push_back(t);
     return *this;
@@ -76,4 +76,4 @@ TEST(OfficialFlow, ScratchThatIsNotKeptCarriesNothing) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

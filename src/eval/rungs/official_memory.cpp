@@ -7,7 +7,7 @@
 
 #include "tensor/half.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kPage = 4096;
@@ -57,7 +57,7 @@ Result<void> OfficialMemory::place_values(const Task& task, const ShapeCase& off
       for (const Expected& e : set_->outputs)
         if (e.spec.name == info.name) cut = e.spec.shape;
     } else {
-      for (const TensorSlot& slot : set_->inputs)
+      for (const torch::TensorSlot& slot : set_->inputs)
         if (slot.name == info.name) cut = slot.shape;
     }
     const Shape& full = official.tensors.at(info.name);
@@ -66,7 +66,7 @@ Result<void> OfficialMemory::place_values(const Task& task, const ShapeCase& off
     Place place{info.name, r, take(r.held_bytes)};
     if (total_ > kMostHeld) return unsupported_error("more than 768 MiB would have to be held");
     RunBuffer b{info.name, r.bytes, place.offset, !output};
-    if (output) b.content = BufferContent::output;
+    if (output) b.content = device::BufferContent::output;
     if (r.mapped_again()) b.period_bytes = r.held_bytes;
     buffers_.push_back(std::move(b));
     if (output) poisoned_.emplace_back(place.offset, r.held_bytes);
@@ -113,7 +113,7 @@ Result<void> OfficialMemory::make_memory() {
   CG_TRY(ring_, make_memfd("ring", kRingBytes));
   CG_TRY(mapping_, Mapping::map(memory_.get(), static_cast<size_t>(std::max(total_, kPage)), true));
   for (const Place& p : inputs_)
-    for (const TensorSlot& slot : set_->inputs)
+    for (const torch::TensorSlot& slot : set_->inputs)
       if (slot.name == p.name)
         p.repeated.fill(set_->bytes_of(slot),
                         {mapping_.data() + p.offset, size_t(p.repeated.held_bytes)});
@@ -161,4 +161,4 @@ std::vector<OfficialMemory::Output> OfficialMemory::outputs() const {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -17,7 +17,7 @@
 #include "eval/sets/excerpts.h"
 #include "eval/sets/repeated.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 class OfficialMemory {
  public:
@@ -65,4 +65,4 @@ class OfficialMemory {
   Mapping mapping_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -7,7 +7,7 @@
 #include "eval/diagnosis/feedback.h"
 #include "eval/rungs/official.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr size_t kMostFirst = 5;          // coordinates in a mismatch
@@ -173,4 +173,4 @@ Result<std::string> OfficialRun::damage() const {
   return std::string();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

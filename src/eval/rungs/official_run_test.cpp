@@ -9,7 +9,7 @@
 #include "device/cuda/driver_process.h"
 #include "eval/rungs/official.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 // The fake driver runs no kernel: memory is not filled, but guards are written and looked at.
@@ -40,7 +40,7 @@ struct Stage {
   }
   // A byte where a runner would have mapped `buffer`, so far from its beginning.
   static void write(const SharedBuffer& buffer, int64_t at) {
-    auto session = cuda::Session::open("cuda:0");
+    auto session = device::cuda::Session::open("cuda:0");
     ASSERT_TRUE(session);
     auto block = (*session)->memory().import(buffer.descriptor,
                                              static_cast<size_t>(buffer.mapped_bytes), false);
@@ -54,7 +54,7 @@ struct Stage {
 
   static std::vector<int> ints_of(const SharedBuffer& buffer) {
     std::vector<int> out(static_cast<size_t>(buffer.bytes) / sizeof(int));
-    auto session = cuda::Session::open("cuda:0");
+    auto session = device::cuda::Session::open("cuda:0");
     EXPECT_TRUE(session);
     auto block = (*session)->memory().import(buffer.descriptor,
                                              static_cast<size_t>(buffer.mapped_bytes), true);
@@ -77,7 +77,7 @@ std::vector<std::string> names_of(const OfficialRun& run) {
 }
 
 TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage stage;
     auto one = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {});
     ASSERT_TRUE(one) << one.error().text();
@@ -91,7 +91,7 @@ TEST(OfficialRun, HasInputsScratchAndEveryCopyOfTheOutputs) {
 }
 
 TEST(OfficialRun, AMutatedTensorStartsEveryBlockWithItsInitialValues) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage stage;
     auto made = std::make_shared<OfficialSet>(std::move(const_cast<OfficialSet&>(*stage.set)));
     GpuExpected state;
@@ -137,7 +137,7 @@ OfficialSetPtr set_with(Stage& stage, int8_t value) {
 }
 
 TEST(OfficialRun, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage stage;
     OfficialSetPtr first = set_with(stage, 8), second = set_with(stage, 16);
     auto run = OfficialRun::make(Context(), *stage.judge, first, stage.shape,
@@ -157,7 +157,7 @@ TEST(OfficialRun, ItsOwnInputsTakeTheValuesOfOneSetAfterAnother) {
 }
 
 TEST(OfficialRun, TheInitialValuesOfAMutatedTensorAreThoseOfTheNewSet) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage stage;
     auto with_state = [&](int8_t value) {
       auto set = std::make_shared<OfficialSet>(
@@ -192,7 +192,7 @@ TEST(OfficialFamilies, AreAllOnesWhereTheGpuKeepsASetOfEach) {
 }
 
 TEST(OfficialRun, SaysWhatWasWrittenOutside) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage stage;
     for (bool at_the_end : {false, true})
       for (const char* name : {"s", "y", "z#1"}) {
@@ -210,14 +210,14 @@ TEST(OfficialRun, SaysWhatWasWrittenOutside) {
 }
 
 TEST(OfficialRun, ARunnerUsesTheCopyThatItIsTold) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage stage;
     auto run = OfficialRun::make(Context(), *stage.judge, stage.set, stage.shape, {.copies = 2});
     ASSERT_TRUE(run);
-    auto driver = cuda::load_driver();
+    auto driver = device::cuda::load_driver();
     ASSERT_TRUE(driver);
-    cuda::Buffers buffers(**driver, 0);
-    std::vector<BufferBinding> list;
+    device::cuda::Buffers buffers(**driver, 0);
+    std::vector<device::BufferBinding> list;
     for (const SharedBuffer& b : run->buffers())
       list.push_back({.name = b.name,
                       .bytes = {static_cast<std::byte*>(nullptr), static_cast<size_t>(b.bytes)},
@@ -246,7 +246,7 @@ constexpr const char* kSevens = R"(.version 8.0
 )";
 
 TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage stage;
     for (int i = 0; i < 20; ++i)  // more than one message carries
       stage.shape.plan.scratch.push_back({.name = "s" + std::to_string(i), .bytes = 8});
@@ -264,13 +264,13 @@ TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
     request.keep = true;
     auto outcome = runner.run(Context(), request);
     ASSERT_TRUE(outcome) << outcome.error().text();
-    EXPECT_EQ(outcome->report.status, RunReport::Status::ok) << outcome->report.message;
+    EXPECT_EQ(outcome->report.status, device::RunReport::Status::ok) << outcome->report.message;
     for (const SharedBuffer& b : run->buffers())
       if (b.name == "y") {
         EXPECT_THAT(Stage::ints_of(b), testing::Each(7));
       }
     EXPECT_EQ(run->damage().value(), "");
-    TimeRequest timed;
+    device::TimeRequest timed;
     timed.steps = request.steps;
     auto times = runner.time(Context(), timed, std::chrono::seconds(10));
     ASSERT_TRUE(times) << times.error().text();
@@ -281,9 +281,9 @@ TEST(OfficialRun, ARunnerProcessWritesTheMemoryThatItWasHanded) {
     runner.release();
     auto gone = runner.time(Context(), timed, std::chrono::seconds(10));
     EXPECT_FALSE(gone && gone->kind == RunnerOutcome::Kind::reported &&
-                 gone->report.status == RunReport::Status::ok);
+                 gone->report.status == device::RunReport::Status::ok);
   });
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

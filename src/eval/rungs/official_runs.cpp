@@ -13,7 +13,7 @@
 #include "eval/rungs/audit.h"
 #include "eval/rungs/correctness.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int kMostCopies = 8;                        // of the outputs
@@ -44,14 +44,14 @@ double ns_of(Nanoseconds t) {
 }
 
 // A program's steps for a runner that has loaded it behind `modules` others, on buffers of its own.
-PlanSteps beside(const Task& task, const PreparedShape& official, size_t modules) {
+device::PlanSteps beside(const Task& task, const PreparedShape& official, size_t modules) {
   std::set<std::string> own;
   for (const TensorInfo* out : results_of(task)) own.insert(out->name);
   for (const ScratchBuffer& s : official.plan.scratch) own.insert(s.name);
   auto rename = [&](std::string& name) {
     if (own.contains(name)) name = TimedBuffers::other_name(name);
   };
-  PlanSteps steps = official.all_steps();
+  device::PlanSteps steps = official.all_steps();
   for (auto& step : steps) {
     if (auto* launch = std::get_if<Launch>(&step)) {
       launch->module += modules;
@@ -220,8 +220,8 @@ Result<void> OfficialRuns::share_memory(const Context& ctx, RunRequest& request)
   return {};
 }
 
-TimeRequest OfficialRuns::request(TimeMode mode, int samples) const {
-  TimeRequest out;
+device::TimeRequest OfficialRuns::request(device::TimeMode mode, int samples) const {
+  device::TimeRequest out;
   out.mode = mode;
   out.steps = official_.all_steps();
   if (other_) out.against = beside(task_, others_shape(), prepared_.images().size());
@@ -235,7 +235,7 @@ TimeRequest OfficialRuns::request(TimeMode mode, int samples) const {
 // Once to get ready, once by the clock.
 Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples) {
   for (int runs : {1, samples}) {
-    TimeRequest nothing = request(TimeMode::cold, runs);
+    device::TimeRequest nothing = request(device::TimeMode::cold, runs);
     nothing.control = true;
     CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
     if (auto end = noted(outcome)) return end;
@@ -246,13 +246,14 @@ Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples)
 }
 
 Result<std::map<std::string, double>> OfficialRuns::watch(const Context& ctx) {
-  TimeRequest nothing = request(TimeMode::cold, 0);
+  device::TimeRequest nothing = request(device::TimeMode::cold, 0);
   nothing.control = nothing.watch = true;
   CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
   return std::move(outcome.report.state);
 }
 
-Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode, int samples) {
+Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, device::TimeMode mode,
+                                              int samples) {
   CG_CHECK(ctx.check("measuring"));
   if (memory_) {
     CG_CHECK(next_set(ctx));
@@ -270,7 +271,7 @@ Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, TimeMode mode,
       return world_error("the runner tells of a run that took no time");
   claimed_ns_ = sum(own_) + sum(other_ns_) - control_claimed_;
   seen_ns_ = ns_of(outcome.elapsed) - control_seen_;
-  const int copies = std::min(mode == TimeMode::graph ? 1 : samples, buffers_.copies());
+  const int copies = std::min(mode == device::TimeMode::graph ? 1 : samples, buffers_.copies());
   return memory_ ? compare_outputs(ctx, copies) : look_at_outputs(ctx, copies);
 }
 
@@ -313,4 +314,4 @@ Result<OfficialRuns::End> OfficialRuns::look_at_outputs(const Context& ctx, int 
   return End();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

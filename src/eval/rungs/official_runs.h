@@ -21,7 +21,7 @@
 #include "eval/rungs/timing.h"
 #include "eval/runner/gpu_slot.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 // The set whose values fill inputs of the official shape again and again: of the largest test
 // shape.
@@ -46,7 +46,7 @@ class OfficialRuns {
   Result<End> begin(const Context& ctx);
   // Blocks of no steps: what timing itself takes.
   Result<End> control(const Context& ctx, int samples);
-  Result<End> block(const Context& ctx, TimeMode mode, int samples);
+  Result<End> block(const Context& ctx, device::TimeMode mode, int samples);
 
   // What NVML tells of the GPU now: temperature, power, what holds its clocks back.
   Result<std::map<std::string, double>> watch(const Context& ctx);
@@ -74,7 +74,7 @@ class OfficialRuns {
   Result<End> look_at_outputs(const Context& ctx, int runs);
   Result<void> next_set(const Context& ctx);
   Result<End> compare_outputs(const Context& ctx, int runs);
-  TimeRequest request(TimeMode mode, int samples) const;
+  device::TimeRequest request(device::TimeMode mode, int samples) const;
   End noted(const RunnerOutcome& outcome);
 
   const Services& services_;
@@ -96,4 +96,4 @@ class OfficialRuns {
   bool died_ = false;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -10,7 +10,7 @@
 #include "eval/rungs/measure.h"
 #include "eval/testing/ladder_world.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::Contains;
@@ -68,7 +68,7 @@ struct Stage {
 };
 
 TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage stage;
     OfficialRuns runs(stage.world.services, stage.world.toy.task, *stage.prepared,
                       *official_of(*stage.prepared));
@@ -81,13 +81,14 @@ TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
     end = runs.control(Context(), 4);
     ASSERT_TRUE(end) << end.error().text();
     EXPECT_FALSE(*end);
-    for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
+    for (device::TimeMode mode : {device::TimeMode::cold, device::TimeMode::warm,
+                                  device::TimeMode::graph, device::TimeMode::call}) {
       end = runs.block(Context(), mode, 12);  // more than there are copies
       ASSERT_TRUE(end) << end.error().text();
       EXPECT_FALSE(*end);
       EXPECT_THAT(runs.own(), SizeIs(12));
       EXPECT_THAT(runs.other(), SizeIs(12));
-      if (mode != TimeMode::call) {
+      if (mode != device::TimeMode::call) {
         EXPECT_THAT(runs.own(), Each(5e5));
       }
     }
@@ -96,7 +97,7 @@ TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
 
 // The fake kernel writes nothing, and without the truth only its pattern tells.
 TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage stage;
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
     stage.world.services.pool = &*stage.world.pool;
@@ -106,7 +107,7 @@ TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
     ASSERT_TRUE(ready) << ready.error().text();
     auto end = runs.begin(Context());
     ASSERT_TRUE(end && !*end);
-    end = runs.block(Context(), TimeMode::cold, 4);
+    end = runs.block(Context(), device::TimeMode::cold, 4);
     ASSERT_TRUE(end) << end.error().text();
     ASSERT_TRUE(*end);
     EXPECT_THAT((*end)->end.headline, HasSubstr("is not written"));
@@ -115,7 +116,7 @@ TEST(OfficialRuns, WithoutASetAnOutputThatKeepsItsPatternFails) {
 }
 
 TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
-  cuda::with_driver("small", [] {
+  device::cuda::with_driver("small", [] {
     Stage stage;
     stage.world.pool.emplace(stage.world.toy.task, stage.world.toy.source());
     stage.world.services.pool = &*stage.world.pool;
@@ -139,7 +140,7 @@ TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
 
 // Both shapes of a program and the incumbent, by the whole rung of the ladder.
 TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
-  cuda::with_driver("good", [] {
+  device::cuda::with_driver("good", [] {
     Stage stage;
     stage.world.services.device.name = "cuda:0";
     ShapeCase wide = stage.world.toy.task.official();
@@ -172,7 +173,7 @@ TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
 }
 
 TEST(OfficialRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
-  cuda::with_driver("no_scrub", [] {
+  device::cuda::with_driver("no_scrub", [] {
     Stage stage;
     auto out = measure_official(Context(), stage.world.services, stage.world.toy.task,
                                 *stage.prepared, {"p", stage.set()});
@@ -184,7 +185,7 @@ TEST(OfficialRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
 }
 
 TEST(OfficialRuns, AClockThatFellIsTold) {
-  cuda::with_driver("slow_clock", [] {
+  device::cuda::with_driver("slow_clock", [] {
     Stage stage;
     auto out = measure_official(Context(), stage.world.services, stage.world.toy.task,
                                 *stage.prepared, {"p", stage.set()});
@@ -196,4 +197,4 @@ TEST(OfficialRuns, AClockThatFellIsTold) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

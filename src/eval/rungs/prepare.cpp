@@ -12,7 +12,7 @@
 #include "eval/rungs/derive_shapes.h"
 #include "eval/source/lint.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr size_t kMostBuilds = 64;
@@ -64,8 +64,8 @@ Result<RungEnd> rung_of(const Error& error) {
   return fail(error);
 }
 
-PlanSteps PreparedShape::all_steps() const {
-  PlanSteps out;
+device::PlanSteps PreparedShape::all_steps() const {
+  device::PlanSteps out;
   for (const ScratchBuffer& s : plan.scratch)
     if (s.zero && s.bytes > 0) out.emplace_back(Fill{"zero", s.name, 0, DType::u8});
   out.insert(out.end(), plan.prepare.begin(), plan.prepare.end());
@@ -171,13 +171,14 @@ Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) 
   }
   CG_TRY(RungEnd listed, list_builds(services.device));
   if (!listed.passed) return listed;
-  std::vector<std::future<Result<CompileResult>>> running;
+  std::vector<std::future<Result<toolchain::CompileResult>>> running;
   for (const KernelImage& image : images_) {
     auto source = program_.sources.find(image.build.source);
     if (source == program_.sources.end())
       return rung_failed("the plan names the source '" + image.build.source +
                          "', which is not there");
-    CompileRequest request{image.build.source, source->second, image.build.defines, image.arch};
+    toolchain::CompileRequest request{image.build.source, source->second, image.build.defines,
+                                      image.arch};
     running.push_back(std::async(images_.size() == 1 ? std::launch::deferred : std::launch::async,
                                  [&ctx, &services, request = std::move(request)] {
                                    return services.toolchain->compile(ctx, request);
@@ -282,4 +283,4 @@ const PreparedShape* official_of(const Prepared& prepared) {
   return nullptr;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

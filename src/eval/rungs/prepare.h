@@ -15,13 +15,13 @@
 #include "eval/rungs/rung.h"
 #include "eval/sets/test_shapes.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct PreparedShape {
   const ShapeCase* shape = nullptr;
-  std::vector<size_t> images;   // of its module_builds, into Prepared::images
-  ResolvedPlan plan;            // Launch::module counts over all images
-  PlanSteps all_steps() const;  // zeros of scratch, prepare, steps
+  std::vector<size_t> images;           // of its module_builds, into Prepared::images
+  ResolvedPlan plan;                    // Launch::module counts over all images
+  device::PlanSteps all_steps() const;  // zeros of scratch, prepare, steps
 };
 
 class Prepared {
@@ -74,4 +74,4 @@ std::string name_of(const ShapeCase& shape);
 // The official shape first, then the weighted ones.
 std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -16,7 +16,7 @@
 #include "toolchain/assembler.h"
 #include "toolchain/toolchain.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 class DerivedShapes;
 class Excerpts;
@@ -24,8 +24,8 @@ class HardwareCounters;
 class OfficialJudge;
 
 struct Services {
-  Toolchain* toolchain = nullptr;
-  Assembler* assembler = nullptr;
+  toolchain::Toolchain* toolchain = nullptr;
+  toolchain::Assembler* assembler = nullptr;
   Runner* runner = nullptr;
   Runner* simulator = nullptr;  // of a GPU: of the same model; its checks see races (or null)
   TruthPool* pool = nullptr;
@@ -33,7 +33,7 @@ struct Services {
   OfficialJudge* official = nullptr;     // of a GPU: values at large official shapes
   HardwareCounters* counters = nullptr;  // of a GPU, for profiles
   DeviceFacts device;
-  DeviceIdentity identity;  // of a GPU; empty for the simulator
+  device::DeviceIdentity identity;  // of a GPU; empty for the simulator
   GpuSpec gpu;
   int threads = 0;
   std::vector<std::string> families;
@@ -63,4 +63,4 @@ Result<RungEnd> rung_of(const Error& error);
 
 using Progress = std::function<void(const std::string&)>;
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

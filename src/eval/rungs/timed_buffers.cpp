@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kAlign = 256;
@@ -28,7 +28,7 @@ std::vector<std::byte> unwritten_pattern() {
 }
 
 std::vector<std::byte> pattern_of(const InputSet& set, const std::string& name) {
-  for (const TensorSlot& slot : set.inputs)
+  for (const torch::TensorSlot& slot : set.inputs)
     if (slot.name == name) {
       auto bytes = set.bytes_of(slot);
       return {bytes.begin(), bytes.end()};
@@ -64,7 +64,7 @@ Result<void> TimedBuffers::add_buffer(const std::string& name, int64_t bytes, bo
     return world_error("the official shape has more bytes than can be counted");
   if (pattern.empty()) pattern.resize(8);
   RunBuffer b{name, bytes, place(static_cast<int64_t>(pattern.size())), read_only};
-  b.content = output ? BufferContent::output : BufferContent::data;
+  b.content = output ? device::BufferContent::output : device::BufferContent::data;
   b.pattern_bytes = static_cast<int64_t>(pattern.size());
   stock_.push_back({name, std::move(pattern), b.offset});
   buffers_.push_back(std::move(b));
@@ -127,7 +127,7 @@ Result<void> TimedBuffers::put(RunRequest& request) {
   CG_TRY(memory_, make_memfd("official", static_cast<size_t>(used_ + kMostProbed)));
   CG_TRY(mapping_, Mapping::map(memory_.get(), static_cast<size_t>(used_ + kMostProbed), true));
   for (const Stock& s : stock_) std::memcpy(mapping_.data() + s.at, s.bytes.data(), s.bytes.size());
-  for (RunBuffer& b : buffers_) b.copies = b.content == BufferContent::output ? copies_ : 1;
+  for (RunBuffer& b : buffers_) b.copies = b.content == device::BufferContent::output ? copies_ : 1;
   request.memory = memory_.get();
   request.buffers = buffers_;
   return {};
@@ -172,4 +172,4 @@ int64_t TimedBuffers::unwritten(const std::vector<Probe>& probes, const TensorIn
   return left;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

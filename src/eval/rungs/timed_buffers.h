@@ -15,7 +15,7 @@
 
 #include "eval/rungs/prepare.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 class TimedBuffers {
  public:
@@ -67,4 +67,4 @@ class TimedBuffers {
   Mapping mapping_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

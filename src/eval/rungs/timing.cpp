@@ -11,7 +11,7 @@
 #include "eval/rungs/official_check.h"
 #include "eval/rungs/official_memory.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // of the sample of each launch
@@ -44,7 +44,7 @@ TimingOutcome failed(RungEnd end) {
 }
 
 // The output or mutated tensor that no step of the official shape is given, or none.
-const TensorInfo* unwritten_result(const Task& task, const PlanSteps& steps) {
+const TensorInfo* unwritten_result(const Task& task, const device::PlanSteps& steps) {
   auto writes = [](const std::string& name) {
     return [&name](const auto& step) {
       if (const auto* fill = std::get_if<Fill>(&step)) return fill->buffer == name;
@@ -86,12 +86,12 @@ std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCa
                     "Nothing runs faster than the floor. A sample of the blocks was counted.");
 }
 
-int64_t blocks_of(const RunReport& report) {
+int64_t blocks_of(const device::RunReport& report) {
   return report.traces.empty() ? 1 : report.traces.back().ctas_total;
 }
 
 // The launch that ended it took longer than any launch that does this task's work.
-TimingOutcome out_of_budget(const RunReport& report, const ShapeCase& official,
+TimingOutcome out_of_budget(const device::RunReport& report, const ShapeCase& official,
                             const OfficialQuestion& asked) {
   if (!asked.coverage || report.traces.empty())
     return skipped("no modelled time: the sample of " + name_of(official) + " is out of budget");
@@ -133,7 +133,7 @@ std::string source_of(const std::string& kernel, const Prepared& prepared,
 }
 
 // The sum of the kernels' modelled times, beside the floor.
-TimingOutcome summed(const Roofline& roofline, RunReport report, const ShapeCase& shape) {
+TimingOutcome summed(const Roofline& roofline, device::RunReport report, const ShapeCase& shape) {
   TimingOutcome out;
   Timing t;
   t.origin = Origin::modelled;
@@ -201,7 +201,7 @@ Result<TimingOutcome> time_official(const Context& ctx, const Services& services
     return failed(rung_failed(fmt::format("nothing writes the {} '{}' at {}",
                                           out->mutated ? "mutated tensor" : "output", out->name,
                                           name_of(*official->shape))));
-  RunSettings& settings = request.settings;
+  device::RunSettings& settings = request.settings;
   settings.sample_ctas = asked.many_blocks ? kMostCtas : kFirstCtas;
   settings.sample_most = kMostCtas;
   settings.sample_error = kSampleError, settings.sample_seed = services.sample_seed;
@@ -218,20 +218,20 @@ Result<TimingOutcome> time_official(const Context& ctx, const Services& services
       return failed(rung_failed(fmt::format("the runner died ({}) while running this program at {}",
                                             outcome.text, name_of(*official->shape))));
   }
-  if (outcome.report.status == RunReport::Status::out_of_budget) {
+  if (outcome.report.status == device::RunReport::Status::out_of_budget) {
     CG_TRY(outcome,
            run_longer(ctx, services, request, std::move(outcome), *official->shape, asked));
   }
-  RunReport& report = outcome.report;
+  device::RunReport& report = outcome.report;
   std::string on = fmt::format("{} ({})", report.message, name_of(*official->shape).substr(4));
   switch (report.status) {
-    case RunReport::Status::ok:
+    case device::RunReport::Status::ok:
       break;
-    case RunReport::Status::finding:
+    case device::RunReport::Status::finding:
       return failed(rung_failed(on, report.detail));
-    case RunReport::Status::unsupported:
+    case device::RunReport::Status::unsupported:
       return failed(rung_ended(Status::unsupported, on, report.detail));
-    case RunReport::Status::out_of_budget:
+    case device::RunReport::Status::out_of_budget:
       return out_of_budget(report, *official->shape, asked);
   }
   if (report.kernels.empty()) return skipped("no modelled time: the plan launches no kernel");
@@ -254,4 +254,4 @@ Result<TimingOutcome> time_official(const Context& ctx, const Services& services
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -17,7 +17,7 @@
 #include "eval/rungs/coverage.h"
 #include "eval/rungs/prepare.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct TimingOutcome {
   RungEnd end;
@@ -43,4 +43,4 @@ Result<TimingOutcome> time_official(const Context& ctx, const Services& services
 // Address space that the large buffers of any shape of this task may need.
 int64_t large_addresses(const Task& task);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

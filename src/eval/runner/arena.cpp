@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr size_t kAlign = 256;
@@ -70,9 +70,9 @@ Result<Arena> Arena::make(std::vector<ArenaItem> items, Fill fill) {
   auto gap = [&] { return kAlign * (1 + random.next() % kMostGap); };
   size_t total = gap();
   for (const ArenaItem& item : items) {
-    const auto content = item.kind == ArenaItem::Kind::output    ? BufferContent::output
-                         : item.kind == ArenaItem::Kind::scratch ? BufferContent::scratch
-                                                                 : BufferContent::data;
+    const auto content = item.kind == ArenaItem::Kind::output    ? device::BufferContent::output
+                         : item.kind == ArenaItem::Kind::scratch ? device::BufferContent::scratch
+                                                                 : device::BufferContent::data;
     a.buffers_.push_back({item.name, static_cast<int64_t>(item.bytes), static_cast<int64_t>(total),
                           item.kind == ArenaItem::Kind::input, content});
     total = round_up(total + item.bytes) + gap();
@@ -141,4 +141,4 @@ std::vector<std::string> Arena::findings() const {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -19,7 +19,7 @@
 #include "eval/runner/runner.h"
 #include "tensor/compare.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct ArenaItem {
   enum class Kind { input, output, scratch, zeroed, state } kind = Kind::input;
@@ -53,4 +53,4 @@ class Arena {
   uint64_t guard_seed_ = 0;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -8,7 +8,7 @@
 
 #include "tensor/half.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using Kind = ArenaItem::Kind;
@@ -85,7 +85,7 @@ TEST(Arena, AMutatedTensorStartsWithItsValuesAndMayBeWritten) {
   for (Arena::Fill fill : {Arena::Fill::nan, Arena::Fill::plausible}) {
     Arena a = std::move(*Arena::make(items, fill));
     EXPECT_FALSE(a.buffers()[0].read_only);
-    EXPECT_EQ(a.buffers()[0].content, BufferContent::data);
+    EXPECT_EQ(a.buffers()[0].content, device::BufferContent::data);
     EXPECT_EQ(a.bytes_of("cache")[499], std::byte{7});
     *(writable(a, "cache") + 499) = std::byte{9};
     EXPECT_TRUE(a.findings().empty());
@@ -110,4 +110,4 @@ TEST(Arena, EmptyBuffersAreFine) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

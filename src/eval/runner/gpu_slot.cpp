@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <thread>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr auto kAskAgain = std::chrono::milliseconds(1);  // many may ask at once
@@ -64,4 +64,4 @@ Result<GpuSlot> GpuSlot::take(const Context& ctx, const std::string& uuid, int h
   return GpuSlot(std::move(lock));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -12,7 +12,7 @@
 #include "base/context.h"
 #include "base/file.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 class GpuSlot {
  public:
@@ -30,4 +30,4 @@ class GpuSlot {
   UniqueFd file_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -12,7 +12,7 @@
 #include <optional>
 #include <thread>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 namespace fs = std::filesystem;
@@ -96,4 +96,4 @@ TEST_F(GpuSlotTest, ANameIsNoPathAndALinkIsNotFollowed) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -10,7 +10,7 @@
 
 #include "base/file.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr const char* kSchema = "cutegen.runner.v1";
@@ -22,7 +22,7 @@ Json buffers_json(const std::vector<RunBuffer>& buffers) {
   Json out = Json::array();
   for (const RunBuffer& b : buffers) {
     Json j{{"name", b.name}, {"bytes", b.bytes}, {"read_only", b.read_only}};
-    j["content"] = to_string(b.content);
+    j["content"] = device::to_string(b.content);
     if (b.offset >= 0) j["offset"] = b.offset;
     if (b.pattern_bytes) j["pattern_bytes"] = b.pattern_bytes;
     if (b.period_bytes) j["period_bytes"] = b.period_bytes;
@@ -101,7 +101,7 @@ sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
                  .resident_bytes = options_.memory_bytes};
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true, .deny_open = true};
   spec.required = options_.require_sandbox;
-  if (!is_cuda(options_.device)) return spec;
+  if (!device::is_cuda(options_.device)) return spec;
   // The driver reserves far more addresses than there is memory, and when it starts it opens its
   // device files for writing and makes a socket (in the empty network). The runner puts the filter
   // on itself after that, before it sees a program.
@@ -167,7 +167,7 @@ Result<void> Runner::open(const Json& reply, Process& process) const {
   CG_TRY(bool locked, r.boolean("locked"));
   CG_TRY(std::string missing, r.string_or("missing", ""));
   sandbox::Grade& grade = process.grade;
-  if (is_cuda(options_.device)) grade.held["seccomp"] = locked;
+  if (device::is_cuda(options_.device)) grade.held["seccomp"] = locked;
   if (!locked) {
     if (grade.label == "full") grade.label = "partial";
     grade.missing = "the runner's filter: " + missing;
@@ -177,8 +177,8 @@ Result<void> Runner::open(const Json& reply, Process& process) const {
   }
   CG_TRY(Json facts, r.object("facts"));
   CG_TRY(Json identity, r.object("identity"));
-  CG_TRY(process.facts, device_facts_from_json(facts));
-  CG_TRY(process.identity, device_identity_from_json(identity));
+  CG_TRY(process.facts, device::device_facts_from_json(facts));
+  CG_TRY(process.identity, device::device_identity_from_json(identity));
   return {};
 }
 
@@ -281,7 +281,7 @@ Result<LoadOutcome> Runner::load_once(const Context& ctx) {
   if (facts == answer.body.end() || !facts->is_array() || facts->size() != modules_.size())
     return world_error("the runner's reply to 'load' has no facts");
   for (const Json& f : *facts) {
-    CG_TRY(ModuleFacts one, module_facts_from_json(f));
+    CG_TRY(ModuleFacts one, device::module_facts_from_json(f));
     out.facts.push_back(std::move(one));
   }
   out.ok = loaded_ = true;
@@ -331,8 +331,8 @@ Result<RunnerOutcome> Runner::run(const Context& ctx, const RunRequest& request)
   Json body{{"schema", kSchema},
             {"type", "run"},
             {"buffers", buffers_json(request.buffers)},
-            {"plan", to_json(request.steps)},
-            {"settings", to_json(request.settings)}};
+            {"plan", device::to_json(request.steps)},
+            {"settings", device::to_json(request.settings)}};
   if (request.keep) body["keep"] = keeps_ = true;
   std::vector<int> fds;
   for (int fd : {request.memory, request.ring})
@@ -342,13 +342,13 @@ Result<RunnerOutcome> Runner::run(const Context& ctx, const RunRequest& request)
   return ask_to_run(ctx, body, std::move(fds), request.limit);
 }
 
-Result<RunnerOutcome> Runner::time(const Context& ctx, const TimeRequest& request,
+Result<RunnerOutcome> Runner::time(const Context& ctx, const device::TimeRequest& request,
                                    Nanoseconds limit) {
   RunnerOutcome gone;
   gone.kind = RunnerOutcome::Kind::died;
   gone.text = "it ended between two requests";
   if (!process_.channel || !process_.child.running()) return gone;
-  Json body{{"schema", kSchema}, {"type", "time"}, {"request", to_json(request)}};
+  Json body{{"schema", kSchema}, {"type", "time"}, {"request", device::to_json(request)}};
   return ask_to_run(ctx, body, {}, limit);
 }
 
@@ -390,13 +390,14 @@ Result<RunnerOutcome> Runner::outcome_of(const Answer& answer) {
       stop();  // the device may be broken: what comes next begins afresh
       return fail(answer.error);
     }
-    out.report.status = unsupported ? RunReport::Status::unsupported : RunReport::Status::finding;
+    out.report.status =
+        unsupported ? device::RunReport::Status::unsupported : device::RunReport::Status::finding;
     out.report.message = answer.error.text();
     return out;
   }
   auto report = answer.body.find("report");
   if (report == answer.body.end()) return world_error("the runner's reply has no report");
-  CG_TRY(out.report, run_report_from_json(*report));
+  CG_TRY(out.report, device::run_report_from_json(*report));
   if (out.report.device_lost) {
     stop();
     (void)take_spare();  // else the next run starts one
@@ -404,4 +405,4 @@ Result<RunnerOutcome> Runner::outcome_of(const Answer& answer) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -25,7 +25,7 @@
 #include "sandbox/sandbox.h"
 #include "wire/channel.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct RunnerOptions {
   std::string device = "sim:h200";
@@ -45,7 +45,7 @@ struct RunBuffer {
   int64_t bytes = 0;
   int64_t offset = -1;  // in the shared memory; -1: large, addresses only
   bool read_only = false;
-  BufferContent content = BufferContent::data;
+  device::BufferContent content = device::BufferContent::data;
   int64_t pattern_bytes = 0;  // not 0: of a GPU; so many bytes at `offset` fill it, again and again
   int copies = 1;             // of one with a pattern: timed runs use them in turn
   int64_t period_bytes = 0;   // not 0: of a simulator; so many bytes at `offset` are mapped again
@@ -74,15 +74,15 @@ struct RunRequest {
   std::vector<RunBuffer> buffers;
   std::vector<SharedBuffer> shared;
   int memory = -1, ring = -1;  // descriptors
-  PlanSteps steps;
-  RunSettings settings;
+  device::PlanSteps steps;
+  device::RunSettings settings;
   bool keep = false;  // the buffers, for time() and read(), until the next run
   Nanoseconds limit = std::chrono::seconds(60);
 };
 
 struct RunnerOutcome {
   enum class Kind { reported, died, hung } kind = Kind::reported;
-  RunReport report;
+  device::RunReport report;
   std::string text;        // how it died, or how long it hung
   Nanoseconds elapsed{0};  // from the request to the reply, by this process's clock
 };
@@ -104,14 +104,15 @@ class Runner {
                            const std::vector<std::string>& code = {});
   Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request);
   // Over the buffers that the last run kept. `died` too if the process has ended since.
-  Result<RunnerOutcome> time(const Context& ctx, const TimeRequest& request, Nanoseconds limit);
+  Result<RunnerOutcome> time(const Context& ctx, const device::TimeRequest& request,
+                             Nanoseconds limit);
   Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
   // Lets go of what the last run kept: a GPU's memory is wanted for the next program's sets.
   void release();
   const sandbox::Grade& grade() const { return process_.grade; }
   // What the process told when it was started, before it saw any program.
   const DeviceFacts& facts() const { return process_.facts; }
-  const DeviceIdentity& identity() const { return process_.identity; }
+  const device::DeviceIdentity& identity() const { return process_.identity; }
   // Starts the process unless it runs.
   Result<void> ready(const Context& ctx);
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // of large buffers, next start
@@ -137,7 +138,7 @@ class Runner {
     wire::Channel channel;
     sandbox::Grade grade;
     DeviceFacts facts;
-    DeviceIdentity identity;
+    device::DeviceIdentity identity;
   };
   // A process that has opened its device.
   Result<Process> make(const Context& ctx, const sandbox::SpawnSpec& spec) const;
@@ -168,4 +169,4 @@ class Runner {
   Nanoseconds waited_{0};
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

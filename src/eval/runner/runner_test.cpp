@@ -17,7 +17,7 @@
 
 #include "base/file.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using std::chrono::milliseconds;
@@ -98,7 +98,7 @@ class RunnerTest : public testing::Test {
     auto good = run("sevens", std::chrono::seconds(60));
     ASSERT_TRUE(good) << good.error().text();
     EXPECT_EQ(good->kind, RunnerOutcome::Kind::reported);
-    EXPECT_EQ(good->report.status, RunReport::Status::ok) << good->report.message;
+    EXPECT_EQ(good->report.status, device::RunReport::Status::ok) << good->report.message;
     auto map = Mapping::map(memory_.get(), kBytes, false);
     ASSERT_TRUE(map);
     for (int i = 0; i < 32; ++i) EXPECT_EQ(reinterpret_cast<const int*>(map->data())[i], 7);
@@ -177,4 +177,4 @@ TEST_F(RunnerTest, ModulesThatAreNoPtxAreTheProgramsFault) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

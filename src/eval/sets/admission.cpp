@@ -3,7 +3,7 @@
 
 #include "eval/sets/test_shapes.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 const std::vector<std::string>& input_families() {
   static const std::vector<std::string> families{"made",     "signed",  "heavy",
@@ -38,4 +38,4 @@ Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& 
   return admit(task, sets, replayed);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -11,7 +11,7 @@
 #include "eval/sets/lazy.h"
 #include "eval/sets/truth_pool.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 // "made", "signed", "heavy", "outliers", "special", "extremes".
 const std::vector<std::string>& input_families();
@@ -22,4 +22,4 @@ std::vector<const ShapeCase*> test_shapes(const Task& task);
 std::vector<std::string> stocked_families(const ShapeCase& shape);
 Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

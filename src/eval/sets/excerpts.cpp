@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/sets/excerpts.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 const std::vector<std::string> kFamilies{"made", "signed"};
 
 }  // namespace
 
-Excerpts::Excerpts(const Task& task, Result<Excerpt> planned, Source source)
+Excerpts::Excerpts(const Task& task, Result<torch::Excerpt> planned, Source source)
     : random_(std::random_device()()) {
   if (!planned) {
     why_not_ = planned.error().message;
@@ -44,4 +44,4 @@ void Excerpts::resume() {
   if (pool_) pool_->resume();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -11,30 +11,30 @@
 
 #include "eval/sets/truth_pool.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 class Excerpts {
  public:
   struct Drawn {
-    const Excerpt* excerpt = nullptr;
+    const torch::Excerpt* excerpt = nullptr;
     SetPtr set;           // null: there is none
     std::string why_not;  // then
   };
-  using Source = std::function<Result<TensorSet>(const Context&, const Excerpt&,
-                                                 const std::string& family, uint64_t seed)>;
+  using Source = std::function<Result<torch::TensorSet>(const Context&, const torch::Excerpt&,
+                                                        const std::string& family, uint64_t seed)>;
 
   // planned: what the torch worker says of the task.
-  Excerpts(const Task& task, Result<Excerpt> planned, Source source);
+  Excerpts(const Task& task, Result<torch::Excerpt> planned, Source source);
   // An error only for our own trouble.
   Result<Drawn> draw(const Context& ctx, const std::string& program_id);
   void pause();
   void resume();
 
  private:
-  Excerpt excerpt_;
+  torch::Excerpt excerpt_;
   std::string why_not_;
   std::unique_ptr<TruthPool> pool_;
   std::mt19937_64 random_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

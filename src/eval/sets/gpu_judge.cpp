@@ -14,7 +14,7 @@
 #include "base/text.h"
 #include "eval/sets/judge_rule.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 const std::map<std::string, std::string>& judge_kernels();
 
@@ -63,7 +63,7 @@ JudgeRule judge_rule(DType dtype, ToleranceRule rule, double close, bool nan_is_
   return out;
 }
 
-GpuBuffer::GpuBuffer(std::shared_ptr<GpuSide> side, std::string name, cuda::Block block,
+GpuBuffer::GpuBuffer(std::shared_ptr<GpuSide> side, std::string name, device::cuda::Block block,
                      int64_t offset, int64_t bytes)
     : side_(std::move(side)),
       name_(std::move(name)),
@@ -108,21 +108,22 @@ struct GpuJudge::Tally {
   double squares, signed_sum;
 };
 
-GpuJudge::GpuJudge(std::unique_ptr<cuda::Session> session) : side_(std::make_shared<GpuSide>()) {
+GpuJudge::GpuJudge(std::unique_ptr<device::cuda::Session> session)
+    : side_(std::make_shared<GpuSide>()) {
   side_->session = std::move(session);
 }
 
 Result<std::unique_ptr<GpuJudge>> GpuJudge::open(const std::string& device) {
-  CG_TRY(auto session, cuda::Session::open(device));
+  CG_TRY(auto session, device::cuda::Session::open(device));
   std::unique_ptr<GpuJudge> judge(new GpuJudge(std::move(session)));
   CG_TRY(judge->words_, judge->take("words", kWordsBytes, false));
   return judge;
 }
 
-Result<void> GpuJudge::prepare(const Context& ctx, Toolchain& toolchain) {
+Result<void> GpuJudge::prepare(const Context& ctx, toolchain::Toolchain& toolchain) {
   if (loaded_) return {};
   const std::string arch = side_->session->gpu().facts.arch;
-  CG_TRY(CompileResult compiled,
+  CG_TRY(toolchain::CompileResult compiled,
          toolchain.compile(ctx, {"judge.cu", judge_kernels().at(kSource), {}, arch}));
   if (!compiled.ok) return world_error("the comparing kernel does not compile: " + compiled.digest);
   return load(compiled.ptx);
@@ -138,7 +139,7 @@ Result<void> GpuJudge::load(const std::string& ptx) {
 
 Result<GpuBuffer> GpuJudge::take(const std::string& name, int64_t bytes, bool at_the_end) {
   if (bytes < 0) return world_error("a buffer has a negative size");
-  cuda::Block block;
+  device::cuda::Block block;
   {
     std::lock_guard one_at_a_time(side_->lock);
     CG_CHECK(side_->session->enter());
@@ -151,7 +152,7 @@ Result<GpuBuffer> GpuJudge::take(const std::string& name, int64_t bytes, bool at
 
 Result<void> GpuJudge::fill_guards(GpuBuffer& b) {
   const auto before = static_cast<size_t>(b.offset_), bytes = static_cast<size_t>(b.bytes_);
-  cuda::Session& session = *side_->session;
+  device::cuda::Session& session = *side_->session;
   CG_CHECK(session.set(b.block_.mapped, b.guard_, before));
   return session.set(b.at() + bytes, b.guard_, b.block_.mapped_bytes - before - bytes);
 }
@@ -166,9 +167,9 @@ Result<void> GpuJudge::set_guards(const Context& ctx, GpuBuffer& buffer, unsigne
 
 Result<void> GpuJudge::poison(const Context& ctx, GpuBuffer& buffer, const Poison& bits) {
   std::lock_guard one_at_a_time(side_->lock);
-  cuda::Session& session = *side_->session;
+  device::cuda::Session& session = *side_->session;
   CG_CHECK(session.enter());
-  cuda::Address at = buffer.at();
+  device::cuda::Address at = buffer.at();
   uint64_t value = 0, words = (static_cast<uint64_t>(buffer.bytes()) + 7) / 8;
   std::memcpy(&value, bits.data(), sizeof value);
   if (words)
@@ -192,7 +193,7 @@ Result<std::string> GpuJudge::damage(const GpuBuffer& b) {
   std::lock_guard one_at_a_time(side_->lock);
   CG_CHECK(side_->session->enter());
   const auto before = static_cast<size_t>(b.offset_);
-  const cuda::Address end = b.at() + static_cast<size_t>(b.bytes_);
+  const device::cuda::Address end = b.at() + static_cast<size_t>(b.bytes_);
   const size_t behind = b.block_.mapped + b.block_.mapped_bytes - end;
   std::vector<std::byte> now(std::max(before, behind));
   for (auto [from, bytes, side] :
@@ -206,18 +207,18 @@ Result<std::string> GpuJudge::damage(const GpuBuffer& b) {
   return std::string();
 }
 
-Result<void> GpuJudge::run(const Context& ctx, const GpuExpected& e, cuda::Address out,
-                           const Poison& poison, int64_t from, int64_t count, cuda::Address mask,
-                           Tally& tally) {
+Result<void> GpuJudge::run(const Context& ctx, const GpuExpected& e, device::cuda::Address out,
+                           const Poison& poison, int64_t from, int64_t count,
+                           device::cuda::Address mask, Tally& tally) {
   std::lock_guard one_at_a_time(side_->lock);
-  cuda::Session& session = *side_->session;
+  device::cuda::Session& session = *side_->session;
   CG_CHECK(session.enter());
   const JudgeRule rule = judge_rule(e.spec.dtype, e.rule, e.close, e.nan_is_undefined, poison);
   tally = {0, 0, 0, 0, 0, ~uint64_t{0}, 0, 0, 0, 0, 0};
-  cuda::Address rule_at = words_.at() + kRuleAt, tally_at = words_.at() + kTallyAt;
+  device::cuda::Address rule_at = words_.at() + kRuleAt, tally_at = words_.at() + kTallyAt;
   CG_CHECK(session.write(rule_at, std::as_bytes(std::span(&rule, 1))));
   CG_CHECK(session.write(tally_at, std::as_bytes(std::span(&tally, 1))));
-  cuda::Address truth = e.truth, native = e.native, margin = e.margin;
+  device::cuda::Address truth = e.truth, native = e.native, margin = e.margin;
   CG_CHECK(
       session.launch("judge", blocks_for(count), kThreads,
                      {&out, &truth, &native, &margin, &mask, &tally_at, &rule_at, &from, &count}));
@@ -287,4 +288,4 @@ void GpuJudge::trim() {
   if (side_->session->enter()) side_->session->memory().drop_kept();
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -20,28 +20,28 @@
 #include "tensor/compare.h"
 #include "toolchain/toolchain.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct GpuSide {
   std::mutex lock;
-  std::unique_ptr<cuda::Session> session;
+  std::unique_ptr<device::cuda::Session> session;
 };
 
 // Bytes of shareable GPU memory with guards on both sides, at one end of their block.
 class GpuBuffer {
  public:
   GpuBuffer() = default;
-  GpuBuffer(std::shared_ptr<GpuSide> side, std::string name, cuda::Block block, int64_t offset,
-            int64_t bytes);
+  GpuBuffer(std::shared_ptr<GpuSide> side, std::string name, device::cuda::Block block,
+            int64_t offset, int64_t bytes);
   ~GpuBuffer();
   GpuBuffer(GpuBuffer&& other) noexcept { *this = std::move(other); }
   GpuBuffer& operator=(GpuBuffer&& other) noexcept;
 
   const std::string& name() const { return name_; }
-  cuda::Address at() const { return block_.mapped + static_cast<size_t>(offset_); }
+  device::cuda::Address at() const { return block_.mapped + static_cast<size_t>(offset_); }
   int64_t bytes() const { return bytes_; }
   int64_t offset() const { return offset_; }
-  const cuda::Block& block() const { return block_; }
+  const device::cuda::Block& block() const { return block_; }
   // For a runner, which maps it under this name.
   Result<SharedBuffer> share(bool read_only);
   Result<int> descriptor();
@@ -50,7 +50,7 @@ class GpuBuffer {
   friend class GpuJudge;
   std::shared_ptr<GpuSide> side_;
   std::string name_;
-  cuda::Block block_;
+  device::cuda::Block block_;
   int64_t offset_ = 0, bytes_ = 0;
   UniqueFd descriptor_;
   unsigned char guard_ = 0;
@@ -60,7 +60,7 @@ class GpuBuffer {
 struct GpuExpected {
   OutputSpec spec;
   int64_t elements = 0;
-  cuda::Address truth = 0, native = 0, margin = 0;  // f64, the dtype, f64 (floats only)
+  device::cuda::Address truth = 0, native = 0, margin = 0;  // f64, the dtype, f64 (floats only)
   ToleranceRule rule;
   double close = 0;  // tolerance of the looser public rule
   bool nan_is_undefined = false;
@@ -81,7 +81,7 @@ class GpuJudge {
 
   static Result<std::unique_ptr<GpuJudge>> open(const std::string& device);
   // Compiles and loads the kernels, once.
-  Result<void> prepare(const Context& ctx, Toolchain& toolchain);
+  Result<void> prepare(const Context& ctx, toolchain::Toolchain& toolchain);
   Result<void> load(const std::string& ptx);
 
   Result<GpuBuffer> take(const std::string& name, int64_t bytes, bool at_the_end);
@@ -104,10 +104,10 @@ class GpuJudge {
   void trim();
 
  private:
-  explicit GpuJudge(std::unique_ptr<cuda::Session> session);
+  explicit GpuJudge(std::unique_ptr<device::cuda::Session> session);
   struct Tally;
-  Result<void> run(const Context& ctx, const GpuExpected& expected, cuda::Address output,
-                   const Poison& poison, int64_t from, int64_t count, cuda::Address mask,
+  Result<void> run(const Context& ctx, const GpuExpected& expected, device::cuda::Address output,
+                   const Poison& poison, int64_t from, int64_t count, device::cuda::Address mask,
                    Tally& tally);
   Result<void> fill_guards(GpuBuffer& buffer);
 
@@ -116,4 +116,4 @@ class GpuJudge {
   bool loaded_ = false;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -11,7 +11,7 @@
 #include "eval/sets/judge_rule.h"
 #include "eval/testing/judge_cases.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 const std::map<std::string, std::string>& judge_kernels();
 
@@ -25,9 +25,9 @@ struct Counts {
 };
 
 std::string compiled(const std::string& arch) {
-  auto paths = find_tools();
+  auto paths = toolchain::find_tools();
   if (!paths) return {};
-  auto toolchain = Toolchain::open({.paths = *paths});
+  auto toolchain = toolchain::Toolchain::open({.paths = *paths});
   EXPECT_TRUE(toolchain) << toolchain.error().text();
   auto result =
       (*toolchain)
@@ -74,7 +74,7 @@ void expect_same(const Counts& got, int64_t not_close, const JudgeCase& c,
 class OnTheSimulator : public testing::Test {
  protected:
   void SetUp() override {
-    auto device = open_device("sim:h200");
+    auto device = device::open_device("sim:h200");
     ASSERT_TRUE(device);
     device_ = std::move(*device);
     const std::string ptx = compiled(device_->facts().arch);
@@ -104,11 +104,12 @@ class OnTheSimulator : public testing::Test {
     launch.args.push_back({"", bytes_of(count)});
     auto report = device_->run(Context(), {launch}, {});
     ASSERT_TRUE(report) << report.error().text();
-    ASSERT_EQ(report->status, RunReport::Status::ok) << report->message << "\n" << report->detail;
+    ASSERT_EQ(report->status, device::RunReport::Status::ok) << report->message << "\n"
+                                                             << report->detail;
     expect_same(tally[0], static_cast<int64_t>(tally[0].not_close), c, mask);
   }
 
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<device::Device> device_;
 };
 
 TEST_F(OnTheSimulator, EveryDtypeIsJudgedAsOnTheHost) {
@@ -135,14 +136,14 @@ class OnAGpu : public testing::Test {
  protected:
   void SetUp() override {
     // Asked first: a driver that was not found is not looked for again, and other tests have one.
-    if (!cuda::open_library("libcuda.so.1").library) GTEST_SKIP() << "no GPU here";
+    if (!device::cuda::open_library("libcuda.so.1").library) GTEST_SKIP() << "no GPU here";
     auto judge = GpuJudge::open("cuda:0");
     if (!judge) GTEST_SKIP() << judge.error().text();
     judge_ = std::move(*judge);
     const std::string ptx = compiled("sm_90a");
     if (ptx.empty()) GTEST_SKIP() << "no compiler here";
     ASSERT_TRUE(judge_->load(ptx));
-    auto writer = cuda::Session::open("cuda:0");
+    auto writer = device::cuda::Session::open("cuda:0");
     ASSERT_TRUE(writer);
     writer_ = std::move(*writer);
   }
@@ -156,7 +157,7 @@ class OnAGpu : public testing::Test {
   }
 
   std::unique_ptr<GpuJudge> judge_;
-  std::unique_ptr<cuda::Session> writer_;
+  std::unique_ptr<device::cuda::Session> writer_;
 };
 
 TEST_F(OnAGpu, EveryDtypeIsJudgedAsOnTheHost) {
@@ -196,7 +197,7 @@ TEST_F(OnAGpu, WhatIsWrittenOutsideShows) {
     ASSERT_TRUE(judge_->poison(Context(), y, draw_poison(PoisonKind::nan)));
     EXPECT_EQ(judge_->damage(y).value(), "");
     const std::byte other[1] = {std::byte{1}}, another[1] = {std::byte{2}};
-    const cuda::Address at = at_the_end ? y.at() - 1 : y.at() + 1000;
+    const device::cuda::Address at = at_the_end ? y.at() - 1 : y.at() + 1000;
     ASSERT_TRUE(writer_->write(at, other));
     ASSERT_TRUE(writer_->write(at + (at_the_end ? -1 : 1), another));
     EXPECT_EQ(judge_->damage(y).value(),
@@ -205,4 +206,4 @@ TEST_F(OnAGpu, WhatIsWrittenOutsideShows) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -7,10 +7,10 @@
 
 #include "tensor/half.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
-Result<void> check_slot(const TensorSlot& slot, size_t total) {
+Result<void> check_slot(const torch::TensorSlot& slot, size_t total) {
   CG_TRY(int64_t count, element_count(slot.shape));
   if (slot.bytes != static_cast<size_t>(count) * size_of(slot.dtype) || slot.bytes > total ||
       slot.offset > total - slot.bytes)
@@ -18,14 +18,14 @@ Result<void> check_slot(const TensorSlot& slot, size_t total) {
   return {};
 }
 
-const TensorSlot* find_slot(const TensorSet& set, const std::string& name,
-                            const std::string& part) {
-  for (const TensorSlot& s : set.slots)
+const torch::TensorSlot* find_slot(const torch::TensorSet& set, const std::string& name,
+                                   const std::string& part) {
+  for (const torch::TensorSlot& s : set.slots)
     if (s.name == name && s.part == part) return &s;
   return nullptr;
 }
 
-std::vector<double> values_of(const Mapping& memory, const TensorSlot& slot) {
+std::vector<double> values_of(const Mapping& memory, const torch::TensorSlot& slot) {
   std::vector<double> out(slot.bytes / size_of(slot.dtype));
   to_double(slot.dtype, {memory.data() + slot.offset, slot.bytes}, out);
   return out;
@@ -60,11 +60,11 @@ MathMode accuracy_of(const Task& task, const TensorInfo& output) {
 }
 
 Result<Expected> expected_of(const Task& task, const TensorInfo& info, const ShapeCase& at,
-                             const TensorSet& set, const Mapping& memory) {
+                             const torch::TensorSet& set, const Mapping& memory) {
   const Shape& shape = at.tensors.at(info.name);
-  const TensorSlot* truth = find_slot(set, info.name, "truth");
-  const TensorSlot* native = find_slot(set, info.name, "native");
-  const TensorSlot* sensitivity = find_slot(set, info.name, "sensitivity");
+  const torch::TensorSlot* truth = find_slot(set, info.name, "truth");
+  const torch::TensorSlot* native = find_slot(set, info.name, "native");
+  const torch::TensorSlot* sensitivity = find_slot(set, info.name, "sensitivity");
   if (!native) return world_error("the torch worker gave no result for '" + info.name + "'");
   if (!truth) truth = native;  // float64 did not run: the set's notes say so
   if (native->shape != shape || native->dtype != info.dtype ||
@@ -74,7 +74,7 @@ Result<Expected> expected_of(const Task& task, const TensorInfo& info, const Sha
   if (sensitivity) wiggle = values_of(memory, *sensitivity);
   if (wiggle.size() != native->bytes / size_of(native->dtype)) wiggle.clear();
   std::vector<double> in_order;
-  if (const TensorSlot* slot = find_slot(set, info.name, "sequential"))
+  if (const torch::TensorSlot* slot = find_slot(set, info.name, "sequential"))
     in_order = values_of(memory, *slot);
   if (in_order.size() != native->bytes / size_of(native->dtype)) in_order.clear();
   Expected e =
@@ -112,15 +112,15 @@ ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const Ten
   return rule;
 }
 
-const TensorSlot* InputSet::initial(const std::string& name) const {
-  for (const TensorSlot& slot : inputs)
+const torch::TensorSlot* InputSet::initial(const std::string& name) const {
+  for (const torch::TensorSlot& slot : inputs)
     if (slot.name == name) return &slot;
   return nullptr;
 }
 
 Judgement judge_result(const InputSet& set, const Expected& e, std::span<const std::byte> bytes,
                        const Poison* poison) {
-  const TensorSlot* slot = set.initial(e.spec.name);
+  const torch::TensorSlot* slot = set.initial(e.spec.name);
   Judgement j = judge(e, bytes, slot ? nullptr : poison);
   if (!slot) return j;
   const std::span<const std::byte> before = set.bytes_of(*slot);
@@ -136,7 +136,7 @@ double compat_tolerance(MathMode mode) {
 }
 
 Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task, const ShapeCase& shape,
-                                                       TensorSet tensors) {
+                                                       torch::TensorSet tensors) {
   auto set = std::make_shared<InputSet>();
   set->shape = shape.name;
   set->family = tensors.family;
@@ -144,13 +144,13 @@ Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task, const S
   set->model_seed = tensors.model_seed;
   set->as_made = tensors.as_made;
   CG_TRY(set->memory, Mapping::map(tensors.memory.get(), tensors.bytes, false));
-  for (const TensorSlot& slot : tensors.slots) CG_CHECK(check_slot(slot, tensors.bytes));
+  for (const torch::TensorSlot& slot : tensors.slots) CG_CHECK(check_slot(slot, tensors.bytes));
   for (const TensorInfo& info : task.tensors) {
     auto at = shape.tensors.find(info.name);
     if (at == shape.tensors.end())
       return world_error("shape '" + shape.name + "' lacks the tensor '" + info.name + "'");
     if (info.role == TensorRole::output) continue;
-    const TensorSlot* slot = find_slot(tensors, info.name, "value");
+    const torch::TensorSlot* slot = find_slot(tensors, info.name, "value");
     if (!slot || slot->shape != at->second || slot->dtype != info.dtype)
       return world_error("the torch worker gave no value of the right shape for '" + info.name +
                          "'");
@@ -163,4 +163,4 @@ Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task, const S
   return std::shared_ptr<const InputSet>(std::move(set));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

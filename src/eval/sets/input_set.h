@@ -15,21 +15,21 @@
 #include "tensor/compare.h"
 #include "torch/worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct InputSet {
   std::string shape, family;
   Mapping memory;
-  std::vector<TensorSlot> inputs;  // inputs, parameters and buffers: part "value"
-  std::vector<Expected> outputs;   // what results_of(task) lists, in that order
+  std::vector<torch::TensorSlot> inputs;  // inputs, parameters and buffers: part "value"
+  std::vector<Expected> outputs;          // what results_of(task) lists, in that order
   std::vector<std::string> notes;
   uint64_t model_seed = 0;  // what the reference was made with
   bool as_made = false;     // the family changed no input
-  std::span<const std::byte> bytes_of(const TensorSlot& slot) const {
+  std::span<const std::byte> bytes_of(const torch::TensorSlot& slot) const {
     return {memory.data() + slot.offset, slot.bytes};
   }
   // The initial values of an input or a mutated tensor; null for an output.
-  const TensorSlot* initial(const std::string& name) const;
+  const torch::TensorSlot* initial(const std::string& name) const;
 };
 
 // judge() of tensor/compare.h for a result of this set. Of a mutated tensor an element counts as
@@ -46,6 +46,6 @@ ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const Ten
 double compat_tolerance(MathMode mode);
 
 Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task, const ShapeCase& shape,
-                                                       TensorSet tensors);
+                                                       torch::TensorSet tensors);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

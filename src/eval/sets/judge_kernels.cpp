@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/sets/judge_kernels.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 Result<void> prepare_judge(const Context& ctx, GpuJudge& judge, const JudgeKernels& options) {
-  CG_TRY(ToolPaths paths, find_tools({options.python, options.cuda_version}));
-  ToolchainOptions tools{std::move(paths)};
+  CG_TRY(toolchain::ToolPaths paths, toolchain::find_tools({options.python, options.cuda_version}));
+  toolchain::ToolchainOptions tools{std::move(paths)};
   tools.require_sandbox = options.require_sandbox;
-  CG_TRY(auto toolchain, Toolchain::open(std::move(tools)));
+  CG_TRY(auto toolchain, toolchain::Toolchain::open(std::move(tools)));
   return judge.prepare(ctx, *toolchain);
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

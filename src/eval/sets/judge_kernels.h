@@ -9,7 +9,7 @@
 
 #include "eval/sets/gpu_judge.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct JudgeKernels {
   std::string python;
@@ -18,4 +18,4 @@ struct JudgeKernels {
 };
 Result<void> prepare_judge(const Context& ctx, GpuJudge& judge, const JudgeKernels& options);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -9,7 +9,7 @@
 #include "tensor/compare.h"
 #include "tensor/half.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct JudgeRule {
   double factor, eps, least, largest, overflow;  // a truth from `overflow` on is no number there
@@ -22,4 +22,4 @@ static_assert(sizeof(JudgeRule) == 88);
 JudgeRule judge_rule(DType dtype, ToleranceRule rule, double close, bool nan_is_undefined,
                      const Poison& poison);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

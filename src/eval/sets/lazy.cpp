@@ -12,7 +12,7 @@
 #include "core/floor.h"
 #include "tensor/half.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using Values = std::vector<double>;
@@ -69,7 +69,7 @@ LazyValues row_means(const InputSet& set, size_t output) {
 }
 
 LazyValues input_values(const InputSet& set, size_t output, const std::string& name) {
-  for (const TensorSlot& slot : set.inputs) {
+  for (const torch::TensorSlot& slot : set.inputs) {
     if (slot.name != name) continue;
     Values out(slot.bytes / size_of(slot.dtype));
     if (out.size() != set.outputs[output].truth.size()) return std::nullopt;
@@ -379,4 +379,4 @@ Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputS
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

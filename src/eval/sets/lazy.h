@@ -19,7 +19,7 @@
 #include "eval/api/client.h"
 #include "eval/sets/input_set.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 // The values of one output, or nothing where the answer cannot be formed (a copy of another size).
 using LazyValues = std::optional<std::vector<double>>;
@@ -49,4 +49,4 @@ int mode_bits(const Task& task, const TensorInfo& output);
 // The most bits that a floating output needs and can hold.
 int result_bits(const Task& task);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -11,7 +11,7 @@
 #include "eval/sets/lazy.h"
 #include "eval/testing/toy_task.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::Contains;
@@ -245,4 +245,4 @@ TEST(Admit, LowerPrecisionThatPassesEverywhereIsRemembered) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -6,7 +6,7 @@
 
 #include "eval/testing/toy_task.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::Contains;
@@ -168,7 +168,7 @@ TEST(TruthPool, AFailingSourceIsReportedOnDraw) {
   ToyTask toy([](double x) { return x; });
   TruthPool pool(toy.task,
                  [](const Context&, const ShapeCase&, const std::string&,
-                    uint64_t) -> Result<TensorSet> { return world_error("no worker"); });
+                    uint64_t) -> Result<torch::TensorSet> { return world_error("no worker"); });
   pool.refill_in_background({{toy.task.shapes[0], "made"}});
   auto set = pool.draw(Context(), toy.task.shapes[0], "made", "p");
   ASSERT_FALSE(set);
@@ -182,14 +182,14 @@ TEST(InputSet, HostileSetsAreRefused) {
     change(set);
     return make_input_set(toy.task, toy.task.shapes[0], std::move(set)).has_value();
   };
-  EXPECT_TRUE(with([](TensorSet&) {}));
-  EXPECT_FALSE(with([](TensorSet& s) { s.slots[0].offset = s.bytes - 8; }));
-  EXPECT_FALSE(with([](TensorSet& s) { s.slots[1].shape = {32, 64}; }));
-  EXPECT_FALSE(with([](TensorSet& s) { s.slots[0].name = "y"; }));
-  EXPECT_FALSE(with([](TensorSet& s) { s.bytes *= 2; }));
-  EXPECT_FALSE(with([](TensorSet& s) { s.slots[2].shape = {3}; }));
-  EXPECT_FALSE(with([](TensorSet& s) { s.slots.erase(s.slots.begin() + 1); }));
+  EXPECT_TRUE(with([](torch::TensorSet&) {}));
+  EXPECT_FALSE(with([](torch::TensorSet& s) { s.slots[0].offset = s.bytes - 8; }));
+  EXPECT_FALSE(with([](torch::TensorSet& s) { s.slots[1].shape = {32, 64}; }));
+  EXPECT_FALSE(with([](torch::TensorSet& s) { s.slots[0].name = "y"; }));
+  EXPECT_FALSE(with([](torch::TensorSet& s) { s.bytes *= 2; }));
+  EXPECT_FALSE(with([](torch::TensorSet& s) { s.slots[2].shape = {3}; }));
+  EXPECT_FALSE(with([](torch::TensorSet& s) { s.slots.erase(s.slots.begin() + 1); }));
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 uint64_t secret_seed() {
@@ -221,4 +221,4 @@ void OfficialPool::restock() {
   }
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

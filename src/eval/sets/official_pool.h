@@ -22,7 +22,7 @@
 
 #include "eval/sets/official_set.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 class OfficialPool {
  public:
@@ -88,4 +88,4 @@ class OfficialPool {
   std::thread thread_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -8,7 +8,7 @@
 
 #include "eval/testing/toy_task.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kSet = int64_t{4} << 20;  // what a set of the toy takes
@@ -171,4 +171,4 @@ TEST_F(Pool, AFamilyOfEachComesBeforeMoreOfTheFirst) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

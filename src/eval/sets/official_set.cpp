@@ -9,7 +9,7 @@
 #include "eval/sets/input_set.h"
 #include "torch/foreign_worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kAlign = 256;
@@ -58,13 +58,13 @@ class Maker {
     return add_references(set);
   }
 
-  std::vector<GpuMemory> memory;
-  std::vector<GpuTensor> slots;
+  std::vector<torch::GpuMemory> memory;
+  std::vector<torch::GpuTensor> slots;
 
  private:
   void add_slot(const TensorInfo& info, const char* part, DType dtype, const Shape& dims,
                 int64_t offset, size_t in) {
-    GpuTensor slot;
+    torch::GpuTensor slot;
     slot.tensor = {info.name, part, dtype, dims, static_cast<size_t>(offset), 0};
     slot.memory = in;
     slots.push_back(std::move(slot));
@@ -105,7 +105,7 @@ class Maker {
     CG_TRY(int descriptor, buffer.descriptor());
     for (GpuExpected& e : set.outputs) {
       const TensorInfo& info = *task_.find(e.spec.name);
-      auto put = [&](const char* part, DType dtype, cuda::Address& at) {
+      auto put = [&](const char* part, DType dtype, device::cuda::Address& at) {
         add_slot(info, part, dtype, e.spec.shape, static_cast<int64_t>(at), memory.size());
         at += buffer.at();
       };
@@ -156,9 +156,10 @@ Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape) {
   return out;
 }
 
-Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge, TorchWorker& worker,
-                                         const Task& task, const ShapeCase& shape,
-                                         const std::string& family, uint64_t seed) {
+Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge,
+                                         torch::TorchWorker& worker, const Task& task,
+                                         const ShapeCase& shape, const std::string& family,
+                                         uint64_t seed) {
   CG_TRY(OfficialNeeds needs, official_needs(task, shape));
   if (needs.tensors > kMostTensors)
     return unsupported_error(
@@ -176,7 +177,7 @@ Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge, To
   set->task_id = task.id;
   set->shape = shape.name;
   set->family = family;
-  set->model_seed = model_seed_of(seed, family, shape.name);
+  set->model_seed = torch::model_seed_of(seed, family, shape.name);
   Maker maker(ctx, judge, task, shape);
   CG_CHECK(maker.lay_out(*set));
   CG_TRY(set->notes, worker.fill(ctx, task, shape, family, seed, maker.memory, maker.slots));
@@ -186,4 +187,4 @@ Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge, To
   return OfficialSetPtr(std::move(set));
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

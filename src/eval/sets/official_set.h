@@ -16,7 +16,7 @@
 #include "eval/sets/gpu_judge.h"
 #include "torch/worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct OfficialSet {
   std::string task_id, shape, family;
@@ -37,8 +37,9 @@ struct OfficialNeeds {
 };
 Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape);
 
-Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge, TorchWorker& worker,
-                                         const Task& task, const ShapeCase& shape,
-                                         const std::string& family, uint64_t seed);
+Result<OfficialSetPtr> make_official_set(const Context& ctx, GpuJudge& judge,
+                                         torch::TorchWorker& worker, const Task& task,
+                                         const ShapeCase& shape, const std::string& family,
+                                         uint64_t seed);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

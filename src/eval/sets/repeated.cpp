@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kPage = 4096;
@@ -113,4 +113,4 @@ void Repeated::each_run(const Shape& origin,
   }
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

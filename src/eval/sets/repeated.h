@@ -16,7 +16,7 @@
 
 #include "tensor/dtype.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct Repeated {
   DType dtype = DType::f32;
@@ -35,4 +35,4 @@ struct Repeated {
                 const std::function<void(int64_t excerpt, int64_t held, int64_t count)>& f) const;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 std::vector<float> counting(int64_t count) {
@@ -87,4 +87,4 @@ TEST(Repeated, AScalarIsOneTile) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kSmallOfficialBytes = int64_t{2} << 20;
@@ -38,4 +38,4 @@ std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -13,7 +13,7 @@
 #include "core/task.h"
 #include "core/weighted.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 inline constexpr double kMostTestFlops = 1e8;
 inline constexpr int64_t kMostTestElements = int64_t{3} << 19;
@@ -26,4 +26,4 @@ bool is_test_shape(const ShapeCase& shape);
 std::vector<std::string> families_for(const ShapeCase& shape, const std::vector<std::string>& all,
                                       uint64_t salt);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "torch/foreign_worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 uint64_t secret_seed() {
@@ -34,8 +34,8 @@ Result<SetPtr> TruthPool::make(const Context& ctx, const ShapeCase& shape,
                                const std::string& family) {
   std::lock_guard one_at_a_time(source_lock_);
   const uint64_t seed = secret_seed();
-  CG_TRY(TensorSet tensors, source_(ctx, shape, family, seed));
-  tensors.model_seed = model_seed_of(seed, family, shape.name);
+  CG_TRY(torch::TensorSet tensors, source_(ctx, shape, family, seed));
+  tensors.model_seed = torch::model_seed_of(seed, family, shape.name);
   return make_input_set(task_, shape, std::move(tensors));
 }
 
@@ -125,4 +125,4 @@ void TruthPool::refill() {
   }
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

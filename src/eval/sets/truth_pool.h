@@ -20,12 +20,12 @@
 
 #include "eval/sets/input_set.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 using SetPtr = std::shared_ptr<const InputSet>;
 // Makes one set from a seed (the torch worker; a toy in tests).
-using SetSource = std::function<Result<TensorSet>(const Context&, const ShapeCase&,
-                                                  const std::string& family, uint64_t seed)>;
+using SetSource = std::function<Result<torch::TensorSet>(const Context&, const ShapeCase&,
+                                                         const std::string& family, uint64_t seed)>;
 
 class TruthPool {
  public:
@@ -67,4 +67,4 @@ class TruthPool {
   std::thread thread_;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

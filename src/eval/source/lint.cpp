@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 constexpr size_t kMostSourceBytes = 1 << 20;
@@ -370,4 +370,4 @@ std::vector<LintFinding> lint_program(const KernelProgram& program) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -14,7 +14,7 @@
 #include "core/program.h"
 #include "eval/source/source_scan.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct LintFinding {
   bool rule = false;
@@ -25,4 +25,4 @@ std::vector<LintFinding> lint_source(const std::string& name, const std::string&
 // All sources, and that the plan's kernels and the declared ones agree in name and argument count.
 std::vector<LintFinding> lint_program(const KernelProgram& program);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

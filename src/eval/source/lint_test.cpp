@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::HasSubstr;
@@ -182,4 +182,4 @@ TEST(Lint, HugeProgramsAreRefused) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <utility>
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 bool word_start(char c) {
@@ -217,4 +217,4 @@ std::vector<Signature> kernel_signatures(const std::vector<Token>& t) {
   return out;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct Token {
   enum class Kind { word, number, string, character, directive, punctuation } kind;
@@ -32,4 +32,4 @@ struct Signature {
 };
 std::vector<Signature> kernel_signatures(const std::vector<Token>& tokens);
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

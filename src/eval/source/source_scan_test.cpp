@@ -6,7 +6,7 @@
 
 #include "eval/source/lint.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 namespace {
 
 using testing::ElementsAre;
@@ -224,4 +224,4 @@ TEST(LintPlan, TheLimitsAreExact) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::eval

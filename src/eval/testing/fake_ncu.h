@@ -11,10 +11,10 @@
 
 #include "device/cuda/driver_process.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 inline void with_fakes(const std::string& ncu, const std::function<void()>& body) {
-  cuda::with_driver("good", [&] {
+  device::cuda::with_driver("good", [&] {
     namespace fs = std::filesystem;
     const fs::path link = fs::path(CUTEGEN_BIN_DIR).parent_path() / "tests/fake_ncu" / ncu;
     std::error_code error;
@@ -25,4 +25,4 @@ inline void with_fakes(const std::string& ncu, const std::function<void()>& body
   });
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

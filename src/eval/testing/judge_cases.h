@@ -12,7 +12,7 @@
 #include "tensor/compare.h"
 #include "tensor/half.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 constexpr DType kAllDtypes[] = {DType::f64,    DType::f32, DType::f16, DType::bf16, DType::f8e4m3,
                                 DType::f8e5m2, DType::i64, DType::i32, DType::i16,  DType::i8,
@@ -85,4 +85,4 @@ inline JudgeCase make_case(DType dtype, size_t count, std::mt19937_64& random, i
   return c;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

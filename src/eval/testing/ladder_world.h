@@ -17,18 +17,19 @@
 #include "eval/testing/toy_task.h"
 #include "toolchain/assembler.h"
 
-namespace cutegen::testing_world {
+namespace cutegen::eval::testing_world {
 
 // Gives every source the same PTX, or fails in the way that a test wants.
-class FakeToolchain : public Toolchain {
+class FakeToolchain : public toolchain::Toolchain {
  public:
-  Result<CompileResult> compile(const Context&, const CompileRequest& request) override {
+  Result<toolchain::CompileResult> compile(const Context&,
+                                           const toolchain::CompileRequest& request) override {
     {
       std::lock_guard lock(mutex_);  // modules are compiled side by side
       requests.push_back(request);
     }
     if (trouble) return fail(*trouble);
-    CompileResult out;
+    toolchain::CompileResult out;
     out.ok = digest.empty();
     out.digest = digest;
     out.ptx = out.ok ? ptx : "";
@@ -41,27 +42,28 @@ class FakeToolchain : public Toolchain {
 
   std::string ptx, digest;
   std::optional<Error> trouble;
-  std::vector<CompileRequest> requests;
+  std::vector<toolchain::CompileRequest> requests;
 
  private:
   std::mutex mutex_;
 };
 
 // Gives every module the same report: that of a machine without the wheels, or what a test wants.
-class FakeAssembler : public Assembler {
+class FakeAssembler : public toolchain::Assembler {
  public:
   FakeAssembler() { report.audit.skipped = {"no assembler here"}; }
-  Result<AssemblyReport> audit(const Context&, const std::string&, const std::string&) override {
+  Result<toolchain::AssemblyReport> audit(const Context&, const std::string&,
+                                          const std::string&) override {
     return report;
   }
   Result<void> list_all(const Context&, const std::vector<std::string>&, const std::string&,
-                        std::vector<AssemblyReport>& reports) override {
+                        std::vector<toolchain::AssemblyReport>& reports) override {
     return listing ? listing(reports) : Result<void>{};
   }
   std::string version() const override { return {}; }
 
-  AssemblyReport report;
-  std::function<Result<void>(std::vector<AssemblyReport>&)> listing;  // what it adds
+  toolchain::AssemblyReport report;
+  std::function<Result<void>(std::vector<toolchain::AssemblyReport>&)> listing;  // what it adds
 };
 
 class World {
@@ -71,7 +73,7 @@ class World {
     services.toolchain = &toolchain;
     services.assembler = &assembler;
     services.runner = &runner_;
-    services.device = *device_facts("sim:h200");
+    services.device = *device::device_facts("sim:h200");
     services.gpu = *find_gpu("h200");
     services.threads = 1;
     services.families = {"made", "signed", "heavy"};
@@ -166,4 +168,4 @@ inline const RungReport& rung_of(const Verdict& v, Rung rung) {
   return v.rungs.at(static_cast<size_t>(rung));
 }
 
-}  // namespace cutegen::testing_world
+}  // namespace cutegen::eval::testing_world

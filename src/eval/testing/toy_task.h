@@ -14,7 +14,7 @@
 #include "eval/sets/truth_pool.h"
 #include "tensor/half.h"
 
-namespace cutegen::testing_world {
+namespace cutegen::eval::testing_world {
 
 struct ToyTask {
   Task task;
@@ -35,7 +35,7 @@ struct ToyTask {
   }
 
   // The values of `f` of x as native and truth of `name`, from byte `at` on.
-  static void add_result(TensorSet& set, Mapping& m, const std::string& name, size_t at,
+  static void add_result(torch::TensorSet& set, Mapping& m, const std::string& name, size_t at,
                          const std::function<double(double)>& f) {
     const size_t n = 64 * 32;
     set.slots.push_back({name, "native", DType::f32, {64, 32}, at, n * 4});
@@ -49,9 +49,9 @@ struct ToyTask {
 
   SetSource source() {
     return [this](const Context&, const ShapeCase& shape, const std::string& family,
-                  uint64_t seed) -> Result<TensorSet> {
+                  uint64_t seed) -> Result<torch::TensorSet> {
       ++made;
-      TensorSet set;
+      torch::TensorSet set;
       set.shape = shape.name;
       set.family = family;
       size_t n = 64 * 32;
@@ -74,4 +74,4 @@ struct ToyTask {
   }
 };
 
-}  // namespace cutegen::testing_world
+}  // namespace cutegen::eval::testing_world

@@ -9,7 +9,7 @@
 
 #include "torch/worker.h"
 
-namespace cutegen {
+namespace cutegen::eval {
 
 struct ToyWay {
   std::string why;     // the worker's answer
@@ -19,7 +19,7 @@ struct ToyWay {
   std::vector<double> samples = {100};  // again and again
 };
 
-class ToyWorker final : public TorchWorker {
+class ToyWorker final : public torch::TorchWorker {
  public:
   std::map<std::string, ToyWay> ways;
   std::function<Result<Task>(const std::filesystem::path&)> task;
@@ -28,32 +28,34 @@ class ToyWorker final : public TorchWorker {
   int opened = 0, closed = 0;
   std::vector<std::string> added, shapes;  // ways; the shapes at which the module was opened
   // Running a way on given values: none if empty.
-  std::function<Result<void>(const std::string& kind, const std::vector<GpuTensor>&)> run;
+  std::function<Result<void>(const std::string& kind, const std::vector<torch::GpuTensor>&)> run;
 
   Result<Task> describe(const Context&, const std::filesystem::path& file,
-                        const DescribeOptions&) override {
+                        const torch::DescribeOptions&) override {
     if (!task) return user_error("no task");
     return task(file);
   }
-  Result<TensorSet> make_set(const Context&, const Task&, const ShapeCase&, const std::string&,
-                             uint64_t) override {
+  Result<torch::TensorSet> make_set(const Context&, const Task&, const ShapeCase&,
+                                    const std::string&, uint64_t) override {
     return user_error("no values");
   }
   Result<std::vector<std::string>> fill(const Context&, const Task&, const ShapeCase&,
-                                        const std::string&, uint64_t, const std::vector<GpuMemory>&,
-                                        const std::vector<GpuTensor>&) override {
+                                        const std::string&, uint64_t,
+                                        const std::vector<torch::GpuMemory>&,
+                                        const std::vector<torch::GpuTensor>&) override {
     return world_error("no memory");
   }
-  Result<std::vector<BaselineOpened>> open_baselines(
+  Result<std::vector<torch::BaselineOpened>> open_baselines(
       const Context&, const Task&, const ShapeCase& shape,
-      const std::vector<BaselineWanted>& wanted) override {
+      const std::vector<torch::BaselineWanted>& wanted) override {
     if (!module_why.empty()) return unsupported_error(module_why);
     ++opened;
     shapes.push_back(shape.name);
     open_ = true;
-    return std::vector<BaselineOpened>(wanted.size());
+    return std::vector<torch::BaselineOpened>(wanted.size());
   }
-  Result<BaselineOpened> add_baseline(const Context& ctx, const BaselineWanted& wanted) override {
+  Result<torch::BaselineOpened> add_baseline(const Context& ctx,
+                                             const torch::BaselineWanted& wanted) override {
     const ToyWay& way = ways[wanted.kind];
     added.push_back(wanted.kind);
     if (!open_) return user_error("no module is open");
@@ -61,15 +63,16 @@ class ToyWorker final : public TorchWorker {
     if (way.hangs) {
       while (!ctx.done()) {
       }
-      return ctx.check("waiting").map([] { return BaselineOpened{}; });
+      CG_CHECK(ctx.check("waiting"));
+      return torch::BaselineOpened{};
     }
     if (way.dies) return user_error("the task file ends the worker process (killed by SIGSEGV)");
-    return BaselineOpened{way.why, way.why.empty() ? 1e-6 : 0};
+    return torch::BaselineOpened{way.why, way.why.empty() ? 1e-6 : 0};
   }
   Result<void> run_baseline(const Context& ctx, const Task& task, const std::string& kind,
-                            const std::vector<GpuMemory>& memory,
-                            const std::vector<GpuTensor>& slots) override {
-    if (!run) return TorchWorker::run_baseline(ctx, task, kind, memory, slots);
+                            const std::vector<torch::GpuMemory>& memory,
+                            const std::vector<torch::GpuTensor>& slots) override {
+    if (!run) return torch::TorchWorker::run_baseline(ctx, task, kind, memory, slots);
     return run(kind, slots);
   }
   Result<void> close_baselines(const Context&) override {
@@ -96,4 +99,4 @@ class ToyWorker final : public TorchWorker {
   size_t at_ = 0;
 };
 
-}  // namespace cutegen
+}  // namespace cutegen::eval

@@ -16,7 +16,7 @@
 #include "recipes/graph/names.h"
 #include "recipes/nest/fused.h"
 
-namespace cutegen {
+namespace cutegen::recipes {
 const std::map<std::string, std::string>& recipe_templates();  // by path from the source root
 }
 

@@ -10,7 +10,7 @@
 #include "recipes/emit/reduction.h"
 #include "recipes/nest/nest.h"
 
-namespace cutegen {
+namespace cutegen::recipes {
 namespace {
 
 using recipes::Fused;
@@ -200,4 +200,4 @@ std::vector<Json> neighbours(const RecipeMatch& match, const Json& params) {
   return list;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::recipes

@@ -16,7 +16,7 @@
 #include "core/candidate.h"
 #include "core/task.h"
 
-namespace cutegen {
+namespace cutegen::recipes {
 
 struct RecipeParameter {
   std::string name;            // "vector", "threads", "items"
@@ -39,4 +39,4 @@ std::vector<Json> neighbours(const RecipeMatch& match, const Json& params);
 // A program that compiles and writes the outputs' shapes, for `cutegen new`.
 Result<KernelProgram> skeleton(const Task& task);
 
-}  // namespace cutegen
+}  // namespace cutegen::recipes

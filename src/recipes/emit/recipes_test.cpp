@@ -8,7 +8,7 @@
 #include "recipes/graph/names.h"
 #include "recipes/testing/test_tasks.h"
 
-namespace cutegen {
+namespace cutegen::recipes {
 namespace {
 
 using recipes::golden_task;
@@ -226,4 +226,4 @@ TEST(Names, AreUniqueAndNoKeywords) {
 }
 
 }  // namespace
-}  // namespace cutegen
+}  // namespace cutegen::recipes

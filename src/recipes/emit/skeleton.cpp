@@ -7,7 +7,7 @@
 #include "recipes/graph/names.h"
 #include "recipes/graph/pointwise.h"
 
-namespace cutegen {
+namespace cutegen::recipes {
 namespace {
 
 // The C++ type of a tensor's elements; every dtype that a task may have.
@@ -118,4 +118,4 @@ Result<KernelProgram> skeleton(const Task& task) {
   return program;
 }
 
-}  // namespace cutegen
+}  // namespace cutegen::recipes
