@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/candidate.h"
 
+#include "base/text.h"
+
 #include "core/codec.h"
 
 namespace cutegen {
@@ -50,15 +52,22 @@ Result<Candidate> candidate_from_json(const Json& json) {
 }
 
 Json to_json(const Event& event) {
-  return {
-      {"seq", event.seq}, {"type", event.type}, {"version", event.version}, {"data", event.data}};
+  return {{"seq", event.seq},
+          {"type", to_string(event.type)},
+          {"version", event.version},
+          {"data", event.data}};
 }
 
 Result<Event> event_from_json(const Json& json) {
   ObjectReader r(json, "event#");
   Event e;
   CG_TRY(e.seq, r.integer("seq"));
-  CG_TRY(e.type, r.string("type"));
+  CG_TRY(std::string type, r.string("type"));
+  auto known = parse_event_type(type);
+  if (!known)
+    return user_error("unknown event type '" + sanitize(type, 40) + "'", r.place("type"),
+                      "read it with the version of cutegen that wrote it");
+  e.type = *known;
   CG_TRY(int64_t version, r.integer("version"));
   if (e.seq < 0) return user_error("seq must not be negative", r.place("seq"));
   if (version < 1 || version > 1'000'000)

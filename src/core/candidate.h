@@ -5,13 +5,14 @@
 // Contract: candidate ids are "c1", "c2", ... in the order of a run. `params` holds a recipe's
 // parameters if a recipe produced the program; else it is empty.
 //
-// Example: Event{7, "evaluated", 1, {{"candidate", "c2"}, {"verdict", to_json(v)}}}
+// Example: Event{7, EventType::evaluated, 1, {{"candidate", "c2"}, {"verdict", to_json(v)}}}
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/event_type.h"
 #include "core/program.h"
 
 namespace cutegen {
@@ -32,7 +33,7 @@ struct Candidate {
 
 struct Event {
   int64_t seq = 0;
-  std::string type;
+  EventType type = EventType::opened;
   int version = 1;
   Json data;
 };

@@ -86,19 +86,19 @@ void Ledger::drop_call(int64_t call) {
   open_.erase(call);
 }
 
-void Ledger::apply(const std::string& type, const Json& data) {
+void Ledger::apply(EventType type, const Json& data) {
   if (!data.is_object()) return;
   std::lock_guard lock(mutex_);
   spent_.clock_ms = std::max(spent_.clock_ms, integer(data, "clock_ms"));
   int64_t call = integer(data, "call");
-  if (type == "evaluated") {
+  if (type == EventType::evaluated) {
     auto verdict = data.find("verdict");
     bool aborted = verdict != data.end() && verdict->is_object() &&
                    verdict->value("status", std::string()) == "aborted";
     if (!aborted) ++spent_.evaluations;
-  } else if (type == "call_started" && call > last_call_) {
+  } else if (type == EventType::call_started && call > last_call_) {
     reserve(call, {number(data, "reserved_usd"), integer(data, "reserved_tokens")});
-  } else if (type == "call_ended" && open_.count(call)) {
+  } else if (type == EventType::call_ended && open_.count(call)) {
     end_call(call, data);
   }
 }

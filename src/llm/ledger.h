@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "core/event_type.h"
 #include "llm/chat.h"
 
 namespace cutegen::llm {
@@ -50,7 +51,7 @@ class Ledger {
   // Cancels the reservation of a call that was never sent.
   void drop_call(int64_t call);
   // Reads call_started, call_ended, evaluated, and the clock_ms of every event.
-  void apply(const std::string& type, const Json& data);
+  void apply(EventType type, const Json& data);
 
   // Why the budget is spent: "budget: dollars ($2.0100 of $2.0000)". Empty while some is left.
   std::optional<std::string> ended() const;

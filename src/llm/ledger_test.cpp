@@ -57,9 +57,9 @@ class Toy final : public ChatModel {
 
 class Journal final : public CallSink {
  public:
-  std::vector<std::pair<std::string, Json>> events;
+  std::vector<std::pair<EventType, Json>> events;
   int fail_after = -1;  // refuses events from this one on
-  Result<void> record(const std::string& type, const Json& data) override {
+  Result<void> record(EventType type, const Json& data) override {
     if (fail_after >= 0 && static_cast<int>(events.size()) >= fail_after)
       return world_error("disk full");
     events.emplace_back(type, data);
@@ -67,7 +67,7 @@ class Journal final : public CallSink {
   }
   std::vector<std::string> types() const {
     std::vector<std::string> out;
-    for (const auto& [type, data] : events) out.push_back(type);
+    for (const auto& [type, data] : events) out.push_back(to_string(type));
     return out;
   }
   void fold_into(Ledger& ledger, size_t count = SIZE_MAX) const {
@@ -138,17 +138,17 @@ TEST(Ledger, HoldsTokensEvaluationsAndMinutes) {
   EXPECT_THAT(refused.error().message, HasSubstr("budget: tokens"));
 
   Ledger evaluations({.evaluations = 2});
-  evaluations.apply("evaluated", {{"verdict", {{"status", "correct"}}}});
-  evaluations.apply("evaluated", {{"verdict", {{"status", "aborted"}}}});
+  evaluations.apply(EventType::evaluated, {{"verdict", {{"status", "correct"}}}});
+  evaluations.apply(EventType::evaluated, {{"verdict", {{"status", "aborted"}}}});
   EXPECT_FALSE(evaluations.ended()) << "what our machinery aborted is not charged";
-  evaluations.apply("evaluated", {{"verdict", {{"status", "failed"}}}});
+  evaluations.apply(EventType::evaluated, {{"verdict", {{"status", "failed"}}}});
   EXPECT_EQ(evaluations.ended().value_or(""), "budget: evaluations (2 of 2)");
 
   Ledger minutes({.minutes = 1});
-  minutes.apply("task", {{"clock_ms", 59'999}});
+  minutes.apply(EventType::task, {{"clock_ms", 59'999}});
   EXPECT_TRUE(minutes.open_call(toy, request));
   EXPECT_FALSE(minutes.ended());
-  minutes.apply("task", {{"clock_ms", 60'000}});
+  minutes.apply(EventType::task, {{"clock_ms", 60'000}});
   EXPECT_TRUE(minutes.ended());
   EXPECT_TRUE(is_budget_end(minutes.open_call(toy, request).error()));
 }

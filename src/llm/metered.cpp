@@ -38,14 +38,14 @@ Result<ChatReply> MeteredModel::call_once(const Context& ctx, const ChatRequest&
   auto opened = ledger_.open_call(inner_, request);
   if (!opened) {
     if (is_budget_end(opened.error()))
-      CG_CHECK(sink_.record("call_refused", {{"label", request.label},
-                                             {"request", to_json(request)},
-                                             {"request_hash", request_hash(request)},
-                                             {"reason", opened.error().message}}));
+      CG_CHECK(sink_.record(EventType::call_refused, {{"label", request.label},
+                                                      {"request", to_json(request)},
+                                                      {"request_hash", request_hash(request)},
+                                                      {"reason", opened.error().message}}));
     return fail(opened.error());
   }
   int64_t call = opened->at("call").get<int64_t>();
-  if (auto recorded = sink_.record("call_started", *opened); !recorded) {
+  if (auto recorded = sink_.record(EventType::call_started, *opened); !recorded) {
     ledger_.drop_call(call);
     return fail(recorded.error());
   }
@@ -59,8 +59,8 @@ Result<ChatReply> MeteredModel::call_once(const Context& ctx, const ChatRequest&
     data["error"] = error_json(reply.error());
   data["elapsed_ms"] =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - before).count();
-  ledger_.apply("call_ended", data);
-  CG_CHECK(sink_.record("call_ended", data));
+  ledger_.apply(EventType::call_ended, data);
+  CG_CHECK(sink_.record(EventType::call_ended, data));
   return reply;
 }
 

@@ -20,8 +20,8 @@ inline constexpr int kCutRetries = 3;
 class CallSink {
  public:
   virtual ~CallSink() = default;
-  // type: "call_started", "call_ended" or "call_refused".
-  virtual Result<void> record(const std::string& type, const Json& data) = 0;
+  // type: call_started, call_ended or call_refused.
+  virtual Result<void> record(EventType type, const Json& data) = 0;
 };
 
 class MeteredModel final : public ChatModel {

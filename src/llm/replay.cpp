@@ -18,10 +18,12 @@ int64_t call_number(const Json& data) {
 
 }  // namespace
 
-Result<void> Recording::apply(const std::string& type, const Json& data) {
-  if (type != "call_started" && type != "call_ended" && type != "call_refused") return {};
-  ObjectReader r(data, type);
-  if (type == "call_ended") {
+Result<void> Recording::apply(EventType type, const Json& data) {
+  if (type != EventType::call_started && type != EventType::call_ended &&
+      type != EventType::call_refused)
+    return {};
+  ObjectReader r(data, to_string(type));
+  if (type == EventType::call_ended) {
     auto position = positions_.find(call_number(data));
     if (position == positions_.end() || !r.has("reply")) return {};
     CG_TRY(Json reply, r.object("reply"));
@@ -34,7 +36,7 @@ Result<void> Recording::apply(const std::string& type, const Json& data) {
   Exchange exchange;
   CG_TRY(Json request, r.object("request"));
   CG_TRY(exchange.request, chat_request_from_json(request, r.place("request")));
-  if (type == "call_refused") {
+  if (type == EventType::call_refused) {
     CG_TRY(exchange.refused, r.string("reason"));
   } else {
     positions_[call_number(data)] = exchanges_.size();

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "core/event_type.h"
 #include "llm/chat_json.h"
 
 namespace cutegen::llm {
@@ -33,7 +34,7 @@ struct Exchange {
 
 class Recording {
  public:
-  Result<void> apply(const std::string& type, const Json& data);
+  Result<void> apply(EventType type, const Json& data);
   const std::vector<Exchange>& exchanges() const { return exchanges_; }
 
  private:

@@ -20,13 +20,13 @@ struct Killed {};  // thrown in place of the process's death
 // The journal of a run. Throws Killed after a number of events.
 class Journal final : public CallSink {
  public:
-  std::vector<std::pair<std::string, Json>> events;
+  std::vector<std::pair<EventType, Json>> events;
   size_t dies_at = SIZE_MAX;
   RunModel* run = nullptr;
-  Result<void> record(const std::string& type, const Json& data) override {
+  Result<void> record(EventType type, const Json& data) override {
     if (events.size() >= dies_at) throw Killed{};
     // Goes through text, as on disk.
-    events.emplace_back(type, *parse_json(dump_json(data), type));
+    events.emplace_back(type, *parse_json(dump_json(data), to_string(type)));
     return run->fold(type, events.back().second);
   }
 };
@@ -37,19 +37,19 @@ constexpr int kCalls = 3;  // per ask: a dialogue
 // The driver, in place of the engine. Continues after the recorded events.
 void drive(Journal& journal, RunModel& run, std::vector<std::string>& answers) {
   journal.run = &run;
-  std::vector<std::pair<std::string, Json>> before = journal.events;
+  std::vector<std::pair<EventType, Json>> before = journal.events;
   size_t asked = 0, answered = 0;
   answers.clear();
   for (const auto& [type, data] : before) {
     ASSERT_TRUE(run.fold(type, data));
-    asked += type == "asked";
-    if (type != "answered") continue;
+    asked += type == EventType::asked;
+    if (type != EventType::answered) continue;
     answers.push_back(data["text"]);
     ++answered;
   }
   while (answered < kAsks) {
     if (asked == answered) {
-      ASSERT_TRUE(journal.record("asked", {{"n", answered}}));
+      ASSERT_TRUE(journal.record(EventType::asked, {{"n", answered}}));
       ++asked;
     }
     ChatModel& model = run.begin_ask();
@@ -66,7 +66,7 @@ void drive(Journal& journal, RunModel& run, std::vector<std::string>& answers) {
       request.messages.push_back({.text = "go on " + std::to_string(call)});
     }
     answers.push_back(text);
-    ASSERT_TRUE(journal.record("answered", {{"text", text}}));
+    ASSERT_TRUE(journal.record(EventType::answered, {{"text", text}}));
     ++answered;
   }
 }
@@ -93,7 +93,8 @@ std::unique_ptr<ChatModel> client(const TestModel& server) {
 double paid(const Journal& journal) {
   double usd = 0;
   for (const auto& [type, data] : journal.events)
-    if (type == "call_ended" && data.contains("reply")) usd += data["reply"].value("cost_usd", 0.0);
+    if (type == EventType::call_ended && data.contains("reply"))
+      usd += data["reply"].value("cost_usd", 0.0);
   return usd;
 }
 
@@ -143,7 +144,7 @@ TEST(Resume, ReplaysEachQuestionWithoutAClient) {
   RunModel replay(nullptr, {}, none);
   size_t next = 0;
   for (const auto& [type, data] : journal.events) {
-    if (type == "answered") {
+    if (type == EventType::answered) {
       ChatModel& model = replay.begin_ask();
       ChatRequest request = question("ask " + std::to_string(next));
       std::string text;
@@ -173,7 +174,7 @@ TEST(Resume, TheRecordingHoldsNoKey) {
   ASSERT_TRUE(run.begin_ask().chat({}, question()));
   ASSERT_EQ(journal.events.size(), 2u);
   for (const auto& [type, data] : journal.events)
-    EXPECT_EQ(dump_json(data).find(kTestKey), std::string::npos) << type;
+    EXPECT_EQ(dump_json(data).find(kTestKey), std::string::npos) << to_string(type);
 }
 
 }  // namespace

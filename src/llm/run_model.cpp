@@ -6,9 +6,9 @@ namespace cutegen::llm {
 RunModel::RunModel(std::unique_ptr<ChatModel> client, Limits limits, CallSink& sink)
     : client_(std::move(client)), ledger_(limits), sink_(sink) {}
 
-Result<void> RunModel::fold(const std::string& type, const Json& data) {
+Result<void> RunModel::fold(EventType type, const Json& data) {
   ledger_.apply(type, data);
-  if (type == "answered") unanswered_ = Recording();
+  if (type == EventType::answered) unanswered_ = Recording();
   return unanswered_.apply(type, data);
 }
 

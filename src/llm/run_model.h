@@ -22,7 +22,7 @@ namespace cutegen::llm {
 class RunModel {
  public:
   RunModel(std::unique_ptr<ChatModel> client, Limits limits, CallSink& sink);
-  Result<void> fold(const std::string& type, const Json& data);
+  Result<void> fold(EventType type, const Json& data);
   ChatModel& begin_ask();
   // How the open question differs from the recorded one, if it does.
   std::optional<Difference> difference() const {

@@ -44,13 +44,13 @@ Result<Action> read_action(const std::string& kind, ObjectReader& r) {
 
 }  // namespace
 
-std::string event_type(const Action& action) {
-  return std::visit(
-      Overload{[](const Ask&) { return "asked"; },
-               [](const Evaluate&) { return "evaluation_started"; },
-               [](const Accept&) { return "accepted"; }, [](const Reject&) { return "rejected"; },
-               [](const Finish&) { return "finished"; }},
-      action);
+EventType event_type(const Action& action) {
+  return std::visit(Overload{[](const Ask&) { return EventType::asked; },
+                             [](const Evaluate&) { return EventType::evaluation_started; },
+                             [](const Accept&) { return EventType::accepted; },
+                             [](const Reject&) { return EventType::rejected; },
+                             [](const Finish&) { return EventType::finished; }},
+                    action);
 }
 
 Json event_data(const Action& action) {
@@ -68,7 +68,7 @@ Json event_data(const Action& action) {
 }
 
 std::string describe(const Action& action) {
-  return event_type(action) + " " + dump_json(event_data(action));
+  return std::string(to_string(event_type(action))) + " " + dump_json(event_data(action));
 }
 
 Json to_json(const Action& action) {

@@ -52,7 +52,7 @@ struct World {
   std::map<std::string, Asked> makers{};
   int proposed = 0, evaluations = 0;
 
-  void feed(Strategy& s, const std::string& type, Json data) {
+  void feed(Strategy& s, EventType type, Json data) {
     data["clock_ms"] = static_cast<int64_t>(events.size());
     events.push_back({static_cast<int64_t>(events.size()) + 1, type, 1, data});
     s.apply(events.back());
@@ -62,22 +62,24 @@ struct World {
     asked.push_back({ask.role, ask.context});
     std::string special = outcome(asked.back(), static_cast<int>(asked.size()));
     if (!special.empty())
-      return feed(s, "answered", {{"outcome", special}, {"reason", "no block"}});
+      return feed(s, EventType::answered, {{"outcome", special}, {"reason", "no block"}});
     if (ask.role == "planner")
-      return feed(s, "answered", {{"outcome", "advised"}, {"advice", {"rows", "columns", "both"}}});
+      return feed(s, EventType::answered,
+                  {{"outcome", "advised"}, {"advice", {"rows", "columns", "both"}}});
     if (ask.role == "judge")
-      return feed(s, "answered", {{"outcome", "advised"}, {"advice", {"look at the tail"}}});
+      return feed(s, EventType::answered,
+                  {{"outcome", "advised"}, {"advice", {"look at the tail"}}});
     std::string id = "c" + std::to_string(++proposed);
     makers[id] = asked.back();
-    feed(s, "answered", {{"outcome", "proposed"}, {"candidate", {{"id", id}}}});
+    feed(s, EventType::answered, {{"outcome", "proposed"}, {"candidate", {{"id", id}}}});
   }
 
   Finish run(const std::string& name, const StrategySettings& settings) {
     auto made = make_strategy(name, settings);
     EXPECT_TRUE(made) << made.error().text();
     Strategy& s = **made;
-    feed(s, "opened", Json::object());
-    feed(s, "task", {{"floor_ns", floor_ns}, {"task", {{"workload", workload}}}});
+    feed(s, EventType::opened, Json::object());
+    feed(s, EventType::task, {{"floor_ns", floor_ns}, {"task", {{"workload", workload}}}});
     for (int guard = 0; guard < 3000; ++guard) {
       auto todo = s.next();
       if (todo.size() != 1) break;
@@ -88,11 +90,11 @@ struct World {
         ++evaluations;
         Verdict v = judge(std::stoi(e->candidate.substr(1)), makers[e->candidate]);
         if (e->profile && v.status == Status::correct) v.profile = Profile{};
-        feed(s, "evaluated", {{"candidate", e->candidate}, {"verdict", to_json(v)}});
+        feed(s, EventType::evaluated, {{"candidate", e->candidate}, {"verdict", to_json(v)}});
       } else if (auto* f = std::get_if<Finish>(&todo[0])) {
         return *f;
       } else {
-        decisions.push_back(event_type(todo[0]) + " " +
+        decisions.push_back(to_string(event_type(todo[0])) + std::string(" ") +
                             events.back().data["candidate"].get<std::string>());
       }
     }
@@ -187,7 +189,7 @@ TEST(CutegenAgents, ALineThatIsSlowerThanTheBestIsKeptInItsLineOnly) {
   EXPECT_THAT(world.decisions, testing::Contains("accepted c1"));
   std::string reason;
   for (const Event& e : world.events)
-    if (e.type == "rejected" && e.data["candidate"] == "c4")
+    if (e.type == EventType::rejected && e.data["candidate"] == "c4")
       reason = e.data["reason"].get<std::string>();
   EXPECT_THAT(reason, StartsWith("best of line 2, but "));
 }
@@ -234,7 +236,7 @@ TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
   flat.run("cutegen", s);
   std::vector<std::string> profiled;
   for (const Event& e : flat.events)
-    if (e.type == "evaluation_started" && e.data["profile"] == true)
+    if (e.type == EventType::evaluation_started && e.data["profile"] == true)
       profiled.push_back(e.data["candidate"].get<std::string>());
   ASSERT_FALSE(profiled.empty());
   EXPECT_EQ(profiled.front(), "c1") << "the best one again, for its profile";
@@ -245,7 +247,7 @@ TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
   s.agents->profiling = "never";
   never.run("cutegen", s);
   for (const Event& e : never.events) {
-    if (e.type == "evaluation_started") {
+    if (e.type == EventType::evaluation_started) {
       EXPECT_FALSE(e.data["profile"].get<bool>());
     }
   }
@@ -307,9 +309,9 @@ TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
         (void)strategy->next();
         strategy->apply(world.events[i]);
       }
-      strategy->apply({0, "resumed", 1, Json::object()});
+      strategy->apply({0, EventType::resumed, 1, Json::object()});
       const Event& last = world.events[k - 1];
-      bool unfinished = last.type == "asked" || last.type == "evaluation_started";
+      bool unfinished = last.type == EventType::asked || last.type == EventType::evaluation_started;
       const Event& expected = unfinished ? last : world.events[k];
       auto actions = strategy->next();
       ASSERT_EQ(actions.size(), 1u) << name << " " << k;
@@ -344,12 +346,12 @@ TEST(Drafts, AreChargedAndKnownWhenTheyAreTheAnswer) {
     SCOPED_TRACE(name);
     World world;
     auto s = std::move(*make_strategy(name, settings));
-    world.feed(*s, "opened", Json::object());
-    world.feed(*s, "task", {{"floor_ns", 0}, {"task", {{"workload", "softmax"}}}});
-    world.feed(*s, "asked", event_data(s->next().at(0)));
+    world.feed(*s, EventType::opened, Json::object());
+    world.feed(*s, EventType::task, {{"floor_ns", 0}, {"task", {{"workload", "softmax"}}}});
+    world.feed(*s, EventType::asked, event_data(s->next().at(0)));
     auto evaluated = [&](const char* id, const Verdict& verdict) {
-      world.feed(*s, "drafted", {{"candidate", {{"id", id}}}});
-      world.feed(*s, "evaluated",
+      world.feed(*s, EventType::drafted, {{"candidate", {{"id", id}}}});
+      world.feed(*s, EventType::evaluated,
                  {{"candidate", id}, {"verdict", to_json(verdict)}, {"elapsed_ms", 1}});
     };
     Verdict aborted;
@@ -358,12 +360,12 @@ TEST(Drafts, AreChargedAndKnownWhenTheyAreTheAnswer) {
     evaluated("c3", timed(200));
     evaluated("c4", timed(100));
     EXPECT_TRUE(s->next().empty()) << "the question is still open";
-    world.feed(*s, "answered", {{"outcome", "proposed"}, {"candidate", {{"id", "c4"}}}});
+    world.feed(*s, EventType::answered, {{"outcome", "proposed"}, {"candidate", {{"id", "c4"}}}});
     auto todo = s->next();
     ASSERT_EQ(todo.size(), 1u);
     ASSERT_TRUE(std::holds_alternative<Accept>(todo[0])) << describe(todo[0]);
     EXPECT_EQ(std::get<Accept>(todo[0]).candidate, "c4");
-    world.feed(*s, "accepted", event_data(todo[0]));
+    world.feed(*s, EventType::accepted, event_data(todo[0]));
     todo = s->next();
     ASSERT_TRUE(std::holds_alternative<Finish>(todo.at(0))) << describe(todo[0]);
     EXPECT_EQ(std::get<Finish>(todo[0]).reason, "budget: evaluations");
@@ -375,13 +377,13 @@ TEST(Drafts, WithoutAVerdictAreEvaluated) {
   World world;
   auto s = std::move(
       *make_strategy("cutegen", {.agents = AgentSettings{.chains = 1, .planner = false}}));
-  world.feed(*s, "opened", Json::object());
-  world.feed(*s, "task", {{"floor_ns", 0}, {"task", {{"workload", "softmax"}}}});
-  world.feed(*s, "asked", event_data(s->next().at(0)));
-  world.feed(*s, "drafted", {{"candidate", {{"id", "c1"}}}});
-  world.feed(*s, "evaluated",
+  world.feed(*s, EventType::opened, Json::object());
+  world.feed(*s, EventType::task, {{"floor_ns", 0}, {"task", {{"workload", "softmax"}}}});
+  world.feed(*s, EventType::asked, event_data(s->next().at(0)));
+  world.feed(*s, EventType::drafted, {{"candidate", {{"id", "c1"}}}});
+  world.feed(*s, EventType::evaluated,
              {{"candidate", "c1"}, {"verdict", to_json(Verdict{})}, {"elapsed_ms", 1}});
-  world.feed(*s, "answered", {{"outcome", "proposed"}, {"candidate", {{"id", "c1"}}}});
+  world.feed(*s, EventType::answered, {{"outcome", "proposed"}, {"candidate", {{"id", "c1"}}}});
   auto todo = s->next();
   ASSERT_TRUE(std::holds_alternative<Evaluate>(todo.at(0)));
 }

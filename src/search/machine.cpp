@@ -86,25 +86,25 @@ void Machine::apply(const Event& event) {
   if (!event.data.is_object()) return;
   if (auto it = event.data.find("clock_ms"); it != event.data.end() && it->is_number_integer())
     clock_ms_ = it->get<int64_t>();
-  if (event.type == "task") {
+  if (event.type == EventType::task) {
     floor_ns_ = number_at(event.data, "floor_ns");
     reachable_ns_ = number_at(event.data, "reachable_ns");
     roofline_ns_ = number_at(event.data, "roofline_ns");
     memory_bound_ = text_at(event.data, "floor_bound_by") == "memory";
     on_task(event.data);
-  } else if (event.type == "resumed") {
+  } else if (event.type == EventType::resumed) {
     issued_ = false;
-  } else if (event.type == "answered" && awaits<Ask>(event)) {
+  } else if (event.type == EventType::answered && awaits<Ask>(event)) {
     answered(event.data);
-  } else if (event.type == "evaluated" && awaits<Evaluate>(event)) {
+  } else if (event.type == EventType::evaluated && awaits<Evaluate>(event)) {
     evaluated(event.data);
-  } else if (event.type == "evaluated" && awaits<Ask>(event)) {
+  } else if (event.type == EventType::evaluated && awaits<Ask>(event)) {
     draft_evaluated(event.data);
-  } else if (event.type == "accepted" && awaits<Accept>(event)) {
+  } else if (event.type == EventType::accepted && awaits<Accept>(event)) {
     on_accepted(text_at(event.data, "candidate"));
-  } else if (event.type == "rejected" && awaits<Reject>(event)) {
+  } else if (event.type == EventType::rejected && awaits<Reject>(event)) {
     on_rejected(text_at(event.data, "candidate"));
-  } else if (event.type == "finished" && awaits<Finish>(event)) {
+  } else if (event.type == EventType::finished && awaits<Finish>(event)) {
     open_.reset();
   }
 }

@@ -89,7 +89,7 @@ Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
                                                 const StrategySettings& settings);
 // The event that records an action ("asked", "evaluation_started", "accepted", "rejected",
 // "finished"): its type and its data. describe() gives the action as one line for messages.
-std::string event_type(const Action& action);
+EventType event_type(const Action& action);
 Json event_data(const Action& action);
 std::string describe(const Action& action);
 // {"action": "ask", ...}: event_data with its kind.

@@ -39,10 +39,10 @@ struct World {
   int64_t ms_per_event = 10;
 
   std::vector<Event> events = {};
-  std::vector<std::string> actions = {};
+  std::vector<EventType> actions = {};
   int64_t clock = 0;
 
-  void feed(Strategy& s, const std::string& type, Json data) {
+  void feed(Strategy& s, EventType type, Json data) {
     data["clock_ms"] = clock += ms_per_event;
     Event event{static_cast<int64_t>(events.size()) + 1, type, 1, data};
     events.push_back(event);
@@ -53,10 +53,10 @@ struct World {
   Finish run(const StrategySettings& settings) {
     auto s = std::move(*make_strategy("cutegen", settings));
     int proposed = 0, attempt = 0;
-    feed(*s, "opened", Json::object());
+    feed(*s, EventType::opened, Json::object());
     Json task = bounds;
     task["floor_ns"] = floor_ns;
-    feed(*s, "task", task);
+    feed(*s, EventType::task, task);
     for (int guard = 0; guard < 10000; ++guard) {
       auto todo = s->next();
       if (todo.size() != 1) break;
@@ -67,14 +67,15 @@ struct World {
       if (std::holds_alternative<Ask>(action)) {
         attempt = 0;
         if (proposed == candidates)
-          feed(*s, "answered", {{"outcome", "exhausted"}, {"reason", "nothing left to try"}});
+          feed(*s, EventType::answered,
+               {{"outcome", "exhausted"}, {"reason", "nothing left to try"}});
         else
           feed(
-              *s, "answered",
+              *s, EventType::answered,
               {{"outcome", "proposed"}, {"candidate", {{"id", "c" + std::to_string(++proposed)}}}});
       } else if (auto* e = std::get_if<Evaluate>(&action)) {
         Verdict v = judge(proposed, attempt++);
-        feed(*s, "evaluated", {{"candidate", e->candidate}, {"verdict", to_json(v)}});
+        feed(*s, EventType::evaluated, {{"candidate", e->candidate}, {"verdict", to_json(v)}});
       } else if (auto* f = std::get_if<Finish>(&action)) {
         EXPECT_TRUE(s->next().empty());
         return *f;
@@ -83,10 +84,8 @@ struct World {
     ADD_FAILURE() << "the strategy did not finish";
     return {};
   }
-  int64_t count(const std::string& type) const {
-    return std::count(actions.begin(), actions.end(), type);
-  }
-  std::vector<std::string> reasons(const std::string& type) const {
+  int64_t count(EventType type) const { return std::count(actions.begin(), actions.end(), type); }
+  std::vector<std::string> reasons(EventType type) const {
     std::vector<std::string> out;
     for (const Event& e : events)
       if (e.type == type) out.push_back(e.data["reason"].get<std::string>());
@@ -104,11 +103,11 @@ TEST(Cutegen, ClimbsToTheBestAndStopsOnAPlateau) {
   Finish end = world.run({.plateau = 3});
   EXPECT_EQ(end.reason, "plateau");
   EXPECT_EQ(end.best, "c5");
-  EXPECT_EQ(world.count("accepted"), 3);
-  EXPECT_EQ(world.count("asked"), 8);
-  EXPECT_THAT(world.reasons("rejected")[0], StartsWith("only 0.1"));
-  EXPECT_EQ(world.reasons("rejected")[1], "failed: 7 of 64 values are wrong");
-  EXPECT_THAT(world.reasons("rejected")[2], HasSubstr("slower"));
+  EXPECT_EQ(world.count(EventType::accepted), 3);
+  EXPECT_EQ(world.count(EventType::asked), 8);
+  EXPECT_THAT(world.reasons(EventType::rejected)[0], StartsWith("only 0.1"));
+  EXPECT_EQ(world.reasons(EventType::rejected)[1], "failed: 7 of 64 values are wrong");
+  EXPECT_THAT(world.reasons(EventType::rejected)[2], HasSubstr("slower"));
 }
 
 // The ratio of alternating runs decides, whatever the separately measured times say.
@@ -122,8 +121,8 @@ TEST(Cutegen, APairedRatioDecidesOverTimesOfDifferentMoments) {
     return v;
   };
   EXPECT_EQ(w.run({}).best, "c3");
-  EXPECT_EQ(w.reasons("rejected")[0], "1.0% slower than the best");
-  EXPECT_EQ(w.reasons("accepted")[1], "4.8% faster (109 ns -> 104 ns)");
+  EXPECT_EQ(w.reasons(EventType::rejected)[0], "1.0% slower than the best");
+  EXPECT_EQ(w.reasons(EventType::accepted)[1], "4.8% faster (109 ns -> 104 ns)");
 }
 
 Json bounds(const char* bound_by, double reachable_ns, double roofline_ns) {
@@ -146,7 +145,7 @@ TEST(Cutegen, StopsNearTheReachableBoundIfMemoryBinds) {
   Finish end = world.run({});
   EXPECT_EQ(end.reason, "within 3% of the reachable bound");
   EXPECT_EQ(end.best, "c2");
-  EXPECT_EQ(world.count("evaluation_started"), 2);
+  EXPECT_EQ(world.count(EventType::evaluation_started), 2);
   World far{.judge = [](int n, int) { return timed(n == 1 ? 50 : 12.4); },
             .floor_ns = 10,
             .bounds = bounds("memory", 12, 10)};
@@ -189,7 +188,7 @@ TEST(Cutegen, QuestionsHoldTheBounds) {
               .bounds = bounds("compute", 12, 40)};
   world.run({.plateau = 1});
   for (const Event& e : world.events) {
-    if (e.type != "asked") continue;
+    if (e.type != EventType::asked) continue;
     EXPECT_EQ(e.data["context"]["floor_ns"], 10);
     EXPECT_EQ(e.data["context"]["reachable_ns"], 12);
     EXPECT_EQ(e.data["context"]["roofline_ns"], 40);
@@ -204,7 +203,7 @@ TEST(Cutegen, RepairsTheFirstAnswerUpToALimit) {
   Finish end = hopeless.run({.repairs = 2});
   EXPECT_THAT(end.reason, StartsWith("nothing correct after 3 candidates"));
   EXPECT_EQ(end.best, "");
-  EXPECT_EQ(hopeless.count("accepted"), 0);
+  EXPECT_EQ(hopeless.count(EventType::accepted), 0);
 }
 
 TEST(Cutegen, TellsTheProposerWhatIsWanted) {
@@ -213,7 +212,7 @@ TEST(Cutegen, TellsTheProposerWhatIsWanted) {
   world.run({.plateau = 1});
   std::vector<Json> contexts;
   for (const Event& e : world.events)
-    if (e.type == "asked") contexts.push_back(e.data["context"]);
+    if (e.type == EventType::asked) contexts.push_back(e.data["context"]);
   ASSERT_EQ(contexts.size(), 3u);
   EXPECT_EQ(contexts[0], Json({{"purpose", "first"}}));
   EXPECT_EQ(contexts[1], Json({{"purpose", "repair"}, {"headline", "wrong tail"}}));
@@ -228,7 +227,7 @@ TEST(Cutegen, AnAbortedVerdictIsRetriedAndNotHeldAgainstTheCandidate) {
   }};
   Finish end = world.run({.plateau = 2});
   EXPECT_EQ(end.best, "c2");
-  EXPECT_EQ(world.count("evaluation_started"), 4 + 2);
+  EXPECT_EQ(world.count(EventType::evaluation_started), 4 + 2);
 
   // A candidate that stays aborted is set aside. It is no miss towards the plateau.
   World stuck{.judge = [](int n, int) {
@@ -236,15 +235,15 @@ TEST(Cutegen, AnAbortedVerdictIsRetriedAndNotHeldAgainstTheCandidate) {
     return timed(n == 1 ? 100 : 120);
   }};
   EXPECT_EQ(stuck.run({.plateau = 2}).reason, "plateau");
-  EXPECT_EQ(stuck.count("asked"), 4);  // c1; c2 set aside; c3 and c4 make the plateau
-  EXPECT_THAT(stuck.reasons("rejected")[0], StartsWith("set aside: aborted 3 times"));
+  EXPECT_EQ(stuck.count(EventType::asked), 4);  // c1; c2 set aside; c3 and c4 make the plateau
+  EXPECT_THAT(stuck.reasons(EventType::rejected)[0], StartsWith("set aside: aborted 3 times"));
 }
 
 TEST(Cutegen, StopsWhenTheMachineryKeepsFailing) {
   World world{.judge = [](int, int) { return bad(Status::aborted, "no memory"); }};
   Finish end = world.run({.retries = 1});
   EXPECT_EQ(end.reason, "the evaluator keeps failing: no memory");
-  EXPECT_EQ(world.count("evaluation_started"), 4);
+  EXPECT_EQ(world.count(EventType::evaluation_started), 4);
 }
 
 TEST(Cutegen, UnsupportedAndRejectedCandidatesAreReplaced) {
@@ -254,7 +253,7 @@ TEST(Cutegen, UnsupportedAndRejectedCandidatesAreReplaced) {
     return timed(10);
   }};
   EXPECT_EQ(world.run({.plateau = 1}).best, "c3");
-  EXPECT_THAT(world.reasons("rejected"),
+  EXPECT_THAT(world.reasons(EventType::rejected),
               ElementsAre("unsupported: opcode", "rejected: writes outside", testing::_));
 }
 
@@ -262,10 +261,10 @@ TEST(Cutegen, KeepsToItsBudgets) {
   auto faster = [](int n, int) { return timed(1000.0 / n); };
   World few{.judge = faster};
   EXPECT_EQ(few.run({.budget = {.evaluations = 3}}).reason, "budget: evaluations");
-  EXPECT_EQ(few.count("evaluation_started"), 3);
+  EXPECT_EQ(few.count(EventType::evaluation_started), 3);
   World slow{.judge = faster, .ms_per_event = 10000};
   EXPECT_EQ(slow.run({.budget = {.minutes = 2}}).reason, "budget: minutes");
-  EXPECT_LT(slow.count("evaluation_started"), 4);
+  EXPECT_LT(slow.count(EventType::evaluation_started), 4);
 }
 
 TEST(Cutegen, EndsWhenTheProposerHasNothingLeft) {
@@ -285,7 +284,7 @@ TEST(Cutegen, ACorrectCandidateWithoutATimeIsKeptUntilOneHasATime) {
   }};
   Finish end = world.run({.plateau = 1});
   EXPECT_EQ(end.best, "c2");
-  EXPECT_EQ(world.reasons("rejected")[0], "correct, but no time is known");
+  EXPECT_EQ(world.reasons(EventType::rejected)[0], "correct, but no time is known");
 }
 
 // The first k events of a run, folded into a fresh strategy, give the next recorded action.
@@ -302,13 +301,13 @@ TEST(Cutegen, EveryPrefixOfARunLeadsToTheSameNextAction) {
       (void)s->next();
       s->apply(world.events[i]);
     }
-    s->apply({0, "resumed", 1, Json::object()});
+    s->apply({0, EventType::resumed, 1, Json::object()});
     // The open action is the last recorded one that no event completed, or else the next recorded
     // one.
     const Event& last = world.events[k - 1];
-    bool unfinished = last.type == "asked" || last.type == "evaluation_started";
+    bool unfinished = last.type == EventType::asked || last.type == EventType::evaluation_started;
     const Event& expected = unfinished ? last : world.events[k];
-    if (last.type == "finished") continue;
+    if (last.type == EventType::finished) continue;
     auto actions = s->next();
     ASSERT_EQ(actions.size(), 1u) << k;
     EXPECT_EQ(event_type(actions[0]), expected.type) << k;
@@ -321,11 +320,11 @@ TEST(Cutegen, EveryPrefixOfARunLeadsToTheSameNextAction) {
 TEST(Cutegen, EventsThatDoNotFitAreIgnored) {
   auto s = std::move(*make_strategy("cutegen", {}));
   EXPECT_TRUE(s->next().empty());
-  s->apply({1, "evaluated", 1, {{"candidate", "c9"}}});
-  s->apply({2, "task", 1, Json::array()});
+  s->apply({1, EventType::evaluated, 1, {{"candidate", "c9"}}});
+  s->apply({2, EventType::task, 1, Json::array()});
   EXPECT_TRUE(s->next().empty());
-  s->apply({3, "task", 1, Json::object()});
-  s->apply({4, "accepted", 1, {{"candidate", "c9"}}});
+  s->apply({3, EventType::task, 1, Json::object()});
+  s->apply({4, EventType::accepted, 1, {{"candidate", "c9"}}});
   ASSERT_EQ(s->next().size(), 1u);
 }
 
@@ -338,7 +337,7 @@ TEST(Actions, SurviveTheRoundTripThroughJson) {
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(back->index(), action.index());
     EXPECT_EQ(to_json(*back), to_json(action));
-    EXPECT_THAT(describe(action), StartsWith(event_type(action)));
+    EXPECT_THAT(describe(action), StartsWith(to_string(event_type(action))));
   }
 }
 

@@ -18,11 +18,13 @@
 
 namespace cutegen::store {
 
-// The version in which events of `type` are written now; nullopt for an unknown type.
-std::optional<int> event_version(const std::string& type);
+// The version in which events of `type` are written now.
+int event_version(EventType type);
+// The type of a stored event. An unknown name is a user error, since a newer program wrote it.
+Result<EventType> event_type_of(const std::string& name, int64_t seq);
 
 // (type, version) -> the step that converts its data to version + 1.
-using Upcasts = std::map<std::pair<std::string, int>, std::function<Json(Json)>>;
+using Upcasts = std::map<std::pair<EventType, int>, std::function<Json(Json)>>;
 const Upcasts& journal_upcasts();
 Result<Event> upcast(Event event, const Upcasts& steps);
 

@@ -40,25 +40,25 @@ void fold_run_info(RunInfo& info, const Event& event) {
   const Json& data = event.data;
   ++info.events;
   if (!data.is_object()) return;
-  if (event.type == "opened") {
+  if (event.type == EventType::opened) {
     fold_opened(info, data);
-  } else if (event.type == "task") {
+  } else if (event.type == EventType::task) {
     info.floor_ns = number_at(data, "floor_ns");
-  } else if (event.type == "evaluated") {
+  } else if (event.type == EventType::evaluated) {
     // An aborted attempt is an infrastructure failure and does not count as an evaluation.
     if (data.contains("verdict") && text_at(data["verdict"], "status") != "aborted")
       ++info.evaluations;
     info.times_ns[text_at(data, "candidate")] = verdict_time(data);
-  } else if (event.type == "accepted") {
+  } else if (event.type == EventType::accepted) {
     info.best_ns = info.times_ns[text_at(data, "candidate")];
   }
-  if (event.type == "imported") {  // comes after the end, and the end state stays
+  if (event.type == EventType::imported) {  // comes after the end, and the end state stays
     if (text_at(data, "decision") == "accepted") info.best_ns = verdict_time(data);
     return;
   }
-  if (event.type == "finished")
+  if (event.type == EventType::finished)
     info.state = "finished";
-  else if (event.type == "interrupted")
+  else if (event.type == EventType::interrupted)
     info.state = "interrupted";
   else
     info.state = "running";

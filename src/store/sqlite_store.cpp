@@ -46,9 +46,9 @@ Result<std::vector<Event>> select_events(Database& db, const std::string& run) {
   while (select.executeStep()) {
     Event event;
     event.seq = select.getColumn(0).getInt64();
-    event.type = select.getColumn(1).getString();
     event.version = select.getColumn(2).getInt();
     std::string place = "run " + run + ", event " + std::to_string(event.seq);
+    CG_TRY(event.type, event_type_of(select.getColumn(1).getString(), event.seq));
     if (event.seq != static_cast<int64_t>(events.size()) + 1)
       return world_error("the journal of run " + run + " has a gap before event " +
                          std::to_string(event.seq));
@@ -108,16 +108,15 @@ class SqliteJournal final : public RunJournal {
 
   const std::string& id() const override { return info_.id; }
 
-  Result<Event> append(const std::string& type, const Json& data) override {
-    auto version = event_version(type);
-    CG_ASSERT(version && (info_.events > 0 || type == "opened"));
+  Result<Event> append(EventType type, const Json& data) override {
+    CG_ASSERT(info_.events > 0 || type == EventType::opened);
     std::lock_guard guard(db_->mutex());
     return guarded(db_->file(), [&]() -> Result<Event> {
       Json full = data;
-      if (type == "opened") full["run"] = to_json(info_);
+      if (type == EventType::opened) full["run"] = to_json(info_);
       // Return what a reader will see: invalid UTF-8 replaced, infinities gone.
-      CG_TRY(full, parse_json(dump_json(full), type));
-      Event event{info_.events + 1, type, *version, std::move(full)};
+      CG_TRY(full, parse_json(dump_json(full), to_string(type)));
+      Event event{info_.events + 1, type, event_version(type), std::move(full)};
       CG_CHECK(commit(event));
       return event;
     });
@@ -140,7 +139,7 @@ class SqliteJournal final : public RunJournal {
         db_->sql(), "INSERT INTO events(run, seq, type, version, json) VALUES(?, ?, ?, ?, ?)");
     insert.bind(1, info_.id);
     insert.bind(2, event.seq);
-    insert.bind(3, event.type);
+    insert.bind(3, to_string(event.type));
     insert.bind(4, event.version);
     insert.bind(5, dump_json(lean));
     insert.exec();

@@ -9,7 +9,7 @@
 //
 // Example:
 //   CG_TRY(auto s, Store::open("runs")); CG_TRY(auto run, s->create({...}));
-//   run->append("opened", data);
+//   run->append(EventType::opened, data);
 #pragma once
 
 #include <filesystem>
@@ -37,7 +37,7 @@ class RunJournal {
  public:
   virtual ~RunJournal() = default;
   virtual const std::string& id() const = 0;
-  virtual Result<Event> append(const std::string& type, const Json& data) = 0;
+  virtual Result<Event> append(EventType type, const Json& data) = 0;
   virtual Result<std::vector<Event>> events() = 0;
 };
 

@@ -41,7 +41,7 @@ class StoreTest : public testing::Test {
     info.device = "sim:h200";
     auto run = store.create(info);
     EXPECT_TRUE(run) << run.error().text();
-    EXPECT_TRUE((*run)->append("opened", Json::object()));
+    EXPECT_TRUE((*run)->append(EventType::opened, Json::object()));
     return std::move(*run);
   }
   SQLite::Database raw() { return {(dir_ / "cutegen.db").string(), SQLite::OPEN_READWRITE}; }
@@ -56,15 +56,15 @@ Json verdict(const char* status, double time_ns) {
 TEST_F(StoreTest, EventsComeBackInOrderWithDenseNumbers) {
   auto store = open();
   auto run = new_run(*store);
-  ASSERT_TRUE(run->append("task", {{"floor_ns", 10.5}}));
-  auto event = run->append("finished", {{"reason", "plateau"}, {"best", ""}});
+  ASSERT_TRUE(run->append(EventType::task, {{"floor_ns", 10.5}}));
+  auto event = run->append(EventType::finished, {{"reason", "plateau"}, {"best", ""}});
   ASSERT_TRUE(event);
   EXPECT_EQ(event->seq, 3);
   auto events = store->read(run->id());
   ASSERT_TRUE(events) << events.error().text();
   ASSERT_EQ(events->size(), 3u);
   EXPECT_EQ((*events)[0].data["run"]["task_name"], "relu");
-  EXPECT_EQ((*events)[1].type, "task");
+  EXPECT_EQ((*events)[1].type, EventType::task);
   EXPECT_EQ((*events)[1].data["floor_ns"], 10.5);
   EXPECT_EQ((*events)[2].version, 1);
 }
@@ -87,12 +87,12 @@ TEST_F(StoreTest, TheListIsFoldedFromTheEvents) {
   auto store = open();
   auto run = new_run(*store);
   for (auto& [type, data] :
-       std::vector<std::pair<std::string, Json>>{{"task", {{"floor_ns", 8.0}}},
-                                                 {"evaluated", verdict("correct", 20.0)},
-                                                 {"accepted", {{"candidate", "c1"}}},
-                                                 {"evaluated", verdict("correct", 30.0)},
-                                                 {"rejected", {{"candidate", "c2"}}},
-                                                 {"evaluated", verdict("aborted", 0.0)}})
+       std::vector<std::pair<EventType, Json>>{{EventType::task, {{"floor_ns", 8.0}}},
+                                               {EventType::evaluated, verdict("correct", 20.0)},
+                                               {EventType::accepted, {{"candidate", "c1"}}},
+                                               {EventType::evaluated, verdict("correct", 30.0)},
+                                               {EventType::rejected, {{"candidate", "c2"}}},
+                                               {EventType::evaluated, verdict("aborted", 0.0)}})
     ASSERT_TRUE(run->append(type, data));
   auto list = store->list();
   ASSERT_TRUE(list);
@@ -112,7 +112,7 @@ TEST_F(StoreTest, AnOldProjectionIsRebuiltFromTheEvents) {
   {
     auto store = open();
     auto run = new_run(*store, "softmax");
-    ASSERT_TRUE(run->append("finished", {{"reason", "plateau"}}));
+    ASSERT_TRUE(run->append(EventType::finished, {{"reason", "plateau"}}));
     id = run->id();
   }
   {
@@ -132,7 +132,7 @@ TEST_F(StoreTest, LongTextsAreKeptOnceAsBlobs) {
   auto run = new_run(*store);
   std::string source(100000, 'x');
   Json data{{"a", source}, {"b", {source, "short"}}, {"mark", {{"$blob", "not a hash"}}}};
-  ASSERT_TRUE(run->append("answered", data));
+  ASSERT_TRUE(run->append(EventType::answered, data));
   EXPECT_EQ(store->read(run->id())->at(1).data, data);
   auto sql = raw();
   EXPECT_EQ(sql.execAndGet("SELECT count(*) FROM blobs").getInt(), 1);
@@ -162,7 +162,7 @@ TEST_F(StoreTest, OneWriterARunAndTheLockDiesWithIt) {
   run.reset();
   auto again = store->resume(id);
   ASSERT_TRUE(again) << again.error().text();
-  EXPECT_EQ((*again)->append("finished", Json::object())->seq, 2);
+  EXPECT_EQ((*again)->append(EventType::finished, Json::object())->seq, 2);
 }
 
 TEST_F(StoreTest, TheLockOfAKilledProcessIsFree) {
@@ -172,7 +172,7 @@ TEST_F(StoreTest, TheLockOfAKilledProcessIsFree) {
   if (child == 0) {
     auto store = Store::open(dir_);
     auto run = (*store)->create({});
-    (void)(*run)->append("opened", Json::object());
+    (void)(*run)->append(EventType::opened, Json::object());
     (void)!::write(ready[1], "x", 1);
     ::pause();
   }
@@ -253,7 +253,7 @@ TEST_F(StoreTest, ADamagedDatabaseIsAnErrorWithARemedy) {
     auto store = open();
     auto run = new_run(*store);
     for (int i = 0; i < 50; ++i)
-      ASSERT_TRUE(run->append("asked", {{"role", std::string(2000, 'r')}}));
+      ASSERT_TRUE(run->append(EventType::asked, {{"role", std::string(2000, 'r')}}));
     run.reset();
     raw().execAndGet("PRAGMA wal_checkpoint(TRUNCATE)");
   }
@@ -293,13 +293,13 @@ TEST_F(StoreTest, EventsOfANewerVersionAreRefusedByName) {
 
 TEST(Upcast, OldEventsAreBroughtUpStepByStep) {
   Upcasts steps;
-  steps[{"asked", -1}] = [](Json data) { return data["a"] = 1, data; };
-  steps[{"asked", 0}] = [](Json data) { return data["b"] = data["a"], data; };
-  auto event = upcast({3, "asked", -1, Json::object()}, steps);
+  steps[{EventType::asked, -1}] = [](Json data) { return data["a"] = 1, data; };
+  steps[{EventType::asked, 0}] = [](Json data) { return data["b"] = data["a"], data; };
+  auto event = upcast({3, EventType::asked, -1, Json::object()}, steps);
   ASSERT_TRUE(event);
   EXPECT_EQ(event->version, 1);
   EXPECT_EQ(event->data, (Json{{"a", 1}, {"b", 1}}));
-  EXPECT_FALSE(upcast({3, "asked", -2, Json::object()}, steps));
+  EXPECT_FALSE(upcast({3, EventType::asked, -2, Json::object()}, steps));
 }
 
 TEST(LocalDisk, NetworkFileSystemsAreKnownByTheirNumbers) {

@@ -90,7 +90,7 @@ class Importer {
     CG_TRY(RunStep step, step_of(std::move(entry)));
     Json data = imported_data(step);
     data["clock_ms"] = view_.clock_ms;
-    CG_TRY(Event event, journal_.append("imported", data));
+    CG_TRY(Event event, journal_.append(EventType::imported, data));
     CG_CHECK(view_.apply(event));
     observer_.on_event(event);
     row.candidate = step.candidate.id, row.time_ns = step.time_ns(), row.detail = step.reason;

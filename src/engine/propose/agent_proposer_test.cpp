@@ -147,7 +147,7 @@ TEST_F(AgentRun, AnotherQuestionIsTheDivergenceOfAReEvaluation) {
   auto events = *s->read("last");
   auto journal = s->create({.task_name = "altered", .device = "sim:h200"});
   for (Event& event : events) {
-    if (event.type == "call_started" && event.data["call"] == 2)
+    if (event.type == EventType::call_started && event.data["call"] == 2)
       event.data["request"]["messages"][1]["text"] = "Write a poem.";
     ASSERT_TRUE((*journal)->append(event.type, event.data));
   }

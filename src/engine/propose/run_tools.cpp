@@ -41,10 +41,10 @@ class RunTools::Host final : public agent::ToolHost {
   }
 
   Result<void> record(const agent::ToolRecord& call) override {
-    return run_.sink_.record("tool_called", {{"tool", call.tool},
-                                             {"arguments_hash", call.arguments_hash},
-                                             {"text", call.text},
-                                             {"is_error", call.is_error}});
+    return run_.sink_.record(EventType::tool_called, {{"tool", call.tool},
+                                                      {"arguments_hash", call.arguments_hash},
+                                                      {"text", call.text},
+                                                      {"is_error", call.is_error}});
   }
 
   Result<Verdict> compile(const Context& ctx, const KernelProgram& program) override {
@@ -63,9 +63,9 @@ class RunTools::Host final : public agent::ToolHost {
       if (settled) return agent::Evaluated{id, *step->verdict};
       eval::EvaluateRequest request{draft.program, Rung::timing, profile_ || profile_is_free()};
       CG_TRY(Judged judged, run_.judge_(ctx, request, id + " " + draft.edit.summary + ": "));
-      CG_CHECK(run_.sink_.record("evaluated", {{"candidate", id},
-                                               {"verdict", to_json(judged.verdict)},
-                                               {"elapsed_ms", judged.elapsed_ms}}));
+      CG_CHECK(run_.sink_.record(EventType::evaluated, {{"candidate", id},
+                                                        {"verdict", to_json(judged.verdict)},
+                                                        {"elapsed_ms", judged.elapsed_ms}}));
     }
   }
 
@@ -88,7 +88,7 @@ class RunTools::Host final : public agent::ToolHost {
         return step.candidate.id;
     Candidate candidate = draft;
     candidate.id = view_.next_id();
-    CG_CHECK(run_.sink_.record("drafted", {{"candidate", to_json(candidate)}}));
+    CG_CHECK(run_.sink_.record(EventType::drafted, {{"candidate", to_json(candidate)}}));
     return candidate.id;
   }
 
@@ -99,11 +99,11 @@ class RunTools::Host final : public agent::ToolHost {
   std::deque<agent::ToolRecord> past_;
 };
 
-Result<void> RunTools::fold(const std::string& type, const Json& data) {
-  if (type == "answered") {
+Result<void> RunTools::fold(EventType type, const Json& data) {
+  if (type == EventType::answered) {
     closed_calls_ += static_cast<int64_t>(open_.size());
     open_.clear();
-  } else if (type == "tool_called") {
+  } else if (type == EventType::tool_called) {
     CG_TRY(agent::ToolRecord record, record_from(data));
     open_.push_back(std::move(record));
   }

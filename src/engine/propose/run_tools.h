@@ -30,7 +30,7 @@ class RunTools {
       const Context& ctx, const eval::EvaluateRequest& request, const std::string& label)>;
   RunTools(Judge judge, llm::CallSink& sink) : judge_(std::move(judge)), sink_(sink) {}
 
-  Result<void> fold(const std::string& type, const Json& data);
+  Result<void> fold(EventType type, const Json& data);
   // `memory`: whether the question may know of other candidates. `view` outlives the host.
   std::unique_ptr<agent::ToolHost> begin_ask(const RunView& view, const agent::Question& question,
                                              bool memory);

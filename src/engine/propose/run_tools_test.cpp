@@ -116,7 +116,8 @@ TEST_F(ToolRun, ACrashAfterAnyEventLosesAndRepeatsNothing) {
     size_t left;
   };
   for (size_t after = 1; after < events->size(); ++after) {
-    SCOPED_TRACE("after event " + std::to_string(after) + ", " + (*events)[after - 1].type);
+    SCOPED_TRACE("after event " + std::to_string(after) + ", " +
+                 to_string((*events)[after - 1].type));
     world_.evaluations.clear();
     world_.compiled = 0;
     script_.answers = mending();

@@ -5,7 +5,7 @@
 // Contract: docs/journal.md has the fields. What is read is checked like everything of a journal;
 // an imported step says where its figures come from.
 //
-// Example: journal->append("certified", to_json(certified));
+// Example: journal->append(EventType::certified, to_json(certified));
 #pragma once
 
 #include "engine/record/view.h"

@@ -4,7 +4,8 @@
 // Contract: docs/journal.md has the fields; versions are in store/events.h. What is read back is
 // enough to resume, replay and report a run without the task file.
 //
-// Example: journal->append("task", task_data(opened)); CG_TRY(auto t, task_from(event.data));
+// Example: journal->append(EventType::task, task_data(opened)); CG_TRY(auto t,
+// task_from(event.data));
 #pragma once
 
 #include "engine/record/settings.h"

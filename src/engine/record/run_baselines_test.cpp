@@ -59,7 +59,7 @@ class RunBaselines : public testing::Test {
     EXPECT_TRUE(view) << view.error().text();
     return std::move(*view);
   }
-  int count(const std::string& type) const {
+  int count(EventType type) const {
     return int(std::count_if(events_.begin(), events_.end(),
                              [&](const Event& e) { return e.type == type; }));
   }
@@ -87,9 +87,9 @@ TEST_F(RunBaselines, KeptOnesAreCarriedOverAndGainedOn) {
   ASSERT_TRUE(gain);
   EXPECT_EQ(gain->kind, "compile");  // eager-tf32 is faster, in another math mode
   EXPECT_NEAR(gain->speedup, 194 * 1.02 / 97, 1e-9);
-  ASSERT_EQ(count("compared"), 1);
+  ASSERT_EQ(count(EventType::compared), 1);
   const Event& compared = events_[events_.size() - 2];
-  EXPECT_EQ(compared.type, "compared");
+  EXPECT_EQ(compared.type, EventType::compared);
   EXPECT_EQ(compared.data["against"].size(), 3U);
   EXPECT_EQ(compared.data["best"]["kind"], "compile");
 }
@@ -146,7 +146,7 @@ TEST_F(RunBaselines, WithoutAnyTheSearchGoesOn) {
   EXPECT_THAT(view.baselines->note, HasSubstr("eager could not be timed: no memory"));
   EXPECT_FALSE(view.gain());
   EXPECT_EQ(view.best, "c3");
-  EXPECT_EQ(count("compared"), 0);
+  EXPECT_EQ(count(EventType::compared), 0);
 }
 
 TEST_F(RunBaselines, NobodyAsksForThemOnASimulatorOrWhenTold) {
@@ -169,9 +169,9 @@ TEST_F(RunBaselines, AResumedRunKeepsThemAndAReplayAgrees) {
   world_.during_evaluation = [](int) {};
   ASSERT_TRUE(resume_with(parts(), {}, *store_, "last", recorder));
   events_ = *store_->read("last");
-  EXPECT_EQ(count("baselines"), 1);
+  EXPECT_EQ(count(EventType::baselines), 1);
   EXPECT_EQ(timed_, 1);
-  EXPECT_EQ(count("compared"), 1);
+  EXPECT_EQ(count(EventType::compared), 1);
   auto replayed = replay_with(parts(), {}, *store_, "last", recorder);
   EXPECT_TRUE(replayed) << replayed.error().text();
 }

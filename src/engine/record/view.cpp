@@ -111,29 +111,29 @@ void RunView::on_call_ended(const Json& data) {
 }
 
 Result<void> RunView::apply(const Event& event) {
-  const std::string& type = event.type;
+  const EventType type = event.type;
   ObjectReader r(event.data, "event " + std::to_string(event.seq));
   CG_TRY(clock_ms, r.integer_or("clock_ms", clock_ms));
-  interrupted = type == "interrupted";
-  if (type == "opened") {
+  interrupted = type == EventType::interrupted;
+  if (type == EventType::opened) {
     CG_TRY(settings, settings_from(event.data));
-  } else if (type == "task") {
+  } else if (type == EventType::task) {
     CG_TRY(task, task_from(event.data));
-  } else if (type == "baselines") {
+  } else if (type == EventType::baselines) {
     CG_TRY(baselines, task_baselines_from_json(event.data));
-  } else if (type == "answered") {
+  } else if (type == EventType::answered) {
     return on_answered(r);
-  } else if (type == "drafted") {
+  } else if (type == EventType::drafted) {
     return on_drafted(r);
-  } else if (type == "tool_called") {
+  } else if (type == EventType::tool_called) {
     ++tool_calls;
-  } else if (type == "evaluated") {
+  } else if (type == EventType::evaluated) {
     return on_evaluated(event, r);
-  } else if (type == "call_ended") {
+  } else if (type == EventType::call_ended) {
     on_call_ended(event.data);
-  } else if (type == "accepted" || type == "rejected") {
+  } else if (type == EventType::accepted || type == EventType::rejected) {
     return on_decided(event, r);
-  } else if (type == "resumed") {
+  } else if (type == EventType::resumed) {
     ++resumes;
   } else {
     return apply_end(event, r);
@@ -143,17 +143,17 @@ Result<void> RunView::apply(const Event& event) {
 
 // What stands at the end of a run, and after it.
 Result<void> RunView::apply_end(const Event& event, ObjectReader& r) {
-  const std::string& type = event.type;
-  if (type == "profiled") {
+  const EventType type = event.type;
+  if (type == EventType::profiled) {
     CG_TRY(profiled, best_profile_from(event.data));
-  } else if (type == "certifying") {
+  } else if (type == EventType::certifying) {
     CG_TRY(certifying, r.string("candidate"));
-  } else if (type == "certified") {
+  } else if (type == EventType::certified) {
     CG_TRY(certified, best_certificate_from(event.data));
     certifying.clear();
-  } else if (type == "finished") {
+  } else if (type == EventType::finished) {
     CG_TRY(finished, r.string("reason"));
-  } else if (type == "imported") {
+  } else if (type == EventType::imported) {
     return on_imported(r);
   }
   return {};
@@ -161,7 +161,7 @@ Result<void> RunView::apply_end(const Event& event, ObjectReader& r) {
 
 Result<void> RunView::on_decided(const Event& event, ObjectReader& r) {
   CG_TRY(RunStep * step, step_of(event));
-  const bool accepted = event.type == "accepted";
+  const bool accepted = event.type == EventType::accepted;
   step->decision = accepted ? Decision::accepted : Decision::rejected;
   CG_TRY(step->reason, r.string("reason"));
   if (!accepted) return {};

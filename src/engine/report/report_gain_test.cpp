@@ -22,7 +22,7 @@ using namespace toy;
 
 class Journal {
  public:
-  void add(const std::string& type, const Json& data) {
+  void add(EventType type, const Json& data) {
     events.push_back({static_cast<int64_t>(events.size()) + 1, type, 1, data});
   }
   std::vector<Event> events;
@@ -44,20 +44,20 @@ Journal gpu_run(const std::string& word) {
   eval::OpenedTask task = relu_task();
   task.gpu = "h200", task.product = word, task.driver = word, task.counters = word;
   task.task.shapes[0].flops = Flops{4096};
-  j.add("opened", opened_data(settings));
-  j.add("task", task_data(task));
+  j.add(EventType::opened, opened_data(settings));
+  j.add(EventType::task, task_data(task));
   TaskBaselines baselines{{{"eager", 200, 199, 201, 8, Origin::cached, 0, 1, ""}}, word};
-  j.add("baselines", to_json(baselines));
+  j.add(EventType::baselines, to_json(baselines));
   Candidate c{"c1", {}, {"change", word, "toy", Json::object()}, numbered_program(1)};
-  j.add("answered", {{"outcome", "proposed"}, {"candidate", to_json(c)}});
+  j.add(EventType::answered, {{"outcome", "proposed"}, {"candidate", to_json(c)}});
   Verdict v = timed(50);
   v.timing->origin = Origin::measured;
   v.timing->paired = {{"incumbent", "p", 2, 1.98, 2.03, 100, 16, "precise"}};
   v.accuracy = Accuracy{1024, 3e-7, 2.5e-7, 4.5, 0.125};
   v.compat = Compat{"allclose 1e-04", 1024, 0};
   v.marks = {word};
-  j.add("evaluated", {{"candidate", "c1"}, {"verdict", to_json(v)}, {"elapsed_ms", 800}});
-  j.add("accepted", {{"candidate", "c1"}, {"reason", word}});
+  j.add(EventType::evaluated, {{"candidate", "c1"}, {"verdict", to_json(v)}, {"elapsed_ms", 800}});
+  j.add(EventType::accepted, {{"candidate", "c1"}, {"reason", word}});
   return j;
 }
 
@@ -83,7 +83,7 @@ std::string page_of(const Journal& j) {
 
 TEST(ReportGain, BeforeAndAfterWithEveryOrigin) {
   Journal j = gpu_run("plain");
-  j.add("profiled", to_json(BestProfile{"c1", {}, profile_of_best("k")}));
+  j.add(EventType::profiled, to_json(BestProfile{"c1", {}, profile_of_best("k")}));
   const std::string page = page_of(j);
   for (const char* part :
        {"1 operator (modelled: a launch each) before, 1 after, 0% saved",
@@ -107,7 +107,7 @@ TEST(ReportGain, TheRooflineHasBothPointsAndSaysWhatTheyAre) {
   EXPECT_THAT(chart.legend, HasSubstr("NVIDIA H200 gives in fp32"));
   EXPECT_THAT(chart.legend, HasSubstr("Hollow: eager, 200 ns (cached)"));
   EXPECT_THAT(chart.legend, HasSubstr("c1, 50 ns (measured), set at the least bytes"));
-  j.add("profiled", to_json(BestProfile{"c1", {}, profile_of_best("k")}));
+  j.add(EventType::profiled, to_json(BestProfile{"c1", {}, profile_of_best("k")}));
   chart = roofline_chart(*view_run(j.events));
   EXPECT_THAT(chart.legend, Not(HasSubstr("least bytes")));
   view->baselines.reset();
@@ -122,12 +122,13 @@ TEST(ReportGain, TheRooflineHasBothPointsAndSaysWhatTheyAre) {
 TEST(ReportGain, TheCertifiedTableOrWhyThereIsNone) {
   Journal j = gpu_run("plain");
   EXPECT_THAT(page_of(j), HasSubstr("None: this run made none"));
-  j.add("certifying", {{"candidate", "c1"}, {"limit_ms", 1}});
+  j.add(EventType::certifying, {{"candidate", "c1"}, {"limit_ms", 1}});
   EXPECT_THAT(page_of(j), HasSubstr("None: it was begun and is not finished"));
   Journal failed = j;
-  failed.add("certified", to_json(BestCertificate{"c1", "torch has no CUDA", {}}));
+  failed.add(EventType::certified, to_json(BestCertificate{"c1", "torch has no CUDA", {}}));
   EXPECT_THAT(page_of(failed), HasSubstr("None: torch has no CUDA"));
-  j.add("certified", to_json(BestCertificate{"c1", {}, toy_certificate(numbered_program(1))}));
+  j.add(EventType::certified,
+        to_json(BestCertificate{"c1", {}, toy_certificate(numbered_program(1))}));
   const std::string page = page_of(j);
   for (const char* part : {"over compile", "2.000x [1.980,2.020]", "<th class=\"n\">graph</th>",
                            "Missing: compile-max: it raises", "floor 10 ns", "5.00x above",
@@ -137,7 +138,7 @@ TEST(ReportGain, TheCertifiedTableOrWhyThereIsNone) {
 
 TEST(ReportGain, ImportedVerdictsHaveATableOfTheirOwn) {
   Journal j = gpu_run("plain");
-  j.add("imported", imported_data(imported_step("plain")));
+  j.add(EventType::imported, imported_data(imported_step("plain")));
   const std::string page = page_of(j);
   for (const char* part : {"<h2>Imported</h2>", "NVIDIA H100 plain", "40 ns", "4.00x",
                            "not compared plain", "<td>measured</td>"})
@@ -148,12 +149,12 @@ TEST(ReportGain, ImportedVerdictsHaveATableOfTheirOwn) {
 TEST(ReportGain, HostileTextStaysText) {
   const std::string evil = "<script>alert(1)</script>\"'{{{run}}}\x1b[31m&amp;";
   Journal j = gpu_run(evil);
-  j.add("profiled", to_json(BestProfile{"c1", evil, {}}));
+  j.add(EventType::profiled, to_json(BestProfile{"c1", evil, {}}));
   Certificate c = toy_certificate(numbered_program(1));
   c.gpu = c.driver = c.torch = c.shape = c.bound_by = evil, c.missing = {evil};
   c.modes[0].mode = evil, c.modes[0].against[0].against = evil;
-  j.add("certified", to_json(BestCertificate{"c1", {}, c}));
-  j.add("imported", imported_data(imported_step(evil)));
+  j.add(EventType::certified, to_json(BestCertificate{"c1", {}, c}));
+  j.add(EventType::imported, imported_data(imported_step(evil)));
   const std::string page = page_of(j);
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr("\x1b")));

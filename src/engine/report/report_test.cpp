@@ -20,19 +20,19 @@ constexpr const char* kEvil = "<script>alert(1)</script>\"'{{{run}}}\x1b[31m&amp
 // Three steps: correct, better, wrong. Every foreign text is `word`.
 std::vector<Event> run_events(const std::string& word) {
   std::vector<Event> events;
-  auto add = [&](const std::string& type, const Json& data) {
+  auto add = [&](EventType type, const Json& data) {
     events.push_back({static_cast<int64_t>(events.size()) + 1, type, 1, data});
   };
   OptimizeSettings settings;
   settings.file = "/tasks/" + word;
   settings.resolved_config = Json{{word, {{"value", word}, {"source", word}}}};
-  add("opened", opened_data(settings));
+  add(EventType::opened, opened_data(settings));
   eval::OpenedTask task = relu_task();
   task.task.name = task.task.workload = task.floor_bound_by = task.toolchain = word;
   task.task.notes = {word};
   task.admission.families = {word};
   task.admission.remark = word;
-  add("task", task_data(task));
+  add(EventType::task, task_data(task));
   for (int n = 1; n <= 3; ++n) {
     Candidate c;
     c.id = "c" + std::to_string(n);
@@ -40,7 +40,7 @@ std::vector<Event> run_events(const std::string& word) {
     c.edit = {"change " + std::to_string(n) + word, word, "toy", {{"n", n}}};
     c.program = numbered_program(n);
     c.program.sources["kernel.cu"] += "// " + word + "\n";
-    add("answered", {{"outcome", "proposed"}, {"candidate", to_json(c)}});
+    add(EventType::answered, {{"outcome", "proposed"}, {"candidate", to_json(c)}});
     Verdict v = n < 3 ? timed(100.0 / n) : untimed(Status::failed, word);
     v.feedback.detail = word;
     v.skipped = {word};
@@ -49,10 +49,10 @@ std::vector<Event> run_events(const std::string& word) {
     k.diagnosis.summary = "memory bound " + word;
     k.remarks = {{"tail", 0, "few waves " + word}};
     v.profile = Profile{{k}, "official", "simulator", "not read " + word};
-    add("evaluated", {{"candidate", c.id}, {"verdict", to_json(v)}, {"elapsed_ms", 1500}});
-    add(n < 3 ? "accepted" : "rejected", {{"candidate", c.id}, {"reason", word}});
+    add(EventType::evaluated, {{"candidate", c.id}, {"verdict", to_json(v)}, {"elapsed_ms", 1500}});
+    add(n < 3 ? EventType::accepted : EventType::rejected, {{"candidate", c.id}, {"reason", word}});
   }
-  add("finished", {{"reason", "plateau " + word}, {"best", "c2"}, {"clock_ms", 9000}});
+  add(EventType::finished, {{"reason", "plateau " + word}, {"best", "c2"}, {"clock_ms", 9000}});
   return events;
 }
 

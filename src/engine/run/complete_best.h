@@ -6,7 +6,7 @@
 // no error of the run: it is the reason that stands in place of the figures. profile_of() and
 // certificate_of() are only read where the Context has not ended.
 //
-// Example: if (wants_certificate(view)) record("certified", to_json(certificate_of(...)));
+// Example: if (wants_certificate(view)) record(EventType::certified, to_json(certificate_of(...)));
 #pragma once
 
 #include "engine/record/view.h"

@@ -55,7 +55,7 @@ class EndOfRun : public testing::Test {
     EXPECT_TRUE(view) << view.error().text();
     return std::move(*view);
   }
-  int count(const std::string& type) const {
+  int count(EventType type) const {
     return int(std::count_if(events_.begin(), events_.end(),
                              [&](const Event& e) { return e.type == type; }));
   }
@@ -82,8 +82,8 @@ TEST_F(EndOfRun, TheBestProgramIsCertifiedBeforeTheRunFinishes) {
   EXPECT_EQ(wanted.back().target, "fast:run");
   ASSERT_TRUE(view.best_certificate());
   EXPECT_EQ(view.best_certificate()->modes.size(), 4U);
-  EXPECT_EQ(events_.back().type, "finished");
-  EXPECT_EQ(events_[events_.size() - 2].type, "certified");
+  EXPECT_EQ(events_.back().type, EventType::finished);
+  EXPECT_EQ(events_[events_.size() - 2].type, EventType::certified);
   EXPECT_EQ(events_[events_.size() - 3].data["limit_ms"], 60000);
   EXPECT_THAT(recorder_.progress, Contains("certifying c3: process 1 of 2: cold"));
   auto kept = parse_json(*read_file(settings_.out / "certificate.json"), "certificate.json");
@@ -106,7 +106,7 @@ TEST_F(EndOfRun, CtrlCKeepsWhatWasFoundAndResumeFinishesTheCertificate) {
   EXPECT_EQ(view.best, "c3");
   EXPECT_TRUE(fs::exists(settings_.out / "plan.json"));
   EXPECT_FALSE(fs::exists(settings_.out / "certificate.json"));
-  EXPECT_EQ(count("certified") + count("finished"), 0);
+  EXPECT_EQ(count(EventType::certified) + count(EventType::finished), 0);
   world_.certify = ToyWorld().certify;
   view = resumed();
   EXPECT_FALSE(view.interrupted);

@@ -47,7 +47,7 @@ std::vector<Event> eventful_run() {
   }
   fs::remove_all(dir);
   for (Event& e : events)
-    if (e.type == "opened") {
+    if (e.type == EventType::opened) {
       e.data["run"]["id"] = "20260101-abcdef";
       e.data["run"]["created"] = "2026-01-01T00:00:00Z";
     }
@@ -62,7 +62,7 @@ TEST(EventGolden, EveryTypeKeepsItsForm) {
   std::set<std::string> types;
   Json journal = Json::array();
   for (const Event& event : eventful_run()) {
-    types.insert(event.type);
+    types.insert(to_string(event.type));
     journal.push_back(to_json(event));
   }
   std::string now = dump_json(journal, 1) + "\n";
@@ -113,8 +113,8 @@ TEST(EventGolden, TheEndOfARunKeepsItsForm) {
   const fs::path dir = scratch_path("golden-end");
   Json events = Json::array();
   for (const Event& event : ended_run(dir))
-    if (event.type == "profiled" || event.type == "certifying" || event.type == "certified" ||
-        event.type == "imported")
+    if (event.type == EventType::profiled || event.type == EventType::certifying ||
+        event.type == EventType::certified || event.type == EventType::imported)
       events.push_back(to_json(event));
   fs::remove_all(dir);
   EXPECT_EQ(events.size(), 4U);
@@ -168,7 +168,7 @@ TEST(EventGolden, AnOldJournalIsResumed) {
     auto run = store->create(info);
     ASSERT_TRUE(run) << run.error().text();
     for (const Event& event : events) {
-      if (event.type == "finished") break;
+      if (event.type == EventType::finished) break;
       ASSERT_TRUE((*run)->append(event.type, event.data));
     }
   }

@@ -44,7 +44,7 @@ class RunLoop : private llm::CallSink {
   }
 
   // Commits an event, then lets the strategy and the observer know.
-  Result<void> record(const std::string& type, const Json& given) override {
+  Result<void> record(EventType type, const Json& given) override {
     Json data = given;
     data["clock_ms"] = clock_ms();
     CG_TRY(Event event, journal_->append(type, data));
@@ -58,7 +58,7 @@ class RunLoop : private llm::CallSink {
     if (view().baselines || !parts_.find_baselines || !wants_baselines(view().settings)) return {};
     auto found = look_up_baselines(parts_, ctx_, evaluator, *view().task, observer_);
     if (!found) return {};  // the Context ended: the run is interrupted at its first step
-    return record("baselines", to_json(*found));
+    return record(EventType::baselines, to_json(*found));
   }
 
   Result<RunResult> drive(EvaluatorPtr evaluator) {
@@ -78,7 +78,8 @@ class RunLoop : private llm::CallSink {
 
   // The run stays resumable; the reason is for the reader.
   Result<RunResult> interrupted() {
-    CG_CHECK(record("interrupted", {{"reason", ctx_.stopped() ? "stopped" : "out of time"}}));
+    CG_CHECK(
+        record(EventType::interrupted, {{"reason", ctx_.stopped() ? "stopped" : "out of time"}}));
     return outcome_of(view(), journal_->id());
   }
 
@@ -126,15 +127,16 @@ class RunLoop : private llm::CallSink {
       eval::EvaluateRequest request{view().incumbent()->candidate.program, Rung::profile, true};
       auto judged = judge(ctx_, request, view().best + " profile: ");
       if (!judged) return true;
-      CG_CHECK(record("profiled", to_json(profile_of(view().best, std::move(judged->verdict)))));
+      CG_CHECK(record(EventType::profiled,
+                      to_json(profile_of(view().best, std::move(judged->verdict)))));
     }
     if (!wants_certificate(view())) return false;
     const Nanoseconds limit = certify_limit(view(), clock_ms());
-    CG_CHECK(record("certifying",
+    CG_CHECK(record(EventType::certifying,
                     {{"candidate", view().best}, {"limit_ms", limit.count() / 1'000'000}}));
     const BestCertificate made = certificate_of(ctx_, view(), *evaluator_, limit, observer_);
     if (!made.certificate && ctx_.done()) return true;
-    CG_CHECK(record("certified", to_json(made)));
+    CG_CHECK(record(EventType::certified, to_json(made)));
     CG_CHECK(save_best());
     return false;
   }
@@ -146,10 +148,10 @@ class RunLoop : private llm::CallSink {
     Json against = Json::array();
     for (const BaselineGain& g : gains(*view().baselines, view().task->task.math_mode, own_ns))
       against.push_back(to_json(g));
-    return record("compared", {{"candidate", view().best},
-                               {"time_ns", own_ns},
-                               {"against", std::move(against)},
-                               {"best", to_json(*best)}});
+    return record(EventType::compared, {{"candidate", view().best},
+                                        {"time_ns", own_ns},
+                                        {"against", std::move(against)},
+                                        {"best", to_json(*best)}});
   }
 
   Result<bool> perform_ask(const search::Ask& ask) {
@@ -160,7 +162,7 @@ class RunLoop : private llm::CallSink {
     if (!answer) return fail(answer.error());
     if (answer->candidate && answer->candidate->id.empty())
       answer->candidate->id = view().next_id();
-    CG_CHECK(record("answered", answer_data(*answer)));
+    CG_CHECK(record(EventType::answered, answer_data(*answer)));
     return false;
   }
 
@@ -172,9 +174,9 @@ class RunLoop : private llm::CallSink {
     auto judged =
         judge(ctx_, request, action.candidate + " " + step->candidate.edit.summary + ": ");
     if (!judged) return true;
-    CG_CHECK(record("evaluated", {{"candidate", action.candidate},
-                                  {"verdict", to_json(judged->verdict)},
-                                  {"elapsed_ms", judged->elapsed_ms}}));
+    CG_CHECK(record(EventType::evaluated, {{"candidate", action.candidate},
+                                           {"verdict", to_json(judged->verdict)},
+                                           {"elapsed_ms", judged->elapsed_ms}}));
     return false;
   }
 
@@ -302,8 +304,8 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::S
   CG_TRY(Opened opened, open_task(parts, ctx, settings, observer));
   CG_TRY(auto journal, store.create(info_of(settings, opened.task.task)));
   RunLoop loop(parts, ctx, std::move(journal), settings, std::move(client), observer, started_ms);
-  CG_CHECK(loop.record("opened", opened_data(settings)));
-  CG_CHECK(loop.record("task", task_data(opened.task)));
+  CG_CHECK(loop.record(EventType::opened, opened_data(settings)));
+  CG_CHECK(loop.record(EventType::task, task_data(opened.task)));
   CG_CHECK(loop.say_baselines(*opened.evaluator));
   return loop.drive(std::move(opened.evaluator));
 }
@@ -314,7 +316,7 @@ Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Sto
   CG_TRY(auto journal, store.resume(run));
   std::string id = journal->id();
   CG_TRY(auto events, journal->events());
-  if (events.empty() || events.front().type != "opened")
+  if (events.empty() || events.front().type != EventType::opened)
     return user_error("the journal does not begin with the event 'opened'", "run " + id);
   CG_TRY(OptimizeSettings begun, settings_from(events.front().data));
   CG_TRY(auto client, open_client(parts, begun, store));
@@ -327,8 +329,8 @@ Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Sto
   if (loop.view().task && loop.view().task->task.id != opened.task.task.id)
     return user_error("the task has changed since run " + id + " began", settings.file.string(),
                       "restore the file, or start a new run");
-  CG_CHECK(loop.record("resumed", Json::object()));
-  if (!loop.view().task) CG_CHECK(loop.record("task", task_data(opened.task)));
+  CG_CHECK(loop.record(EventType::resumed, Json::object()));
+  if (!loop.view().task) CG_CHECK(loop.record(EventType::task, task_data(opened.task)));
   CG_CHECK(loop.say_baselines(*opened.evaluator));
   return loop.drive(std::move(opened.evaluator));
 }

@@ -39,7 +39,7 @@ class LoopTest : public testing::Test {
   static std::vector<std::string> judged(const std::vector<Event>& events) {
     std::vector<std::string> out;
     for (const Event& e : events)
-      if (e.type == "evaluated" && e.data["verdict"]["status"] != "aborted")
+      if (e.type == EventType::evaluated && e.data["verdict"]["status"] != "aborted")
         out.push_back(e.data["candidate"].get<std::string>());
     return out;
   }
@@ -121,7 +121,7 @@ TEST_F(LoopTest, EventsAreCommittedBeforeTheActionRuns) {
   std::vector<std::string> last;
   world.during_evaluation = [&](int) {
     auto events = store()->read("last");  // another connection sees committed data only
-    last.push_back(events->back().type);
+    last.push_back(to_string(events->back().type));
   };
   ASSERT_TRUE(optimize_with(world.parts(), {}, *s, settings(), recorder_));
   EXPECT_THAT(last, testing::Each("evaluation_started"));
@@ -173,7 +173,7 @@ class CrashingStore final : public store::Store {
         : owner_(owner), real_(std::move(real)) {}
     const std::string& id() const override { return real_->id(); }
     Result<std::vector<Event>> events() override { return real_->events(); }
-    Result<Event> append(const std::string& type, const Json& data) override {
+    Result<Event> append(EventType type, const Json& data) override {
       bool crash = owner_.left_-- == 0;
       if (crash && !owner_.after_) throw Crash{};
       auto event = real_->append(type, data);
@@ -229,7 +229,7 @@ TEST_F(LoopTest, ACrashAtEveryEventBoundaryLosesAndRepeatsNothing) {
       // Only an evaluation that was not committed may have run again.
       int ran = 0;
       for (auto [n, times] : world.evaluations) ran += times;
-      bool in_doubt = !after && (*all)[static_cast<size_t>(k)].type == "evaluated";
+      bool in_doubt = !after && (*all)[static_cast<size_t>(k)].type == EventType::evaluated;
       if (!in_doubt) {
         EXPECT_EQ(ran, calm_runs);
       }
@@ -272,7 +272,7 @@ TEST_F(LoopTest, AChangedVerdictMakesTheReplayDivergeAtTheNextAction) {
   Walk walk;
   Result<void> result;
   for (Event& e : events) {
-    if (e.type == "evaluated" && e.data["candidate"] == "c2")
+    if (e.type == EventType::evaluated && e.data["candidate"] == "c2")
       e.data["verdict"]["timing"]["time_ns"] = 5000.0;
     result = walk.step(e);
     if (!result) break;

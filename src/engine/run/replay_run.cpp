@@ -20,8 +20,8 @@ constexpr size_t kShown = 300;
 // A replay records nothing.
 class NoCalls final : public llm::CallSink {
  public:
-  Result<void> record(const std::string& type, const Json&) override {
-    return user_error("a replay would have to make a call (" + type + ")");
+  Result<void> record(EventType type, const Json&) override {
+    return user_error("a replay would have to make a call (" + std::string(to_string(type)) + ")");
   }
 };
 
@@ -91,9 +91,9 @@ class ReEvaluator {
   // Before the replay's own step: what the event says must be found again.
   Result<std::optional<Divergence>> check(const Event& event, const RunView& view) {
     event_ = event.seq;
-    if (event.type == "task") return open(event, view.settings);
-    if (event.type == "evaluation_started") return note(event);
-    if (event.type == "evaluated") return judge(event, view);
+    if (event.type == EventType::task) return open(event, view.settings);
+    if (event.type == EventType::evaluation_started) return note(event);
+    if (event.type == EventType::evaluated) return judge(event, view);
     return std::optional<Divergence>();
   }
 

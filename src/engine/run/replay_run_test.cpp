@@ -42,7 +42,7 @@ class AlteredStore final : public store::Store {
 
 // A change of the data at a JSON pointer in the first event of a type, for candidate `id` if given.
 // Null takes the value away.
-Alter at(const std::string& type, const std::string& id, const std::string& pointer, Json value) {
+Alter at(EventType type, const std::string& id, const std::string& pointer, Json value) {
   return [=, done = false](Event& event) mutable {
     if (done || event.type != type) return;
     if (!id.empty() && event.data.value("candidate", "") != id) return;
@@ -111,17 +111,17 @@ TEST_F(ReEvaluate, ASoundRunIsFoundAgain) {
 
 TEST_F(ReEvaluate, TheFloorOfAnOlderRuleIsARemark) {
   auto r = again([](Event& event) {
-    if (event.type == "task") {
+    if (event.type == EventType::task) {
       event.data["floor_ns"] = 11.0;
       event.data.erase("reachable_ns");
       event.data.erase("roofline_ns");
     }
-    if (event.type == "asked") {
+    if (event.type == EventType::asked) {
       event.data["context"].erase("reachable_ns");
       event.data["context"].erase("roofline_ns");
       if (event.data["context"].contains("floor_ns")) event.data["context"]["floor_ns"] = 11.0;
     }
-    if (event.type != "opened") return;
+    if (event.type != EventType::opened) return;
     event.data["search"].erase("reach_ratio");
     event.data["search"]["floor_ratio"] = 1.05;
   });
@@ -136,23 +136,26 @@ TEST_F(ReEvaluate, EveryAlterationIsNamed) {
     std::string step, field, recorded, now;
   };
   const std::vector<Case> cases{
-      {at("evaluated", "c1", "/verdict/status", "correct"), "c1", "verdict/status", "correct",
-       "failed: out: 3 of 64 values are wrong"},
-      {at("evaluated", "c3", "/verdict/timing/time_ns", 80.0), "c3", "verdict/time_ns",
+      {at(EventType::evaluated, "c1", "/verdict/status", "correct"), "c1", "verdict/status",
+       "correct", "failed: out: 3 of 64 values are wrong"},
+      {at(EventType::evaluated, "c3", "/verdict/timing/time_ns", 80.0), "c3", "verdict/time_ns",
        "80 ns modelled", "97 ns modelled"},
-      {at("evaluated", "c3", "/verdict/timing/time_ns", 0.0), "c3", "verdict/time_ns", "0",
+      {at(EventType::evaluated, "c3", "/verdict/timing/time_ns", 0.0), "c3", "verdict/time_ns", "0",
        "97 ns"},
-      {at("evaluated", "c2", "/verdict/timing", nullptr), "c2", "verdict/timing", "no time", "98"},
-      {at("evaluated", "c2", "/verdict/program_id", "other"), "c2", "verdict/program_id", "other",
-       ""},
-      {at("task", "", "/task/id", sha256("another")), "", "task/id", sha256("another"),
+      {at(EventType::evaluated, "c2", "/verdict/timing", nullptr), "c2", "verdict/timing",
+       "no time", "98"},
+      {at(EventType::evaluated, "c2", "/verdict/program_id", "other"), "c2", "verdict/program_id",
+       "other", ""},
+      {at(EventType::task, "", "/task/id", sha256("another")), "", "task/id", sha256("another"),
        sha256("relu")},
-      {at("task", "", "/device", "sim:b200"), "", "task/device", "sim:b200", "sim:h200"},
-      {at("task", "", "/floor_ns", 11.0), "", "task/floor_ns", "11", "10"},
-      {at("answered", "", "/candidate/edit/summary", "number one"), "coder",
+      {at(EventType::task, "", "/device", "sim:b200"), "", "task/device", "sim:b200", "sim:h200"},
+      {at(EventType::task, "", "/floor_ns", 11.0), "", "task/floor_ns", "11", "10"},
+      {at(EventType::answered, "", "/candidate/edit/summary", "number one"), "coder",
        "answer/candidate/edit/summary", "number one", "number 1"},
-      {at("accepted", "c2", "/reason", "because"), "c2", "action", "because", "first correct"},
-      {at("evaluation_started", "c2", "/up_to", "compile"), "c2", "action", "compile", "timing"},
+      {at(EventType::accepted, "c2", "/reason", "because"), "c2", "action", "because",
+       "first correct"},
+      {at(EventType::evaluation_started, "c2", "/up_to", "compile"), "c2", "action", "compile",
+       "timing"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.field + " of " + c.step);
@@ -167,7 +170,8 @@ TEST_F(ReEvaluate, EveryAlterationIsNamed) {
 }
 
 TEST_F(ReEvaluate, ATimeWithinTheToleranceIsNoDivergence) {
-  auto slower = at("evaluated", "c4", "/verdict/timing/time_ns", 95.5);  // the decision stays
+  auto slower =
+      at(EventType::evaluated, "c4", "/verdict/timing/time_ns", 95.5);  // the decision stays
   auto r = again(slower);
   ASSERT_TRUE(r) << r.error().text();
   ASSERT_TRUE(r->divergence) << "the gain is told in the reason";
@@ -238,8 +242,8 @@ TEST_F(ReEvaluate, AbortedEvaluationsAreLeftOutAndNewOnesAreAnError) {
 }
 
 TEST_F(ReEvaluate, AJournalThatCannotBeReadIsAnError) {
-  EXPECT_FALSE(again(at("evaluated", "c1", "/verdict/status", "splendid")));
-  EXPECT_FALSE(again(at("opened", "", "/strategy", "none")));
+  EXPECT_FALSE(again(at(EventType::evaluated, "c1", "/verdict/status", "splendid")));
+  EXPECT_FALSE(again(at(EventType::opened, "", "/strategy", "none")));
   std::stop_source stop;
   stop.request_stop();
   auto r = re_evaluate_with(world_.parts(), Context(stop.get_token()), *store_, "last", settings_,

@@ -20,8 +20,7 @@ Result<std::vector<llm::Exchange>> recording_of(store::Store& store, const std::
   CG_TRY(std::string id, store.resolve(run));
   CG_TRY(auto events, store.read(id));
   llm::Recording recording;
-  for (const Event& event : events)
-    if (event.type.starts_with("call_")) CG_CHECK(recording.apply(event.type, event.data));
+  for (const Event& event : events) CG_CHECK(recording.apply(event.type, event.data));
   return recording.exchanges();
 }
 

@@ -10,10 +10,9 @@ namespace {
 
 constexpr size_t kShown = 300;  // bytes of an action in a message
 
-bool records_action(const std::string& type) {
-  static const std::set<std::string> types{"asked", "evaluation_started", "accepted", "rejected",
-                                           "finished"};
-  return types.count(type) > 0;
+bool records_action(EventType type) {
+  return type == EventType::asked || type == EventType::evaluation_started ||
+         type == EventType::accepted || type == EventType::rejected || type == EventType::finished;
 }
 
 // The part of an event's data that replay must reproduce: all but the clock.
@@ -52,7 +51,7 @@ const search::Action* Walk::next() {
 }
 
 Result<void> Walk::check_action(const Event& event) {
-  std::string recorded = event.type + " " + dump_json(timeless(event.data));
+  std::string recorded = std::string(to_string(event.type)) + " " + dump_json(timeless(event.data));
   const search::Action* action = next();
   if (!action) return diverged(event, recorded, "no action");
   if (search::event_type(*action) != event.type ||
@@ -81,16 +80,17 @@ Result<void> Walk::check_answer(const Event& event) {
 }
 
 Result<void> Walk::step(const Event& event) {
-  if (!strategy_ && event.type != "opened")
+  if (!strategy_ && event.type != EventType::opened)
     return user_error("the journal does not begin with the event 'opened'",
                       "event " + std::to_string(event.seq));
   if (records_action(event.type)) CG_CHECK(check_action(event));
-  if (event.type == "answered") CG_CHECK(check_answer(event));
-  if (event.type == "resumed") open_.clear();  // the strategy gives the unfinished action again
+  if (event.type == EventType::answered) CG_CHECK(check_answer(event));
+  if (event.type == EventType::resumed)
+    open_.clear();  // the strategy gives the unfinished action again
   CG_CHECK(view_.apply(event));
-  if (event.type == "opened") {
+  if (event.type == EventType::opened) {
     CG_TRY(strategy_, search::make_strategy(view_.settings.strategy, view_.settings.search));
-  } else if (event.type == "task" && make_proposer_) {
+  } else if (event.type == EventType::task && make_proposer_) {
     CG_TRY(proposer_, make_proposer_(view_));
   }
   strategy_->apply(event);

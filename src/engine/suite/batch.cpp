@@ -24,10 +24,10 @@ class RunWatch final : public RunObserver {
     return {};
   }
   void on_event(const Event& event) override {
-    if (event.type == "asked") {
+    if (event.type == EventType::asked) {
       asked_ = Clock::now();
       role_ = event.data.value("role", "");
-    } else if (event.type == "answered" && trace_) {
+    } else if (event.type == EventType::answered && trace_) {
       trace_->add(track_, role_, asked_, Clock::now());
     }
     if (auto folded = fold(event); !folded) broken = folded.error().message;
@@ -45,7 +45,7 @@ class RunWatch final : public RunObserver {
     const RunStep* best = view.incumbent();
     auto ns = best ? best->time_ns() : std::nullopt;
     if (view.evaluations > before) curve.push_back(ns);
-    if (event.type == "accepted" && !curve.empty()) curve.back() = ns;
+    if (event.type == EventType::accepted && !curve.empty()) curve.back() = ns;
     return {};
   }
 

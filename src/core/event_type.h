@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// EventType: what happened, for each line of a run's journal.
+//
+// Contract: docs/journal.md describes every type and its data. The names are frozen: journals hold
+// them as text. parse_event_type() returns nothing for a name that this version does not know.
+//
+// Example: to_string(EventType::tool_called) == "tool_called";
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace cutegen {
+
+enum class EventType {
+  opened,
+  task,
+  baselines,
+  asked,
+  call_started,
+  call_ended,
+  call_refused,
+  tool_called,
+  drafted,
+  answered,
+  evaluation_started,
+  evaluated,
+  accepted,
+  rejected,
+  compared,
+  interrupted,
+  resumed,
+  finished,
+  profiled,
+  certifying,
+  certified,
+  imported,
+};
+inline constexpr size_t kEventTypes = 22;
+
+const char* to_string(EventType type);
+std::optional<EventType> parse_event_type(std::string_view name);
+
+}  // namespace cutegen
