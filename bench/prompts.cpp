@@ -54,7 +54,7 @@ std::vector<Described> described_in(const std::string& file) {
     d.task = value_of(task_from_json(json));
     auto builtin = value_of(cutegen::engine::make_proposer("builtin", d.task));
     auto answer = value_of(
-        builtin->answer({}, search::Ask{"coder", {{"purpose", "first"}}}, engine::RunView{}));
+        builtin->answer({}, search::Ask{Role::coder, {{"purpose", "first"}}}, engine::RunView{}));
     if (answer.candidate) d.recipe = answer.candidate->program;
     out.push_back(std::move(d));
   }
@@ -130,19 +130,22 @@ void questions_of(const Described& d, const KernelProgram& longest, const Verdic
   const int64_t size = program_tokens(candidate.program);
   const Verdict failed = failed_verdict();
   const std::string approach = "Tiles of 128 rows in shared memory, one warp a row, 16-byte loads.";
-  print(d, "planner", brief, {.role = "planner", .purpose = "plan", .approaches = 2}, 0);
-  print(d, "coder first", brief, {.role = "coder", .purpose = "first", .approach = approach}, 0);
-  cutegen::agent::Question later{
-      .role = "coder", .purpose = "improve", .stage = "detail", .subject = &candidate};
+  print(d, "planner", brief, {.role = Role::planner, .purpose = Purpose::plan, .approaches = 2}, 0);
+  print(d, "coder first", brief,
+        {.role = Role::coder, .purpose = Purpose::first, .approach = approach}, 0);
+  cutegen::agent::Question later{.role = Role::coder,
+                                 .purpose = Purpose::improve,
+                                 .stage = Stage::detail,
+                                 .subject = &candidate};
   later.verdict = &correct;
   later.history = history();
   later.approach = approach;
   later.profile = true;
   print(d, "coder improve", brief, later, size);
-  later.role = "judge";
+  later.role = Role::judge;
   print(d, "judge improve", brief, later, size);
-  later.role = "debugger";
-  later.purpose = "repair";
+  later.role = Role::debugger;
+  later.purpose = Purpose::repair;
   later.verdict = &failed;
   print(d, "debugger", brief, later, size);
 }

@@ -25,10 +25,10 @@ std::string header() {
 std::string line_of(const engine::FolderRow& row) {
   std::string time = row.time_ns ? human_ns(*row.time_ns) : "-";
   std::string took = row.kept ? "kept" : fmt::format("{:.2f} s", row.seconds);
-  std::string out =
-      fmt::format("{:<40} {:<12} {:>10} {:>8}", sanitize(row.name, 40), row.status, time, took);
+  std::string out = fmt::format("{:<40} {:<12} {:>10} {:>8}", sanitize(row.name, 40),
+                                to_string(row.status), time, took);
   if (row.foreign) out += "  foreign";
-  if (row.status != "correct")
+  if (row.status != engine::RowStatus::correct)
     out += "  " + sanitize(row.detail.substr(0, row.detail.find('\n')), 100);
   return out + "\n";
 }
@@ -69,7 +69,7 @@ Result<std::vector<eval::EvaluatorOptions>> for_devices(const eval::EvaluatorOpt
 }
 
 Json json_of(const engine::FolderRow& row) {
-  Json out{{"name", row.name}, {"status", row.status}, {"kept", row.kept}};
+  Json out{{"name", row.name}, {"status", to_string(row.status)}, {"kept", row.kept}};
   if (row.time_ns) out["time_ns"] = *row.time_ns;
   if (row.foreign) out["label"] = "foreign";
   if (!row.detail.empty()) out["detail"] = row.detail;
@@ -99,11 +99,13 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
   size_t judged = 0;
   for (const engine::FolderRow& row : rows) {
     list.push_back(json_of(row));
-    counts[row.status] = counts.value(row.status, 0) + 1;
+    const char* status = to_string(row.status);
+    counts[status] = counts.value(status, 0) + 1;
     text += line_of(row);
-    judged += !row.kept && row.status != "pending" && row.status != "error";
+    judged += !row.kept && row.status != engine::RowStatus::pending &&
+              row.status != engine::RowStatus::error;
     if (code == kExitOk) code = row.code;
-    if (code == kExitOk && row.status == "aborted") code = kExitEnvironment;
+    if (code == kExitOk && row.status == engine::RowStatus::aborted) code = kExitEnvironment;
   }
   if (g.ctx.done()) code = kExitInterrupted;
   text += fmt::format("{} entries", rows.size());

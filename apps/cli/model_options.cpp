@@ -19,9 +19,9 @@ void ModelOptions::add(CLI::App& command) {
   auto flag = [&](const char* name, bool& value, const char* meaning) {
     options_.push_back(command.add_flag(name, value, meaning)->group(kGroup));
   };
-  option("--dialect", agents_.dialect, "what is written: cute or cuda (default cute)");
-  option("--start", agents_.start, "scratch, or recipe: an expert kernel first (default scratch)");
-  option("--profiling", agents_.profiling,
+  option("--dialect", dialect_, "what is written: cute or cuda (default cute)");
+  option("--start", start_, "scratch, or recipe: an expert kernel first (default scratch)");
+  option("--profiling", profiling_,
          "when a profile is shown: delayed, adaptive, from-start or never (default adaptive)");
   option("--chains", agents_.chains, "short lines of work before the best goes on (default 2)");
   option("--rounds", agents_.rounds, "programs of the strategy cudaforge (default 10)")
@@ -29,8 +29,7 @@ void ModelOptions::add(CLI::App& command) {
   flag("--published", agents_.published, "the strategy cudaforge as it was published");
   flag("--no-planner", no_planner_, "no plan before the first program");
   flag("--no-judge", no_judge_, "no diagnosis before a second repair");
-  model_.tools = "auto";
-  option("--tools", model_.tools,
+  option("--tools", tools_,
          "tools for the model: auto (where it can call them), on or off (default auto)")
       ->check(CLI::IsMember({"auto", "on", "off"}));
   option("--tool-calls", model_.tool_calls, "calls of tools in one question (default 8)")
@@ -64,7 +63,11 @@ Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
   settings.search.agents = agents_;
   settings.search.agents->planner = !no_planner_;
   settings.search.agents->judge = !no_judge_;
+  CG_TRY(settings.search.agents->dialect, search::parse_dialect(dialect_, "--dialect"));
+  CG_TRY(settings.search.agents->start, search::parse_start(start_, "--start"));
+  CG_TRY(settings.search.agents->profiling, search::parse_profiling(profiling_, "--profiling"));
   settings.model_settings = model_;
+  CG_TRY(settings.model_settings.tools, engine::parse_tools(tools_, "--tools"));
   settings.model_settings.key_file = key_file_;
   settings.model_settings.prices = prices_;
   if (temperature_ >= 0) settings.model_settings.temperature = temperature_;

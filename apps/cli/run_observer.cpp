@@ -49,10 +49,11 @@ void ConsoleObserver::say(const std::string& text) {
 void ConsoleObserver::on_event(const Event& event) {
   if (auto applied = view_.apply(event); !applied)
     return log_warning("event {}: {}", event.seq, applied.error().text());
-  if (event.type == "task" || event.type == "resumed") say(engine::task_text(view_));
-  if (event.type == "baselines") say(engine::baselines_text(view_));
-  if (event.type == "answered") say_drafts(event);
-  if (event.type != "accepted" && event.type != "rejected") return;
+  if (event.type == EventType::task || event.type == EventType::resumed)
+    say(engine::task_text(view_));
+  if (event.type == EventType::baselines) say(engine::baselines_text(view_));
+  if (event.type == EventType::answered) say_drafts(event);
+  if (event.type != EventType::accepted && event.type != EventType::rejected) return;
   if (const engine::RunStep* step = view_.find(event.data.value("candidate", ""))) say_step(*step);
 }
 

@@ -14,7 +14,7 @@ namespace {
 Json info_json(const store::RunInfo& info) {
   auto optional = [](const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); };
   return Json{{"run", info.id},
-              {"state", info.state},
+              {"state", to_string(info.state)},
               {"task", info.task_name},
               {"file", info.task_file},
               {"device", info.device},
@@ -27,9 +27,9 @@ Json info_json(const store::RunInfo& info) {
 }
 
 std::string info_line(const store::RunInfo& info) {
-  return fmt::format("{:<16} {:<12} {:<24} {:<10} {:>6} {:>10} {:>10}\n", info.id, info.state,
-                     sanitize(info.task_name, 24), sanitize(info.device, 10), info.evaluations,
-                     info.best_ns ? human_ns(*info.best_ns) : "-",
+  return fmt::format("{:<16} {:<12} {:<24} {:<10} {:>6} {:>10} {:>10}\n", info.id,
+                     to_string(info.state), sanitize(info.task_name, 24), sanitize(info.device, 10),
+                     info.evaluations, info.best_ns ? human_ns(*info.best_ns) : "-",
                      info.floor_ns ? human_ns(*info.floor_ns) : "-");
 }
 

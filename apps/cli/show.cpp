@@ -23,8 +23,8 @@ struct Options {
 constexpr size_t kShown = size_t{1} << 20;
 
 std::string run_page(const FoundRun& run) {
-  std::string text = fmt::format("run        {} ({}), {} of {}\n", run.info.id, run.info.state,
-                                 run.info.strategy, run.info.created);
+  std::string text = fmt::format("run        {} ({}), {} of {}\n", run.info.id,
+                                 to_string(run.info.state), run.info.strategy, run.info.created);
   text += engine::task_text(run.view);
   if (!run.view.steps.empty()) text += engine::step_header(run.view);
   for (const engine::RunStep& step : run.view.steps) text += engine::step_line(run.view, step);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/candidate.h"
+#include "core/role.h"
 #include "core/task.h"
 #include "core/verdict.h"
 #include "gpu/spec.h"
@@ -23,7 +24,7 @@ struct TaskBrief {
   std::string device;  // "sim:h200"
   double floor_ns = 0;
   std::string bound_by;
-  std::string dialect = "cute";
+  Dialect dialect = Dialect::cute;
   double reachable_ns = 0, roofline_ns = 0;  // 0: not known
 };
 
@@ -37,9 +38,9 @@ struct Attempt {
 };
 
 struct Question {
-  std::string role;                    // "planner", "coder", "debugger", "judge"
-  std::string purpose;                 // "first", "improve", "repair", "plan"
-  std::string stage;                   // "structure" or "detail", for improvements
+  Role role = Role::coder;
+  Purpose purpose = Purpose::none;
+  Stage stage = Stage::none;           // of improvements
   const Candidate* subject = nullptr;  // the program to change
   // An earlier program to which changes lead to the subject, if there is one.
   const Candidate* base = nullptr;

@@ -104,13 +104,13 @@ std::vector<std::string> classes_of(const std::string& workload) {
   return out;
 }
 
-std::vector<const Component*> components_for(const std::string& workload,
-                                             const std::string& dialect) {
+std::vector<const Component*> components_for(const std::string& workload, Dialect dialect) {
   auto classes = classes_of(workload);
   std::vector<std::pair<size_t, const Component*>> ranked;
   for (const Component& c : components()) {
     bool cute = c.example.find("cute/") != std::string::npos;
-    if (dialect == "cuda" && cute && c.example.find("cutegen/") == std::string::npos) continue;
+    if (dialect == Dialect::cuda && cute && c.example.find("cutegen/") == std::string::npos)
+      continue;
     for (size_t i = 0; i < classes.size(); ++i)
       if (std::find(c.classes.begin(), c.classes.end(), classes[i]) != c.classes.end()) {
         ranked.emplace_back(i, &c);

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "core/plan.h"
+
 namespace cutegen::agent {
 
 struct Component {
@@ -26,8 +28,7 @@ const Component* find_component(const std::string& symbol);
 // Page names and symbols, for "did you mean".
 std::vector<std::string> component_names();
 // The components that help with a workload, the most useful first.
-std::vector<const Component*> components_for(const std::string& workload,
-                                             const std::string& dialect);
+std::vector<const Component*> components_for(const std::string& workload, Dialect dialect);
 
 // "transposed conv+norm" -> transposed_conv, norm, fused
 std::vector<std::string> classes_of(const std::string& workload);

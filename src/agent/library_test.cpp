@@ -44,10 +44,11 @@ TEST(Library, EverySymbolLeadsToItsPage) {
 }
 
 TEST(Library, PagesAreChosenByClass) {
-  auto pages = components_for("matmul+elementwise", "cute");
+  auto pages = components_for("matmul+elementwise", Dialect::cute);
   ASSERT_FALSE(pages.empty());
   EXPECT_EQ(pages.front()->name, "gemm");
-  for (const Component* c : components_for("matmul", "cuda")) EXPECT_NE(c->name, "tiled_mma");
+  for (const Component* c : components_for("matmul", Dialect::cuda))
+    EXPECT_NE(c->name, "tiled_mma");
 }
 
 // One test compiles all examples. Splitting it by page and architecture would not compile less.

@@ -38,10 +38,10 @@ struct Detail {
 
 Data system_data(const TaskBrief& brief, const Detail& detail) {
   Data data;
-  data.set("dialect", brief.dialect);
-  data.set("cute", brief.dialect == "cute");
+  data.set("dialect", to_string(brief.dialect));
+  data.set("cute", brief.dialect == Dialect::cute);
   Data mistakes;
-  mistakes.set("cute", brief.dialect == "cute");
+  mistakes.set("cute", brief.dialect == Dialect::cute);
   data.set("mistakes", std::string(trim(render("mistakes.md", mistakes))));
   Data pages(Data::type::list);
   auto all = components_for(brief.task.workload, brief.dialect);
@@ -69,10 +69,11 @@ Data task_data(const TaskBrief& brief, const Detail& detail) {
 }
 
 std::string template_of(const Question& q) {
-  if (q.role == "planner") return "planner.md";
-  if (q.role == "debugger") return "debugger.md";
-  if (q.role == "judge") return q.purpose == "repair" ? "judge_repair.md" : "judge_improve.md";
-  return q.purpose == "first" || !q.subject ? "coder_first.md" : "coder_improve.md";
+  if (q.role == Role::planner) return "planner.md";
+  if (q.role == Role::debugger) return "debugger.md";
+  if (q.role == Role::judge)
+    return q.purpose == Purpose::repair ? "judge_repair.md" : "judge_improve.md";
+  return q.purpose == Purpose::first || !q.subject ? "coder_first.md" : "coder_improve.md";
 }
 
 std::string hints_text(const Question& q) {
@@ -116,15 +117,15 @@ std::string subject_text(const TaskBrief& brief, const Question& q,
 std::string question_text(const TaskBrief& brief, const Question& q, const Detail& detail) {
   Data data;
   if (q.subject) data.set("id", q.subject->id);
-  if (q.role == "judge" && q.profile && q.verdict && q.verdict->profile)
+  if (q.role == Role::judge && q.profile && q.verdict && q.verdict->profile)
     set_if(
         data, "metrics",
         describe_metrics(*q.verdict->profile, brief.gpu, detail.verdict > 1 ? kJudgedKernels : 1));
   data.set("hints", hints_text(q));
   set_if(data, "approach", sanitize(q.approach, kMostAdvice));
   set_if(data, "advice", sanitize(q.advice, kMostAdvice));
-  data.set("structure", q.stage == "structure");
-  data.set("detail", q.stage == "detail");
+  data.set("structure", q.stage == Stage::structure);
+  data.set("detail", q.stage == Stage::detail);
   if (q.repair > 1) data.set("again", std::to_string(q.repair));
   data.set("count", std::to_string(q.approaches));
   data.set("several", q.approaches > 1);
@@ -266,7 +267,7 @@ tl::expected<std::vector<std::string>, Reask> parse_advice(const std::string& gi
   std::string text = sanitize(given, 64 << 10);
   if (size_t end = text.find("</think>"); end != std::string::npos) text.erase(0, end + 8);
   std::vector<std::string> out;
-  if (question.role == "planner") {
+  if (question.role == Role::planner) {
     for (const std::string& line : split(text, '\n')) {
       std::string plain;
       for (char c : line)

@@ -131,48 +131,50 @@ std::string question(const Question& q) {
 }
 
 TEST(Golden, WhatAllQuestionsOfARunBeginWith) {
-  auto request = make_request(softmax_brief(), {.role = "coder", .purpose = "first"}, {});
+  auto request =
+      make_request(softmax_brief(), {.role = Role::coder, .purpose = Purpose::first}, {});
   expect_golden("system", request.system);
   expect_golden("task", request.messages.at(0).text);
   EXPECT_TRUE(request.messages[0].cache_end);
   auto cuda = softmax_brief();
-  cuda.dialect = "cuda";
-  EXPECT_THAT(make_request(cuda, {.role = "coder", .purpose = "first"}, {}).system,
+  cuda.dialect = Dialect::cuda;
+  EXPECT_THAT(make_request(cuda, {.role = Role::coder, .purpose = Purpose::first}, {}).system,
               AllOf(HasSubstr("\"dialect\": \"cuda\""), Not(HasSubstr("TiledMMA"))));
 }
 
 TEST(Golden, QuestionsOfAllRoles) {
   State good = correct_state(), bad = failed_state();
-  expect_golden("planner", question({.role = "planner", .purpose = "plan", .approaches = 2}));
-  expect_golden("coder_first", question({.role = "coder",
-                                         .purpose = "first",
+  expect_golden("planner",
+                question({.role = Role::planner, .purpose = Purpose::plan, .approaches = 2}));
+  expect_golden("coder_first", question({.role = Role::coder,
+                                         .purpose = Purpose::first,
                                          .approach = "One warp a row, all in registers."}));
-  expect_golden("coder_structure", question({.role = "coder",
-                                             .purpose = "improve",
-                                             .stage = "structure",
+  expect_golden("coder_structure", question({.role = Role::coder,
+                                             .purpose = Purpose::improve,
+                                             .stage = Stage::structure,
                                              .subject = &good.candidate,
                                              .verdict = &good.verdict,
                                              .history = some_history()}));
-  expect_golden("coder_detail", question({.role = "coder",
-                                          .purpose = "improve",
-                                          .stage = "detail",
+  expect_golden("coder_detail", question({.role = Role::coder,
+                                          .purpose = Purpose::improve,
+                                          .stage = Stage::detail,
                                           .subject = &good.candidate,
                                           .verdict = &good.verdict,
                                           .history = some_history(),
                                           .profile = true}));
-  expect_golden("debugger", question({.role = "debugger",
-                                      .purpose = "repair",
+  expect_golden("debugger", question({.role = Role::debugger,
+                                      .purpose = Purpose::repair,
                                       .subject = &bad.candidate,
                                       .verdict = &bad.verdict,
                                       .history = some_history(),
                                       .advice = "PROBLEM: the tail of a row is not written",
                                       .repair = 2}));
-  expect_golden("judge_repair", question({.role = "judge",
-                                          .purpose = "repair",
+  expect_golden("judge_repair", question({.role = Role::judge,
+                                          .purpose = Purpose::repair,
                                           .subject = &bad.candidate,
                                           .verdict = &bad.verdict}));
-  expect_golden("judge_improve", question({.role = "judge",
-                                           .purpose = "improve",
+  expect_golden("judge_improve", question({.role = Role::judge,
+                                           .purpose = Purpose::improve,
                                            .subject = &good.candidate,
                                            .verdict = &good.verdict,
                                            .profile = true}));
@@ -183,9 +185,9 @@ TEST(Golden, QuestionsOfAllRoles) {
   source.replace(source.find("x * 4.5f"), 8, "x * 4.75f");
   source.replace(source.find("  x = stage_9(x);\n"), 18, "  x = stage_9(x) + 1.0f;\n");
   changed.candidate.program.plan.steps[0].block[0] = Expr(128);
-  expect_golden("coder_changes", question({.role = "coder",
-                                           .purpose = "improve",
-                                           .stage = "detail",
+  expect_golden("coder_changes", question({.role = Role::coder,
+                                           .purpose = Purpose::improve,
+                                           .stage = Stage::detail,
                                            .subject = &changed.candidate,
                                            .base = &base.candidate,
                                            .verdict = &changed.verdict,
@@ -195,9 +197,9 @@ TEST(Golden, QuestionsOfAllRoles) {
 
 TEST(Prompt, AProfileIsShownOnlyWhenItMayBe) {
   State good = correct_state();
-  Question q{.role = "coder",
-             .purpose = "improve",
-             .stage = "detail",
+  Question q{.role = Role::coder,
+             .purpose = Purpose::improve,
+             .stage = Stage::detail,
              .subject = &good.candidate,
              .verdict = &good.verdict};
   EXPECT_THAT(question(q), AllOf(Not(HasSubstr("Bottleneck")), Not(HasSubstr("in flight"))));
@@ -220,9 +222,9 @@ TEST(Prompt, LongTasksAreShortenedToTheLimit) {
                        std::string(300, 'y'),
                        {},
                        false});
-  Question q{.role = "coder",
-             .purpose = "improve",
-             .stage = "detail",
+  Question q{.role = Role::coder,
+             .purpose = Purpose::improve,
+             .stage = Stage::detail,
              .subject = &good.candidate,
              .verdict = &good.verdict,
              .history = history,
@@ -253,8 +255,8 @@ TEST(Prompt, OfANewProgramOnlyTheChangesAreNew) {
   now.candidate.program = long_program();
   std::string& source = now.candidate.program.sources["kernel.cu"];
   source.replace(source.find("x * 4.5f"), 8, "x * 4.75f");
-  Question q{.role = "coder",
-             .purpose = "improve",
+  Question q{.role = Role::coder,
+             .purpose = Purpose::improve,
              .subject = &base.candidate,
              .base = &base.candidate,
              .verdict = &base.verdict,
@@ -275,14 +277,14 @@ TEST(Prompt, OfANewProgramOnlyTheChangesAreNew) {
 
 TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
   State good = correct_state();
-  Question q{.role = "coder",
-             .purpose = "improve",
-             .stage = "structure",
+  Question q{.role = Role::coder,
+             .purpose = Purpose::improve,
+             .stage = Stage::structure,
              .subject = &good.candidate,
              .verdict = &good.verdict,
              .history = some_history(),
              .profile = true};
-  auto first = make_request(softmax_brief(), {.role = "planner", .purpose = "plan"}, {});
+  auto first = make_request(softmax_brief(), {.role = Role::planner, .purpose = Purpose::plan}, {});
   auto later = make_request(softmax_brief(), q, {});
   EXPECT_EQ(first.system, later.system);
   EXPECT_EQ(first.messages[0].text, later.messages[0].text);
@@ -291,7 +293,7 @@ TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
   EXPECT_GE(prefix / static_cast<double>(llm::estimate_tokens(later)), 0.8);
   EXPECT_LE(llm::estimate_tokens(first), 24000);
   // The next question about the same program shares that, too.
-  q.stage = "detail";
+  q.stage = Stage::detail;
   q.history.push_back({"c4", "c3", "wider loads", Status::failed, "wrong", {}, false});
   auto next = make_request(softmax_brief(), q, {});
   ASSERT_EQ(next.messages.size(), 5U);
@@ -344,13 +346,13 @@ TEST(History, StaysAsItIsWhileItGrows) {
 }
 
 TEST(Advice, OfPlannersAndJudges) {
-  Question planner{.role = "planner", .purpose = "plan", .approaches = 2};
+  Question planner{.role = Role::planner, .purpose = Purpose::plan, .approaches = 2};
   auto two = parse_advice(
       "Well.\n\n**APPROACH 1: rows**\none warp a row\n\nAPPROACH 2: tiles\nshared\n", planner);
   ASSERT_TRUE(two);
   EXPECT_THAT(*two, ElementsAre("rows\none warp a row", "tiles\nshared"));
   EXPECT_THAT(*parse_advice("just do it", planner), ElementsAre("just do it"));
-  Question judge{.role = "judge", .purpose = "repair"};
+  Question judge{.role = Role::judge, .purpose = Purpose::repair};
   EXPECT_THAT(*parse_advice("<think>hm</think>PROBLEM: a\nFIX: b", judge),
               ElementsAre("PROBLEM: a\nFIX: b"));
   EXPECT_EQ(parse_advice(" \n", judge).error().reason, "no_advice");

@@ -23,7 +23,7 @@ std::optional<double> time_of(const std::optional<Verdict>& verdict) {
 }
 
 bool writes(const Question& q) {
-  return q.role == "coder" || q.role == "debugger";
+  return q.role == Role::coder || q.role == Role::debugger;
 }
 
 std::string page_list() {
@@ -127,7 +127,8 @@ ToolDesk::Draft& ToolDesk::keep(KernelProgram program, const std::string& summar
   draft.name = "d" + std::to_string(drafts_.size() + 1);
   if (set_.question.subject) draft.candidate.parent = set_.question.subject->id;
   draft.candidate.edit.summary =
-      summary.empty() ? "draft " + draft.name + " of the " + set_.question.role : summary;
+      summary.empty() ? "draft " + draft.name + " of the " + to_string(set_.question.role)
+                      : summary;
   draft.candidate.edit.origin = set_.origin;
   draft.candidate.program = std::move(program);
   drafts_.push_back(std::move(draft));

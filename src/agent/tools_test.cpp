@@ -123,7 +123,7 @@ class Desk : public testing::Test {
     host_.verdict.status = Status::correct;
     host_.verdict.timing = Timing{.shape = "official", .time_ns = 1000};
   }
-  ToolSetting setting(const std::string& role = "coder") const {
+  ToolSetting setting(Role role = Role::coder) const {
     ToolSetting set;
     set.question.role = role;
     set.question.subject = &subject_;
@@ -209,7 +209,7 @@ TEST_F(Desk, ProfilesAreShownWhereTheQuestionMaySeeThem) {
                                         .bound_by = "dram",
                                         .counters = {{"warp_instructions", 4096}}}},
                          "official"};
-  ToolSetting set = setting("judge");
+  ToolSetting set = setting(Role::judge);
   set.question.verdict = &seen;
   ToolDesk blind(set, host_);
   EXPECT_THAT(one(blind, call("profile", {})), HasSubstr("No profile is shown yet"));

@@ -107,8 +107,19 @@ Json steps_json(const std::vector<Step>& steps, const std::string& list) {
 
 }  // namespace
 
+const char* to_string(Dialect dialect) {
+  return dialect == Dialect::cute ? "cute" : "cuda";
+}
+
+std::optional<Dialect> parse_dialect(std::string_view name) {
+  for (Dialect d : {Dialect::cute, Dialect::cuda})
+    if (name == to_string(d)) return d;
+  return std::nullopt;
+}
+
 Json to_json(const Plan& p) {
-  Json j{{"cutegen", 1}, {"dialect", p.dialect}, {"arch", p.arch}, {"sources", p.sources}};
+  Json j{
+      {"cutegen", 1}, {"dialect", to_string(p.dialect)}, {"arch", p.arch}, {"sources", p.sources}};
   if (!p.bind.empty())
     for (const auto& [name, target] : p.bind) j["bind"][name] = target;
   if (!p.symbols.empty()) j["symbols"] = named_json(p.symbols);

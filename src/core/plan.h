@@ -55,8 +55,13 @@ struct Step {
   double fill_value = 0;
 };
 
+// What the sources are written in: with CuTe's headers, or plain CUDA.
+enum class Dialect { cute, cuda };
+const char* to_string(Dialect dialect);
+std::optional<Dialect> parse_dialect(std::string_view name);
+
 struct Plan {
-  std::string dialect = "cute";             // "cute" | "cuda"
+  Dialect dialect = Dialect::cute;
   std::vector<std::string> arch{"sm_80+"};  // "sm_80+" or exact "sm_90a"
   std::vector<std::string> sources;
   std::vector<std::pair<std::string, std::string>> bind;  // short name -> the task's tensor

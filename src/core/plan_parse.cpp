@@ -270,12 +270,11 @@ Result<void> read_version(ObjectReader& r) {
   return {};
 }
 
-Result<std::string> read_dialect(ObjectReader& r) {
-  CG_TRY(std::string dialect, r.string_or("dialect", "cute"));
-  if (dialect != "cute" && dialect != "cuda")
-    return user_error("unknown dialect '" + dialect.substr(0, 64) + "'", r.place("dialect"),
-                      "one of cute, cuda");
-  return dialect;
+Result<Dialect> read_dialect(ObjectReader& r) {
+  CG_TRY(std::string name, r.string_or("dialect", to_string(Dialect::cute)));
+  if (auto dialect = parse_dialect(name)) return *dialect;
+  return user_error("unknown dialect '" + name.substr(0, 64) + "'", r.place("dialect"),
+                    "one of cute, cuda");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string error(const std::function<void(Json&)>& change) {
 
 TEST(PlanParse, ReadsEveryField) {
   Plan p = plan_from_json(good()).value();
-  EXPECT_EQ(p.dialect, "cute");
+  EXPECT_EQ(p.dialect, Dialect::cute);
   EXPECT_EQ(p.arch, std::vector<std::string>{"sm_80+"});
   EXPECT_EQ(p.bind[0], std::pair(std::string("w"), std::string("fc.weight")));
   EXPECT_EQ(p.symbols[1].second.text(), "dim(x,-1)");

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/codec.h"
+#include "search/machine.h"
 #include "search/strategy.h"
 
 namespace cutegen::search {
 namespace {
+
+constexpr codec::Names<Outcome, 4> kOutcomes{{{Outcome::proposed, "proposed"},
+                                              {Outcome::advised, "advised"},
+                                              {Outcome::unusable, "unusable"},
+                                              {Outcome::nothing, "nothing"}}};
 
 template <class... F>
 struct Overload : F... {
@@ -14,7 +21,8 @@ Overload(F...) -> Overload<F...>;
 Result<Action> read_action(const std::string& kind, ObjectReader& r) {
   if (kind == "ask") {
     Ask a;
-    CG_TRY(a.role, r.string("role"));
+    CG_TRY(std::string role, r.string("role"));
+    CG_TRY(a.role, parse_role(role, r.place("role")));
     CG_TRY(a.context, r.object("context"));
     return a;
   }
@@ -53,10 +61,21 @@ EventType event_type(const Action& action) {
                     action);
 }
 
+const char* to_string(Outcome outcome) {
+  return codec::name_of(kOutcomes, outcome);
+}
+
+Outcome outcome_of(const Json& answered) {
+  const std::string name = text_at(answered, "outcome");
+  for (const auto& [outcome, known] : kOutcomes)
+    if (name == known) return outcome;
+  return Outcome::nothing;
+}
+
 Json event_data(const Action& action) {
   return std::visit(
       Overload{
-          [](const Ask& a) { return Json{{"role", a.role}, {"context", a.context}}; },
+          [](const Ask& a) { return Json{{"role", to_string(a.role)}, {"context", a.context}}; },
           [](const Evaluate& a) {
             return Json{
                 {"candidate", a.candidate}, {"up_to", to_string(a.up_to)}, {"profile", a.profile}};
@@ -89,9 +108,9 @@ Result<Action> action_from_json(const Json& json) {
 namespace {
 
 Json agents_json(const AgentSettings& a) {
-  return Json{{"dialect", a.dialect},
-              {"start", a.start},
-              {"profiling", a.profiling},
+  return Json{{"dialect", to_string(a.dialect)},
+              {"start", to_string(a.start)},
+              {"profiling", to_string(a.profiling)},
               {"chains", a.chains},
               {"chain_evaluations", a.chain_evaluations},
               {"planner", a.planner},
@@ -111,9 +130,12 @@ Result<int> count(ObjectReader& r, const std::string& key) {
 Result<AgentSettings> agents_from_json(const Json& json) {
   AgentSettings a;
   ObjectReader r(json, "search/agents");
-  CG_TRY(a.dialect, r.string("dialect"));
-  CG_TRY(a.start, r.string("start"));
-  CG_TRY(a.profiling, r.string("profiling"));
+  CG_TRY(std::string dialect, r.string("dialect"));
+  CG_TRY(a.dialect, parse_dialect(dialect, r.place("dialect")));
+  CG_TRY(std::string start, r.string("start"));
+  CG_TRY(a.start, parse_start(start, r.place("start")));
+  CG_TRY(std::string profiling, r.string("profiling"));
+  CG_TRY(a.profiling, parse_profiling(profiling, r.place("profiling")));
   CG_TRY(a.chains, count(r, "chains"));
   CG_TRY(a.chain_evaluations, r.integer("chain_evaluations"));
   CG_TRY(a.planner, r.boolean("planner"));

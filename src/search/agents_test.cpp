@@ -32,7 +32,7 @@ Verdict wrong(const std::string& headline = "wrong values") {
 
 // One question to the world.
 struct Asked {
-  std::string role;
+  Role role;
   Json context;
 };
 
@@ -63,10 +63,10 @@ struct World {
     std::string special = outcome(asked.back(), static_cast<int>(asked.size()));
     if (!special.empty())
       return feed(s, EventType::answered, {{"outcome", special}, {"reason", "no block"}});
-    if (ask.role == "planner")
+    if (ask.role == Role::planner)
       return feed(s, EventType::answered,
                   {{"outcome", "advised"}, {"advice", {"rows", "columns", "both"}}});
-    if (ask.role == "judge")
+    if (ask.role == Role::judge)
       return feed(s, EventType::answered,
                   {{"outcome", "advised"}, {"advice", {"look at the tail"}}});
     std::string id = "c" + std::to_string(++proposed);
@@ -104,7 +104,7 @@ struct World {
   std::vector<std::string> roles() const {
     std::vector<std::string> out;
     for (const Asked& a : asked)
-      out.push_back(a.role + " " + a.context["purpose"].get<std::string>());
+      out.push_back(to_string(a.role) + std::string(" ") + a.context["purpose"].get<std::string>());
     return out;
   }
 };
@@ -133,8 +133,8 @@ TEST(CutegenAgents, ContinuesFromTheBestAndNeverFromARegression) {
   std::vector<double> times{100, 80, 300, 90, 79.9, 60};
   World world{
       .judge = [&](int n, const Asked&) { return timed(times[static_cast<size_t>(n) - 1]); }};
-  Finish end =
-      world.run("cutegen", settings(6, {.profiling = "never", .chains = 1, .planner = false}));
+  Finish end = world.run(
+      "cutegen", settings(6, {.profiling = ProfilingMode::never, .chains = 1, .planner = false}));
   EXPECT_EQ(end.best, "c6");
   std::vector<std::string> parents;
   for (const Asked& a : world.asked)
@@ -150,7 +150,8 @@ TEST(CutegenAgents, RepairsWithADiagnosisAndGoesBackWhenThatFails) {
   World world{
       .judge = [](int n, const Asked&) { return n >= 2 && n <= 5 ? wrong() : timed(100.0 - n); }};
   Finish end = world.run(
-      "cutegen", settings(6, {.profiling = "never", .chains = 1, .planner = false, .fixes = 3}));
+      "cutegen",
+      settings(6, {.profiling = ProfilingMode::never, .chains = 1, .planner = false, .fixes = 3}));
   EXPECT_EQ(end.best, "c6");
   EXPECT_THAT(world.roles(),
               ElementsAre("coder first", "coder improve", "debugger repair", "judge repair",
@@ -199,8 +200,9 @@ TEST(CutegenAgents, StopsAtTheFloorAndOnAPlateau) {
   EXPECT_EQ(low.run("cutegen", settings(40, {})).reason, "at the floor");
   EXPECT_EQ(low.evaluations, 1);
   World flat{.judge = [](int, const Asked&) { return timed(50); }};
-  EXPECT_EQ(flat.run("cutegen", settings(40, {.profiling = "never", .chains = 1})).reason,
-            "plateau");
+  EXPECT_EQ(
+      flat.run("cutegen", settings(40, {.profiling = ProfilingMode::never, .chains = 1})).reason,
+      "plateau");
   EXPECT_EQ(flat.evaluations, 5);
 }
 
@@ -244,7 +246,7 @@ TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
   for (const Asked& a : flat.asked) shown = shown || a.context.value("profile", false);
   EXPECT_TRUE(shown);
   World never{.judge = [](int, const Asked&) { return timed(100); }};
-  s.agents->profiling = "never";
+  s.agents->profiling = ProfilingMode::never;
   never.run("cutegen", s);
   for (const Event& e : never.events) {
     if (e.type == EventType::evaluation_started) {
@@ -255,11 +257,12 @@ TEST(CutegenAgents, ProfilesTheBestWhenProfilingOpens) {
 
 TEST(CutegenAgents, ARecipeMayBegin) {
   World world{.judge = [](int n, const Asked&) { return timed(100.0 - n); }};
-  world.run("cutegen", settings(2, {.start = "recipe"}));
+  world.run("cutegen", settings(2, {.start = Start::recipe}));
   EXPECT_THAT(world.roles(), ElementsAre("recipe first", "coder improve"));
-  World none{.judge = [](int n, const Asked&) { return timed(100.0 - n); },
-             .outcome = [](const Asked& a, int) { return a.role == "recipe" ? "unusable" : ""; }};
-  none.run("cutegen", settings(2, {.start = "recipe"}));
+  World none{
+      .judge = [](int n, const Asked&) { return timed(100.0 - n); },
+      .outcome = [](const Asked& a, int) { return a.role == Role::recipe ? "unusable" : ""; }};
+  none.run("cutegen", settings(2, {.start = Start::recipe}));
   EXPECT_THAT(none.roles(), ElementsAre("recipe first", "coder first", "coder improve"));
 }
 
@@ -324,16 +327,17 @@ TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
 }
 
 TEST(Agents, SettingsRoundTripAndAreChecked) {
-  StrategySettings s = settings(7, {.dialect = "cuda", .profiling = "delayed", .chains = 3});
+  StrategySettings s =
+      settings(7, {.dialect = Dialect::cuda, .profiling = ProfilingMode::delayed, .chains = 3});
   auto back = strategy_settings_from_json(to_json(s));
   ASSERT_TRUE(back);
   EXPECT_EQ(to_json(*back), to_json(s));
-  s.agents->profiling = "sometimes";
-  EXPECT_THAT(make_strategy("cutegen", s).error().text(), HasSubstr("--profiling"));
-  s.agents->profiling = "never";
+  EXPECT_THAT(parse_profiling("sometimes", "--profiling").error().text(),
+              HasSubstr("one of delayed, adaptive, from-start, never"));
+  s.agents->profiling = ProfilingMode::never;
   s.agents->chains = 0;
   EXPECT_FALSE(make_strategy("cutegen", s));
-  s.agents = AgentSettings{.dialect = "cuda", .start = "recipe"};
+  s.agents = AgentSettings{.dialect = Dialect::cuda, .start = Start::recipe};
   EXPECT_THAT(make_strategy("cutegen", s).error().text(), HasSubstr("--start scratch"));
   EXPECT_THAT(make_strategy("cudaforge", {}).error().text(), HasSubstr("needs a model"));
 }

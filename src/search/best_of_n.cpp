@@ -9,12 +9,13 @@ void BestOfN::decide() {
   if (best_timing_) ns = best_timing_->time_ns;
   if (auto reason = end_of_run(ns)) return open(Finish{*reason, best_});
   if (asked_ >= settings_.budget.evaluations) return open(Finish{"all samples are drawn", best_});
-  open(Ask{"coder", {{"purpose", "first"}, {"sample", ++asked_}, {"memory", false}}});
+  open(Ask{Role::coder,
+           {{"purpose", to_string(Purpose::first)}, {"sample", ++asked_}, {"memory", false}}});
 }
 
 void BestOfN::on_answer(const Proposed& answer) {
-  if (answer.outcome == "unusable") return decide();
-  if (answer.outcome != "proposed") return open(Finish{answer.reason, best_});
+  if (answer.outcome == Outcome::unusable) return decide();
+  if (answer.outcome != Outcome::proposed) return open(Finish{answer.reason, best_});
   judge(Evaluate{answer.id});
 }
 

@@ -6,7 +6,7 @@
 namespace cutegen::search {
 
 void ClimbStrategy::on_answer(const Proposed& answer) {
-  if (answer.outcome != "proposed") return open(Finish{answer.reason, best()});
+  if (answer.outcome != Outcome::proposed) return open(Finish{answer.reason, best()});
   open(Evaluate{answer.id});
 }
 
@@ -60,13 +60,15 @@ std::optional<std::string> ClimbStrategy::reason_to_stop() const {
 
 void ClimbStrategy::decide() {
   if (auto reason = reason_to_stop()) return open(Finish{*reason, best()});
-  open(Ask{"coder", context()});
+  open(Ask{Role::coder, context()});
 }
 
 // What a proposer may need. `purpose` names the kind of answer.
 Json ClimbStrategy::context() const {
   Json out;
-  out["purpose"] = incumbent_ ? "improve" : misses_ || set_aside_ ? "repair" : "first";
+  out["purpose"] = to_string(incumbent_              ? Purpose::improve
+                             : misses_ || set_aside_ ? Purpose::repair
+                                                     : Purpose::first);
   if (incumbent_) out["parent"] = incumbent_->id;
   if (auto ns = best_ns()) out["best_ns"] = *ns;
   put_bounds(out);

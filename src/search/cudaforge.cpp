@@ -14,13 +14,13 @@ void CudaforgeStrategy::decide() {
   if (auto reason = end_of_run(ns)) return open(Finish{*reason, best()});
   if (rounds_ >= agents_.rounds) return open(Finish{"all rounds are done", best()});
   judging_ = !current_.empty();
-  ask(judging_ ? "judge" : "coder");
+  ask(judging_ ? Role::judge : Role::coder);
 }
 
-void CudaforgeStrategy::ask(const char* role) {
-  Json context{{"purpose", current_.empty() ? "first"
-                           : failing_       ? "repair"
-                                            : "improve"},
+void CudaforgeStrategy::ask(Role role) {
+  Json context{{"purpose", to_string(current_.empty() ? Purpose::first
+                                     : failing_       ? Purpose::repair
+                                                      : Purpose::improve)},
                {"round", rounds_ + 1},
                {"memory", !agents_.published}};
   if (!current_.empty()) {
@@ -32,19 +32,19 @@ void CudaforgeStrategy::ask(const char* role) {
 }
 
 void CudaforgeStrategy::on_answer(const Proposed& answer) {
-  if (answer.outcome == "unusable") {
+  if (answer.outcome == Outcome::unusable) {
     if (++unusable_ >= kMostUnusable)
       return open(Finish{"the model's answers cannot be used: " + answer.reason, best()});
     ++rounds_;
     return decide();
   }
-  if (answer.outcome != (judging_ ? "advised" : "proposed"))
+  if (answer.outcome != (judging_ ? Outcome::advised : Outcome::proposed))
     return open(Finish{answer.reason, best()});
   unusable_ = 0;
   if (judging_) {
     advice_ = answer.advice.empty() ? std::string() : answer.advice.front();
     judging_ = false;
-    return ask("coder");
+    return ask(Role::coder);
   }
   ++rounds_;
   judge(Evaluate{answer.id, Rung::timing, true});

@@ -28,7 +28,7 @@ class CudaforgeStrategy final : public Machine {
   void on_accepted(const std::string&) override { decide(); }
   void on_rejected(const std::string&) override { decide(); }
   void decide();
-  void ask(const char* role);
+  void ask(Role role);
   std::string best() const { return best_.value_or(""); }
 
   AgentSettings agents_;

@@ -22,13 +22,14 @@ void CutegenStrategy::on_task(const Json& data) {
     workload_ = text_at(*task, "workload");
   // The simulator counts while it times. On a GPU, a profile is a separate run.
   profile_is_free_ = text_at(data, "device").starts_with("sim:");
-  if (agents_.planner && agents_.start == "scratch") return ask_for(Wanted::plan);
+  if (agents_.planner && agents_.start == Start::scratch) return ask_for(Wanted::plan);
   begin_lines({});
 }
 
 void CutegenStrategy::begin_lines(const std::vector<std::string>& approaches) {
   // A recipe has one first program, so more lines would repeat it.
-  size_t count = agents_.start == "recipe" ? 1 : static_cast<size_t>(std::max(agents_.chains, 1));
+  size_t count =
+      agents_.start == Start::recipe ? 1 : static_cast<size_t>(std::max(agents_.chains, 1));
   for (size_t i = 0; i < count; ++i)
     lines_.push_back({i < approaches.size() ? approaches[i] : std::string(),
                       {},
@@ -45,9 +46,9 @@ void CutegenStrategy::charge_line() {
 
 void CutegenStrategy::on_answer(const Proposed& answer) {
   charge_line();
-  if (answer.outcome == "unusable") return on_unusable(answer.reason);
+  if (answer.outcome == Outcome::unusable) return on_unusable(answer.reason);
   bool advice = wanted_ == Wanted::plan || wanted_ == Wanted::diagnosis;
-  if (answer.outcome != (advice ? "advised" : "proposed"))
+  if (answer.outcome != (advice ? Outcome::advised : Outcome::proposed))
     return open(Finish{answer.reason, best()});
   unusable_ = 0;
   if (wanted_ == Wanted::plan) return begin_lines(answer.advice);
@@ -228,26 +229,28 @@ void CutegenStrategy::decide() {
 
 void CutegenStrategy::ask_for(Wanted wanted) {
   wanted_ = wanted;
-  const char* role = wanted == Wanted::plan        ? "planner"
-                     : wanted == Wanted::fix       ? "debugger"
-                     : wanted == Wanted::diagnosis ? "judge"
-                                                   : "coder";
-  bool recipe = wanted == Wanted::first && agents_.start == "recipe" && line().rewrites == 0;
-  open(Ask{recipe ? "recipe" : role, context(wanted)});
+  const Role role = wanted == Wanted::plan        ? Role::planner
+                    : wanted == Wanted::fix       ? Role::debugger
+                    : wanted == Wanted::diagnosis ? Role::judge
+                                                  : Role::coder;
+  bool recipe = wanted == Wanted::first && agents_.start == Start::recipe && line().rewrites == 0;
+  open(Ask{recipe ? Role::recipe : role, context(wanted)});
 }
 
 Json CutegenStrategy::context(Wanted wanted) const {
   Json out;
   if (wanted == Wanted::plan)
-    return {{"purpose", "plan"}, {"approaches", std::max(agents_.chains, 1)}};
+    return {{"purpose", to_string(Purpose::plan)}, {"approaches", std::max(agents_.chains, 1)}};
   const Line& l = line();
-  out["purpose"] = wanted == Wanted::first     ? "first"
-                   : wanted == Wanted::improve ? "improve"
-                                               : "repair";
+  out["purpose"] = to_string(wanted == Wanted::first     ? Purpose::first
+                             : wanted == Wanted::improve ? Purpose::improve
+                                                         : Purpose::repair);
   out["line"] = line_ + 1;
   if (wanted == Wanted::improve) {
     out["parent"] = l.best->id;
-    out["stage"] = l.profiling.steps_without_change() >= kStructureSteps ? "detail" : "structure";
+    out["stage"] = l.profiling.steps_without_change() >= kStructureSteps
+                       ? to_string(Stage::detail)
+                       : to_string(Stage::structure);
     out["profile"] = l.profiling.open();
   } else if (wanted != Wanted::first) {
     out["parent"] = failing_;

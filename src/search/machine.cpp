@@ -110,7 +110,7 @@ void Machine::apply(const Event& event) {
 }
 
 void Machine::answered(const Json& data) {
-  Proposed p{text_at(data, "outcome"), text_at(data, "reason"), {}, {}, {}};
+  Proposed p{.outcome = outcome_of(data), .reason = text_at(data, "reason")};
   if (auto it = data.find("candidate"); it != data.end()) {
     p.id = text_at(*it, "id");
     if (auto candidate = candidate_from_json(*it)) p.candidate = std::move(*candidate);

@@ -10,7 +10,7 @@
 //
 // Example:
 //   class Mine final : public Machine {
-//     void on_task(const Json&) override { open(Ask{"coder", {}}); } ...
+//     void on_task(const Json&) override { open(Ask{Role::coder, {}}); } ...
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ class Machine : public Strategy {
  protected:
   explicit Machine(const StrategySettings& settings) : settings_(settings) {}
   struct Proposed {
-    std::string outcome;  // "proposed", "advised", "unusable"; any other ends the run
+    Outcome outcome = Outcome::nothing;  // `nothing` ends the run
     std::string reason;
     std::string id;                      // of the proposed candidate
     std::optional<Candidate> candidate;  // if the event holds a readable one

@@ -17,16 +17,16 @@ int Profiling::fixed_depth(const std::string& workload) {
   return depth;
 }
 
-Profiling::Profiling(const std::string& mode, const std::string& workload)
-    : mode_(mode), threshold_(fixed_depth(workload)), open_(mode == "from-start") {}
+Profiling::Profiling(ProfilingMode mode, const std::string& workload)
+    : mode_(mode), threshold_(fixed_depth(workload)), open_(mode == ProfilingMode::from_start) {}
 
 void Profiling::step(bool correct, bool structure_changed, double best_ns) {
   if (correct) ++depth_;
   steady_ = structure_changed ? 0 : steady_ + 1;
   times_.push_back(best_ns);
   if (times_.size() > kWindow + 1) times_.pop_front();
-  if (mode_ == "delayed" && depth_ > threshold_) open_ = true;
-  if (mode_ != "adaptive" || times_.size() <= kWindow) return;
+  if (mode_ == ProfilingMode::delayed && depth_ > threshold_) open_ = true;
+  if (mode_ != ProfilingMode::adaptive || times_.size() <= kWindow) return;
   bool flat = times_.back() > times_.front() * (1 - kFlat);
   if (steady_ >= static_cast<int>(kWindow) && flat) open_ = true;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/codec.h"
 #include "search/best_of_n.h"
 #include "search/climb.h"
 #include "search/cudaforge.h"
@@ -12,18 +13,38 @@
 namespace cutegen::search {
 namespace {
 
-Result<void> one_of(const std::string& value, const std::vector<std::string>& known,
-                    const std::string& flag) {
-  if (std::find(known.begin(), known.end(), value) != known.end()) return {};
-  return user_error(flag + " '" + value + "' is unknown", flag, "one of " + join(known, ", "));
+constexpr codec::Names<Dialect, 2> kDialects{{{Dialect::cute, "cute"}, {Dialect::cuda, "cuda"}}};
+constexpr codec::Names<Start, 2> kStarts{{{Start::scratch, "scratch"}, {Start::recipe, "recipe"}}};
+constexpr codec::Names<ProfilingMode, 4> kProfilings{{{ProfilingMode::delayed, "delayed"},
+                                                      {ProfilingMode::adaptive, "adaptive"},
+                                                      {ProfilingMode::from_start, "from-start"},
+                                                      {ProfilingMode::never, "never"}}};
+
+template <class E, size_t N>
+Result<E> one_of(const codec::Names<E, N>& names, const std::string& value,
+                 const std::string& where) {
+  std::vector<std::string> known;
+  for (const auto& [e, name] : names) {
+    if (value == name) return e;
+    known.emplace_back(name);
+  }
+  return user_error(where + " '" + value + "' is unknown", where, "one of " + join(known, ", "));
 }
 
+constexpr const char* kCutegen = "cutegen";
+using Maker = std::unique_ptr<Strategy> (*)(const StrategySettings&);
+template <class S>
+std::unique_ptr<Strategy> made(const StrategySettings& settings) {
+  return std::make_unique<S>(settings);
+}
+constexpr std::array<std::pair<std::string_view, Maker>, 3> kStrategies{
+    {{kCutegen, made<CutegenStrategy>},
+     {"cudaforge", made<CudaforgeStrategy>},
+     {"best-of-n", made<BestOfN>}}};
+
 Result<void> check_agents(const AgentSettings& a) {
-  CG_CHECK(one_of(a.dialect, {"cute", "cuda"}, "--dialect"));
-  CG_CHECK(one_of(a.start, {"scratch", "recipe"}, "--start"));
-  CG_CHECK(one_of(a.profiling, {"delayed", "adaptive", "from-start", "never"}, "--profiling"));
   if (a.chains < 1 || a.chains > 8) return user_error("--chains is not from 1 to 8", "--chains");
-  if (a.start == "recipe" && a.dialect != "cute")
+  if (a.start == Start::recipe && a.dialect != Dialect::cute)
     return user_error("recipes are written in CuTe", "--start",
                       "give --dialect cute, or --start scratch");
   if (a.rounds < 1) return user_error("--rounds must be at least 1", "--rounds");
@@ -32,24 +53,43 @@ Result<void> check_agents(const AgentSettings& a) {
 
 }  // namespace
 
+const char* to_string(Start start) {
+  return codec::name_of(kStarts, start);
+}
+const char* to_string(ProfilingMode mode) {
+  return codec::name_of(kProfilings, mode);
+}
+Result<Dialect> parse_dialect(const std::string& name, const std::string& where) {
+  return one_of(kDialects, name, where);
+}
+Result<Start> parse_start(const std::string& name, const std::string& where) {
+  return one_of(kStarts, name, where);
+}
+Result<ProfilingMode> parse_profiling(const std::string& name, const std::string& where) {
+  return one_of(kProfilings, name, where);
+}
+
+bool is_stepwise(const std::string& strategy) {
+  return strategy == kCutegen;  // the others measure a model without tools
+}
+
 Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
                                                 const StrategySettings& settings) {
   if (settings.budget.evaluations < 1)
     return user_error("a run needs at least one evaluation", {}, "raise --evaluations");
   if (settings.budget.minutes < 0)
     return user_error("the budget of minutes is negative", {}, "give --minutes 0 for no limit");
-  if (name != "cutegen" && name != "cudaforge" && name != "best-of-n")
+  auto strategy = std::ranges::find(kStrategies, name, [](const auto& s) { return s.first; });
+  if (strategy == kStrategies.end())
     return user_error("unknown strategy '" + name + "'", {},
                       "this version has: cutegen, cudaforge, best-of-n");
   if (!settings.agents) {
-    if (name == "cutegen") return std::make_unique<ClimbStrategy>(settings);
+    if (name == kCutegen) return std::make_unique<ClimbStrategy>(settings);
     return user_error("the strategy '" + name + "' needs a model", "--strategy",
                       "give one with --model; 'builtin' has the strategy cutegen");
   }
   CG_CHECK(check_agents(*settings.agents));
-  if (name == "cudaforge") return std::make_unique<CudaforgeStrategy>(settings);
-  if (name == "best-of-n") return std::make_unique<BestOfN>(settings);
-  return std::make_unique<CutegenStrategy>(settings);
+  return strategy->second(settings);
 }
 
 }  // namespace cutegen::search

@@ -18,13 +18,14 @@
 #include <vector>
 
 #include "core/candidate.h"
+#include "core/role.h"
 #include "core/verdict.h"
 
 namespace cutegen::search {
 
 struct Ask {
-  std::string role;  // "planner", "coder", "debugger", "judge"; "recipe": an expert kernel
-  Json context;      // for the role: purpose, parent candidate id, stage, advice, ...
+  Role role = Role::coder;
+  Json context;  // for the role: purpose, parent candidate id, stage, advice, ...
 };
 struct Evaluate {
   std::string candidate;  // id of a proposed candidate
@@ -46,22 +47,38 @@ struct Finish {
 };
 using Action = std::variant<Ask, Evaluate, Accept, Reject, Finish>;
 
+// What became of a question: the data of `answered` names it.
+enum class Outcome { proposed, advised, unusable, nothing };
+const char* to_string(Outcome outcome);
+// An unknown name is `nothing`.
+Outcome outcome_of(const Json& answered);
+
 struct Budget {
   int64_t evaluations = 40;
   double minutes = 0;  // 0: no limit; events carry the time
 };
+enum class Start { scratch, recipe };  // recipe: an expert kernel comes first
+// When questions show the figures of a profile (search/profiling.h).
+enum class ProfilingMode { delayed, adaptive, from_start, never };
+const char* to_string(Start start);
+const char* to_string(ProfilingMode mode);
+// A user error names the flag or the JSON field, `where`, and lists the known names.
+Result<Dialect> parse_dialect(const std::string& name, const std::string& where);
+Result<Start> parse_start(const std::string& name, const std::string& where);
+Result<ProfilingMode> parse_profiling(const std::string& name, const std::string& where);
+
 // For strategies that ask a model.
 struct AgentSettings {
-  std::string dialect = "cute";        // "cute" or "cuda"
-  std::string start = "scratch";       // "scratch", or "recipe": an expert kernel comes first
-  std::string profiling = "adaptive";  // "delayed", "adaptive", "from-start", "never"
-  int chains = 2;                      // short lines of work before the best continues
-  int64_t chain_evaluations = 0;       // per line; 0: the lines share half of the budget
-  bool planner = true;                 // one call that names an approach for each line
-  bool judge = true;                   // a diagnosis before the second repair
-  int fixes = 3;                       // repairs in a row of a change to a correct program
-  int rounds = 10;                     // of `cudaforge`
-  bool published = false;              // `cudaforge` as published, defects included
+  Dialect dialect = Dialect::cute;
+  Start start = Start::scratch;
+  ProfilingMode profiling = ProfilingMode::adaptive;
+  int chains = 2;                 // short lines of work before the best continues
+  int64_t chain_evaluations = 0;  // per line; 0: the lines share half of the budget
+  bool planner = true;            // one call that names an approach for each line
+  bool judge = true;              // a diagnosis before the second repair
+  int fixes = 3;                  // repairs in a row of a change to a correct program
+  int rounds = 10;                // of `cudaforge`
+  bool published = false;         // `cudaforge` as published, defects included
 };
 struct StrategySettings {
   Budget budget;
@@ -85,6 +102,8 @@ class Strategy {
   virtual std::vector<Action> next() = 0;
 };
 
+// Whether a strategy improves one program step by step, so that tools help its questions.
+bool is_stepwise(const std::string& strategy);
 Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
                                                 const StrategySettings& settings);
 // The event that records an action ("asked", "evaluation_started", "accepted", "rejected",

@@ -330,9 +330,9 @@ TEST(Cutegen, EventsThatDoNotFitAreIgnored) {
 
 TEST(Actions, SurviveTheRoundTripThroughJson) {
   for (const Action& action :
-       {Action(Ask{"coder", {{"purpose", "first"}}}), Action(Evaluate{"c1", Rung::profile, true}),
-        Action(Accept{"c1", "first"}), Action(Reject{"c2", "slower"}),
-        Action(Finish{"plateau", "c1"})}) {
+       {Action(Ask{Role::coder, {{"purpose", "first"}}}),
+        Action(Evaluate{"c1", Rung::profile, true}), Action(Accept{"c1", "first"}),
+        Action(Reject{"c2", "slower"}), Action(Finish{"plateau", "c1"})}) {
     auto back = action_from_json(to_json(action));
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(back->index(), action.index());

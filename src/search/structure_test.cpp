@@ -65,7 +65,7 @@ TEST(Profiling, FixedDepthsFollowTheClass) {
   EXPECT_EQ(Profiling::fixed_depth("elementwise"), 2);
 }
 
-int opens_after(const std::string& mode, const std::vector<std::pair<bool, double>>& steps) {
+int opens_after(ProfilingMode mode, const std::vector<std::pair<bool, double>>& steps) {
   Profiling p(mode, "elementwise");
   int n = 0;
   for (auto [changed, ns] : steps) {
@@ -79,18 +79,18 @@ int opens_after(const std::string& mode, const std::vector<std::pair<bool, doubl
 TEST(Profiling, ModesOpenWhenTheySay) {
   std::vector<std::pair<bool, double>> flat{{false, 100}, {false, 99}, {false, 98},
                                             {false, 98},  {false, 98}, {false, 98}};
-  EXPECT_EQ(opens_after("from-start", flat), 0);
-  EXPECT_EQ(opens_after("never", flat), -1);
-  EXPECT_EQ(opens_after("delayed", flat), 3);
-  EXPECT_EQ(opens_after("adaptive", flat), 4);
+  EXPECT_EQ(opens_after(ProfilingMode::from_start, flat), 0);
+  EXPECT_EQ(opens_after(ProfilingMode::never, flat), -1);
+  EXPECT_EQ(opens_after(ProfilingMode::delayed, flat), 3);
+  EXPECT_EQ(opens_after(ProfilingMode::adaptive, flat), 4);
   // A change of structure delays it, and so do gains.
   EXPECT_EQ(
-      opens_after("adaptive",
+      opens_after(ProfilingMode::adaptive,
                   {{false, 100}, {false, 99}, {true, 98}, {false, 98}, {false, 97}, {false, 97}}),
       6);
-  EXPECT_EQ(
-      opens_after("adaptive", {{false, 100}, {false, 90}, {false, 80}, {false, 70}, {false, 60}}),
-      -1);
+  EXPECT_EQ(opens_after(ProfilingMode::adaptive,
+                        {{false, 100}, {false, 90}, {false, 80}, {false, 70}, {false, 60}}),
+            -1);
 }
 
 }  // namespace

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/projection.h"
 
+#include "core/codec.h"
+
 namespace cutegen::store {
 namespace {
+
+constexpr codec::Names<RunState, 4> kStates{{{RunState::running, "running"},
+                                             {RunState::finished, "finished"},
+                                             {RunState::interrupted, "interrupted"},
+                                             {RunState::unreadable, "unreadable"}}};
 
 std::string text_at(const Json& data, const char* key) {
   auto it = data.find(key);
@@ -36,6 +43,10 @@ void fold_opened(RunInfo& info, const Json& data) {
 
 }  // namespace
 
+const char* to_string(RunState state) {
+  return codec::name_of(kStates, state);
+}
+
 void fold_run_info(RunInfo& info, const Event& event) {
   const Json& data = event.data;
   ++info.events;
@@ -57,11 +68,11 @@ void fold_run_info(RunInfo& info, const Event& event) {
     return;
   }
   if (event.type == EventType::finished)
-    info.state = "finished";
+    info.state = RunState::finished;
   else if (event.type == EventType::interrupted)
-    info.state = "interrupted";
+    info.state = RunState::interrupted;
   else
-    info.state = "running";
+    info.state = RunState::running;
 }
 
 Json to_json(const RunInfo& info) {
@@ -72,7 +83,7 @@ Json to_json(const RunInfo& info) {
               {"device", info.device},
               {"strategy", info.strategy},
               {"model", info.model},
-              {"state", info.state},
+              {"state", to_string(info.state)},
               {"created", info.created},
               {"events", info.events},
               {"evaluations", info.evaluations},
@@ -89,7 +100,7 @@ Result<RunInfo> run_info_from_json(const Json& json) {
   CG_TRY(info.device, r.string("device"));
   CG_TRY(info.strategy, r.string("strategy"));
   CG_TRY(info.model, r.string("model"));
-  CG_TRY(info.state, r.string("state"));
+  CG_TRY(info.state, codec::enum_field(r, "state", kStates));
   CG_TRY(info.created, r.string("created"));
   CG_TRY(info.events, r.integer("events"));
   CG_TRY(info.evaluations, r.integer("evaluations"));

@@ -89,7 +89,7 @@ void rebuild_projection(Database& db) {
   for (const std::string& id : ids) {
     RunInfo info;
     info.id = id;
-    info.state = "unreadable";  // stays if its events are of a newer version
+    info.state = RunState::unreadable;  // stays if its events are of a newer version
     if (auto events = select_events(db, id))
       for (const Event& event : *events) fold_run_info(info, event);
     write_run_row(db.sql(), info);
@@ -161,7 +161,7 @@ class SqliteStore final : public Store {
   Result<std::unique_ptr<RunJournal>> create(const RunInfo& given) override {
     RunInfo info = given;
     info.id = new_run_id();
-    info.state = "running";
+    info.state = RunState::running;
     info.created = utc_now();
     info.events = info.evaluations = 0;
     CG_TRY(RunLock lock, RunLock::take(db_->dir(), info.id));
@@ -193,8 +193,8 @@ class SqliteStore final : public Store {
         CG_TRY(Json row, parse_json(select.getColumn(0).getString(), "runs"));
         CG_TRY(RunInfo info, run_info_from_json(row));
         // A writer that died could not record it, but its lock is gone.
-        if (info.state == "running" && !RunLock::held(db_->dir(), info.id))
-          info.state = "interrupted";
+        if (info.state == RunState::running && !RunLock::held(db_->dir(), info.id))
+          info.state = RunState::interrupted;
         out.push_back(std::move(info));
       }
       return out;

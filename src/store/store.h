@@ -23,10 +23,14 @@
 
 namespace cutegen::store {
 
+// unreadable: a newer version of cutegen wrote its events.
+enum class RunState { running, finished, interrupted, unreadable };
+const char* to_string(RunState state);
+
 struct RunInfo {
   std::string id;  // a date and six letters or digits: "20261121-k3v9qa"
   std::string task_name, task_file, device, strategy, model;
-  std::string state;    // "running", "finished", "interrupted"
+  RunState state = RunState::running;
   std::string created;  // ISO 8601, UTC
   int64_t events = 0, evaluations = 0;
   std::optional<double> best_ns, floor_ns;

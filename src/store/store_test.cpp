@@ -98,13 +98,13 @@ TEST_F(StoreTest, TheListIsFoldedFromTheEvents) {
   ASSERT_TRUE(list);
   ASSERT_EQ(list->size(), 1u);
   const RunInfo& info = list->front();
-  EXPECT_EQ(info.state, "running");
+  EXPECT_EQ(info.state, RunState::running);
   EXPECT_EQ(info.evaluations, 2);  // the aborted one does not count
   EXPECT_EQ(info.best_ns, 20.0);
   EXPECT_EQ(info.floor_ns, 8.0);
   EXPECT_EQ(info.events, 7);
   run.reset();  // the writer disappears without an event
-  EXPECT_EQ(store->list()->front().state, "interrupted");
+  EXPECT_EQ(store->list()->front().state, RunState::interrupted);
 }
 
 TEST_F(StoreTest, AnOldProjectionIsRebuiltFromTheEvents) {
@@ -124,7 +124,7 @@ TEST_F(StoreTest, AnOldProjectionIsRebuiltFromTheEvents) {
   ASSERT_TRUE(list);
   EXPECT_EQ(list->front().id, id);
   EXPECT_EQ(list->front().task_name, "softmax");
-  EXPECT_EQ(list->front().state, "finished");
+  EXPECT_EQ(list->front().state, RunState::finished);
 }
 
 TEST_F(StoreTest, LongTextsAreKeptOnceAsBlobs) {
@@ -180,10 +180,10 @@ TEST_F(StoreTest, TheLockOfAKilledProcessIsFree) {
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   auto store = open();
   EXPECT_FALSE(store->resume("last"));
-  EXPECT_EQ(store->list()->front().state, "running");
+  EXPECT_EQ(store->list()->front().state, RunState::running);
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
-  EXPECT_EQ(store->list()->front().state, "interrupted");
+  EXPECT_EQ(store->list()->front().state, RunState::interrupted);
   EXPECT_TRUE(store->resume("last"));
   ::close(ready[0]), ::close(ready[1]);
 }

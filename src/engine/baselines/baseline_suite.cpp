@@ -76,7 +76,7 @@ class Suite {
   Result<BaselineReport> run(const std::vector<SuiteTask>& tasks) {
     const auto start = Clock::now();
     report_.gpu = gpu_.spec.id, report_.uuid = gpu_.uuid, report_.driver = gpu_.driver;
-    for (const SuiteTask& task : tasks) report_.rows.push_back({task, "pending", {}, {}, 0});
+    for (const SuiteTask& task : tasks) report_.rows.push_back({.task = task});
     for (BaselineRow& row : report_.rows) items_.push_back({&row, {}, 0, 0, 2, false});
     for (Item& item : items_) undescribed_.push_back(&item);
     {
@@ -87,8 +87,8 @@ class Suite {
     }
     if (fatal_) return fail(*fatal_);
     for (BaselineRow& row : report_.rows)
-      if (row.status == "pending") {
-        row.status = "unfinished";
+      if (row.status == BaselineStatus::pending) {
+        row.status = BaselineStatus::unfinished;
         row.reason = outer_.stopped() ? "interrupted" : "the time was up";
       }
     report_.interrupted = outer_.stopped();
@@ -150,9 +150,9 @@ class Suite {
       unbuilt_.push_back(&item);
       untrue_.push_back(&item);
     } else if (found) {
-      end(item, "cached", {});
+      end(item, BaselineStatus::cached, {});
     } else if (!ctx_.done()) {
-      end(item, "error", found.error().text());
+      end(item, BaselineStatus::error, found.error().text());
     }
     wake_.notify_all();
   }
@@ -213,7 +213,7 @@ class Suite {
       item.row->record.cut = timed->cut;
       part_done(item);
     } else if (!ctx_.done()) {
-      end(item, "error", timed.error().text());
+      end(item, BaselineStatus::error, timed.error().text());
     }
     wake_.notify_all();
   }
@@ -290,10 +290,10 @@ class Suite {
     }
     if (auto kept = cache_.keep(record); !kept)
       log_warning("baselines of {} are not kept: {}", record.name, kept.error().text());
-    end(item, "measured", {});
+    end(item, BaselineStatus::measured, {});
   }
 
-  void end(Item& item, const std::string& status, const std::string& reason) {
+  void end(Item& item, BaselineStatus status, const std::string& reason) {
     item.row->status = status, item.row->reason = sanitize(reason, 600);
     if (item.row->record.name.empty()) item.row->record.name = item.row->task.name;
     std::erase(unbuilt_, &item), std::erase(untrue_, &item);

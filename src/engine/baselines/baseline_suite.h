@@ -47,10 +47,22 @@ struct BaselineParts {
 };
 BaselineParts real_baseline_parts(const BaselineSuiteSettings& settings);
 
+enum class BaselineStatus {
+  measured,
+  cached,      // measured earlier
+  error,       // the task could not be described
+  unfinished,  // the time was up, or the user stopped
+  pending,
+};
+const char* to_string(BaselineStatus status);
+
 struct BaselineRow {
   SuiteTask task;
-  std::string status = "pending";  // measured, cached, error (not described), unfinished
+  BaselineStatus status = BaselineStatus::pending;
   std::string reason;
+  bool has_times() const {
+    return status == BaselineStatus::measured || status == BaselineStatus::cached;
+  }
   BaselineRecord record;
   double describe_s = 0;  // described and admitted
 };

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 class Seen final : public BaselineObserver {
  public:
   void on_row(const BaselineRow& row, size_t ended, size_t total) override {
-    rows.push_back(row.task.name + " " + row.status);
+    rows.push_back(row.task.name + " " + to_string(row.status));
     EXPECT_LE(ended, total);
     if (after) after();
   }
@@ -106,7 +106,7 @@ TEST_F(BaselineSuiteTest, MeasuresEveryTaskAndKeepsIt) {
   BaselineReport r = run({"a", "b", "large"});
   ASSERT_EQ(r.rows.size(), 3U);
   for (const BaselineRow& row : r.rows) {
-    EXPECT_EQ(row.status, "measured") << row.reason;
+    EXPECT_EQ(row.status, BaselineStatus::measured) << row.reason;
     EXPECT_EQ(row.record.times.size(), 2U);
     EXPECT_EQ(row.record.controls.size(), 2U);
     EXPECT_EQ(row.record.truth.bytes, 4096);
@@ -144,43 +144,44 @@ TEST_F(BaselineSuiteTest, WhatWasJudgedOnTheTruthIsKeptWithTheTimes) {
 TEST_F(BaselineSuiteTest, TruthsOfAllSizesAndBuildsOfAllSizesComeToAnEnd) {
   settings_.jobs = 4;
   BaselineReport r = run({"wide1", "large1", "a", "wide2", "large2", "b", "c", "large3"});
-  for (const BaselineRow& row : r.rows) EXPECT_EQ(row.status, "measured") << row.task.name;
+  for (const BaselineRow& row : r.rows)
+    EXPECT_EQ(row.status, BaselineStatus::measured) << row.task.name;
   EXPECT_EQ(truths_.size(), 8U);
 }
 
 TEST_F(BaselineSuiteTest, WhatIsKnownIsNotMeasuredAgainUnlessAsked) {
   run({"a"});
   BaselineReport r = run({"a", "b"});
-  EXPECT_EQ(r.rows[0].status, "cached");
+  EXPECT_EQ(r.rows[0].status, BaselineStatus::cached);
   EXPECT_EQ(r.rows[0].record.times.size(), 2U);
-  EXPECT_EQ(r.rows[1].status, "measured");
+  EXPECT_EQ(r.rows[1].status, BaselineStatus::measured);
   EXPECT_THAT(truths_, ElementsAre("b"));
   settings_.again = true;
-  EXPECT_EQ(run({"a"}).rows[0].status, "measured");
+  EXPECT_EQ(run({"a"}).rows[0].status, BaselineStatus::measured);
   settings_.again = false;
   settings_.baselines = *eval::baselines_named({"eager", "compile-max"});
-  EXPECT_EQ(run({"a"}).rows[0].status, "measured");
+  EXPECT_EQ(run({"a"}).rows[0].status, BaselineStatus::measured);
 }
 
 TEST_F(BaselineSuiteTest, WhatWasCutShortIsMeasuredAgain) {
   ways_["compile"].hangs = true;
   BaselineReport r = run({"a"}, Context().with_timeout(std::chrono::milliseconds(600)));
-  ASSERT_EQ(r.rows[0].status, "measured");
+  ASSERT_EQ(r.rows[0].status, BaselineStatus::measured);
   EXPECT_TRUE(r.rows[0].record.cut);
   EXPECT_TRUE(cache_.find("a", "h200", "580", r.torch)) << "it is of use meanwhile";
   ways_["compile"].hangs = false;
   r = run({"a"});
-  EXPECT_EQ(r.rows[0].status, "measured");
+  EXPECT_EQ(r.rows[0].status, BaselineStatus::measured);
   EXPECT_FALSE(r.rows[0].record.cut);
-  EXPECT_EQ(run({"a"}).rows[0].status, "cached");
+  EXPECT_EQ(run({"a"}).rows[0].status, BaselineStatus::cached);
 }
 
 TEST_F(BaselineSuiteTest, TroubleIsARowNotTheEnd) {
   ways_["compile"].why = "it raises";
   BaselineReport r = run({"bad", "a", "huge"});
-  EXPECT_EQ(r.rows[0].status, "error");
+  EXPECT_EQ(r.rows[0].status, BaselineStatus::error);
   EXPECT_THAT(r.rows[0].reason, HasSubstr("no class Model"));
-  EXPECT_EQ(r.rows[1].status, "measured");
+  EXPECT_EQ(r.rows[1].status, BaselineStatus::measured);
   EXPECT_EQ(r.rows[1].record.times[1].why, "it raises");
   EXPECT_EQ(r.rows[2].record.truth.why, "inputs and truth take 300 GB");
   EXPECT_THAT(baseline_table(r, {"eager", "compile"}), HasSubstr("compile: it raises (a, huge)"));
@@ -189,7 +190,7 @@ TEST_F(BaselineSuiteTest, TroubleIsARowNotTheEnd) {
 TEST_F(BaselineSuiteTest, WhatRunsOutOfMemoryIsTriedAloneOnce) {
   module_why_ = "the module on the GPU: out of memory";
   BaselineReport r = run({"a"});
-  EXPECT_EQ(r.rows[0].status, "measured");
+  EXPECT_EQ(r.rows[0].status, BaselineStatus::measured);
   EXPECT_THAT(r.rows[0].record.times[0].why, HasSubstr("out of memory"));
   EXPECT_EQ(r.exit_code(), kExitFailed);
 }
@@ -198,7 +199,7 @@ TEST_F(BaselineSuiteTest, ABrokenWorkerIsReplaced) {
   settings_.jobs = 1;
   close_fails_ = true;
   BaselineReport r = run({"a", "b"});
-  EXPECT_EQ(r.rows[1].status, "measured");
+  EXPECT_EQ(r.rows[1].status, BaselineStatus::measured);
   EXPECT_EQ(workers_, 2);
 }
 
@@ -210,7 +211,8 @@ TEST_F(BaselineSuiteTest, AnInterruptedOneGoesOn) {
   EXPECT_TRUE(r.interrupted);
   EXPECT_EQ(r.exit_code(), kExitInterrupted);
   std::vector<std::string> reasons;
-  for (const BaselineRow& row : r.rows) reasons.push_back(row.status + " " + row.reason);
+  for (const BaselineRow& row : r.rows)
+    reasons.push_back(to_string(row.status) + (" " + row.reason));
   EXPECT_THAT(reasons, Contains("unfinished interrupted"));
   seen_.after = {};
   r = run({"a", "b", "c"});
@@ -222,7 +224,7 @@ TEST_F(BaselineSuiteTest, TimeThatIsUpLeavesRowsUnfinished) {
   ways_["eager"].never_ends = true;
   settings_.minutes = 0.001;
   BaselineReport r = run({"a"});
-  EXPECT_EQ(r.rows[0].status, "unfinished");
+  EXPECT_EQ(r.rows[0].status, BaselineStatus::unfinished);
   EXPECT_EQ(r.rows[0].reason, "the time was up");
   EXPECT_FALSE(r.interrupted);
   EXPECT_FALSE(cache_.find("a", "h200", "580", "torch toy"));
@@ -242,7 +244,7 @@ TEST_F(BaselineSuiteTest, NoGpuAndNoCudaAreErrorsOfTheWorld) {
 TEST_F(BaselineSuiteTest, ControlsThatCannotBeTimedAreTold) {
   controls_why_ = "the control kernel 'stream' cannot be timed here";
   BaselineReport r = run({"a"});
-  EXPECT_EQ(r.rows[0].status, "measured");
+  EXPECT_EQ(r.rows[0].status, BaselineStatus::measured);
   EXPECT_TRUE(r.rows[0].record.controls.empty());
   EXPECT_THAT(baseline_table(r, {"eager"}), HasSubstr("controls: the control kernel 'stream'"));
 }
@@ -252,14 +254,14 @@ TEST(BaselineTable, HasItsForms) {
   BaselineReport r;
   r.gpu = "h200", r.uuid = "GPU-1", r.driver = "580", r.torch = "torch 2.11", r.seconds = 42.5;
   r.controls = {{"stream", "p1", 110000}, {"multiply", "p2", 1300000}};
-  BaselineRow a{{1, 19, "19_ReLU", "19_ReLU.py"}, "measured", "", {}, 1.5};
+  BaselineRow a{{1, 19, "19_ReLU", "19_ReLU.py"}, BaselineStatus::measured, "", {}, 1.5};
   a.record.task_id = "t", a.record.name = "19_ReLU", a.record.workload = "elementwise";
   a.record.gpu = "h200", a.record.floor_ns = 2.7e6, a.record.bound_by = "memory";
   a.record.admitted = true, a.record.truth = {1.04, 38 << 20, {}, ""};
   a.record.controls = r.controls;
   a.record.times = {{"eager", 3.02e6, 3.01e6, 3.03e6, 40, Origin::measured, 0, 0.4, ""},
                     {"compile", 0, 0, 0, 0, Origin::measured, 0, 9, "it raises\nmore"}};
-  BaselineRow b{{1, 20, "20_Bad", "20_Bad.py"}, "error", "no class Model", {}, 0.1};
+  BaselineRow b{{1, 20, "20_Bad", "20_Bad.py"}, BaselineStatus::error, "no class Model", {}, 0.1};
   r.rows = {a, b};
   const fs::path golden = fs::path(CUTEGEN_SOURCE_DIR) / "tests/golden/engine";
   auto check = [&](const std::string& file, const std::string& text) {

@@ -12,7 +12,9 @@ namespace cutegen::engine {
 namespace {
 
 constexpr const char* kSchema = "cutegen.baseline_suite.v1";
-constexpr const char* kStatuses[] = {"measured", "cached", "error", "unfinished", "pending"};
+constexpr BaselineStatus kStatuses[] = {BaselineStatus::measured, BaselineStatus::cached,
+                                        BaselineStatus::error, BaselineStatus::unfinished,
+                                        BaselineStatus::pending};
 
 const BaselineTime* find(const BaselineRow& row, const std::string& kind) {
   for (const BaselineTime& t : row.record.times)
@@ -21,7 +23,7 @@ const BaselineTime* find(const BaselineRow& row, const std::string& kind) {
 }
 
 std::string truth_text(const BaselineRow& row) {
-  if (row.status != "measured" && row.status != "cached") return "-";
+  if (!row.has_times()) return "-";
   return row.record.truth.why.empty() ? fmt::format("{:.2f} s", row.record.truth.seconds) : "no";
 }
 
@@ -40,8 +42,8 @@ void add_reasons(std::map<std::string, std::vector<std::string>>& reasons, const
   auto add = [&](const std::string& what) {
     reasons[one_line(what, 300)].push_back(row.task.name);
   };
-  if (!row.reason.empty()) add(row.status + ": " + row.reason);
-  if (row.status != "measured" && row.status != "cached") return;
+  if (!row.reason.empty()) add(to_string(row.status) + std::string(": ") + row.reason);
+  if (!row.has_times()) return;
   if (!row.record.admitted) add("not admitted: " + row.record.remark);
   if (!row.record.truth.why.empty()) add("no truth: " + row.record.truth.why);
   for (const BaselineTime& t : row.record.times)
@@ -54,6 +56,22 @@ void add_reasons(std::map<std::string, std::vector<std::string>>& reasons, const
 
 }  // namespace
 
+const char* to_string(BaselineStatus status) {
+  switch (status) {
+    case BaselineStatus::measured:
+      return "measured";
+    case BaselineStatus::cached:
+      return "cached";
+    case BaselineStatus::error:
+      return "error";
+    case BaselineStatus::unfinished:
+      return "unfinished";
+    case BaselineStatus::pending:
+      return "pending";
+  }
+  return "";
+}
+
 std::string baseline_header(const std::vector<std::string>& kinds) {
   std::string out = fmt::format("{:<44} {:<12} {:<10} {:>8} {:>8}", "task", "class", "status",
                                 "admitted", "truth");
@@ -65,7 +83,7 @@ std::string baseline_line(const BaselineRow& row, const std::vector<std::string>
   const bool described = !row.record.task_id.empty();
   std::string out =
       fmt::format("{:<44} {:<12} {:<10} {:>8} {:>8}", one_line(row.task.name, 44).substr(0, 44),
-                  one_line(row.record.workload, 12).substr(0, 12), row.status,
+                  one_line(row.record.workload, 12).substr(0, 12), to_string(row.status),
                   !described            ? "-"
                   : row.record.admitted ? "yes"
                                         : "no",
@@ -84,7 +102,7 @@ std::string baseline_line(const BaselineRow& row, const std::vector<std::string>
 std::string baseline_table(const BaselineReport& report, const std::vector<std::string>& kinds) {
   std::string out = baseline_header(kinds);
   std::map<std::string, std::vector<std::string>> reasons;
-  std::map<std::string, int> counts;
+  std::map<BaselineStatus, int> counts;
   for (const BaselineRow& row : report.rows) {
     out += baseline_line(row, kinds);
     add_reasons(reasons, row);
@@ -94,8 +112,9 @@ std::string baseline_table(const BaselineReport& report, const std::vector<std::
   for (const auto& [reason, tasks] : reasons)
     out += fmt::format("{} ({})\n", reason, one_line(join(tasks, ", "), 300));
   std::vector<std::string> parts, controls;
-  for (const char* status : kStatuses)
-    if (counts[status] > 0) parts.push_back(fmt::format("{} {}", counts[status], status));
+  for (BaselineStatus status : kStatuses)
+    if (counts[status] > 0)
+      parts.push_back(fmt::format("{} {}", counts[status], to_string(status)));
   for (const ControlTime& c : report.controls)
     controls.push_back(c.name + " " + time_text(c.time_ns));
   out += fmt::format("{} tasks: {}; {:.0f} s on {} (driver {}), {}\n", report.rows.size(),
@@ -107,14 +126,15 @@ std::string baseline_table(const BaselineReport& report, const std::vector<std::
 
 Json baseline_json(const BaselineReport& report) {
   Json tasks = Json::array(), controls = Json::array(), counts = Json::object();
-  for (const char* status : kStatuses) counts[status] = 0;
+  for (BaselineStatus status : kStatuses) counts[to_string(status)] = 0;
   for (const BaselineRow& row : report.rows) {
     Json one{{"level", row.task.level}, {"number", row.task.number},
-             {"name", row.task.name},   {"status", row.status},
+             {"name", row.task.name},   {"status", to_string(row.status)},
              {"reason", row.reason},    {"describe_s", row.describe_s}};
     one["record"] = row.record.task_id.empty() ? Json(nullptr) : to_json(row.record);
     tasks.push_back(std::move(one));
-    counts[row.status] = counts[row.status].get<int>() + 1;
+    Json& count = counts[to_string(row.status)];
+    count = count.get<int>() + 1;
   }
   for (const ControlTime& c : report.controls) controls.push_back(to_json(c));
   return {{"schema", kSchema},

@@ -78,13 +78,13 @@ class Importer {
  private:
   Result<ImportRow> add(BatchEntry entry) {
     ImportRow row{
-        entry.name, to_string(entry.verdict.status), {}, device_key(entry.verdict), {}, false, {}};
+        .entry = entry.name, .verdict = entry.verdict.status, .device = device_key(entry.verdict)};
     if (const RunStep* known = imported_before(entry.sha256)) {
-      row.status = "known", row.candidate = known->candidate.id;
+      row.state = ImportRow::State::known, row.candidate = known->candidate.id;
       return row;
     }
     if (std::string why = refusal(entry.verdict); !why.empty()) {
-      row.status = "refused", row.detail = why;
+      row.state = ImportRow::State::refused, row.detail = why;
       return row;
     }
     CG_TRY(RunStep step, step_of(std::move(entry)));
@@ -218,9 +218,15 @@ Result<void> check_run(const RunView& view, const std::string& id) {
 
 }  // namespace
 
+std::string ImportRow::status() const {
+  if (state == State::added) return to_string(verdict);
+  return state == State::known ? "known" : "refused";
+}
+
 size_t Imported::refused() const {
-  return size_t(
-      std::count_if(rows.begin(), rows.end(), [](auto& r) { return r.status == "refused"; }));
+  return size_t(std::count_if(rows.begin(), rows.end(), [](const ImportRow& r) {
+    return r.state == ImportRow::State::refused;
+  }));
 }
 
 Result<Imported> import_verdicts(const Parts& parts, const Context& ctx, store::Store& store,
@@ -239,7 +245,8 @@ Result<Imported> import_verdicts(const Parts& parts, const Context& ctx, store::
     if (entry)
       entries.push_back(std::move(*entry));
     else
-      out.rows.push_back({name, "refused", {}, {}, {}, false, entry.error().text()});
+      out.rows.push_back(
+          {.entry = name, .state = ImportRow::State::refused, .detail = entry.error().text()});
   }
   Importer importer(parts, ctx, *journal, std::move(view), observer);
   CG_TRY(auto rows, importer.run(std::move(entries)));
@@ -257,7 +264,7 @@ Json to_json(const Imported& imported) {
   Json rows = Json::array();
   for (const ImportRow& r : imported.rows)
     rows.push_back({{"entry", r.entry},
-                    {"status", r.status},
+                    {"status", r.status()},
                     {"candidate", r.candidate},
                     {"device", r.device},
                     {"time_ns", optional_json(r.time_ns)},
@@ -275,11 +282,11 @@ std::string to_text(const Imported& imported) {
       fmt::format("{:<20} {:<12} {:<6} {:>10}  {}\n", "entry", "verdict", "is", "time", "");
   size_t added = 0;
   for (const ImportRow& r : imported.rows) {
-    added += r.status != "known" && r.status != "refused";
+    added += r.state == ImportRow::State::added;
     std::string why = one_line(r.detail, 300);
     if (r.best) why = "the best one now: " + why;
     if (!r.device.empty()) why += (why.empty() ? "" : "; ") + one_line(r.device, 80);
-    out += fmt::format("{:<20} {:<12} {:<6} {:>10}  {}\n", one_line(r.entry, 20), r.status,
+    out += fmt::format("{:<20} {:<12} {:<6} {:>10}  {}\n", one_line(r.entry, 20), r.status(),
                        r.candidate.empty() ? "-" : r.candidate, time_text(r.time_ns), why);
   }
   out += fmt::format("{} of {} entries imported into run {}, {} refused; the best is {}\n", added,

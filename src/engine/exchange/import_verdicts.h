@@ -24,9 +24,12 @@ struct ImportSettings {
 };
 
 struct ImportRow {
+  enum class State { added, known, refused };  // known: imported before
   std::string entry;
-  std::string status;     // of the verdict; "known": imported before; "refused"
-  std::string candidate;  // its id in the run
+  State state = State::added;
+  Status verdict = Status::correct;
+  std::string status() const;  // of the verdict, if the row was added; else "known" or "refused"
+  std::string candidate;       // its id in the run
   std::string device;
   std::optional<double> time_ns;
   bool best = false;   // it became the best program

@@ -76,7 +76,7 @@ class Import : public testing::Test {
   static std::string all_of(const Imported& done) {
     std::string out;
     for (const ImportRow& r : done.rows)
-      out += r.entry + ":" + r.status + ":" + r.candidate + (r.best ? "*" : "") + " ";
+      out += r.entry + ":" + r.status() + ":" + r.candidate + (r.best ? "*" : "") + " ";
     return out;
   }
 
@@ -110,7 +110,7 @@ TEST_F(Import, WhatIsHandedOutComesBackAndTheFastestThereIsTheBest) {
   EXPECT_FALSE(now.over_first(*best)) << "another device's time";
   EXPECT_EQ(now.over_floor(*best), 2.5) << "the floor of that device";
   EXPECT_EQ(now.evaluations, 3);
-  EXPECT_EQ(store_->list()->front().state, "finished");
+  EXPECT_EQ(store_->list()->front().state, store::RunState::finished);
   EXPECT_EQ(store_->list()->front().best_ns, 50);
   auto verdict = parse_json(*read_file(dir_ / "out" / "verdict.json"), "verdict.json");
   EXPECT_EQ((*verdict)["timing"]["origin"], "imported");

@@ -102,7 +102,7 @@ Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string&
 }
 
 void put(FolderRow& row, const Verdict& verdict) {
-  row.status = to_string(verdict.status);
+  row.status = row_status(verdict.status);
   row.detail = verdict.feedback.headline;
   row.foreign = eval::is_foreign(verdict);
   if (verdict.timing) row.time_ns = verdict.timing->time_ns;
@@ -257,7 +257,7 @@ class Batch {
       put(row, *verdict);
       out["verdict"] = to_json(*verdict);
     } else {
-      row.status = "error";
+      row.status = RowStatus::error;
       row.detail = verdict.error().text();
       row.code = exit_code(verdict.error());
       const Error& e = verdict.error();
@@ -268,7 +268,7 @@ class Batch {
     std::error_code error;
     if (written) fs::rename(part, path, error);
     if (written && !error) return;
-    row.status = "error";
+    row.status = RowStatus::error;
     row.detail =
         written ? path.string() + " cannot be written: " + error.message() : written.error().text();
     row.code = kExitEnvironment;

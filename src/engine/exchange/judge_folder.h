@@ -14,6 +14,7 @@
 #pragma once
 
 #include "engine/run/loop.h"
+#include "engine/suite/row_status.h"
 
 namespace cutegen::engine {
 
@@ -30,8 +31,8 @@ struct JudgeFolderSettings {
 
 struct FolderRow {
   std::string name;
-  std::string status = "pending";  // of the verdict; "error": the entry has none
-  std::string detail;              // the verdict's headline, or the error
+  RowStatus status = RowStatus::pending;  // error: the entry has no verdict
+  std::string detail;                     // the verdict's headline, or the error
   std::optional<double> time_ns;
   bool kept = false;     // the verdict was there already
   bool foreign = false;  // a peer's answer

@@ -23,7 +23,7 @@ using namespace toy;
 class Seen final : public FolderObserver {
  public:
   void on_row(const FolderRow& row, size_t ended, size_t total) override {
-    names.push_back(row.name + " " + row.status + (row.kept ? " kept" : ""));
+    names.push_back(row.name + " " + to_string(row.status) + (row.kept ? " kept" : ""));
     EXPECT_EQ(ended, names.size());
     EXPECT_LE(ended, total);
     if (after) after();
@@ -114,8 +114,8 @@ TEST_F(JudgeFolder, AnInterruptedBatchGoesOn) {
   seen.after = [&] { stop_.request_stop(); };
   auto rows = judge_folder(world_.parts(), ctx_, settings_, seen);
   ASSERT_TRUE(rows);
-  EXPECT_EQ((*rows)[0].status, "correct");
-  EXPECT_EQ((*rows)[1].status, "pending");
+  EXPECT_EQ((*rows)[0].status, RowStatus::correct);
+  EXPECT_EQ((*rows)[1].status, RowStatus::pending);
   ctx_ = Context();
   EXPECT_THAT(judge(), ElementsAre("p1 correct kept", "p2 failed", "p3 correct"));
 }
@@ -165,7 +165,7 @@ TEST_F(JudgeFolder, SeveralEvaluatorsShareTheEntries) {
   auto rows = judge_folder(parts, ctx_, settings_, seen);
   ASSERT_TRUE(rows);
   EXPECT_THAT(seen.names, testing::SizeIs(12));
-  for (const FolderRow& row : *rows) EXPECT_NE(row.status, "pending") << row.name;
+  for (const FolderRow& row : *rows) EXPECT_NE(row.status, RowStatus::pending) << row.name;
   EXPECT_GE(opened, 4);  // the tasks, each once and once more where the other one helps at the end
   EXPECT_LE(opened, 5);
 }

@@ -50,8 +50,9 @@ std::vector<agent::Attempt> attempts_of(const RunView& run) {
 agent::Question question_of(const search::Ask& ask, const RunView& run) {
   agent::Question q;
   q.role = ask.role;
-  q.purpose = text_of(ask.context, "purpose");
-  q.stage = text_of(ask.context, "stage");
+  // A strategy of ours wrote both; other text shows nothing special.
+  q.purpose = parse_purpose(text_of(ask.context, "purpose"), {}).value_or(Purpose::none);
+  q.stage = parse_stage(text_of(ask.context, "stage"), {}).value_or(Stage::none);
   q.approach = text_of(ask.context, "approach");
   q.advice = text_of(ask.context, "advice");
   q.profile = flag_of(ask.context, "profile", false);
@@ -88,7 +89,7 @@ class Bases {
 };
 
 bool writes(const agent::Question& q) {
-  return q.role == "coder" || q.role == "debugger";
+  return q.role == Role::coder || q.role == Role::debugger;
 }
 
 class AgentProposer final : public Proposer {
@@ -102,13 +103,14 @@ class AgentProposer final : public Proposer {
         brief_(std::move(brief)) {
     limits_.tokens = settings_.prompt_tokens;
     limits_.prefix_tokens = settings_.prompt_tokens * 5 / 8;
-    bool profiles = settings.search.agents && settings.search.agents->profiling != "never";
-    if (settings_.tools == "on") limits_.tools = agent::tool_specs(profiles);
+    bool profiles =
+        settings.search.agents && settings.search.agents->profiling != search::ProfilingMode::never;
+    if (settings_.tools == ToolsMode::on) limits_.tools = agent::tool_specs(profiles);
     limits_.tool_calls = settings_.tool_calls;
   }
 
   Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) override {
-    if (ask.role == "recipe") return recipe(ctx);
+    if (ask.role == Role::recipe) return recipe(ctx);
     agent::Question question = question_of(ask, run);
     // One that is to know of no other attempt is shown none.
     const RunStep* subject = question.subject ? run.find(question.subject->id) : nullptr;
@@ -168,7 +170,8 @@ class AgentProposer final : public Proposer {
 
   static std::string label_of(const agent::Question& question, const RunView& run, int attempt,
                               const agent::ToolDesk* desk) {
-    std::string out = fmt::format("{} ask {} try {}", question.role, run.answers + 1, attempt);
+    std::string out =
+        fmt::format("{} ask {} try {}", to_string(question.role), run.answers + 1, attempt);
     if (desk && desk->calls() > 0) out += fmt::format(" after {} calls", desk->calls());
     return out;
   }
@@ -213,7 +216,7 @@ class AgentProposer final : public Proposer {
   Result<Answer> recipe(const Context& ctx) const {
     CG_TRY(auto builtin, make_proposer("builtin", brief_.task));
     CG_TRY(Answer answer,
-           builtin->answer(ctx, search::Ask{"coder", {{"purpose", "first"}}}, RunView{}));
+           builtin->answer(ctx, search::Ask{Role::coder, {{"purpose", "first"}}}, RunView{}));
     if (!answer.candidate) answer.unusable = true;
     return answer;
   }
@@ -258,7 +261,9 @@ class AgentProposer final : public Proposer {
     Candidate c;
     if (question.subject) c.parent = question.subject->id;
     c.edit.summary =
-        parsed->summary.empty() ? question.purpose + " by the " + question.role : parsed->summary;
+        parsed->summary.empty()
+            ? fmt::format("{} by the {}", to_string(question.purpose), to_string(question.role))
+            : parsed->summary;
     c.edit.rationale = parsed->rationale;
     c.edit.origin = origin_;
     c.program = std::move(*program);
@@ -274,8 +279,10 @@ class AgentProposer final : public Proposer {
     auto certain = agent::certain_faults(program, brief_.gpu);
     out.insert(out.end(), certain.begin(), certain.end());
     if (program.plan.dialect != brief_.dialect)
-      out.push_back({ErrorKind::user, "the dialect is '" + program.plan.dialect + "'",
-                     "plan.json#/dialect", "this run wants \"" + brief_.dialect + "\""});
+      out.push_back({ErrorKind::user,
+                     std::string("the dialect is '") + to_string(program.plan.dialect) + "'",
+                     "plan.json#/dialect",
+                     std::string("this run wants \"") + to_string(brief_.dialect) + "\""});
     return out;
   }
 
@@ -301,14 +308,14 @@ class AgentProposer final : public Proposer {
 }  // namespace
 
 bool asks_model(const OptimizeSettings& settings) {
-  return settings.model != "builtin" && !settings.model.starts_with(kCommandModel);
+  return proposer_kind(settings.model) == ProposerKind::model;
 }
 
-std::string settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model) {
-  const std::string& wanted = settings.model_settings.tools;
-  if (wanted != "auto") return wanted;
-  bool stepwise = settings.strategy == "cutegen";  // the others are measures without tools
-  return stepwise && model.has_tools() ? "on" : "off";
+ToolsMode settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model) {
+  const ToolsMode wanted = settings.model_settings.tools;
+  if (wanted != ToolsMode::automatic) return wanted;
+  return search::is_stepwise(settings.strategy) && model.has_tools() ? ToolsMode::on
+                                                                     : ToolsMode::off;
 }
 
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,

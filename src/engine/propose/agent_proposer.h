@@ -21,7 +21,7 @@ namespace cutegen::engine {
 
 bool asks_model(const OptimizeSettings& settings);
 // "on" or "off": what `auto` comes to for this model and strategy.
-std::string settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model);
+ToolsMode settle_tools(const OptimizeSettings& settings, const llm::ChatModel& model);
 Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunTools& tools,
                                                       const OptimizeSettings& settings,
                                                       const eval::OpenedTask& task);

@@ -31,8 +31,9 @@ class BuiltinProposer final : public Proposer {
   explicit BuiltinProposer(const Task& task) : task_(task), match_(recipes::match_recipe(task_)) {}
 
   Result<Answer> answer(const Context&, const search::Ask& ask, const RunView& run) override {
-    if (ask.role != "coder")
-      return unsupported_error("the model 'builtin' has no role '" + ask.role + "'");
+    if (ask.role != Role::coder)
+      return unsupported_error("the model 'builtin' has no role '" +
+                               std::string(to_string(ask.role)) + "'");
     if (match_.recipe.empty()) return Answer{{}, "no recipe: " + match_.why};
     Tried tried = tried_in(run);
     if (run.steps.empty()) return first();
@@ -101,16 +102,22 @@ class BuiltinProposer final : public Proposer {
 
 }  // namespace
 
+ProposerKind proposer_kind(const std::string& model) {
+  if (model == kBuiltinModel) return ProposerKind::builtin;
+  return model.starts_with(kCommandModel) ? ProposerKind::command : ProposerKind::model;
+}
+
 Result<void> check_model(const std::string& model) {
-  if (model == "builtin" || model.starts_with(kCommandModel)) return {};
+  if (proposer_kind(model) != ProposerKind::model) return {};
   CG_CHECK(llm::parse_model(model));
   return {};
 }
 
 Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const Task& task) {
-  if (model.starts_with(kCommandModel))
+  const ProposerKind kind = proposer_kind(model);
+  if (kind == ProposerKind::command)
     return make_command_proposer(model.substr(std::string(kCommandModel).size()), task);
-  if (model != "builtin")
+  if (kind != ProposerKind::builtin)
     return user_error("'" + model + "' is no proposer without a model", "--model", "give builtin");
   return std::make_unique<BuiltinProposer>(task);
 }

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 search::Ask ask(const std::string& purpose, const std::string& parent = {}) {
-  search::Ask a{"coder", {{"purpose", purpose}}};
+  search::Ask a{Role::coder, {{"purpose", purpose}}};
   if (!parent.empty()) a.context["parent"] = parent;
   return a;
 }
@@ -91,7 +91,7 @@ TEST(Builtin, SaysWhyNoRecipeApplies) {
 
 TEST(Builtin, OtherRolesAndModelsAreRefused) {
   auto proposer = std::move(*make_proposer("builtin", toy::relu_task().task));
-  EXPECT_THAT(proposer->answer({}, search::Ask{"judge", Json::object()}, {}).error().message,
+  EXPECT_THAT(proposer->answer({}, search::Ask{Role::judge, Json::object()}, {}).error().message,
               HasSubstr("'judge'"));
   auto unknown = make_proposer("oracle", toy::relu_task().task);
   ASSERT_FALSE(unknown);

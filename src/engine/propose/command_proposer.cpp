@@ -73,7 +73,10 @@ class CommandProposer final : public Proposer {
 }  // namespace
 
 Json proposer_question(const search::Ask& ask, const RunView& run) {
-  Json out{{"schema", kSchema}, {"type", "ask"}, {"role", ask.role}, {"context", ask.context}};
+  Json out{{"schema", kSchema},
+           {"type", "ask"},
+           {"role", to_string(ask.role)},
+           {"context", ask.context}};
   Json candidates = Json::array();
   for (const RunStep& step : run.steps) candidates.push_back(step_json(step));
   out["candidates"] = candidates;

@@ -92,11 +92,12 @@ TEST(CommandProposer, NamesWhatIsWrongWithAnAnswer) {
 
 TEST(CommandProposer, SaysWhenTheCommandIsNone) {
   RunView run;
-  auto wrong = make_command_proposer("exit 4", relu_task().task)->answer({}, {"coder", {}}, run);
+  auto wrong =
+      make_command_proposer("exit 4", relu_task().task)->answer({}, {Role::coder, {}}, run);
   ASSERT_FALSE(wrong);
   EXPECT_THAT(wrong.error().text(), HasSubstr("exit code 4"));
   auto rude = make_command_proposer("read x; echo {}", relu_task().task);
-  EXPECT_THAT(rude->answer({}, {"coder", {}}, run).error().text(), HasSubstr("ready"));
+  EXPECT_THAT(rude->answer({}, {Role::coder, {}}, run).error().text(), HasSubstr("ready"));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ class ToolRun : public AgentRun {
   }
   OptimizeSettings wanted(int64_t evaluations) const {
     OptimizeSettings s = settings(evaluations);
-    s.model_settings.tools = "auto";
+    s.model_settings.tools = ToolsMode::automatic;
     return s;
   }
   // What the model was told in its n-th question, by the tool that it called last.
@@ -64,7 +64,7 @@ TEST_F(ToolRun, ADraftIsMendedEvaluatedAndBecomesTheAnswer) {
   auto outcome = run(*s, wanted(4));
   ASSERT_TRUE(outcome) << outcome.error().text();
   auto view = view_run(*s->read(outcome->run_id));
-  EXPECT_EQ(view->settings.model_settings.tools, "on");
+  EXPECT_EQ(view->settings.model_settings.tools, ToolsMode::on);
   EXPECT_EQ(view->tool_calls, 6);
   EXPECT_EQ(view->evaluations, 4);
   ASSERT_THAT(view->steps, SizeIs(4));
@@ -349,7 +349,7 @@ TEST_F(ToolRun, AutoLeavesMeasuresAndModelsWithoutToolsAlone) {
   s.strategy = "cutegen";
   ASSERT_TRUE(run(*runs, s));
   EXPECT_TRUE(script_.asked[1].tools.empty());
-  s.model_settings.tools = "on";
+  s.model_settings.tools = ToolsMode::on;
   script_.answers = {first_program(2)};
   ASSERT_TRUE(run(*runs, s));
   EXPECT_THAT(script_.asked[2].tools, SizeIs(5));
@@ -359,7 +359,7 @@ TEST_F(ToolRun, AutoLeavesMeasuresAndModelsWithoutToolsAlone) {
 TEST_F(ToolRun, IndependentSamplesStayIndependent) {
   OptimizeSettings s = wanted(2);
   s.strategy = "best-of-n";
-  s.model_settings.tools = "on";
+  s.model_settings.tools = ToolsMode::on;
   script_.answers = {first_program(2),
                      calls({call("evaluate", whole_files(3)), call("diff_best"), call("profile")}),
                      "DRAFT: d1\n"};

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/record/event_data.h"
 
+#include "core/codec.h"
+
 #include <algorithm>
 
 namespace cutegen::engine {
 namespace {
+
+constexpr codec::Names<ToolsMode, 3> kToolsModes{
+    {{ToolsMode::off, "off"}, {ToolsMode::on, "on"}, {ToolsMode::automatic, "auto"}}};
 
 constexpr int64_t kMostToolCalls = 64;  // of one question
 
@@ -56,7 +61,7 @@ Json model_json(const ModelSettings& m) {
            {"effort", m.effort},
            {"prompt_tokens", m.prompt_tokens},
            {"reasks", m.reasks},
-           {"tools", m.tools},
+           {"tools", to_string(m.tools)},
            {"tool_calls", m.tool_calls},
            {"run_tool_calls", m.run_tool_calls},
            {"usd", m.usd},
@@ -81,7 +86,8 @@ Result<ModelSettings> model_from(const Json& json) {
   CG_TRY(m.prompt_tokens, r.integer("prompt_tokens"));
   CG_TRY(int64_t reasks, r.integer("reasks"));
   m.reasks = static_cast<int>(std::clamp<int64_t>(reasks, 0, 10));
-  CG_TRY(m.tools, r.string_or("tools", "off"));  // older runs knew none
+  CG_TRY(std::string tools, r.string_or("tools", to_string(ToolsMode::off)));  // older runs: none
+  CG_TRY(m.tools, parse_tools(tools, r.place("tools")));
   CG_TRY(int64_t tool_calls, r.integer_or("tool_calls", m.tool_calls));
   m.tool_calls = static_cast<int>(std::clamp<int64_t>(tool_calls, 0, kMostToolCalls));
   CG_TRY(m.run_tool_calls, r.integer_or("run_tool_calls", m.run_tool_calls));
@@ -91,6 +97,13 @@ Result<ModelSettings> model_from(const Json& json) {
 }
 
 }  // namespace
+
+const char* to_string(ToolsMode mode) {
+  return codec::name_of(kToolsModes, mode);
+}
+Result<ToolsMode> parse_tools(const std::string& name, const std::string& where) {
+  return codec::value_of(kToolsModes, name, "setting of tools", where);
+}
 
 Json opened_data(const OptimizeSettings& s) {
   Json out{{"file", s.file.string()},

@@ -17,6 +17,12 @@
 namespace cutegen::engine {
 
 // How a model is reached and what it may cost; unused by `builtin`.
+// automatic: on if the strategy asks step by step and the model can call tools. Only before a run
+// begins.
+enum class ToolsMode { off, on, automatic };
+const char* to_string(ToolsMode mode);
+Result<ToolsMode> parse_tools(const std::string& name, const std::string& where);
+
 struct ModelSettings {
   std::string url;                         // empty: the provider's own
   std::filesystem::path key_file, prices;  // empty: the environment; the shipped prices
@@ -25,10 +31,10 @@ struct ModelSettings {
   std::optional<double> temperature;
   int64_t prompt_tokens = 24000;  // the most of one question, estimated
   int reasks = 2;                 // of one question, when its answer does not apply
-  std::string tools = "off";      // "on", "off"; when a run begins also "auto"
-  int tool_calls = 8;             // of one question
-  int64_t run_tool_calls = 400;   // of the whole run
-  double usd = 0;                 // 0: no limit
+  ToolsMode tools = ToolsMode::off;
+  int tool_calls = 8;            // of one question
+  int64_t run_tool_calls = 400;  // of the whole run
+  double usd = 0;                // 0: no limit
   int64_t tokens = 0;
 };
 

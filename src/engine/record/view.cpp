@@ -43,12 +43,12 @@ Result<RunStep*> RunView::step_of(const Event& event) {
   return user_error("no candidate '" + id + "' was proposed before", r.place("candidate"));
 }
 
-Result<void> RunView::on_answered(ObjectReader& r) {
+Result<void> RunView::on_answered(const Event& event, ObjectReader& r) {
   ++answers;
   CG_TRY(auto again, r.array_or_empty("reasks"));
   reasks += static_cast<int64_t>(again.size());
-  CG_TRY(std::string kind, r.string("outcome"));
-  if (kind != "proposed") return {};
+  CG_CHECK(r.string("outcome"));
+  if (search::outcome_of(event.data) != search::Outcome::proposed) return {};
   return add_step(r, std::nullopt);
 }
 
@@ -122,7 +122,7 @@ Result<void> RunView::apply(const Event& event) {
   } else if (type == EventType::baselines) {
     CG_TRY(baselines, task_baselines_from_json(event.data));
   } else if (type == EventType::answered) {
-    return on_answered(r);
+    return on_answered(event, r);
   } else if (type == EventType::drafted) {
     return on_drafted(r);
   } else if (type == EventType::tool_called) {

@@ -111,7 +111,7 @@ struct RunView {
 
  private:
   Result<RunStep*> step_of(const Event& event);
-  Result<void> on_answered(ObjectReader& r);
+  Result<void> on_answered(const Event& event, ObjectReader& r);
   Result<void> on_drafted(ObjectReader& r);
   Result<void> add_step(ObjectReader& r, std::optional<int64_t> drafted);
   Result<void> on_evaluated(const Event& event, ObjectReader& r);

@@ -354,7 +354,7 @@ Result<std::string> report_html(const store::RunInfo& info, const std::vector<Ev
   page.set("device", text(view.settings.evaluator.device));
   page.set("run", text(info.id));
   page.set("created", text(info.created));
-  page.set("state", text(info.state));
+  page.set("state", text(to_string(info.state)));
   page.set("cards", cards(view));
   page.set("verdict", text(verdict_line(view)));
   page.set("stopped", text(view.finished ? "Stopped: " + *view.finished

@@ -59,7 +59,7 @@ std::vector<Event> run_events(const std::string& word) {
 store::RunInfo info() {
   store::RunInfo i;
   i.id = "20260101-abcdef";
-  i.state = "finished";
+  i.state = store::RunState::finished;
   return i;
 }
 

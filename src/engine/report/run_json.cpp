@@ -95,7 +95,7 @@ Json run_json(const RunView& view, const std::string& run_id) {
                      {"usd", view.models.usd},
                      {"unpriced", view.models.unpriced},
                      {"reasks", view.reasks},
-                     {"tools", view.settings.model_settings.tools},
+                     {"tools", to_string(view.settings.model_settings.tools)},
                      {"tool_calls", view.tool_calls}};
     if (best) out["cute"] = search::to_json(search::cute_use(best->candidate.program));
   }

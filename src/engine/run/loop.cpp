@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "engine/propose/agent_proposer.h"
+#include "engine/propose/command_proposer.h"
 #include "engine/propose/run_tools.h"
 #include "engine/record/end_data.h"
 #include "engine/record/event_data.h"
@@ -155,8 +156,8 @@ class RunLoop : private llm::CallSink {
   }
 
   Result<bool> perform_ask(const search::Ask& ask) {
-    if (ask.role != "recipe" && asks_model(view().settings))
-      observer_.on_progress("asking " + view().settings.model + " (" + ask.role + ")");
+    if (ask.role != Role::recipe && asks_model(view().settings))
+      observer_.on_progress("asking " + view().settings.model + " (" + to_string(ask.role) + ")");
     auto answer = proposer_->answer(ctx_, ask, view());
     if (!answer && ctx_.done()) return true;
     if (!answer) return fail(answer.error());
@@ -216,7 +217,8 @@ class RunLoop : private llm::CallSink {
   // another is the best or the run ends.
   void expect_children() {
     const RunStep* best = view().incumbent();
-    if (!best || view().finished || view().settings.model == "builtin") return;
+    if (!best || view().finished || proposer_kind(view().settings.model) == ProposerKind::builtin)
+      return;
     const search::StrategySettings& search = view().settings.search;
     const int64_t left = search.budget.evaluations - view().evaluations;
     const auto count = static_cast<int>(std::min<int64_t>(left, search.plateau));

@@ -138,14 +138,14 @@ TEST_F(LoopTest, CtrlCLeavesAResumableRun) {
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_TRUE(outcome->interrupted);
   EXPECT_EQ(outcome->best->id, "c2");
-  EXPECT_EQ(s->list()->front().state, "interrupted");
+  EXPECT_EQ(s->list()->front().state, store::RunState::interrupted);
   world.during_evaluation = [](int) {};
   auto rest = resume_with(world.parts(), {}, *s, "last", recorder_);
   ASSERT_TRUE(rest) << rest.error().text();
   EXPECT_FALSE(rest->interrupted);
   EXPECT_EQ(rest->best->id, "c6");
   for (int n = 1; n <= 6; ++n) EXPECT_EQ(world.evaluations[n], 1) << n;
-  EXPECT_EQ(s->list()->front().state, "finished");
+  EXPECT_EQ(s->list()->front().state, store::RunState::finished);
 }
 
 // A journal that ends the process (by an exception that nobody catches) around the k-th commit.

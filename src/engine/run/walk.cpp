@@ -74,7 +74,7 @@ Result<void> Walk::check_answer(const Event& event) {
   CG_ASSERT(difference);
   auto error =
       diverged(event, "an answer", "another one (it differs at '" + difference->place + "')");
-  divergence_ = Divergence{event.seq, asked_->role, "answer" + difference->place,
+  divergence_ = Divergence{event.seq, to_string(asked_->role), "answer" + difference->place,
                            difference->recorded, difference->now};
   return error;
 }

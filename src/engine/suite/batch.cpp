@@ -90,16 +90,16 @@ RunRow row_of(const RunView& view, const RunResult& outcome, bool stopped, doubl
     row.time_origin = to_string(outcome.best_verdict->timing->origin);
   }
   if (outcome.interrupted && stopped) {
-    row.status = "interrupted";
+    row.status = RowStatus::interrupted;
     return row;
   }
   if (outcome.interrupted) row.reason = fmt::format("cut off after {} minutes", 2 * minutes);
   if (outcome.best)
-    row.status = "correct";
+    row.status = RowStatus::correct;
   else if (outcome.reason.starts_with("no recipe"))
-    row.status = "no_recipe";
+    row.status = RowStatus::no_recipe;
   else
-    row.status = outcome.all_verdicts ? to_string(*outcome.all_verdicts) : "failed";
+    row.status = outcome.all_verdicts ? row_status(*outcome.all_verdicts) : RowStatus::failed;
   if (!outcome.best) add_headline(row, view);
   return row;
 }
@@ -194,7 +194,7 @@ class Batch {
       row = row_of(watch.view, *outcome, ctx_.stopped(), item.minutes);
       row.curve = std::move(watch.curve);
     } else {
-      row.status = ctx_.stopped() ? "interrupted" : "error";
+      row.status = ctx_.stopped() ? RowStatus::interrupted : RowStatus::error;
       row.reason = outcome.error().text();
       row.error_code = cutegen::exit_code(outcome.error());
       row.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -216,8 +216,8 @@ class Batch {
   // Whether an earlier session may have made this run for the item. One may have finished without
   // its row: the process was killed in between.
   static bool may_be(const store::RunInfo& info, const BatchItem& item) {
-    const bool finished = info.state == "finished" && !item.since.empty();
-    return (finished || info.state == "interrupted") && info.created >= item.since &&
+    const bool finished = info.state == store::RunState::finished && !item.since.empty();
+    return (finished || info.state == store::RunState::interrupted) && info.created >= item.since &&
            info.strategy == item.settings.strategy &&
            info.task_file == fs::absolute(item.settings.file).string();
   }
@@ -281,15 +281,15 @@ Result<void> run_batch(const Parts& parts, const Context& ctx, store::Store& sto
 
 int exit_code(const std::vector<const RunRow*>& rows) {
   auto all = [&](auto what) { return std::all_of(rows.begin(), rows.end(), what); };
-  if (!all([](const RunRow* r) { return r->status != "correct"; })) return kExitOk;
+  if (!all([](const RunRow* r) { return r->status != RowStatus::correct; })) return kExitOk;
   if (rows.empty()) return kExitFailed;
   const RunRow& first = *rows.front();
   const bool alike = all([&](const RunRow* r) {
     return r->status == first.status && r->error_code == first.error_code;
   });
-  if (alike && first.status == "error") return first.error_code;
+  if (alike && first.status == RowStatus::error) return first.error_code;
   for (Status s : {Status::rejected, Status::unsupported, Status::aborted})
-    if (alike && first.status == to_string(s)) return cutegen::exit_code(s);
+    if (alike && first.status == row_status(s)) return cutegen::exit_code(s);
   return kExitFailed;
 }
 

@@ -11,16 +11,15 @@
 #pragma once
 
 #include "engine/run/loop.h"
+#include "engine/suite/row_status.h"
 #include "engine/suite/trace.h"
 
 namespace cutegen::engine {
 
 // What a run came to.
 struct RunRow {
-  // correct, no_recipe, failed, rejected, unsupported, aborted; error: the task could not be
-  // opened; interrupted; pending
-  std::string status = "pending";
-  std::string reason;  // why it stopped, or why nothing was found
+  RowStatus status = RowStatus::pending;  // error: the task could not be opened
+  std::string reason;                     // why it stopped, or why nothing was found
   std::string run, workload;
   std::optional<double> first_ns, best_ns, floor_ns;
   std::string time_origin;
@@ -32,7 +31,8 @@ struct RunRow {
   std::optional<TaskBaselines> baselines;  // on a GPU
   std::string diagnosis;  // of the best program's slowest kernel, where it has a profile
   std::vector<std::optional<double>> curve;  // the best time after 1, 2, ... evaluations
-  bool ended() const { return status != "pending" && status != "interrupted"; }
+  bool modelled() const { return time_origin == to_string(Origin::modelled); }
+  bool ended() const { return status != RowStatus::pending && status != RowStatus::interrupted; }
   std::optional<double> floor_ratio() const;  // best time / floor
   std::vector<BaselineGain> gains() const;
   // Against the fastest baseline in the task's math mode.

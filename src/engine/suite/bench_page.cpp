@@ -48,8 +48,8 @@ const SpeedSummary* find(const std::vector<SpeedSummary>& all, const std::string
 data cards(const std::vector<BenchRow>& rows, const std::vector<SpeedSummary>& speeds) {
   data out(Kind::list);
   const FloorSummary floor = floor_summaries(rows).front();
-  const auto correct = std::count_if(rows.begin(), rows.end(),
-                                     [](const BenchRow& r) { return r.status == "correct"; });
+  const auto correct = std::count_if(
+      rows.begin(), rows.end(), [](const BenchRow& r) { return r.status == RowStatus::correct; });
   out.push_back(card("tasks", std::to_string(rows.size())));
   out.push_back(card("correct", std::to_string(correct)));
   if (const SpeedSummary* best = find(speeds, kBest)) {
@@ -116,8 +116,8 @@ data task_row(const BenchRow& r, const std::vector<std::string>& kinds) {
   row.set("level", std::to_string(r.task.level));
   row.set("name", text(r.task.name));
   row.set("workload", text(r.workload));
-  row.set("status", text(r.status));
-  row.set("good", std::string(r.status == "correct" ? "good" : "bad"));
+  row.set("status", text(to_string(r.status)));
+  row.set("good", std::string(r.status == RowStatus::correct ? "good" : "bad"));
   row.set("time", time_text(r.best_ns));
   row.set("origin", text(r.time_origin));
   row.set("floor", ratio_text(r.floor_ratio()));
@@ -131,7 +131,7 @@ data task_row(const BenchRow& r, const std::vector<std::string>& kinds) {
   row.set("best", text(best ? best->kind + " " + time_text(best->time_ns) : "-"));
   row.set("gain", ratio_text(gain ? std::optional(gain->speedup) : std::nullopt));
   add_bar(row, speedup_against(r, kBest));
-  const std::string& why = r.status == "correct" ? r.diagnosis : r.reason;
+  const std::string& why = r.status == RowStatus::correct ? r.diagnosis : r.reason;
   if (!why.empty()) row.set("reason", text(one_line(why, 300)));
   return row;
 }

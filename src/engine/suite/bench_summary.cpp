@@ -47,7 +47,7 @@ SpeedSummary summary_of(const std::vector<BenchRow>& rows, const std::string& ag
   for (const BenchRow& row : rows) {
     if (!workload.empty() && class_of(row) != workload) continue;
     ++s.tasks;
-    s.correct += row.status == "correct" ? 1 : 0;
+    s.correct += row.status == RowStatus::correct ? 1 : 0;
     auto ratio = speedup_against(row, against);
     if (!ratio) continue;
     all.push_back(*ratio);
@@ -71,7 +71,7 @@ FloorSummary floor_of_rows(const std::vector<BenchRow>& rows, const std::string&
   for (const BenchRow& row : rows) {
     if (!workload.empty() && class_of(row) != workload) continue;
     ++f.tasks;
-    auto ratio = row.status == "correct" ? row.floor_ratio() : std::nullopt;
+    auto ratio = row.status == RowStatus::correct ? row.floor_ratio() : std::nullopt;
     if (!ratio) continue;
     ratios.push_back(*ratio);
     f.near += *ratio <= kNear ? 1 : 0;
@@ -126,7 +126,7 @@ Json speed_json(const SpeedSummary& s) {
 }  // namespace
 
 std::optional<double> speedup_against(const BenchRow& row, const std::string& against) {
-  if (row.status != "correct") return std::nullopt;
+  if (row.status != RowStatus::correct) return std::nullopt;
   if (against == kBest) {
     auto gain = row.hardest_gain();
     return gain ? std::optional(gain->speedup) : std::nullopt;

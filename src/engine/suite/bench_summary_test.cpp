@@ -28,7 +28,8 @@ BenchRow row(int number, const std::string& name, const std::string& workload, d
              std::vector<BaselineTime> times) {
   BenchRow r;
   r.task = {1, number, std::to_string(number) + "_" + name, "/kb/" + name + ".py"};
-  r.workload = workload, r.math_mode = "fp32", r.status = best_ns > 0 ? "correct" : "no_recipe";
+  r.workload = workload, r.math_mode = "fp32",
+  r.status = best_ns > 0 ? RowStatus::correct : RowStatus::no_recipe;
   r.time_origin = best_ns > 0 ? "measured" : "";
   r.floor_ns = 100;
   if (best_ns > 0) r.first_ns = 2 * best_ns, r.best_ns = best_ns;

@@ -38,8 +38,8 @@ Result<BenchRow> row_from(const Json& json) {
   return row;
 }
 
-std::map<std::string, int64_t> counts_of(const std::vector<BenchRow>& rows) {
-  std::map<std::string, int64_t> out;
+std::map<RowStatus, int64_t> counts_of(const std::vector<BenchRow>& rows) {
+  std::map<RowStatus, int64_t> out;
   for (const BenchRow& r : rows) ++out[r.status];
   return out;
 }
@@ -70,7 +70,7 @@ std::vector<BenchClass> bench_classes(const std::vector<BenchRow>& rows) {
     BenchClass& c = classes[name];
     c.workload = name;
     ++c.tasks;
-    if (r.status != "correct") continue;
+    if (r.status != RowStatus::correct) continue;
     ++c.correct;
     if (auto ratio = r.floor_ratio()) ratios[name].push_back(*ratio);
   }
@@ -89,11 +89,11 @@ std::string bench_header() {
 }
 
 std::string bench_line(const BenchRow& r) {
-  return fmt::format("{:<5} {:<44} {:<12} {:<11} {:>10} {:>10} {:>10} {:>8} {:>5} {:>8.1f}  {}\n",
-                     r.task.level, one_line(r.task.name, 44).substr(0, 44),
-                     one_line(r.workload, 12).substr(0, 12), r.status, time_text(r.first_ns),
-                     time_text(r.best_ns), time_text(r.floor_ns), ratio_text(r.floor_ratio()),
-                     r.evaluations, r.seconds, one_line(r.reason, 160));
+  return fmt::format(
+      "{:<5} {:<44} {:<12} {:<11} {:>10} {:>10} {:>10} {:>8} {:>5} {:>8.1f}  {}\n", r.task.level,
+      one_line(r.task.name, 44).substr(0, 44), one_line(r.workload, 12).substr(0, 12),
+      to_string(r.status), time_text(r.first_ns), time_text(r.best_ns), time_text(r.floor_ns),
+      ratio_text(r.floor_ratio()), r.evaluations, r.seconds, one_line(r.reason, 160));
 }
 
 std::string bench_table(const std::vector<BenchRow>& rows) {
@@ -101,7 +101,7 @@ std::string bench_table(const std::vector<BenchRow>& rows) {
   bool modelled = false;
   for (const BenchRow& r : rows) {
     out += bench_line(r);
-    modelled = modelled || r.time_origin == "modelled";
+    modelled = modelled || r.modelled();
   }
   out += fmt::format("\n{:<24} {:>6} {:>8} {:>22}\n", "class", "tasks", "correct",
                      "time / floor (geomean)");
@@ -110,8 +110,9 @@ std::string bench_table(const std::vector<BenchRow>& rows) {
                        ratio_text(c.floor_ratio));
   std::vector<std::string> parts;
   auto counts = counts_of(rows);
-  for (const char* status : kRowStatuses)
-    if (counts[status] > 0) parts.push_back(fmt::format("{} {}", counts[status], status));
+  for (RowStatus status : kRowStatuses)
+    if (counts[status] > 0)
+      parts.push_back(fmt::format("{} {}", counts[status], to_string(status)));
   out += summary_text(rows);
   out += fmt::format("\n{} tasks: {}\n", rows.size(), join(parts, ", "));
   if (modelled) out += "Times are modelled by a simulator, not measured; no baseline was timed.\n";
@@ -128,7 +129,7 @@ std::string bench_csv(const std::vector<BenchRow>& rows) {
   out += kinds.empty() ? "\n" : ",best_baseline,vs_best,diagnosis\n";
   for (const BenchRow& r : rows) {
     out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}", r.task.level, r.task.number,
-                       csv_text(r.task.name), csv_text(r.workload), r.status,
+                       csv_text(r.task.name), csv_text(r.workload), to_string(r.status),
                        csv_number(r.first_ns), csv_number(r.best_ns), r.time_origin,
                        csv_number(r.floor_ns), csv_number(r.floor_ratio()), r.evaluations,
                        r.seconds, r.run, csv_text(r.reason));
@@ -156,7 +157,7 @@ Json bench_json(const BenchSettings& settings, const BenchReport& report) {
                        {"correct", c.correct},
                        {"floor_ratio_geomean", optional_json(c.floor_ratio)}});
   auto counted = counts_of(report.rows);
-  for (const char* status : kRowStatuses) counts[status] = counted[status];
+  for (RowStatus status : kRowStatuses) counts[to_string(status)] = counted[status];
   return {{"schema", kSchema},
           {"settings", bench_settings_json(settings)},
           {"out", settings.out.string()},

@@ -51,7 +51,7 @@ class NoRecipe final : public Proposer {
 class Quiet final : public BenchObserver {
  public:
   void on_row(const BenchRow& row, size_t ended, size_t total) override {
-    seen.push_back(row.task.name + " " + row.status);
+    seen.push_back(row.task.name + " " + to_string(row.status));
     EXPECT_LE(ended, total);
   }
   void on_progress(const SuiteTask&, const std::string&) override {}
@@ -92,7 +92,7 @@ class BenchTest : public testing::Test {
   }
   static std::vector<std::string> statuses(const BenchReport& report) {
     std::vector<std::string> out;
-    for (const BenchRow& r : report.rows) out.push_back(r.status);
+    for (const BenchRow& r : report.rows) out.push_back(to_string(r.status));
     return out;
   }
 
@@ -154,7 +154,7 @@ TEST_F(BenchTest, NoRecipeIsToldApart) {
   };
   auto report = run_bench(p, {}, *store_, settings_, *tasks, observer_);
   ASSERT_TRUE(report);
-  EXPECT_EQ(report->rows[0].status, "no_recipe");
+  EXPECT_EQ(report->rows[0].status, RowStatus::no_recipe);
   EXPECT_THAT(bench_table(report->rows), HasSubstr("1 tasks: 1 no_recipe"));
   EXPECT_EQ(report->exit_code(), kExitFailed);
 }
@@ -259,7 +259,7 @@ TEST_F(BenchTest, TheDocumentKeepsItsFormAndIsReadBack) {
 TEST(BenchTable, MeansAreGeometricAndTextIsHarmless) {
   BenchRow a, b, c;
   a.task.name = "1_\x1b[31mred", a.workload = b.workload = c.workload = "reduction";
-  a.status = b.status = "correct", c.status = "failed";
+  a.status = b.status = RowStatus::correct, c.status = RowStatus::failed;
   a.best_ns = 10, b.best_ns = 40, c.best_ns = 999;
   a.floor_ns = b.floor_ns = c.floor_ns = 10;
   a.time_origin = b.time_origin = "modelled";

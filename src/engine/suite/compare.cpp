@@ -142,7 +142,8 @@ class Compare final : private BatchObserver {
 
   // Also what our world made fail (a model that could not be reached): its run goes on.
   static bool is_to_do(const CompareCell& cell) {
-    return !cell.ended() || (cell.status == "error" && cell.error_code == kExitEnvironment);
+    return !cell.ended() ||
+           (cell.status == RowStatus::error && cell.error_code == kExitEnvironment);
   }
 
   // Cells in rounds of one repeat each, shuffled within a round.

@@ -33,7 +33,7 @@ std::vector<std::string> tasks_of(const std::vector<CompareCell>& cells) {
 
 // Best time / floor of a cell after `evaluations` of them; none: at its end.
 std::optional<double> ratio_after(const CompareCell& cell, std::optional<int64_t> evaluations) {
-  if (!evaluations) return cell.status == "correct" ? cell.floor_ratio() : std::nullopt;
+  if (!evaluations) return cell.status == RowStatus::correct ? cell.floor_ratio() : std::nullopt;
   if (cell.curve.empty() || !cell.floor_ns || *cell.floor_ns <= 0) return std::nullopt;
   const size_t at = std::min(size_t(*evaluations), cell.curve.size());
   const std::optional<double> ns = at > 0 ? cell.curve[at - 1] : std::nullopt;
@@ -181,8 +181,8 @@ std::vector<StrategySummary> summaries(const std::vector<CompareCell>& cells) {
     for (const CompareCell& c : cells) {
       if (c.strategy != strategy) continue;
       ++s.cells;
-      s.correct += c.status == "correct";
-      solved[c.task] = solved[c.task] || c.status == "correct";
+      s.correct += c.status == RowStatus::correct;
+      solved[c.task] = solved[c.task] || c.status == RowStatus::correct;
       s.evaluations += c.evaluations;
       add(s.models, c.models);
       s.seconds += c.seconds;
@@ -220,9 +220,9 @@ std::string cell_header() {
 std::string cell_line(const CompareCell& c) {
   return fmt::format(
       "{:<28} {:<9} {:>6} {:<11} {:>10} {:>8} {:>5} {:>5} {:>9} {:>8} {:>11} {:>7.1f}  {}\n",
-      one_line(c.task, 28).substr(0, 28), c.strategy, c.repeat, c.status, time_text(c.best_ns),
-      ratio_text(c.floor_ratio()), c.evaluations, c.models.calls, c.models.input, c.models.output,
-      usd_text(c.models), c.seconds / 60, one_line(c.reason, 120));
+      one_line(c.task, 28).substr(0, 28), c.strategy, c.repeat, to_string(c.status),
+      time_text(c.best_ns), ratio_text(c.floor_ratio()), c.evaluations, c.models.calls,
+      c.models.input, c.models.output, usd_text(c.models), c.seconds / 60, one_line(c.reason, 120));
 }
 
 std::string compare_table(const Comparison& comparison) {
@@ -230,7 +230,7 @@ std::string compare_table(const Comparison& comparison) {
   bool modelled = false;
   for (const CompareCell& c : comparison.cells) {
     out += cell_line(c);
-    modelled = modelled || c.time_origin == "modelled";
+    modelled = modelled || c.modelled();
   }
   out += summary_text(comparison.cells);
   if (modelled) out += "Times are modelled by a simulator, not measured; no baseline was timed.\n";
@@ -243,11 +243,11 @@ std::string compare_csv(const std::vector<CompareCell>& cells) {
       "evaluations,calls,input_tokens,cached_tokens,output_tokens,usd,seconds,run,reason\n";
   for (const CompareCell& c : cells)
     out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                       csv_text(c.task), c.strategy, c.repeat, csv_text(c.workload), c.status,
-                       csv_number(c.first_ns), csv_number(c.best_ns), c.time_origin,
-                       csv_number(c.floor_ns), csv_number(c.floor_ratio()), c.evaluations,
-                       c.models.calls, c.models.input, c.models.cached, c.models.output,
-                       c.models.usd, c.seconds, c.run, csv_text(c.reason));
+                       csv_text(c.task), c.strategy, c.repeat, csv_text(c.workload),
+                       to_string(c.status), csv_number(c.first_ns), csv_number(c.best_ns),
+                       c.time_origin, csv_number(c.floor_ns), csv_number(c.floor_ratio()),
+                       c.evaluations, c.models.calls, c.models.input, c.models.cached,
+                       c.models.output, c.models.usd, c.seconds, c.run, csv_text(c.reason));
   return out;
 }
 
@@ -269,7 +269,7 @@ Json compare_settings_json(const CompareSettings& s) {
            {"budget_usd", o.model_settings.usd},
            {"budget_tokens", o.model_settings.tokens},
            {"prompt_tokens", o.model_settings.prompt_tokens},
-           {"tools", o.model_settings.tools},
+           {"tools", to_string(o.model_settings.tools)},
            {"effort", o.model_settings.effort},
            {"temperature", optional_json(o.model_settings.temperature)},
            {"seed", s.seed}};

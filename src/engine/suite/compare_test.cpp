@@ -49,7 +49,7 @@ class CountingModel final : public llm::ChatModel {
 class Seen final : public CompareObserver {
  public:
   void on_cell(const CompareCell& cell, size_t ended, size_t total) override {
-    keys.push_back(cell.key() + " " + cell.status);
+    keys.push_back(cell.key() + " " + to_string(cell.status));
     EXPECT_LE(ended, total);
   }
   void on_progress(const CompareCell&, const std::string&) override {}
@@ -67,7 +67,8 @@ class CompareTest : public testing::Test {
     OptimizeSettings& o = settings_.optimize;
     o.model = "relay:script";
     o.search.budget.evaluations = 3;
-    o.search.agents = search::AgentSettings{.dialect = "cuda", .chains = 1, .planner = false};
+    o.search.agents =
+        search::AgentSettings{.dialect = Dialect::cuda, .chains = 1, .planner = false};
     files_ = {put("relu"), put("gelu")};
   }
   void TearDown() override {
@@ -114,7 +115,7 @@ TEST_F(CompareTest, EveryCellIsARunWithTheSameBudget) {
   EXPECT_EQ(result->exit_code(), kExitOk);
   for (const CompareCell& c : result->cells) {
     SCOPED_TRACE(c.key());
-    EXPECT_EQ(c.status, "correct");
+    EXPECT_EQ(c.status, RowStatus::correct);
     EXPECT_EQ(c.evaluations, 3);
     EXPECT_EQ(c.curve.size(), 3U);
     EXPECT_EQ(c.curve.back(), c.best_ns);
@@ -140,16 +141,16 @@ TEST_F(CompareTest, AnInterruptedComparisonGoesOn) {
   ASSERT_TRUE(first) << first.error().text();
   EXPECT_TRUE(first->interrupted);
   EXPECT_EQ(first->exit_code(), kExitInterrupted);
-  auto status = [](const Comparison& c, const std::string& wanted) {
+  auto status = [](const Comparison& c, RowStatus wanted) {
     return std::count_if(c.cells.begin(), c.cells.end(),
                          [&](auto& cell) { return cell.status == wanted; });
   };
-  EXPECT_EQ(status(*first, "correct"), 1);
-  EXPECT_EQ(status(*first, "interrupted"), 1);
-  EXPECT_EQ(status(*first, "pending"), 2);
+  EXPECT_EQ(status(*first, RowStatus::correct), 1);
+  EXPECT_EQ(status(*first, RowStatus::interrupted), 1);
+  EXPECT_EQ(status(*first, RowStatus::pending), 2);
   auto second = run();
   ASSERT_TRUE(second) << second.error().text();
-  EXPECT_EQ(status(*second, "correct"), 4);
+  EXPECT_EQ(status(*second, RowStatus::correct), 4);
   EXPECT_EQ(store_->list()->size(), 4U) << "the interrupted run went on";
   EXPECT_EQ(seen_.keys.size(), 3U);
   EXPECT_EQ(second->began, first->began);
@@ -183,12 +184,12 @@ TEST_F(CompareTest, WhatTheWorldMadeFailIsDoneAgain) {
   };
   auto first = run_compare(broken, {}, *store_, settings_, files_, seen_);
   ASSERT_TRUE(first) << first.error().text();
-  EXPECT_EQ(first->cells[0].status, "error");
+  EXPECT_EQ(first->cells[0].status, RowStatus::error);
   EXPECT_EQ(first->cells[0].error_code, kExitEnvironment);
-  EXPECT_EQ(first->cells[1].status, "correct");
+  EXPECT_EQ(first->cells[1].status, RowStatus::correct);
   auto second = run();
   ASSERT_TRUE(second);
-  EXPECT_EQ(second->cells[0].status, "correct");
+  EXPECT_EQ(second->cells[0].status, RowStatus::correct);
   EXPECT_EQ(seen_.keys.size(), 2U);
 }
 
@@ -263,7 +264,7 @@ CompareCell cell(const std::string& task, const std::string& strategy, int repea
   c.floor_ns = 10;
   c.curve = std::move(curve);
   c.best_ns = c.curve.empty() ? std::nullopt : c.curve.back();
-  c.status = c.best_ns ? "correct" : "failed";
+  c.status = c.best_ns ? RowStatus::correct : RowStatus::failed;
   c.evaluations = int64_t(c.curve.size());
   c.time_origin = c.best_ns ? "modelled" : "";
   c.models = {2, 100, 50, 10, 0.5, false, 1000};

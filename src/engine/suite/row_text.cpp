@@ -5,7 +5,7 @@ namespace cutegen::engine {
 
 Json run_row_json(const RunRow& r) {
   Json out{{"class", r.workload},
-           {"status", r.status},
+           {"status", to_string(r.status)},
            {"reason", r.reason},
            {"first_ns", optional_json(r.first_ns)},
            {"best_ns", optional_json(r.best_ns)},
@@ -27,7 +27,7 @@ Json run_row_json(const RunRow& r) {
 
 Result<void> read_run_row(ObjectReader& r, RunRow& row) {
   CG_TRY(row.workload, r.string("class"));
-  CG_TRY(row.status, r.string("status"));
+  CG_TRY(row.status, read_row_status(r, "status"));
   CG_TRY(row.reason, r.string("reason"));
   CG_TRY(row.first_ns, optional_number(r, "first_ns"));
   CG_TRY(row.best_ns, optional_number(r, "best_ns"));

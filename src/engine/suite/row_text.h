@@ -13,10 +13,6 @@
 
 namespace cutegen::engine {
 
-inline constexpr const char* kRowStatuses[] = {"correct",  "no_recipe",   "failed",
-                                               "rejected", "unsupported", "aborted",
-                                               "error",    "interrupted", "pending"};
-
 Json run_row_json(const RunRow& row);
 Result<void> read_run_row(ObjectReader& r, RunRow& row);
 

@@ -110,7 +110,8 @@ class AgentRun : public testing::Test {
     s.file = dir_ / "relu.py";
     s.model = "relay:script";
     s.search.budget.evaluations = evaluations;
-    s.search.agents = search::AgentSettings{.dialect = "cuda", .chains = 1, .planner = false};
+    s.search.agents =
+        search::AgentSettings{.dialect = Dialect::cuda, .chains = 1, .planner = false};
     return s;
   }
   Parts parts() {

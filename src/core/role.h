@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who is asked for the next program, and for what: the words of a strategy's questions.
+//
+// Contract: the names are frozen: journals and prompts hold them. `recipe` asks for an expert
+// kernel, not a model. A Question without a Purpose or Stage has `none`, whose name is empty.
+//
+// Example: Ask{Role::coder, {{"purpose", to_string(Purpose::first)}}}
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace cutegen {
+
+enum class Role { planner, coder, debugger, judge, recipe };
+enum class Purpose { none, plan, first, improve, repair };
+enum class Stage { none, structure, detail };
+
+const char* to_string(Role role);
+const char* to_string(Purpose purpose);
+const char* to_string(Stage stage);
+// A user error for an unknown name; "" is `none`.
+Result<Role> parse_role(const std::string& name, const std::string& where);
+Result<Purpose> parse_purpose(const std::string& name, const std::string& where);
+Result<Stage> parse_stage(const std::string& name, const std::string& where);
+
+}  // namespace cutegen

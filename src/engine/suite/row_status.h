@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// RowStatus: how far a row of a suite, of a comparison or of a judged folder came.
+//
+// Contract: the first values are those of a verdict. The names are frozen: tables in JSON and CSV
+// hold them. read_row_status() refuses an unknown name and lists the known ones.
+//
+// Example: row.status = row_status(verdict.status); fmt::print("{}", to_string(row.status));
+#pragma once
+
+#include <array>
+
+#include "base/json.h"
+#include "core/verdict.h"
+
+namespace cutegen::engine {
+
+enum class RowStatus {
+  correct,
+  no_recipe,
+  failed,
+  rejected,
+  unsupported,
+  aborted,
+  error,  // the task or the entry could not be judged
+  interrupted,
+  pending,
+};
+inline constexpr std::array kRowStatuses{
+    RowStatus::correct,  RowStatus::no_recipe,   RowStatus::failed,
+    RowStatus::rejected, RowStatus::unsupported, RowStatus::aborted,
+    RowStatus::error,    RowStatus::interrupted, RowStatus::pending};
+
+const char* to_string(RowStatus status);
+RowStatus row_status(Status status);
+Result<RowStatus> read_row_status(ObjectReader& r, const std::string& key);
+
+}  // namespace cutegen::engine
