@@ -69,7 +69,7 @@ Result<int> run(const Globals& g, const Options& options) {
   CG_TRY(Config config, options.settings.resolve());
   CG_TRY(auto tasks, tasks_of(options));
   engine::BaselineSuiteSettings s;
-  s.device = config.text("device");
+  CG_TRY(s.device, DeviceName::parse(config.text("device")));
   s.python = config.text("python");
   CG_TRY(s.asked, asked_accuracy(config));
   s.require_sandbox = config.boolean("require_sandbox");

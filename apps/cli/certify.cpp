@@ -45,7 +45,7 @@ Result<int> run(const Globals& g, const CertifyOptions& options, const Settings&
   CG_TRY(ProgramFolder read, ProgramFolder::read(options.folder));
   request.program = read.program();
   eval::EvaluatorOptions evaluator;
-  evaluator.device = config.text("device");
+  CG_TRY(evaluator.device, DeviceName::parse(config.text("device")));
   evaluator.python = config.text("python");
   evaluator.require_sandbox = config.boolean("require_sandbox");
   CG_TRY(auto client, eval::EvaluatorClient::start(g.ctx, evaluator));

@@ -31,9 +31,10 @@ struct Item {
   std::optional<torch::ForeignFile> foreign;
 };
 
-Result<eval::EvaluatorOptions> evaluator_options(const EvalOptions& options, const Config& config) {
+Result<eval::EvaluatorOptions> evaluator_options(const EvalOptions& options, const Config& config,
+                                                 const std::string& device) {
   eval::EvaluatorOptions out;
-  out.device = config.text("device");
+  CG_TRY(out.device, DeviceName::parse(device));
   out.python = config.text("python");
   out.require_sandbox = config.boolean("require_sandbox");
   out.use_cache = !options.no_cache;
@@ -152,8 +153,10 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
     if (!options.folders.empty() || options.profile || !options.against.empty())
       return user_error("--batch takes its programs from its folder, without --profile, --against",
                         "", "write: cutegen eval [TASK] --batch DIR --out DIR");
-    CG_TRY(eval::EvaluatorOptions evaluator, evaluator_options(options, config));
     BatchOptions batch = options.batch;
+    batch.devices = config.text("device");
+    CG_TRY(eval::EvaluatorOptions evaluator,
+           evaluator_options(options, config, batch.devices.substr(0, batch.devices.find(','))));
     batch.asked = asked;
     return judge_batch(g, batch, options.task, request.up_to, options.seconds, evaluator);
   }
@@ -173,7 +176,8 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
     CG_TRY(ProgramFolder other, ProgramFolder::read(options.against));
     request.against = other.program();
   }
-  CG_TRY(eval::EvaluatorOptions evaluator, evaluator_options(options, config));
+  CG_TRY(eval::EvaluatorOptions evaluator,
+         evaluator_options(options, config, config.text("device")));
   CG_TRY(auto client, eval::EvaluatorClient::start(g.ctx, evaluator));
   CG_TRY(eval::OpenedTask opened, client->open_task_as(g.ctx, options.task, asked));
   Json document = document_of(opened), list = Json::array();

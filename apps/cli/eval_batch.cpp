@@ -46,21 +46,20 @@ class ConsoleFolder final : public engine::FolderObserver {
 
 // On a GPU one evaluator can compile and check while another measures. A simulator uses all cores
 // itself.
-int default_evaluators(const std::string& device) {
+int default_evaluators(const DeviceName& device) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  return device::is_cuda(device) ? std::clamp(cores / kCoresOfOne, 1, kMostByDefault) : 1;
+  return device.is_gpu() ? std::clamp(cores / kCoresOfOne, 1, kMostByDefault) : 1;
 }
 
 Result<std::vector<eval::EvaluatorOptions>> for_devices(const eval::EvaluatorOptions& options,
+                                                        const std::string& devices,
                                                         int evaluators) {
   std::vector<eval::EvaluatorOptions> out;
-  for (size_t at = 0; at <= options.device.size();) {
-    const size_t end = std::min(options.device.find(',', at), options.device.size());
+  for (const std::string& device : split(devices, ',')) {
     eval::EvaluatorOptions one = options;
-    one.device = options.device.substr(at, end - at);
+    CG_TRY(one.device, DeviceName::parse(device));
     one.sharing = evaluators ? evaluators : default_evaluators(one.device);
     out.insert(out.end(), static_cast<size_t>(one.sharing), one);
-    at = end + 1;
   }
   if (out.size() > kMostEvaluators)
     return user_error("more evaluators than are used at once", "--device and --evaluators",
@@ -85,7 +84,7 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
     return user_error("a batch needs a folder for its verdicts", "", "add --out DIR");
   engine::JudgeFolderSettings settings{batch.in, batch.out, task, {}, up_to, batch.again, seconds};
   settings.asked = batch.asked;
-  CG_TRY(settings.evaluators, for_devices(options, batch.evaluators));
+  CG_TRY(settings.evaluators, for_devices(options, batch.devices, batch.evaluators));
   const auto begin = Clock::now();
   std::vector<engine::FolderRow> rows;
   {
@@ -116,7 +115,7 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
   if (code == kExitInterrupted) text += "Interrupted; the same command goes on.\n";
   print_result(g,
                {{"schema", "cutegen.eval_batch.v1"},
-                {"device", options.device},
+                {"device", batch.devices},
                 {"out", batch.out},
                 {"counts", counts},
                 {"judged", judged},

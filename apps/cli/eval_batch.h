@@ -14,13 +14,13 @@ namespace cutegen::cli {
 
 struct BatchOptions {
   std::string in, out;
+  std::string devices;  // separated by commas
   bool again = false;
   AskedAccuracy asked = {};
   int evaluators = 0;  // per device; 0: up to three on a GPU, one on a simulator
 };
 
-// `seconds` applies to third-party solutions (ForeignRequest). options.device may list several
-// devices, separated by commas.
+// `seconds` applies to third-party solutions (ForeignRequest).
 Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::string& task,
                         Rung up_to, double seconds, const eval::EvaluatorOptions& options);
 

@@ -19,11 +19,12 @@ namespace {
 constexpr size_t kMostJson = size_t{64} << 20;
 
 // Takes the GPU itself if this machine has it, else the figures of its file.
-Result<void> set_target(const std::string& device, ExportInputs& in) {
+Result<void> set_target(const std::string& name, ExportInputs& in) {
+  CG_TRY(DeviceName device, DeviceName::parse(name));
   const std::string judged = in.verdict ? in.verdict->gpu : "";
-  if (!device::is_cuda(device)) {
+  if (!device.is_gpu()) {
     CG_TRY(GpuSpec gpu, device::simulated_gpu(device));
-    in.target = {device::sim_facts(device, gpu), gpu.name};
+    in.target = {device::sim_facts(name, gpu), gpu.name};
     return {};
   }
   CG_TRY(const device::cuda::Driver* driver, [&]() -> Result<const device::cuda::Driver*> {
@@ -40,7 +41,7 @@ Result<void> set_target(const std::string& device, ExportInputs& in) {
     if (judged.empty()) return fail(found.error());
   }
   CG_TRY(GpuSpec gpu, gpu_of_product(judged));
-  in.target = {device::sim_facts(device, gpu), judged};
+  in.target = {device::sim_facts(name, gpu), judged};
   return {};
 }
 

@@ -79,7 +79,7 @@ Result<void> ModelOptions::apply_to_many(const Config& config, int evaluators,
   o.model = config.text("model");
   CG_CHECK(engine::check_model(o.model));
   CG_CHECK(apply(o));
-  o.evaluator.device = config.text("device");
+  CG_TRY(o.evaluator.device, DeviceName::parse(config.text("device")));
   o.evaluator.python = config.text("python");
   o.evaluator.require_sandbox = config.boolean("require_sandbox");
   CG_CHECK(toolchain::grant_compile_memory(config.text("compile_memory"), evaluators));

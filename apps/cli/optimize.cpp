@@ -97,7 +97,7 @@ Result<std::string> model_of(const Options& options, const Config& config) {
 void share_minutes(const Options& options, engine::OptimizeSettings& s) {
   s.profile_best = !options.no_profile;
   s.search.budget.minutes = options.minutes;
-  if (!s.evaluator.device.starts_with("cuda:")) return;
+  if (!s.evaluator.device.is_gpu()) return;
   s.certify_minutes = options.certify_minutes;
   if (options.minutes <= 0) return;
   s.certify_minutes = std::min(options.certify_minutes, options.minutes / 2);
@@ -122,7 +122,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   s.strategy = config.text("strategy");
   CG_TRY(s.model, model_of(options, config));
   CG_TRY(s.asked, asked_accuracy(config));
-  s.evaluator.device = config.text("device");
+  CG_TRY(s.evaluator.device, DeviceName::parse(config.text("device")));
   s.evaluator.python = config.text("python");
   s.evaluator.require_sandbox = config.boolean("require_sandbox");
   CG_CHECK(toolchain::grant_compile_memory(config.text("compile_memory"), 1));

@@ -42,7 +42,8 @@ class Runner {
  private:
   Result<Json> open(const Json& body) {
     ObjectReader r(body, "open#");
-    CG_TRY(std::string name, r.string("device"));
+    CG_TRY(std::string text, r.string("device"));
+    CG_TRY(DeviceName name, DeviceName::parse(text));
     CG_TRY(bool profiled, r.boolean_or("profiled", false));
     CG_TRY(device_, device::open_device(name));
     // A GPU's driver opens its device files for writing only until here. A profiler's libraries do
@@ -50,7 +51,7 @@ class Runner {
     sandbox::Grade locked{.label = "full"};
     if (profiled)
       locked = {.label = "none", .missing = "a profiler opens the GPU's devices later"};
-    else if (device::is_cuda(name))
+    else if (name.is_gpu())
       locked = sandbox::harden_self({}, {.no_network = true, .seccomp = true, .deny_open = true});
     return Json{{"schema", kSchema},
                 {"locked", locked.label == "full"},

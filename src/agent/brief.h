@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/candidate.h"
+#include "core/device_name.h"
 #include "core/role.h"
 #include "core/task.h"
 #include "core/verdict.h"
@@ -21,7 +22,7 @@ namespace cutegen::agent {
 struct TaskBrief {
   Task task;
   GpuSpec gpu;
-  std::string device;  // "sim:h200"
+  DeviceName device;
   double floor_ns = 0;
   std::string bound_by;
   Dialect dialect = Dialect::cute;

@@ -142,9 +142,10 @@ std::string attempt_line(const Attempt& a) {
 
 }  // namespace
 
-std::string describe_device(const GpuSpec& g, const std::string& device, const Task& task) {
-  std::string out = fmt::format("{} ({}), architecture {}.", g.name, one_line(device, 60), g.arch);
-  if (device.starts_with("sim:"))
+std::string describe_device(const GpuSpec& g, const DeviceName& device, const Task& task) {
+  std::string out =
+      fmt::format("{} ({}), architecture {}.", g.name, one_line(device.text(), 60), g.arch);
+  if (!device.is_gpu())
     out += " Programs run in a simulator of it; times are modelled from counted work.";
   out += fmt::format(
       "\n{} multiprocessors at {:.2f} GHz; each holds {} threads, {} blocks, {} registers, {} of "

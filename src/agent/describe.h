@@ -11,7 +11,7 @@
 
 namespace cutegen::agent {
 
-std::string describe_device(const GpuSpec& gpu, const std::string& device, const Task& task);
+std::string describe_device(const GpuSpec& gpu, const DeviceName& device, const Task& task);
 // The math mode and what it permits.
 std::string describe_mode(const Task& task);
 std::string describe_tensors(const Task& task);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/context.h"
+#include "core/device_name.h"
 #include "core/program.h"
 #include "core/verdict.h"
 
@@ -165,12 +166,9 @@ class Device {
   virtual DeviceIdentity identity() const { return {}; }
 };
 
-inline bool is_cuda(const std::string& name) {
-  return name.starts_with("cuda:");
-}
-// Takes "sim:NAME" or "cuda:N". The error for an unknown name lists the known ones.
-Result<std::unique_ptr<Device>> open_device(const std::string& name);
+// The error for an unknown simulator lists the known ones.
+Result<std::unique_ptr<Device>> open_device(const DeviceName& name);
 // The facts of a simulated GPU, without opening it.
-Result<DeviceFacts> device_facts(const std::string& name);
+Result<DeviceFacts> device_facts(const DeviceName& name);
 
 }  // namespace cutegen::device

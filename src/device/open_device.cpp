@@ -4,10 +4,10 @@
 
 namespace cutegen::device {
 
-Result<std::unique_ptr<Device>> open_device(const std::string& name) {
-  if (is_cuda(name)) return cuda::open_cuda_device(name);
+Result<std::unique_ptr<Device>> open_device(const DeviceName& name) {
+  if (name.is_gpu()) return cuda::open_cuda_device(name);
   CG_TRY(GpuSpec gpu, simulated_gpu(name));
-  return std::make_unique<SimDevice>(name, std::move(gpu));
+  return std::make_unique<SimDevice>(name.text(), std::move(gpu));
 }
 
 Result<RunReport> Device::time(const Context&, const TimeRequest&) {

@@ -208,7 +208,7 @@ TEST_F(SimDeviceTest, BudgetAndTimeEndARun) {
 TEST(OpenDevice, NamesTheKnownOnes) {
   EXPECT_EQ(open_device("cuda:0").error().kind, ErrorKind::world);
   EXPECT_EQ(open_device("sim:h9000").error().kind, ErrorKind::user);
-  EXPECT_NE(open_device("gpu").error().text().find("sim:h200"), std::string::npos);
+  EXPECT_NE(DeviceName::parse("gpu").error().text().find("sim:h200"), std::string::npos);
   auto facts = device_facts("sim:h200");
   ASSERT_TRUE(facts.has_value());
   EXPECT_EQ(facts->arch, "sm_90a");

@@ -5,12 +5,9 @@
 
 namespace cutegen::device {
 
-Result<GpuSpec> simulated_gpu(const std::string& name) {
-  if (name.starts_with("sim:")) return find_gpu(name.substr(4));
-  std::vector<std::string> known;
-  for (const std::string& id : known_gpus()) known.push_back("sim:" + id);
-  return user_error("unknown device " + sanitize(name, 60), {},
-                    "use cuda:0 or one of " + join(known, ", "));
+Result<GpuSpec> simulated_gpu(const DeviceName& name) {
+  if (name.is_gpu()) return user_error(name.text() + " is no simulator", {}, "say sim:h200");
+  return find_gpu(name.model);
 }
 
 DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu) {
@@ -23,9 +20,9 @@ DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu) {
   return f;
 }
 
-Result<DeviceFacts> device_facts(const std::string& name) {
+Result<DeviceFacts> device_facts(const DeviceName& name) {
   CG_TRY(GpuSpec gpu, simulated_gpu(name));
-  return sim_facts(name, gpu);
+  return sim_facts(name.text(), gpu);
 }
 
 }  // namespace cutegen::device

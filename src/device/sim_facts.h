@@ -12,7 +12,7 @@
 
 namespace cutegen::device {
 
-Result<GpuSpec> simulated_gpu(const std::string& name);
+Result<GpuSpec> simulated_gpu(const DeviceName& name);
 DeviceFacts sim_facts(const std::string& name, const GpuSpec& gpu);
 
 }  // namespace cutegen::device

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search/cutegen.h"
 
+#include "core/device_name.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +23,8 @@ void CutegenStrategy::on_task(const Json& data) {
   if (auto task = data.find("task"); task != data.end() && task->is_object())
     workload_ = text_at(*task, "workload");
   // The simulator counts while it times. On a GPU, a profile is a separate run.
-  profile_is_free_ = text_at(data, "device").starts_with("sim:");
+  const auto device = DeviceName::parse(text_at(data, "device"));
+  profile_is_free_ = device && !device->is_gpu();
   if (agents_.planner && agents_.start == Start::scratch) return ask_for(Wanted::plan);
   begin_lines({});
 }

@@ -271,13 +271,13 @@ Result<RunReport> CudaDevice::run(const Context& ctx, const Steps& steps,
   return report;
 }
 
-Result<std::unique_ptr<Device>> open_cuda_device(const std::string& name) {
+Result<std::unique_ptr<Device>> open_cuda_device(const DeviceName& name) {
   CG_TRY(const Driver* driver, load_driver());
   CG_TRY(Found gpu, find_device(*driver, name));
   Handle context = nullptr;
   CG_CHECK(driver->check(driver->context_retain(&context, gpu.device),
-                         "opening " + name + " (" + gpu.identity.gpu + ")"));
-  CG_CHECK(driver->check(driver->context_set(context), "opening " + name));
+                         "opening " + name.text() + " (" + gpu.identity.gpu + ")"));
+  CG_CHECK(driver->check(driver->context_set(context), "opening " + name.text()));
   auto device = std::make_unique<CudaDevice>(*driver, std::move(gpu), context);
   CG_CHECK(device->prepare());
   return std::unique_ptr<Device>(std::move(device));

@@ -86,6 +86,6 @@ class CudaDevice final : public Device {
   bool lost_ = false;
 };
 
-Result<std::unique_ptr<Device>> open_cuda_device(const std::string& name);
+Result<std::unique_ptr<Device>> open_cuda_device(const DeviceName& name);
 
 }  // namespace cutegen::device::cuda

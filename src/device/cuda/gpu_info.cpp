@@ -27,15 +27,6 @@ enum Attribute {
   kMaxBlocksPerSm = 106,
 };
 
-Result<int> index_of(const std::string& name) {
-  int index = -1;
-  const std::string digits = name.starts_with("cuda:") ? name.substr(5) : "";
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size() || index < 0)
-    return user_error("'" + sanitize(name, 60) + "' names no GPU", {}, "say cuda:0 or cuda:1");
-  return index;
-}
-
 std::string uuid_text(const Uuid& uuid) {
   std::string out = "GPU-";
   for (int i = 0; i < 16; ++i)
@@ -98,14 +89,13 @@ Result<int> count_of(const Driver& d) {
 
 }  // namespace
 
-Result<Found> find_device(const Driver& driver, const std::string& name) {
-  CG_TRY(int index, index_of(name));
+Result<Found> find_device(const Driver& driver, const DeviceName& name) {
   CG_TRY(int count, count_of(driver));
-  if (index >= count)
-    return world_error(fmt::format("there is no {}: the driver shows {} GPU{}", name, count,
+  if (name.index >= count)
+    return world_error(fmt::format("there is no {}: the driver shows {} GPU{}", name.text(), count,
                                    count == 1 ? "" : "s"),
                        fmt::format("use cuda:{}", count - 1));
-  return describe(driver, index);
+  return describe(driver, name.index);
 }
 
 Result<std::vector<Found>> list_devices() {

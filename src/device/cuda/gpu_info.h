@@ -21,7 +21,7 @@ struct Found {
   DeviceFacts facts;
   DeviceIdentity identity;
 };
-Result<Found> find_device(const Driver& driver, const std::string& name);
+Result<Found> find_device(const Driver& driver, const DeviceName& name);
 // Every GPU that the driver shows.
 Result<std::vector<Found>> list_devices();
 

@@ -28,11 +28,11 @@ Session::~Session() {
   driver_.context_release(gpu_.device);
 }
 
-Result<std::unique_ptr<Session>> Session::open(const std::string& device) {
+Result<std::unique_ptr<Session>> Session::open(const DeviceName& device) {
   CG_TRY(const Driver* driver, load_driver());
   CG_TRY(Found gpu, find_device(*driver, device));
   Handle context = nullptr;
-  CG_CHECK(driver->check(driver->context_retain(&context, gpu.device), "opening " + device));
+  CG_CHECK(driver->check(driver->context_retain(&context, gpu.device), "opening " + device.text()));
   std::unique_ptr<Session> session(new Session(*driver, std::move(gpu), context));
   CG_CHECK(session->enter());
   constexpr unsigned kDefault = 0;

@@ -22,7 +22,7 @@ namespace cutegen::device::cuda {
 
 class Session {
  public:
-  static Result<std::unique_ptr<Session>> open(const std::string& device);
+  static Result<std::unique_ptr<Session>> open(const DeviceName& device);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

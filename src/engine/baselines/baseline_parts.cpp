@@ -80,7 +80,7 @@ class Truths {
 
   Result<void> start(const Context& ctx, const BaselineGpu& gpu) {
     torch::TorchWorkerOptions torch;
-    torch.python = settings_.python, torch.device = settings_.device;
+    torch.python = settings_.python, torch.device = settings_.device.text();
     torch.require_sandbox = settings_.require_sandbox;
     torch.call_timeout = kTruthLimit;
     CG_TRY(worker_, torch::TorchWorker::open(std::move(torch)));
@@ -99,9 +99,9 @@ class Truths {
   bool broken_ = false;     // the worker's CUDA
 };
 
-Result<BaselineGpu> look_at(const Context& ctx, const std::string& device) {
-  if (!device::is_cuda(device))
-    return world_error("baselines are measured on a GPU, and " + device + " is none",
+Result<BaselineGpu> look_at(const Context& ctx, const DeviceName& device) {
+  if (!device.is_gpu())
+    return world_error("baselines are measured on a GPU, and " + device.text() + " is none",
                        "use --device cuda:0");
   eval::Runner runner({.device = device});
   CG_CHECK(runner.start(ctx));
@@ -121,7 +121,7 @@ Result<std::unique_ptr<torch::TorchWorker>> open_worker(const BaselineSuiteSetti
                                                         const BaselineGpu& gpu, Shared& shared) {
   CG_TRY(UniqueFd file, eval::GpuSlot::file(gpu.uuid));
   torch::TorchWorkerOptions torch;
-  torch.python = settings.python, torch.device = settings.device;
+  torch.python = settings.python, torch.device = settings.device.text();
   torch.require_sandbox = settings.require_sandbox;
   torch.compiles = std::any_of(settings.baselines.begin(), settings.baselines.end(),
                                [](auto& b) { return !b.kind.starts_with("eager"); });

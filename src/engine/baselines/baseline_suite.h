@@ -20,7 +20,8 @@
 namespace cutegen::engine {
 
 struct BaselineSuiteSettings {
-  std::string device = "cuda:0", python;
+  DeviceName device = "cuda:0";
+  std::string python;
   bool require_sandbox = false;
   AskedAccuracy asked = {};  // of every task
   std::vector<torch::BaselineWanted> baselines;

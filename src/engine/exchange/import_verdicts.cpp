@@ -148,7 +148,7 @@ class Importer {
     if (!v.timing) return std::optional<std::string>("no time is known");
     const std::string& known = view_.task->gpu;
     const std::string model =
-        known.empty() ? gpu_model(view_.settings.evaluator.device, "") : known;
+        known.empty() ? gpu_model(view_.settings.evaluator.device.text(), "") : known;
     if (gpu_model(v.device, v.gpu) != model)
       return std::optional(
           fmt::format("its figures are of {}, and this run is for {}", device_key(v), model));

@@ -36,8 +36,8 @@ struct Entry {
 Result<std::string> device_of(const std::vector<eval::EvaluatorOptions>& evaluators) {
   std::string out;
   for (const eval::EvaluatorOptions& one : evaluators) {
-    std::string name = one.device;
-    if (device::is_cuda(one.device)) {
+    std::string name = one.device.text();
+    if (one.device.is_gpu()) {
       CG_TRY(const device::cuda::Driver* driver, device::cuda::load_driver());
       CG_TRY(device::cuda::Found found, device::cuda::find_device(*driver, one.device));
       name = found.identity.gpu;
@@ -180,7 +180,7 @@ class Batch {
     Worker worker;
     {
       std::lock_guard hold(lock_);
-      worker.gpu = &gpus_[options.device];
+      worker.gpu = &gpus_[options.device.text()];
     }
     while (!ctx_.done()) {
       FolderRow* row = next(worker.mine);

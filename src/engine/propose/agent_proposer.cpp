@@ -324,10 +324,7 @@ Result<std::unique_ptr<Proposer>> make_agent_proposer(llm::RunModel& model, RunT
   agent::TaskBrief brief{
       task.task, {}, settings.evaluator.device, task.floor_ns, task.floor_bound_by};
   brief.reachable_ns = task.reachable_ns, brief.roofline_ns = task.roofline_ns;
-  std::string device = settings.evaluator.device;
-  CG_TRY(brief.gpu, find_gpu(!task.gpu.empty()            ? task.gpu
-                             : device.starts_with("sim:") ? device.substr(4)
-                                                          : device));
+  CG_TRY(brief.gpu, find_gpu(task.gpu.empty() ? settings.evaluator.device.model : task.gpu));
   if (settings.search.agents) brief.dialect = settings.search.agents->dialect;
   return std::make_unique<AgentProposer>(model, tools, settings, std::move(brief));
 }

@@ -31,7 +31,7 @@ Json full_json(const RunStep& step) {
 
 Json task_message(const Task& task, const RunView& run) {
   Json out{{"schema", kSchema}, {"type", "task"}, {"task", to_json(task)}};
-  out["device"] = run.settings.evaluator.device;
+  out["device"] = run.settings.evaluator.device.text();
   if (run.task) {
     out["floor_ns"] = run.task->floor_ns;
     if (run.task->reachable_ns > 0) out["reachable_ns"] = run.task->reachable_ns;

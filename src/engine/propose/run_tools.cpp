@@ -78,7 +78,7 @@ class RunTools::Host final : public agent::ToolHost {
 
  private:
   // A simulator's counters are there with every time.
-  bool profile_is_free() const { return view_.settings.evaluator.device.starts_with("sim:"); }
+  bool profile_is_free() const { return !view_.settings.evaluator.device.is_gpu(); }
 
   // The id of a draft of this question, which is recorded first if it is new.
   Result<std::string> drafted(const Candidate& draft) {

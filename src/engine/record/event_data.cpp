@@ -34,7 +34,7 @@ Result<eval::Admission> admission_from(const Json& json) {
 }
 
 Json evaluator_json(const eval::EvaluatorOptions& o) {
-  return Json{{"device", o.device},
+  return Json{{"device", o.device.text()},
               {"python", o.python},
               {"require_sandbox", o.require_sandbox},
               {"use_cache", o.use_cache},
@@ -44,7 +44,8 @@ Json evaluator_json(const eval::EvaluatorOptions& o) {
 Result<eval::EvaluatorOptions> evaluator_from(const Json& json) {
   eval::EvaluatorOptions o;
   ObjectReader r(json, "opened/evaluator");
-  CG_TRY(o.device, r.string("device"));
+  CG_TRY(std::string device, r.string("device"));
+  CG_TRY(o.device, DeviceName::parse(device));
   CG_TRY(o.python, r.string("python"));
   CG_TRY(o.require_sandbox, r.boolean("require_sandbox"));
   CG_TRY(o.use_cache, r.boolean("use_cache"));

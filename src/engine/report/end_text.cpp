@@ -22,7 +22,7 @@ std::string limits_text(const RunView& view, const RunStep& best) {
   std::vector<std::string> limits;
   const Verdict& v = *best.verdict;
   if (v.timing && v.timing->origin == Origin::modelled)
-    limits.push_back("times are modelled, not measured: " + view.settings.evaluator.device +
+    limits.push_back("times are modelled, not measured: " + view.settings.evaluator.device.text() +
                      " is a simulator; no baseline was timed");
   if (best.imported)
     limits.push_back(fmt::format("its figures are imported: {} on {}",

@@ -58,8 +58,7 @@ std::optional<BestGain> best_gain(const RunView& view) {
   if (!best || !best->time_ns() || !view.task) return std::nullopt;
   if (const Certificate* c = view.best_certificate())
     if (auto gain = certified_gain(*c, view.task->task.math_mode)) return gain;
-  if (view.settings.evaluator.device.starts_with("cuda:"))
-    return over_baseline(view, *best->verdict->timing);
+  if (view.settings.evaluator.device.is_gpu()) return over_baseline(view, *best->verdict->timing);
   return over_first(view, *best);
 }
 

@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using namespace toy;
 
-RunView one_step(const std::string& device) {
+RunView one_step(const DeviceName& device) {
   RunView view;
   view.settings.evaluator.device = device;
   view.task = relu_task();

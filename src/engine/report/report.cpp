@@ -125,7 +125,7 @@ ReportData what_to_win(const RunView& view) {
   Entries e;
   if (!view.task) return e.list();
   const eval::OpenedTask& o = *view.task;
-  bool simulated = view.settings.evaluator.device.starts_with("sim:");
+  bool simulated = !view.settings.evaluator.device.is_gpu();
   e.add("tensors", shapes_text(o.task));
   if (o.floor_ns > 0) e.add("floor", floor_text(o.floor_ns, o.reachable_ns, o.floor_bound_by));
   e.add("roofline", roofline_text(o.roofline_ns, o.floor_bound_by));
@@ -318,8 +318,7 @@ std::string minutes_flags(const OptimizeSettings& s) {
   std::string out;
   if (s.search.budget.minutes > 0)
     out += fmt::format(" --minutes {}", s.search.budget.minutes + s.certify_minutes);
-  if (s.evaluator.device.starts_with("cuda:"))
-    out += fmt::format(" --certify-minutes {}", s.certify_minutes);
+  if (s.evaluator.device.is_gpu()) out += fmt::format(" --certify-minutes {}", s.certify_minutes);
   return out;
 }
 
@@ -334,9 +333,10 @@ std::string accuracy_flags(const AskedAccuracy& asked) {
 std::string commands(const store::RunInfo& info, const RunView& view) {
   const OptimizeSettings& s = view.settings;
   std::string file = quoted(s.file.string());
-  return "# the same search\ncutegen optimize " + file + " --device " + quoted(s.evaluator.device) +
-         " --model " + quoted(s.model) + " --strategy " + quoted(s.strategy) + " --evaluations " +
-         std::to_string(s.search.budget.evaluations) + minutes_flags(s) + accuracy_flags(s.asked) +
+  return "# the same search\ncutegen optimize " + file + " --device " +
+         quoted(s.evaluator.device.text()) + " --model " + quoted(s.model) + " --strategy " +
+         quoted(s.strategy) + " --evaluations " + std::to_string(s.search.budget.evaluations) +
+         minutes_flags(s) + accuracy_flags(s.asked) +
          "\n# judge the best program again\ncutegen eval " + file + " " + quoted(s.out.string()) +
          accuracy_flags(s.asked) +
          "\n# check that the journal leads to the same actions\ncutegen optimize --replay " +
@@ -351,7 +351,7 @@ Result<std::string> report_html(const store::RunInfo& info, const std::vector<Ev
   page.set("task", text(view.task ? view.task->task.name : info.task_name));
   page.set("workload", text(view.task ? view.task->task.workload : ""));
   page.set("math_mode", text(view.task ? mode_text(view.task->task) : ""));
-  page.set("device", text(view.settings.evaluator.device));
+  page.set("device", text(view.settings.evaluator.device.text()));
   page.set("run", text(info.id));
   page.set("created", text(info.created));
   page.set("state", text(to_string(info.state)));

@@ -22,7 +22,7 @@ struct Point {
 
 // The GPU that the best program's time is of.
 std::optional<GpuSpec> gpu_of(const RunView& view, const RunStep& best) {
-  const std::string& device = view.settings.evaluator.device;
+  const std::string device = view.settings.evaluator.device.text();
   auto spec = best.imported && !best.verdict->gpu.empty() ? gpu_of_product(best.verdict->gpu)
               : !view.task->gpu.empty()                   ? find_gpu(view.task->gpu)
                                         : find_gpu(device.substr(device.find(':') + 1));

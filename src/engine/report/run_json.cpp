@@ -62,7 +62,7 @@ Json run_json(const RunView& view, const std::string& run_id) {
   out["file"] = view.settings.file.string();
   out["strategy"] = view.settings.strategy;
   out["model"] = view.settings.model;
-  out["device"] = view.settings.evaluator.device;
+  out["device"] = view.settings.evaluator.device.text();
   out["config"] = view.settings.resolved_config;
   if (view.task) {
     const eval::OpenedTask& o = *view.task;

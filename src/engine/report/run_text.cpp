@@ -59,7 +59,7 @@ std::string decision_text(const RunStep& step) {
 // The machine that the times are of, and who counts for profiles.
 std::string device_text(const RunView& view) {
   const eval::OpenedTask& o = *view.task;
-  const std::string name = clean(view.settings.evaluator.device);
+  const std::string name = clean(view.settings.evaluator.device.text());
   if (o.driver.empty())
     return line("device", name + ", a simulator: times are modelled, counters are its own");
   return line("device",
@@ -77,7 +77,7 @@ const PairedRatio* in_turn(const RunStep& step) {
 }
 
 bool on_gpu(const RunView& view) {
-  return view.settings.evaluator.device.starts_with("cuda:");
+  return view.settings.evaluator.device.is_gpu();
 }
 
 // What a step cost, in time and money.
@@ -107,7 +107,7 @@ std::string class_text(const BaselineTime& t) {
 }  // namespace
 
 std::string baselines_text(const RunView& view) {
-  if (view.settings.evaluator.device.starts_with("sim:"))
+  if (!view.settings.evaluator.device.is_gpu())
     return line("baseline", "none: a simulator times no baseline");
   if (!view.settings.baselines) return line("baseline", "none: --baseline none");
   if (!view.baselines || !view.task) return {};

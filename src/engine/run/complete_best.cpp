@@ -80,8 +80,8 @@ BestCertificate certificate_of(const Context& ctx, const RunView& view,
 }
 
 std::string no_certificate(const OptimizeSettings& settings) {
-  if (!settings.evaluator.device.starts_with("cuda:"))
-    return settings.evaluator.device + " is a simulator, which measures no time";
+  if (!settings.evaluator.device.is_gpu())
+    return settings.evaluator.device.text() + " is a simulator, which measures no time";
   return settings.certify_minutes > 0 ? "" : "it was not asked for (--certify-minutes 0)";
 }
 

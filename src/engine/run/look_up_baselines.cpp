@@ -40,7 +40,7 @@ std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
 }  // namespace
 
 bool wants_baselines(const OptimizeSettings& settings) {
-  return settings.baselines && settings.evaluator.device.starts_with("cuda:");
+  return settings.baselines && settings.evaluator.device.is_gpu();
 }
 
 Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,

@@ -206,7 +206,7 @@ class RunLoop : private llm::CallSink {
   Verdict aborted(const Error& error) const {
     Verdict v;
     v.task_id = view().task->task.id;
-    v.device = view().settings.evaluator.device;
+    v.device = view().settings.evaluator.device.text();
     v.feedback.headline = error.message;
     v.feedback.detail = error.text();
     return v;
@@ -270,7 +270,7 @@ store::RunInfo info_of(const OptimizeSettings& settings, const Task& task) {
   store::RunInfo info;
   info.task_name = task.name;
   info.task_file = settings.file.string();
-  info.device = settings.evaluator.device;
+  info.device = settings.evaluator.device.text();
   info.strategy = settings.strategy;
   info.model = settings.model;
   return info;

@@ -149,7 +149,7 @@ std::string bench_html(const BenchSettings& settings, const BenchReport& report)
   const auto kinds = baseline_kinds(rows);
   const auto speeds = speed_summaries(rows);
   data page(Kind::object);
-  page.set("device", text(settings.optimize.evaluator.device));
+  page.set("device", text(settings.optimize.evaluator.device.text()));
   page.set("strategy", text(settings.optimize.strategy));
   page.set("model", text(settings.optimize.model));
   page.set("evaluations", std::to_string(settings.optimize.search.budget.evaluations));

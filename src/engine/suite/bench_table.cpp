@@ -139,7 +139,7 @@ std::string bench_csv(const std::vector<BenchRow>& rows) {
 }
 
 Json bench_settings_json(const BenchSettings& s) {
-  Json out{{"device", s.optimize.evaluator.device},
+  Json out{{"device", s.optimize.evaluator.device.text()},
            {"model", s.optimize.model},
            {"strategy", s.optimize.strategy},
            {"evaluations", s.optimize.search.budget.evaluations},

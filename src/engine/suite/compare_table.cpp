@@ -262,7 +262,7 @@ std::string curves_csv(const std::vector<CompareCell>& cells) {
 
 Json compare_settings_json(const CompareSettings& s) {
   const OptimizeSettings& o = s.optimize;
-  Json out{{"device", o.evaluator.device},
+  Json out{{"device", o.evaluator.device.text()},
            {"model", o.model},
            {"search", search::to_json(o.search)},
            {"minutes", s.minutes},

@@ -233,7 +233,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     aborted.status = Status::aborted;
     aborted.program_id = id;
     aborted.task_id = task.empty() ? last_ : task;
-    aborted.device = options_.device;
+    aborted.device = options_.device.text();
     aborted.feedback.headline =
         fmt::format("the evaluator died {} times during this evaluation", kMostRuns);
     return aborted;

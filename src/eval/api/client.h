@@ -23,6 +23,7 @@
 #include "core/baseline.h"
 #include "core/candidate.h"
 #include "core/certificate.h"
+#include "core/device_name.h"
 #include "core/task.h"
 #include "core/verdict.h"
 #include "torch/foreign_worker.h"
@@ -30,7 +31,7 @@
 namespace cutegen::eval {
 
 struct EvaluatorOptions {
-  std::string device = "sim:h200";
+  DeviceName device;
   std::string python;  // empty: default
   bool require_sandbox = false;
   bool use_cache = true;

@@ -26,7 +26,7 @@ Result<std::string> type_of(const Json& message) {
 }
 
 Json to_json(const EvaluatorOptions& o) {
-  return {{"device", o.device},
+  return {{"device", o.device.text()},
           {"python", o.python},
           {"require_sandbox", o.require_sandbox},
           {"use_cache", o.use_cache},
@@ -39,7 +39,8 @@ Json to_json(const EvaluatorOptions& o) {
 Result<EvaluatorOptions> options_from_json(const Json& json) {
   ObjectReader r(json, "options#");
   EvaluatorOptions o;
-  CG_TRY(o.device, r.string("device"));
+  CG_TRY(std::string device, r.string("device"));
+  CG_TRY(o.device, DeviceName::parse(device));
   CG_TRY(o.python, r.string("python"));
   CG_TRY(o.require_sandbox, r.boolean("require_sandbox"));
   CG_TRY(o.use_cache, r.boolean("use_cache"));

@@ -84,6 +84,7 @@ TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
     ASSERT_TRUE(runner.start(Context()));
     w.services.runner = &runner;
     w.services.device = runner.facts();
+    w.services.device_name = "cuda:0";
     w.services.identity = runner.identity();
     w.pool.emplace(task, w.toy.source());
     w.services.pool = &*w.pool;

@@ -54,7 +54,7 @@ Evaluator::Evaluator(EvaluatorOptions options)
       runner_({.device = options_.device,
                .threads = options_.runner_threads,
                .require_sandbox = options_.require_sandbox,
-               .spare = device::is_cuda(options_.device)}) {}
+               .spare = options_.device.is_gpu()}) {}
 
 Evaluator::~Evaluator() {
   warm_stop_.request_stop();
@@ -90,7 +90,7 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   services_.runner = &runner_;
   services_.threads = options_.runner_threads;
   services_.families = input_families();
-  if (!device::is_cuda(options_.device)) return {};
+  if (!options_.device.is_gpu()) return {};
   official_ = std::make_unique<OfficialJudge>(
       OfficialJudge::Options{options_.device, options_.python, options_.require_sandbox,
                              toolchain_.get(), options_.sharing});
@@ -100,16 +100,18 @@ Result<void> Evaluator::prepare(const Context& ctx) {
     return counters_outlook(ctx, options_.require_sandbox);
   });
   services_.counters = counters_.get();
-  simulator_ = std::make_unique<Runner>(RunnerOptions{.device = "sim:" + services_.gpu.id,
-                                                      .threads = options_.runner_threads,
-                                                      .require_sandbox = options_.require_sandbox});
+  simulator_ =
+      std::make_unique<Runner>(RunnerOptions{.device = DeviceName::simulator_of(services_.gpu.id),
+                                             .threads = options_.runner_threads,
+                                             .require_sandbox = options_.require_sandbox});
   services_.simulator = simulator_.get();
   return {};
 }
 
 // A GPU is asked by the runner, which has seen no program yet; a simulated one is known.
 Result<void> Evaluator::know_device(const Context& ctx) {
-  if (device::is_cuda(options_.device)) {
+  services_.device_name = options_.device;
+  if (options_.device.is_gpu()) {
     CG_CHECK(runner_.start(ctx));
     services_.device = runner_.facts();
     services_.identity = runner_.identity();
@@ -117,8 +119,7 @@ Result<void> Evaluator::know_device(const Context& ctx) {
     return {};
   }
   CG_TRY(services_.device, device::device_facts(options_.device));
-  const size_t colon = options_.device.find(':');
-  CG_TRY(services_.gpu, find_gpu(options_.device.substr(colon + 1)));
+  CG_TRY(services_.gpu, find_gpu(options_.device.model));
   return {};
 }
 
@@ -189,7 +190,7 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   int64_t addresses = large_addresses(task);
   for (const auto& other : open_) addresses = std::max(addresses, large_addresses(other->task));
   runner_.allow_addresses(addresses);
-  CG_CHECK(device::is_cuda(options_.device) ? runner_.ready(ctx) : runner_.start(ctx));
+  CG_CHECK(options_.device.is_gpu() ? runner_.ready(ctx) : runner_.start(ctx));
   OpenedTask& out = open->told;
   CG_TRY(out.admission, admission_of(ctx, task, *open->pool));
   open->precision_tells = out.admission.precision_tells;
@@ -203,8 +204,7 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
         wanted.emplace_back(*shape, family);
   open->pool->refill_in_background(wanted);
   if (official_) official_->open_task(task, open->families);
-  if (!device::is_cuda(options_.device) && !is_test_shape(task.official()))
-    open_excerpts(ctx, *open);
+  if (!options_.device.is_gpu() && !is_test_shape(task.official())) open_excerpts(ctx, *open);
   const Roofline bounds = floor_of(services_.gpu, task);
   out.task = task;
   out.floor_ns = bounds.floor_ns, out.floor_bound_by = bounds.bound_by;
@@ -273,8 +273,8 @@ void Evaluator::use(const Open& open) {
 
 Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest& request,
                                        const Progress& progress) {
-  if (!device::is_cuda(options_.device))
-    return unsupported_error("certificates hold measured times, which " + options_.device +
+  if (!options_.device.is_gpu())
+    return unsupported_error("certificates hold measured times, which " + options_.device.text() +
                              " does not give: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
@@ -282,7 +282,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   baselines_.reset();  // of a search: its memory on the GPU is the certificate's now
   torch::TorchWorkerOptions torch;
   torch.python = options_.python;
-  torch.device = options_.device;
+  torch.device = options_.device.text();
   torch.compiles =
       std::any_of(request.baselines.begin(), request.baselines.end(),
                   [](const torch::BaselineWanted& b) { return !b.kind.starts_with("eager"); });
@@ -312,8 +312,8 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
 Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
                                                             const BaselinesRequest& request,
                                                             const Progress& progress) {
-  if (!device::is_cuda(options_.device))
-    return unsupported_error("baselines are timed on a GPU, which " + options_.device +
+  if (!options_.device.is_gpu())
+    return unsupported_error("baselines are timed on a GPU, which " + options_.device.text() +
                              " is not: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
@@ -321,7 +321,7 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
   if (!baselines_) {
     CG_TRY(slot_, GpuSlot::file(services_.identity.uuid));
     torch::TorchWorkerOptions torch;
-    torch.python = options_.python, torch.device = options_.device;
+    torch.python = options_.python, torch.device = options_.device.text();
     torch.require_sandbox = options_.require_sandbox;
     torch.compiles = !options_.require_sandbox;
     torch.call_timeout = kBaselineLimit, torch.memory_bytes = kBaselineMemory;
@@ -368,12 +368,12 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
   use(*open);
-  const bool on_gpu = device::is_cuda(options_.device);
+  const bool on_gpu = options_.device.is_gpu();
   ForeignOpeners openers;
   openers.answer = [&] {
     torch::ForeignOptions foreign;
     foreign.python = options_.python;
-    if (on_gpu) foreign.device = options_.device, foreign.arch = services_.device.arch;
+    if (on_gpu) foreign.device = options_.device.text(), foreign.arch = services_.device.arch;
     foreign.tf32 = open->task.math_mode == MathMode::tf32;
     foreign.tf32_convolutions = open->task.tf32_convolutions;
     foreign.require_sandbox = options_.require_sandbox;
@@ -384,7 +384,7 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
   openers.baseline = [&]() -> Result<torch::TorchWorker*> {
     if (beside_) return beside_.get();
     torch::TorchWorkerOptions torch;
-    torch.python = options_.python, torch.device = options_.device;
+    torch.python = options_.python, torch.device = options_.device.text();
     torch.require_sandbox = options_.require_sandbox;
     torch.call_timeout = kBaselineLimit, torch.memory_bytes = kBaselineMemory;
     CG_TRY(beside_, torch::TorchWorker::open(std::move(torch)));

@@ -63,7 +63,7 @@ class Judge {
         request_(request),
         openers_(openers),
         progress_(progress),
-        on_gpu_(device::is_cuda(services.device.name)) {
+        on_gpu_(services.on_gpu()) {
     verdict_.program_id = foreign_id(request.answer);
     verdict_.task_id = task.id;
     verdict_.math_mode = mode_text(task);
@@ -398,7 +398,7 @@ Result<Verdict> judge_foreign(const Context& ctx, const Services& services, cons
                               const ForeignRequest& request, const ForeignOpeners& openers,
                               const Progress& progress) {
   CG_TRY(Verdict verdict, Judge(ctx, services, task, request, openers, progress).run());
-  if (!device::is_cuda(services.device.name) || !faulted(verdict)) return verdict;
+  if (!services.on_gpu() || !faulted(verdict)) return verdict;
   // Another process may be to blame, as long as it happened once.
   progress("it faulted: once more");
   CG_TRY(Verdict again, Judge(ctx, services, task, request, openers, progress).run());

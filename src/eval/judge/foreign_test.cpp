@@ -205,7 +205,8 @@ TEST(Foreign, AFaultOfTheGpuIsBelievedWhenItHappensTwice) {
   const auto fault = reply(Kind::raised, "CUDA error: an illegal memory access was encountered");
   for (bool again : {false, true}) {
     World w;
-    w.services.device.name = "cuda:0", w.services.identity.uuid = "GPU-foreign";
+    w.services.device_name = "cuda:0", w.services.device.name = "cuda:0",
+    w.services.identity.uuid = "GPU-foreign";
     w.next = std::make_unique<ToyAnswer>();
     w.answer->at_shape["official"] = fault;
     if (again) w.next->at_shape["official"] = fault;
@@ -242,7 +243,8 @@ struct Stage : World {
         std::filesystem::temp_directory_path() / ("cutegen_foreign_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder);
     ::setenv("CUTEGEN_LOCKS", folder.c_str(), 1);
-    services.device.name = "cuda:0", services.identity.uuid = "GPU-foreign";
+    services.device_name = "cuda:0", services.device.name = "cuda:0",
+    services.identity.uuid = "GPU-foreign";
     judge_ = std::move(*GpuJudge::open("cuda:0"));
     EXPECT_TRUE(judge_->load(kKernels));
   }

@@ -148,7 +148,7 @@ class Climber {
   Result<RungEnd> audit(RungResult& result) {
     auditor_.emplace(services_, task_, prepared_.images());
     CG_TRY(AuditOutcome outcome, auditor_->assemble(ctx_));
-    if (device::is_cuda(services_.device.name)) prepared_.keep_code(std::move(outcome.code));
+    if (services_.on_gpu()) prepared_.keep_code(std::move(outcome.code));
     if (!outcome.end.passed) return audited(std::move(outcome), result);
     if (!services_.precision_tells) {  // the listing may end the ladder
       CG_TRY(outcome, auditor_->list(ctx_));
@@ -181,7 +181,7 @@ class Climber {
   }
 
   Result<RungEnd> time(RungResult& result) {
-    const bool measured = device::is_cuda(services_.device.name);
+    const bool measured = services_.on_gpu();
     CG_CHECK(join_listing());
     services_.runner->settle(ctx_);  // a context that is being made or ends would be timed too
     if (services_.official) services_.official->make_room(task_);
@@ -220,7 +220,7 @@ class Climber {
       result = RungResult::skipped;
       return rung_passed("no profile: nothing was timed");
     }
-    if (device::is_cuda(services_.device.name)) {
+    if (services_.on_gpu()) {
       const Timing* timing = official_timing_ ? &*official_timing_ : nullptr;
       const BinaryAudit* audit = verdict_.audit ? &*verdict_.audit : nullptr;
       CG_TRY(GpuProfile made, profile_on_gpu(ctx_, services_, task_, prepared_,

@@ -86,7 +86,7 @@ class Served {
   std::thread thread_;
 };
 
-Json options(const std::string& device = "sim:h200", int tasks = 1) {
+Json options(const DeviceName& device = "sim:h200", int tasks = 1) {
   EvaluatorOptions o{.device = device, .runner_threads = 1, .tasks = tasks};
   return {{"options", protocol::to_json(o)}};
 }

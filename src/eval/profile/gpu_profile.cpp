@@ -43,13 +43,14 @@ std::vector<std::string> launched(const PreparedShape& shape) {
 // The same launches on a simulator of this GPU.
 Result<Counted> simulate(const Context& ctx, const Services& services, const Task& task,
                          const Prepared& prepared) {
-  const std::string device = "sim:" + services.gpu.id;
+  const DeviceName device = DeviceName::simulator_of(services.gpu.id);
   auto facts = device::device_facts(device);
   if (!facts) return without(facts.error().message);
   Runner runner({.device = device, .threads = services.threads});
   runner.allow_addresses(large_addresses(task));
   Services simulated = services;
   simulated.runner = &runner;
+  simulated.device_name = device;
   simulated.device = *facts;
   auto outcome = [&]() -> Result<TimingOutcome> {
     CG_TRY(LoadOutcome loaded, prepared.load_modules(ctx, simulated));

@@ -30,6 +30,7 @@ struct Stage {
     world.services.runner = &runner;
     world.services.counters = &counters;
     EXPECT_TRUE(runner.start(Context()));
+    world.services.device_name = "cuda:0";
     world.services.identity = runner.identity();
     world.pool.emplace(world.toy.task, world.toy.source());
     world.services.pool = &*world.pool;

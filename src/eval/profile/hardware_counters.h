@@ -36,7 +36,7 @@ class HardwareCounters {
     std::string problem, remedy;                // where there are none
     sandbox::Grade grade;
   };
-  HardwareCounters(std::string device, bool require_sandbox)
+  HardwareCounters(DeviceName device, bool require_sandbox)
       : device_(std::move(device)), require_sandbox_(require_sandbox) {}
   Result<Answer> count(const Context& ctx, CountRequest request);
   // One metric of a kernel that stores a word: whether counters can be read here at all.
@@ -49,7 +49,7 @@ class HardwareCounters {
   bool loosen(toolchain::NcuRefusal::Kind why);
   RunnerOptions runner_options(const CountRequest& request, int log) const;
 
-  std::string device_;
+  DeviceName device_;
   bool require_sandbox_;
   std::optional<toolchain::NcuTool> tool_;
   enum class Sandbox { full, administrator, none } sandbox_ = Sandbox::full;

@@ -51,7 +51,7 @@ class Checker {
       communicates_ = outcome.report.state.contains("communicates");
     found_ = outcome.kind == RunnerOutcome::Kind::reported &&
              outcome.report.status == device::RunReport::Status::finding;
-    RungEnd reported = end_of(outcome, shape.shape->name, device::is_cuda(services_.device.name));
+    RungEnd reported = end_of(outcome, shape.shape->name, services_.on_gpu());
     if (!reported.passed) return reported;
     if (auto damage = arena.findings(); !damage.empty())
       return rung_failed(damage[0], fmt::format("{}", fmt::join(damage, "\n")));
@@ -69,7 +69,7 @@ class Checker {
   // values, other orders of CTAs and warps. A GPU orders them as it likes.
   Result<RungEnd> run_again(const PreparedShape& shape, const InputSet& set) {
     constexpr auto kFill = Arena::Fill::plausible;
-    const bool orders = communicates_ && !device::is_cuda(services_.device.name);
+    const bool orders = communicates_ && !services_.on_gpu();
     if (!orders) return blamed_on_memory(run(shape, set, kFill));
     for (device::RunOrder order : {device::RunOrder::reversed, device::RunOrder::mixed}) {
       CG_TRY(RungEnd end, run(shape, set, kFill, order));
@@ -137,12 +137,12 @@ class Checker {
     request.settings.threads = services_.threads;
     // the run with plausible numbers in unwritten memory repeats one that was checked
     request.settings.checks = fill == Arena::Fill::nan;
-    request.settings.trace = fill == Arena::Fill::nan && !device::is_cuda(services_.device.name);
+    request.settings.trace = fill == Arena::Fill::nan && !services_.on_gpu();
     request.settings.order = order, request.settings.order_seed = services_.sample_seed;
     request.settings.limit = kGpuLimit;
     request.limit = kRunLimit;
     std::optional<GpuSlot> slot;
-    if (device::is_cuda(services_.device.name)) {
+    if (services_.on_gpu()) {
       CG_TRY(slot, GpuSlot::share(ctx_, services_.identity.uuid));
     }
     return services_.runner->run(ctx_, request);
@@ -238,7 +238,8 @@ class Simulated {
  private:
   // `failed` only for what the simulator's checks found.
   Result<RungEnd> check(const PreparedShape& shape, const InputSet& set) {
-    CG_TRY(services_.device, device::device_facts("sim:" + services_.gpu.id));
+    services_.device_name = DeviceName::simulator_of(services_.gpu.id);
+    CG_TRY(services_.device, device::device_facts(services_.device_name));
     CG_TRY(LoadOutcome loaded, prepared_.load_modules(ctx_, services_));
     if (!loaded.ok) return rung_ended(Status::unsupported, loaded.error.message);
     CorrectnessRecord unused;

@@ -131,7 +131,7 @@ Result<void> OfficialJudge::start() {
   CG_CHECK(gpu_->prepare(ctx, *options_.toolchain));
   torch::TorchWorkerOptions torch;
   torch.python = options_.python;
-  torch.device = options_.device;
+  torch.device = options_.device.text();
   torch.require_sandbox = options_.require_sandbox;
   torch.call_timeout = kWorkerLimit;
   CG_CHECK(ctx.check("starting the torch worker"));

@@ -78,7 +78,8 @@ class OfficialRun {
 class OfficialJudge {
  public:
   struct Options {
-    std::string device, python;
+    DeviceName device;
+    std::string python;
     bool require_sandbox = false;
     toolchain::Toolchain* toolchain = nullptr;
     int sharing = 1;  // evaluators that keep sets on this GPU

@@ -39,6 +39,7 @@ struct Stage {
     world.services.official = official.get();
     world.services.runner = &runner;
     EXPECT_TRUE(runner.start(Context()));
+    world.services.device_name = "cuda:0";
     world.services.identity = runner.identity();
     prepared.emplace(world.program, world.toy.task);
     EXPECT_TRUE(prepared->compile(Context(), world.services)->passed);
@@ -142,7 +143,7 @@ TEST(OfficialRuns, AWeightedShapeThatDoesNotFitIsNamedWithARemedy) {
 TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
   device::cuda::with_driver("good", [] {
     Stage stage;
-    stage.world.services.device.name = "cuda:0";
+    stage.world.services.device_name = "cuda:0", stage.world.services.device.name = "cuda:0";
     ShapeCase wide = stage.world.toy.task.official();
     wide.name = "wide", wide.kind = ShapeKind::user, wide.weight = 3;
     stage.world.toy.task.shapes.push_back(wide);

@@ -32,6 +32,8 @@ struct Services {
   Excerpts* excerpts = nullptr;          // of a simulator: values at large official shapes
   OfficialJudge* official = nullptr;     // of a GPU: values at large official shapes
   HardwareCounters* counters = nullptr;  // of a GPU, for profiles
+  DeviceName device_name;
+  bool on_gpu() const { return device_name.is_gpu(); }
   DeviceFacts device;
   device::DeviceIdentity identity;  // of a GPU; empty for the simulator
   GpuSpec gpu;

@@ -101,7 +101,7 @@ sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
                  .resident_bytes = options_.memory_bytes};
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true, .deny_open = true};
   spec.required = options_.require_sandbox;
-  if (!device::is_cuda(options_.device)) return spec;
+  if (!options_.device.is_gpu()) return spec;
   // The driver reserves far more addresses than there is memory, and when it starts it opens its
   // device files for writing and makes a socket (in the empty network). The runner puts the filter
   // on itself after that, before it sees a program.
@@ -146,7 +146,7 @@ Result<Runner::Process> Runner::make(const Context& ctx, const sandbox::SpawnSpe
   out.grade = out.child.grade();
   out.channel = std::move(pair.first);
   pair.second.close();
-  Json request{{"schema", kSchema}, {"type", "open"}, {"device", options_.device}};
+  Json request{{"schema", kSchema}, {"type", "open"}, {"device", options_.device.text()}};
   if (!options_.around.empty()) request["profiled"] = true;
   auto reply = out.channel.call(ctx.with_timeout(kStartLimit), request);
   if (reply) {
@@ -167,7 +167,7 @@ Result<void> Runner::open(const Json& reply, Process& process) const {
   CG_TRY(bool locked, r.boolean("locked"));
   CG_TRY(std::string missing, r.string_or("missing", ""));
   sandbox::Grade& grade = process.grade;
-  if (device::is_cuda(options_.device)) grade.held["seccomp"] = locked;
+  if (options_.device.is_gpu()) grade.held["seccomp"] = locked;
   if (!locked) {
     if (grade.label == "full") grade.label = "partial";
     grade.missing = "the runner's filter: " + missing;

@@ -28,7 +28,7 @@
 namespace cutegen::eval {
 
 struct RunnerOptions {
-  std::string device = "sim:h200";
+  DeviceName device;
   int threads = 0;
   bool require_sandbox = false;
   int64_t memory_bytes = int64_t{8} << 30;  // addresses, beyond those of large buffers

@@ -113,7 +113,7 @@ GpuJudge::GpuJudge(std::unique_ptr<device::cuda::Session> session)
   side_->session = std::move(session);
 }
 
-Result<std::unique_ptr<GpuJudge>> GpuJudge::open(const std::string& device) {
+Result<std::unique_ptr<GpuJudge>> GpuJudge::open(const DeviceName& device) {
   CG_TRY(auto session, device::cuda::Session::open(device));
   std::unique_ptr<GpuJudge> judge(new GpuJudge(std::move(session)));
   CG_TRY(judge->words_, judge->take("words", kWordsBytes, false));

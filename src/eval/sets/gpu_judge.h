@@ -79,7 +79,7 @@ class GpuJudge {
  public:
   static constexpr int64_t kMostMarks = int64_t{1} << 24;
 
-  static Result<std::unique_ptr<GpuJudge>> open(const std::string& device);
+  static Result<std::unique_ptr<GpuJudge>> open(const DeviceName& device);
   // Compiles and loads the kernels, once.
   Result<void> prepare(const Context& ctx, toolchain::Toolchain& toolchain);
   Result<void> load(const std::string& ptx);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/device_name.h"
+
+#include <charconv>
+
+#include "base/text.h"
+#include "gpu/spec.h"
+
+namespace cutegen {
+namespace {
+
+constexpr std::string_view kSimulator = "sim:", kGpu = "cuda:";
+
+}  // namespace
+
+DeviceName::DeviceName(const char* literal) {
+  auto parsed = parse(literal);
+  CG_ASSERT(parsed);
+  *this = std::move(*parsed);
+}
+
+DeviceName DeviceName::simulator_of(const std::string& model) {
+  DeviceName out;
+  out.model = model;
+  return out;
+}
+
+Result<DeviceName> DeviceName::parse(const std::string& text) {
+  if (text.starts_with(kSimulator)) return simulator_of(text.substr(kSimulator.size()));
+  DeviceName out;
+  if (text.starts_with(kGpu)) {
+    const char* first = text.data() + kGpu.size();
+    const char* last = text.data() + text.size();
+    auto [end, error] = std::from_chars(first, last, out.index);
+    if (first == last || error != std::errc() || end != last || out.index < 0)
+      return user_error("'" + sanitize(text, 60) + "' names no GPU", {}, "say cuda:0 or cuda:1");
+    out.kind = Kind::gpu;
+    out.model.clear();
+    return out;
+  }
+  std::vector<std::string> known;
+  for (const std::string& id : known_gpus()) known.push_back(std::string(kSimulator) + id);
+  return user_error("unknown device " + sanitize(text, 60), {},
+                    "use cuda:0 or one of " + join(known, ", "));
+}
+
+std::string DeviceName::text() const {
+  return is_gpu() ? std::string(kGpu) + std::to_string(index) : std::string(kSimulator) + model;
+}
+
+}  // namespace cutegen
