@@ -3,8 +3,142 @@
 
 namespace cutegen::store {
 
-int event_version(EventType) {
-  return 1;  // every type is still at its first version
+namespace {
+
+// One event type: its current version, when it is written, and its fields. A field is one line,
+// "name: meaning"; "name?: meaning" if some events lack it. Every event also has clock_ms.
+// tools/reference.py prints this table; the e2e tests compare it with the journals of their runs.
+struct Form {
+  EventType type;
+  int version;
+  const char* written;
+  const char* fields;
+};
+
+constexpr Form kTypes[] = {
+    {EventType::opened, 1, "first",
+     "file: the task file\n"
+     "strategy: the policy that spends the budget\n"
+     "model: who proposes kernels\n"
+     "out: folder of the result\n"
+     "evaluator: options of the evaluator: device, python, require_sandbox, use_cache, "
+     "runner_threads\n"
+     "search: settings of the strategy, with the budget\n"
+     "config: each setting with its value and source\n"
+     "run: id, task, device, strategy, model and time of creation\n"
+     "asked?: math mode and bounds, if the user asks for them\n"
+     "baselines?: false, if the run times no baselines\n"
+     "profile_best?: true, if the best program gets a profile at the end\n"
+     "profile_slower?: true, if it gets one only when slower than the fastest known baseline\n"
+     "certify_minutes?: limit of the certificate, if there will be one\n"
+     "model_settings?: address, prices, limits and tools of the model, if one is asked"},
+    {EventType::task, 1, "when the task is described",
+     "task: what cutegen describe --json prints of the task\n"
+     "admission: whether degenerate solutions fail on the task, and which input families apply\n"
+     "floor_ns: no kernel is faster\n"
+     "floor_bound_by: what bounds the roofline: memory, compute or launch\n"
+     "toolchain: the compiler and its version\n"
+     "torch: the versions of torch and Python\n"
+     "device: where programs run\n"
+     "sandbox: which protection is in effect\n"
+     "reachable_ns?: the reachable bound, since policy 3\n"
+     "roofline_ns?: the roofline, since policy 3\n"
+     "gpu?: the model of a real GPU\n"
+     "driver?: the driver of a real GPU\n"
+     "product?: what the driver calls the GPU\n"
+     "counters?: who reads the counters of a real GPU, or why nobody does"},
+    {EventType::baselines, 1, "on a GPU, before the first question",
+     "times: list of kind, and time_ns with its interval and origin, or why there is no time\n"
+     "note: whether kept times were used, or why not"},
+    {EventType::asked, 1, "before cutegen asks a proposer",
+     "role: who is asked\n"
+     "context: purpose, parent, best time, bounds, bottleneck; for models also line, stage, "
+     "approach, advice"},
+    {EventType::call_started, 1, "before a request goes to a model",
+     "call: its number\n"
+     "label: what the call is for\n"
+     "model: who is asked\n"
+     "request: the whole request\n"
+     "request_hash: its hash\n"
+     "reserved_usd?: the highest possible cost, if a price is known\n"
+     "reserved_tokens: the most tokens that the call may use"},
+    {EventType::call_ended, 1, "when the model has answered, or the call has failed",
+     "call: the number of the call\n"
+     "request_hash: hash of its request\n"
+     "reply?: message, stop, usage and cost\n"
+     "error?: why the call failed\n"
+     "elapsed_ms: the time it took"},
+    {EventType::call_refused, 1, "instead of a call that the budget forbids",
+     "label: what the call was for\n"
+     "request: the whole request\n"
+     "request_hash: its hash\n"
+     "reason: which limit forbids it"},
+    {EventType::drafted, 1, "before the evaluation of a draft that a model gave to a tool",
+     "candidate: the whole draft, with its id"},
+    {EventType::tool_called, 1, "after a model called a tool",
+     "tool: its name\n"
+     "arguments_hash: hash of its arguments, which are in the call_ended before it\n"
+     "text: the result\n"
+     "is_error: whether the tool failed"},
+    {EventType::answered, 1, "when the proposer has answered",
+     "outcome: proposed, advised, unusable or nothing\n"
+     "candidate?: the whole candidate, if one was proposed\n"
+     "advice?: the advice, if the outcome is advised\n"
+     "reason?: why there is neither\n"
+     "reasks?: why cutegen asked a model again"},
+    {EventType::evaluation_started, 1, "before an evaluation",
+     "candidate: its id\n"
+     "up_to: the last rung of the evaluation\n"
+     "profile: whether it includes a profile"},
+    {EventType::evaluated, 1, "with the verdict; a retry follows if it is aborted",
+     "candidate: its id\n"
+     "verdict: the whole verdict\n"
+     "elapsed_ms: the time it took"},
+    {EventType::accepted, 1, "when the candidate becomes the incumbent",
+     "candidate: its id\n"
+     "reason: why"},
+    {EventType::rejected, 1,
+     "when it does not; the reason says 'set aside' if it could not be judged",
+     "candidate: its id\n"
+     "reason: why"},
+    {EventType::profiled, 1, "before finished, if the best program has no profile yet",
+     "candidate: id of the best program\n"
+     "profile?: its profile\n"
+     "why?: why there is no profile"},
+    {EventType::certifying, 1, "on a GPU, before cutegen certifies the best program",
+     "candidate: id of the best program\n"
+     "limit_ms: the time that the certificate may take"},
+    {EventType::certified, 1, "after that; without this event, cutegen resume certifies again",
+     "candidate: id of the best program\n"
+     "certificate?: the certificate, cutegen.certificate.v1\n"
+     "why?: why there is no certificate"},
+    {EventType::compared, 1, "before finished, if baselines are known",
+     "candidate: id of the best program\n"
+     "time_ns: its time\n"
+     "against: each baseline with its time and speedup\n"
+     "best: the fastest baseline in the math mode"},
+    {EventType::interrupted, 1, "on Ctrl-C or a deadline", "reason: which of the two"},
+    {EventType::resumed, 1, "when a new process continues the run", ""},
+    {EventType::finished, 1, "last; only imported may follow",
+     "reason: why the search ended\n"
+     "best: id of the best program; empty if no program is correct"},
+    {EventType::imported, 1, "by cutegen import, into a finished run",
+     "candidate: the whole candidate\n"
+     "verdict: the verdict; the origin of its figures is imported\n"
+     "entry: name of the imported entry\n"
+     "entry_sha256: its hash\n"
+     "device: the GPU of its figures\n"
+     "origin: origin of its figures on the other machine\n"
+     "decision: accepted or rejected\n"
+     "reason: why"},
+};
+
+}  // namespace
+
+int event_version(EventType type) {
+  for (const Form& form : kTypes)
+    if (type == form.type) return form.version;
+  CG_ASSERT(false);
 }
 
 Result<EventType> event_type_of(const std::string& name, int64_t seq) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The journal's event types, their current versions, and how to read older versions.
 //
-// Contract: docs/journal.md describes every type. Events are written in the current version of
-// their type. Readers upcast older versions step by step. A newer version or an unknown type is a
-// user error that says to use the newer program.
+// Contract: events.cpp lists every type with its fields. Events are written in the current version
+// of their type. Readers upcast older versions step by step. A newer version or an unknown type is
+// a user error that says to use the newer program.
 //
 // Example: CG_TRY(Event now, upcast(old, journal_upcasts()));
 #pragma once

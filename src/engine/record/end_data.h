@@ -2,8 +2,8 @@
 // The data of the events at the end of a run (`profiled`, `certified`) and after it (`imported`),
 // as JSON and back.
 //
-// Contract: docs/journal.md has the fields. What is read is checked like everything of a journal;
-// an imported step says where its figures come from.
+// Contract: store/events.cpp lists the fields. What is read is checked like everything of a
+// journal; an imported step says where its figures come from.
 //
 // Example: journal->append(EventType::certified, to_json(certified));
 #pragma once

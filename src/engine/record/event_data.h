@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of the events `opened` and `task`: settings and the opened task, as JSON and back.
 //
-// Contract: docs/journal.md has the fields; versions are in store/events.h. What is read back is
+// Contract: store/events.cpp lists fields and versions of every event. What is read back is
 // enough to resume, replay and report a run without the task file.
 //
 // Example: journal->append(EventType::task, task_data(opened)); CG_TRY(auto t,
