@@ -3,6 +3,7 @@
 
 Each test runs in a folder of its own with a home of its own. After every test no process may be
 left: this process makes itself the reaper of all that it starts, so that nothing escapes the count.
+The events of the journals that a test wrote have the fields that docs/reference/events.md lists.
 
 Example:
     class MyTest(harness.Case):
@@ -10,11 +11,13 @@ Example:
             result = self.cutegen("describe", self.write("t.py", TEXT), "--json")
             self.assert_code(result, 0)
 """
+import contextlib
 import ctypes
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -123,6 +126,25 @@ def plain_environment(home):
     return env
 
 
+def journal_faults(folder):
+    """How the events of the journals below a folder differ from the table of src/store/events.cpp."""
+    if not (ROOT / "src/store/events.cpp").is_file():  # the programs alone, on another machine
+        return []
+    sys.path.insert(0, str(ROOT / "tools"))
+    import reference
+    types, faults = reference.event_types(ROOT), []
+    for path in Path(folder).rglob("cutegen.db"):
+        try:
+            with contextlib.closing(sqlite3.connect(path)) as base:
+                events = base.execute("SELECT type, version, json FROM events").fetchall()
+        except sqlite3.DatabaseError:  # a test that breaks its journal
+            continue
+        for name, version, text in events:
+            if name in types and types[name].version == version:
+                faults += types[name].faults(json.loads(text))
+    return sorted(set(faults))
+
+
 class Case(unittest.TestCase):
     """A test in its own folder that leaves no process."""
 
@@ -138,8 +160,10 @@ class Case(unittest.TestCase):
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+        faults = journal_faults(self.folder)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.assertEqual(left, {}, "processes were left running")
+        self.assertEqual(faults, [], "the journal differs from the table of events")
 
     def environment(self, **more):
         """A plain environment. The compile cache is shared by all tests, as users' runs share it."""
