@@ -28,7 +28,7 @@ setup:  ## install what is needed: apt packages, .venv with torch, CuTe headers 
 	@tools/setup.sh
 
 .PHONY: setup-dev
-setup-dev:  ## the same and what checks, fuzzing and benchmarks need (clang 19, mypy)
+setup-dev:  ## the same and what checks, fuzzing and benchmarks need (clang 19, mypy, Sphinx)
 	@tools/setup.sh --dev
 
 $(CONFIGURED):
@@ -63,10 +63,12 @@ unit: $(CONFIGURED)  ## the fast tests only
 	ctest --test-dir $(BUILD) --output-on-failure --no-label-summary -j $(JOBS) -L unit
 
 .PHONY: check
-check:  ## formatting, floors, figures, text rules, types, clang-tidy on what changed
+check:  ## formatting, floors, figures, text rules, documentation, types, clang-tidy on what changed
 	tools/check_format.sh
 	/usr/bin/env python3 tools/check_floors.py
 	/usr/bin/env python3 tools/check_text.py
+	/usr/bin/env python3 tools/check_docs.py
+	@$(MAKE) --no-print-directory docs
 	tools/check_types.sh
 	/usr/bin/env python3 tools/figures.py --build $(BUILD)
 	tools/tidy.sh --build $(BUILD)
@@ -91,6 +93,18 @@ bench: setup-dev  ## build and run bench/
 	cmake --preset release -DCUTEGEN_BENCH=ON
 	cmake --build --preset release -j $(JOBS)
 	@for program in build/release/bench/*_bench; do echo "== $$program"; "$$program"; done
+
+# Sphinx reads pages of the whole tree, so docs/conf.py lies apart from the source folder.
+.PHONY: docs
+docs:  ## build the documentation into build/docs; a warning is an error
+	@tools/setup.sh --docs
+	.venv/bin/python -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --write-all \
+	  --conf-dir docs --builder html . build/docs
+	@echo "docs: open build/docs/index.html"
+
+.PHONY: reference
+reference: programs  ## write docs/reference from the built program, its tables and the schema
+	/usr/bin/env python3 tools/reference.py --bin $(BUILD)/bin
 
 .PHONY: format
 format:  ## rewrite C++ sources as .clang-format says

@@ -5,7 +5,7 @@
 Usage: check_text.py [ROOT]
 Sources carry the licence line first; no file names a place of one machine or a package registry's
 host; no trailing blanks, tabs in C++ or Python, or missing last line break; no line of the Python in
-python/ and tools/ is longer than 120 columns. Documents have no table cell over 120 characters, and none of
+python/, tools/ and docs/ is longer than 120 columns. Documents have no table cell over 120 characters, and none of
 the phrases that are hard to read (CONTRIBUTING.md, "Words").
 """
 from __future__ import annotations
@@ -21,7 +21,7 @@ import sources  # noqa: E402
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 LICENSED = sources.CPP | {".py", ".sh", ".cmake"}
 PYTHON_COLUMNS = 120
-SHORT_LINES = {"python", "tools"}  # folders whose Python keeps to it
+SHORT_LINES = {"docs", "python", "tools"}  # folders whose Python keeps to it
 NO_TABS = sources.CPP | {".py", ".json", ".toml"}
 BINARY = {".png", ".npz", ".npy", ".sqlite", ".gz", ".bin"}
 # Written in pieces, so that this file passes its own check.

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what cutegen needs on Debian 12: apt packages, and a Python environment in .venv.
 #
-# Usage: tools/setup.sh [--dev]     --dev adds what the checks and fuzzing need (clang 19, mypy).
+# Usage: tools/setup.sh [--dev | --docs]
+# --dev adds what the checks, fuzzing and the documentation need (clang 19, mypy, Sphinx). --docs
+# installs only what builds the documentation: no compiler, no torch.
 # Idempotent: what is there is used, and a second run takes a fraction of a second. Nothing is
 # written outside the tree but apt packages and the usual caches of apt and pip.
 set -euo pipefail
@@ -18,6 +20,8 @@ readonly BUILD_PACKAGES=(
 readonly DEV_PACKAGES=(clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev libbenchmark-dev)
 readonly REQUIREMENTS=tools/requirements.txt
 readonly DEV_REQUIREMENTS=tools/requirements-dev.txt
+readonly DOCS_PACKAGES=(make git python3 python3-venv)
+readonly DOCS_REQUIREMENTS=tools/requirements-docs.txt
 readonly VENV=.venv
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -128,9 +132,13 @@ case "${1:-}" in
   "") packages=("${BUILD_PACKAGES[@]}") ;;
   --dev)
     packages=("${BUILD_PACKAGES[@]}" "${DEV_PACKAGES[@]}")
-    requirements+=("$DEV_REQUIREMENTS")
+    requirements+=("$DEV_REQUIREMENTS" "$DOCS_REQUIREMENTS")
     ;;
-  *) die "unknown argument '$1'" "usage: tools/setup.sh [--dev]" ;;
+  --docs)
+    packages=("${DOCS_PACKAGES[@]}")
+    requirements=("$DOCS_REQUIREMENTS")
+    ;;
+  *) die "unknown argument '$1'" "usage: tools/setup.sh [--dev | --docs]" ;;
 esac
 install_packages "${packages[@]}"
 make_venv

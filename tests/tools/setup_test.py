@@ -40,7 +40,7 @@ class MissingWheels(unittest.TestCase):
         self.assertEqual(self.missing(text, "--no-deps"), ["absent-b==2"])
 
     def test_every_shipped_requirement_is_an_exact_pin(self):
-        for name in ("requirements.txt", "requirements-dev.txt"):
+        for name in ("requirements.txt", "requirements-dev.txt", "requirements-docs.txt"):
             for line in (ROOT / "tools" / name).read_text(encoding="utf-8").splitlines():
                 pin = line.partition("#")[0].strip()
                 self.assertTrue(not pin or pin.count("==") == 1, line)
@@ -53,7 +53,8 @@ class Setup(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory()
         self.root = Path(self.folder.name, "tree")
         (self.root / "tools").mkdir(parents=True)
-        for name in ("setup.sh", "missing_wheels.py", "requirements.txt", "requirements-dev.txt"):
+        for name in ("setup.sh", "missing_wheels.py", "requirements.txt", "requirements-dev.txt",
+                     "requirements-docs.txt"):
             (self.root / "tools" / name).write_bytes((ROOT / "tools" / name).read_bytes())
         self.bin = Path(self.folder.name, "bin")
         self.bin.mkdir()
@@ -118,6 +119,20 @@ class Setup(unittest.TestCase):
         python.chmod(0o755)
         self.assertEqual(self.setup_script().returncode, 0)
         self.assertIn("pip could not install checker==1", self.setup_script("--dev").stderr)
+
+    def test_docs_need_neither_a_compiler_nor_torch(self):
+        self.stand_in("dpkg-query", "case \"$*\" in *g++*|*clang*) exit 1;; esac; echo installed")
+        fake = self.root / ".venv/bin"
+        fake.mkdir(parents=True)
+        python = fake / "python"
+        python.write_text("#!/bin/sh\ncase \"$*\" in *'pip install'*) echo \"$@\" >> asked;;\n"
+                          "*--with-deps*requirements-docs.txt*) echo builder==1;;\n"
+                          "*requirements.txt*) echo torch==1;; esac\n", encoding="utf-8")
+        python.chmod(0o755)
+        result = self.setup_script("--docs")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("builder==1", (self.root / "asked").read_text(encoding="utf-8"))
+        self.assertNotIn("torch", (self.root / "asked").read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
