@@ -262,7 +262,7 @@ def plan_page(schema: dict[str, Any]) -> str:
 
 # ---- events ------------------------------------------------------------------------------------
 
-EVENT = re.compile(r'\{"(\w+)", (\d+), ((?:"(?:\\.|[^"\\])*"\s*)+),\s*((?:"(?:\\.|[^"\\])*"\s*)+)\}')
+EVENT = re.compile(r'\{EventType::(\w+), (\d+), ((?:"(?:\\.|[^"\\])*"\s*)+),\s*((?:"(?:\\.|[^"\\])*"\s*)+)\}')
 
 
 @dataclasses.dataclass
@@ -300,7 +300,7 @@ def events_of(text: str) -> list[EventType]:
                 raise ReferenceFault(f"src/store/events.cpp: '{line}' of '{name}' is not 'field: meaning'")
             listed.append(Field(field.rstrip("?"), not field.endswith("?"), meaning))
         found.append(EventType(name, int(version), literal(written), listed))
-    if len(found) != len(re.findall(r"^    \{\"", table, re.MULTILINE)):
+    if len(found) != len(re.findall(r"^    \{EventType::", table, re.MULTILINE)):
         raise ReferenceFault("src/store/events.cpp: kTypes has a row that this script cannot read")
     return found
 
