@@ -132,7 +132,7 @@ Result<void> check_cooperative(const Job& job, int64_t total, int64_t resident) 
                     resident),
         job.program.name, "launch fewer CTAs and let each do more");
   }
-  if (Cta::bytes(job) > kMostMachines / total) {
+  if (CtaState::bytes(job) > kMostMachines / total) {
     return unsupported_error(
         fmt::format("a cooperative launch of {} CTAs that need more than {} bytes to simulate",
                     total, kMostMachines),

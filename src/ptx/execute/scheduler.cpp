@@ -34,7 +34,8 @@ struct Shared {
   // CTAs that the GPU, and our memory, hold together.
   int64_t most_together() const {
     const int64_t most = grid.resident > 0 ? grid.resident : kMostResident;
-    return std::max<int64_t>(1, std::min(most, kMostBytes / std::max<int64_t>(1, Cta::bytes(job))));
+    return std::max<int64_t>(
+        1, std::min(most, kMostBytes / std::max<int64_t>(1, CtaState::bytes(job))));
   }
   int64_t at = INT64_MAX;  // the CTA that ended the launch
   LaunchReport report;
@@ -64,7 +65,7 @@ class Worker {
   bool round(bool& spinning);
   void finish(size_t i);
   bool wait();
-  void fail(const Cta& cta);
+  void fail(const CtaState& cta);
   void add_counts();
 
   Shared& s_;
@@ -129,7 +130,7 @@ void Worker::finish(size_t i) {
   ++done_, --s_.resident;
   if (s_.sampler) {
     std::lock_guard lock(s_.mutex);
-    s_.sampler->add(live_[i]->linear(), live_[i]->work());
+    s_.sampler->add(live_[i]->state().linear, live_[i]->state().work);
   }
   free_.push_back(std::move(live_[i]));
   live_.erase(live_.begin() + int64_t(i)), lead_.erase(lead_.begin() + int64_t(i));
@@ -139,7 +140,8 @@ void Worker::finish(size_t i) {
 size_t Worker::behind() const {
   size_t best = 0;
   for (size_t i = 1; i < live_.size(); ++i)
-    if (live_[i]->executed() + lead_[i] < live_[best]->executed() + lead_[best]) best = i;
+    if (live_[i]->state().executed() + lead_[i] < live_[best]->state().executed() + lead_[best])
+      best = i;
   return best;
 }
 
@@ -154,7 +156,7 @@ bool Worker::round(bool& spinning) {
     const Cta::Turn turn = live_[at]->turn();
     spinning = spinning && turn == Cta::Turn::spinning;
     if (turn == Cta::Turn::failed) {
-      fail(*live_[at]);
+      fail(live_[at]->state());
       return false;
     }
     if (turn == Cta::Turn::ended) {
@@ -175,7 +177,7 @@ bool Worker::wait() {
   if (hopeless_ == kHopeless) ++s_.idle_threads;
   if (hopeless_ >= kHopeless && s_.idle_threads.load() >= s_.grid.threads) {
     live_[0]->fail_spinning(s_.resident.load());
-    fail(*live_[0]);
+    fail(live_[0]->state());
     return false;
   }
   if (s_.grid.threads > 1) std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -213,16 +215,16 @@ void Worker::run() {
   add_counts();
 }
 
-void Worker::fail(const Cta& cta) {
+void Worker::fail(const CtaState& cta) {
   std::lock_guard lock(s_.mutex);
-  if (cta.linear() >= s_.at) return;
-  s_.at = cta.linear();
-  const bool finding = cta.status() == LaunchStatus::finding;
-  s_.report.status = cta.status();
-  s_.report.reason = finding ? cta.finding().message : cta.reason();
+  if (cta.linear >= s_.at) return;
+  s_.at = cta.linear;
+  const bool finding = cta.status == LaunchStatus::finding;
+  s_.report.status = cta.status;
+  s_.report.reason = finding ? cta.finding.message : cta.reason;
   s_.report.finding.reset();
-  if (finding) s_.report.finding = cta.finding();
-  s_.job.stop_after = s_.grid.cooperative ? -1 : cta.linear();
+  if (finding) s_.report.finding = cta.finding;
+  s_.job.stop_after = s_.grid.cooperative ? -1 : cta.linear;
 }
 
 void Worker::add_counts() {

@@ -54,4 +54,44 @@ void AsyncCopies::clear() {
   committed_ = {};
 }
 
+void CopiesInFlight::issue(int warp, const AsyncCopy& copy) {
+  if (writes_.empty()) writes_.resize(shared_bytes_ / 4 + 1);
+  for (uint32_t m = copy.mask; m; m &= m - 1) {
+    for (size_t k = 0; k < copy.vec; ++k) ++writes_[copy.at[size_t(std::countr_zero(m))] / 4 + k];
+  }
+  lanes_ += uint64_t(std::popcount(copy.mask));
+  of(warp).issue(copy);
+}
+
+void CopiesInFlight::arrives(const AsyncCopy& copy) {
+  for (uint32_t m = copy.mask; m; m &= m - 1) {
+    for (size_t k = 0; k < copy.vec; ++k) --writes_[copy.at[size_t(std::countr_zero(m))] / 4 + k];
+  }
+  lanes_ -= uint64_t(std::popcount(copy.mask));
+}
+
+void CopiesInFlight::clear() {
+  if (lanes_) std::fill(writes_.begin(), writes_.end(), 0u);
+  lanes_ = 0;
+  for (AsyncCopies& copies : of_) copies.clear();
+}
+
+bool CopiesInFlight::touches(uint64_t from, uint64_t to) const {
+  uint32_t any = 0;
+  for (uint64_t word = from / 4; word <= (to - 1) / 4; ++word) any |= writes_[word];
+  return any != 0;
+}
+
+const AsyncCopy* CopiesInFlight::find(uint64_t from, uint64_t to) const {
+  for (const AsyncCopies& copies : of_) {
+    for (const AsyncCopy& c : copies.all()) {
+      for (uint32_t m = c.mask; m; m &= m - 1) {
+        const uint64_t begin = c.at[size_t(std::countr_zero(m))];
+        if (begin < to && from < begin + 4u * c.vec) return &c;
+      }
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace cutegen::ptx

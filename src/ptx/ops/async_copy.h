@@ -22,6 +22,7 @@ inline constexpr size_t kMostCopies = 1024;
 
 struct AsyncCopy {
   int32_t pc = 0;
+  uint8_t vec = 1;  // words of a lane
   uint32_t mask = 0, group = 0;
   std::array<uint32_t, 32> at{};                    // shared addresses
   std::array<std::array<uint32_t, 32>, 4> words{};  // as registers hold them
@@ -42,6 +43,28 @@ class AsyncCopies {
  private:
   std::deque<AsyncCopy> copies_;
   std::array<uint32_t, 32> committed_{};
+};
+
+// The copies of all warps of a CTA, and the words of shared memory that they will write.
+class CopiesInFlight {
+ public:
+  CopiesInFlight(size_t warps, size_t shared_bytes) : of_(warps), shared_bytes_(shared_bytes) {}
+  AsyncCopies& of(int warp) { return of_[size_t(warp)]; }
+  bool any() const { return lanes_ > 0; }
+  void issue(int warp, const AsyncCopy& copy);
+  // The caller has taken `copy` from its warp and is about to write its words.
+  void arrives(const AsyncCopy& copy);
+  void clear();
+  // Whether a copy will write one of the bytes [from, to).
+  bool touches(uint64_t from, uint64_t to) const;
+  // Such a copy; nullptr: none.
+  const AsyncCopy* find(uint64_t from, uint64_t to) const;
+
+ private:
+  std::vector<AsyncCopies> of_;   // by warp
+  std::vector<uint32_t> writes_;  // by word of shared memory; empty before the first copy
+  size_t shared_bytes_;
+  uint64_t lanes_ = 0;  // of all copies
 };
 
 }  // namespace cutegen::ptx

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// printf and assert in a kernel: a finding with the text, since nobody reads a kernel's output.
+#include "ptx/units/host_calls.h"
+
 #include <fmt/format.h>
 
 #include <cinttypes>
@@ -7,7 +8,6 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "ptx/execute/cta.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -68,41 +68,54 @@ std::string widths(const std::string& spec, Next next) {
   return digits > 2 ? "%" : out;
 }
 
-}  // namespace
-
-// The host's place of `bytes` bytes at a generic address of a lane; nullptr: not mapped.
-const std::byte* Cta::peek(const Warp& w, int lane, uint64_t address, uint64_t bytes) const {
-  auto inside = [&](uint64_t window, uint64_t size) {
-    return address >= window && address - window <= size && size - (address - window) >= bytes;
-  };
-  if (inside(kSharedWindow, shared_.size())) return shared_.data() + (address - kSharedWindow);
-  const uint64_t local = uint64_t(job_.program.local_bytes);
-  if (inside(kLocalWindow, local))
-    return local_.data() + local * uint64_t(w.index * 32 + lane) + (address - kLocalWindow);
-  if (inside(kParamWindow, job_.params.size()))
-    return job_.params.data() + (address - kParamWindow);
-  const Buffer* b = job_.memory.find(address);
-  return b && b->size - (address - b->base) >= bytes ? b->data + (address - b->base) : nullptr;
-}
-
-std::string Cta::text_at(const Warp& w, int lane, uint64_t address) const {
-  std::string out;
-  for (; out.size() < kMostText; ++address) {
-    const std::byte* p = peek(w, lane, address, 1);
-    if (!p) return out + "(unmapped)";
-    if (char(*p) == 0) break;
-    out += char(*p);
+// Memory as one lane sees it.
+class Reader {
+ public:
+  Reader(const CtaState& cta, const Warp& w, int lane) : cta_(cta), thread_(w.index * 32 + lane) {}
+  // 0 where nothing is mapped.
+  uint64_t value(uint64_t address, uint64_t bytes) const {
+    uint64_t out = 0;
+    if (const std::byte* p = peek(address, bytes)) std::memcpy(&out, p, bytes);
+    return out;
   }
-  return out;
-}
+  std::string text(uint64_t address) const {
+    std::string out;
+    for (; out.size() < kMostText; ++address) {
+      const std::byte* p = peek(address, 1);
+      if (!p) return out + "(unmapped)";
+      if (char(*p) == 0) break;
+      out += char(*p);
+    }
+    return out;
+  }
 
-// What printf would print; arguments lie at `at`, each aligned to its size.
-std::string Cta::format_text(const Warp& w, int lane, const std::string& format,
-                             uint64_t at) const {
+ private:
+  // The host's place of `bytes` bytes at a generic address; nullptr: not mapped.
+  const std::byte* peek(uint64_t address, uint64_t bytes) const {
+    auto inside = [&](uint64_t window, uint64_t size) {
+      return address >= window && address - window <= size && size - (address - window) >= bytes;
+    };
+    const Job& job = cta_.job;
+    if (inside(kSharedWindow, cta_.shared.size()))
+      return cta_.shared.data() + (address - kSharedWindow);
+    const uint64_t local = uint64_t(job.program.local_bytes);
+    if (inside(kLocalWindow, local))
+      return cta_.local.data() + local * uint64_t(thread_) + (address - kLocalWindow);
+    if (inside(kParamWindow, job.params.size()))
+      return job.params.data() + (address - kParamWindow);
+    const Buffer* b = job.memory.find(address);
+    return b && b->size - (address - b->base) >= bytes ? b->data + (address - b->base) : nullptr;
+  }
+
+  const CtaState& cta_;
+  int thread_;
+};
+
+// What printf would print. The arguments begin at `at`, each aligned to its size.
+std::string format_text(const Reader& memory, const std::string& format, uint64_t at) {
   auto next = [&](uint64_t bytes) {
     at = (at + bytes - 1) / bytes * bytes;
-    uint64_t value = 0;
-    if (const std::byte* p = peek(w, lane, at, bytes)) std::memcpy(&value, p, bytes);
+    const uint64_t value = memory.value(at, bytes);
     at += bytes;
     return value;
   };
@@ -133,7 +146,7 @@ std::string Cta::format_text(const Warp& w, int lane, const std::string& format,
     } else if (c.letter == 'c') {
       out += char(next(4));
     } else if (c.letter == 's') {
-      out += text_at(w, lane, next(8));
+      out += memory.text(next(8));
     } else {
       out += fmt::format("{:#x}", next(8));
     }
@@ -141,25 +154,23 @@ std::string Cta::format_text(const Warp& w, int lane, const std::string& format,
   return out.substr(0, kMostText);
 }
 
-bool Cta::host_call(Warp& w, const Inst& in, int lane) {
-  auto argument = [&](int i, size_t bytes) {
-    uint64_t value = 0;
-    const std::byte* p = peek(w, lane, kLocalWindow + uint64_t(in.v[i]), bytes);
-    if (p) std::memcpy(&value, p, bytes);
-    return value;
+}  // namespace
+
+void report_host_call(CtaState& cta, const Warp& w, const Inst& in, int lane) {
+  const Reader memory(cta, w, lane);
+  auto number = [&](int i, uint64_t bytes) {
+    return memory.value(kLocalWindow + uint64_t(in.v[i]), bytes);
   };
+  auto text = [&](int i) { return memory.text(number(i, 8)); };
   if (in.op == Op::print) {
-    std::string text = format_text(w, lane, text_at(w, lane, argument(0, 8)), argument(1, 8));
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    return report(w, "printf", "the kernel prints: " + sanitize(text, kMostText), lane);
+    std::string out = format_text(memory, text(0), number(1, 8));
+    while (!out.empty() && out.back() == '\n') out.pop_back();
+    return cta.report(
+        w, lane, {.kind = "printf", .message = "the kernel prints: " + sanitize(out, kMostText)});
   }
-  return report(
-      w, "assert",
-      sanitize(fmt::format("assertion failed: {} ({}:{}, {})", text_at(w, lane, argument(0, 8)),
-                           text_at(w, lane, argument(1, 8)), argument(2, 4),
-                           text_at(w, lane, argument(3, 8))),
-               kMostText),
-      lane);
+  const std::string failed =
+      fmt::format("assertion failed: {} ({}:{}, {})", text(0), text(1), number(2, 4), text(3));
+  cta.report(w, lane, {.kind = "assert", .message = sanitize(failed, kMostText)});
 }
 
 }  // namespace cutegen::ptx

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Barriers: the 16 named barriers of a CTA (bar.sync, bar.arrive, bar.red).
+//
+// Contract: a warp that has to wait is Warp::State::waiting with `barrier` and `waits_at` set; the
+// last arrival lets all of them run. A function that returns false has reported a finding.
+//
+// Example: if (!barriers.arrive(w, in, mask)) return false;
+#pragma once
+
+#include <string>
+
+#include "ptx/cta/cta_state.h"
+
+namespace cutegen::ptx {
+
+class Barriers {
+ public:
+  explicit Barriers(CtaState& cta) : cta_(cta) {}
+  void begin();
+  // All lanes of the warp are at the barrier `in`; it goes on behind it, now or when it is
+  // released.
+  bool arrive(Warp& w, const Inst& in, uint32_t mask);
+  // A warp has ended: the others may be all that a barrier waits for.
+  bool recheck();
+  // "at barrier 0, line 12 (bar.sync 0), where 64 of all 128 threads are"
+  std::string describe(const Warp& waiting) const;
+
+ private:
+  struct Barrier {
+    int waiting = 0;                // warps
+    uint32_t arrived = 0;           // threads
+    uint32_t expected = 0;          // 0: all that are alive
+    uint32_t count = 0, votes = 0;  // of the reduction: true predicates, threads that voted
+  };
+  bool valid(const Warp& w, uint32_t id, uint32_t expected, int lane);
+  bool release_if_complete(int id);
+  bool all_reach(const Barrier& b, int id);
+  void release(Warp& w, const Barrier& b);
+  void meet_sleepers(uint32_t waiting);
+
+  CtaState& cta_;
+  Barrier barriers_[16];
+};
+
+}  // namespace cutegen::ptx

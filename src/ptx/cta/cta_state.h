@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// CtaState: everything that one CTA of a launch holds, for the units that execute its instructions.
+//
+// Contract: plain data with the few functions that all units need. Each unit (ptx/units/,
+// WarpScheduler, Barriers) refers to one CtaState and may change it; one host thread at a time runs
+// a CTA. After report() or `status` other than ok the CTA must not run on.
+//
+// Example: CtaState cta(job); cta.begin(linear, counting); cta.report(warp, lane, {.kind =
+// "trap"});
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ptx/checks/hazards.h"
+#include "ptx/cta/job.h"
+#include "ptx/cta/registers.h"
+#include "ptx/cta/warp.h"
+#include "ptx/model/counting.h"
+#include "ptx/ops/async_copy.h"
+
+namespace cutegen::ptx {
+
+struct CtaState {
+  explicit CtaState(Job& launch);
+  // Host memory of one CTA.
+  static int64_t bytes(const Job& job);
+  // `counter` counts what the CTA does; CTAs of one host thread may share it.
+  void begin(int64_t index, Counting& counter);
+
+  // Ends the CTA with a finding: `lane` of `w` is at fault at the warp's current instruction.
+  void report(const Warp& w, int lane, Finding found);
+  // The same finding with its place filled in, for later.
+  Finding located(const Warp& w, int lane, Finding found) const;
+  // "line 12 (bar.sync 1, 64)"
+  std::string place(int32_t pc) const;
+  Finding::Party party(int32_t pc, int thread, const std::array<int64_t, 3>& of) const;
+
+  uint64_t executed() const;                 // warp instructions so far
+  uint32_t threads_of(const Warp& w) const;  // its lanes at the beginning
+  // The chain that follows this warp, or nullptr.
+  Chain* chain_of(const Warp& w) const {
+    return linear == job.traced && w.index == 0 ? job.chain.get() : nullptr;
+  }
+
+  Job& job;
+  const int64_t block_threads;
+  std::vector<Warp> warps;
+  int alive_warps = 0;
+  RegisterFile registers;
+  std::vector<std::byte> shared, local;
+  CopiesInFlight copies;
+  std::unique_ptr<Hazards> hazards;  // nullptr: the checks are off
+  const bool races;                  // hazards look for races
+
+  int64_t linear = 0;  // its index in the grid
+  std::array<int64_t, 3> at{0, 0, 0};
+  Counting* counting = nullptr;
+  CtaWork work;
+  LaunchStatus status = LaunchStatus::ok;
+  Finding finding;                 // with LaunchStatus::finding
+  std::optional<Finding> pending;  // becomes the finding at the end of the CTA unless a race does
+  std::string reason;              // with any other status
+};
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// RegisterFile: the registers of a CTA's warps, with constants and special registers filled in.
+//
+// Contract: each warp has a block of Program::register_bytes, aligned to 64 bytes. Constants and
+// specials that are equal for all CTAs of a launch are written once; begin() writes the rest.
+//
+// Example: RegisterFile file(job, warps); file.begin({0, 0, 0}); in.full(file.of(0), in, ~0u);
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "ptx/cta/job.h"
+
+namespace cutegen::ptx {
+
+class RegisterFile {
+ public:
+  RegisterFile(const Job& job, size_t warps);
+  std::byte* of(size_t warp) { return registers_.get() + warp * bytes_; }
+  // CTA `at` of the grid begins.
+  void begin(const std::array<int64_t, 3>& at);
+
+ private:
+  void fill_constants(const Job& job, size_t warp);
+  void fill_special(const Job& job, const SpecialSlot& s, size_t warp);
+
+  const Program& program_;
+  size_t warps_, bytes_;
+  std::unique_ptr<std::byte[], void (*)(void*)> registers_;
+};
+
+// All lanes of a register hold `value`. size: bytes of a lane; 0: a predicate's mask.
+void fill_register(std::byte* registers, int32_t offset, int size, uint64_t value);
+
+}  // namespace cutegen::ptx

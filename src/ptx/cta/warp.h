@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Warp: the state of 32 lanes, and how they diverge and reconverge.
+//
+// Contract: lanes that diverge are splits, each a {pc, mask}. The split with the lowest pc runs
+// first, and splits at one pc merge. `current` is the split that runs; `others` wait for it.
+//
+// Example: w.split_off(mask); w.current.pc = target; w.reschedule();
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cutegen::ptx {
+
+struct Split {
+  int32_t pc = 0;
+  uint32_t mask = 0;
+  bool blocked = false;  // waits for other lanes of its warp
+};
+
+struct Warp {
+  enum class State : uint8_t { running, waiting, done } state = State::done;
+  std::byte* registers = nullptr;
+  uint32_t alive = 0;
+  uint32_t turns = 0;
+  int index = 0, count = 0;   // count: splits besides the current one
+  int barrier = -1;           // `waiting`: the barrier that it waits at,
+  int32_t waits_at = -1;      // and the instruction
+  uint64_t executed = 0;      // in this CTA
+  uint64_t spin_address = 0;  // the address that it polls
+  uint32_t spins = 0;         // polls of it since any other load, or any store
+  uint64_t polled_at = 0;     // `executed` at the last of them
+  uint64_t polled = 0;        // instructions of loops that only polled
+  double slept_ns = 0;        // its own sleep, or a longer one that it waited for at a barrier
+  Split current, others[32];
+
+  void begin(uint32_t lanes);
+  // Takes in the splits that wait at the current one's pc.
+  void merge() {
+    for (int i = 0; i < count;) {
+      if (others[i].pc == current.pc) {
+        current.mask |= others[i].mask;
+        others[i] = others[--count];
+      } else {
+        ++i;
+      }
+    }
+  }
+  void add(const Split& split) { others[count++] = split; }
+  // Puts the current split back and takes the next one to run. False: all are blocked.
+  bool reschedule();
+  // Lanes of the current split outside `mask` skip the instruction.
+  void split_off(uint32_t mask);
+  // The lanes end. The warp is done when none is alive.
+  void leave(uint32_t mask);
+};
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// WarpScheduler: which warp of a CTA runs, for how long, and what happens when none can.
+//
+// Contract: warps take turns in the order of Job::order. A warp runs until it waits, ends, or has
+// used its quantum; one that polls memory yields early, and its loop does not count as its work.
+// deadlock() and fail_spinning() report the finding that ends the CTA.
+//
+// Example: for (uint8_t i : scheduler.next_turns()) run(cta.warps[i], scheduler.quantum());
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ptx/cta/barriers.h"
+#include "ptx/cta/cta_state.h"
+
+namespace cutegen::ptx {
+
+// Whether the lanes that an instruction needs are all here. parked: the split waits for the others
+// and another split runs.
+enum class Meet { here, parked, failed };
+
+class WarpScheduler {
+ public:
+  WarpScheduler(CtaState& cta, const Barriers& barriers);
+  void begin();
+  // Warps in the order of their next turns.
+  const std::vector<uint8_t>& next_turns();
+  // Instructions of one turn.
+  uint64_t quantum();
+  // Whether a warp lets others run after this instruction.
+  bool yields(const Warp& w, const Inst& in) {
+    if (in.op == Op::fence) return mixed_ && in.sub != kNoFence && (random() & 1);
+    if (w.spins >= spins_ && w.spins % spins_ == 0) return true;
+    if (in.pulls && cta_.job.fair) return true;
+    return mixed_ && (in.op == Op::atomic || in.ordered) && (random() & 1);
+  }
+  bool spins(const Warp& w) const { return w.spins >= spins_; }
+
+  // The current split needs the lanes of `needed`; lanes of `mask` are here.
+  Meet meet(Warp& w, uint32_t needed, uint32_t mask, const char* kind);
+  // An access that may poll a word that another thread writes; changed: it has written memory.
+  void note_poll(Warp& w, const Inst& in, uint64_t address, bool changed);
+  void sleep(Warp& w, const Inst& in, uint32_t mask);
+
+  // No warp can run: reports what each waits for.
+  void deadlock();
+  // All CTAs that could run poll memory, `resident` of them.
+  void fail_spinning(int64_t resident);
+
+ private:
+  uint64_t random();
+  void count_poll(Warp& w, bool again);
+  std::string describe(const Warp& w) const;
+
+  CtaState& cta_;
+  const Barriers& barriers_;
+  const bool mixed_;
+  const uint32_t spins_;
+  std::vector<uint8_t> turns_;
+  uint64_t random_ = 0;
+};
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/execute/interpreter.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "ptx/ops/warp_ops.h"
+#include "ptx/units/host_calls.h"
+
+namespace cutegen::ptx {
+
+Interpreter::Step Interpreter::run(Warp& w) {
+  const Inst* code = cta_.job.program.code.data();
+  Executed* executed = cta_.counting->executed();
+  const Hazards* hazards = cta_.hazards.get();
+  const Undefined* undefined = hazards && hazards->undefined ? &*hazards->undefined : nullptr;
+  Chain* chain = cta_.chain_of(w);
+  const uint64_t quantum = scheduler_.quantum();
+  for (uint64_t n = 0; n < quantum; ++n) {
+    if (w.count > 0) w.merge();
+    const Inst& in = code[w.current.pc];
+    uint32_t mask = w.current.mask;
+    if (in.guard >= 0) {
+      const uint32_t p = predicate_at(w.registers, in.guard);
+      mask &= in.guard_negated ? ~p : p;
+    }
+    if (executed) {
+      Executed& x = executed[w.current.pc];
+      ++x.runs;
+      x.lanes += mask == ~0u ? 32 : uint64_t(std::popcount(mask));
+    }
+    if (chain) chain->step(in, w.current.pc, mask);
+    ++w.executed;
+    if (undefined && (in.watched || undefined->following()) && !checks_.follow(w, in, mask))
+      return Step::failed;
+    if (in.op == Op::alu) {
+      if (mask == ~0u && in.full)
+        in.full(w.registers, in, mask);
+      else if (mask)
+        in.masked(w.registers, in, mask);
+      ++w.current.pc;
+    } else if (in.op == Op::branch) {
+      branch(w, in, mask);
+    } else if (mask == 0) {
+      ++w.current.pc;
+    } else if (in.op == Op::barrier) {
+      if (!barrier(w, in, mask)) return Step::failed;
+      if (w.state == Warp::State::waiting) return Step::waiting;
+    } else if (in.op == Op::exit) {
+      w.leave(mask);
+      if (w.alive == 0) return Step::done;
+    } else if (!execute(w, in, mask)) {
+      return Step::failed;
+    } else if (scheduler_.yields(w, in)) {
+      return Step::yield;
+    }
+  }
+  return Step::yield;
+}
+
+bool Interpreter::execute(Warp& w, const Inst& in, uint32_t mask) {
+  switch (in.op) {
+    case Op::load:
+    case Op::store:
+    case Op::atomic:
+      if (!memory_.access(w, in, mask)) return false;
+      break;
+    case Op::branch_index:
+      return branch_index(w, in, mask);
+    case Op::shuffle:
+    case Op::vote:
+    case Op::warp_reduce:
+    case Op::match:
+    case Op::warp_sync:
+    case Op::elect: {
+      const Meet m = collectives_.execute(w, in, mask);
+      if (m != Meet::here) return m == Meet::parked;
+      break;
+    }
+    case Op::matrix:
+    case Op::load_matrix:
+    case Op::store_matrix: {
+      const Meet m = matrix_.execute(w, in, mask);
+      if (m != Meet::here) return m == Meet::parked;
+      break;
+    }
+    case Op::async_copy:
+      if (!async_.issue(w, in, mask)) return false;
+      break;
+    case Op::async_commit:
+      async_.commit(w, mask);
+      break;
+    case Op::async_wait:
+      if (!async_.wait(w, in, mask)) return false;
+      break;
+    case Op::active_mask: {
+      uint32_t* d = words_at(w.registers, in.d);
+      for (int lane = 0; lane < 32; ++lane) d[lane] = (mask >> lane & 1) ? mask : d[lane];
+      break;
+    }
+    case Op::clock:
+      for (int lane = 0; lane < 32; ++lane) {
+        if (mask >> lane & 1)
+          std::memcpy(w.registers + in.d + lane * in.reg_size, &w.executed, in.reg_size);
+      }
+      break;
+    case Op::fence:
+      fence(w, in, mask);
+      break;
+    case Op::trap:
+      cta_.report(w, std::countr_zero(mask),
+                  {.kind = "trap",
+                   .message = in.sub ? "the kernel executed brkpt" : "the kernel executed trap"});
+      return false;
+    case Op::print:
+    case Op::assert_fail:
+      report_host_call(cta_, w, in, std::countr_zero(mask));
+      return false;
+    case Op::unsupported:
+      unsupported(w, in);
+      return false;
+    default:
+      break;
+  }
+  ++w.current.pc;
+  return true;
+}
+
+void Interpreter::fence(Warp& w, const Inst& in, uint32_t mask) {
+  if (in.sub == kSleep) scheduler_.sleep(w, in, mask);
+  if (cta_.hazards) cta_.hazards->fence(w.index, in.sub);
+  if (in.sub == kDependencyWait) cta_.job.waited.store(true, std::memory_order_relaxed);
+}
+
+void Interpreter::unsupported(const Warp& w, const Inst& in) {
+  const Program& program = cta_.job.program;
+  cta_.status = LaunchStatus::unsupported;
+  cta_.reason = fmt::format("{} (ptx:{}) is not simulated", program.messages[size_t(in.target)],
+                            program.lines[size_t(w.current.pc)].line);
+}
+
+bool Interpreter::barrier(Warp& w, const Inst& in, uint32_t mask) {
+  w.split_off(mask);
+  const Meet m = scheduler_.meet(w, ~0u, mask, "divergent_barrier");
+  if (m != Meet::here) return m == Meet::parked;
+  return barriers_.arrive(w, in, mask);
+}
+
+void Interpreter::branch(Warp& w, const Inst& in, uint32_t mask) {
+  if (mask == w.current.mask) {
+    w.current.pc = in.target;
+  } else if (mask == 0) {
+    ++w.current.pc;
+  } else {
+    cta_.counting->divergent(in);
+    w.add({in.target, mask, false});
+    w.current.mask &= ~mask;
+    ++w.current.pc;
+  }
+  if (w.count > 0) w.reschedule();
+}
+
+bool Interpreter::branch_index(Warp& w, const Inst& in, uint32_t mask) {
+  const auto& table = cta_.job.program.tables[size_t(in.target)];
+  const uint32_t* index = words_at(w.registers, in.a);
+  w.split_off(mask);
+  uint32_t rest = mask;
+  int ways = 0;
+  while (rest) {
+    const int lane = std::countr_zero(rest);
+    const uint32_t i = index[lane];
+    if (i >= table.size()) {
+      cta_.report(w, lane,
+                  {.kind = "bad_branch",
+                   .message = fmt::format("brx.idx with index {} of {} targets", i, table.size())});
+      return false;
+    }
+    uint32_t same = 0;
+    for (uint32_t r = rest; r; r &= r - 1) {
+      const int other = std::countr_zero(r);
+      if (index[other] == i) same |= 1u << other;
+    }
+    rest &= ~same;
+    ++ways;
+    if (rest == 0) {
+      w.current = {table[i], same, false};
+    } else {
+      w.add({table[i], same, false});
+      w.current.mask = rest;
+    }
+  }
+  if (ways > 1) cta_.counting->divergent(in);
+  if (w.count > 0) w.reschedule();
+  return true;
+}
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interpreter: executes the instructions of a warp, each in the unit that it belongs to.
+//
+// Contract: run() goes on until the warp has to wait, has ended, yields, or fails. After `failed`
+// the CtaState says why.
+//
+// Example: while (interpreter.run(w) == Interpreter::Step::yield) {}
+#pragma once
+
+#include "ptx/cta/barriers.h"
+#include "ptx/cta/cta_state.h"
+#include "ptx/cta/warp_scheduler.h"
+#include "ptx/units/async_unit.h"
+#include "ptx/units/collectives.h"
+#include "ptx/units/cta_checks.h"
+#include "ptx/units/matrix_unit.h"
+#include "ptx/units/memory_unit.h"
+
+namespace cutegen::ptx {
+
+class Interpreter {
+ public:
+  enum class Step { yield, waiting, done, failed };
+  Interpreter(CtaState& cta, Barriers& barriers, WarpScheduler& scheduler)
+      : cta_(cta),
+        barriers_(barriers),
+        scheduler_(scheduler),
+        checks_(cta),
+        memory_(cta, scheduler, checks_),
+        async_(cta, memory_),
+        matrix_(cta, scheduler, memory_),
+        collectives_(cta, scheduler) {}
+  Step run(Warp& w);
+
+ private:
+  // These return false after a finding, or if the CTA ends in another way.
+  bool execute(Warp& w, const Inst& in, uint32_t mask);
+  bool branch_index(Warp& w, const Inst& in, uint32_t mask);
+  bool barrier(Warp& w, const Inst& in, uint32_t mask);
+  void branch(Warp& w, const Inst& in, uint32_t mask);
+  void fence(Warp& w, const Inst& in, uint32_t mask);
+  void unsupported(const Warp& w, const Inst& in);
+
+  CtaState& cta_;
+  Barriers& barriers_;
+  WarpScheduler& scheduler_;
+  CtaChecks checks_;
+  MemoryUnit memory_;
+  AsyncUnit async_;
+  MatrixUnit matrix_;
+  Collectives collectives_;
+};
+
+}  // namespace cutegen::ptx

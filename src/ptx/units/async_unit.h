@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// AsyncUnit: copies from global to shared memory that arrive later (cp.async).
+//
+// Contract: issue() reads the source at once and keeps the bytes; they reach shared memory when the
+// warp waits for their group, as a store by the lanes that issued the copy. A function that returns
+// false has reported a finding.
+//
+// Example: if (!async.issue(w, in, mask)) return false;
+#pragma once
+
+#include "ptx/cta/cta_state.h"
+#include "ptx/decode/forms.h"
+#include "ptx/units/memory_unit.h"
+
+namespace cutegen::ptx {
+
+class AsyncUnit {
+ public:
+  AsyncUnit(CtaState& cta, MemoryUnit& memory)
+      : cta_(cta), memory_(memory), addresses_(forms().addresses) {}
+  bool issue(Warp& w, const Inst& in, uint32_t mask);
+  // The lanes' copies since their last commit become a group.
+  void commit(const Warp& w, uint32_t mask) { cta_.copies.of(w.index).commit(mask); }
+  // The lanes wait until Inst::imm groups are left.
+  bool wait(Warp& w, const Inst& in, uint32_t mask);
+
+ private:
+  bool fetch(Warp& w, const Inst& in, uint32_t mask);
+  bool fetch_part(Warp& w, const Inst& in, uint32_t lanes, const uint32_t* sizes);
+  bool deliver(Warp& w, const AsyncCopy& copy);
+
+  CtaState& cta_;
+  MemoryUnit& memory_;
+  AddressFn addresses_;
+};
+
+}  // namespace cutegen::ptx

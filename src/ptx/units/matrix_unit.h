@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatrixUnit: instructions that all 32 lanes execute together: mma, movmatrix, ldmatrix, stmatrix.
+//
+// Contract: lanes that arrive first wait (Meet::parked) until all are here. ldmatrix and stmatrix
+// access shared memory as a load or store of 16-byte rows would.
+//
+// Example: if (matrix.execute(w, in, mask) == Meet::here) ++w.current.pc;
+#pragma once
+
+#include "ptx/cta/warp_scheduler.h"
+#include "ptx/units/memory_unit.h"
+
+namespace cutegen::ptx {
+
+class MatrixUnit {
+ public:
+  MatrixUnit(CtaState& cta, WarpScheduler& scheduler, MemoryUnit& memory)
+      : cta_(cta), scheduler_(scheduler), memory_(memory) {}
+  Meet execute(Warp& w, const Inst& in, uint32_t mask);
+
+ private:
+  CtaState& cta_;
+  WarpScheduler& scheduler_;
+  MemoryUnit& memory_;
+};
+
+}  // namespace cutegen::ptx

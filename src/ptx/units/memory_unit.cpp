@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/units/memory_unit.h"
+
+#include <bit>
+#include <cstring>
+
+#include "ptx/ops/atomic.h"
+#include "ptx/units/faults.h"
+#include "ptx/units/transfer.h"
+
+namespace cutegen::ptx {
+namespace {
+
+bool in_window(uint64_t address, uint64_t window) {
+  return address - window < kWindowBytes;
+}
+
+uint64_t window_of(Space space) {
+  return space == Space::shared  ? kSharedWindow
+         : space == Space::local ? kLocalWindow
+         : space == Space::param ? kParamWindow
+                                 : 0;
+}
+
+Space space_of(uint64_t address) {
+  if (in_window(address, kSharedWindow)) return Space::shared;
+  if (in_window(address, kLocalWindow)) return Space::local;
+  if (in_window(address, kParamWindow)) return Space::param;
+  return Space::global;
+}
+
+// Whether an atomic may have changed memory. cas: `b` is the value that it expects.
+bool changes(AtomicOp op, uint64_t old, uint64_t b) {
+  if (op == AtomicOp::cas) return old == b;
+  if (op == AtomicOp::exch) return old != b;
+  return b != 0;
+}
+
+}  // namespace
+
+bool MemoryUnit::fault(const WarpAccess& a, Space space) {
+  report_fault(cta_, a, space);
+  return false;
+}
+
+bool MemoryUnit::access(Warp& w, const Inst& in, uint32_t mask) {
+  if (in.constant_address && in.space == Space::param && mask == ~0u && parameter(w, in))
+    return true;
+  alignas(64) uint64_t at[32];
+  const uint64_t bytes = uint64_t(in.size) * in.vec;
+  WarpAccess a{w, in, mask,
+               addresses_(w.registers + in.a, in.wide_address, in.imm, bytes, mask, at), at};
+  if (a.sum.bits & (bytes - 1) && !(a.sum.contiguous && (a.sum.low & (bytes - 1)) == 0))
+    return fault(a, in.space);
+  if (in.space != Space::generic) return access_at(a, in.space);
+  const Space space = space_of(a.sum.low);
+  if (space != space_of(a.sum.high)) return several_spaces(w, in, mask, at);
+  if (const uint64_t window = window_of(space)) {
+    for (int lane = 0; lane < 32; ++lane) at[lane] -= window;
+    a.sum.low -= window, a.sum.high -= window;
+  }
+  return access_at(a, space);
+}
+
+// A parameter at a known place, equal for all lanes. False: not this simple.
+bool MemoryUnit::parameter(Warp& w, const Inst& in) {
+  const auto& params = cta_.job.params;
+  uint64_t at = 0, value = 0;
+  std::memcpy(&at, w.registers + in.a, 8);
+  at += uint64_t(in.imm);
+  const bool simple = in.op == Op::load && in.vec == 1 && in.v[0] >= 0 && in.size == in.reg_size &&
+                      at % in.size == 0;
+  if (!simple || at > params.size() || params.size() - at < in.size) return false;
+  std::memcpy(&value, params.data() + at, in.size);
+  fill_register(w.registers, in.v[0], in.size, value);
+  return true;
+}
+
+// Generic addresses of several spaces in one instruction: one space after another.
+bool MemoryUnit::several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at) {
+  for (Space space : {Space::global, Space::shared, Space::local, Space::param}) {
+    uint32_t part = 0;
+    uint64_t moved[32];
+    for (uint32_t m = mask; m; m &= m - 1) {
+      const int lane = std::countr_zero(m);
+      if (space_of(at[lane]) != space) continue;
+      part |= 1u << lane;
+      moved[lane] = at[lane] - window_of(space);
+    }
+    if (part && !access_at({w, in, part, summarize(moved, part), moved}, space)) return false;
+  }
+  return true;
+}
+
+bool MemoryUnit::access_at(const WarpAccess& a, Space space) {
+  const uint64_t end = a.sum.high + a.bytes();
+  if (end < a.sum.high) return fault(a, space);
+  if (space == Space::shared) {
+    if (end > cta_.shared.size()) return fault(a, space);
+    if (cta_.copies.any() && !checks_.copies(a)) return false;
+    return access_shared(a);
+  }
+  if (space == Space::local) return local(a);
+  if (space == Space::param) {
+    if (end > cta_.job.params.size() || a.in.op != Op::load) return fault(a, space);
+    perform(a, cta_.job.params.data());
+    return true;
+  }
+  return global(a);
+}
+
+bool MemoryUnit::access_shared(const WarpAccess& a) {
+  std::byte* memory = cta_.shared.data();
+  cta_.counting->shared(a.warp.current.pc, a.in, a.mask, a.sum, a.at);
+  if (cta_.hazards && !checks_.shared(a)) return false;
+  perform(a, memory);
+  return !cta_.races || checks_.stored(a, memory, nullptr);
+}
+
+bool MemoryUnit::local(const WarpAccess& a) {
+  const uint64_t size = uint64_t(cta_.job.program.local_bytes);
+  if (a.sum.high + a.bytes() > size || a.in.op == Op::atomic) return fault(a, Space::local);
+  cta_.counting->local(a.warp.current.pc, a.in, a.mask, a.sum, a.at);
+  uint64_t moved[32];
+  for (int lane = 0; lane < 32; ++lane) moved[lane] = a.at[lane] + size * uint64_t(lane);
+  WarpAccess scattered{a.warp, a.in, a.mask, a.sum, moved};
+  scattered.sum.contiguous = scattered.sum.uniform = false;
+  if (cta_.hazards) checks_.local(scattered);
+  perform(scattered, cta_.local.data() + size * 32 * size_t(a.warp.index));
+  return true;
+}
+
+bool MemoryUnit::global(const WarpAccess& a) {
+  const uint64_t end = a.sum.high + a.bytes();
+  const Buffer*& cached = last_[a.warp.current.pc & 15];
+  if (!cached || !cached->holds(a.sum.low)) cached = cta_.job.memory.find(a.sum.low);
+  const Buffer* b = cached;
+  if (!b || end - b->base > b->size) return several_buffers(a);
+  if (a.in.op != Op::load && b->access == Access::read_only) return fault(a, Space::global);
+  return in_buffer(a, *b);
+}
+
+bool MemoryUnit::several_buffers(const WarpAccess& a) {
+  const Buffer* of[32] = {};
+  for (uint32_t m = a.mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const Buffer* b = cta_.job.memory.find(a.at[lane]);
+    const bool bad = !b || a.at[lane] + a.bytes() - b->base > b->size ||
+                     (a.in.op != Op::load && b->access == Access::read_only);
+    if (bad) return fault(a, Space::global);
+    of[lane] = b;
+  }
+  for (uint32_t rest = a.mask; rest;) {
+    const Buffer* b = of[std::countr_zero(rest)];
+    uint32_t part = 0;
+    for (uint32_t m = rest; m; m &= m - 1) {
+      if (of[std::countr_zero(m)] == b) part |= 1u << std::countr_zero(m);
+    }
+    rest &= ~part;
+    if (!in_buffer({a.warp, a.in, part, summarize(a.at, part), a.at}, *b)) return false;
+  }
+  return true;
+}
+
+bool MemoryUnit::in_buffer(const WarpAccess& a, const Buffer& b) {
+  if (a.in.space != Space::constant) {
+    const size_t index = size_t(&b - cta_.job.memory.buffers.data());
+    cta_.counting->global(a.warp.current.pc, a.in, a.mask, a.sum, a.at, index);
+  }
+  if (cta_.hazards && !checks_.global(a, b)) return false;
+  std::byte* zero = b.data - b.base;
+  perform(a, zero);
+  if (!cta_.races) return true;
+  if (a.in.op != Op::store && (a.in.ordered || a.in.d >= 0)) cta_.hazards->global->acquire();
+  return checks_.stored(a, zero, &b);
+}
+
+void MemoryUnit::perform(const WarpAccess& a, std::byte* zero) {
+  const Inst& in = a.in;
+  if (in.op == Op::atomic) {
+    const bool changed = atomics(a, zero);
+    return scheduler_.note_poll(a.warp, in, a.sum.low, changed);
+  }
+  if (in.ordered || (in.op == Op::store && a.warp.spins))
+    scheduler_.note_poll(a.warp, in, a.sum.low, in.op == Op::store);
+  transfer(a, zero);
+}
+
+// Whether memory may have changed.
+bool MemoryUnit::atomics(const WarpAccess& a, std::byte* zero) {
+  const Inst& in = a.in;
+  std::byte* registers = a.warp.registers;
+  auto value = [&](int32_t slot, int lane) {
+    uint64_t v = 0;
+    if (slot >= 0) std::memcpy(&v, registers + slot + lane * in.size, in.size);
+    return v;
+  };
+  const bool shared = zero == cta_.shared.data();
+  const auto op = AtomicOp(in.sub);
+  auto type = AtomicType(in.e);
+  if (type == AtomicType::f32 && !shared) type = AtomicType::f32_flushed;
+  bool changed = false;
+  for (uint32_t m = a.mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const uint64_t b = value(in.b, lane);
+    if (cta_.job.pulls && in.pulls && !shared && b != 0) {
+      const uint64_t others = cta_.job.pulls->before(zero + a.at[lane], in.size);
+      atomic_apply(AtomicOp::add, type, zero + a.at[lane], b * others, 0);
+    }
+    const uint64_t old = atomic_apply(op, type, zero + a.at[lane], b, value(in.c, lane));
+    changed = changed || changes(op, old, b);
+    if (in.d >= 0) std::memcpy(registers + in.d + lane * in.size, &old, in.size);
+  }
+  return changed;
+}
+
+}  // namespace cutegen::ptx

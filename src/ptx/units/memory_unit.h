@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemoryUnit: loads, stores and atomics of a warp, in every space.
+//
+// Contract: an access is checked as a whole before it happens: alignment, bounds, permission, then
+// races and undefined values. It is counted, and may count as a poll. A function that returns false
+// has reported a finding.
+//
+// Example: if (!memory.access(w, in, mask)) return false;
+#pragma once
+
+#include "ptx/cta/cta_state.h"
+#include "ptx/cta/warp_scheduler.h"
+#include "ptx/decode/forms.h"
+#include "ptx/units/cta_checks.h"
+
+namespace cutegen::ptx {
+
+class MemoryUnit {
+ public:
+  MemoryUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
+      : cta_(cta), scheduler_(scheduler), checks_(checks), addresses_(forms().addresses) {}
+  // A load, store or atomic as the instruction says.
+  bool access(Warp& w, const Inst& in, uint32_t mask);
+  // Of shared memory, by a copy that arrives: other copies may be about to write the same bytes.
+  bool access_shared(const WarpAccess& a);
+
+ private:
+  bool parameter(Warp& w, const Inst& in);
+  bool access_at(const WarpAccess& a, Space space);
+  bool several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
+  bool local(const WarpAccess& a);
+  bool global(const WarpAccess& a);
+  bool several_buffers(const WarpAccess& a);
+  bool in_buffer(const WarpAccess& a, const Buffer& b);
+  // Reads or writes memory whose address 0 is at `zero`.
+  void perform(const WarpAccess& a, std::byte* zero);
+  bool atomics(const WarpAccess& a, std::byte* zero);
+  // Reports the fault and returns false.
+  bool fault(const WarpAccess& a, Space space);
+
+  CtaState& cta_;
+  WarpScheduler& scheduler_;
+  CtaChecks& checks_;
+  AddressFn addresses_;
+  const Buffer* last_[16] = {};  // by low bits of the pc: the buffer of its last access
+};
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/units/race_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace cutegen::ptx {
+namespace {
+
+const char* verb(Touch touch) {
+  return touch == Touch::read ? "read" : touch == Touch::write ? "write" : "atomic operation";
+}
+
+// Lanes of a store that leave memory as it is.
+uint32_t unchanged(const WarpAccess& a, uint32_t mask, const std::byte* zero) {
+  const Inst& in = a.in;
+  uint32_t out = 0;
+  if (in.op != Op::store) return 0;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    bool same = true;
+    for (int k = 0; k < in.vec; ++k) {
+      same = same && std::memcmp(zero + a.at[lane] + k * in.size,
+                                 a.warp.registers + in.v[k] + lane * in.reg_size, in.size) == 0;
+    }
+    out |= uint32_t(same) << lane;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool RaceChecks::shared(const WarpAccess& a, uint32_t lanes) {
+  Hazards& h = *cta_.hazards;
+  const Touch touch = touch_of(a.in);
+  const bool orders = a.in.ordered || (touch == Touch::atomic && a.in.d >= 0);
+  if (orders && h.clocks.vector()) {
+    for (uint32_t m = a.mask; m; m &= m - 1) {
+      const uint64_t place = a.at[std::countr_zero(m)];
+      if (touch != Touch::write) h.clocks.acquire(a.warp.index, place);
+      if (touch != Touch::read) h.clocks.release(a.warp.index, place);
+    }
+    if (h.global) h.global->join();
+    if (a.in.ordered) return true;
+  }
+  const uint32_t bad = h.shared->touch(touch, a.warp.index, a.warp.current.pc, lanes, a.sum, a.at,
+                                       uint32_t(a.bytes()));
+  return bad == 0 || report_shared(a, bad);
+}
+
+bool RaceChecks::report_shared(const WarpAccess& a, uint32_t bad) {
+  bad &= ~unchanged(a, bad, cta_.shared.data());
+  const Touch touch = touch_of(a.in);
+  for (; bad; bad &= bad - 1) {
+    const int lane = std::countr_zero(bad);
+    const auto other =
+        cta_.hazards->shared->party(touch, a.warp.index, a.at[lane], uint32_t(a.bytes()));
+    if (other.warp < 0) continue;
+    const int thread = other.warp * 32 + std::max(0, other.lane);
+    const std::string who = other.lane >= 0 ? fmt::format("thread {}", thread)
+                                            : fmt::format("a thread of warp {}", other.warp);
+    cta_.report(
+        a.warp, lane,
+        {.kind = "shared_race",
+         .message = fmt::format("{} of {} bytes at offset {} of shared memory by thread {} and the "
+                                "{} by {}{} are not ordered by a barrier",
+                                verb(touch), a.bytes(), a.at[lane], a.thread(lane),
+                                other.wrote ? "write" : "read", who,
+                                other.pc >= 0 ? " at " + cta_.place(other.pc) : ""),
+         .address = a.at[lane],
+         .buffer = "shared memory",
+         .other = cta_.party(other.pc, thread, cta_.at)});
+    return false;
+  }
+  return true;
+}
+
+bool RaceChecks::global(const WarpAccess& a, const Buffer& b, BufferShadow& shadow) {
+  Hazards& h = *cta_.hazards;
+  const Job& job = cta_.job;
+  const Touch touch = touch_of(a.in);
+  const bool before_wait = job.unsettled && !(h.waited >> a.warp.index & 1);
+  if (before_wait && b.base != job.workspace && shadow.writers.size() && !settled(a, b, shadow))
+    return false;
+  if (touch != Touch::read && a.in.releases) h.global->publish();
+  if (touch != Touch::read && (a.in.ordered || touch == Touch::atomic)) h.global->release();
+  if (a.in.ordered && touch != Touch::atomic) return true;
+  if (!shadow.writers.size()) return true;
+  const GlobalAccess access{touch, a.warp.index, a.warp.current.pc,  a.mask,
+                            a.sum, a.at,         uint32_t(a.bytes())};
+  const uint32_t bad = h.global->touch(access, shadow, b.base);
+  return bad == 0 || report_global(a, bad, b);
+}
+
+// The launch before may still run: its results are not there yet, and its inputs must stay.
+bool RaceChecks::settled(const WarpAccess& a, const Buffer& b, BufferShadow& shadow) {
+  const LaunchHazards& launch = cta_.hazards->launch;
+  const int shift = launch.facts.global_shift;
+  const uint32_t first = cta_.job.unsettled, now = launch.epochs.first();
+  auto unsettled = [&](uint32_t epoch) { return epoch >= first && epoch < now; };
+  const Touch touch = touch_of(a.in);
+  for (uint32_t m = a.mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const uint64_t from = a.at[lane] - b.base;
+    for (size_t g = from >> shift; g <= (from + a.bytes() - 1) >> shift; ++g) {
+      const bool written = unsettled(shadow.writers[g]);
+      if (!written && (touch == Touch::read || !unsettled(shadow.readers[g]))) continue;
+      cta_.report(
+          a.warp, lane,
+          {.kind = "pdl_race",
+           .message = fmt::format(
+               "{} of {} bytes at offset {} of {} by thread {} before "
+               "griddepcontrol.wait: the step before, which {} them, may still run",
+               verb(touch), a.bytes(), from, b.name, a.thread(lane), written ? "writes" : "reads"),
+           .address = a.at[lane],
+           .buffer = b.name});
+      return false;
+    }
+  }
+  return true;
+}
+
+bool RaceChecks::report_global(const WarpAccess& a, uint32_t bad, const Buffer& b) {
+  bad &= ~unchanged(a, bad, b.data - b.base);
+  if (!bad) return true;
+  const Epoch& e = cta_.hazards->global->other();
+  const int lane = std::countr_zero(bad);
+  const auto& g = cta_.job.config.grid;
+  const std::array<int64_t, 3> cta{e.cta % g[0], e.cta / g[0] % g[1], e.cta / (g[0] * g[1])};
+  const uint64_t at = a.at[lane];
+  const bool known = e.stride > 0 && at >= e.low && at - e.low < 32 * e.stride;
+  const int thread = e.warp * 32 + (known ? int((at - e.low) / e.stride) : 0);
+  const std::string who =
+      known ? fmt::format("thread {}", thread) : fmt::format("a thread of warp {}", e.warp);
+  const std::string where =
+      e.cta == cta_.linear ? "" : fmt::format(" of CTA ({},{},{})", cta[0], cta[1], cta[2]);
+  cta_.report(a.warp, lane,
+              {.kind = "global_race",
+               .message = fmt::format("{} of {} bytes at offset {} of {} by thread {} and the {} "
+                                      "by {}{} at {} are not ordered",
+                                      verb(touch_of(a.in)), a.bytes(), at - b.base, b.name,
+                                      a.thread(lane), verb(e.touch), who, where, cta_.place(e.pc)),
+               .address = at,
+               .buffer = b.name,
+               .other = cta_.party(e.pc, thread, cta)});
+  return false;
+}
+
+bool RaceChecks::lanes(const WarpAccess& a, const std::byte* zero, const Buffer* b) {
+  uint32_t lost = a.mask & ~unchanged(a, a.mask, zero);
+  for (; lost; lost &= lost - 1) {
+    const int lane = std::countr_zero(lost);
+    for (uint32_t m = a.mask & ~(1u << lane); m; m &= m - 1) {
+      const int other = std::countr_zero(m);
+      if (a.at[other] >= a.at[lane] + a.bytes() || a.at[lane] >= a.at[other] + a.bytes()) continue;
+      const std::string memory = b ? b->name : "shared memory";
+      cta_.report(a.warp, lane,
+                  {.kind = b ? "global_race" : "shared_race",
+                   .message = fmt::format("threads {} and {} store different values to offset {} "
+                                          "of {} in one instruction",
+                                          a.thread(lane), a.thread(other),
+                                          a.at[lane] - (b ? b->base : 0), memory),
+                   .address = a.at[lane],
+                   .buffer = memory,
+                   .other = cta_.party(a.warp.current.pc, a.thread(other), cta_.at)});
+      return false;
+    }
+  }
+  return true;
+}
+
+bool RaceChecks::copies(const WarpAccess& a) {
+  const CopiesInFlight& copies = cta_.copies;
+  if (a.sum.contiguous || a.sum.uniform) {
+    if (!copies.touches(a.sum.low, a.sum.high + a.bytes())) return true;
+  }
+  for (uint32_t m = a.mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const uint64_t from = a.at[lane], to = from + a.bytes();
+    if (!copies.touches(from, to)) continue;
+    const AsyncCopy* copy = copies.find(from, to);
+    const std::string who =
+        copy ? fmt::format("ptx:{}", cta_.job.program.lines[size_t(copy->pc)].line)
+             : "of another warp";
+    cta_.report(a.warp, lane,
+                {.kind = "async_copy_pending",
+                 .message = fmt::format("{} of {} bytes at offset {} of shared memory, which "
+                                        "cp.async ({}) is still to write: wait for its group first",
+                                        a.in.op == Op::load    ? "read"
+                                        : a.in.op == Op::store ? "write"
+                                                               : "atomic",
+                                        a.bytes(), from, who),
+                 .address = from,
+                 .buffer = "shared memory"});
+    return false;
+  }
+  return true;
+}
+
+}  // namespace cutegen::ptx

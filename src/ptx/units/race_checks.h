@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// RaceChecks: findings of accesses that nothing orders (ptx/checks/*_races.h, ops/async_copy.h).
+//
+// Contract: call shared(), global(), settled() and lanes() only if CtaState::hazards looks for
+// races. A function that returns false has reported a finding. A store that leaves memory as it is
+// never races.
+//
+// Example: if (!races.shared(access, lanes)) return false;
+#pragma once
+
+#include "ptx/cta/cta_state.h"
+#include "ptx/units/warp_access.h"
+
+namespace cutegen::ptx {
+
+class RaceChecks {
+ public:
+  explicit RaceChecks(CtaState& cta) : cta_(cta) {}
+  // lanes: distinct_lanes() of the access.
+  bool shared(const WarpAccess& a, uint32_t lanes);
+  bool global(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
+  // After a store to places that are not side by side: two lanes may have written one place.
+  // b: nullptr if the access is to shared memory.
+  bool lanes(const WarpAccess& a, const std::byte* zero, const Buffer* b);
+  // An access of shared memory must not touch bytes that a copy will write.
+  bool copies(const WarpAccess& a);
+
+ private:
+  bool settled(const WarpAccess& a, const Buffer& b, BufferShadow& shadow);
+  bool report_shared(const WarpAccess& a, uint32_t bad);
+  bool report_global(const WarpAccess& a, uint32_t bad, const Buffer& b);
+
+  CtaState& cta_;
+};
+
+}  // namespace cutegen::ptx

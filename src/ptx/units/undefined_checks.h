@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// UndefinedChecks: findings of values that nobody wrote (ptx/checks/undefined.h).
+//
+// Contract: call only if CtaState::hazards looks for undefined values. A function that returns
+// false has reported a finding.
+//
+// Example: if (!undefined.follow(w, in, mask)) return false;
+#pragma once
+
+#include "ptx/cta/cta_state.h"
+#include "ptx/units/warp_access.h"
+
+namespace cutegen::ptx {
+
+class UndefinedChecks {
+ public:
+  explicit UndefinedChecks(CtaState& cta) : cta_(cta) {}
+  // Before each instruction: what its results depend on.
+  bool follow(const Warp& w, const Inst& in, uint32_t mask);
+  // Before an access of memory with a state for each word, on behalf of `lanes`. left: counts the
+  // words that nobody wrote, if somebody counts them.
+  void note(const WarpAccess& a, uint32_t lanes, uint8_t* state, size_t* left,
+            const Origin& origin);
+  // Before a store to global memory: other kernels read it, so it must not depend on such a value.
+  bool stored(const WarpAccess& a, const Buffer& b);
+
+ private:
+  Undefined& undefined() { return *cta_.hazards->undefined; }
+  Finding finding(const Origin& o, const std::string& what) const;
+
+  CtaState& cta_;
+};
+
+}  // namespace cutegen::ptx
