@@ -60,7 +60,7 @@ Result<std::byte*> RunMemory::map_repeated(size_t bytes, bool read_only, int fil
                                            int64_t period) {
   const auto page = static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
   if (period < page || period % page != 0 || offset % page != 0)
-    return world_error("the period of a buffer is no multiple of a page");
+    return world_error("the period of a buffer is not a multiple of a page");
   CG_TRY(auto window, part(offset, period));
   (void)window;
   if (bytes / static_cast<size_t>(period) > kMostWindows)

@@ -27,7 +27,7 @@ std::string hex(const std::vector<std::byte>& bytes) {
 Result<std::vector<std::byte>> from_hex(const std::string& text) {
   auto digit = [](char c) { return c >= 'a' && c <= 'f' ? c - 'a' + 10 : c - '0'; };
   if (text.size() % 2 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    return world_error("bytes of an argument are no hex");
+    return world_error("the bytes of an argument are not hex");
   std::vector<std::byte> out;
   for (size_t i = 0; i < text.size(); i += 2)
     out.push_back(static_cast<std::byte>(digit(text[i]) * 16 + digit(text[i + 1])));

@@ -11,7 +11,7 @@ Result<std::unique_ptr<Device>> open_device(const DeviceName& name) {
 }
 
 Result<RunReport> Device::time(const Context&, const TimeRequest&) {
-  return unsupported_error("this device measures no time");
+  return unsupported_error("this device cannot measure time");
 }
 
 }  // namespace cutegen::device

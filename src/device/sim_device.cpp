@@ -167,7 +167,8 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step, bool 
     CG_TRY(const Bound* b, find(arg.buffer, step.step));
     if (!arg.bytes.empty()) {
       report.status = RunReport::Status::unsupported;
-      report.message = sanitize(step.kernel, 80) + ": a simulator has no tensor maps (TMA)";
+      report.message =
+          sanitize(step.kernel, 80) + ": the simulator does not support tensor maps (TMA)";
       report.detail = "Give --device cuda:0, or pass the tensor itself.";
       return {};
     }

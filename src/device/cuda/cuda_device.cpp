@@ -27,7 +27,7 @@ std::string fault_of(Status status) {
     case kIllegalAddress:
       return "out_of_bounds: a load or store outside every buffer, or a store to an input";
     case kMisaligned:
-      return "misaligned: an address that is no multiple of the access's size";
+      return "misaligned: an address that is not a multiple of the access's size";
     case kIllegalInstruction:
       return "trap: an illegal instruction, or __trap()";
     case kInvalidAddressSpace:

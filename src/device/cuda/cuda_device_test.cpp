@@ -108,7 +108,7 @@ class Bench {
 TEST(CudaDriver, EveryRefusalHasItsCauseAndRemedy) {
   expect_refusal("none", "no GPU driver here", "install NVIDIA's driver");
   expect_refusal("no_device", "shows no GPU", "nvidia-smi");
-  expect_refusal("old", "is too old: it is for CUDA 11.4; 12.0 is the least", "install");
+  expect_refusal("old", "is too old: it is for CUDA 11.4; cutegen needs 12.0", "install");
   expect_refusal("memory", "NVIDIA H200): out of memory (CUDA_ERROR_OUT_OF_MEMORY)", "end other");
   expect_refusal("busy", "NVIDIA H200)", "another program has this GPU");
   expect_refusal("no_pages", "cannot map memory by pages", "another GPU");

@@ -85,10 +85,10 @@ Result<const Driver*> open_driver() {
   bool known = driver->version && driver->version(&version) == kOk;
   if (complete && known && version >= kLeastVersion) return driver.release();
   std::string has = known ? fmt::format("it is for CUDA {}.{}", version / 1000, version % 1000 / 10)
-                          : "its version is not told";
+                          : "its version is unknown";
   if (!missing.empty()) has += ", and lacks " + missing;
   return world_error(
-      fmt::format("the GPU driver {} is too old: {}; 12.0 is the least", opened.path, has),
+      fmt::format("the GPU driver {} is too old: {}; cutegen needs 12.0", opened.path, has),
       kInstall);
 }
 

@@ -20,7 +20,7 @@ Result<TensorMap> encode_map(const Driver& driver, std::span<const std::byte> de
                                  kNoInterleave, f.swizzle, kPromoteTo128Bytes, kZeroOutside);
   if (s == kOk) return map;
   return user_error(
-      "the GPU cannot have this tensor map: " + driver.text(s), where,
+      "the GPU refuses this tensor map: " + driver.text(s), where,
       "addresses and strides must be multiples of 16 bytes, a box at most 256 a mode, "
       "its first mode within the swizzle");
 }

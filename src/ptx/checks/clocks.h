@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clocks: what of the other warps of its CTA each warp has seen.
+// Clocks: which work of a CTA's other warps happened before what a warp does now.
 //
-// Contract: every stretch of a warp between two synchronisations has a label. Where all barriers
-// are of the whole CTA one number serves for all; otherwise each warp has a vector of the labels it
-// has seen the end of. ordered(w, u, label): what warp u did under `label` lies before what w does.
+// Contract: the work of a warp between two synchronisations has a label. If all barriers are for
+// the whole CTA, one label serves all warps. Otherwise each warp has a vector clock of labels.
+// ordered(w, u, label): the work of warp u under `label` happened before what w does now.
 //
-// Example: clocks.arrive(w, id); ... all are here: clocks.leave(w, id); clocks.clear(id);
+// Example: clocks.arrive(w, id); ... all have arrived: clocks.leave(w, id); clocks.clear(id);
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class Clocks {
     return warp == other ||
            (vector_ ? label <= seen_[size_t(warp)][size_t(other)] : label != label_);
   }
-  // All warps have met.
+  // A barrier of all warps.
   void join() { ++label_; }
   void arrive(int warp, int barrier) { give(warp, barriers_[size_t(barrier)]); }
   void leave(int warp, int barrier) { take(warp, barriers_[size_t(barrier)]); }

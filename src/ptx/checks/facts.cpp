@@ -9,7 +9,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// Whether a barrier is one of all warps, as far as the text tells.
+// Whether a barrier is for all warps, as far as the text shows.
 bool whole(const Program& p, const Inst& in, int64_t block_threads) {
   if (in.sub == kBarrierArrive) return false;
   if (in.b < 0) return true;
@@ -40,7 +40,7 @@ HazardFacts hazard_facts(const Program& p, int64_t block_threads) {
       f.access_writes.push_back(in.op != Op::load && in.op != Op::load_matrix);
       const bool is_atomic = in.op == Op::atomic;
       f.shared_atomics = f.shared_atomics || is_atomic;
-      // an atomic that gives no value back orders nothing
+      // an atomic that returns nothing orders nothing
       if (in.ordered || (is_atomic && in.d >= 0)) f.partial_order = true;
     }
     if (in.space != Space::shared) f.global_shift = std::min(f.global_shift, shift);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks need to know of a kernel before it runs.
+// Facts about a kernel that the checks need before it runs.
 //
-// Contract: a granule is the least that an access of the kernel touches: 4 bytes, or 2 or 1 where
-// it has such accesses, so that neighbours in one word are no conflict.
+// Contract: a granule is the smallest access of the kernel: 4 bytes, or 2 or 1 if it has such
+// accesses. So accesses of two neighbours in one word do not conflict.
 //
 // Example: HazardFacts f = hazard_facts(program, block_threads);
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace cutegen::ptx {
 
-// What an access does, for the checks.
+// The kinds of access that the checks distinguish.
 enum class Touch : uint8_t { read, write, atomic };
 inline Touch touch_of(const Inst& in) {
   return in.op == Op::load ? Touch::read : in.op == Op::store ? Touch::write : Touch::atomic;
@@ -22,13 +22,13 @@ inline Touch touch_of(const Inst& in) {
 
 struct HazardFacts {
   int shared_shift = 2, global_shift = 2;  // log2 of a granule
-  // Warps of a CTA are ordered by more than barriers of them all: named barriers with a part of
-  // them, or atomics and volatile accesses in shared memory.
+  // More than barriers of the whole CTA orders its warps: barriers of some warps, or atomics and
+  // volatile accesses of shared memory.
   bool partial_order = false;
   bool shared_atomics = false;
-  std::vector<int32_t> access_index;  // by pc: which of those that may touch shared memory; or -1
-  std::vector<int32_t> access_pc;     // and back
-  std::vector<bool> access_writes;    // by that index
+  std::vector<int32_t> access_index;  // by pc: number among accesses that may be shared, or -1
+  std::vector<int32_t> access_pc;     // by that number
+  std::vector<bool> access_writes;    // by that number
 };
 
 HazardFacts hazard_facts(const Program& program, int64_t block_threads);

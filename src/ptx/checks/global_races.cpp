@@ -62,7 +62,7 @@ void GlobalRaces::begin(int64_t cta) {
   segment_ = 0, acquired_ = 0, plain_ = false;
 }
 
-// A segment without plain accesses has nothing to hand over and goes on.
+// A segment without plain accesses has nothing to release, so it does not end.
 void GlobalRaces::release() {
   if (!plain_) return;
   times_.release(cta_);

@@ -2,11 +2,11 @@
 // Races on global memory, between CTAs and between the warps of one.
 //
 // Contract: an epoch is one instruction of one warp between two synchronisations. Each granule of a
-// writable buffer knows the epochs of its last write and read; epochs of earlier launches are in
-// order. CTAs are taken to be in order where one acquires (a volatile or acquiring load, an atomic
-// that returns) after the other released (a fence of the GPU, a releasing atomic or store), on
-// whatever address: a race may be missed, but a correct protocol is never blamed. A relaxed atomic
-// or a volatile store alone hands nothing over to another CTA. Within a CTA any of them will do.
+// writable buffer stores the epochs of its last write and read. Epochs of earlier launches do not
+// conflict. Two CTAs count as ordered if one acquires (a volatile or acquiring load, an atomic that
+// returns a value) after the other released (a fence of the GPU, a releasing atomic or store), at
+// any address. So the check may miss a race, but it never blames a correct protocol. A relaxed
+// atomic or a volatile store alone releases nothing to another CTA, but orders warps of one CTA.
 //
 // Example: if (uint32_t bad = races.touch(access, shadow, base)) blame(races.other());
 #pragma once
@@ -38,7 +38,7 @@ class Epochs {
   static constexpr uint32_t kBlock = 1024, kMostBlocks = 4096;
   explicit Epochs(uint32_t first) : first_(first) {}
   ~Epochs();
-  // The first of kBlock new epochs; 0: there are too many to go on.
+  // Returns the first of kBlock new epochs, or 0 if there are too many.
   uint32_t take();
   Epoch& at(uint32_t id) const;
   uint32_t first() const { return first_; }
@@ -50,12 +50,12 @@ class Epochs {
   std::array<std::atomic<Epoch*>, kMostBlocks> blocks_{};
 };
 
-// When CTAs released what they had written.
+// When each CTA released its writes.
 class SyncTimes {
  public:
   uint64_t now() const { return time_.load(); }
-  void release(int64_t cta);  // ends the CTA's next segment, which nobody else may rely on yet
-  void publish(int64_t cta);  // from now on all that has ended can be relied on
+  void release(int64_t cta);  // ends a segment; other CTAs cannot rely on it yet
+  void publish(int64_t cta);  // other CTAs can rely on all ended segments
   bool released(int64_t cta, uint32_t segment, uint64_t until) const;
 
  private:
@@ -63,7 +63,7 @@ class SyncTimes {
     mutable std::mutex mutex;
     struct Segments {
       std::vector<uint64_t> times;  // by segment
-      size_t published = 0;         // those before have a time
+      size_t published = 0;         // segments before this one have a time
     };
     std::unordered_map<int64_t, Segments> times;
   };
@@ -86,14 +86,14 @@ class GlobalRaces {
   GlobalRaces(const HazardFacts& facts, const Clocks& clocks, Epochs& epochs, SyncTimes& times,
               int warps);
   void begin(int64_t cta);
-  // A barrier, or anything else that orders warps: epochs end.
+  // Ends all epochs, at a barrier or whatever else orders warps.
   void join() { ++stamp_; }
-  // The CTA's own warps can rely on what was written before.
+  // The CTA's own warps can rely on its earlier writes.
   void release();
-  // Other CTAs can, too: a fence of the GPU, or an access that releases.
+  // Other CTAs can, too, after a fence of the GPU or a releasing access.
   void publish();
   void acquire() { acquired_ = times_.now(); }
-  // The lanes that conflict with an access that nothing orders before this one.
+  // Records an access and returns the lanes that conflict with an earlier, unordered one.
   uint32_t touch(const GlobalAccess& a, BufferShadow& shadow, uint64_t base);
   const Epoch& other() const { return other_; }
 

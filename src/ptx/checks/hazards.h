@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// All checks of one machine, and what they share in a launch.
+// All checks of one CTA, and the state that they share in a launch.
 //
-// Contract: made when a launch looks for races or undefined values; cta_checks.cpp asks them before
-// each access. LaunchHazards outlives the machines.
+// Contract: exists if the launch checks races or undefined values. CtaChecks (ptx/units) consults
+// it before each access. LaunchHazards outlives the CTAs.
 //
 // Example: Hazards h(program, checks, launch, warps, shared_bytes); h.begin(cta);
 #pragma once
@@ -26,7 +26,7 @@ struct LaunchHazards {
   std::vector<BufferShadow>& shadows;
 };
 
-// Shadows for the buffers that a kernel can write; nullptr if nothing is looked for.
+// Makes shadows of the buffers that a kernel can write; nullptr if the checks are off.
 std::unique_ptr<LaunchHazards> prepare_hazards(Memory::State& memory, const Program& program,
                                                const Checks& checks, int64_t block_threads,
                                                bool overlaps = false);
@@ -35,19 +35,19 @@ struct Hazards {
   Hazards(const Program& program, const Checks& checks, LaunchHazards& launch, int warps,
           size_t shared_bytes);
   void begin(int64_t cta);
-  // Warp `warp` comes to a barrier.
+  // Warp `warp` arrives at a barrier.
   void arrive(int warp, int barrier);
-  // A barrier lets the warps in `waiting` go on.
+  // A barrier releases the warps of `waiting`.
   void pass(uint32_t waiting, int barrier);
   // A fence of some kind (inst.h), or the wait for the launch before.
   void fence(int warp, uint8_t kind);
 
-  // What the last execution of an access of shared memory by a warp came to. One with the same key
-  // is taken to touch the same places: words once written stay so.
+  // The last execution of an access of shared memory by a warp. An execution with the same key
+  // touches the same words, which stay written once they are.
   struct Seen {
     uint32_t low = 0, high = 0, bits = 0, second = 0;  // the key
     uint32_t lanes = 0;                                // 0: nothing seen
-    bool written = false;                              // all it read had been
+    bool written = false;                              // all words that it read were written
   };
   Seen& seen(int warp, int32_t pc);
 

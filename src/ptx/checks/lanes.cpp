@@ -4,14 +4,14 @@
 namespace cutegen::ptx {
 namespace {
 
-#ifdef CG_PTX_BASE_ONLY  // sanitizers do not bear functions that are chosen while a program loads
+#ifdef CG_PTX_BASE_ONLY  // target_clones does not work with sanitizers
 #define CG_PTX_CLONES
 #else
 #define CG_PTX_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 
-// Lanes whose address differs from that of the lane before; where both halves of the warp have the
-// same addresses, only those of one half.
+// Lanes whose address differs from the previous lane's. If both halves of the warp have the same
+// addresses, only lanes of the first half.
 CG_PTX_CLONES uint32_t changes(const uint64_t* at) {
   uint32_t low = 0, high = 0;
   uint64_t halves = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lanes of an access a check has to look at.
+// The lanes of an access that a check has to examine.
 //
-// Contract: lanes that touch what another lane in the result touches may be left out.
+// Contract: may omit lanes that touch the same bytes as a lane in the result.
 //
 // Example: for (uint32_t m = distinct_lanes(mask, summary, at); m; m &= m - 1) ...
 #pragma once

@@ -77,7 +77,7 @@ uint32_t SharedRaces::simple(Touch touch, int warp, uint32_t lanes, const Addres
     }
     const uint64_t others = touch == Touch::read ? all >> 32 : all | all >> 32;
     if ((others & 0xffffffff & ~bit) == 0) return 0;
-    uint32_t bad = 0;  // the slow way, to know which lanes
+    uint32_t bad = 0;  // the slow path finds the lanes
     for (uint32_t m = lanes; m; m &= m - 1) {
       const int lane = std::countr_zero(m);
       for (size_t g = at[lane] >> shift; g <= (at[lane] + bytes - 1) >> shift; ++g) {
@@ -117,7 +117,7 @@ bool SharedRaces::granule(Touch touch, int warp, size_t g) {
                                                          : 0);
   if (now != before) cells_[g] = now;
   if (touch == Touch::read) {
-    // a warp that wrote the same value itself reads its own
+    // A warp that wrote the same value itself reads its own write.
     const bool bad = (writers & ~bit) != 0 && (writers & bit) == 0;
     return bad || (!atomics_.empty() && (atomics_[g] & ~bit) != 0);
   }
@@ -139,7 +139,7 @@ bool SharedRaces::partial(Touch touch, int warp, size_t g) {
   return bad;
 }
 
-// Another warp whose access of granule g is not ordered before one by `warp`.
+// Finds another warp with an access to granule g that nothing orders before one by `warp`.
 bool SharedRaces::clash(Touch touch, int warp, size_t g, int& other, bool& wrote) const {
   const uint64_t cell = cells_[g];
   wrote = true;
@@ -176,7 +176,7 @@ SharedRaces::Party SharedRaces::party(Touch touch, int warp, uint64_t at, uint32
     if (clocks_.ordered(warp, p.warp, t.label)) continue;
     p.pc = facts_.access_pc[i];
     p.lane = t.stride ? int((std::max<uint64_t>(at, t.low) - t.low) / t.stride) : -1;
-    if (p.lane >= 0) break;  // surely this one
+    if (p.lane >= 0) break;  // certain
   }
   return p;
 }

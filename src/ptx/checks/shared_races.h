@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Races between the warps of a CTA in its shared memory.
 //
-// Contract: touch() records an access and returns the lanes that conflict with an access of another
-// warp which nothing orders before; party() then names that access. Where all barriers are of the
-// whole CTA, a granule is two sets of warps, readers and writers since the last barrier; otherwise
-// it has the label (see clocks.h) of the last write and of each warp's last read.
+// Contract: touch() records an access and returns the lanes that conflict with an earlier,
+// unordered access of another warp; party() then names that access. If all barriers are for the
+// whole CTA, a granule stores two sets of warps: its readers and its writers since the last
+// barrier. Otherwise it stores the label (clocks.h) of the last write and of each warp's last read.
 //
 // Example: if (uint32_t bad = races.touch(Touch::read, w, pc, lanes, summary, at, 4)) ...
 #pragma once
@@ -26,10 +26,10 @@ class SharedRaces {
 
   struct Party {
     int warp = -1, lane = -1;  // lane -1: one of the warp's
-    int32_t pc = -1;           // -1: not known any more
+    int32_t pc = -1;           // -1: no longer known
     bool wrote = false;
   };
-  // Who else touched bytes [at, at + bytes) with nothing in between that orders it.
+  // The unordered access of another warp to bytes [at, at + bytes).
   Party party(Touch touch, int warp, uint64_t at, uint32_t bytes) const;
 
  private:

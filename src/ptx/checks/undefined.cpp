@@ -47,7 +47,7 @@ void Undefined::begin() {
   }
 }
 
-// From here on everything is followed.
+// Follows every register from here on.
 void Undefined::start() {
   if (following_) return;
   following_ = true;
@@ -114,7 +114,7 @@ std::optional<Undefined::Trouble> Undefined::sink(const Step& s, int32_t slot, u
   return Trouble{origin_of(s.warp, slot), what, std::countr_zero(bad)};
 }
 
-// Registers that may be read before they are written: who has written them.
+// Tracks writes to registers that a kernel may read before it writes them.
 void Undefined::watch(const Step& s) {
   auto& unwritten = unwritten_[size_t(s.warp)];
   const auto& range = program_.effect_of[size_t(s.pc)];
@@ -150,7 +150,7 @@ uint32_t Undefined::settled(const Step& s) {
   return 0;
 }
 
-// What the results of an instruction depend on.
+// Marks the results of an instruction that has undefined operands.
 void Undefined::result(const Step& s) {
   const Inst& in = s.in;
   if (in.op == Op::shuffle) return shuffle(s);
@@ -180,7 +180,7 @@ void Undefined::result(const Step& s) {
     mark(s.warp, program_.effects[i], lanes, origin, of);
 }
 
-// The shuffle itself moves ones where lanes are undefined, and all is put back.
+// Shuffles the mask instead of the values, by the same handler, and restores the registers.
 void Undefined::shuffle(const Step& s) {
   const Inst& in = s.in;
   const uint32_t m = at(s.warp, in.a), p = at(s.warp, in.b) | at(s.warp, in.c);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that nobody wrote: where they are read, and what comes of them.
+// Undefined values: tracks words that nobody wrote from a read to their use.
 //
-// Contract: reading such a value is no fault (a tile's tail may be loaded and thrown away); letting
-// it decide an address, a branch or what is stored to an output is. Memory has one byte a word: 0
-// nobody wrote it, 1 written, 2 a copy of an undefined value. From the first such read of a CTA on,
-// every register has a mask of lanes that depend on one; before that nothing is followed.
+// Contract: a kernel may read an undefined value (it may load a tile's tail and discard it). It is
+// a fault if the value decides an address, a branch or what an output holds. Memory has one byte
+// per word: 0 never written, 1 written, 2 a copy of an undefined value. From a CTA's first such
+// read on, every register has a mask of the lanes that depend on one. Before it, following() is
+// false.
 //
 // Example: if (auto t = undefined.follow(step)) report(t->origin, t->what);
 #pragma once
@@ -34,7 +35,7 @@ class Undefined {
     const Inst& in;
     int32_t pc;
     int warp;
-    uint32_t mask, current;  // lanes that execute it; with those its guard leaves out
+    uint32_t mask, current;  // lanes that execute it; with those that its guard disables
   };
   struct Trouble {
     Origin origin;
@@ -45,22 +46,22 @@ class Undefined {
   Undefined(const Program& program, int warps, size_t shared_bytes, size_t local_bytes);
   void begin();
   bool following() const { return following_; }
-  // Before an instruction: what its results depend on, or what is wrong.
+  // Before an instruction: marks its results, or returns the fault.
   std::optional<Trouble> follow(const Step& s);
-  // A store's value: whether lanes of register `slot` are undefined.
+  // The undefined lanes of a register.
   uint32_t mask_of(int warp, int32_t slot) const {
     return following_ ? masks_[size_t(warp)][size_t(slot) / 4] : 0;
   }
   Origin origin_of(int warp, int32_t slot) const;
 
-  // Whether some lane reads a word that is not written. States are by word, from address 0 of `at`.
+  // Whether some lane reads a word that is not written. States are by word, from address 0.
   static bool suspicious(const uint8_t* state, uint32_t lanes, const AddressSummary& sum,
                          const uint64_t* at, uint32_t bytes);
-  // A load's registers will hold what it finds.
+  // Before a load: its registers become defined.
   void clear(const Step& s);
-  // Such a load is about to happen.
+  // Before a load that reads words which are not written.
   void load(const Step& s, const uint8_t* state, const uint64_t* at, const Origin& origin);
-  // A store is about to happen; `left` counts the words that are not written.
+  // Before a store. `left` counts the words that are not written.
   void store(const Step& s, uint8_t* state, const AddressSummary& sum, const uint64_t* at,
              size_t* left);
 

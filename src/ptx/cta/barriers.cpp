@@ -26,8 +26,8 @@ bool Barriers::valid(const Warp& w, uint32_t id, uint32_t expected, int lane) {
   if (b.arrived == 0 || b.expected == expected) return true;
   cta_.report(w, lane,
               {.kind = "bad_barrier",
-               .message = fmt::format("barrier {} with {} threads, others said {}", id, expected,
-                                      b.expected)});
+               .message = fmt::format("barrier {} with {} threads, but other warps gave {}", id,
+                                      expected, b.expected)});
   return false;
 }
 

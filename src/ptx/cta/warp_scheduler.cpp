@@ -134,7 +134,7 @@ void WarpScheduler::fail_spinning(int64_t resident) {
     cta_.report(
         w, std::countr_zero(w.alive),
         {.kind = "deadlock",
-         .message = fmt::format("all {} CTAs that are resident poll memory and none writes "
+         .message = fmt::format("all {} resident CTAs poll memory and none writes "
                                 "it; warp {} polls {:#x} at {}",
                                 resident, w.index, w.spin_address, cta_.place(w.current.pc))});
     return;

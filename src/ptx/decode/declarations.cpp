@@ -15,7 +15,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr size_t kMostText = size_t{32} << 20;
-constexpr int64_t kMostConstant = 1 << 20;  // bytes that constant_bytes() gives
+constexpr int64_t kMostConstant = 1 << 20;  // bytes that constant_bytes() returns
 
 bool is_plain_name(std::string_view name) {
   return !name.starts_with("_Z");
@@ -91,7 +91,7 @@ std::map<std::string, int64_t> integer_constants(const ParsedModule& module) {
     int64_t value = 0;
     std::memcpy(&value, bytes->data(), bytes->size());
     const int unused = 64 - 8 * int(v.element);
-    // PTX writes signed values of C as unsigned: narrower than 64 bits they are read as signed.
+    // PTX writes signed values of C as unsigned, so values of 32 bits are read as signed.
     if (v.element >= 4) value = int64_t(uint64_t(value) << unused) >> unused;
     out[std::string(v.name)] = value;
   }

@@ -29,7 +29,7 @@ Modifiers split_opcode(std::string_view opcode) {
   }
 }
 
-// What a statement without results is: a fence, the wait of an overlapping launch, a sleep.
+// Inst::sub of a fence: its scope, the wait of an overlapping launch, or a sleep.
 uint8_t fence_kind(const Modifiers& m) {
   const std::string_view base = m.base();
   if (base == "nanosleep") return kSleep;
@@ -55,7 +55,7 @@ Result<void> Decoder::layout_parameters() {
   return {};
 }
 
-// Static shared variables, and local ones with those that pass arguments, get their offsets.
+// Places static shared variables, and local variables with those that pass arguments.
 Result<void> Decoder::layout() {
   for (const Variable& v : frame_.f->variables) {
     if (v.space == Space::shared) {
@@ -138,7 +138,7 @@ Result<void> Decoder::statement(const Statement& s) {
   if (!s.guard.empty()) {
     auto slot = find_register(s.guard);
     if (!slot || slot->size != 0)
-      return wrong("guard " + sanitize(s.guard, 60) + " is no predicate");
+      return wrong("guard " + sanitize(s.guard, 60) + " is not a predicate");
     guard_.guard = slot->offset, guard_.guard_negated = s.guard_negated;
   }
   if (used_ > kMostRegisterBytes) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a parsed function to a Program.
 //
-// Contract: an opcode or form that is not known becomes an instruction that reports itself when it
-// is executed; a name that is not declared or an operand of the wrong size is a user error.
+// Contract: an unknown opcode or form becomes an instruction that reports itself when a warp
+// executes it. An undeclared name or an operand of the wrong size is a user error.
 //
 // Example: CG_TRY(Program p, decode(module, function));
 #pragma once
@@ -14,7 +14,7 @@ namespace cutegen::ptx {
 
 Result<Program> decode(const ParsedModule& module, const Function& function);
 
-// What an instruction reads and writes: offsets of register slots.
+// The offsets of the register slots that an instruction reads and writes.
 struct Effects {
   std::vector<int32_t> reads, writes;
 };

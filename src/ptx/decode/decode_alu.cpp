@@ -11,7 +11,7 @@ namespace {
 struct Flags {
   std::string name;  // the opcode without rounding and flags, without the type
   uint8_t sub = 0;
-  bool odd = false;  // a modifier that is not handled
+  bool odd = false;  // an unknown modifier
 };
 
 Flags read_flags(const Modifiers& m, bool is_half) {

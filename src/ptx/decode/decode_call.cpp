@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls. A function's body is put where it is called, with registers of its own: lanes that return
-// at different times meet again behind it, and an address in the code says where they are.
-// Arguments in .param variables lie in the local memory of the thread that calls.
+// Calls. Each call inlines the function's body with registers of its own: so lanes that return at
+// different times reconverge behind it, and a pc names one call. Arguments in .param variables lie
+// in the local memory of the calling thread.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -28,7 +28,7 @@ Result<int64_t> Decoder::local_place(int64_t bytes, int64_t align) {
   return at;
 }
 
-// Where a .param variable of the body, or a parameter of a called function, lies in local memory.
+// The place in local memory of a .param variable, or of a parameter of a called function.
 std::optional<int64_t> Decoder::parameter_place(std::string_view name) const {
   if (auto it = frame_.parameters.find(name); it != frame_.parameters.end()) return it->second;
   for (int s = now_->scope; s >= 0 && size_t(s) < frame_.f->scopes.size();
@@ -49,7 +49,7 @@ Result<void> Decoder::copy_register(Slot from, Slot to) {
   return simple(from.size == 0 ? "mov.pred" : fmt::format("mov.b{}", from.size * 8), to, {from});
 }
 
-// Between a register and a place in local memory.
+// Loads a register from a place in local memory, or stores it there.
 Result<void> Decoder::move_local(Op op, int64_t place, Slot slot) {
   Inst in;
   in.op = op, in.space = Space::local;
@@ -62,7 +62,7 @@ Result<void> Decoder::move_local(Op op, int64_t place, Slot slot) {
   return {};
 }
 
-// Arguments go to where the function reads them, results come from where it writes them.
+// Binds the parameters of the function to the places or registers of the arguments.
 Result<void> Decoder::bind_arguments(const Statement& s, const Function& callee, Frame& frame) {
   const auto &results = s.operands[0].items, &arguments = s.operands[2].items;
   if (results.size() != callee.returns.size() || arguments.size() != callee.params.size())
@@ -142,21 +142,21 @@ Result<void> Decoder::inline_call(const Statement& s, const Function& callee) {
       CG_CHECK(copy_register(*results[i], d));
     }
   }
-  Inst join;  // where the lanes meet again; a place for branches to the end
+  Inst join;  // the lanes reconverge here; branches to the end go here
   join.op = Op::fence, join.kind = Kind::branch;
   emit(join, {}, {});
   if (skip) p_.code[*skip].target = int32_t(p_.code.size()) - 1;
   return {};
 }
 
-// vprintf and __assertfail: the host's part of them happens in the machine.
+// vprintf and __assertfail: ptx/units/host_calls.h does the rest.
 Result<void> Decoder::host_call(const Statement& s, Op op, size_t arguments) {
   Inst in;
   in.op = op;
   if (s.operands[2].items.size() < arguments) return wrong("too few arguments");
   for (size_t i = 0; i < arguments; ++i) {
     auto place = parameter_place(s.operands[2].items[i].text);
-    if (!place) return wrong("an argument that is no .param variable");
+    if (!place) return wrong("an argument that is not a .param variable");
     in.v[i] = int32_t(*place);
   }
   emit(in, {}, {});

@@ -9,7 +9,7 @@ namespace cutegen::ptx {
 namespace {
 
 struct Comparison {
-  std::string form, half_form;  // half_form: of one half, where the operands are pairs
+  std::string form, half_form;  // half_form: for one half of a pair
   int combine = -1;             // 0 and, 1 or, 2 xor
   bool known = true;
 };

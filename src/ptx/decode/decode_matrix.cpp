@@ -16,7 +16,7 @@ std::vector<Operand> items_of(const Operand& o) {
 
 }  // namespace
 
-// Registers that an instruction uses between its steps: four words of every lane, and one more.
+// Scratch registers of an instruction: five words of every lane.
 const int32_t* Decoder::scratch() {
   for (int32_t& slot : scratch_) {
     if (slot < 0) slot = allocate(4);

@@ -9,7 +9,7 @@
 namespace cutegen::ptx {
 namespace {
 
-// What a part of the opcode says about where and how; false if it is not known.
+// Applies one part of the opcode: space, order, vector, hint. False: unknown.
 bool read_part(std::string_view p, Inst& in) {
   static constexpr std::string_view ignored[] = {
       "weak", "gpu", "sys", "cta", "cluster", "nc",      "ca",    "cg",
@@ -56,7 +56,7 @@ Kind memory_kind(Space space, bool store) {
   }
 }
 
-// A release that only the CTA sees orders nothing for other CTAs.
+// A release of CTA scope orders nothing for other CTAs.
 void keep_to_scope(const Modifiers& m, Inst& in) {
   if (m.has("cta")) in.releases = false;
 }
@@ -132,7 +132,7 @@ Result<void> Decoder::policy(const Statement& s, const Modifiers& m) {
   return simple("mov.b64", d, {constant(0, 8)});
 }
 
-// red and atom on vectors: one operation for each element, as the ISA promises no more.
+// red and atom on vectors: one operation for each element, because the ISA promises no more.
 Result<void> Decoder::atomic_vector(const Statement& s, const Modifiers& m, const Inst& one) {
   const bool returns = m.base() == "atom";
   const size_t first = returns ? 1 : 0;

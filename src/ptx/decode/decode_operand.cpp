@@ -66,7 +66,7 @@ std::optional<Slot> Decoder::find_register(std::string_view name) {
   auto [it, fresh] = frame_.registers.try_emplace({scope, name});
   if (fresh) {
     it->second.size = range->type == "pred" ? 0 : int(type_bytes(range->type));
-    if (it->second.size == 1) it->second.size = 2;  // registers of 8 bits are kept in 16
+    if (it->second.size == 1) it->second.size = 2;  // registers of 8 bits take 16
     it->second.offset = allocate(it->second.size);
     slots_.push_back({it->second.offset, it->second.size == 0 ? 4 : 32 * it->second.size});
   }
@@ -101,7 +101,7 @@ std::optional<Slot> Decoder::find_special(std::string_view name) {
       {"%envreg0", S::zero},
       {"%envreg1", S::workspace_high},
       {"%envreg2", S::workspace_low},
-      // every CTA is a cluster of its own
+      // Every CTA is a cluster of its own.
       {"%clusterid.x", S::ctaid_x},
       {"%clusterid.y", S::ctaid_y},
       {"%clusterid.z", S::ctaid_z},
@@ -115,7 +115,7 @@ std::optional<Slot> Decoder::find_special(std::string_view name) {
       {"%cluster_nctaid.y", S::one},
       {"%cluster_nctaid.z", S::one},
       {"%cluster_ctarank", S::zero},
-      // one multiprocessor runs everything; the environment registers hold nothing
+      // One SM runs everything. Other environment registers are zero.
       {"%smid", S::zero},
       {"%nsmid", S::one},
       {"%cluster_nctarank", S::one}};
@@ -229,7 +229,7 @@ Result<Slot> Decoder::predicate(const Operand& o) {
   if (o.kind == Operand::Kind::integer) return constant(o.value ? ~0u : 0u, 0);
   if (o.kind != Operand::Kind::word) return wrong("a predicate is expected");
   auto slot = find_register(o.text);
-  if (!slot || slot->size != 0) return wrong(quoted(o.text) + " is no predicate");
+  if (!slot || slot->size != 0) return wrong(quoted(o.text) + " is not a predicate");
   return *slot;
 }
 

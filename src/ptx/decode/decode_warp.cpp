@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions in which the lanes of a warp, or the warps of a CTA, meet.
+// Instructions that synchronise the lanes of a warp or the warps of a CTA.
 #include "base/text.h"
 #include "ptx/decode/decoder.h"
 #include "ptx/ops/warp_ops.h"

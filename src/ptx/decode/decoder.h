@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoder's own state; decode*.cpp share it, nobody else.
+// The decoder's state. Only decode*.cpp include it.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct Modifiers {
   bool has(std::string_view s) const;
 };
 
-// What belongs to one function: the entry, or a function whose body stands at a call.
+// The state of one function: the entry, or a function that is inlined at a call.
 struct Frame {
   const Function* f = nullptr;
   int depth = 0;  // 0: the entry
@@ -38,7 +38,7 @@ struct Frame {
   std::vector<size_t> returns;  // branches to the end of the called function
 };
 
-// "s32" -> "b32" and so on: forms that only look at bits are kept once.
+// "s32" -> "b32" and so on: one form serves all types if only bits matter.
 std::string bits_type(std::string_view type);
 // Bytes of a lane by the letter of a signature (forms.h); 0: a predicate.
 int operand_size(char letter);

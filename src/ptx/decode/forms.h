@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of arithmetic forms: PTX spelling -> handlers and operand types.
 //
-// Contract: a form's name is opcode.type after the decoder has taken rounding, ftz and saturation
-// away ("add.f32"; "add.f32+" is the variant that honours those flags). Signature letters, first
-// the destination: h w d integers of 16, 32, 64 bits; H 16-bit floats; f f32; F f64; p predicate.
+// Contract: a form's name is opcode.type, without rounding, ftz and saturation ("add.f32";
+// "add.f32+" is the variant that honours those flags). Signature letters, first the destination: h
+// w d integers of 16, 32, 64 bits; H 16-bit floats; f f32; F f64; p predicate.
 //
 // Example: if (const Form* f = forms().find("mul.wide.s32")) inst.full = f->full;
 #pragma once

@@ -20,7 +20,7 @@ bool ends_block(const Inst& in) {
          in.op == Op::barrier || in.op == Op::atomic;
 }
 
-// Within a block: how many loads, one after another, a register waits for.
+// How many loads of a block, one after another, a register waits for.
 class Depths {
  public:
   void clear() { of_.clear(); }
@@ -67,7 +67,7 @@ std::vector<uint8_t> load_groups(const Program& program) {
     const bool global = loads_global(in);
     for (int k = 0; k < in.vec; ++k) depths.set(in.v[k], depth + global);
     if (!global) continue;
-    // What only reads may move before a store; another load may not.
+    // A load of constant data may move before a store, another load may not.
     const bool constant = program.lines[i].text.find(".nc") != std::string_view::npos;
     groups[{constant ? 0 : stores, depth}].push_back(i);
   }

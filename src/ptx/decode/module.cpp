@@ -27,7 +27,7 @@ Result<Module> Module::parse(std::string_view text) {
   state->id = next_id++;
   CG_TRY(state->parsed, parse_module(state->text));
   for (const Function& f : state->parsed.functions) {
-    if (!f.is_entry) continue;  // they are decoded where they are called
+    if (!f.is_entry) continue;  // inlined by their callers
     CG_TRY(Program p, decode(state->parsed, f));
     Entry e;
     e.name = p.name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Module holds: its text, the parsed form, the decoded entries.
+// The state of a Module: its text, the parsed form, the decoded entries.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct Module::State {
   std::vector<Program> programs;
 };
 
-// The initial bytes of a variable, zeros where nothing is given; an error names the place.
+// The initial bytes of a variable; those without an initializer are zero.
 Result<std::vector<std::byte>> initial_bytes(const Variable& variable);
 
 }  // namespace cutegen::ptx

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the threads of a kernel work together, as far as its text tells.
+// How the threads of a kernel work together, as far as its text shows.
 //
 // Contract: mark_patterns() sets Program::communicates, pulls and waits, and Inst::pulls. A pull is
-// an integer addition in a loop that returns the old value: CTAs take tiles from a counter so. A
-// kernel waits if a loop reads global memory with volatile, relaxed or acquiring loads.
+// an atomic integer addition in a loop that returns the old value: CTAs take tiles from a counter
+// this way. A kernel waits if a loop reads global memory with volatile, relaxed or acquiring loads.
 //
-// Example: mark_patterns(program); if (program.waits) { /* a random sample would wait for ever */ }
+// Example: mark_patterns(program); if (program.waits) { /* a random sample would wait forever */ }
 #pragma once
 
 #include "ptx/decode/program.h"

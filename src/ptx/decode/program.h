@@ -79,9 +79,9 @@ struct Program {
   std::vector<ConstantSlot> constants;
   std::vector<SpecialSlot> specials;
   std::vector<SlotRange> zeroed;             // registers that may be read before they are written
-  bool watch_zeroed = false;                 // those of them are marked Inst::watched
+  bool watch_zeroed = false;                 // their accesses are marked Inst::watched
   std::vector<std::vector<int32_t>> tables;  // of brx.idx
-  std::vector<std::string> messages;         // what is unsupported
+  std::vector<std::string> messages;         // unsupported instructions
   std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;  // Inst::list points into them
   // Register slots that an instruction reads, then those it writes: effects[begin, writes, end).
   struct EffectRange {
@@ -90,7 +90,7 @@ struct Program {
   std::vector<int32_t> effects;
   std::vector<EffectRange> effect_of;  // by pc
   std::vector<ParamSlot> params;
-  std::vector<int32_t> variables;  // of the module, that this entry names
+  std::vector<int32_t> variables;  // of the module, if this entry names them
   int64_t param_bytes = 0, register_bytes = 0, static_shared = 0, dynamic_shared_at = 0,
           local_bytes = 0;
   int64_t max_block[3] = {0, 0, 0};

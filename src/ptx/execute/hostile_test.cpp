@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX that nobody should trust: cut off, from the future, with unknown words, with absurd sizes.
+// Hostile PTX: cut off, from the future, with unknown words, with absurd sizes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

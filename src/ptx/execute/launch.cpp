@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// launch(): checks of the configuration, and what a launch needs in memory.
+// launch(): checks the configuration and places what a launch needs in memory.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,9 +14,8 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr int64_t kMostMachines = int64_t{4}
-                                  << 30;  // bytes of the machines of a cooperative launch
-constexpr int64_t kMostShared = 232448;   // 227 KB, the most of any modelled GPU
+constexpr int64_t kMostTogether = int64_t{4} << 30;  // host bytes of a cooperative launch
+constexpr int64_t kMostShared = 232448;              // 227 KB, the most of any modelled GPU
 
 Result<const Program*> find_entry(const Module& module, const std::string& name) {
   std::vector<std::string> names;
@@ -36,7 +35,7 @@ Result<void> check_config(const Program& p, const LaunchConfig& c, int64_t share
     const char axis = "xyz"[i];
     if (c.grid[i] < 1 || c.grid[i] > grid_limit[i]) {
       return user_error(fmt::format("grid.{} is {} (1 to {})", axis, c.grid[i], grid_limit[i]),
-                        p.name, "change the grid; skip the launch where there is nothing to do");
+                        p.name, "change the grid, or skip a launch without work");
     }
     if (c.block[i] < 1 || c.block[i] > block_limit[i]) {
       return user_error(fmt::format("block.{} is {} (1 to {})", axis, c.block[i], block_limit[i]),
@@ -87,7 +86,7 @@ Result<std::vector<std::byte>> pack_params(const Program& p,
   return out;
 }
 
-// Storage and addresses of the module's variables that this entry names.
+// Allocates the module's variables that this entry names, and returns their addresses.
 Result<std::vector<uint64_t>> place_variables(Memory::State& memory, const Module& module,
                                               const Program& p) {
   std::vector<uint64_t> out;
@@ -128,14 +127,14 @@ void place_workspace(Memory::State& memory) {
 Result<void> check_cooperative(const Job& job, int64_t total, int64_t resident) {
   if (resident > 0 && total > resident) {
     return user_error(
-        fmt::format("a cooperative launch of {} CTAs, of which {} can be resident at once", total,
+        fmt::format("a cooperative launch of {} CTAs, but only {} can be resident at once", total,
                     resident),
         job.program.name, "launch fewer CTAs and let each do more");
   }
-  if (CtaState::bytes(job) > kMostMachines / total) {
+  if (CtaState::bytes(job) > kMostTogether / total) {
     return unsupported_error(
         fmt::format("a cooperative launch of {} CTAs that need more than {} bytes to simulate",
-                    total, kMostMachines),
+                    total, kMostTogether),
         job.program.name);
   }
   return {};
@@ -166,8 +165,8 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   }
   Grid grid;
   grid.total = config.grid[0] * config.grid[1] * config.grid[2];
-  // CTAs that wait for one another cannot be sampled. Those that the GPU cannot hold together wait
-  // for earlier ones only, so that the first ones may stand for all.
+  // CTAs that wait for one another cannot be sampled. If the GPU cannot hold them together, they
+  // wait for earlier CTAs only, so the first ones can stand for all.
   const bool together = config.cooperative || (program->waits && options.resident_ctas > 0 &&
                                                grid.total <= options.resident_ctas);
   grid.sampled = options.sample_ctas > 0 && options.sample_ctas < grid.total && !together;
@@ -187,11 +186,11 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   const int64_t cores = int64_t(std::max(1u, std::thread::hardware_concurrency()));
   grid.threads = std::clamp<int64_t>(options.threads > 0 ? options.threads : cores, 1,
                                      std::min<int64_t>(grid.total, 256));
-  // How long CTAs wait for those of another host thread says nothing of the GPU.
+  // A wait for a CTA of another host thread would not model a wait on the GPU.
   if (job.fair || (program->waits && options.latency)) grid.threads = 1;
   LaunchReport report = run_grid(job, grid, options);
   if (job.hazards) memory.state().next_epoch = job.hazards->epochs.end();
-  // Who did not wait may end before the launch before it does.
+  // A launch that did not wait may end before the previous launch does.
   if (!config.overlaps || job.waited.load()) memory.state().settled = first;
   report.communicates = program->communicates;
   return report;

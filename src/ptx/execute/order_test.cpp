@@ -162,7 +162,7 @@ TEST_F(Overlap, AReadBeforeTheWaitIsFound) {
   ASSERT_TRUE(r.finding);
   EXPECT_EQ(r.finding->kind, "pdl_race");
   EXPECT_NE(r.reason.find("read of 4 bytes at offset 0 of x by thread 0 before "
-                          "griddepcontrol.wait: the step before, which writes them"),
+                          "griddepcontrol.wait: the previous step, which writes them"),
             std::string::npos)
       << r.reason;
   EXPECT_FALSE(run(kWriteX, kWait + kReadX).finding);

@@ -99,7 +99,7 @@ TEST_F(Queue, TheTimeIsTheSameEachTime) {
 }
 
 TEST_F(Queue, APlaceThatIsCountedIsNoWork) {
-  // Each CTA appends 20 numbers to a list that has room for those of all.
+  // Each CTA appends 20 numbers to a list with room for all CTAs.
   const Modelled m = model(
       "setp.ne.u32 %p1, %r0, 0; @%p1 ret; mov.u32 %r3, 0;\n"
       "NEXT: atom.global.add.u32 %r2, [%rd2], 1; mul.wide.u32 %rd5, %r2, 480;\n"

@@ -137,7 +137,7 @@ TEST_F(Schedule, PollingWhatNobodyWritesIsADeadlock) {
             3, 64, LaunchStatus::finding);
     ASSERT_TRUE(r.finding);
     EXPECT_EQ(r.finding->kind, "deadlock");
-    EXPECT_NE(r.reason.find("resident poll memory and none writes it"), std::string::npos);
+    EXPECT_NE(r.reason.find("resident CTAs poll memory and none writes it"), std::string::npos);
   }
 }
 
@@ -186,7 +186,7 @@ TEST_F(Schedule, CooperativeLaunchesMeetAtTheGridBarrier) {
 TEST_F(Schedule, ACooperativeLaunchMustFitTheGpu) {
   sim.options.resident_ctas = 19;
   run("mov.u32 %r1, 1;", 20, 64, LaunchStatus::ok, true);
-  EXPECT_NE(error.find("a cooperative launch of 20 CTAs, of which 19 can be resident at once"),
+  EXPECT_NE(error.find("a cooperative launch of 20 CTAs, but only 19 can be resident at once"),
             std::string::npos)
       << error;
 }

@@ -13,25 +13,26 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr int64_t kMostBytes = int64_t{256} << 20;  // machines of a launch that is not cooperative
+constexpr int64_t kMostBytes = int64_t{256}
+                               << 20;  // of CTAs that a launch holds, unless cooperative
 constexpr int64_t kMostResident = 4096;
-constexpr int64_t kMixedWindow = 16;  // CTAs that change places where the order is drawn
-constexpr size_t kMixedTogether = 4;  // CTAs that take turns there
-constexpr uint64_t kSpinLead = 4096;  // warp instructions that a poll of memory counts for
-constexpr int kHopeless = 2000;       // rounds in which every machine of every thread polled memory
+constexpr int64_t kMixedWindow = 16;  // CTAs that change places in a random order
+constexpr size_t kMixedTogether = 4;  // CTAs that take turns in a random order
+constexpr uint64_t kSpinLead = 4096;  // warp instructions that a turn of polling counts as
+constexpr int kHopeless = 2000;       // rounds in which all CTAs of all threads polled memory
 
 struct Shared {
   Job& job;
   const Grid& grid;
   const RunOptions& options;
   int64_t run = 0;                              // CTAs of this batch
-  const std::vector<int64_t>* batch = nullptr;  // which; null: all of the grid
+  const std::vector<int64_t>* batch = nullptr;  // their indices; nullptr: the whole grid
   Sampler* sampler = nullptr;
   std::atomic<int64_t> next{0};
   std::atomic<uint64_t> progress{0};  // rounds in which something happened
   std::atomic<int64_t> resident{0}, idle_threads{0};
   std::mutex mutex;
-  // CTAs that the GPU, and our memory, hold together.
+  // CTAs that the GPU and the host's memory can hold together.
   int64_t most_together() const {
     const int64_t most = grid.resident > 0 ? grid.resident : kMostResident;
     return std::max<int64_t>(
@@ -56,7 +57,7 @@ class Worker {
  private:
   bool start();
   bool start_one(int64_t n);
-  // Which CTA begins as the n-th.
+  // The index of the n-th CTA to begin.
   int64_t place(int64_t n) const;
   void start_together();
   bool start_waited_for();
@@ -72,7 +73,7 @@ class Worker {
   int64_t index_;
   Counting once_, sampled_;
   std::vector<std::unique_ptr<Cta>> live_, free_;
-  std::vector<uint64_t> lead_;  // of live_, where CTAs go on in step: added to what each has done
+  std::vector<uint64_t> lead_;  // by live_: added to its instructions (Job::fair)
   std::mt19937_64 random_;
   int64_t done_ = 0;
   int hopeless_ = 0;
@@ -120,7 +121,7 @@ void Worker::start_together() {
   size_t wanted = 1;
   if (s_.job.order == Order::mixed) wanted = kMixedTogether;
   const bool wait = s_.job.program.waits && s_.options.latency && !s_.sampler;
-  if (s_.job.fair || wait)  // nobody polls long for one that has not begun
+  if (s_.job.fair || wait)  // no CTA polls long for one that has not begun
     wanted = size_t(s_.run);
   while (live_.size() < wanted && start()) {
   }
@@ -169,7 +170,7 @@ bool Worker::round(bool& spinning) {
   return true;
 }
 
-// All poll memory. False: nobody is left who could write it.
+// All CTAs poll memory. False: no CTA is left that could write it.
 bool Worker::wait() {
   const uint64_t now = s_.progress.load();
   hopeless_ = now == seen_ ? hopeless_ + 1 : 0;
@@ -184,7 +185,7 @@ bool Worker::wait() {
   return true;
 }
 
-// All poll memory: more CTAs begin, as many again where those that are waited for begin last.
+// All CTAs poll memory: begins one more, or as many again if the awaited ones may begin last.
 bool Worker::start_waited_for() {
   const size_t before = live_.size();
   const size_t wanted = s_.job.order == Order::in_order ? before + 1 : 2 * before;
@@ -243,7 +244,7 @@ void run_batch(Shared& shared, int64_t run, const std::vector<int64_t>* batch) {
   Worker(shared, 0).run();
 }
 
-// Each CTA of a batch stands for as many as the batch does, and the work begins anew.
+// Each CTA of a batch stands for an equal share of the grid. The counters begin again.
 void take_share(Shared& shared, size_t batch) {
   auto& pulls = shared.job.pulls;
   if (!pulls) pulls = std::make_unique<Pulls>();
@@ -251,8 +252,8 @@ void take_share(Shared& shared, size_t batch) {
   pulls->stands_for = double(shared.grid.total) / double(batch);
 }
 
-// Batches until the error is small enough or the budget ends. Returns what a sampled CTA stands
-// for.
+// Runs batches until the error is small enough or the budget ends. Returns the number of CTAs that
+// a sampled one stands for.
 double run_sample(Shared& shared) {
   Sampler sampler(shared.grid.total, shared.options, shared.job.program.waits);
   shared.sampler = &sampler;
@@ -275,7 +276,7 @@ double run_sample(Shared& shared) {
   return sampler.weight();
 }
 
-// What a kernel takes from the counter may be no work but a place: then nobody else takes any.
+// The counter may hand out places instead of work. Then the CTAs of the sample run alone.
 LaunchReport run_alone(Job& job, const Grid& grid, const RunOptions& options) {
   job.pulls->restore();
   job.pulls.reset();

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CTAs of a grid on the host's threads.
+// Runs the CTAs of a grid on the host's threads.
 //
-// Contract: a host thread runs CTA after CTA. While all of those it holds poll memory it starts
-// another, as far as the GPU could hold them too, so that CTAs which wait for one another go on. A
-// cooperative launch has all CTAs started at once. The finding of the first CTA at fault is
-// reported, whichever thread met it.
+// Contract: a host thread runs CTA after CTA. If all CTAs that it holds poll memory, it begins
+// another, as long as the GPU could hold them together: one may wait for another. A cooperative
+// launch begins all CTAs at once. The report has the finding of the faulty CTA with the lowest
+// index, whichever thread met it.
 //
-// RunOptions::order says which CTAs begin first. Only CTAs that the GPU could hold together change
-// places, since a GPU begins CTAs by index: who waits for an earlier CTA always gets its answer.
+// RunOptions::order decides which CTAs begin first. It permutes only CTAs that the GPU could hold
+// together: a GPU begins CTAs by index, so that a CTA may wait for earlier ones.
 //
-// CTAs that take work from a counter go on in step, the one that has done least first (Job::fair).
-// In a sample each of them stands for several, which take their share of the work too (Pulls).
+// CTAs that take work from a counter advance in step, the one that has done least first
+// (Job::fair). In a sample each stands for several CTAs, which take their share of the work, too
+// (Pulls).
 //
-// A sampled grid runs in batches (ptx/model/sampling.h) and is reported as if all of it had run.
+// A sampled grid runs in batches (ptx/model/sampling.h). The report describes the whole grid.
 //
 // Example: LaunchReport r = run_grid(job, {.total = 64, .threads = 2}, options);
 #pragma once

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kThreads = 48, kLength = 60, kPerClass = 6;
 // Register classes: letter -> type of its registers. Values never go from floats to bits, because
-// the bits of a NaN are nobody's promise.
+// the ISA does not promise the bits of a NaN.
 constexpr std::string_view kClasses = "hrdfgp";
 constexpr const char* kTypes[] = {"b16", "b32", "b64", "f32", "f64", "pred"};
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inst: one decoded instruction, and the address map of the simulated machine.
 //
-// Contract: plain data only; the handler files (one copy for each instruction set of the host) see
-// nothing else, so that no inline function of the library is compiled twice with different flags.
+// Contract: plain data only. The handler files are compiled once for each instruction set of the
+// host and see nothing else, so that no inline function is compiled twice with different flags.
 // Operands are byte offsets into a warp's register file, where a register is 32 lanes side by side
 // and a predicate is one 32-bit mask. Immediates and special registers have slots of their own.
 //
@@ -37,14 +37,14 @@ enum class Op : uint8_t {
   clock,
   matrix,        // mma, movmatrix: Inst::masked on the whole warp
   load_matrix,   // a shared load of rows, then Inst::masked spreads them
-  store_matrix,  // the other way round
+  store_matrix,  // Inst::masked gathers rows, then a shared store
   async_copy,
   async_commit,
   async_wait,
   unsupported
 };
 
-// What an instruction is counted as.
+// The class in which an instruction is counted.
 enum class Kind : uint8_t {
   move,
   integer,
@@ -89,7 +89,7 @@ struct Inst {
   int32_t target = -1;              // branch target; index of a table or of a message
   int32_t v[4] = {-1, -1, -1, -1};  // registers of a load or store; -1: a sink
   int64_t imm = 0;                  // address offset, or an operand of the operation
-  const int32_t* list = nullptr;    // more operands, where an operation has many (Program::lists)
+  const int32_t* list = nullptr;    // further operands (in Program::lists)
   Op op = Op::alu;
   Kind kind = Kind::other;
   Space space = Space::generic;
@@ -100,21 +100,21 @@ struct Inst {
   uint8_t vec = 1;
   bool sign = false;              // sign-extend a load
   bool wide_address = true;       // the address register has 64 bits
-  bool constant_address = false;  // all lanes have the same, known from the text
+  bool constant_address = false;  // equal for all lanes and known when decoded
   bool guard_negated = false;
-  bool ordered = false;   // volatile, relaxed, acquire or release: no plain access
+  bool ordered = false;   // volatile, relaxed, acquire or release
   bool releases = false;  // a release that other CTAs can rely on
   bool pulls = false;     // an atomic that may take work from a counter (ptx/decode/patterns.h)
   bool watched = false;   // reads or writes a register that may be read before it is written
   bool aligned = false;   // a barrier that needs the whole warp
 };
 
-// Rounding and flags of float operations that are not the plain ones (Inst::sub).
+// Rounding and flags of float operations (Inst::sub).
 inline constexpr uint8_t kRoundNearest = 0, kRoundZero = 1, kRoundDown = 2, kRoundUp = 3;
 inline constexpr uint8_t kRoundMask = 3, kFtz = 4, kSaturate = 8, kRelu = 16, kNaN = 32,
                          kFinite = 64;  // satfinite
 
-// What an Op::fence is (Inst::sub).
+// Kinds of Op::fence (Inst::sub).
 inline constexpr uint8_t kNoFence = 0, kFenceGpu = 1, kFenceCta = 2, kDependencyWait = 3,
                          kSleep = 4;
 
@@ -123,12 +123,12 @@ inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000
                           kParamWindow = 0x0300000000, kWindowBytes = 0x0100000000,
                           kGlobalBase = 0x1000000000;
 
-// What 32 addresses have in common.
+// What the addresses of a warp have in common.
 struct AddressSummary {
   uint64_t low = 0, high = 0;  // of the active lanes
   uint64_t bits = 0;           // all of them or-ed
   bool contiguous = false;     // all 32 lanes active, each `stride` after the one before
-  bool uniform = false;        // all active lanes alike
+  bool uniform = false;        // equal in all active lanes
 };
 
 }  // namespace cutegen::ptx

@@ -28,8 +28,8 @@
 namespace cutegen::ptx {
 
 enum class Access { read_only, read_write };
-// What a buffer holds before the first launch: data, or nothing that a kernel may use. A scratch
-// buffer may keep such values (padding), an output may not.
+// What a buffer holds before the first launch: data (`given`), or undefined values. An undefined
+// value may stay in scratch, as padding, but not in an output.
 enum class Content { given, output, scratch };
 
 // The simulated global address space. Buffers are the caller's memory; it must outlive Memory.
@@ -41,9 +41,9 @@ class Memory {
   Memory& operator=(Memory&&) noexcept;
   uint64_t add(const std::string& name, std::span<std::byte> storage, Access access,
                Content content = Content::given);
-  // Somebody else than a kernel has written the whole buffer that begins at `base`.
+  // Tells the checks that the host has written the whole buffer that begins at `base`.
   void set_defined(uint64_t base);
-  // All launches so far have ended before whatever comes next begins.
+  // Tells the checks that all launches so far have ended.
   void settle();
   struct State;
   State& state() { return *state_; }
@@ -86,16 +86,16 @@ struct LaunchConfig {
   bool overlaps = false;  // may begin before the launch before it has ended (programmatic launch)
 };
 
-// The order in which CTAs begin and warps take turns. in_order: the lowest index first, each as far
-// as it gets. reversed: the highest first, among the CTAs that are resident together. mixed: drawn
-// at random, with switches at fences, atomics, volatile accesses and barriers.
+// The order in which CTAs begin and warps take turns. in_order: the lowest index first; each runs
+// as far as it can. reversed: the highest first, among CTAs that are resident together. mixed:
+// random, with switches at fences, atomics, volatile accesses and barriers.
 enum class Order { in_order, reversed, mixed };
 
-// What is looked for besides out-of-bounds, misaligned and read-only accesses, which always are.
+// Checks that a launch may omit. It always checks bounds, alignment and read-only buffers.
 struct Checks {
-  bool barriers = true;       // a barrier of the whole CTA after some of its threads have ended
-  bool uninitialised = true;  // a value that nobody wrote decides what is stored or where to go
-  bool races = true;          // conflicting accesses with nothing that orders them
+  bool barriers = true;       // threads that end before a barrier of the whole CTA
+  bool uninitialised = true;  // an undefined value in an address, a branch or an output
+  bool races = true;          // conflicting accesses that nothing orders
   static Checks none() { return {false, false, false}; }
 };
 
@@ -104,19 +104,19 @@ struct RunOptions {
   int64_t resident_ctas = 0;  // the most that fit on the GPU at once; 0: not known
   int threads = 0;            // 0: all cores
   uint64_t instruction_budget = 4'000'000'000;  // warp instructions of the whole launch
-  bool counters = true;                         // off: none of the next three either
+  bool counters = true;                         // off: the next three are off, too
   bool sector_counters = true;                  // of global and local memory
   bool wavefront_counters = true;               // of shared memory
   bool line_counters = true;                    // the same by source line
-  // 0: every CTA runs. Else a sample: so many at first, then twice as many, ... until its error is
-  // at most sample_error, sample_most CTAs have run, or the next batch would pass the budget.
+  // 0: every CTA runs. Otherwise a sample begins with this many CTAs. It doubles until its error is
+  // at most sample_error, sample_most CTAs have run, or the next batch would exceed the budget.
   int64_t sample_ctas = 0, sample_most = 0;
   double sample_error = 0.02;
   uint64_t sample_seed = 1;
-  // A grid that the sample says takes no more warp instructions than this is run whole.
+  // If the sample predicts at most this many warp instructions, the whole grid runs.
   uint64_t whole_instructions = 0;
-  // Given: one warp of one CTA is followed with these (LaunchReport::chain_clocks), and CTAs that
-  // take their work from a counter in global memory take turns as they would on the GPU.
+  // If set, a Chain follows one warp of one CTA (LaunchReport::chain_clocks), and CTAs that take
+  // their work from a counter in global memory take turns as on the GPU.
   const GpuLatency* latency = nullptr;
   Order order = Order::in_order;
   uint64_t order_seed = 1;
@@ -124,7 +124,7 @@ struct RunOptions {
 
 enum class LaunchStatus { ok, finding, unsupported, out_of_budget, cancelled };
 
-// Something wrong that the kernel did.
+// A fault of the kernel.
 struct Finding {
   std::string
       kind;  // "out_of_bounds", "misaligned", "read_only", "divergent_barrier", "deadlock", ...
@@ -135,7 +135,7 @@ struct Finding {
   int thread = 0;  // linear index in the CTA
   uint64_t address = 0;
   std::string buffer;  // nearest buffer, with the offset in `message`
-  // The other side of a race, or where an undefined value was read.
+  // The other side of a race, or the read of an undefined value.
   struct Party {
     int ptx_line = 0, source_line = 0;
     std::array<int64_t, 3> cta{0, 0, 0};
@@ -144,10 +144,10 @@ struct Finding {
   std::optional<Party> other;
 };
 
-// Of the whole grid, exact at PTX level where every CTA ran; estimated from the sample otherwise.
+// Counters of the whole grid: exact at PTX level if every CTA ran, else estimated from the sample.
 struct Counters {
   uint64_t warp_instructions = 0, thread_instructions = 0, flops = 0;
-  // Estimates of the machine instructions that the assembler makes of them.
+  // Machine instructions after assembly, estimated.
   uint64_t issue_slots = 0, special_slots = 0;
   std::map<std::string, uint64_t> by_kind;       // "fma", "sfu", "ld_global", "st_shared", ...
   std::map<std::string, uint64_t> by_pipe;       // names of ptx/model/pipes.h
@@ -156,7 +156,7 @@ struct Counters {
            global_store_requests = 0, global_store_sectors = 0, global_store_bytes = 0,
            global_atomic_requests = 0, global_atomic_sectors = 0, global_atomic_bytes = 0;
   uint64_t l1_hit_sectors = 0;  // of loads; estimated by a filter of 128 KiB a CTA
-  uint64_t load_rounds = 0;     // global loads, those that wait together counted once; estimated
+  uint64_t load_rounds = 0;     // groups of global loads in flight together; estimated
   uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
   uint64_t local_requests = 0, local_sectors = 0;
   uint64_t barriers = 0, branches = 0, divergent_branches = 0;
@@ -178,37 +178,36 @@ struct BufferTraffic {
   std::string buffer;
   uint64_t bytes = 0;  // its size
   uint64_t load_sectors = 0, store_sectors = 0;
-  uint64_t reread_sectors = 0;  // loads of what the same CTA had read before, beyond L1; sampled
+  uint64_t reread_sectors = 0;  // loads again by one CTA that miss L1; sampled
 };
 
 struct LaunchReport {
   LaunchStatus status = LaunchStatus::ok;
   std::optional<Finding> finding;
-  std::string reason;  // for unsupported: the opcode; for the others what ended it
+  std::string reason;  // unsupported: the opcode; else why the launch ended
   Counters counters;
   std::vector<LineCounters> lines;     // by source line
   std::vector<BufferTraffic> traffic;  // buffers that were touched
   std::vector<ExecutedInst> executed;  // in order of index; with counters
   int64_t ctas_total = 0, ctas_run = 0;
-  double sample_error = 0;  // of the counters: half the 95% interval over the total; 0: all ran
+  double sample_error = 0;  // half the 95% interval over the total; 0: every CTA ran
   std::map<std::string, double> sample_errors;  // "instructions", "sectors", "wavefronts"
-  // How long the first warp of the longest CTA takes by itself (ptx/model/chain.h): modelled from a
-  // CTA that was followed, by the instructions of both. 0: none was.
+  // The time of the longest CTA's first warp alone (ptx/model/chain.h): the Chain follows another
+  // CTA, and the instructions of both scale its time. 0: no Chain.
   double chain_clocks = 0;
-  // How long a CTA sleeps (nanosleep): the most of one CTA, and the mean. Sleeps of a warp that
-  // polls for another's write do not count.
+  // Sleep (nanosleep) of a CTA: the longest and the mean. Sleep in a polling loop does not count.
   double most_sleep_ns = 0, mean_sleep_ns = 0;
   bool communicates = false;  // threads exchange values by barriers, atomics, shared memory, ...
   Nanoseconds host_time{0};
 };
 
-// params: one byte string an argument, sizes as in the entry (checked: user error otherwise).
+// params: one byte string per argument. A size that differs from the entry's is a user error.
 Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& module,
                             const std::string& entry, const LaunchConfig& config,
                             const std::vector<std::vector<std::byte>>& params,
                             const RunOptions& options);
 
-// CTAs of a launch that are on `gpu` at the same time; registers are an estimate.
+// CTAs of a launch that are resident on `gpu` at the same time, by the estimate of registers.
 int64_t resident_ctas(const GpuSpec& gpu, const Entry& entry, const LaunchConfig& config);
 
 }  // namespace cutegen::ptx

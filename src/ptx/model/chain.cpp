@@ -9,7 +9,7 @@
 namespace cutegen::ptx {
 namespace {
 
-constexpr size_t kMostGroups = 64;  // of copies that nobody waits for
+constexpr size_t kMostGroups = 64;  // of copies without a wait
 
 bool in_shared(const Inst& in) {
   return in.space == Space::shared || in.op == Op::load_matrix || in.op == Op::store_matrix;
@@ -51,7 +51,7 @@ Chain::Chain(const Program& program, const GpuLatency& latency)
   }
 }
 
-// When the last operand of an instruction is there.
+// The time at which the last operand of an instruction is ready.
 double Chain::ready(const Inst& in, int32_t pc) const {
   const auto& range = program_.effect_of[size_t(pc)];
   double at = start_;
@@ -60,7 +60,7 @@ double Chain::ready(const Inst& in, int32_t pc) const {
   return in.guard < 0 ? at : std::max(at, ready_[size_t(in.guard) / 4]);
 }
 
-// The last store that an access must not pass; null where there is none.
+// The last store that an access must not pass, or nullptr.
 double* Chain::store_before(const Inst& in) {
   const bool global = in.space == Space::global || in.space == Space::generic;
   if (in.op == Op::async_copy || in_shared(in)) return &shared_store_;
@@ -85,7 +85,7 @@ void Chain::close() {
   issued_ = 0, last_ = start_;
 }
 
-// Until at most `pending` groups of copies are on their way.
+// Waits until at most `pending` groups of copies are in flight.
 void Chain::wait(int64_t pending) {
   close();
   if (pending == kWaitAll) {

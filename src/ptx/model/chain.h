@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chain: how long one warp takes alone, its instructions waiting for one another's results.
+// Chain: the time that one warp takes alone, from the latencies of dependent instructions.
 //
-// Contract: step() follows one warp as it runs. Within a straight piece of code (up to a branch, a
-// barrier or a wait) an instruction begins when its operands are ready, in any order: the assembler
-// orders them well; but loads do not pass stores of their space unless what they read is constant.
-// A piece ends when all of it has begun. Results may arrive later, in the next pieces: what a loop
-// loads for its next iteration costs nothing if the iteration is long enough, and so do copies to
-// shared memory until the wait for their group. Global loads take the latency of DRAM.
+// Contract: step() follows one warp as it runs. A piece is straight code up to a branch, a barrier
+// or a wait. In a piece an instruction begins when its operands are ready, in any order, because
+// the assembler orders them well. But a load passes a store of its space only if it reads constant
+// data. A piece ends when all its instructions have begun; results may arrive during later pieces.
+// So a load for the next iteration of a loop costs nothing if the iteration is long enough. Nor
+// does a copy to shared memory before the wait for its group. Global loads take the latency of
+// DRAM.
 //
 // Example: Chain chain(program, gpu.latency); chain.step(in, pc, mask); chain.clocks();
 #pragma once
@@ -22,20 +23,20 @@ namespace cutegen::ptx {
 class Chain {
  public:
   Chain(const Program& program, const GpuLatency& latency);
-  // The warp's next instruction, of which the lanes of `mask` take part.
+  // The warp's next instruction, which the lanes of `mask` execute.
   void step(const Inst& in, int32_t pc, uint32_t mask);
   // From the warp's first instruction to the end of its last piece of code.
   double clocks() const;
-  // The instruction of the last step() has read a word that others write, for the first time or
-  // once more. How often is their affair: reading once more takes no time of its own.
+  // The last step() polled a word that other threads write. If it did so again, it takes no time:
+  // they decide how often the warp polls.
   void poll(int32_t pc, bool again);
-  // The traced warp's CTA has ended, after so many instructions of all its warps.
+  // The traced warp's CTA has ended. Its warps have executed this many instructions.
   void ended(uint64_t cta_instructions) { cta_instructions_ = cta_instructions; }
   uint64_t cta_instructions() const { return cta_instructions_; }
 
  private:
   struct Cost {
-    double latency = 0;  // until the result is there
+    double latency = 0;  // until the result is ready
     double issue = 1;    // machine instructions
     bool constant = false;
   };
@@ -48,12 +49,12 @@ class Chain {
   const GpuLatency latency_;
   std::vector<Cost> costs_;                   // by pc
   std::vector<double> ready_;                 // by register slot / 4
-  std::deque<double> groups_;                 // copies that were committed: when they arrive
-  double copies_ = 0;                         // those that were not
+  std::deque<double> groups_;                 // when each committed group of copies arrives
+  double copies_ = 0;                         // when the copies without a group arrive
   double start_ = 0, issued_ = 0, last_ = 0;  // of the piece: its start, issue slots, last begin
   double global_store_ = 0, shared_store_ = 0;
-  double polled_[3] = {};  // start_, issued_ and last_ when it did
-  int32_t next_ = -1;      // where the piece goes on
+  double polled_[3] = {};  // start_, issued_ and last_ at the last poll
+  int32_t next_ = -1;      // pc at which the piece continues
   uint64_t cta_instructions_ = 0;
 };
 

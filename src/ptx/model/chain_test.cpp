@@ -22,7 +22,7 @@ GpuLatency latencies() {
 class ChainOf : public testing::Test {
  protected:
   bool follow = true;
-  // Clocks of `body`, less those of the same kernel without it.
+  // Clocks of `body`: the kernel with it less the kernel without it.
   double added(const std::string& body, int64_t grid = 1, int64_t block = 32) {
     return clocks(body, grid, block) - clocks("", grid, block);
   }
@@ -85,7 +85,7 @@ TEST_F(ChainOf, ALoadDoesNotPassAStoreUnlessItIsOfConstantData) {
   EXPECT_NEAR(two("ld.global.nc.f32"), kGlobal, 40);
 }
 
-// A loop that loads for its next turn, and works for so many instructions meanwhile.
+// A loop that loads for its next turn and works on arithmetic meanwhile.
 std::string ahead(int work) {
   return "ld.global.f32 %f2, [%rd4]; mov.u32 %r3, 0;\nLOOP:\nmov.f32 %f3, %f2; bra.uni MORE;\n"
          "MORE:\nld.global.f32 %f2, [%rd4+128];\n" +

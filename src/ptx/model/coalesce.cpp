@@ -38,7 +38,7 @@ bool paired(const uint64_t* at, uint32_t mask) {
   return false;
 }
 
-// The most distinct words of a bank; every lane counts where it is an atomic.
+// The most distinct words of a bank. For an atomic, every lane counts.
 uint32_t busiest_bank(const uint64_t* at, uint32_t group, uint64_t words, bool atomic) {
   uint8_t depth[kBanks] = {};
   uint64_t held[kBanks][kBanks];

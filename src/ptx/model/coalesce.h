@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one warp-wide memory access costs: sectors of global and local memory, wavefronts of shared.
+// The cost of a warp-wide memory access: sectors of global and local memory, wavefronts of shared.
 //
 // Contract: pure functions of the active lanes' addresses, exact at PTX level. Global: distinct
 // 32-byte sectors of the request. Shared: 32 banks of 4 bytes; accesses of up to 4 bytes are served
@@ -32,12 +32,12 @@ Wavefronts wavefronts_of(const AddressSummary& s, const uint64_t* at, uint32_t m
 uint32_t local_sectors_of(const AddressSummary& s, const uint64_t* at, uint32_t mask,
                           uint64_t bytes);
 
-// Remembers the last pattern of each instruction: lanes at the same distances from the first one
-// cost the same again, as long as the first lies alike within `period` bytes. Full warps only.
+// Remembers the last pattern of each instruction. Equal distances from the first lane cost the same
+// again if the first address is the same modulo `period` bytes. Full warps only.
 class PatternCache {
  public:
   explicit PatternCache(size_t instructions) : entry_of_(instructions) {}
-  // The remembered cost, or null.
+  // The remembered cost, or nullptr.
   const Wavefronts* find(size_t pc, const uint64_t* at, uint64_t period) const;
   void keep(size_t pc, const uint64_t* at, uint64_t period, Wavefronts cost);
 

@@ -13,7 +13,7 @@ namespace cutegen::ptx {
 namespace {
 
 constexpr uint64_t kSector = 32;
-constexpr size_t kL1Sectors = 4096;       // 128 KiB: what an SM has left beside its shared memory
+constexpr size_t kL1Sectors = 4096;       // 128 KiB: the L1 beside a typical use of shared memory
 constexpr size_t kSeenSectors = 1 << 18;  // 8 MiB that one CTA may read
 
 const char* kind_name(Kind kind) {
@@ -30,7 +30,7 @@ uint64_t scaled(uint64_t once, uint64_t sampled, double weight) {
   return once + uint64_t(std::llround(double(sampled) * weight));
 }
 
-// One instruction's share of the counters of a kernel or of a line.
+// Adds the counts of one instruction to the counters of a kernel or a line.
 void account(Counters& to, const Inst& in, const Usage& use, const Executed& x,
              const InstCounts& c) {
   to.warp_instructions += x.runs;
@@ -96,7 +96,7 @@ uint32_t Counting::global_sectors(size_t pc, uint32_t mask, const AddressSummary
   return sectors;
 }
 
-// Loads that find their sector in the filters; the others put it there.
+// Looks the sectors of a load up in the filters, and puts in those that are not there.
 void Counting::look_up(InstCounts& c, size_t buffer, const AddressSummary& s, const uint64_t* at,
                        uint32_t mask, uint64_t bytes) {
   const uint64_t mark = cta_ << 44;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting: what each PTX instruction did on one host thread's machine, and the sums of it.
+// Counting: counts what each PTX instruction did on one host thread. Totals adds these up.
 //
-// Contract: instructions are counted by their place in the program, so that sums by kernel, pipe
-// and source line are made once, at the end. The L1 filter holds the sectors that a CTA has read
-// lately; it is an estimate, everything else is exact at PTX level. What is switched off stays
-// zero.
+// Contract: counts are by pc; report_counts() sums them by kernel, pipe and source line once, at
+// the end. The L1 filter holds the sectors that a CTA has read lately and is an estimate.
+// Everything else is exact at PTX level. Counters that are switched off stay zero.
 //
 // Example: counting.global(pc, in, mask, summary, at, buffer); totals.add(counting);
 #pragma once
@@ -29,7 +28,7 @@ struct InstCounts {
   uint64_t local_requests = 0, local_sectors = 0;              // local
   uint64_t divergent = 0, barriers = 0;
 };
-// What one CTA did: the quantities whose spread bounds the error of a sample.
+// The work of one CTA: the quantities whose spread gives the error of a sample.
 struct CtaWork {
   double instructions = 0, sectors = 0, wavefronts = 0;
   double slept_ns = 0;
@@ -40,17 +39,17 @@ using Traffic = std::array<uint64_t, 3>;
 
 class Counting {
  public:
-  // rereads: also look for sectors that a CTA reads again after L1 has lost them.
+  // rereads: also counts sectors that a CTA reads again after L1 has evicted them.
   Counting(const Program& program, size_t buffers, const RunOptions& options, bool rereads);
-  // What follows is done by CTA `linear`, and adds to `work`.
+  // From now on CTA `linear` runs, and its counts add to `work`.
   void enter(CtaWork& work, int64_t linear) { work_ = &work, cta_ = uint64_t(linear) + 1; }
   void ended(uint64_t instructions, double slept_ns = 0) {
     most_instructions_ = std::max(most_instructions_, instructions);
     most_sleep_ns_ = std::max(most_sleep_ns_, slept_ns), sleep_ns_ += slept_ns;
   }
-  // By place in the program; null when switched off.
+  // By pc; nullptr if switched off.
   Executed* executed() { return executed_.empty() ? nullptr : executed_.data(); }
-  // pc: whose instruction it is; `in` may be a part that the machine made of it.
+  // pc: the instruction. `in` may be an access that a unit derived from it.
   void global(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
               const uint64_t* at, size_t buffer);
   void shared(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
@@ -84,7 +83,7 @@ class Counting {
   CtaWork* work_ = nullptr;
 };
 
-// Sums over machines.
+// Sums over host threads.
 struct Totals {
   std::vector<Executed> executed;
   std::vector<InstCounts> counts;
@@ -94,8 +93,7 @@ struct Totals {
   void add(const Counting& counting);
 };
 
-// Fills counters, lines and traffic of the report: `once` counts as it is, `sampled` stands for
-// `weight` times as much.
+// Fills counters, lines and traffic of the report. `once` counts once, `sampled` `weight` times.
 void report_counts(const Program& program, const Totals& once, const Totals& sampled, double weight,
                    bool lines, LaunchReport& report);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters of whole kernels against counts made by hand, and what can be switched off.
+// Counters of whole kernels against counts by hand, and with some of them switched off.
 #include <gtest/gtest.h>
 
 #include <set>

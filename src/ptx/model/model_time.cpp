@@ -29,8 +29,8 @@ struct DramBytes {
   double read = 0, written = 0;
 };
 
-// Bytes that must cross the DRAM bus: each buffer's sectors, at most its size once each way. What a
-// CTA reads again comes from L2 as far as all resident CTAs together fit in there.
+// Bytes that must cross the DRAM bus: each buffer's sectors, at most its size once each way. L2
+// serves rereads as far as the data of all resident CTAs fit in it.
 DramBytes dram_bytes(const GpuSpec& gpu, const LaunchReport& report, const Grid& g,
                      const Occupancy& o) {
   DramBytes bytes;
@@ -57,15 +57,14 @@ double rounds_of_warp(const Counters& c, const Grid& g) {
   return std::min(rounds, requests) / std::max(1.0, g.ctas * g.warps);
 }
 
-// Little's law: bytes on the way while a load is served.
+// Little's law: bytes in flight during the latency of a load.
 double bytes_in_flight(const GpuSpec& gpu, const Counters& c, const Grid& g, const Occupancy& o) {
   const double bytes = double(c.global_load_sectors) * kSectorBytes;
   const double rounds = std::max(1.0, rounds_of_warp(c, g)) * g.ctas * g.warps;
   return std::min(g.ctas, o.resident_ctas * gpu.sms) * g.warps * bytes / rounds;
 }
 
-// The chain of one CTA. Where no warp was followed: as if nothing in a warp overlapped but loads
-// that are issued together.
+// The chain of one CTA. Without a followed warp, only loads that are issued together overlap.
 double chain_clocks(const GpuSpec& gpu, const LaunchReport& report, const Grid& g) {
   const GpuLatency& l = gpu.latency;
   if (report.chain_clocks > 0) return l.cta + report.chain_clocks;
@@ -79,7 +78,7 @@ double chain_clocks(const GpuSpec& gpu, const LaunchReport& report, const Grid& 
          count(c.by_pipe, "tensor") / warps * (l.tensor - l.arithmetic);
 }
 
-// Times of the busiest SM, if only one pipe counted.
+// The time of the busiest SM for each pipe alone.
 void pipe_terms(const GpuSpec& gpu, const Counters& c, const Grid& g,
                 std::map<std::string, double>& t) {
   const GpuRates& r = gpu.rates;
@@ -109,7 +108,7 @@ void pipe_terms(const GpuSpec& gpu, const Counters& c, const Grid& g,
   t["shared"] = busiest(double(c.shared_wavefronts) * 128, r.shared_bytes);
 }
 
-// The norm of the terms: the largest, and a little more where others come near.
+// The norm of the terms: the largest, and a little more if others come near.
 double soft_maximum(const std::map<std::string, double>& terms, double largest) {
   if (largest <= 0) return 0;
   double sum = 0;

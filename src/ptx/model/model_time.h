@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time model: from the counters of a launch to a time on a GPU, and what binds it.
+// The time model: a launch's time on a GPU and the resource that bounds it, from its counters.
 //
 // Contract: a soft maximum over the time that each pipe and memory level would take alone, plus the
 // cost of a launch. Pipes count on the busiest SM, which runs ceil(CTAs / SMs) CTAs; L2 and DRAM
-// count for the chip. DRAM bytes are the sectors of each buffer, at most its size once each way;
-// what a CTA reads again also counts where the resident CTAs do not fit in L2. Latency is the chain
-// of one warp that was followed (ptx/model/chain.h), times the waves; an estimate from the counters
-// where none was. More instructions, wavefronts or bytes never make a launch faster, but for that
-// chain. Registers are modelled, from the PTX. Every result is `modelled`.
+// count for the chip. DRAM bytes are the sectors of each buffer, at most its size once each way. If
+// the data of the resident CTAs do not fit in L2, rereads count, too. Latency is the chain of one
+// warp (ptx/model/chain.h) times the waves, or an estimate from the counters if no chain followed a
+// warp. Except in the chain, more instructions, wavefronts or bytes never make a launch faster.
+// Registers are modelled, from the PTX. Every result is `modelled`.
 //
 // Example: ModelledTime t = model_time(gpu, report, entry, config); t.bound_by; // "dram"
 #pragma once
@@ -25,9 +25,8 @@ struct Occupancy {
   double share = 0;            // of the warps that an SM can hold
   std::string limited_by;      // "registers", "shared memory", "threads", "blocks", "grid"
   double waves = 0, tail = 0;  // tail: the share of the last wave that is filled
-                               // (1: all of it)
   double registers = 0;        // of a thread, as allocated: modelled
-  std::map<std::string, double> limits;  // CTAs of an SM that each resource would allow
+  std::map<std::string, double> limits;  // CTAs per SM that each resource allows
 };
 
 struct ModelledTime {

@@ -59,7 +59,7 @@ TensorType tensor_type(std::string_view a) {
   return TensorType::none;
 }
 
-// "m16n8k16" -> 2 * 16 * 8 * 16; 0: it is no shape
+// "m16n8k16" -> 2 * 16 * 8 * 16; 0: not a shape
 uint32_t shape_flops(std::string_view part) {
   uint32_t product = 2;
   for (char letter : {'m', 'n', 'k'}) {

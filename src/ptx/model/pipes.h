@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which execution pipe a PTX instruction uses, and about how many machine instructions it becomes.
 //
-// Contract: from the text of the instruction alone, so that every opcode is classified alike
-// whether or not it is simulated. `issue` and `special` are estimates of what the assembler makes
-// of it (an integer division becomes some twenty instructions); everything else is exact.
+// Contract: reads the text of the instruction alone, so that it classifies every opcode, simulated
+// or not. `issue` and `special` estimate the machine instructions that the assembler emits (some
+// twenty for an integer division); everything else is exact.
 //
 // Example: Usage u = usage_of("fma.rn.f32 %f3, %f1, %f2, %f3");  // u.pipe == Pipe::fma
 #pragma once

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampler: which CTAs of a large grid are run, and how far the sums may be off.
+// Sampler: chooses the CTAs of a large grid that run, and bounds the error of their sums.
 //
-// Contract: the first and the last CTA are always run and count as themselves; the interior is
-// sampled at random without replacement and stands for all of it. Batches double until the error is
-// at most the one wanted, or the most CTAs are reached. The error is half the 95% confidence
-// interval of the grid's total, over that total, the largest of instructions, sectors and
-// wavefronts: it knows only the spread between CTAs that ran.
+// Contract: the first and the last CTA always run and stand for themselves. A random sample of the
+// others, without replacement, stands for all of these. Batches double until the error is small
+// enough, or the sample has its most CTAs. The error is half the 95% confidence interval of the
+// grid's total, divided by that total: the largest for instructions, sectors and wavefronts. It
+// knows only the spread between CTAs that ran.
 //
 // Example: while (!(batch = sampler.next(affordable)).empty()) { run them; sampler.add(cta, work);
 // }
@@ -23,9 +23,9 @@ namespace cutegen::ptx {
 
 class Sampler {
  public:
-  // in_a_row: the first CTAs of the grid instead, since each may wait for those before it.
+  // in_a_row: takes the first CTAs of the grid, because each may wait for those before it.
   Sampler(int64_t total, const RunOptions& options, bool in_a_row = false);
-  // The CTAs to run next, in ascending order; none when the sample is good enough or complete.
+  // The CTAs to run next, in ascending order. Empty if the sample is good enough or complete.
   // `affordable`: how many more the budget allows.
   std::vector<int64_t> next(int64_t affordable);
   // All CTAs that have not run yet.
@@ -33,7 +33,7 @@ class Sampler {
   void add(int64_t cta, const CtaWork& work);
 
   bool is_end(int64_t cta) const { return cta == 0 || cta == total_ - 1; }
-  // What one sampled interior CTA stands for.
+  // The number of CTAs that one sampled interior CTA stands for.
   double weight() const;
   double error() const;
   std::map<std::string, double> errors() const;

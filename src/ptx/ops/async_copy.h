@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies from global to shared memory that are on their way (cp.async).
+// Copies in flight from global to shared memory (cp.async).
 //
-// Contract: a copy joins the group that its lanes commit next. take() gives what a wait completes,
-// in the order of issue; the bytes reach shared memory only then. Groups are counted per lane, so a
-// warp that goes different ways keeps its copies apart. Not more than kMostCopies are kept: the
-// hardware would have finished the oldest, too.
+// Contract: a copy joins the group that its lanes commit next. take() returns the copies that a
+// wait completes, in the order of issue; their bytes reach shared memory only then. Each lane
+// counts its own groups, so a diverged warp keeps its copies apart. The caller completes the oldest
+// copy when a warp has kMostCopies: the hardware would have done so by then.
 //
 // Example: copies.commit(mask); for (auto& c : copies.take(mask, 0)) deliver(c);
 #pragma once
@@ -30,10 +30,10 @@ struct AsyncCopy {
 
 class AsyncCopies {
  public:
-  // Lanes of `copy` may be about to commit different groups: one entry for each.
+  // Adds one entry for each group that lanes of `copy` will commit.
   void issue(const AsyncCopy& copy);
   void commit(uint32_t mask);
-  // Removes and returns what is complete when `mask` waits until `pending` groups are left.
+  // Removes and returns the copies that complete when `mask` waits for all but `pending` groups.
   std::vector<AsyncCopy> take(uint32_t mask, int64_t pending);
   bool full() const { return copies_.size() >= kMostCopies; }
   AsyncCopy take_oldest();
@@ -57,7 +57,7 @@ class CopiesInFlight {
   void clear();
   // Whether a copy will write one of the bytes [from, to).
   bool touches(uint64_t from, uint64_t to) const;
-  // Such a copy; nullptr: none.
+  // A copy that will write one of these bytes, or nullptr.
   const AsyncCopy* find(uint64_t from, uint64_t to) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomic operations on host memory that several host threads may touch.
 //
-// Contract: `place` is aligned to the size of the type; values travel as bits. Returns the old
-// value. Orderings stronger than asked are used throughout.
+// Contract: `place` is aligned to the size of the type. Values travel as bits. Returns the old
+// value. The memory order is at least as strong as the kernel asks.
 //
 // Example: uint64_t old = atomic_apply(AtomicOp::add, AtomicType::u32, place, 1, 0);
 #pragma once

@@ -70,7 +70,7 @@ inline uint16_t bfloat_rz(float f) {
   uint32_t u = bits_of<uint32_t>(f);
   return uint16_t((u & 0x7fffffffu) > 0x7f800000u ? 0x7fffu : u >> 16);
 }
-// To float, towards zero with a sticky last bit: rounding that again to 16 bits is exact rounding.
+// Converts to float towards zero, with a sticky last bit: rounding again to 16 bits is then exact.
 inline float to_odd(double x) {
   float f = float(x);
   uint32_t u = bits_of<uint32_t>(f);
@@ -90,11 +90,11 @@ inline float from_e5m2(uint8_t x) {
   return from_half(uint16_t(x << 8));
 }
 
-// How a float is packed into a shorter format.
+// A float format of at most 16 bits.
 struct Narrow {
   int exponent_bits, mantissa_bits;
   bool has_infinity;
-  uint32_t nan, largest, overflow;  // overflow: what a rounded value beyond the largest becomes
+  uint32_t nan, largest, overflow;  // overflow: the result beyond the largest value
 };
 inline constexpr Narrow kF16{5, 10, true, 0x7fff, 0x7bff, 0x7c00},
     kBf16{8, 7, true, 0x7fff, 0x7f7f, 0x7f80}, kE4m3{4, 3, false, 0x7f, 0x7e, 0x7f},
@@ -118,7 +118,7 @@ inline uint32_t to_narrow(float x, const Narrow& f, uint8_t mode, bool satfinite
   }
   const int least = 1 - bias;  // of normal numbers
   int drop = 23 - f.mantissa_bits + (exponent < least ? least - exponent : 0);
-  uint32_t kept = 0, lost = 1, half = 2;  // all of it is below half of the last place
+  uint32_t kept = 0, lost = 1, half = 2;  // the value is below half of the last place
   if (drop <= 24) {
     kept = mantissa >> drop, half = 1u << (drop - 1);
     lost = mantissa & ((1u << drop) - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registry: where a handler file puts its forms. Plain declarations only (see inst.h).
+// Registry: receives the forms of a handler file. Plain declarations only (see inst.h).
 //
 // Example: void add_integer(Registry& r) { r.add("add", "s32", "www", full, masked, kind, 0); }
 #pragma once
@@ -27,7 +27,7 @@ class Registry {
   ~Registry() = default;
 };
 
-// Fills out[32] with the addresses of all lanes and says what the active ones have in common.
+// Fills out[32] with the addresses of all lanes and summarises the active ones.
 using AddressFn = AddressSummary (*)(const std::byte* lanes, bool wide, int64_t offset,
                                      uint64_t stride, uint32_t mask, uint64_t* out);
 

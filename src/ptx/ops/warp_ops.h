@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations across the lanes of one warp.
 //
-// Contract: `mask` are the lanes that take part (all of them at this instruction); `registers` is
-// the warp's register file.
+// Contract: all lanes of `mask` are at this instruction. `registers` is the warp's block.
 //
 // Example: vote(registers, in, mask);
 #pragma once

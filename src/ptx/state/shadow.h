@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks know of a global buffer: for each of its words who wrote and read it last, and
-// whether anybody has written it.
+// What the checks know of a global buffer: who last wrote and read each word, and which words are
+// written.
 //
-// Contract: pages of zeros that cost memory once they are touched. Host threads write them without
-// locks: of two accesses at the very same time one may be missed, never invented.
+// Contract: pages begin as zeros and take memory once they are touched. Host threads write them
+// without locks, so the checks may miss one of two simultaneous accesses, but never invent one.
 //
 // Example: shadow.writers.grow(words); uint32_t last = shadow.writers[i];
 #pragma once
@@ -25,7 +25,7 @@ class Pages {
     return *this;
   }
   ~Pages() { release(); }
-  // At least `size` elements; what was there is lost if it was smaller. False: no memory.
+  // Makes room for at least `size` elements. Growing drops the old ones. False: out of memory.
   bool grow(size_t size);
   void release();
   size_t size() const { return size_; }

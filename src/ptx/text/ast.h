@@ -79,7 +79,7 @@ struct ParsedModule {
   std::unordered_map<std::string_view, size_t> device_functions;  // .func with a body
 };
 
-// Bytes of a fundamental type ("u32" -> 4); 0 if it is none. pred gives 0.
+// Bytes of a fundamental type ("u32" -> 4); 0 for pred and for an unknown type.
 int64_t type_bytes(std::string_view type);
 // The literal's value; nullopt if it is malformed.
 std::optional<Operand> parse_number(std::string_view text);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lexer of PTX text: words, numbers, strings and punctuation, with line numbers.
 //
-// Contract: views into the text given; never reads past it; comments are skipped. A word takes its
-// dots and double colons with it ("ld.global.L2::128B.u32", "%tid.x", ".reg").
+// Contract: tokens are views into the text. The lexer skips comments and never reads past the end.
+// A word includes its dots and double colons ("ld.global.L2::128B.u32", "%tid.x", ".reg").
 //
 // Example: Lexer lex(text); if (lex.peek().is("{")) lex.next();
 #pragma once

@@ -72,7 +72,7 @@ std::string widths(const std::string& spec, Next next) {
 class Reader {
  public:
   Reader(const CtaState& cta, const Warp& w, int lane) : cta_(cta), thread_(w.index * 32 + lane) {}
-  // 0 where nothing is mapped.
+  // 0 if the address is not mapped.
   uint64_t value(uint64_t address, uint64_t bytes) const {
     uint64_t out = 0;
     if (const std::byte* p = peek(address, bytes)) std::memcpy(&out, p, bytes);

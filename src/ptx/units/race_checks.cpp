@@ -113,7 +113,7 @@ bool RaceChecks::settled(const WarpAccess& a, const Buffer& b, BufferShadow& sha
           {.kind = "pdl_race",
            .message = fmt::format(
                "{} of {} bytes at offset {} of {} by thread {} before "
-               "griddepcontrol.wait: the step before, which {} them, may still run",
+               "griddepcontrol.wait: the previous step, which {} them, may still run",
                verb(touch), a.bytes(), from, b.name, a.thread(lane), written ? "writes" : "reads"),
            .address = a.at[lane],
            .buffer = b.name});
@@ -185,16 +185,17 @@ bool RaceChecks::copies(const WarpAccess& a) {
     const std::string who =
         copy ? fmt::format("ptx:{}", cta_.job.program.lines[size_t(copy->pc)].line)
              : "of another warp";
-    cta_.report(a.warp, lane,
-                {.kind = "async_copy_pending",
-                 .message = fmt::format("{} of {} bytes at offset {} of shared memory, which "
-                                        "cp.async ({}) is still to write: wait for its group first",
-                                        a.in.op == Op::load    ? "read"
-                                        : a.in.op == Op::store ? "write"
-                                                               : "atomic",
-                                        a.bytes(), from, who),
-                 .address = from,
-                 .buffer = "shared memory"});
+    cta_.report(
+        a.warp, lane,
+        {.kind = "async_copy_pending",
+         .message = fmt::format("{} of {} bytes at offset {} of shared memory, which "
+                                "cp.async ({}) has not written yet: wait for its group first",
+                                a.in.op == Op::load    ? "read"
+                                : a.in.op == Op::store ? "write"
+                                                       : "atomic",
+                                a.bytes(), from, who),
+         .address = from,
+         .buffer = "shared memory"});
     return false;
   }
   return true;

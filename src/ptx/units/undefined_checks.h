@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UndefinedChecks: findings of values that nobody wrote (ptx/checks/undefined.h).
+// UndefinedChecks: findings of undefined values (ptx/checks/undefined.h).
 //
 // Contract: call only if CtaState::hazards looks for undefined values. A function that returns
 // false has reported a finding.
@@ -17,8 +17,8 @@ class UndefinedChecks {
   explicit UndefinedChecks(CtaState& cta) : cta_(cta) {}
   // Before each instruction: what its results depend on.
   bool follow(const Warp& w, const Inst& in, uint32_t mask);
-  // Before an access of memory with a state for each word, on behalf of `lanes`. left: counts the
-  // words that nobody wrote, if somebody counts them.
+  // Before an access of memory with a state for each word. `lanes` need a look. `left` counts the
+  // words that are not written; it may be nullptr.
   void note(const WarpAccess& a, uint32_t lanes, uint8_t* state, size_t* left,
             const Origin& origin);
   // Before a store to global memory: other kernels read it, so it must not depend on such a value.
