@@ -7,13 +7,11 @@
 
 #include "base/text.h"
 #include "ptx/decode/decoder.h"
-#include "ptx/decode/patterns.h"
 
 namespace cutegen::ptx {
 namespace {
 
 constexpr int64_t kMostRegisterBytes = int64_t{8} << 20;  // of a warp: 65,536 registers
-constexpr int64_t kMostStatic = int64_t{1} << 24;
 
 int64_t align_up(int64_t n, int64_t to) {
   return (n + to - 1) / to * to;
@@ -29,13 +27,50 @@ Modifiers split_opcode(std::string_view opcode) {
   }
 }
 
-// Inst::sub of a fence: its scope, the wait of an overlapping launch, or a sleep.
-uint8_t fence_kind(const Modifiers& m) {
-  const std::string_view base = m.base();
-  if (base == "nanosleep") return kSleep;
-  if (base == "griddepcontrol") return m.has("wait") ? kDependencyWait : kNoFence;
-  if (base != "membar" && base != "fence") return kNoFence;
-  return m.has("cta") ? kFenceCta : kFenceGpu;
+Family* family_of(std::string_view base) {
+  static const std::unordered_map<std::string_view, Family*> families{
+      {"mov", decode_move},
+      {"cvt", decode_convert},
+      {"cvta", decode_convert_address},
+      {"isspacep", decode_in_space},
+      {"createpolicy", decode_policy},
+      {"setp", decode_compare},
+      {"set", decode_set},
+      {"ld", decode_memory},
+      {"ldu", decode_memory},
+      {"st", decode_memory},
+      {"atom", decode_atomic},
+      {"red", decode_atomic},
+      {"mma", decode_multiply},
+      {"ldmatrix", decode_matrix_rows},
+      {"stmatrix", decode_matrix_rows},
+      {"movmatrix", decode_move_matrix},
+      {"cp", decode_async},
+      {"shfl", decode_shuffle},
+      {"vote", decode_vote},
+      {"activemask", decode_collective},
+      {"redux", decode_collective},
+      {"match", decode_collective},
+      {"elect", decode_collective},
+      {"bar", decode_barrier},
+      {"barrier", decode_barrier},
+      {"bra", decode_control},
+      {"brx", decode_control},
+      {"ret", decode_control},
+      {"exit", decode_control},
+      {"trap", decode_control},
+      {"brkpt", decode_control},
+      {"membar", decode_control},
+      {"fence", decode_control},
+      {"nanosleep", decode_control},
+      {"griddepcontrol", decode_control},
+      {"prefetch", decode_control},
+      {"prefetchu", decode_control},
+      {"discard", decode_control},
+      {"applypriority", decode_control},
+      {"setmaxnreg", decode_control}};
+  auto it = families.find(base);
+  return it == families.end() ? decode_arithmetic : it->second;
 }
 
 }  // namespace
@@ -46,224 +81,124 @@ bool Modifiers::has(std::string_view s) const {
 
 // Parameters of the entry.
 Result<void> Decoder::layout_parameters() {
-  for (const Variable& v : frame_.f->params) {
-    ParamSlot slot{v.name, align_up(p_.param_bytes, v.align), v.bytes(), v.align};
-    p_.param_bytes = slot.offset + slot.size;
-    p_.params.push_back(slot);
+  Program& p = ops_.code.program;
+  for (const Variable& v : ops_.frame.f->params) {
+    ParamSlot slot{v.name, align_up(p.param_bytes, v.align), v.bytes(), v.align};
+    p.param_bytes = slot.offset + slot.size;
+    p.params.push_back(slot);
   }
-  if (p_.param_bytes > 32764) return wrong("the parameters take more than 32,764 bytes");
+  if (p.param_bytes > 32764) return ops_.code.wrong("the parameters take more than 32,764 bytes");
   return {};
 }
 
 // Places static shared variables, and local variables with those that pass arguments.
 Result<void> Decoder::layout() {
-  for (const Variable& v : frame_.f->variables) {
+  Frame& frame = ops_.frame;
+  for (const Variable& v : frame.f->variables) {
     if (v.space == Space::shared) {
-      auto [place, fresh] = shared_places_.try_emplace(&v, align_up(p_.static_shared, v.align));
-      if (!fresh) continue;  // the function is called more than once
-      p_.static_shared = place->second + v.bytes();
-      if (p_.static_shared > kMostStatic)
-        return wrong(fmt::format("variable {} is too large", sanitize(v.name, 60)));
+      CG_CHECK(ops_.shared_place(v));
     } else if (v.space == Space::local || v.space == Space::param) {
-      CG_TRY(frame_.places[&v], local_place(v.bytes(), v.align));
+      CG_TRY(frame.places[&v], ops_.local_place(v.bytes(), v.align));
     }
   }
   return {};
 }
 
 Result<void> Decoder::function_body() {
+  Frame& frame = ops_.frame;
   CG_CHECK(layout());
-  for (const Statement& s : frame_.f->statements) {
-    frame_.first.push_back(int32_t(p_.code.size()));
+  for (const Statement& s : frame.f->statements) {
+    frame.first.push_back(int32_t(ops_.code.program.code.size()));
     CG_CHECK(statement(s));
   }
-  frame_.first.push_back(int32_t(p_.code.size()));
-  return {};
+  frame.first.push_back(int32_t(ops_.code.program.code.size()));
+  return resolve_targets();
 }
 
 Result<Program> Decoder::run() {
-  const Function& f = *frame_.f;
-  p_.name = std::string(f.name);
-  std::copy(std::begin(f.max_block), std::end(f.max_block), std::begin(p_.max_block));
-  p_.required_block = f.required_block;
+  const Function& f = *ops_.frame.f;
+  Program& p = ops_.code.program;
+  p.name = std::string(f.name);
+  std::copy(std::begin(f.max_block), std::end(f.max_block), std::begin(p.max_block));
+  p.required_block = f.required_block;
   Statement head;
   head.line = f.line;
-  now_ = &head;
+  ops_.code.begin(head, {});
   CG_CHECK(layout_parameters());
   CG_CHECK(function_body());
   Statement tail;  // falling off the end is a return
   tail.line = f.statements.empty() ? f.line : f.statements.back().line;
   tail.text = "ret";
-  now_ = &tail, guard_ = Inst{};
+  ops_.code.begin(tail, {});
   Inst end;
   end.op = Op::exit, end.kind = Kind::branch;
-  emit(end, {}, {});
-  CG_CHECK(resolve_targets());
-  p_.dynamic_shared_at = p_.static_shared == 0 ? 0 : align_up(p_.static_shared, 1024);
-  for (ConstantSlot& c : p_.constants) {
+  ops_.code.emit(end, {}, {});
+  p.dynamic_shared_at = p.static_shared == 0 ? 0 : align_up(p.static_shared, 1024);
+  for (ConstantSlot& c : p.constants) {
     if (c.variable != -2) continue;
-    c.bits += uint64_t(p_.dynamic_shared_at);
+    c.bits += uint64_t(p.dynamic_shared_at);
     c.variable = -1;
   }
-  p_.register_bytes = align_up(used_, 64);
-  p_.local_bytes = align_up(p_.local_bytes, 16);
-  std::sort(p_.variables.begin(), p_.variables.end());
-  p_.variables.erase(std::unique(p_.variables.begin(), p_.variables.end()), p_.variables.end());
-  analyze_liveness(p_, effects_, slots_);
-  mark_patterns(p_);
-  return std::move(p_);
-}
-
-Inst& Decoder::emit(Inst in, std::vector<int32_t> reads, std::vector<int32_t> writes) {
-  in.guard = guard_.guard, in.guard_negated = guard_.guard_negated;
-  if (in.guard >= 0) reads.push_back(in.guard);
-  p_.code.push_back(in);
-  p_.lines.push_back({now_->line, now_->source_line, now_->text});
-  effects_.push_back({std::move(reads), std::move(writes)});
-  return p_.code.back();
-}
-
-Result<void> Decoder::unsupported(const std::string& what) {
-  Inst in;
-  in.op = Op::unsupported;
-  in.target = int32_t(p_.messages.size());
-  p_.messages.push_back(what);
-  emit(in, {}, {});
-  return {};
+  p.local_bytes = align_up(p.local_bytes, 16);
+  std::sort(p.variables.begin(), p.variables.end());
+  p.variables.erase(std::unique(p.variables.begin(), p.variables.end()), p.variables.end());
+  return ops_.code.finish();
 }
 
 Result<void> Decoder::statement(const Statement& s) {
-  now_ = &s;
-  guard_ = Inst{};
+  CodeBuilder& code = ops_.code;
+  code.begin(s, {});
   if (!s.guard.empty()) {
-    auto slot = find_register(s.guard);
+    auto slot = ops_.find_register(s.guard);
     if (!slot || slot->size != 0)
-      return wrong("guard " + sanitize(s.guard, 60) + " is not a predicate");
-    guard_.guard = slot->offset, guard_.guard_negated = s.guard_negated;
+      return code.wrong("guard " + sanitize(s.guard, 60) + " is not a predicate");
+    code.begin(s, {slot->offset, s.guard_negated});
   }
-  if (used_ > kMostRegisterBytes) {
+  if (code.used() > kMostRegisterBytes)
     return unsupported_error("more registers than are simulated", fmt::format("ptx:{}", s.line));
-  }
   const Modifiers m = split_opcode(s.opcode);
   if (std::count(m.parts.begin(), m.parts.end(), "") > 0)
-    return unsupported(sanitize(s.opcode, 80));
-  return dispatch(s, m);
+    return code.unsupported(sanitize(s.opcode, 80));
+  if (m.base() == "call") return decode_call(*this, s);
+  return family_of(m.base())(ops_, s, m);
 }
 
-Result<void> Decoder::dispatch(const Statement& s, const Modifiers& m) {
-  using Member = Done (Decoder::*)(const Statement&, const Modifiers&);
-  static const std::unordered_map<std::string_view, Member> families{
-      {"mov", &Decoder::move},
-      {"cvt", &Decoder::convert},
-      {"cvta", &Decoder::convert_address},
-      {"isspacep", &Decoder::in_space},
-      {"createpolicy", &Decoder::policy},
-      {"setp", &Decoder::compare},
-      {"set", &Decoder::set},
-      {"ld", &Decoder::memory},
-      {"ldu", &Decoder::memory},
-      {"st", &Decoder::memory},
-      {"atom", &Decoder::atomic},
-      {"red", &Decoder::atomic},
-      {"mma", &Decoder::multiply},
-      {"ldmatrix", &Decoder::matrix_rows},
-      {"stmatrix", &Decoder::matrix_rows},
-      {"movmatrix", &Decoder::move_matrix},
-      {"cp", &Decoder::async},
-      {"shfl", &Decoder::shuffle},
-      {"vote", &Decoder::vote},
-      {"activemask", &Decoder::collective},
-      {"redux", &Decoder::collective},
-      {"match", &Decoder::collective},
-      {"elect", &Decoder::collective},
-      {"bar", &Decoder::barrier},
-      {"barrier", &Decoder::barrier},
-      {"call", &Decoder::call},
-      {"bra", &Decoder::control},
-      {"brx", &Decoder::control},
-      {"ret", &Decoder::control},
-      {"exit", &Decoder::control},
-      {"trap", &Decoder::control},
-      {"brkpt", &Decoder::control},
-      {"membar", &Decoder::control},
-      {"fence", &Decoder::control},
-      {"nanosleep", &Decoder::control},
-      {"griddepcontrol", &Decoder::control},
-      {"prefetch", &Decoder::control},
-      {"prefetchu", &Decoder::control},
-      {"discard", &Decoder::control},
-      {"applypriority", &Decoder::control},
-      {"setmaxnreg", &Decoder::control}};
-  auto it = families.find(m.base());
-  if (it != families.end()) return (this->*it->second)(s, m);
-  return arithmetic(s, m);
+// The first instruction behind a label; -1: unknown.
+int32_t Decoder::label(int scope, std::string_view name) const {
+  const Frame& frame = ops_.frame;
+  for (; scope >= 0; scope = frame.f->scopes[size_t(scope)].parent) {
+    const auto& labels = frame.f->scopes[size_t(scope)].labels;
+    if (auto it = labels.find(name); it != labels.end()) return frame.first[it->second];
+  }
+  return -1;
 }
 
-Result<void> Decoder::control(const Statement& s, const Modifiers& m) {
-  Inst in;
-  in.kind = Kind::branch;
-  std::vector<int32_t> reads;
-  const std::string_view base = m.base();
-  if (base == "bra") {
-    CG_CHECK(count(s, 1, 1));
-    in.op = Op::branch;
-    frame_.branches.push_back({p_.code.size(), {s.scope, s.operands[0].text}});
-  } else if (base == "brx") {
-    CG_CHECK(count(s, 2, 2));
-    CG_TRY(Slot index, source(s.operands[0], 4, "u32"));
-    in.op = Op::branch_index, in.a = index.offset;
-    reads.push_back(index.offset);
-    frame_.branches.push_back({p_.code.size(), {s.scope, s.operands[1].text}});
-  } else if (base == "ret" && frame_.depth > 0) {
-    in.op = Op::branch;
-    frame_.returns.push_back(p_.code.size());
-  } else if (base == "ret" || base == "exit") {
-    in.op = Op::exit;
-  } else if (base == "trap" || base == "brkpt") {
-    in.op = Op::trap, in.sub = base == "brkpt";
-  } else {
-    in.op = Op::fence, in.kind = Kind::other;
-    in.sub = fence_kind(m);
+// Adds the table of a brx.idx; nullopt if a label is unknown.
+std::optional<int32_t> Decoder::place_table(int scope, std::string_view name) {
+  const Frame& frame = ops_.frame;
+  const std::vector<std::string_view>* names = nullptr;
+  for (int s = scope; s >= 0 && !names; s = frame.f->scopes[size_t(s)].parent) {
+    const auto& lists = frame.f->scopes[size_t(s)].branch_targets;
+    if (auto it = lists.find(name); it != lists.end()) names = &it->second;
   }
-  if (in.op == Op::fence && in.sub == kSleep) {
-    CG_CHECK(count(s, 1, 1));
-    CG_TRY(Slot time, source(s.operands[0], 4, "u32"));
-    in.a = time.offset;
-    reads.push_back(time.offset);
-  }
-  emit(in, std::move(reads), {});
-  return {};
+  if (!names) return std::nullopt;
+  std::vector<int32_t> table;
+  for (std::string_view target : *names) table.push_back(label(scope, target));
+  if (std::count(table.begin(), table.end(), -1) > 0) return std::nullopt;
+  auto& tables = ops_.code.program.tables;
+  tables.push_back(std::move(table));
+  return int32_t(tables.size() - 1);
 }
 
 Result<void> Decoder::resolve_targets() {
-  auto label = [&](int scope, std::string_view name) -> int32_t {
-    for (; scope >= 0; scope = frame_.f->scopes[size_t(scope)].parent) {
-      const auto& labels = frame_.f->scopes[size_t(scope)].labels;
-      if (auto it = labels.find(name); it != labels.end()) return frame_.first[it->second];
-    }
-    return -1;
-  };
-  for (const auto& [at, where] : frame_.branches) {
-    Inst& in = p_.code[at];
-    if (in.op == Op::branch) {
-      in.target = label(where.first, where.second);
-      if (in.target >= 0) continue;
-    } else {
-      const std::vector<std::string_view>* names = nullptr;
-      for (int scope = where.first; scope >= 0 && !names;
-           scope = frame_.f->scopes[size_t(scope)].parent) {
-        const auto& lists = frame_.f->scopes[size_t(scope)].branch_targets;
-        if (auto it = lists.find(where.second); it != lists.end()) names = &it->second;
-      }
-      std::vector<int32_t> table;
-      for (size_t i = 0; names && i < names->size(); ++i)
-        table.push_back(label(where.first, (*names)[i]));
-      in.target = int32_t(p_.tables.size());
-      p_.tables.push_back(table);
-      if (names && std::count(table.begin(), table.end(), -1) == 0) continue;
-    }
-    return user_error("unknown label " + sanitize(where.second, 60),
-                      fmt::format("ptx:{}", p_.lines[at].line), "define it in the same function");
+  Program& p = ops_.code.program;
+  for (const auto& [at, where] : ops_.frame.branches) {
+    const auto& [scope, name] = where;
+    Inst& in = p.code[at];
+    in.target = in.op == Op::branch ? label(scope, name) : place_table(scope, name).value_or(-1);
+    if (in.target >= 0) continue;
+    return user_error("unknown label " + sanitize(name, 60),
+                      fmt::format("ptx:{}", p.lines[at].line), "define it in the same function");
   }
   return {};
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "ptx/decode/decoder.h"
+#include "ptx/decode/families.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -66,76 +66,78 @@ std::string conversion_name(const Conversion& c) {
 
 }  // namespace
 
-Result<void> Decoder::convert(const Statement& s, const Modifiers& m) {
-  if (m.parts.size() < 3) return unsupported(sanitize(s.opcode, 80));
-  if (m.parts[1] == "pack") return with_form(s, std::string(s.opcode));
+Result<void> decode_convert(Operands& ops, const Statement& s, const Modifiers& m) {
+  if (m.parts.size() < 3) return ops.code.unsupported(sanitize(s.opcode, 80));
+  if (m.parts[1] == "pack") return decode_form(ops, s, std::string(s.opcode));
   const Conversion c = read_conversion(m);
   const Form* form = c.known ? forms().find(conversion_name(c)) : nullptr;
-  if (!form) return unsupported(sanitize(s.opcode, 80));
+  if (!form) return ops.code.unsupported(sanitize(s.opcode, 80));
 
   const size_t sources = form->signature.size() - 1;
-  CG_CHECK(count(s, sources + 1, sources + 1));
+  CG_CHECK(ops.code.count(s, sources + 1, sources + 1));
   std::vector<Slot> in_slots;
   for (size_t i = 1; i <= sources; ++i) {
     const int size = operand_size(form->signature[i]);
     const Operand& o = s.operands[i];
-    auto wider = o.kind == Operand::Kind::word ? find_register(o.text) : std::nullopt;
+    auto wider = o.kind == Operand::Kind::word ? ops.find_register(o.text) : std::nullopt;
     if (wider && wider->size > size && is_integer(c.from)) {  // the low part of a wider register
-      Slot cut{allocate(size), size};
-      CG_CHECK(simple(fmt::format("cvt.u{}.u{}", 8 * size, 8 * wider->size), cut, {*wider}));
+      Slot cut{ops.code.allocate(size), size};
+      CG_CHECK(
+          ops.code.simple(fmt::format("cvt.u{}.u{}", 8 * size, 8 * wider->size), cut, {*wider}));
       in_slots.push_back(cut);
     } else {
-      CG_TRY(Slot slot, source(o, size, c.from));
+      CG_TRY(Slot slot, ops.source(o, size, c.from));
       in_slots.push_back(slot);
     }
   }
   const int out_size = operand_size(form->signature[0]);
   Slot out;
-  auto wider =
-      s.operands[0].kind == Operand::Kind::word ? find_register(s.operands[0].text) : std::nullopt;
+  auto wider = s.operands[0].kind == Operand::Kind::word ? ops.find_register(s.operands[0].text)
+                                                         : std::nullopt;
   const bool extend = wider && wider->size > out_size && is_integer(c.to);
   if (extend) {
-    out = {allocate(out_size), out_size};
+    out = {ops.code.allocate(out_size), out_size};
   } else {
-    CG_TRY(out, destination(s.operands[0], out_size));
+    CG_TRY(out, ops.destination(s.operands[0], out_size));
   }
-  CG_CHECK(simple(conversion_name(c), out, in_slots, c.to_integral));
-  p_.code.back().sub = c.sub;
+  CG_CHECK(ops.code.simple(conversion_name(c), out, in_slots, c.to_integral));
+  ops.code.last().sub = c.sub;
   if (!extend) return {};
-  return simple(fmt::format("cvt.{0}{1}.{0}{2}", c.to[0], 8 * wider->size, 8 * out_size), *wider,
-                {out});
+  return ops.code.simple(fmt::format("cvt.{0}{1}.{0}{2}", c.to[0], 8 * wider->size, 8 * out_size),
+                         *wider, {out});
 }
 
-Result<void> Decoder::convert_address(const Statement& s, const Modifiers& m) {
-  CG_CHECK(count(s, 2, 2));
-  if (m.type() != "u64") return unsupported(sanitize(s.opcode, 80));
+Result<void> decode_convert_address(Operands& ops, const Statement& s, const Modifiers& m) {
+  CG_CHECK(ops.code.count(s, 2, 2));
+  if (m.type() != "u64") return ops.code.unsupported(sanitize(s.opcode, 80));
   uint64_t window = 0;
   for (std::string_view p : m.parts) {
     if (p.starts_with("shared")) window = kSharedWindow;
     if (p == "local") window = kLocalWindow;
     if (p.starts_with("param")) window = kParamWindow;
   }
-  CG_TRY(Slot a, source(s.operands[1], 8, "u64"));
-  CG_TRY(Slot d, destination(s.operands[0], 8));
-  if (window == 0) return simple("mov.b64", d, {a});
-  return simple(m.has("to") ? "sub.u64" : "add.u64", d, {a, constant(window, 8)});
+  CG_TRY(Slot a, ops.source(s.operands[1], 8, "u64"));
+  CG_TRY(Slot d, ops.destination(s.operands[0], 8));
+  if (window == 0) return ops.code.simple("mov.b64", d, {a});
+  return ops.code.simple(m.has("to") ? "sub.u64" : "add.u64", d, {a, ops.code.constant(window, 8)});
 }
 
 // isspacep.SPACE p, a: whether a generic address lies in a space.
-Result<void> Decoder::in_space(const Statement& s, const Modifiers& m) {
-  CG_CHECK(count(s, 2, 2));
-  CG_TRY(Slot a, source(s.operands[1], 8, "u64"));
-  CG_TRY(Slot d, destination(s.operands[0], 0));
+Result<void> decode_in_space(Operands& ops, const Statement& s, const Modifiers& m) {
+  CG_CHECK(ops.code.count(s, 2, 2));
+  CG_TRY(Slot a, ops.source(s.operands[1], 8, "u64"));
+  CG_TRY(Slot d, ops.destination(s.operands[0], 0));
   const std::string_view space = m.parts.size() == 2 ? m.type() : "";
-  if (space == "global") return simple("setp.ge.u64", d, {a, constant(kGlobalBase, 8)});
+  if (space == "global")
+    return ops.code.simple("setp.ge.u64", d, {a, ops.code.constant(kGlobalBase, 8)});
   const uint64_t window = space.starts_with("shared")  ? kSharedWindow
                           : space == "local"           ? kLocalWindow
                           : space.starts_with("param") ? kParamWindow
                                                        : 0;
-  if (window == 0) return unsupported(sanitize(s.opcode, 80));
-  Slot offset{allocate(8), 8};
-  CG_CHECK(simple("sub.u64", offset, {a, constant(window, 8)}));
-  return simple("setp.lt.u64", d, {offset, constant(kWindowBytes, 8)});
+  if (window == 0) return ops.code.unsupported(sanitize(s.opcode, 80));
+  Slot offset{ops.code.allocate(8), 8};
+  CG_CHECK(ops.code.simple("sub.u64", offset, {a, ops.code.constant(window, 8)}));
+  return ops.code.simple("setp.lt.u64", d, {offset, ops.code.constant(kWindowBytes, 8)});
 }
 
 }  // namespace cutegen::ptx

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "base/text.h"
-#include "ptx/decode/decoder.h"
+#include "ptx/decode/families.h"
 #include "ptx/ops/atomic.h"
 
 namespace cutegen::ptx {
@@ -61,21 +61,23 @@ void keep_to_scope(const Modifiers& m, Inst& in) {
   if (m.has("cta")) in.releases = false;
 }
 
-}  // namespace
-
-Result<void> Decoder::memory_registers(const Operand& o, Inst& in, std::vector<int32_t>& slots) {
+Result<void> memory_registers(Operands& ops, const Operand& o, Inst& in,
+                              std::vector<int32_t>& slots) {
   const bool is_vector = o.kind == Operand::Kind::vector;
   const std::vector<Operand> items = is_vector ? o.items : std::vector<Operand>{o};
-  if (items.size() != in.vec) return wrong("the vector has the wrong length");
+  if (items.size() != in.vec) return ops.code.wrong("the vector has the wrong length");
   const bool store = in.op == Op::store;
   for (size_t i = 0; i < items.size(); ++i) {
     if (items[i].kind == Operand::Kind::sink && !store) continue;
-    auto slot = items[i].kind == Operand::Kind::word ? find_register(items[i].text) : std::nullopt;
+    auto slot =
+        items[i].kind == Operand::Kind::word ? ops.find_register(items[i].text) : std::nullopt;
     if (!slot && store) {
-      CG_TRY(slot, source(items[i], in.size, ""));
+      CG_TRY(slot, ops.source(items[i], in.size, ""));
     }
-    if (!slot || slot->size < in.size) return wrong("the register is too small for the type");
-    if (in.reg_size != 0 && in.reg_size != slot->size) return wrong("the registers differ in size");
+    if (!slot || slot->size < in.size)
+      return ops.code.wrong("the register is too small for the type");
+    if (in.reg_size != 0 && in.reg_size != slot->size)
+      return ops.code.wrong("the registers differ in size");
     in.reg_size = uint8_t(slot->size);
     in.v[i] = slot->offset;
     slots.push_back(slot->offset);
@@ -84,70 +86,22 @@ Result<void> Decoder::memory_registers(const Operand& o, Inst& in, std::vector<i
   return {};
 }
 
-Result<void> Decoder::address(const Operand& o, Inst& in) {
-  if (o.kind != Operand::Kind::address || !o.items.empty()) return wrong("an address is expected");
-  in.imm = o.value;
-  if (!o.has_base) {
-    in.a = constant(0, 8).offset, in.constant_address = true;
-    return {};
-  }
-  if (auto slot = find_register(o.text)) {
-    if (slot->size != 8 && slot->size != 4) return wrong("an address must have 32 or 64 bits");
-    in.a = slot->offset, in.wide_address = slot->size == 8;
-    return {};
-  }
-  CG_TRY(Slot slot, symbol(o.text, 0, 8, in.space == Space::generic));
-  in.a = slot.offset, in.constant_address = true;
-  return {};
-}
-
-Result<void> Decoder::memory(const Statement& s, const Modifiers& m) {
-  Inst in;
-  in.op = m.base() == "st" ? Op::store : Op::load;
-  bool known = m.parts.size() >= 2 && type_bytes(m.type()) > 0;
-  for (size_t i = 1; i + 1 < m.parts.size(); ++i) known = read_part(m.parts[i], in) && known;
-  keep_to_scope(m, in);
-  const bool store = in.op == Op::store;
-  const std::string_view base = s.operands.size() < 2 ? "" : s.operands[store ? 0 : 1].text;
-  if (in.space == Space::param && parameter_place(base)) in.space = Space::local;
-  if (store && (in.space == Space::param || in.space == Space::constant)) known = false;
-  if (!known) return unsupported(sanitize(s.opcode, 80));
-  CG_CHECK(count(s, 2, 3));  // a cache hint may follow
-  in.size = uint8_t(type_bytes(m.type()));
-  in.sign = m.type()[0] == 's';
-  in.kind = memory_kind(in.space, store);
-  std::vector<int32_t> reads, writes;
-  CG_CHECK(memory_registers(s.operands[store ? 1 : 0], in, store ? reads : writes));
-  CG_CHECK(address(s.operands[store ? 0 : 1], in));
-  reads.push_back(in.a);
-  emit(in, std::move(reads), std::move(writes));
-  return {};
-}
-
-// createpolicy: a cache policy says how long to keep a line. It is accepted and has no effect.
-Result<void> Decoder::policy(const Statement& s, const Modifiers& m) {
-  if (m.parts.size() < 3 || m.type() != "b64") return unsupported(sanitize(s.opcode, 80));
-  CG_CHECK(count(s, 1, 4));
-  CG_TRY(Slot d, destination(s.operands[0], 8));
-  return simple("mov.b64", d, {constant(0, 8)});
-}
-
 // red and atom on vectors: one operation for each element, because the ISA promises no more.
-Result<void> Decoder::atomic_vector(const Statement& s, const Modifiers& m, const Inst& one) {
+Result<void> atomic_vector(Operands& ops, const Statement& s, const Modifiers& m, const Inst& one) {
   const bool returns = m.base() == "atom";
   const size_t first = returns ? 1 : 0;
-  CG_CHECK(count(s, first + 2, first + 3));
+  CG_CHECK(ops.code.count(s, first + 2, first + 3));
   const Operand& values = s.operands[first + 1];
   const bool fits = values.kind == Operand::Kind::vector && values.items.size() == one.vec &&
                     (!returns || (s.operands[0].kind == Operand::Kind::vector &&
                                   s.operands[0].items.size() == one.vec));
-  if (!fits) return wrong("the vector has the wrong length");
+  if (!fits) return ops.code.wrong("the vector has the wrong length");
   std::vector<Slot> from;
   for (const Operand& o : values.items) {
-    CG_TRY(Slot slot, source(o, one.size, ""));
+    CG_TRY(Slot slot, ops.source(o, one.size, ""));
     if (returns) {  // a destination may be a later source
-      const Slot copy{allocate(one.size), one.size};
-      CG_CHECK(simple(one.size == 2 ? "mov.b16" : "mov.b32", copy, {slot}));
+      const Slot copy{ops.code.allocate(one.size), one.size};
+      CG_CHECK(ops.code.simple(one.size == 2 ? "mov.b16" : "mov.b32", copy, {slot}));
       slot = copy;
     }
     from.push_back(slot);
@@ -155,21 +109,54 @@ Result<void> Decoder::atomic_vector(const Statement& s, const Modifiers& m, cons
   for (size_t k = 0; k < one.vec; ++k) {
     Inst in = one;
     in.vec = 1;
-    CG_CHECK(address(s.operands[first], in));
+    CG_CHECK(ops.address(s.operands[first], in));
     in.imm += int64_t(k) * one.size;
     in.b = from[k].offset;
     std::vector<int32_t> writes;
     if (returns) {
-      CG_TRY(Slot d, destination(s.operands[0].items[k], one.size));
+      CG_TRY(Slot d, ops.destination(s.operands[0].items[k], one.size));
       in.d = d.offset;
       writes.push_back(in.d);
     }
-    emit(in, {in.a, in.b}, std::move(writes));
+    ops.code.emit(in, {in.a, in.b}, std::move(writes));
   }
   return {};
 }
 
-Result<void> Decoder::atomic(const Statement& s, const Modifiers& m) {
+}  // namespace
+
+Result<void> decode_memory(Operands& ops, const Statement& s, const Modifiers& m) {
+  Inst in;
+  in.op = m.base() == "st" ? Op::store : Op::load;
+  bool known = m.parts.size() >= 2 && type_bytes(m.type()) > 0;
+  for (size_t i = 1; i + 1 < m.parts.size(); ++i) known = read_part(m.parts[i], in) && known;
+  keep_to_scope(m, in);
+  const bool store = in.op == Op::store;
+  const std::string_view base = s.operands.size() < 2 ? "" : s.operands[store ? 0 : 1].text;
+  if (in.space == Space::param && ops.parameter_place(base)) in.space = Space::local;
+  if (store && (in.space == Space::param || in.space == Space::constant)) known = false;
+  if (!known) return ops.code.unsupported(sanitize(s.opcode, 80));
+  CG_CHECK(ops.code.count(s, 2, 3));  // a cache hint may follow
+  in.size = uint8_t(type_bytes(m.type()));
+  in.sign = m.type()[0] == 's';
+  in.kind = memory_kind(in.space, store);
+  std::vector<int32_t> reads, writes;
+  CG_CHECK(memory_registers(ops, s.operands[store ? 1 : 0], in, store ? reads : writes));
+  CG_CHECK(ops.address(s.operands[store ? 0 : 1], in));
+  reads.push_back(in.a);
+  ops.code.emit(in, std::move(reads), std::move(writes));
+  return {};
+}
+
+// createpolicy: a cache policy says how long to keep a line. It is accepted and has no effect.
+Result<void> decode_policy(Operands& ops, const Statement& s, const Modifiers& m) {
+  if (m.parts.size() < 3 || m.type() != "b64") return ops.code.unsupported(sanitize(s.opcode, 80));
+  CG_CHECK(ops.code.count(s, 1, 4));
+  CG_TRY(Slot d, ops.destination(s.operands[0], 8));
+  return ops.code.simple("mov.b64", d, {ops.code.constant(0, 8)});
+}
+
+Result<void> decode_atomic(Operands& ops, const Statement& s, const Modifiers& m) {
   Inst in;
   in.op = Op::atomic, in.kind = Kind::atomic;
   std::optional<AtomicOp> op;
@@ -190,30 +177,30 @@ Result<void> Decoder::atomic(const Statement& s, const Modifiers& m) {
     known = false;
   const bool vector = in.vec > 1 && of.find('f') != std::string_view::npos;
   if (!known || !op || !type || (in.vec != 1 && !vector) || !atomic_known(*op, *type))
-    return unsupported(sanitize(s.opcode, 80));
+    return ops.code.unsupported(sanitize(s.opcode, 80));
   in.size = uint8_t(type_bytes(of));
   in.sub = uint8_t(*op), in.e = int32_t(*type);
   in.flops = *op == AtomicOp::add && of.find('f') != std::string_view::npos ? 1 : 0;
-  if (vector) return atomic_vector(s, m, in);
+  if (vector) return atomic_vector(ops, s, m, in);
   const bool returns = m.base() == "atom", swap = *op == AtomicOp::cas;
   const size_t first = returns ? 1 : 0, wanted = first + (swap ? 3 : 2);
-  CG_CHECK(count(s, wanted, wanted + 1));
+  CG_CHECK(ops.code.count(s, wanted, wanted + 1));
   std::vector<int32_t> reads, writes;
   if (returns) {
-    CG_TRY(Slot d, destination(s.operands[0], in.size));
+    CG_TRY(Slot d, ops.destination(s.operands[0], in.size));
     in.d = d.offset;
     writes.push_back(d.offset);
   }
-  CG_CHECK(address(s.operands[first], in));
-  CG_TRY(Slot b, source(s.operands[first + 1], in.size, of));
+  CG_CHECK(ops.address(s.operands[first], in));
+  CG_TRY(Slot b, ops.source(s.operands[first + 1], in.size, of));
   in.b = b.offset;
   reads = {in.a, in.b};
   if (swap) {
-    CG_TRY(Slot c, source(s.operands[first + 2], in.size, of));
+    CG_TRY(Slot c, ops.source(s.operands[first + 2], in.size, of));
     in.c = c.offset;
     reads.push_back(in.c);
   }
-  emit(in, std::move(reads), std::move(writes));
+  ops.code.emit(in, std::move(reads), std::move(writes));
   return {};
 }
 

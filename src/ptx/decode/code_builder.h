@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// CodeBuilder: the Program that a decoder writes, and the register slots that it has given out.
+//
+// Contract: begin() names the statement whose instructions follow; emit() adds one with the
+// statement's guard and line. wrong() makes the user error of that statement.
+//
+// Example: code.begin(s, guard); code.emit(in, {in.a}, {in.d});
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ptx/decode/decode.h"
+#include "ptx/decode/forms.h"
+#include "ptx/text/ast.h"
+
+namespace cutegen::ptx {
+
+// A register, immediate or special register found for an operand.
+struct Slot {
+  int32_t offset = -1;
+  int size = 0;  // bytes of a lane; 0: predicate
+};
+
+// The guard of an instruction.
+struct Guard {
+  int32_t slot = -1;
+  bool negated = false;
+};
+
+class CodeBuilder {
+ public:
+  void begin(const Statement& s, Guard guard) { now_ = &s, guard_ = guard; }
+  const Statement& now() const { return *now_; }
+  const Guard& guard() const { return guard_; }
+
+  Inst& emit(Inst in, std::vector<int32_t> reads, std::vector<int32_t> writes);
+  // An arithmetic form without flags, by its name in the table.
+  Result<void> simple(const std::string& form, Slot d, const std::vector<Slot>& sources,
+                      int64_t imm = 0);
+  // An instruction that reports `what` when a warp executes it.
+  Result<void> unsupported(const std::string& what);
+  Inst& last() { return program.code.back(); }
+
+  // size: bytes of a lane; 0: a predicate.
+  int32_t allocate(int size);
+  // A slot that liveness analysis follows.
+  Slot add_register(int size);
+  Slot constant(uint64_t bits, int size, int32_t variable = -1);
+  Slot special(Special which);
+  // The carry of add.cc and its relatives.
+  Slot carry();
+  // Scratch registers of an instruction: five words of every lane.
+  const int32_t* scratch();
+  // Stores a list for Inst::list.
+  const int32_t* keep(std::vector<int32_t> list);
+  int64_t used() const { return used_; }
+  // Liveness and patterns of the whole code; the builder is empty afterwards.
+  Program finish();
+
+  tl::unexpected<Error> wrong(const std::string& message) const;
+  Result<void> count(const Statement& s, size_t least, size_t most) const;
+
+  Program program;
+
+ private:
+  std::vector<Effects> effects_;
+  std::vector<SlotRange> slots_;  // registers, for liveness
+  std::map<std::tuple<uint64_t, int, int32_t>, Slot> constants_;
+  std::map<Special, Slot> specials_;
+  Slot carry_;
+  int32_t scratch_[5] = {-1, -1, -1, -1, -1};
+  int64_t used_ = 0, predicates_at_ = 0;
+  const Statement* now_ = nullptr;
+  Guard guard_;
+};
+
+}  // namespace cutegen::ptx

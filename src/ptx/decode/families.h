@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decoders of opcode families: from one statement to instructions.
+//
+// Contract: `m` is the opcode of `s`, split at its dots. An unknown form emits an instruction that
+// reports itself (CodeBuilder::unsupported); a wrong operand is a user error.
+//
+// Example: CG_CHECK(decode_vote(ops, s, m));
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptx/decode/operands.h"
+
+namespace cutegen::ptx {
+
+struct Modifiers {
+  std::vector<std::string_view> parts;  // all of the opcode; parts[0] is the base
+  std::string_view base() const { return parts[0]; }
+  std::string_view type() const { return parts.back(); }
+  bool has(std::string_view s) const;
+};
+
+using Family = Result<void>(Operands& ops, const Statement& s, const Modifiers& m);
+
+// Everything that is in the table of forms.
+Family decode_arithmetic;
+Family decode_move;
+Family decode_compare, decode_set;
+Family decode_convert, decode_convert_address, decode_in_space;
+Family decode_memory, decode_policy, decode_atomic;
+Family decode_multiply, decode_matrix_rows, decode_move_matrix;
+Family decode_async;
+Family decode_shuffle, decode_vote, decode_collective, decode_barrier;
+Family decode_control;
+
+// Shared by families. A form without flags, by its name in the table.
+Result<void> decode_form(Operands& ops, const Statement& s, const std::string& name);
+// d = a ? b, with a second predicate `e` for the complement and `with` combined; offset -1: none.
+Result<void> emit_compare(Operands& ops, const std::string& name, int combine, const Operand* with,
+                          Slot a, Slot b, Slot d, Slot e);
+// "s32" -> "b32" and so on: one form serves all types if only bits matter.
+std::string bits_type(std::string_view type);
+// Bytes of a lane by the letter of a signature (forms.h); 0: a predicate.
+int operand_size(char letter);
+
+}  // namespace cutegen::ptx

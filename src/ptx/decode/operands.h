@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands: turns the operands of a function's statements into slots of a CodeBuilder.
+//
+// Contract: names resolve in the scopes of `frame` around the statement that `code` has begun, then
+// in the module. An operand of the wrong size or form is a user error.
+//
+// Example: CG_TRY(Slot a, ops.source(s.operands[1], 4, "u32"));
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ptx/decode/code_builder.h"
+
+namespace cutegen::ptx {
+
+// The state of one function: the entry, or a function that is inlined at a call.
+struct Frame {
+  const Function* f = nullptr;
+  int depth = 0;  // 0: the entry
+  std::map<std::pair<int, std::string_view>, Slot> registers;
+  std::map<const Variable*, int64_t> places;       // local and parameter variables
+  std::map<std::string_view, int64_t> parameters;  // of a called function: places in local memory
+  std::vector<int32_t> first;                      // statement -> first instruction
+  std::vector<std::pair<size_t, std::pair<int, std::string_view>>> branches;  // code, scope, label
+  std::vector<size_t> returns;  // branches to the end of the called function
+};
+
+class Operands {
+ public:
+  explicit Operands(const ParsedModule& module) : module_(module) {}
+  Result<Slot> source(const Operand& o, int size, std::string_view type);
+  Result<Slot> destination(const Operand& o, int size);
+  Result<Slot> predicate(const Operand& o);
+  // The address of a memory instruction: fills Inst::a and imm.
+  Result<void> address(const Operand& o, Inst& in);
+  std::optional<Slot> find_register(std::string_view name);
+  std::optional<Slot> find_special(std::string_view name);
+  // The place in local memory of a .param variable, or of a parameter of a called function.
+  std::optional<int64_t> parameter_place(std::string_view name) const;
+  Result<int64_t> local_place(int64_t bytes, int64_t align);
+  // Places a static shared variable.
+  Result<int64_t> shared_place(const Variable& v);
+  const ParsedModule& module() const { return module_; }
+
+  CodeBuilder code;
+  Frame frame;
+
+ private:
+  const RegisterRange* find_range(std::string_view name, int* scope) const;
+  const Variable* find_variable(std::string_view name) const;
+  Result<Slot> word(const Operand& o, int size);
+  Result<Slot> symbol(std::string_view name, int64_t offset, int size, bool generic);
+  Result<Slot> module_symbol(std::string_view name, int64_t offset, int size, bool generic);
+
+  const ParsedModule& module_;
+  std::map<const Variable*, int64_t> shared_places_;
+};
+
+}  // namespace cutegen::ptx
