@@ -69,6 +69,23 @@ std::string describe(const ptx::Finding& f) {
                      o.source_line, o.ptx_line, o.cta[0], o.cta[1], o.cta[2], o.thread);
 }
 
+// nullptr: launch() reports it.
+const ptx::Entry* entry_of(const ptx::Module& module, const std::string& kernel) {
+  for (const ptx::Entry& e : module.entries()) {
+    if (e.name == kernel) return &e;
+  }
+  return nullptr;
+}
+
+KernelProfile fill_profile(const GpuSpec& gpu, const std::string& buffer, double bytes) {
+  KernelProfile profile;
+  profile.kernel = "fill " + buffer, profile.origin = Origin::modelled;
+  profile.time_ns = gpu.launch_ns + bytes / gpu.dram_bytes_per_s * 1e9;
+  profile.bound_by = profile.time_ns > 2 * gpu.launch_ns ? "dram" : "launch";
+  profile.counters["global_store_bytes"] = bytes;
+  return profile;
+}
+
 }  // namespace
 
 DeviceFacts SimDevice::facts() const {
@@ -155,10 +172,7 @@ Result<void> SimDevice::run_launch(const Context& ctx, const Launch& step, bool 
   if (step.module >= modules_.size())
     return user_error("no such module is loaded", where, "load it first");
   const ptx::Module& module = modules_[step.module];
-  const ptx::Entry* entry = nullptr;
-  for (const ptx::Entry& e : module.entries()) {
-    if (e.name == step.kernel) entry = &e;
-  }
+  const ptx::Entry* entry = entry_of(module, step.kernel);
   if (entry) CG_CHECK(check_limits(step, *entry));
   std::vector<std::vector<std::byte>> params;
   for (const LaunchArg& arg : step.args) {
@@ -214,13 +228,7 @@ Result<void> SimDevice::run_fill(const Fill& step, RunReport& report) {
   CG_CHECK(fill_bytes(b->bytes, step.dtype, step.value));
   memory_.set_defined(b->address);
   memory_.settle();
-  KernelProfile profile;
-  profile.kernel = "fill " + step.buffer, profile.origin = Origin::modelled;
-  const double bytes = double(b->bytes.size());
-  profile.time_ns = gpu_.launch_ns + bytes / gpu_.dram_bytes_per_s * 1e9;
-  profile.bound_by = profile.time_ns > 2 * gpu_.launch_ns ? "dram" : "launch";
-  profile.counters["global_store_bytes"] = bytes;
-  report.kernels.push_back(std::move(profile));
+  report.kernels.push_back(fill_profile(gpu_, step.buffer, double(b->bytes.size())));
   return {};
 }
 

@@ -15,73 +15,24 @@ AluFn handler(const char* form) {
   return f ? f->masked : nullptr;
 }
 
-// Calls f(word) for the words of a lane's element.
-template <class F>
-void each_word(uint64_t at, uint32_t bytes, F f) {
-  for (uint64_t word = at / 4; word <= (at + bytes - 1) / 4; ++word) f(word);
-}
-
 }  // namespace
 
 Undefined::Undefined(const Program& program, int warps, size_t shared_bytes, size_t local_bytes)
     : program_(program),
-      local_words_(local_bytes / 4),
-      shared_((shared_bytes + 3) / 4),
-      local_(local_words_ * 32 * size_t(warps)),
-      masks_(size_t(warps)),
-      origins_(size_t(warps)),
-      unwritten_(size_t(warps)),
+      registers_(program, warps),
+      memory_(warps, shared_bytes, local_bytes),
       select_{handler("selp.b16"), handler("selp.b32"), handler("selp.b64")},
       and_(handler("and.pred")),
       or_(handler("or.pred")) {}
 
 void Undefined::begin() {
-  std::fill(shared_.begin(), shared_.end(), kNever);
-  std::fill(local_.begin(), local_.end(), kNever);
-  shared_left_ = shared_.size();
-  following_ = false;
-  known_.clear();
-  if (!program_.watch_zeroed) return;
-  for (auto& warp : unwritten_) {
-    for (const SlotRange& s : program_.zeroed) warp[s.offset] = ~0u;
-  }
-}
-
-// Follows every register from here on.
-void Undefined::start() {
-  if (following_) return;
-  following_ = true;
-  const size_t slots = size_t(program_.register_bytes) / 4;
-  for (size_t w = 0; w < masks_.size(); ++w) {
-    masks_[w].assign(slots, 0);
-    origins_[w].assign(slots, 0);
-    for (auto [slot, lanes] : unwritten_[w]) masks_[w][size_t(slot) / 4] = lanes;
-  }
-  if (known_.empty()) known_.push_back({});  // 0: a register that nothing wrote
-}
-
-uint16_t Undefined::add_origin(const Origin& o) {
-  for (size_t i = 1; i < known_.size(); ++i) {
-    if (known_[i].pc == o.pc && known_[i].space == o.space && known_[i].buffer == o.buffer)
-      return uint16_t(i);
-  }
-  if (known_.size() < 1000) known_.push_back(o);
-  return uint16_t(known_.size() - 1);
-}
-
-Origin Undefined::origin_of(int warp, int32_t slot) const {
-  return known_[origins_[size_t(warp)][size_t(slot) / 4]];
-}
-
-void Undefined::mark(int warp, int32_t slot, uint32_t lanes, uint16_t origin, uint32_t of) {
-  uint32_t& m = at(warp, slot);
-  m = (m & ~of) | (lanes & of);
-  if (lanes & of) origins_[size_t(warp)][size_t(slot) / 4] = origin;
+  registers_.begin();
+  memory_.begin();
 }
 
 std::optional<Undefined::Trouble> Undefined::follow(const Step& s) {
-  if (!following_) watch(s);
-  if (!following_) return std::nullopt;
+  if (!following()) registers_.watch(s);
+  if (!following()) return std::nullopt;
   const Inst& in = s.in;
   if (in.guard >= 0 && in.op != Op::alu) {
     if (auto t = sink(s, in.guard, s.current, "whether this is executed")) return t;
@@ -111,26 +62,7 @@ std::optional<Undefined::Trouble> Undefined::sink(const Step& s, int32_t slot, u
                                                   const char* what) {
   const uint32_t bad = at(s.warp, slot) & lanes;
   if (!bad) return std::nullopt;
-  return Trouble{origin_of(s.warp, slot), what, std::countr_zero(bad)};
-}
-
-// Tracks writes to registers that a kernel may read before it writes them.
-void Undefined::watch(const Step& s) {
-  auto& unwritten = unwritten_[size_t(s.warp)];
-  const auto& range = program_.effect_of[size_t(s.pc)];
-  for (uint32_t i = range.begin; i < range.writes; ++i) {
-    auto it = unwritten.find(program_.effects[i]);
-    if (it == unwritten.end()) continue;
-    const uint32_t lanes = it->second & (it->first == s.in.guard ? s.current : s.mask);
-    if (!lanes) continue;
-    known_.assign(1, {s.pc, s.warp * 32 + std::countr_zero(lanes)});
-    start();
-    return;
-  }
-  for (uint32_t i = range.writes; i < range.end; ++i) {
-    auto it = unwritten.find(program_.effects[i]);
-    if (it != unwritten.end()) it->second &= ~s.mask;
-  }
+  return Trouble{registers_.origin_of(s.warp, slot), what, std::countr_zero(bad)};
 }
 
 // Lanes of a predicate that one defined operand decides: false in an `and`, true in an `or`.
@@ -159,7 +91,7 @@ void Undefined::result(const Step& s) {
   uint16_t origin = 0;
   auto take = [&](int32_t slot, uint32_t of) {
     const uint32_t m = at(s.warp, slot) & of;
-    if (m) lanes |= m, origin = origins_[size_t(s.warp)][size_t(slot) / 4];
+    if (m) lanes |= m, origin = registers_.origin_index(s.warp, slot);
   };
   const bool across = in.op == Op::vote || in.op == Op::warp_reduce || in.op == Op::match;
   if (in.op == Op::alu && std::find(select_, select_ + 3, in.masked) != select_ + 3 && in.masked) {
@@ -177,14 +109,14 @@ void Undefined::result(const Step& s) {
     of |= lanes;
   }
   for (uint32_t i = range.writes; i < range.end; ++i)
-    mark(s.warp, program_.effects[i], lanes, origin, of);
+    registers_.mark(s.warp, program_.effects[i], lanes, origin, of);
 }
 
 // Shuffles the mask instead of the values, by the same handler, and restores the registers.
 void Undefined::shuffle(const Step& s) {
   const Inst& in = s.in;
   const uint32_t m = at(s.warp, in.a), p = at(s.warp, in.b) | at(s.warp, in.c);
-  const uint16_t origin = origins_[size_t(s.warp)][size_t(m ? in.a : in.b) / 4];
+  const uint16_t origin = registers_.origin_index(s.warp, m ? in.a : in.b);
   uint32_t moved = p ? s.mask : 0;
   if (m && !p) {
     uint32_t a[32], d[32], e = 0;
@@ -201,28 +133,13 @@ void Undefined::shuffle(const Step& s) {
     std::memcpy(s.registers + in.a, a, sizeof a);
     if (in.e >= 0) std::memcpy(s.registers + in.e, &e, 4);
   }
-  mark(s.warp, in.d, moved, origin, s.mask);
-  if (in.e >= 0) mark(s.warp, in.e, p ? s.mask : 0, origin, s.mask);
-}
-
-bool Undefined::suspicious(const uint8_t* state, uint32_t lanes, const AddressSummary& sum,
-                           const uint64_t* at, uint32_t bytes) {
-  bool all = true;
-  if (sum.contiguous) {
-    for (uint64_t w = sum.low / 4; w <= (sum.high + bytes - 1) / 4; ++w)
-      all &= state[w] == kWritten;
-  } else if (bytes <= 4) {
-    for (uint32_t m = lanes; m; m &= m - 1) all &= state[at[std::countr_zero(m)] / 4] == kWritten;
-  } else {
-    for (uint32_t m = lanes; m; m &= m - 1)
-      each_word(at[std::countr_zero(m)], bytes, [&](uint64_t w) { all &= state[w] == kWritten; });
-  }
-  return !all;
+  registers_.mark(s.warp, in.d, moved, origin, s.mask);
+  if (in.e >= 0) registers_.mark(s.warp, in.e, p ? s.mask : 0, origin, s.mask);
 }
 
 void Undefined::clear(const Step& s) {
   for (int k = 0; k < s.in.vec; ++k) {
-    if (s.in.v[k] >= 0) mark(s.warp, s.in.v[k], 0, 0, s.mask);
+    if (s.in.v[k] >= 0) registers_.mark(s.warp, s.in.v[k], 0, 0, s.mask);
   }
 }
 
@@ -236,46 +153,18 @@ void Undefined::load(const Step& s, const uint8_t* state, const uint64_t* at,
     for (uint32_t m = s.mask; m; m &= m - 1) {
       const int lane = std::countr_zero(m);
       each_word(at[lane] + uint64_t(k) * size, size, [&](uint64_t w) {
-        if (state[w] == kWritten) return;
+        if (state[w] == UndefinedMemory::kWritten) return;
         if (!lanes) {
-          o.thread = s.warp * 32 + lane, o.copied = state[w] == kCopy;
+          o.thread = s.warp * 32 + lane, o.copied = state[w] == UndefinedMemory::kCopy;
           o.at = at[lane] + uint64_t(k) * size - origin.at;
         }
         lanes |= 1u << lane;
       });
     }
     if (!lanes) continue;
-    start();
+    registers_.start();
     o.pc = s.pc;
-    mark(s.warp, s.in.v[k], lanes, add_origin(o), s.mask);
-  }
-}
-
-void Undefined::store(const Step& s, uint8_t* state, const AddressSummary& sum, const uint64_t* at,
-                      size_t* left) {
-  size_t unused = 0;
-  size_t& count = left ? *left : unused;
-  auto set = [&](uint64_t word, uint8_t now) {
-    count += size_t(now != kWritten) - size_t(state[word] != kWritten);
-    state[word] = now;
-  };
-  const uint32_t bytes = uint32_t(s.in.size) * s.in.vec;
-  if (!following_ || s.in.op != Op::store) {
-    if (sum.contiguous) {
-      for (uint64_t w = sum.low / 4; w <= (sum.high + bytes - 1) / 4; ++w) set(w, kWritten);
-      return;
-    }
-    for (uint32_t m = s.mask; m; m &= m - 1)
-      each_word(at[std::countr_zero(m)], bytes, [&](uint64_t w) { set(w, kWritten); });
-    return;
-  }
-  for (int k = 0; k < s.in.vec; ++k) {
-    const uint32_t undefined = mask_of(s.warp, s.in.v[k]);
-    for (uint32_t m = s.mask; m; m &= m - 1) {
-      const int lane = std::countr_zero(m);
-      const uint8_t now = undefined >> lane & 1 ? kCopy : kWritten;
-      each_word(at[lane] + uint64_t(k) * s.in.size, s.in.size, [&](uint64_t w) { set(w, now); });
-    }
+    registers_.mark(s.warp, s.in.v[k], lanes, registers_.add_origin(o), s.mask);
   }
 }
 

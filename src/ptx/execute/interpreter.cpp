@@ -10,6 +10,63 @@
 #include "ptx/units/host_calls.h"
 
 namespace cutegen::ptx {
+namespace {
+
+void read_clock(const Warp& w, const Inst& in, uint32_t mask) {
+  for (int lane = 0; lane < 32; ++lane) {
+    if (mask >> lane & 1)
+      std::memcpy(w.registers + in.d + lane * in.reg_size, &w.executed, in.reg_size);
+  }
+}
+
+void read_active_mask(const Warp& w, const Inst& in, uint32_t mask) {
+  uint32_t* d = words_at(w.registers, in.d);
+  for (int lane = 0; lane < 32; ++lane) d[lane] = (mask >> lane & 1) ? mask : d[lane];
+}
+
+void end_unsupported(CtaState& cta, const Warp& w, const Inst& in) {
+  const Program& program = cta.job.program;
+  cta.status = LaunchStatus::unsupported;
+  cta.reason = fmt::format("{} (ptx:{}) is not simulated", program.messages[size_t(in.target)],
+                           program.lines[size_t(w.current.pc)].line);
+}
+
+// False: an index outside the table.
+bool branch_index(CtaState& cta, Warp& w, const Inst& in, uint32_t mask) {
+  const auto& table = cta.job.program.tables[size_t(in.target)];
+  const uint32_t* index = words_at(w.registers, in.a);
+  w.split_off(mask);
+  uint32_t rest = mask;
+  int ways = 0;
+  while (rest) {
+    const int lane = std::countr_zero(rest);
+    const uint32_t i = index[lane];
+    if (i >= table.size()) {
+      cta.report(w, lane,
+                 {.kind = "bad_branch",
+                  .message = fmt::format("brx.idx with index {} of {} targets", i, table.size())});
+      return false;
+    }
+    uint32_t same = 0;
+    for (uint32_t r = rest; r; r &= r - 1) {
+      const int other = std::countr_zero(r);
+      if (index[other] == i) same |= 1u << other;
+    }
+    rest &= ~same;
+    ++ways;
+    if (rest == 0) {
+      w.current = {table[i], same, false};
+    } else {
+      w.add({table[i], same, false});
+      w.current.mask = rest;
+    }
+  }
+  if (ways > 1) cta.counting->divergent(in);
+  if (w.count > 0) w.reschedule();
+  return true;
+}
+
+}  // namespace
 
 Interpreter::Step Interpreter::run(Warp& w) {
   const Inst* code = cta_.job.program.code.data();
@@ -68,7 +125,7 @@ bool Interpreter::execute(Warp& w, const Inst& in, uint32_t mask) {
       if (!memory_.access(w, in, mask)) return false;
       break;
     case Op::branch_index:
-      return branch_index(w, in, mask);
+      return branch_index(cta_, w, in, mask);
     case Op::shuffle:
     case Op::vote:
     case Op::warp_reduce:
@@ -95,16 +152,11 @@ bool Interpreter::execute(Warp& w, const Inst& in, uint32_t mask) {
     case Op::async_wait:
       if (!async_.wait(w, in, mask)) return false;
       break;
-    case Op::active_mask: {
-      uint32_t* d = words_at(w.registers, in.d);
-      for (int lane = 0; lane < 32; ++lane) d[lane] = (mask >> lane & 1) ? mask : d[lane];
+    case Op::active_mask:
+      read_active_mask(w, in, mask);
       break;
-    }
     case Op::clock:
-      for (int lane = 0; lane < 32; ++lane) {
-        if (mask >> lane & 1)
-          std::memcpy(w.registers + in.d + lane * in.reg_size, &w.executed, in.reg_size);
-      }
+      read_clock(w, in, mask);
       break;
     case Op::fence:
       fence(w, in, mask);
@@ -119,7 +171,7 @@ bool Interpreter::execute(Warp& w, const Inst& in, uint32_t mask) {
       report_host_call(cta_, w, in, std::countr_zero(mask));
       return false;
     case Op::unsupported:
-      unsupported(w, in);
+      end_unsupported(cta_, w, in);
       return false;
     default:
       break;
@@ -132,13 +184,6 @@ void Interpreter::fence(Warp& w, const Inst& in, uint32_t mask) {
   if (in.sub == kSleep) scheduler_.sleep(w, in, mask);
   if (cta_.hazards) cta_.hazards->fence(w.index, in.sub);
   if (in.sub == kDependencyWait) cta_.job.waited.store(true, std::memory_order_relaxed);
-}
-
-void Interpreter::unsupported(const Warp& w, const Inst& in) {
-  const Program& program = cta_.job.program;
-  cta_.status = LaunchStatus::unsupported;
-  cta_.reason = fmt::format("{} (ptx:{}) is not simulated", program.messages[size_t(in.target)],
-                            program.lines[size_t(w.current.pc)].line);
 }
 
 bool Interpreter::barrier(Warp& w, const Inst& in, uint32_t mask) {
@@ -160,40 +205,6 @@ void Interpreter::branch(Warp& w, const Inst& in, uint32_t mask) {
     ++w.current.pc;
   }
   if (w.count > 0) w.reschedule();
-}
-
-bool Interpreter::branch_index(Warp& w, const Inst& in, uint32_t mask) {
-  const auto& table = cta_.job.program.tables[size_t(in.target)];
-  const uint32_t* index = words_at(w.registers, in.a);
-  w.split_off(mask);
-  uint32_t rest = mask;
-  int ways = 0;
-  while (rest) {
-    const int lane = std::countr_zero(rest);
-    const uint32_t i = index[lane];
-    if (i >= table.size()) {
-      cta_.report(w, lane,
-                  {.kind = "bad_branch",
-                   .message = fmt::format("brx.idx with index {} of {} targets", i, table.size())});
-      return false;
-    }
-    uint32_t same = 0;
-    for (uint32_t r = rest; r; r &= r - 1) {
-      const int other = std::countr_zero(r);
-      if (index[other] == i) same |= 1u << other;
-    }
-    rest &= ~same;
-    ++ways;
-    if (rest == 0) {
-      w.current = {table[i], same, false};
-    } else {
-      w.add({table[i], same, false});
-      w.current.mask = rest;
-    }
-  }
-  if (ways > 1) cta_.counting->divergent(in);
-  if (w.count > 0) w.reschedule();
-  return true;
 }
 
 }  // namespace cutegen::ptx

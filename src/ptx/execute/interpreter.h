@@ -35,11 +35,9 @@ class Interpreter {
  private:
   // These return false after a finding, or if the CTA ends in another way.
   bool execute(Warp& w, const Inst& in, uint32_t mask);
-  bool branch_index(Warp& w, const Inst& in, uint32_t mask);
   bool barrier(Warp& w, const Inst& in, uint32_t mask);
   void branch(Warp& w, const Inst& in, uint32_t mask);
   void fence(Warp& w, const Inst& in, uint32_t mask);
-  void unsupported(const Warp& w, const Inst& in);
 
   CtaState& cta_;
   Barriers& barriers_;

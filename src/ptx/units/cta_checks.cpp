@@ -16,7 +16,7 @@ bool CtaChecks::shared(const WarpAccess& a) {
   if (!again) seen = key, seen.lanes = a.mask == ~0u ? lanes : 0;
   const bool written = again && seen.written;
   if (h.undefined && !(written && !h.undefined->following())) {
-    undefined_.note(a, lanes, h.undefined->shared(), h.undefined->shared_left(),
+    undefined_.note(a, lanes, h.undefined->memory().shared(), h.undefined->memory().shared_left(),
                     {.space = Space::shared});
     seen.written = !h.undefined->following();
   }
@@ -39,7 +39,8 @@ bool CtaChecks::global(const WarpAccess& a, const Buffer& b) {
 
 void CtaChecks::local(const WarpAccess& a) {
   if (auto& undefined = cta_.hazards->undefined)
-    undefined_.note(a, a.mask, undefined->local(a.warp.index), nullptr, {.space = Space::local});
+    undefined_.note(a, a.mask, undefined->memory().local(a.warp.index), nullptr,
+                    {.space = Space::local});
 }
 
 }  // namespace cutegen::ptx

@@ -40,12 +40,13 @@ void UndefinedChecks::note(const WarpAccess& a, uint32_t lanes, uint8_t* state, 
   const Warp& w = a.warp;
   const Undefined::Step step{w.registers, a.in, w.current.pc, w.index, a.mask, w.current.mask};
   if (a.in.op != Op::load) {
-    if (!left || *left || u.following()) u.store(step, state, a.sum, a.at, left);
+    if (!left || *left || u.following())
+      UndefinedMemory::store(step, u.registers(), state, a.sum, a.at, left);
     return;
   }
   if (u.following()) u.clear(step);
   const bool any = !left || *left;
-  if (any && Undefined::suspicious(state, lanes, a.sum, a.at, uint32_t(a.bytes())))
+  if (any && UndefinedMemory::suspicious(state, lanes, a.sum, a.at, uint32_t(a.bytes())))
     u.load(step, state, a.at, origin);
 }
 
@@ -54,10 +55,10 @@ bool UndefinedChecks::stored(const WarpAccess& a, const Buffer& b) {
   if (a.in.op != Op::store || !u.following() || b.content == Content::scratch) return true;
   const Warp& w = a.warp;
   for (int k = 0; k < a.in.vec; ++k) {
-    const uint32_t bad = u.mask_of(w.index, a.in.v[k]) & a.mask;
+    const uint32_t bad = u.registers().mask_of(w.index, a.in.v[k]) & a.mask;
     if (!bad) continue;
     const int lane = std::countr_zero(bad);
-    const Origin origin = u.origin_of(w.index, a.in.v[k]);
+    const Origin origin = u.registers().origin_of(w.index, a.in.v[k]);
     // A warp that read too early also races with the warp that writes later: that says more.
     const bool wait = origin.space == Space::shared && cta_.races && cta_.warps.size() > 1;
     if (wait && cta_.pending) return true;

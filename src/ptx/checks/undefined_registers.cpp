@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/checks/undefined_registers.h"
+
+#include <bit>
+
+namespace cutegen::ptx {
+
+UndefinedRegisters::UndefinedRegisters(const Program& program, int warps)
+    : program_(program),
+      masks_(size_t(warps)),
+      origins_(size_t(warps)),
+      unwritten_(size_t(warps)) {}
+
+void UndefinedRegisters::begin() {
+  following_ = false;
+  known_.clear();
+  if (!program_.watch_zeroed) return;
+  for (auto& warp : unwritten_) {
+    for (const SlotRange& s : program_.zeroed) warp[s.offset] = ~0u;
+  }
+}
+
+void UndefinedRegisters::start() {
+  if (following_) return;
+  following_ = true;
+  const size_t slots = size_t(program_.register_bytes) / 4;
+  for (size_t w = 0; w < masks_.size(); ++w) {
+    masks_[w].assign(slots, 0);
+    origins_[w].assign(slots, 0);
+    for (auto [slot, lanes] : unwritten_[w]) masks_[w][size_t(slot) / 4] = lanes;
+  }
+  if (known_.empty()) known_.push_back({});  // 0: a register that nothing wrote
+}
+
+uint16_t UndefinedRegisters::add_origin(const Origin& o) {
+  for (size_t i = 1; i < known_.size(); ++i) {
+    if (known_[i].pc == o.pc && known_[i].space == o.space && known_[i].buffer == o.buffer)
+      return uint16_t(i);
+  }
+  if (known_.size() < 1000) known_.push_back(o);
+  return uint16_t(known_.size() - 1);
+}
+
+void UndefinedRegisters::mark(int warp, int32_t slot, uint32_t lanes, uint16_t origin,
+                              uint32_t of) {
+  uint32_t& m = masks_[size_t(warp)][size_t(slot) / 4];
+  m = (m & ~of) | (lanes & of);
+  if (lanes & of) origins_[size_t(warp)][size_t(slot) / 4] = origin;
+}
+
+void UndefinedRegisters::watch(const UndefinedStep& s) {
+  auto& unwritten = unwritten_[size_t(s.warp)];
+  const auto& range = program_.effect_of[size_t(s.pc)];
+  for (uint32_t i = range.begin; i < range.writes; ++i) {
+    auto it = unwritten.find(program_.effects[i]);
+    if (it == unwritten.end()) continue;
+    const uint32_t lanes = it->second & (it->first == s.in.guard ? s.current : s.mask);
+    if (!lanes) continue;
+    known_.assign(1, {s.pc, s.warp * 32 + std::countr_zero(lanes)});
+    start();
+    return;
+  }
+  for (uint32_t i = range.writes; i < range.end; ++i) {
+    auto it = unwritten.find(program_.effects[i]);
+    if (it != unwritten.end()) it->second &= ~s.mask;
+  }
+}
+
+}  // namespace cutegen::ptx

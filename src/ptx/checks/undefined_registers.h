@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// UndefinedRegisters: the lanes of each register that depend on an undefined value, and its origin.
+//
+// Contract: following() is false until start(), or until watch() sees a warp read a register that
+// nobody wrote. Before, no register has undefined lanes.
+//
+// Example: if (uint32_t lanes = registers.mask_of(warp, slot)) blame(registers.origin_of(warp,
+// slot));
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "ptx/decode/program.h"
+
+namespace cutegen::ptx {
+
+struct Origin {
+  int32_t pc = 0;
+  int thread = 0;
+  Space space = Space::generic;  // generic: a register
+  uint64_t at = 0;               // offset
+  bool copied = false;           // the place holds a copy of an undefined value
+  int32_t buffer = -1;           // index of Memory::State::buffers
+};
+
+// One instruction of a warp.
+struct UndefinedStep {
+  std::byte* registers;
+  const Inst& in;
+  int32_t pc;
+  int warp;
+  uint32_t mask, current;  // lanes that execute it; with those that its guard disables
+};
+
+class UndefinedRegisters {
+ public:
+  UndefinedRegisters(const Program& program, int warps);
+  void begin();
+  // Follows every register from here on.
+  void start();
+  bool following() const { return following_; }
+  // Before an instruction, while nothing is followed: tracks writes to registers that a kernel may
+  // read before it writes them.
+  void watch(const UndefinedStep& s);
+
+  uint32_t mask_of(int warp, int32_t slot) const {
+    return following_ ? masks_[size_t(warp)][size_t(slot) / 4] : 0;
+  }
+  Origin origin_of(int warp, int32_t slot) const { return known_[origin_index(warp, slot)]; }
+  uint16_t origin_index(int warp, int32_t slot) const {
+    return origins_[size_t(warp)][size_t(slot) / 4];
+  }
+  uint16_t add_origin(const Origin& o);
+  // Of the lanes `of`, exactly `lanes` are undefined.
+  void mark(int warp, int32_t slot, uint32_t lanes, uint16_t origin, uint32_t of);
+
+ private:
+  const Program& program_;
+  bool following_ = false;
+  std::vector<std::vector<uint32_t>> masks_;    // by warp and slot / 4
+  std::vector<std::vector<uint16_t>> origins_;  // parallel to masks_
+  std::vector<Origin> known_;
+  std::vector<std::unordered_map<int32_t, uint32_t>> unwritten_;  // zeroed registers, by warp
+};
+
+}  // namespace cutegen::ptx

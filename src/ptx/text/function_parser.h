@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// FunctionParser: parses one entry or device function.
+//
+// Contract: run() may be called once, behind ".entry" or ".func". A prototype has no scopes.
+//
+// Example: CG_TRY(Function f, FunctionParser(in).run(true));
+#pragma once
+
+#include "ptx/text/reader.h"
+
+namespace cutegen::ptx {
+
+// The source line of the statements that follow a .loc.
+class SourceLines {
+ public:
+  Result<void> location(Reader& in);
+  int line = 0;  // 0: unknown
+
+ private:
+  int file_ = 0;  // of the first .loc; lines of other files do not count
+};
+
+class FunctionParser {
+ public:
+  explicit FunctionParser(Reader& in) : in_(in) {}
+  Result<Function> run(bool is_entry);
+
+ private:
+  Result<void> body();
+  Result<void> body_item();
+  Result<void> directive(std::string_view name);
+  Result<void> registers();
+  Result<void> local_variables(Space space);
+  Result<void> label(std::string_view name);
+  Result<void> statement();
+  Result<void> call(Statement& s);
+
+  Reader& in_;
+  Function f_;
+  SourceLines lines_;
+  int scope_ = 0, depth_ = 0;
+};
+
+// A variable or parameter behind its space: ".align 4 .b8 name[16]".
+Result<Variable> parse_variable(Reader& in, Space space, bool is_extern);
+
+}  // namespace cutegen::ptx

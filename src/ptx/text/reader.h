@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reader: the tokens that a parser expects, and the errors if the text has others.
+//
+// Contract: a text that differs is a user error with the PTX line. Nothing reads past the end.
+//
+// Example: CG_TRY(std::string_view name, in.word("a label")); CG_CHECK(in.expect(";"));
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "ptx/text/ast.h"
+#include "ptx/text/lexer.h"
+
+namespace cutegen::ptx {
+
+struct Reader {
+  explicit Reader(std::string_view text) : lex(text) {}
+  tl::unexpected<Error> wrong(const std::string& wanted) const;
+  Result<void> expect(std::string_view s);
+  Result<std::string_view> word(const char* what);
+  Result<int64_t> integer(const char* what);
+  Result<void> skip_to_semicolon();
+  Result<void> skip_braces();
+  // At most `most` numbers between commas.
+  Result<void> skip_list(int64_t most);
+  std::string here() const;  // "ptx:12"
+
+  Lexer lex;
+};
+
+// "ptx:12"
+std::string at_line(int line);
+
+}  // namespace cutegen::ptx
