@@ -46,8 +46,8 @@ CONFIG = """constexpr Declared kDeclared[] = {
     {"math_mode", Type::choice, "", "rounding", "fp32 tf32"},
 };
 """
-EVENTS = """constexpr EventType kTypes[] = {
-    {"opened", 1, "first",
+EVENTS = """constexpr Form kTypes[] = {
+    {EventType::opened, 1, "first",
      "file: the task file\\n"
      "asked?: bounds: "
      "two numbers"},
