@@ -259,16 +259,18 @@ void Evaluator::expect_children(const KernelProgram& program, int children,
     toolchain_->expect_children(request, children);
 }
 
-// What the rungs ask is of this task; the other tasks restock no more.
-void Evaluator::use(const Open& open) {
-  services_.pool = open.pool.get();
-  services_.derived = open.derived.get();
-  services_.excerpts = open.excerpts.get();
-  services_.sample_seed = open.sample_seed;
-  services_.precision_tells = open.precision_tells;
-  services_.families = open.families;
+// The other tasks restock no more.
+Services Evaluator::services_of(const Open& open) {
+  Services out = services_;
+  out.pool = open.pool.get();
+  out.derived = open.derived.get();
+  out.excerpts = open.excerpts.get();
+  out.sample_seed = open.sample_seed;
+  out.precision_tells = open.precision_tells;
+  out.families = open.families;
   for (auto& other : open_)
     if (other.get() != &open) other->pause();
+  return out;
 }
 
 Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest& request,
@@ -278,7 +280,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
                              " does not give: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
-  use(*open);
+  const Services services = services_of(*open);
   baselines_.reset();  // of a search: its memory on the GPU is the certificate's now
   torch::TorchWorkerOptions torch;
   torch.python = options_.python;
@@ -301,7 +303,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
     }
     return torch::TorchWorker::open(std::move(own));
   };
-  auto certificate = eval::certify(ctx, services_, open->task, request, open_worker, progress);
+  auto certificate = eval::certify(ctx, services, open->task, request, open_worker, progress);
   runner_.release();
   for (auto& each : open_) each->resume();
   if (official_) official_->resume();
@@ -317,7 +319,7 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
                              " is not: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
-  use(*open);
+  const Services services = services_of(*open);
   if (!baselines_) {
     CG_TRY(slot_, GpuSlot::file(services_.identity.uuid));
     torch::TorchWorkerOptions torch;
@@ -334,7 +336,7 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
   auto timed =
       eval::time_baselines(ctx, *baselines_, open->task, request.baselines, limits, progress,
                            [&](const ShapeCase& shape) {
-                             return sets_of(official_.get(), open->task, shape, services_.families);
+                             return sets_of(official_.get(), open->task, shape, services.families);
                            });
   if (!timed || timed->broken) baselines_.reset();
   for (auto& each : open_) each->resume();
@@ -347,8 +349,8 @@ Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& r
                                     const Progress& progress) {
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
-  use(*open);
-  auto verdict = climb(ctx, services_, open->task, request, progress);
+  const Services services = services_of(*open);
+  auto verdict = climb(ctx, services, open->task, request, progress);
   runner_.release();
   for (auto& each : open_) each->resume();
   if (official_) official_->resume();
@@ -367,7 +369,7 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
                                          const Progress& progress) {
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
-  use(*open);
+  const Services services = services_of(*open);
   const bool on_gpu = options_.device.is_gpu();
   ForeignOpeners openers;
   openers.answer = [&] {
@@ -391,7 +393,7 @@ Result<Verdict> Evaluator::judge_foreign(const Context& ctx, const ForeignReques
     return beside_.get();
   };
   if (on_gpu) runner_.release();
-  auto verdict = eval::judge_foreign(ctx, services_, open->task, request, openers, progress);
+  auto verdict = eval::judge_foreign(ctx, services, open->task, request, openers, progress);
   if (beside_ && !beside_->close_baselines(ctx)) beside_.reset();
   for (auto& each : open_) each->resume();
   if (official_) official_->resume();

@@ -67,7 +67,7 @@ class Evaluator {
                                const AskedAccuracy& asked);
   Result<OpenedTask> open_new(const Context& ctx, Task task);
   void open_excerpts(const Context& ctx, Open& open);
-  void use(const Open& open);
+  Services services_of(const Open& open);
   Result<Open*> find(const std::string& id);
   void mark(const Open& open, Verdict& verdict) const;
   void make_room();
@@ -79,8 +79,8 @@ class Evaluator {
   std::unique_ptr<toolchain::Toolchain> toolchain_;
   std::unique_ptr<toolchain::Assembler> assembler_;
   Runner runner_;
-  std::unique_ptr<Runner> simulator_;  // of a GPU: checks what the hardware does not show
-  Services services_;
+  std::unique_ptr<Runner> simulator_;           // of a GPU: checks what the hardware does not show
+  Services services_;                           // without what belongs to one task
   std::unique_ptr<OfficialJudge> official_;     // of a GPU
   std::unique_ptr<HardwareCounters> counters_;  // of a GPU
   UniqueFd slot_;  // the lock's file of the worker that times baselines

@@ -76,6 +76,8 @@ class Climber {
   }
 
  private:
+  Evaluation evaluation() const { return {ctx_, services_, task_, prepared_, progress_}; }
+
   bool wanted(Rung rung) const {
     if (rung == Rung::profile) return request_.profile || request_.up_to == Rung::profile;
     return rung <= request_.up_to || (request_.profile && rung <= Rung::timing);
@@ -125,8 +127,7 @@ class Climber {
         if (services_.excerpts) services_.excerpts->pause();
         if (services_.official) services_.official->pause();
         CorrectnessRecord record;
-        auto end = check_correctness(ctx_, services_, task_, prepared_, verdict_.program_id, record,
-                                     progress_);
+        auto end = check_correctness(evaluation(), verdict_.program_id, record);
         official_ = record.official;
         coverage_ = std::move(record.coverage);
         verdict_.sets_judged = record.sets_judged;
@@ -187,9 +188,8 @@ class Climber {
     if (services_.official) services_.official->make_room(task_);
     CG_TRY(ShapesTimed timed, time_shapes(prepared_, [&](const PreparedShape& shape) {
              return measured ? measure(shape)
-                             : time_official(ctx_, services_, task_, prepared_,
-                                             {&coverage_, verdict_.program_id,
-                                              wanted(Rung::profile), &shape});
+                             : time_official(evaluation(), {&coverage_, verdict_.program_id,
+                                                            wanted(Rung::profile), &shape});
            }));
     TimingOutcome& outcome = timed.outcome;
     official_timing_ = std::move(timed.official);
@@ -211,7 +211,7 @@ class Climber {
     options.shape = &shape;
     options.drop_losers = timed_shapes(prepared_).size() == 1;
     if (!options.drop_losers) progress_("timing: " + shape.shape->name);
-    return measure_official(ctx_, services_, task_, prepared_, options);
+    return measure_official(evaluation(), options);
   }
 
   // On a simulator the counters of the timing run are the profile: it needs no second run.
@@ -223,8 +223,8 @@ class Climber {
     if (services_.on_gpu()) {
       const Timing* timing = official_timing_ ? &*official_timing_ : nullptr;
       const BinaryAudit* audit = verdict_.audit ? &*verdict_.audit : nullptr;
-      CG_TRY(GpuProfile made, profile_on_gpu(ctx_, services_, task_, prepared_,
-                                             {verdict_.program_id, kernels_, timing, audit}));
+      CG_TRY(GpuProfile made,
+             profile_on_gpu(evaluation(), {verdict_.program_id, kernels_, timing, audit}));
       verdict_.profile = std::move(made.profile);
       profiler_ = std::move(made.grade);
     } else {

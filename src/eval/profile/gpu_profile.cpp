@@ -41,23 +41,22 @@ std::vector<std::string> launched(const PreparedShape& shape) {
 }
 
 // The same launches on a simulator of this GPU.
-Result<Counted> simulate(const Context& ctx, const Services& services, const Task& task,
-                         const Prepared& prepared) {
-  const DeviceName device = DeviceName::simulator_of(services.gpu.id);
+Result<Counted> simulate(const Evaluation& e) {
+  const DeviceName device = DeviceName::simulator_of(e.services.gpu.id);
   auto facts = device::device_facts(device);
   if (!facts) return without(facts.error().message);
-  Runner runner({.device = device, .threads = services.threads});
-  runner.allow_addresses(large_addresses(task));
-  Services simulated = services;
+  Runner runner({.device = device, .threads = e.services.threads});
+  runner.allow_addresses(large_addresses(e.task));
+  Services simulated = e.services;
   simulated.runner = &runner;
   simulated.device_name = device;
   simulated.device = *facts;
   auto outcome = [&]() -> Result<TimingOutcome> {
-    CG_TRY(LoadOutcome loaded, prepared.load_modules(ctx, simulated));
+    CG_TRY(LoadOutcome loaded, e.prepared.load_modules(e.ctx, simulated));
     if (!loaded.ok) return fail(loaded.error);
-    return time_official(ctx, simulated, task, prepared, {nullptr, {}, true});
+    return time_official(e.on(simulated), {nullptr, {}, true});
   }();
-  CG_CHECK(ctx.check("simulating for a profile"));
+  CG_CHECK(e.ctx.check("simulating for a profile"));
   if (!outcome) return without(outcome.error().message);
   if (outcome->kernels.empty())
     return without(outcome->end.headline.empty() ? outcome->end.detail : outcome->end.headline);
@@ -68,16 +67,15 @@ Result<Counted> simulate(const Context& ctx, const Services& services, const Tas
   return out;
 }
 
-Result<CountRequest> count_request(const Context& ctx, const Services& services, const Task& task,
-                                   const Prepared& prepared, const PreparedShape& official,
+Result<CountRequest> count_request(const Evaluation& e, const PreparedShape& official,
                                    const std::string& program_id, TimedBuffers& buffers) {
   CountRequest out;
-  for (const KernelImage& image : prepared.images()) out.ptx.push_back(image.ptx);
-  out.code = prepared.code();
+  for (const KernelImage& image : e.prepared.images()) out.ptx.push_back(image.ptx);
+  out.code = e.prepared.code();
   out.code.resize(out.ptx.size());
-  CG_TRY(SetPtr set, small_set(ctx, services, prepared, program_id));
-  CG_CHECK(buffers.add(task, official, *set));
-  if (!buffers.fit(services.identity.memory_bytes - kSpare, 1))
+  CG_TRY(SetPtr set, small_set(e.ctx, e.services, e.prepared, program_id));
+  CG_CHECK(buffers.add(e.task, official, *set));
+  if (!buffers.fit(e.services.identity.memory_bytes - kSpare, 1))
     return world_error("the official shape does not fit the GPU");
   CG_CHECK(buffers.put(out.run));
   out.run.steps = official.all_steps();
@@ -88,18 +86,17 @@ Result<CountRequest> count_request(const Context& ctx, const Services& services,
 }
 
 // By the hardware, around a runner of its own; the others let go of the GPU's memory first.
-Result<Counted> count(const Context& ctx, const Services& services, const Task& task,
-                      const Prepared& prepared, const PreparedShape& official,
+Result<Counted> count(const Evaluation& e, const PreparedShape& official,
                       const std::string& program_id) {
-  if (!services.counters) return without("hardware counters are not read here");
+  if (!e.services.counters) return without("hardware counters are not read here");
   TimedBuffers buffers;
-  auto request = count_request(ctx, services, task, prepared, official, program_id, buffers);
-  CG_CHECK(ctx.check("preparing a profile"));
+  auto request = count_request(e, official, program_id, buffers);
+  CG_CHECK(e.ctx.check("preparing a profile"));
   if (!request) return without(request.error().message, request.error().remedy);
-  services.runner->release();
-  if (services.official) services.official->make_room(task);
-  CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, services.identity.uuid));
-  CG_TRY(auto answer, services.counters->count(ctx, std::move(*request)));
+  e.services.runner->release();
+  if (e.services.official) e.services.official->make_room(e.task);
+  CG_TRY(GpuSlot slot, GpuSlot::acquire(e.ctx, e.services.identity.uuid));
+  CG_TRY(auto answer, e.services.counters->count(e.ctx, std::move(*request)));
   Counted out = without(answer.problem, answer.remedy);
   if (!answer.grade.held.empty()) out.grade = answer.grade;
   if (answer.kernels.empty()) return out;
@@ -184,12 +181,11 @@ std::string told(const std::string& what, const Counted& counted) {
 
 }  // namespace
 
-Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, const Task& task,
-                                  const Prepared& prepared, const GpuProfileInput& input) {
-  const PreparedShape* official = official_of(prepared);
+Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& input) {
+  const PreparedShape* official = official_of(e.prepared);
   if (!official) return world_error("the official shape is not there");
-  CG_TRY(Counted hardware, count(ctx, services, task, prepared, *official, input.program_id));
-  CG_TRY(Counted modelled, simulate(ctx, services, task, prepared));
+  CG_TRY(Counted hardware, count(e, *official, input.program_id));
+  CG_TRY(Counted modelled, simulate(e));
   Profile out;
   out.shape = official->shape->name;
   if (!hardware.problem.empty()) out.note = told("no hardware counters", hardware);
@@ -197,7 +193,7 @@ Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, 
     out.note += (out.note.empty() ? "" : "; ") + told("no counters of the simulator", modelled);
   const std::vector<double> times = launch_times(input);
   for (size_t i = 0; i < modelled.kernels.size(); ++i)
-    diagnose(modelled.kernels[i], services.gpu, i < times.size() ? times[i] : 0);
+    diagnose(modelled.kernels[i], e.services.gpu, i < times.size() ? times[i] : 0);
   if (!hardware.kernels.empty()) {
     out.source = hardware.source;
     out.kernels = std::move(hardware.kernels);
@@ -207,11 +203,11 @@ Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, 
     out.kernels = std::move(modelled.kernels);
   } else {
     out.source = "resources";
-    out.kernels = from_resources(services, task, *official, input);
+    out.kernels = from_resources(e.services, e.task, *official, input);
   }
   for (KernelProfile& k : out.kernels) {
     if (k.origin != Origin::measured) continue;
-    if (out.source != "resources") diagnose(k, services.gpu);
+    if (out.source != "resources") diagnose(k, e.services.gpu);
     remark_on_measured(k);
   }
   return GpuProfile{std::move(out), hardware.grade};

@@ -9,7 +9,7 @@
 // program's fault: it was judged and timed before. The profiler's libraries in the runner rule out
 // the filter of system calls, so its grade is told.
 //
-// Example: CG_TRY(GpuProfile p, profile_on_gpu(ctx, services, task, prepared, {id, kernels,
+// Example: CG_TRY(GpuProfile p, profile_on_gpu(evaluation, {id, kernels,
 // &timing}));
 #pragma once
 
@@ -28,7 +28,6 @@ struct GpuProfile {
   Profile profile;
   std::optional<sandbox::Grade> grade;  // of the runner under ncu
 };
-Result<GpuProfile> profile_on_gpu(const Context& ctx, const Services& services, const Task& task,
-                                  const Prepared& prepared, const GpuProfileInput& input);
+Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& input);
 
 }  // namespace cutegen::eval

@@ -49,8 +49,9 @@ struct Stage {
     audit.kernels.push_back({"m", "f", 255, 0, 16, 8, 24});
     Timing timing;
     timing.time_ns = 5e5;
-    auto made = profile_on_gpu(Context(), world.services, world.toy.task, *prepared,
-                               {"p", {timed, fill}, &timing, &audit});
+    auto made = profile_on_gpu(
+        {Context(), world.services, world.toy.task, *prepared, [](const std::string&) {}},
+        {"p", {timed, fill}, &timing, &audit});
     EXPECT_TRUE(made) << made.error().text();
     return made ? *made : GpuProfile{};
   }

@@ -28,19 +28,13 @@ constexpr auto kGpuLimit = std::chrono::seconds(2);  // of one launch on a GPU
 
 class Checker {
  public:
-  Checker(const Context& ctx, const Services& services, const Task& task, const Prepared& prepared,
-          CorrectnessRecord& record, uint64_t most_instructions = UINT64_MAX)
-      : ctx_(ctx),
-        services_(services),
-        task_(task),
-        prepared_(prepared),
-        record_(record),
-        most_instructions_(most_instructions) {}
+  Checker(const Evaluation& e, CorrectnessRecord& record, uint64_t most_instructions = UINT64_MAX)
+      : e_(e), record_(record), most_instructions_(most_instructions) {}
 
   // One set, once; `fill` decides what unwritten memory holds.
   Result<RungEnd> run(const PreparedShape& shape, const InputSet& set, Arena::Fill fill,
                       device::RunOrder order = device::RunOrder::in_order) {
-    if (prepared_.has_globals()) CG_CHECK(reload(ctx_, services_, prepared_));
+    if (e_.prepared.has_globals()) CG_CHECK(reload(e_.ctx, e_.services, e_.prepared));
     CG_TRY(Arena arena, Arena::make(items_of(shape, set), fill));
     CG_TRY(RunnerOutcome outcome, run_in(arena, shape, fill, order));
     if (outcome.kind != RunnerOutcome::Kind::reported) {
@@ -51,12 +45,12 @@ class Checker {
       communicates_ = outcome.report.state.contains("communicates");
     found_ = outcome.kind == RunnerOutcome::Kind::reported &&
              outcome.report.status == device::RunReport::Status::finding;
-    RungEnd reported = end_of(outcome, shape.shape->name, services_.on_gpu());
+    RungEnd reported = end_of(outcome, shape.shape->name, e_.services.on_gpu());
     if (!reported.passed) return reported;
     if (auto damage = arena.findings(); !damage.empty())
       return rung_failed(damage[0], fmt::format("{}", fmt::join(damage, "\n")));
     RungEnd end = compare(shape, set, arena);
-    if (end.passed) record_.coverage.add(outcome.report, sources_of(prepared_), *shape.shape);
+    if (end.passed) record_.coverage.add(outcome.report, sources_of(e_.prepared), *shape.shape);
     return end;
   }
 
@@ -69,7 +63,7 @@ class Checker {
   // values, other orders of CTAs and warps. A GPU orders them as it likes.
   Result<RungEnd> run_again(const PreparedShape& shape, const InputSet& set) {
     constexpr auto kFill = Arena::Fill::plausible;
-    const bool orders = communicates_ && !services_.on_gpu();
+    const bool orders = communicates_ && !e_.services.on_gpu();
     if (!orders) return blamed_on_memory(run(shape, set, kFill));
     for (device::RunOrder order : {device::RunOrder::reversed, device::RunOrder::mixed}) {
       CG_TRY(RungEnd end, run(shape, set, kFill, order));
@@ -134,18 +128,18 @@ class Checker {
                  (shape.shape->kind == ShapeKind::derived ? kLongBudget : kInstructionBudget) +
                      static_cast<uint64_t>(shape.shape->flops.value / 4));
     if (order != device::RunOrder::in_order) request.settings.instruction_budget *= kMorePolls;
-    request.settings.threads = services_.threads;
+    request.settings.threads = e_.services.threads;
     // the run with plausible numbers in unwritten memory repeats one that was checked
     request.settings.checks = fill == Arena::Fill::nan;
-    request.settings.trace = fill == Arena::Fill::nan && !services_.on_gpu();
-    request.settings.order = order, request.settings.order_seed = services_.sample_seed;
+    request.settings.trace = fill == Arena::Fill::nan && !e_.services.on_gpu();
+    request.settings.order = order, request.settings.order_seed = e_.services.sample_seed;
     request.settings.limit = kGpuLimit;
     request.limit = kRunLimit;
     std::optional<GpuSlot> slot;
-    if (services_.on_gpu()) {
-      CG_TRY(slot, GpuSlot::share(ctx_, services_.identity.uuid));
+    if (e_.services.on_gpu()) {
+      CG_TRY(slot, GpuSlot::share(e_.ctx, e_.services.identity.uuid));
     }
-    return services_.runner->run(ctx_, request);
+    return e_.services.runner->run(e_.ctx, request);
   }
 
   RungEnd compare(const PreparedShape& shape, const InputSet& set, const Arena& arena) {
@@ -165,7 +159,7 @@ class Checker {
   }
 
   void count_compat(const Expected& e, std::span<const std::byte> bytes) {
-    double tolerance = compat_tolerance(task_.math_mode);
+    double tolerance = compat_tolerance(e_.task.math_mode);
     if (!record_.compat) record_.compat = Compat{fmt::format("allclose {:.0e}", tolerance), 0, 0};
     record_.compat->elements += static_cast<int64_t>(e.truth.size());
     record_.compat->wrong += count_not_close(e, bytes, tolerance);
@@ -198,10 +192,7 @@ class Checker {
     a.share = std::max(a.share, found.share);
   }
 
-  const Context& ctx_;
-  const Services& services_;
-  const Task& task_;
-  const Prepared& prepared_;
+  const Evaluation e_;
   CorrectnessRecord& record_;
   const uint64_t most_instructions_;  // of a launch
   bool communicates_ = false;         // the threads of the set that ran last exchange values
@@ -211,10 +202,8 @@ class Checker {
 // One set on the simulator beside a GPU. begin() returns at once; end() waits.
 class Simulated {
  public:
-  Simulated(const Context& ctx, const Services& services, const Task& task,
-            const Prepared& prepared)
-      : ctx_(ctx), services_(services), task_(task), prepared_(prepared) {
-    services_.runner = services.simulator;
+  explicit Simulated(const Evaluation& e) : services_(e.services), e_(e.on(services_)) {
+    services_.runner = e.services.simulator;
   }
 
   void begin(const PreparedShape& shape, SetPtr set) {
@@ -227,7 +216,7 @@ class Simulated {
   Result<RungEnd> end(CorrectnessRecord& record) {
     if (running_.valid()) {
       auto outcome = running_.get();
-      CG_CHECK(ctx_.check("simulating a set"));
+      CG_CHECK(e_.ctx.check("simulating a set"));
       ended_ = outcome ? *outcome : rung_ended(Status::unsupported, outcome.error().text());
       if (ended_->status == Status::unsupported && !ended_->passed)
         record.skipped.push_back("checks of the simulator: " + sanitize(ended_->headline, 200));
@@ -240,10 +229,10 @@ class Simulated {
   Result<RungEnd> check(const PreparedShape& shape, const InputSet& set) {
     services_.device_name = DeviceName::simulator_of(services_.gpu.id);
     CG_TRY(services_.device, device::device_facts(services_.device_name));
-    CG_TRY(LoadOutcome loaded, prepared_.load_modules(ctx_, services_));
+    CG_TRY(LoadOutcome loaded, e_.prepared.load_modules(e_.ctx, services_));
     if (!loaded.ok) return rung_ended(Status::unsupported, loaded.error.message);
     CorrectnessRecord unused;
-    Checker checker(ctx_, services_, task_, prepared_, unused, kSimulatedBudget);
+    Checker checker(e_, unused, kSimulatedBudget);
     CG_TRY(RungEnd end, checker.run(shape, set, Arena::Fill::nan));
     if (end.passed && checker.communicates()) {
       CG_TRY(end, checker.run_again(shape, set));
@@ -252,10 +241,8 @@ class Simulated {
     return rung_ended(Status::unsupported, end.headline);
   }
 
-  const Context& ctx_;
-  Services services_;
-  const Task& task_;
-  const Prepared& prepared_;
+  Services services_;  // of the simulator
+  const Evaluation e_;
   std::future<Result<RungEnd>> running_;
   std::optional<RungEnd> ended_;
 };
@@ -302,21 +289,20 @@ RungEnd end_of_mismatches(std::vector<Mismatch> mismatches) {
 namespace {
 
 // Small and odd shapes on all families, long and derived ones on two.
-Result<RungEnd> check_test_shapes(const Context& ctx, const Services& services,
+Result<RungEnd> check_test_shapes(const Evaluation& e,
                                   const std::vector<const PreparedShape*>& shapes,
                                   const std::string& program_id, Checker& checker,
-                                  Simulated& simulated, CorrectnessRecord& record,
-                                  const Progress& progress) {
-  const uint64_t salt = services.sample_seed ^ std::hash<std::string>()(program_id);
+                                  Simulated& simulated, CorrectnessRecord& record) {
+  const uint64_t salt = e.services.sample_seed ^ std::hash<std::string>()(program_id);
   size_t done = 0, total = 0;
   for (const PreparedShape* shape : shapes)
-    total += families_for(*shape->shape, services.families, salt).size();
+    total += families_for(*shape->shape, e.services.families, salt).size();
   for (const PreparedShape* shape : shapes) {
-    const auto families = families_for(*shape->shape, services.families, salt);
-    const bool all = families.size() == services.families.size();
+    const auto families = families_for(*shape->shape, e.services.families, salt);
+    const bool all = families.size() == e.services.families.size();
     for (const std::string& family : families) {
-      progress(fmt::format("correctness {}/{}", ++done, total));
-      CG_TRY(SetPtr set, services.pool->draw(ctx, *shape->shape, family, program_id));
+      e.progress(fmt::format("correctness {}/{}", ++done, total));
+      CG_TRY(SetPtr set, e.services.pool->draw(e.ctx, *shape->shape, family, program_id));
       simulated.begin(*shape, set);
       CG_TRY(RungEnd end, checker.run(*shape, *set, Arena::Fill::nan));
       ++record.sets_judged;
@@ -332,26 +318,23 @@ Result<RungEnd> check_test_shapes(const Context& ctx, const Services& services,
 
 }  // namespace
 
-Result<RungEnd> check_correctness(const Context& ctx, const Services& services, const Task& task,
-                                  const Prepared& prepared, const std::string& program_id,
-                                  CorrectnessRecord& record, const Progress& progress) {
+Result<RungEnd> check_correctness(const Evaluation& e, const std::string& program_id,
+                                  CorrectnessRecord& record) {
   std::vector<const PreparedShape*> shapes;
-  for (const PreparedShape& s : prepared.shapes())
+  for (const PreparedShape& s : e.prepared.shapes())
     if (is_test_shape(*s.shape)) shapes.push_back(&s);
   // The official shape, if it is small enough to be among them, comes last: others fail sooner.
   std::stable_partition(shapes.begin(), shapes.end(), [](const PreparedShape* s) {
     return s->shape->kind != ShapeKind::official;
   });
-  Checker checker(ctx, services, task, prepared, record);
-  Simulated simulated(ctx, services, task, prepared);
-  CG_TRY(RungEnd end, check_test_shapes(ctx, services, shapes, program_id, checker, simulated,
-                                        record, progress));
+  Checker checker(e, record);
+  Simulated simulated(e);
+  CG_TRY(RungEnd end, check_test_shapes(e, shapes, program_id, checker, simulated, record));
   CG_TRY(RungEnd seen, simulated.end(record));
   if (!seen.passed) return seen;  // it names the cause of wrong values, too
   if (!end.passed) return end;
   const int before = record.sets_judged;
-  CG_TRY(RungEnd official,
-         check_official(ctx, services, task, prepared, program_id, record, progress));
+  CG_TRY(RungEnd official, check_official(e, program_id, record));
   if (!official.passed) return official;
   const size_t count = shapes.size() + (record.sets_judged > before ? 1 : 0);
   return rung_passed(

@@ -9,7 +9,7 @@
 // beside it: it sees races, undefined values and dependence on order, which a GPU rarely shows.
 // What the simulator cannot run is left to the GPU.
 //
-// Example: CG_TRY(RungEnd end, check_correctness(ctx, services, prepared, id, record, progress));
+// Example: CG_TRY(RungEnd end, check_correctness(evaluation, id, record));
 #pragma once
 
 #include <map>
@@ -36,8 +36,7 @@ Result<void> reload(const Context& ctx, const Services& services, const Prepared
 RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_gpu);
 RungEnd end_of_mismatches(std::vector<Mismatch> mismatches);
 
-Result<RungEnd> check_correctness(const Context& ctx, const Services& services, const Task& task,
-                                  const Prepared& prepared, const std::string& program_id,
-                                  CorrectnessRecord& record, const Progress& progress);
+Result<RungEnd> check_correctness(const Evaluation& e, const std::string& program_id,
+                                  CorrectnessRecord& record);
 
 }  // namespace cutegen::eval

@@ -48,18 +48,13 @@ std::string throttle_text(double reasons) {
 class Measurement {
  public:
   using End = OfficialRuns::End;
-  Measurement(const Context& ctx, const Services& services, const Task& task,
-              const Prepared& prepared, const PreparedShape& shape)
-      : ctx_(ctx),
-        services_(services),
-        task_(task),
-        shape_(*shape.shape),
-        runs_(services, task, prepared, shape) {}
+  Measurement(const Evaluation& e, const PreparedShape& shape)
+      : e_(e), shape_(*shape.shape), runs_(e.services, e.task, e.prepared, shape) {}
 
   Result<TimingOutcome> run(const MeasureOptions& options) {
     const auto start = Clock::now();
     drop_losers_ = options.drop_losers;
-    CG_CHECK(runs_.prepare(ctx_, options.program_id, options.set, options.against));
+    CG_CHECK(runs_.prepare(e_.ctx, options.program_id, options.set, options.against));
     tell("ready", start);
     if (auto end = runs_.too_large()) return *end;
     CG_TRY(End end, measure());
@@ -75,15 +70,15 @@ class Measurement {
   // Everything from the first run to the last block. A value: how it ended without times.
   Result<End> measure() {
     own_.clear(), other_ns_.clear(), blocks_.clear(), clocks_hz_.clear();
-    least_hz_ = services_.gpu.clock_hz;
+    least_hz_ = e_.services.gpu.clock_hz;
     auto start = Clock::now();
-    CG_TRY(End end, runs_.begin(ctx_));
+    CG_TRY(End end, runs_.begin(e_.ctx));
     tell("first run", start);
     if (end) return end;
     const double pair = total_ns(runs_.kernels()) * (runs_.paired() ? 2 : 1);
     const int samples = pair * kBlock > kLongBlock ? kLeastBlock : kBlock;
     start = Clock::now();
-    CG_TRY(end, runs_.control(ctx_, samples));
+    CG_TRY(end, runs_.control(e_.ctx, samples));
     tell("control", start);
     if (end) return end;
     start = Clock::now();
@@ -119,13 +114,13 @@ class Measurement {
       if (more > kMoreForTheClock && Clock::now() - disagreeing > kForTheClock)
         return world_error("the runner's times disagree with this process's clock",
                            "end what else uses this machine, then try again");
-      CG_TRY(end, runs_.control(ctx_, samples));  // it may have been the one that was disturbed
+      CG_TRY(end, runs_.control(e_.ctx, samples));  // it may have been the one that was disturbed
       if (end) return end;
     }
   }
 
   Result<End> block(int samples) {
-    CG_TRY(End end, runs_.block(ctx_, device::TimeMode::cold, samples));
+    CG_TRY(End end, runs_.block(e_.ctx, device::TimeMode::cold, samples));
     if (end) return end;
     own_.insert(own_.end(), runs_.own().begin(), runs_.own().end());
     other_ns_.insert(other_ns_.end(), runs_.other().begin(), runs_.other().end());
@@ -149,11 +144,11 @@ class Measurement {
 
   // Why clocks were lower than the GPU's, where they were: asked only then, since it takes long.
   Result<void> look_at_clock() {
-    if (clocks_hz_.empty() || least_hz_ >= kFullClock * services_.gpu.clock_hz) return {};
-    CG_TRY(auto state, runs_.watch(ctx_));
+    if (clocks_hz_.empty() || least_hz_ >= kFullClock * e_.services.gpu.clock_hz) return {};
+    CG_TRY(auto state, runs_.watch(e_.ctx));
     auto at = state.find("throttle_reasons");
     slow_ = fmt::format("the SM clock was {:.0f} MHz at least, of {:.0f} ({})", least_hz_ / 1e6,
-                        services_.gpu.clock_hz / 1e6,
+                        e_.services.gpu.clock_hz / 1e6,
                         at == state.end() ? "why is not known" : throttle_text(at->second));
     return {};
   }
@@ -174,7 +169,7 @@ class Measurement {
 
   TimingOutcome judged() {
     TimingOutcome out;
-    const Roofline floor = floor_of(services_.gpu, task_, shape_);
+    const Roofline floor = floor_of(e_.services.gpu, e_.task, shape_);
     const Median m = median_of(own_);
     Timing t;
     t.origin = Origin::measured;
@@ -205,9 +200,7 @@ class Measurement {
     return out;
   }
 
-  const Context& ctx_;
-  const Services& services_;
-  const Task& task_;
+  const Evaluation e_;
   const ShapeCase& shape_;
   OfficialRuns runs_;
   std::vector<double> own_, other_ns_;
@@ -249,17 +242,15 @@ ClockCheck check_clock(const std::vector<TimedBlock>& blocks) {
   return out;
 }
 
-Result<TimingOutcome> measure_official(const Context& ctx, const Services& services,
-                                       const Task& task, const Prepared& prepared,
-                                       const MeasureOptions& options) {
-  const PreparedShape* shape = options.shape ? options.shape : official_of(prepared);
+Result<TimingOutcome> measure_official(const Evaluation& e, const MeasureOptions& options) {
+  const PreparedShape* shape = options.shape ? options.shape : official_of(e.prepared);
   if (!shape) {
     TimingOutcome out;
     out.result = RungResult::skipped;
     out.end = rung_passed("the official shape is not there");
     return out;
   }
-  return Measurement(ctx, services, task, prepared, *shape).run(options);
+  return Measurement(e, *shape).run(options);
 }
 
 }  // namespace cutegen::eval

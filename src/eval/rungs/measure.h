@@ -12,7 +12,7 @@
 // after block the evaluation is aborted. Faster than the floor is rejected. More than the
 // GPU's memory: skipped.
 //
-// Example: CG_TRY(TimingOutcome t, measure_official(ctx, services, task, prepared, {id}));
+// Example: CG_TRY(TimingOutcome t, measure_official(evaluation, {id}));
 #pragma once
 
 #include "eval/rungs/timing.h"
@@ -28,9 +28,7 @@ struct MeasureOptions {
   // Ends a series as soon as the program is surely slower. Off when several shapes decide.
   bool drop_losers = true;
 };
-Result<TimingOutcome> measure_official(const Context& ctx, const Services& services,
-                                       const Task& task, const Prepared& prepared,
-                                       const MeasureOptions& options);
+Result<TimingOutcome> measure_official(const Evaluation& e, const MeasureOptions& options);
 
 // Below the floor: rejected. Below the roofline of the operations as written: the detail says so.
 void hold_to_floor(const Roofline& floor, const Timing& timing, TimingOutcome& outcome);

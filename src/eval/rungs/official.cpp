@@ -39,17 +39,11 @@ int64_t tensor_bytes(const Task& task, const ShapeCase& shape) {
 
 class Checker {
  public:
-  Checker(const Context& ctx, const Services& services, const Task& task, const Prepared& prepared,
-          const PreparedShape& shape, CorrectnessRecord& record)
-      : ctx_(ctx),
-        services_(services),
-        task_(task),
-        prepared_(prepared),
-        shape_(shape),
-        record_(record) {}
+  Checker(const Evaluation& e, const PreparedShape& shape, CorrectnessRecord& record)
+      : e_(e), shape_(shape), record_(record) {}
 
   Result<RungEnd> run(const OfficialSetPtr& set, const OfficialRunOptions& options) {
-    CG_TRY(GpuSlot slot, GpuSlot::share(ctx_, services_.identity.uuid));
+    CG_TRY(GpuSlot slot, GpuSlot::share(e_.ctx, e_.services.identity.uuid));
     OfficialRun memory;
     CG_TRY(RunnerOutcome outcome, run_in(memory, set, options));
     if (outcome.kind != RunnerOutcome::Kind::reported) {
@@ -60,7 +54,7 @@ class Checker {
     CG_TRY(std::string damage, memory.damage());
     if (!damage.empty())
       return rung_failed(fmt::format("{} (shape {})", damage, shape_.shape->name));
-    CG_TRY(OfficialFindings found, memory.judge(ctx_));
+    CG_TRY(OfficialFindings found, memory.judge(e_.ctx));
     if (set->family == "made") count_compat(found);
     for (const std::string& note : set->notes) add_once(record_.marks, note);
     ++record_.sets_judged;
@@ -71,28 +65,25 @@ class Checker {
  private:
   Result<RunnerOutcome> run_in(OfficialRun& memory, const OfficialSetPtr& set,
                                const OfficialRunOptions& options) {
-    if (prepared_.has_globals()) CG_CHECK(reload(ctx_, services_, prepared_));
-    CG_TRY(memory, OfficialRun::make(ctx_, services_.official->gpu(), set, shape_, options));
+    if (e_.prepared.has_globals()) CG_CHECK(reload(e_.ctx, e_.services, e_.prepared));
+    CG_TRY(memory, OfficialRun::make(e_.ctx, e_.services.official->gpu(), set, shape_, options));
     RunRequest request;
     request.shared = memory.buffers();
     request.steps = shape_.all_steps();
     request.settings.limit = kGpuLimit;
     request.limit = kRunLimit;
-    return services_.runner->run(ctx_, request);
+    return e_.services.runner->run(e_.ctx, request);
   }
 
   void count_compat(const OfficialFindings& found) {
     if (!record_.compat)
       record_.compat =
-          Compat{fmt::format("allclose {:.0e}", compat_tolerance(task_.math_mode)), 0, 0};
+          Compat{fmt::format("allclose {:.0e}", compat_tolerance(e_.task.math_mode)), 0, 0};
     record_.compat->elements += found.elements;
     record_.compat->wrong += found.not_close;
   }
 
-  const Context& ctx_;
-  const Services& services_;
-  const Task& task_;
-  const Prepared& prepared_;
+  const Evaluation& e_;
   const PreparedShape& shape_;
   CorrectnessRecord& record_;
 };
@@ -215,25 +206,23 @@ std::vector<std::string> official_families(const std::vector<std::string>& all, 
 namespace {
 
 // One large shape on all of its families.
-Result<RungEnd> check_large(const Context& ctx, const Services& services, const Task& task,
-                            const Prepared& prepared, const PreparedShape& shape,
-                            const std::string& program_id, CorrectnessRecord& record,
-                            const Progress& progress) {
-  if (const std::string& why = services.official->missing(); !why.empty()) {
+Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
+                            const std::string& program_id, CorrectnessRecord& record) {
+  if (const std::string& why = e.services.official->missing(); !why.empty()) {
     not_compared(record, *shape.shape, why);
     return rung_passed();
   }
   const auto begin = Clock::now();
-  Checker checker(ctx, services, task, prepared, shape, record);
+  Checker checker(e, shape, record);
   OfficialRunOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
   for (const std::string& family :
-       official_families(services.families, services.official->sets_kept(task, *shape.shape),
+       official_families(e.services.families, e.services.official->sets_kept(e.task, *shape.shape),
                          std::random_device()())) {
-    progress(fmt::format("correctness: {} shape, {}", shape.shape->name, family));
-    auto set = services.official->draw(ctx, task, *shape.shape, family, program_id);
+    e.progress(fmt::format("correctness: {} shape, {}", shape.shape->name, family));
+    auto set = e.services.official->draw(e.ctx, e.task, *shape.shape, family, program_id);
     if (!set) {
-      CG_CHECK(ctx.check("making a set"));
+      CG_CHECK(e.ctx.check("making a set"));
       not_compared(record, *shape.shape, set.error().text());
       return rung_passed();
     }
@@ -249,14 +238,12 @@ Result<RungEnd> check_large(const Context& ctx, const Services& services, const 
 
 }  // namespace
 
-Result<RungEnd> check_official(const Context& ctx, const Services& services, const Task& task,
-                               const Prepared& prepared, const std::string& program_id,
-                               CorrectnessRecord& record, const Progress& progress) {
-  if (!services.official) return rung_passed();
-  for (const PreparedShape* shape : timed_shapes(prepared)) {
+Result<RungEnd> check_official(const Evaluation& e, const std::string& program_id,
+                               CorrectnessRecord& record) {
+  if (!e.services.official) return rung_passed();
+  for (const PreparedShape* shape : timed_shapes(e.prepared)) {
     if (is_test_shape(*shape->shape)) continue;
-    CG_TRY(RungEnd end,
-           check_large(ctx, services, task, prepared, *shape, program_id, record, progress));
+    CG_TRY(RungEnd end, check_large(e, *shape, program_id, record));
     if (!end.passed) return end;
   }
   return rung_passed();

@@ -126,8 +126,7 @@ class OfficialJudge {
 std::vector<std::string> official_families(const std::vector<std::string>& all, int64_t kept,
                                            uint64_t chance);
 // A part of the rung correctness: passes with a mark where values cannot be compared.
-Result<RungEnd> check_official(const Context& ctx, const Services& services, const Task& task,
-                               const Prepared& prepared, const std::string& program_id,
-                               CorrectnessRecord& record, const Progress& progress);
+Result<RungEnd> check_official(const Evaluation& e, const std::string& program_id,
+                               CorrectnessRecord& record);
 
 }  // namespace cutegen::eval

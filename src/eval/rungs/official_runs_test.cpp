@@ -154,7 +154,8 @@ TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
     auto timed = time_shapes(prepared, [&](const PreparedShape& shape) {
       shapes.push_back(shape.shape->name);
       MeasureOptions options{"p", stage.set(), &stage.world.program, &shape, false};
-      return measure_official(Context(), stage.world.services, stage.world.toy.task, prepared,
+      return measure_official({Context(), stage.world.services, stage.world.toy.task, prepared,
+                               [](const std::string&) {}},
                               options);
     });
     ASSERT_TRUE(timed) << timed.error().text();
@@ -176,8 +177,9 @@ TEST(OfficialRuns, EveryWeightedShapeIsTimedInTurnWithTheIncumbent) {
 TEST(OfficialRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
   device::cuda::with_driver("no_scrub", [] {
     Stage stage;
-    auto out = measure_official(Context(), stage.world.services, stage.world.toy.task,
-                                *stage.prepared, {"p", stage.set()});
+    auto out = measure_official({Context(), stage.world.services, stage.world.toy.task,
+                                 *stage.prepared, [](const std::string&) {}},
+                                {"p", stage.set()});
     ASSERT_TRUE(out) << out.error().text();
     EXPECT_TRUE(out->timing);
     EXPECT_THAT(out->marks, Contains("not overwritten between runs, since the driver refuses: "
@@ -188,8 +190,9 @@ TEST(OfficialRuns, WhatWasNotOverwrittenBetweenRunsIsAMark) {
 TEST(OfficialRuns, AClockThatFellIsTold) {
   device::cuda::with_driver("slow_clock", [] {
     Stage stage;
-    auto out = measure_official(Context(), stage.world.services, stage.world.toy.task,
-                                *stage.prepared, {"p", stage.set()});
+    auto out = measure_official({Context(), stage.world.services, stage.world.toy.task,
+                                 *stage.prepared, [](const std::string&) {}},
+                                {"p", stage.set()});
     ASSERT_TRUE(out) << out.error().text();
     ASSERT_TRUE(out->timing);
     EXPECT_DOUBLE_EQ(out->timing->sm_clock_least_hz.value_or(0), 1e9);

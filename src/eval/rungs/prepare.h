@@ -74,4 +74,15 @@ std::string name_of(const ShapeCase& shape);
 // The official shape first, then the weighted ones.
 std::vector<const PreparedShape*> timed_shapes(const Prepared& prepared);
 
+// What one evaluation works with. A rung gets it whole; nobody changes it.
+struct Evaluation {
+  const Context& ctx;
+  const Services& services;
+  const Task& task;
+  const Prepared& prepared;
+  const Progress& progress;
+  // The same program on other services, a simulator's for example.
+  Evaluation on(const Services& others) const { return {ctx, others, task, prepared, progress}; }
+};
+
 }  // namespace cutegen::eval

@@ -23,6 +23,7 @@ class Excerpts;
 class HardwareCounters;
 class OfficialJudge;
 
+// The tools and the data of one evaluation: of the device, and of the open task. It owns nothing.
 struct Services {
   toolchain::Toolchain* toolchain = nullptr;
   toolchain::Assembler* assembler = nullptr;

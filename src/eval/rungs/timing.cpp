@@ -184,43 +184,42 @@ int64_t large_addresses(const Task& task) {
   return std::min(total, INT64_MAX / 8) * 2;  // as much again for scratch
 }
 
-Result<TimingOutcome> time_official(const Context& ctx, const Services& services, const Task& task,
-                                    const Prepared& prepared, const OfficialQuestion& asked) {
-  const PreparedShape* official = asked.shape ? asked.shape : official_of(prepared);
+Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion& asked) {
+  const PreparedShape* official = asked.shape ? asked.shape : official_of(e.prepared);
   if (!official) return skipped("the official shape is not there");
   const bool compared = is_test_shape(*official->shape);
   Excerpts::Drawn drawn;
-  if (!compared && services.excerpts && official->shape->kind == ShapeKind::official) {
-    CG_TRY(drawn, services.excerpts->draw(ctx, asked.program_id));
+  if (!compared && e.services.excerpts && official->shape->kind == ShapeKind::official) {
+    CG_TRY(drawn, e.services.excerpts->draw(e.ctx, asked.program_id));
   }
-  CG_TRY(OfficialMemory memory, OfficialMemory::make(task, *official, drawn));
+  CG_TRY(OfficialMemory memory, OfficialMemory::make(e.task, *official, drawn));
   RunRequest request;
   memory.put(request);
   request.steps = official->all_steps();
-  if (const TensorInfo* out = unwritten_result(task, request.steps))
+  if (const TensorInfo* out = unwritten_result(e.task, request.steps))
     return failed(rung_failed(fmt::format("nothing writes the {} '{}' at {}",
                                           out->mutated ? "mutated tensor" : "output", out->name,
                                           name_of(*official->shape))));
   device::RunSettings& settings = request.settings;
   settings.sample_ctas = asked.many_blocks ? kMostCtas : kFirstCtas;
   settings.sample_most = kMostCtas;
-  settings.sample_error = kSampleError, settings.sample_seed = services.sample_seed;
-  settings.instruction_budget = kInstructionBudget, settings.threads = services.threads;
+  settings.sample_error = kSampleError, settings.sample_seed = e.services.sample_seed;
+  settings.instruction_budget = kInstructionBudget, settings.threads = e.services.threads;
   settings.lines = asked.lines;
   settings.trace = true, settings.whole_instructions = kWholeInstructions;
   request.limit = kRunLimit;
-  CG_TRY(RunnerOutcome outcome, services.runner->run(ctx, request));
+  CG_TRY(RunnerOutcome outcome, e.services.runner->run(e.ctx, request));
   if (outcome.kind == RunnerOutcome::Kind::hung)
     return skipped(fmt::format("no modelled time: {}", outcome.text));
   if (outcome.kind == RunnerOutcome::Kind::died) {
-    CG_TRY(outcome, services.runner->run(ctx, request));
+    CG_TRY(outcome, e.services.runner->run(e.ctx, request));
     if (outcome.kind != RunnerOutcome::Kind::reported)
       return failed(rung_failed(fmt::format("the runner died ({}) while running this program at {}",
                                             outcome.text, name_of(*official->shape))));
   }
   if (outcome.report.status == device::RunReport::Status::out_of_budget) {
     CG_TRY(outcome,
-           run_longer(ctx, services, request, std::move(outcome), *official->shape, asked));
+           run_longer(e.ctx, e.services, request, std::move(outcome), *official->shape, asked));
   }
   device::RunReport& report = outcome.report;
   std::string on = fmt::format("{} ({})", report.message, name_of(*official->shape).substr(4));
@@ -237,17 +236,17 @@ Result<TimingOutcome> time_official(const Context& ctx, const Services& services
   if (report.kernels.empty()) return skipped("no modelled time: the plan launches no kernel");
   OfficialCheck check;
   if (asked.coverage)
-    check = check_official_run({task, sources_of(prepared), *official->shape, request.steps, report,
-                                memory, *asked.coverage, compared});
+    check = check_official_run({e.task, sources_of(e.prepared), *official->shape, request.steps,
+                                report, memory, *asked.coverage, compared});
   if (check.by_sample && !asked.many_blocks) {
     OfficialQuestion again = asked;
     again.many_blocks = true;
-    return time_official(ctx, services, task, prepared, again);
+    return time_official(e, again);
   }
   if (asked.lines)
-    for (KernelProfile& k : report.kernels) explain(k, source_of(k.kernel, prepared, *official));
-  TimingOutcome out =
-      summed(floor_of(services.gpu, task, *official->shape), std::move(report), *official->shape);
+    for (KernelProfile& k : report.kernels) explain(k, source_of(k.kernel, e.prepared, *official));
+  TimingOutcome out = summed(floor_of(e.services.gpu, e.task, *official->shape), std::move(report),
+                             *official->shape);
   if (out.end.passed && !check.end.passed) return failed(check.end);
   out.marks.insert(out.marks.end(), check.marks.begin(), check.marks.end());
   out.official_not_compared = check.not_compared;

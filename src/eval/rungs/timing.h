@@ -10,7 +10,7 @@
 // time is reported as it is: below the roofline of the operations as written, and even below the
 // floor, unless the program leaves out most of the traffic.
 //
-// Example: CG_TRY(TimingOutcome t, time_official(ctx, services, task, prepared, {&coverage, id}));
+// Example: CG_TRY(TimingOutcome t, time_official(evaluation, {&coverage, id}));
 #pragma once
 
 #include "core/floor.h"
@@ -38,8 +38,7 @@ struct OfficialQuestion {
 
 // The figures that stand beside every time: floor, reachable bound, roofline.
 void set_bounds(Timing& timing, const Roofline& roofline);
-Result<TimingOutcome> time_official(const Context& ctx, const Services& services, const Task& task,
-                                    const Prepared& prepared, const OfficialQuestion& asked);
+Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion& asked);
 // Address space that the large buffers of any shape of this task may need.
 int64_t large_addresses(const Task& task);
 
