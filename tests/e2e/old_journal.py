@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout=600 serial
+"""A journal of an earlier version opens, resumes and replays.
+
+tests/fixtures/old_journal holds one finished run and one that Ctrl-C ended, written on 2026-11-23 before
+kinds became enumerations and codecs became field lists. The test moves them to its own folder.
+"""
+import contextlib
+import shutil
+import sqlite3
+
+import harness
+
+FIXTURE = harness.ROOT / "tests" / "fixtures" / "old_journal"
+WRITTEN_IN = "/tmp/cutegen_old_journal"
+FINISHED, INTERRUPTED = "20261123-cjqtg3", "20261123-6nf2nv"
+
+
+class OldJournal(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.runs = self.folder / "runs"
+        self.runs.mkdir(mode=0o700)
+        journal = self.runs / "cutegen.db"
+        shutil.copy(FIXTURE / "journal.sqlite", journal)
+        shutil.copy(FIXTURE / "softmax.py", self.folder)
+        with contextlib.closing(sqlite3.connect(journal)) as base:
+            for table in ("events", "runs"):
+                base.execute(f"UPDATE {table} SET json = replace(json, ?, ?)", (WRITTEN_IN, str(self.folder)))
+            base.commit()
+
+    def on_runs(self, *arguments):
+        return self.cutegen(*arguments, "--runs", self.runs, timeout=240)
+
+    def test_it_opens(self):
+        listing = self.on_runs("runs", "--json").json()["runs"]
+        self.assertEqual([(r["run"], r["state"], r["evaluations"]) for r in listing],
+                         [(INTERRUPTED, "interrupted", 3), (FINISHED, "finished", 3)])
+        page = self.on_runs("show", FINISHED, "--json").json()
+        self.assertEqual([s["id"] for s in page["steps"]], ["c1", "c2", "c3"])
+        self.assertEqual(page["best"]["time_origin"], "modelled")
+        result = self.on_runs("report", FINISHED, "-o", "page.html")
+        self.assert_code(result, 0)
+        self.assertIn("softmax", (self.folder / "page.html").read_text())
+
+    def test_it_replays(self):
+        for run in (FINISHED, INTERRUPTED):
+            result = self.on_runs("optimize", "--replay", run)
+            self.assert_code(result, 0)
+
+    def test_it_resumes(self):
+        result = self.on_runs("resume", INTERRUPTED)
+        self.assert_code(result, 0)
+        self.assertRegex(result.out, r"stopped +budget: evaluations")
+        page = self.on_runs("show", INTERRUPTED, "--json").json()
+        self.assertEqual([s["id"] for s in page["steps"]], ["c1", "c2", "c3", "c4"])
+        self.assert_code(self.on_runs("optimize", "--replay", INTERRUPTED), 0)
+
+
+if __name__ == "__main__":
+    harness.main()
