@@ -66,6 +66,11 @@ Result<CompileResult> from_json(const Json& json) {
   return out;
 }
 
+// NVRTC: "cannot open source file" and "could not open source file".
+bool misses_a_file(const std::string& log) {
+  return log.find("open source file") != std::string::npos;
+}
+
 class LocalToolchain final : public Toolchain {
  public:
   explicit LocalToolchain(ToolchainOptions options)
@@ -281,7 +286,7 @@ Result<CompileResult> LocalToolchain::judge(const CompileRequest& request,
   if (reply.status != "NVRTC_ERROR_COMPILATION")
     out.log += fmt::format("\n{}: error: the compiler gave up: {}", request.name, reply.status);
   out.digest = digest_errors(out.log, request.name, request.source);
-  bool missed = out.log.find("open source file") != std::string::npos;
+  bool missed = misses_a_file(out.log);
   if (missed && !reply.refused.empty())
     out.digest += "\nOnly headers of CuTe, CUTLASS, CUB, CUDA and cutegen/ can be included.";
   return out;
@@ -333,9 +338,10 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
   remember(key, out.cold);
   auto headers = closure(prefix_headers, reply);
   out.build_id = build_id_of(request, scan.cute, version_, headers);
-  // A death, a timeout or a lack of memory may be this machine's fault, so such a result is not
-  // cached.
-  bool certain = reply.died.empty() && (reply.ok || reply.status == "NVRTC_ERROR_COMPILATION");
+  // A death, a timeout, a lack of memory or a missing header may be this machine's fault, so such a
+  // result is not cached.
+  bool certain = reply.died.empty() && !misses_a_file(out.log) &&
+                 (reply.ok || reply.status == "NVRTC_ERROR_COMPILATION");
   bool no_memory = out.log.find("out of memory") != std::string::npos || out_of_heap(reply);
   if (options_.use_cache && certain && !no_memory)
     cache_.store(key, out.build_id, headers, to_json(out));

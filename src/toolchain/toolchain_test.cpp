@@ -172,6 +172,14 @@ TEST_F(ToolchainTest, ErrorsAreVerdictsAndCachedToo) {
   EXPECT_TRUE(compile("extern \"C\" __global__ void k(float* y) {\n  y[0] = nothing;\n}\n").cached);
 }
 
+// The headers may come back: an environment that was removed for a moment left such failures for
+// good.
+TEST_F(ToolchainTest, AMissingHeaderIsNotCached) {
+  const char* source = "#include \"cute/no_such_header.hpp\"\n";
+  EXPECT_NE(compile(source).digest.find("open source file"), std::string::npos);
+  EXPECT_FALSE(compile(source).cached);
+}
+
 TEST_F(ToolchainTest, TheTimeOfTheBuildHasNoValue) {
   for (const char* name : {"__TI, ME__", "__DA, TE__"}) {
     CompileResult r = compile(
