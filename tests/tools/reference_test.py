@@ -51,7 +51,7 @@ EVENTS = """constexpr Form kTypes[] = {
      "file: the task file\\n"
      "asked?: bounds: "
      "two numbers"},
-    {"resumed", 2, "when a process goes on", ""},
+    {EventType::resumed, 2, "when a process goes on", ""},
 };
 """
 
