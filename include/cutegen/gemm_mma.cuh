@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product on the tensor cores (sm_80 atoms): C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: as SimtGemm; Element (tfloat32_t, half_t, bfloat16_t) is what is multiplied, sums are
-// float. Operands that are stored in Element's bits go straight to shared memory, Stages - 1 tiles
-// ahead; others are converted in registers, one tile ahead. Shared tiles keep the operand's own
-// direction, swizzled, so that both directions are read without conflicts.
+// Contract: as SimtGemm. The product multiplies Element (tfloat32_t, half_t, bfloat16_t) and sums in
+// float. If both operands already have Element's bits and Stages > 2, asynchronous copies load
+// Stages - 1 tiles ahead. Otherwise registers hold the next tile and convert it. Shared tiles keep
+// the order of the operand in memory; a swizzle avoids bank conflicts in both orders.
 //
 // Example: Gemm gemm; gemm.run(A, B, tile, 0, tiles, storage);
 //          gemm.each<2>(tile, [&](float const (&c)[2], int m, int n) { ... });
@@ -14,7 +14,7 @@
 
 namespace cutegen {
 
-// The instruction.
+// The tensor core instruction for an element type.
 template <class Element>
 struct MmaOf;
 template <>
@@ -30,9 +30,9 @@ struct MmaOf<cute::bfloat16_t> {
   using Op = cute::SM80_16x8x16_F32BF16BF16F32_TN;
 };
 
-// Tiles of Rows x Depth, swizzled for reads of eight rows of 16 bytes (along the depth) or of eight
-// neighbours in each of four or eight lines (across it). The pattern repeats after kRowPeriod rows
-// and kDepthPeriod of the depth: whole periods are plain offsets, known to the compiler.
+// Tiles of Rows x Depth. The swizzle serves reads of eight rows of 16 bytes (along the depth) or of
+// eight neighbours in each of four or eight lines (across it). Its pattern repeats after kRowPeriod
+// rows and kDepthPeriod of the depth, so whole periods are constant offsets.
 template <class Element, int Rows, int Depth, int Stages, bool AlongDepth>
 struct SwizzledTile {
   static constexpr int kRows = Rows, kDepth = Depth, kElements = Rows * Depth * Stages;
@@ -62,7 +62,7 @@ template <class Element, class TA, class TB, int TileM, int TileN, int TileK, in
           int Stages, int VectorA, int VectorB, bool DepthA, bool DepthB>
 struct MmaGemm {
   using Op = typename MmaOf<Element>::Op;
-  // Warps stand 2 down, the rest across, on neighbouring blocks of 16 x 8 results.
+  // The warps form 2 rows (1 below 128 threads) over neighbouring blocks of 16 x 8 results.
   static constexpr int kDown = Threads >= 128 ? 2 : 1, kAcross = Threads / 32 / kDown;
   using Mma =
       cute::TiledMMA<cute::MMA_Atom<Op>,
@@ -82,7 +82,7 @@ struct MmaGemm {
     alignas(128) Element b[SharedB::kElements];
   };
 
-  // A copy to shared memory that passes no registers moves 4, 8 or 16 bytes.
+  // An asynchronous copy moves 4, 8 or 16 bytes.
   template <class T, int Vector>
   static constexpr bool kAsIs =
       (cute::is_same_v<T, Element> ||
@@ -134,7 +134,7 @@ struct MmaGemm {
   CUTE_DEVICE void multiply(Storage const& storage, int stage) {
     CUTE_UNROLL
     for (int k = 0; k < TileK; k += 2 * kEight) {
-      uint32_t a[kBlocksM][4], b[kBlocksN / 2][4];  // of b: two instructions' operands
+      uint32_t a[kBlocksM][4], b[kBlocksN / 2][4];  // b: operands of two instructions
       CUTE_UNROLL
       for (int i = 0; i < kBlocksM; ++i)
         read<SharedA, DepthA>(storage.a, 16 * warp_m(), 16 * kDown * i, 8, lane() / 8 % 2,
@@ -148,16 +148,16 @@ struct MmaGemm {
     }
   }
 
-  // Registers as an operand of TiledMMA: (values of an instruction, instruction).
+  // Views registers as an operand of TiledMMA: (values of an instruction, instruction).
   template <int Values, int Blocks>
   static CUTE_DEVICE auto fragment(uint32_t* registers) {
     return cute::make_tensor(cute::recast_ptr<Element>(registers),
                              cute::Layout<cute::Shape<cute::Int<Values>, cute::Int<Blocks>>>{});
   }
 
-  // Four blocks of eight rows and kEight of the depth, as the instruction wants them: lanes 8i to
-  // 8i + 7 say where block i lies. `down` and `deep` tell which of them this lane names; blocks
-  // are `step` rows apart.
+  // Reads four blocks of eight rows by kEight of the depth for the instruction. Lanes 8i to 8i + 7
+  // hold the addresses of block i: `down` and `deep` say which block this lane addresses. Blocks are
+  // `step` rows apart.
   template <class Shared, bool Along>
   static CUTE_DEVICE void read(Element const* shared, int row, int more_rows, int step, int down,
                                int deep, int k, int stage, uint32_t (&to)[4]) {
@@ -172,7 +172,7 @@ struct MmaGemm {
           shared + Shared::at(row + step * down, more_rows, kEight * deep + lane() % 8, k, stage);
       cute::SM75_U16x8_LDSM_T::copy(*reinterpret_cast<Four const*>(from), to[0], to[1], to[2],
                                     to[3]);
-    } else {                              // ldmatrix turns pairs of bytes only
+    } else {                              // ldmatrix transposes 16-bit elements only
       const bool down_first = step == 8;  // A: rows before depth
       CUTE_UNROLL
       for (int block = 0; block < 4; ++block) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix product in float32 on the ordinary cores: C(m, n) = sum over k of A(m, k) * B(n, k).
+// Matrix product in float32 on the CUDA cores: C(m, n) = sum over k of A(m, k) * B(n, k).
 //
-// Contract: one CTA computes a tile of TileM x TileN over the tiles [first, last) of the depth.
-// Any sizes. Operands of float go straight to shared memory, Stages - 1 tiles ahead; others are
-// converted in registers, one tile ahead. A thread holds blocks of 4 x 4 results.
+// Contract: one CTA computes a tile of TileM x TileN over the depth tiles [first, last). Sizes are
+// arbitrary. If both operands are float and Stages > 1, asynchronous copies load Stages - 1 tiles
+// ahead. Otherwise registers hold the next tile and convert it. A thread holds blocks of 4 x 4
+// results.
 //
 // Example: Gemm gemm; gemm.run(A, B, tile, 0, tiles, storage);
 //          gemm.each<4>(tile, [&](float const (&c)[4], int m, int n) { ... });
@@ -13,8 +14,8 @@
 
 namespace cutegen {
 
-// Rows lie side by side. A tile that is turned on its way in is written in steps of a row of k:
-// four words of padding keep these out of the same bank.
+// A tile in which the row index runs fastest. If the loader transposes the tile (Turned),
+// neighbouring threads write at distance kLine; four words of padding separate their banks.
 template <int Rows, int Depth, int Stages, bool Turned>
 struct PaddedTile {
   static constexpr int kRows = Rows, kDepth = Depth, kLine = Rows + 4 * Turned;
@@ -30,7 +31,7 @@ struct PaddedTile {
 template <class TA, class TB, int TileM, int TileN, int TileK, int Threads, int Stages, int VectorA,
           int VectorB, bool DepthA, bool DepthB>
 struct SimtGemm {
-  // Lanes of a warp are 8 x 4, so that its reads of shared memory are few and without conflicts.
+  // The lanes of a warp form 8 x 4: few reads of shared memory, no bank conflicts.
   static constexpr int kAcross = TileN / 4 < 16 ? TileN / 4 : 16, kDown = Threads / kAcross;
   static constexpr int kBlocksM = TileM / (4 * kDown), kBlocksN = TileN / (4 * kAcross);
   static_assert(TileM % (4 * kDown) == 0 && TileN % (4 * kAcross) == 0 && kDown % 8 == 0);
@@ -48,8 +49,8 @@ struct SimtGemm {
   struct alignas(16) Storage {
     float a[SharedA::kElements], b[SharedB::kElements];
   };
-  // A copy that passes no registers leaves a vector's elements neighbours: where the tile is
-  // turned, elements go one by one.
+  // An asynchronous copy keeps the elements of a vector together: to transpose a tile, it copies
+  // single elements.
   static constexpr bool kAsync =
       Stages > 1 && cute::is_same_v<TA, float> && cute::is_same_v<TB, float>;
   static constexpr int kVectorA = kAsync && DepthA ? 1 : VectorA;
@@ -102,7 +103,7 @@ struct SimtGemm {
     }
   }
 
-  // Blocks of four neighbours, `step` apart.
+  // Reads blocks of four neighbours, `step` apart.
   template <class To>
   static CUTE_DEVICE void read(float const* from, int step, To& to) {
     CUTE_UNROLL

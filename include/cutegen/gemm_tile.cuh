@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the matrix products share: the walk over tiles, one operand's way to shared memory, and the
-// order in which tiles are brought and multiplied.
+// What the matrix products share: the order of tiles, the loader of an operand's tiles into shared
+// memory, and the main loops that overlap loading with multiplying.
 //
-// Contract: an operand is a rank-2 tensor (rows, depth) in global memory of any size; what lies
-// beyond its edges reads as zero. A TileLoader moves tiles of its rows with all threads of the CTA,
-// Vector neighbouring elements at once: along the depth if AlongDepth, else along the rows. The
+// Contract: an operand is a rank-2 tensor (rows, depth) in global memory, of any size. Elements
+// beyond its edges read as zero. A TileLoader moves tiles with all threads of the CTA. Each access
+// moves Vector neighbouring elements: along the depth if AlongDepth, else along the rows. The
 // address of each vector must be a multiple of Vector elements.
 //
-// The layouts of threads are written out, not derived: what TiledCopy's partitions would say is one
-// stride for each direction, and deriving it costs a second of compile time an operand.
+// Thread layouts are written by hand. TiledCopy would derive the same strides, but that costs a
+// second of compile time for each operand.
 //
 // Example: auto load = loader<float, float, Shared, 256, 4, true>(a, tile.m, storage.a);
 //          load.fetch(0); load.put(0);
@@ -23,8 +23,8 @@ struct TileIndex {
   int m, n;
 };
 
-// Tile number `id` of tiles_m x tiles_n. Eight rows of tiles are walked together, so that CTAs that
-// run at the same time share rows of A and columns of B in the L2 cache.
+// The tile with number `id` of tiles_m x tiles_n. The order walks eight rows of tiles together, so
+// that CTAs that run at the same time share rows of A and columns of B in the L2 cache.
 CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   constexpr int kGroup = 8;
   const int group = id / (kGroup * tiles_n), first = group * kGroup;
@@ -32,8 +32,9 @@ CUTE_DEVICE TileIndex tile_index(int id, int tiles_m, int tiles_n) {
   return {first + within % height, within / height};
 }
 
-// How threads lie over a tile: neighbours hold neighbouring vectors. Of single elements along the
-// depth 16 at most, two whole sectors of float: written to a turned tile, more meet in its banks.
+// How threads cover a tile: neighbouring threads hold neighbouring vectors. For single elements, at
+// most 16 threads lie along the depth (two sectors of float): more cause bank conflicts in a
+// transposed tile.
 template <int Rows, int Depth, int Threads, int Vector, bool AlongDepth>
 struct TileThreads {
   static constexpr int kLine = (AlongDepth ? Depth : Rows) / Vector;  // vectors in a line
@@ -52,10 +53,10 @@ struct TileThreads {
   }
 };
 
-// Global memory -> registers (fetch) -> shared memory (put), converted to Element on the way; or
-// straight there, asynchronously (send). Shared says where an element lies: at(row, more rows,
-// depth, more depth, stage), with the part that the compiler knows apart; kWhole: a vector's
-// elements are neighbours there, too.
+// Two paths to shared memory: fetch() into registers and put() from there, converted to Element, or
+// send(), an asynchronous copy. Shared::at(row, more rows, depth, more depth, stage) says where an
+// element lies; the `more` parts are known at compile time. Shared::kWhole: the elements of a vector
+// are neighbours in shared memory, too.
 template <class T, class Element, class Shared, int Threads, int Vector, bool AlongDepth,
           class RowStride, class DepthStride>
 class TileLoader {
@@ -134,7 +135,7 @@ class TileLoader {
   T const* from_;
   RowStride row_stride_;
   DepthStride depth_stride_;
-  int rows_, depth_;  // what is left of them from this thread's first element on
+  int rows_, depth_;  // rows and depth that remain from this thread's first element
   Element* to_;
   Pack<T, Vector> next_[Rows{}][Depths{}];
 };
@@ -147,8 +148,8 @@ CUTE_DEVICE auto loader(Global const& global, int tile, Element* shared) {
       global, tile, shared);
 }
 
-// Tiles [first, last) one after another; while one is multiplied the next is on its way into
-// registers, and with two stages it is put away without a second barrier.
+// Multiplies the tiles [first, last). Meanwhile it loads the next tile into registers. With two
+// stages it needs one barrier for each tile, with one stage two.
 template <int Stages, class LoadA, class LoadB, class Multiply>
 CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&& multiply) {
   if (first >= last) return;
@@ -165,7 +166,7 @@ CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&
     multiply(stage);
     if (step + 1 < last) {
       if constexpr (Stages == 1)
-        __syncthreads();  // all have read the tile that is replaced
+        __syncthreads();  // all threads have read the tile that put() overwrites
       else
         stage = stage + 1 == Stages ? 0 : stage + 1;
       a.put(stage);
@@ -175,7 +176,7 @@ CUTE_DEVICE void by_registers(LoadA& a, LoadB& b, int first, int last, Multiply&
   }
 }
 
-// The same with Stages - 1 tiles on their way to shared memory.
+// Multiplies the tiles [first, last). Meanwhile Stages - 1 asynchronous copies are in flight.
 template <int Stages, class LoadA, class LoadB, class Multiply>
 CUTE_DEVICE void by_async_copies(LoadA& a, LoadB& b, int first, int last, Multiply&& multiply) {
   auto send = [&](int step, int stage) {
@@ -183,13 +184,13 @@ CUTE_DEVICE void by_async_copies(LoadA& a, LoadB& b, int first, int last, Multip
       a.send(step, stage);
       b.send(step, stage);
     }
-    cute::cp_async_fence();  // a group for every step, so that the wait below counts right
+    cute::cp_async_fence();  // one group for each step: the wait below counts groups
   };
   CUTE_UNROLL
   for (int s = 0; s + 1 < Stages; ++s) send(first + s, s);
   for (int step = first, stage = 0; step < last; ++step) {
     cute::cp_async_wait<Stages - 2>();
-    __syncthreads();  // the tile is there, and all are done with the one before it
+    __syncthreads();  // the tile has arrived, and all threads are done with the one before
     send(step + Stages - 1, stage == 0 ? Stages - 1 : stage - 1);
     multiply(stage);
     stage = stage + 1 == Stages ? 0 : stage + 1;

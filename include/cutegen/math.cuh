@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pointwise functions on float with PyTorch's meaning: full precision, NaN passes through.
+// Pointwise functions on float with PyTorch's semantics: full precision, NaN propagates.
 //
-// Contract: plain device functions, no CuTe, no state. Scalars of the operator follow the element.
+// Contract: plain device functions without CuTe and without state. The element is the first
+// argument; the operator's scalars follow.
 //
 // Example: float y = cutegen::leaky_relu(x, 0.01f);
 #pragma once
@@ -67,17 +68,17 @@ CUTEGEN_FN float soft_shrink(float x, float lambda) {
 CUTEGEN_FN float hard_shrink(float x, float lambda) {
   return (x >= -lambda && x <= lambda) ? 0.0f : x;
 }
-// start + weight * (end - start), from the nearer end.
+// start + weight * (end - start), computed from the nearer end.
 CUTEGEN_FN float lerp(float start, float end, float weight) {
   float d = end - start;
   return fabsf(weight) < 0.5f ? start + weight * d : end - d * (1.0f - weight);
 }
 
-// x * log(y), zero where x is zero; NaN in y stays.
+// x * log(y); zero if x is zero, except that a NaN in y stays.
 CUTEGEN_FN float xlogy(float x, float y) {
   return x == 0.0f && !is_nan(y) ? 0.0f : x * logf(y);
 }
-// Losses of one difference d.
+// Losses as functions of a difference d.
 CUTEGEN_FN float smooth_l1(float d, float beta) {
   float size = fabsf(d);
   return size < beta ? 0.5f * size * size / beta : size - 0.5f * beta;
@@ -86,7 +87,7 @@ CUTEGEN_FN float huber(float d, float delta) {
   float size = fabsf(d);
   return size < delta ? 0.5f * size * size : delta * (size - 0.5f * delta);
 }
-// Binary cross entropy of probability p and target t; logarithms no lower than -100, as PyTorch's.
+// Binary cross entropy of probability p and target t. As in PyTorch, logarithms are at least -100.
 CUTEGEN_FN float cross_entropy(float p, float t) {
   return (t - 1.0f) * clamp_min(log1pf(-p), -100.0f) - t * clamp_min(logf(p), -100.0f);
 }

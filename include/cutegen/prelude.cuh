@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel source may take for granted: fixed-width integers, half types, INFINITY, NAN.
-// It is parsed once, before any candidate; a source need not include it.
+// What every kernel source may use without an include: fixed-width integers, half types, INFINITY,
+// NAN. The compile server parses this header once, before any candidate.
 #pragma once
 
 #include <cfloat>
@@ -14,7 +14,7 @@
 #include <cuda/std/limits>
 #include <cuda/std/type_traits>
 
-// Not libcu++'s cmath: its macros FP_NAN and others clash with the enumerators of CUTLASS.
+// Not libcu++'s cmath: its macros (FP_NAN and others) clash with CUTLASS's enumerators.
 #ifndef INFINITY
 #define INFINITY _CUDA_VSTD::numeric_limits<float>::infinity()
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The prelude of sources that use CuTe: its tensor headers are parsed once for all of them.
+// The prelude of sources that use CuTe. The compile server parses these headers once for all.
 #pragma once
 
 #include <cutegen/prelude.cuh>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accumulators of a reduction, and how threads combine theirs.
+// Accumulators of a reduction, and functions that combine the accumulators of threads.
 //
-// Contract: an accumulator starts at the neutral element; add() takes one value, merge() another
-// accumulator, value() ends. Sum keeps the rounding error of every addition, so that long rows lose
-// nothing. ArgMax and ArgMin take a value and its place; the first of equal values wins, and a NaN
-// beats all, as in PyTorch. combine_warp works in each aligned group of `Width` lanes of a full warp; combine_row in
-// groups of `Width` threads that are whole warps; combine_column over threads of equal x.
+// Contract: an accumulator starts at the neutral element. add() takes one value, merge() another
+// accumulator, value() returns the result. Sum keeps the rounding error of every addition, so long
+// rows stay exact. ArgMax and ArgMin take a value and its index; the first of equal values wins,
+// and a NaN beats all, as in PyTorch. combine_warp combines each aligned group of `Width` lanes of a
+// full warp, combine_row groups of `Width` threads (whole warps), combine_column threads of equal x.
 //
 // Example: Sum s; s.add(x); combine_row<256>(s, shared); float total = s.value();
 #pragma once
@@ -52,7 +52,7 @@ struct Min {
   CUTEGEN_FN float value() const { return best; }
 };
 
-// Where the largest value stands.
+// The index of the largest value.
 struct ArgMax {
   float best = -infinity();
   unsigned at = 0xffffffffu;
@@ -66,7 +66,7 @@ struct ArgMax {
   CUTEGEN_FN int64_t value() const { return at; }
 };
 
-// Where the smallest value stands: the largest of the negated ones.
+// The index of the smallest value, which is the largest after negation.
 struct ArgMin {
   ArgMax negated;
   CUTEGEN_FN void add(float x, unsigned i) { negated.add(-x, i); }
@@ -84,12 +84,12 @@ struct MaxSumExp {
     sum.error *= factor;
   }
   template <int V>
-  CUTEGEN_FN void add(float const (&x)[V]) {  // one rescaling for V values
+  CUTEGEN_FN void add(float const (&x)[V]) {  // rescales once for V values
     float before = max.best;
 #pragma unroll
     for (int v = 0; v < V; ++v) max.add(x[v]);
     rescale(before, max.best);
-    float shift = max.best == -infinity() ? 0.0f : max.best;  // only -inf so far: terms are zero
+    float shift = max.best == -infinity() ? 0.0f : max.best;  // all -inf so far: terms are zero
 #pragma unroll
     for (int v = 0; v < V; ++v) sum.add(expf(x[v] - shift));
   }
@@ -106,9 +106,9 @@ struct MaxSumExp {
   }
 };
 
-// sum(x) and sum((x - mean(x))^2) in one pass, from x less a shift that is the same for the whole
-// row. The shift is one of its elements; however far off that one is, squares about it are summed
-// to twice float's precision, so that what is left when most of it cancels is right.
+// sum(x) and sum((x - mean(x))^2) in one pass over x - shift. The shift is one element of the row.
+// It may be far from the mean: the squares are summed to twice float's precision, so the result
+// stays exact after cancellation.
 struct Moments {
   Sum sum, squares;
   CUTEGEN_FN void add(float shifted) {
@@ -122,7 +122,7 @@ struct Moments {
     squares.merge(other.squares);
   }
   static CUTEGEN_FN double exact(Sum const& s) { return double(s.total) + double(s.error); }
-  // Of `count` elements: sum(x), and the sum of squares about the mean.
+  // sum(x) of `count` elements. about_mean() returns the sum of squares about their mean.
   CUTEGEN_FN float total(double count, float shift) const {
     return float(exact(sum) + count * double(shift));
   }
@@ -132,7 +132,7 @@ struct Moments {
   }
 };
 
-// The accumulator of the lane `mask` away. Accumulators are structs of 32-bit words.
+// The accumulator of lane `lane ^ mask`. Accumulators are structs of 32-bit words.
 template <class Acc>
 CUTEGEN_FN Acc shuffle_xor(Acc const& mine, int mask) {
   constexpr int kWords = sizeof(Acc) / sizeof(unsigned);
@@ -152,8 +152,8 @@ CUTEGEN_FN void combine_warp(Acc& acc) {
   for (int mask = Width / 2; mask > 0; mask /= 2) acc.merge(shuffle_xor(acc, mask));
 }
 
-// Every thread of a row of Width threads (32 or more, whole warps) ends with the row's total.
-// `shared` holds one accumulator a warp of the CTA.
+// Every thread of a row of Width threads ends with the row's total. Above 32, Width is a multiple of
+// 32. `shared` holds one accumulator for each warp of the CTA.
 template <int Width, class Acc>
 CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
   combine_warp<(Width < 32 ? Width : 32)>(acc);
@@ -169,7 +169,7 @@ CUTEGEN_FN void combine_row(Acc& acc, float* shared) {
   }
 }
 
-// Threads (x, y) of a CTA, Columns by Rows, x fastest: all with equal x end with their total.
+// Sees the CTA as Columns x Rows threads (x, y), x fastest. Threads of equal x end with their total.
 // `shared` holds Columns * Rows accumulators.
 template <int Columns, int Rows, class Acc>
 CUTEGEN_FN void combine_column(Acc& acc, float* shared) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores of V neighbouring elements, converted to and from float (or int64_t).
 //
-// Contract: `g` is a rank-1 CuTe tensor of V elements in global memory. Its stride says how it is
-// read: Int<1> one vector access (the address must be a multiple of V elements, 16 bytes at most),
-// Int<0> one element for all V, anything else V single elements.
+// Contract: `g` is a rank-1 CuTe tensor of V elements in global memory. Its stride selects the
+// access. Int<1>: one vector access; the address must be a multiple of the vector's size, or of 16
+// bytes if that is less. Int<0>: one element for all V. Any other stride: V single elements.
 //
 // Example: float a[4]; cutegen::load(gA(_, i), a); ... cutegen::store(a, gOut(_, i));
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace cutegen {
 
-// One element type as another: whole numbers exactly, all else by way of float.
+// Converts an element: integers to integers exactly, all other types through float.
 template <class To, class From>
 CUTE_DEVICE To convert(From value) {
   if constexpr (cute::is_same_v<To, bool>) return value != From(0);
@@ -28,13 +28,13 @@ template <class T, class R>
 CUTE_DEVICE T from_float(R value) {
   return convert<T>(value);
 }
-// A float rounded as if it had been stored as T.
+// Rounds a float to the precision of T.
 template <class T>
 CUTE_DEVICE float round_to(float value) {
   return to_float(from_float<T>(value));
 }
 
-// V elements that move as one access; 16 bytes is the widest access of one thread.
+// V elements that one access moves. The widest access of one thread has 16 bytes.
 template <class T, int V>
 struct alignas(sizeof(T) * V > 16 ? 16 : sizeof(T) * V) Pack {
   T element[V];

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run-time compiler cannot parse the driver's header, and device code needs nothing of it.
+// Empty: the run-time compiler cannot parse the driver's header, and device code does not need it.
 #pragma once

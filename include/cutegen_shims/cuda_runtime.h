@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device part of the CUDA runtime's header is built into the run-time compiler.
+// Empty: the run-time compiler has the device part of the CUDA runtime's header built in.
 #pragma once

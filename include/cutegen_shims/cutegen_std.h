@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run-time compiler has no C++ library of its own: names in std are those of libcu++.
+// The run-time compiler has no C++ library of its own, so std takes its names from libcu++.
 #pragma once
 namespace cuda {
 namespace std {}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// Every operand is read where the result is written, so all tensors are one flat row of vectors,
-// (element of the vector, vector). A thread takes kItems vectors that lie kThreads apart, so that
-// neighbouring threads always touch neighbouring vectors.
+// All operands have the index of the result, so every tensor is one flat row of vectors with the
+// modes (element of the vector, vector). A thread takes kItems vectors at a distance of kThreads, so
+// that neighbouring threads access neighbouring vectors.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/vec.cuh>
@@ -14,7 +14,7 @@ constexpr int kThreads = {{threads}};
 constexpr int kVector = {{vector}};
 constexpr int kItems = {{items}};
 
-// One element, in float32.
+// Computes one element in float32.
 {{compute}}
 
 extern "C" __global__ void __launch_bounds__(kThreads)
@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(kThreads)
   const int64_t step = int64_t(gridDim.x) * kThreads * kItems;
   for (int64_t first = int64_t(blockIdx.x) * kThreads * kItems + threadIdx.x; first < vectors;
        first += step) {
-    // All loads first: they are in flight together.
+    // All loads come first, so that they are in flight together.
 {{registers}}
     CUTE_UNROLL
     for (int i = 0; i < kItems; ++i) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// Some operands are broadcast or transposed. Each tensor is seen over the same index space,
-// (element of the vector, (innermost axis in vectors, ..., outermost axis)), with its own strides;
-// a broadcast axis has stride 0. CuTe turns the vector's number into coordinates.
-// {{macro}} comes from the plan: 1 where the innermost axis is no multiple of the vector.
+// Some operands are broadcast or transposed. All tensors have the same modes, (element of the
+// vector, (innermost axis in vectors, ..., outermost axis)), and their own strides. A broadcast axis
+// has stride 0. CuTe converts the number of a vector into coordinates.
+// The plan sets {{macro}}: 1 if the innermost axis is not a multiple of the vector.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/vec.cuh>
@@ -16,7 +16,7 @@ constexpr int kThreads = {{threads}};
 constexpr int kVector = {{macro}};
 constexpr int kItems = {{items}};
 
-// One element, in float32.
+// Computes one element in float32.
 {{compute}}
 
 extern "C" __global__ void __launch_bounds__(kThreads)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// out(m, n) = finish(sum over k of {{a}}(m, k) * {{b}}(n, k)), a tile of kTileM x kTileN for each CTA.
-// Tiles of both operands pass through shared memory, kTileK deep; what lies beyond an edge is
-// zero there and is not written. Operands are seen with their own strides, so that transposed
-// ones cost nothing but another way in.
-// VECTOR_* come from the plan: 1 where a size is no multiple of the vector.
+// out(m, n) = finish(sum over k of {{a}}(m, k) * {{b}}(n, k)). Each CTA computes a tile of kTileM x kTileN.
+// Tiles of both operands pass through shared memory, kTileK deep. Elements beyond an edge read as
+// zero; results beyond an edge are not written. Operands keep their own strides, so a transposed
+// operand only needs another load path.
+// The plan sets VECTOR_*: 1 if a size is not a multiple of the vector.
 #include <cute/tensor.hpp>
 #include <cutegen/gemm_{{engine}}.cuh>
 #include <cutegen/math.cuh>
@@ -17,7 +17,7 @@ constexpr int kTileN = {{tile_n}};
 constexpr int kTileK = {{tile_k}};
 constexpr int kThreads = {{threads}};
 constexpr int kStages = {{stages}};
-// CTAs an SM should hold: 128 registers a thread, twice as many where it has over 64 results.
+// CTAs that an SM should hold: 128 registers for each thread, 256 if a thread has over 64 results.
 constexpr int kResident = (kTileM * kTileN > 64 * kThreads ? 256 : 512) / kThreads;
 constexpr int kVector = VECTOR_OUT;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// The innermost axis is kept. kColumns threads stand side by side, kVector columns each, so that
-// every step reads whole lines; kRows such teams share the reduced axis and combine their parts in
-// shared memory. Tensors are seen as (element of the vector, vector of columns, reduced index).
-{{note}}// {{macro}} comes from the plan: 1 where the innermost axis is no multiple of the vector.
+// The innermost axis is kept. A team of kColumns threads reads whole lines, kVector columns for each
+// thread. kRows teams share the reduced axis and combine their parts in shared memory. Tensors have
+// the modes (element of the vector, vector of columns, reduced index).
+{{note}}// The plan sets {{macro}}: 1 if the innermost axis is not a multiple of the vector.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/reduce.cuh>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // {{title}}
 //
-// The reduced axis is the innermost one. kWidth threads share a row: they walk along it together, a
-// vector each, and combine their parts at the end of a pass. A CTA takes kRows rows at once.
-// Tensors are seen as (element of the vector, vector of the row, row).
-{{note}}// {{macro}} comes from the plan: 1 where the reduced axis is no multiple of the vector.
+// The reduced axis is the innermost one. kWidth threads share a row: in each step every thread reads
+// one vector, and at the end of a pass the threads combine their parts. A CTA takes kRows rows at
+// once. Tensors have the modes (element of the vector, vector of the row, row).
+{{note}}// The plan sets {{macro}}: 1 if the reduced axis is not a multiple of the vector.
 #include <cute/tensor_impl.hpp>
 #include <cutegen/math.cuh>
 #include <cutegen/reduce.cuh>

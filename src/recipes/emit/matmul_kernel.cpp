@@ -174,7 +174,7 @@ class Writer {
          code_.needed(results, [](const Inst& i) { return i.kind == InstKind::pointwise; }))
       body += "  " + code_.statement(inst);
     return fmt::format(
-        "// What follows the product, for one element, in float32.\n"
+        "// Computes what follows the product for one element, in float32.\n"
         "__device__ __forceinline__ void compute({}) {{\n{}{}}}",
         join(params, ", "), body, ends);
   }

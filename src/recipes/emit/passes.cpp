@@ -321,7 +321,7 @@ std::string Passes::pass(int depth) {
 
 // What the CTAs of this row left behind in pass `depth`, always added in the same order.
 std::string Passes::merge(int depth) {
-  std::string text = fmt::format("\n// The parts of pass {}.\n", depth);
+  std::string text = fmt::format("\n// Merges the parts of pass {}.\n", depth);
   const char* start = options_.column ? "team" : "lane";
   const char* step = options_.column ? "kRows" : "kWidth";
   for (int inst : reductions(depth)) {
@@ -377,7 +377,7 @@ std::string Passes::outputs() {
   if (targets.empty()) return text;
   std::string body = results + "CUTE_UNROLL\nfor (int v = 0; v < kVector; ++v) {\n" +
                      indent(elements(targets) + loops, 2) + "\n}\n" + stores;
-  return text + "\n// The results along the row.\n" + loop(body);
+  return text + "\n// Computes the results along the row.\n" + loop(body);
 }
 
 // What is read once a row, and what follows from that alone.

@@ -107,9 +107,10 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   t["macro"] = label_("VECTOR");
   t["index"] = wide() ? "int64_t" : "int";
   t["note"] =
-      split() ? "// Several CTAs share a row: a kernel for each pass leaves the accumulators of "
-                "each CTA in scratch,\n// and the next one merges them.\n"
-              : "";
+      split()
+          ? "// Several CTAs share a row: the kernel of each pass writes the accumulators of each "
+            "CTA to scratch,\n// and the next kernel merges them.\n"
+          : "";
   t["threads"] = params_.at("threads").dump();
   t[row() ? "width" : "columns"] = params_.at(row() ? "width" : "columns").dump();
   t["constants"] = get("cached") != 0
@@ -169,7 +170,7 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
               : shared ? "  const int64_t part = blockIdx.x % parts;\n"
                        : "  const int64_t part = 0;\n";
   t["range"] = split() ? fmt::format(
-                             "  // The steps of a row's CTAs lie side by side.\n"
+                             "  // The CTAs of a row interleave their steps.\n"
                              "  const Index first = Index(part) * {0} + {1}, apart = "
                              "Index(parts) * {0};",
                              row() ? "kWidth" : "kRows", row() ? "lane" : "team")

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // out: t, addmm, relu, mul, add
 //
-// out(m, n) = finish(sum over k of x(m, k) * fc_weight(n, k)), a tile of kTileM x kTileN for each CTA.
-// Tiles of both operands pass through shared memory, kTileK deep; what lies beyond an edge is
-// zero there and is not written. Operands are seen with their own strides, so that transposed
-// ones cost nothing but another way in.
-// VECTOR_* come from the plan: 1 where a size is no multiple of the vector.
+// out(m, n) = finish(sum over k of x(m, k) * fc_weight(n, k)). Each CTA computes a tile of kTileM x kTileN.
+// Tiles of both operands pass through shared memory, kTileK deep. Elements beyond an edge read as
+// zero; results beyond an edge are not written. Operands keep their own strides, so a transposed
+// operand only needs another load path.
+// The plan sets VECTOR_*: 1 if a size is not a multiple of the vector.
 #include <cute/tensor.hpp>
 #include <cutegen/gemm_simt.cuh>
 #include <cutegen/math.cuh>
@@ -17,14 +17,14 @@ constexpr int kTileN = 64;
 constexpr int kTileK = 16;
 constexpr int kThreads = 256;
 constexpr int kStages = 3;
-// CTAs an SM should hold: 128 registers a thread, twice as many where it has over 64 results.
+// CTAs that an SM should hold: 128 registers for each thread, 256 if a thread has over 64 results.
 constexpr int kResident = (kTileM * kTileN > 64 * kThreads ? 256 : 512) / kThreads;
 constexpr int kVector = VECTOR_OUT;
 
 using Gemm = cutegen::SimtGemm<float, float, kTileM, kTileN, kTileK, kThreads, kStages,
                       VECTOR_A, VECTOR_B, true, true>;
 
-// What follows the product, for one element, in float32.
+// Computes what follows the product for one element, in float32.
 __device__ __forceinline__ void compute(float product_value, float fc_bias_value, float r_value, float& result_out) {
   const float addmm = product_value + fc_bias_value;
   const float relu = cutegen::relu(addmm);
