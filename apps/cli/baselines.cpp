@@ -42,8 +42,8 @@ class Console final : public engine::BaselineObserver {
 
 Result<std::vector<engine::SuiteTask>> tasks_of(const Options& options) {
   if (options.files.empty() == options.suite.empty())
-    return user_error("say which tasks: files, or --kernelbench DIR", "cutegen baselines",
-                      "give one of them");
+    return user_error("no tasks given, or two kinds of them", "cutegen baselines",
+                      "give either task files or --kernelbench DIR");
   if (!options.suite.empty()) {
     CG_TRY(auto levels, engine::parse_numbers(options.levels, "--levels"));
     std::vector<engine::NumberRange> numbers;
@@ -88,8 +88,8 @@ Result<int> run(const Globals& g, const Options& options) {
                                              console));
   }
   std::string text = engine::baseline_table(report, kinds);
-  if (report.interrupted) text += "Interrupted; the same command goes on.\n";
-  text += "Kept for searches in " + sanitize(cache.folder().string(), 300) + "\n";
+  if (report.interrupted) text += "Interrupted. Run the same command again to continue.\n";
+  text += "Later searches use the times in " + sanitize(cache.folder().string(), 300) + "\n";
   print_result(g, engine::baseline_json(report), text);
   return report.exit_code();
 }
@@ -98,45 +98,47 @@ Result<int> run(const Globals& g, const Options& options) {
 
 void add_baselines(CLI::App& app, Globals& g) {
   CLI::App* command =
-      app.add_subcommand("baselines", "time what PyTorch does for tasks today, on a GPU");
+      app.add_subcommand("baselines", "time PyTorch's baselines for many tasks on a GPU");
   auto options = std::make_shared<Options>();
   command->add_option("FILE", options->files, "task files");
   command->add_option("--kernelbench", options->suite,
                       "a checkout of KernelBench, or a folder with level1, level2, ...");
-  command->add_option("--levels", options->levels, "such as 1 or 1,2 (default 1)");
-  command->add_option("--tasks", options->tasks, "numbers, such as 19-32,36 (default: all)");
+  command->add_option("--levels", options->levels, "levels, such as 1 or 1,2 (default 1)");
+  command->add_option("--tasks", options->tasks, "task numbers, such as 19-32,36 (default: all)");
   command
-      ->add_option(
-          "--baseline", options->baselines,
-          "eager, eager-fp32, eager-tf32, compile, compile-max or MODULE:CALLABLE (default: the "
-          "five)")
+      ->add_option("--baseline", options->baselines,
+                   "baselines to time: eager, eager-fp32, eager-tf32, compile, compile-max or "
+                   "MODULE:CALLABLE\n"
+                   "(default: the first five)")
       ->delimiter(',');
   options->settings.add(*command, {"device", "python", "require_sandbox"});
   add_accuracy(options->settings, *command);
-  command->add_option("--jobs", options->jobs, "torch workers (default: the cores less two, to 14)")
+  command
+      ->add_option("--jobs", options->jobs,
+                   "number of torch workers (default: all cores but two, at most 14)")
       ->check(CLI::Range(1, 64));
   command
       ->add_option("--build-seconds", options->build_seconds,
-                   "limit for opening one baseline, which torch.compile builds (default 120)")
+                   "time limit to build one baseline with torch.compile (default 120)")
       ->check(CLI::Range(1.0, 3600.0));
   command
       ->add_option("--minutes", options->minutes,
-                   "limit for all; what is left is measured by the next call (default: none)")
+                   "time limit for all tasks (default: none); the next call measures the rest")
       ->check(CLI::NonNegativeNumber);
-  command->add_flag("--again", options->again, "measure again what is known");
+  command->add_flag("--again", options->again, "measure tasks again that already have times");
   command->footer(
-      "Each task is described and admitted, its float64 truth is made at the official shape, and\n"
-      "its baselines are timed: one call, cold L2, the median. torch.compile's builds go on side\n"
-      "by side; what is timed has the GPU alone. eager-fp32 is eager without TF32 in cuDNN; it is\n"
-      "timed only if the task has a float32 convolution. The eager ones are judged on the truth\n"
-      "as programs are: one that rounds too coarsely for the task is not the best. Results are\n"
-      "kept for `optimize` and `bench` with\n"
-      "the times of two control kernels, by which they are carried over to another day.\n"
-      "A task that raises, does not fit or takes too long is a row with its reason. After Ctrl-C\n"
-      "the same command goes on.\n"
+      "For each task, cutegen traces and admits it, computes the float64 truth at the official\n"
+      "shape, and times the baselines: one call with a cold L2, the median. torch.compile builds\n"
+      "several baselines in parallel; a timed baseline has the GPU alone. eager-fp32 is eager\n"
+      "without TF32 in cuDNN, timed only if the task has a float32 convolution. The evaluator\n"
+      "checks eager baselines against the truth like programs: a baseline whose error exceeds the\n"
+      "task's tolerance cannot be the best. `optimize` and `bench` use the kept times; the times\n"
+      "of two control kernels scale them to the speed of the GPU on another day.\n"
+      "A task that raises an exception, needs too much memory or takes too long gets a row with\n"
+      "the reason. After Ctrl-C, run the same command again to continue.\n"
       "Example: cutegen baselines --kernelbench ../KernelBench --levels 1,2 --device cuda:0\n"
-      "Exit codes: 0 something was timed, 2 user error, 3 nothing was, 6 environment (no GPU),\n"
-      "  130 interrupted.");
+      "Exit codes: 0 at least one task was timed, 2 user error, 3 no task was timed,\n"
+      "  6 environment (no GPU), 130 interrupted.");
   command->callback([&g, options] {
     auto code = run(g, *options);
     g.exit = code ? *code : report(g, code.error());

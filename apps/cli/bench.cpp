@@ -75,7 +75,7 @@ Result<int> bench(const Globals& g, const Options& options) {
     if (!options.trace.empty()) CG_CHECK(trace.write(options.trace));
   }
   std::string text = engine::bench_table(report.rows);
-  if (report.interrupted) text += "Interrupted; the same command with --resume goes on.\n";
+  if (report.interrupted) text += "Interrupted. Run the same command with --resume to continue.\n";
   text += fmt::format(
       "Written: {0}/bench.html, {0}/bench.json, {0}/bench.csv, {0}/summary.csv, {0}/programs\n",
       sanitize(options.out, 200));
@@ -86,48 +86,53 @@ Result<int> bench(const Globals& g, const Options& options) {
 }  // namespace
 
 void add_bench(CLI::App& app, Globals& g) {
-  CLI::App* command = app.add_subcommand("bench", "optimize every task of a suite, with a table");
+  CLI::App* command =
+      app.add_subcommand("bench", "optimize every task of a suite and print a table");
   auto options = std::make_shared<Options>();
   command
       ->add_option("--kernelbench", options->suite,
                    "a checkout of KernelBench, or a folder with level1, level2, ...")
       ->required();
-  command->add_option("--levels", options->levels, "such as 1 or 1,2 (default 1)");
-  command->add_option("--tasks", options->tasks, "numbers, such as 19-32,36 (default: all)");
+  command->add_option("--levels", options->levels, "levels, such as 1 or 1,2 (default 1)");
+  command->add_option("--tasks", options->tasks, "task numbers, such as 19-32,36 (default: all)");
   options->settings.add(*command, {"device", "model", "strategy", "budget_evaluations", "python",
                                    "runs_dir", "compile_memory", "require_sandbox"});
   add_accuracy(options->settings, *command);
-  command->add_option("--jobs", options->jobs, "tasks at a time (default 1)")
+  command->add_option("--jobs", options->jobs, "tasks to run at a time (default 1)")
       ->check(CLI::Range(1, 64));
   command
-      ->add_option("--evaluators", options->evaluators,
-                   "evaluators, which the tasks share (default: one a job, at most one a core)")
+      ->add_option(
+          "--evaluators", options->evaluators,
+          "evaluators that the tasks share (default: one for each job, at most one for each core)")
       ->check(CLI::Range(1, 64));
   command->add_option("--trace", options->trace,
-                      "file of what was done when, in Chrome's trace format");
+                      "write a timeline of the work to this file, in Chrome's trace format");
   command
-      ->add_option("--per-task-minutes", options->minutes,
-                   "time for each task (default: no limit); it is cut off at twice that")
+      ->add_option(
+          "--per-task-minutes", options->minutes,
+          "time budget of each task (default: no limit); a task is cut off at twice this time")
       ->check(CLI::Range(0.0, 100000.0));
-  command->add_option("--out", options->out, "folder of tables and best programs (default bench)");
+  command->add_option("--out", options->out, "folder for tables and best programs (default bench)");
   command
       ->add_option("--baseline", options->baseline,
-                   "on a GPU: auto (kept ones, else eager is timed) or none (default auto)")
+                   "on a GPU: auto (use kept baselines, else time eager) or none (default auto)")
       ->check(CLI::IsMember({"auto", "none"}));
   command->add_flag("--no-profile", options->no_profile,
-                    "no diagnosis of programs that are slower than their best baseline");
+                    "do not diagnose programs that are slower than their best baseline");
   command->add_flag("--resume", options->resume,
-                    "go on with the bench in --out: what has ended is kept");
+                    "continue the bench in --out and keep the tasks that have ended");
   options->model.add(*command);
   command->footer(
-      "Each task is a run in the store (`cutegen runs`, `show`, `report`). Columns: time of the\n"
-      "first correct program and of the best, the floor (the least traffic, or a launch), best /\n"
-      "floor. The table ends with a line for each class of tasks and the counts. After Ctrl-C, "
-      "--resume goes on.\n"
+      "Each task is a run (`cutegen runs`, `show`, `report`). The table shows the time of the "
+      "first\n"
+      "correct program and of the best one, the floor (the least memory traffic, or a launch), "
+      "and\n"
+      "best / floor. It ends with a line for each class of tasks and the counts. After Ctrl-C,\n"
+      "--resume continues.\n"
       "Example:\n"
       "  cutegen bench --kernelbench ../KernelBench --levels 1 --tasks 19-32,36 --out level1\n"
-      "Exit codes: 0 something was correct, 2 user error, 3 nothing correct, 5 unsupported,\n"
-      "  6 environment, 130 interrupted.");
+      "Exit codes: 0 at least one correct program, 2 user error, 3 no correct program,\n"
+      "  5 unsupported, 6 environment, 130 interrupted.");
   command->callback([&g, options] {
     auto code = bench(g, *options);
     g.exit = code ? *code : report(g, code.error());

@@ -39,9 +39,10 @@ Result<int> run(const Globals& g, const CertifyOptions& options, const Settings&
   CG_TRY(auto foreign, eval::find_foreign(options.folder));
   if (foreign)
     return user_error(
-        "a foreign answer is never certified: it runs host code in the process that "
-        "times it",
-        options.folder, "cutegen eval judges it beside eager, labelled foreign");
+        "a third-party solution cannot be certified: it runs host code in the process that times "
+        "it",
+        options.folder,
+        "judge it with cutegen eval TASK FILE.py, which times it alternately with eager");
   CG_TRY(ProgramFolder read, ProgramFolder::read(options.folder));
   request.program = read.program();
   eval::EvaluatorOptions evaluator;
@@ -72,26 +73,29 @@ Result<int> run(const Globals& g, const CertifyOptions& options, const Settings&
 }  // namespace
 
 void add_certify(CLI::App& app, Globals& g) {
-  auto* command =
-      app.add_subcommand("certify", "time a correct program beside its baselines, on a GPU");
+  auto* command = app.add_subcommand(
+      "certify", "time a correct program alternately with its baselines on a GPU");
   auto options = std::make_shared<CertifyOptions>();
   auto settings = std::make_shared<Settings>();
   command->add_option("task", options->task, "the task file (a PyTorch module)")->required();
-  command->add_option("folder", options->folder, "the program: plan.json and sources")->required();
+  command->add_option("folder", options->folder, "the program: a folder with plan.json and sources")
+      ->required();
   command->add_option("--baseline", options->baselines,
-                      "what it is compared with; may be repeated (default: the first five)");
-  command->add_option("--processes", options->processes, "fresh processes")
+                      "baselines to compare with; may be repeated (default: the first five below)");
+  command
+      ->add_option("--processes", options->processes,
+                   "number of fresh processes that repeat the timing")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
   add_fail_under(*command, options->fail_under);
   settings->add(*command, {"device", "python", "require_sandbox"});
   add_accuracy(*settings, *command);
   command->footer(
-      "Program and baselines take turns in short blocks, in an order drawn anew: with a cold\n"
-      "and a warm L2, in a CUDA graph, and by the host's clock for the whole call.\n"
+      "cutegen times the program and its baselines alternately in short blocks, in random order:\n"
+      "with a cold and a warm L2, in a CUDA graph, and by the host's clock for the whole call.\n"
       "Baselines: eager, eager-fp32 (no TF32 in cuDNN), eager-tf32, compile, compile-max\n"
-      "(torch.compile), or MODULE:CALLABLE of yours beside the task file. Each is judged by the\n"
-      "program's own gate. Every shape with a weight is certified.\n"
+      "(torch.compile), or your own MODULE:CALLABLE beside the task file. Each must pass the same\n"
+      "correctness check as the program. cutegen certifies every shape that has a weight.\n"
       "Example: cutegen certify softmax.py out/ --device cuda:0 --baseline eager compile");
   command->callback([options, settings, &g] {
     auto result = run(g, *options, *settings);

@@ -53,8 +53,8 @@ Result<int> run(const Globals& g, const CheckOptions& options, const Settings& s
   bool fine = problems.empty();
   if (fine)
     text =
-        fmt::format("{}: plan and signatures fit{}\n", options.folder,
-                    options.task.empty() ? " (no task given: names of tensors not checked)" : "");
+        fmt::format("{}: the plan fits the kernels' signatures{}\n", options.folder,
+                    options.task.empty() ? " (names of tensors not checked: no task given)" : "");
   print_result(g,
                {{"schema", "cutegen.check.v1"},
                 {"program_id", program_id(folder.program())},
@@ -68,11 +68,13 @@ Result<int> run(const Globals& g, const CheckOptions& options, const Settings& s
 
 void add_check(CLI::App& app, Globals& g) {
   auto* command =
-      app.add_subcommand("check", "check a program's plan and signatures, compile nothing");
+      app.add_subcommand("check", "check a program's plan and signatures without compiling");
   auto options = std::make_shared<CheckOptions>();
   auto settings = std::make_shared<Settings>();
-  command->add_option("folder", options->folder, "the program: plan.json and sources")->required();
-  command->add_option("task", options->task, "the task file: also checks tensor names");
+  command->add_option("folder", options->folder, "the program: a folder with plan.json and sources")
+      ->required();
+  command->add_option("task", options->task,
+                      "the task file; with it, also check the names of tensors");
   settings->add(*command, {"python"});
   command->footer("Example: cutegen check my_relu relu.py");
   command->callback([options, settings, &g] {

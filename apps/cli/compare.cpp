@@ -67,7 +67,7 @@ Result<int> compare(const Globals& g, const Options& options) {
   }
   if (!options.trace.empty()) CG_CHECK(trace.write(options.trace));
   std::string text = engine::compare_table(result);
-  if (result.interrupted) text += "Interrupted; the same command goes on.\n";
+  if (result.interrupted) text += "Interrupted. Run the same command again to continue.\n";
   text += fmt::format("Written: {0}/compare.json, {0}/compare.csv, {0}/curves.csv, {0}/programs\n",
                       sanitize(options.out, 200));
   print_result(g, engine::compare_json(settings, result), text);
@@ -76,24 +76,28 @@ Result<int> compare(const Globals& g, const Options& options) {
 
 void add_flags(CLI::App& command, Options& o) {
   command.add_option("TASK", o.files, "PyTorch files, as for `cutegen optimize`")->required();
-  command.add_option("--strategies", o.strategies,
-                     "some of cutegen, cudaforge, best-of-n, climb (default: the first three)");
+  command.add_option(
+      "--strategies", o.strategies,
+      "strategies to compare: cutegen, cudaforge, best-of-n, climb (default: the first three)");
   o.settings.add(command, {"device", "model", "budget_evaluations", "python", "runs_dir",
                            "compile_memory", "require_sandbox"});
   add_accuracy(o.settings, command);
-  command.add_option("--minutes", o.minutes, "time for each run (default: no limit)")
+  command.add_option("--minutes", o.minutes, "time budget of each run (default: no limit)")
       ->check(CLI::Range(0.0, 100000.0));
   command.add_option("--repeats", o.repeats, "runs of each strategy on each task (default 1)")
       ->check(CLI::Range(1, 1000));
-  command.add_option("--seed", o.seed, "of the order in which the runs are done (default 1)")
+  command.add_option("--seed", o.seed, "seed of the order of the runs (default 1)")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--jobs", o.jobs, "runs at a time (default 1)")->check(CLI::Range(1, 64));
-  command
-      .add_option("--evaluators", o.evaluators,
-                  "evaluators, which the runs share (default: one a job, at most one a core)")
+  command.add_option("--jobs", o.jobs, "runs to do at a time (default 1)")
       ->check(CLI::Range(1, 64));
-  command.add_option("--trace", o.trace, "file of what was done when, in Chrome's trace format");
-  command.add_option("--out", o.out, "folder of tables and best programs (default compare)");
+  command
+      .add_option(
+          "--evaluators", o.evaluators,
+          "evaluators that the runs share (default: one for each job, at most one for each core)")
+      ->check(CLI::Range(1, 64));
+  command.add_option("--trace", o.trace,
+                     "write a timeline of the work to this file, in Chrome's trace format");
+  command.add_option("--out", o.out, "folder for tables and best programs (default compare)");
   o.model.add(command);
 }
 
@@ -101,21 +105,23 @@ void add_flags(CLI::App& command, Options& o) {
 
 void add_compare(CLI::App& app, Globals& g) {
   CLI::App* command =
-      app.add_subcommand("compare", "several strategies on the same tasks, at equal budget");
+      app.add_subcommand("compare", "compare strategies on the same tasks at equal budget");
   auto options = std::make_shared<Options>();
   add_flags(*command, *options);
   command->footer(
-      "Every run has the same limits: --evaluations, --budget-usd, --budget-tokens, --minutes; "
-      "all\n"
-      "use one kind of evaluator. Each is a run in the store (`cutegen runs`, `show`, `report`).\n"
-      "climb is the search over recipes and asks no model. The table has a line for each run and\n"
-      "one for each strategy; compare.json and curves.csv say what was there after k evaluations.\n"
-      "After Ctrl-C the same command goes on; tasks, strategies and repeats may be added.\n"
+      "All runs have the same limits (--evaluations, --budget-usd, --budget-tokens, --minutes) "
+      "and\n"
+      "the same kind of evaluator. List them with `cutegen runs`, `show`, `report`. climb "
+      "searches\n"
+      "over recipes and asks no model. The table has a line for each run and a line for each\n"
+      "strategy. compare.json and curves.csv give the best time after k evaluations.\n"
+      "After Ctrl-C, run the same command again to continue; you may add tasks, strategies and\n"
+      "repeats.\n"
       "Example:\n"
       "  cutegen compare softmax.py gelu.py --strategies cutegen,cudaforge,best-of-n \\\n"
       "      --model anthropic:NAME --evaluations 20 --budget-usd 3 --repeats 3\n"
-      "Exit codes: 0 something was correct, 2 user error, 3 nothing correct, 5 unsupported,\n"
-      "  6 environment, 130 interrupted.");
+      "Exit codes: 0 at least one correct program, 2 user error, 3 no correct program,\n"
+      "  5 unsupported, 6 environment, 130 interrupted.");
   command->callback([&g, options] {
     auto code = compare(g, *options);
     g.exit = code ? *code : report(g, code.error());

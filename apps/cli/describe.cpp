@@ -41,7 +41,7 @@ Result<std::vector<std::pair<std::string, int64_t>>> parse_shape(const std::stri
     bool number = !digits.empty() && digits.size() <= 18 &&
                   digits.find_first_not_of("0123456789") == std::string::npos;
     if (name.empty() || !number)
-      return user_error("'" + part + "' is no NAME=SIZE", "--shape",
+      return user_error("'" + part + "' is not NAME=SIZE", "--shape",
                         "name module-level constants: --shape batch=3,dim=5");
     out.emplace_back(std::move(name), std::stoll(digits));
   }
@@ -130,22 +130,25 @@ Result<int> run(const Globals& g, const DescribeFlags& flags, const Settings& se
 }  // namespace
 
 void add_describe(CLI::App& app, Globals& g) {
-  auto* command = app.add_subcommand("describe", "show what a task computes, and its floor");
+  auto* command = app.add_subcommand("describe", "show what a task computes and its floor");
   auto flags = std::make_shared<DescribeFlags>();
   auto settings = std::make_shared<Settings>();
   command->add_option("file", flags->files, "task files (PyTorch modules)")->required();
-  command->add_option("--gpu", flags->gpu, "GPU of the floor and the roofline, or its TOML file")
+  command
+      ->add_option("--gpu", flags->gpu, "GPU for the floor and the roofline: a name or a TOML file")
       ->capture_default_str();
-  command->add_option("--shape", flags->shapes, "one more shape: NAME=SIZE,... (repeatable)");
-  command->add_flag("--graph", flags->graph, "the whole operator graph");
-  command->add_flag("--no-shrink", flags->no_shrink, "no small and odd shapes");
+  command->add_option("--shape", flags->shapes, "add a shape: NAME=SIZE,... (may be repeated)");
+  command->add_flag("--graph", flags->graph, "show the whole operator graph");
+  command->add_flag("--no-shrink", flags->no_shrink, "derive no small and odd shapes");
   settings->add(*command, {"python"});
   add_accuracy(*settings, *command);
   command->footer(
-      "Inputs, parameters, attributes, outputs, operators, work, floor, roofline and test shapes.\n"
-      "The floor is a bound that no kernel beats; the roofline is an estimate of the operations "
+      "Shows inputs, parameters, attributes, outputs, operators, work, floor, roofline and test\n"
+      "shapes. No kernel is faster than the floor. The roofline is an estimate for the operations "
       "as\n"
-      "written. Nothing of the official size is allocated. Several files give a table.\n"
+      "written. The module does not run and nothing of the official size is allocated. For "
+      "several\n"
+      "files the output is a table.\n"
       "Example: cutegen describe tasks/softmax.py --gpu h100");
   command->callback([flags, settings, &g] {
     auto code = run(g, *flags, *settings);

@@ -98,7 +98,7 @@ std::vector<std::string> graph_lines(const Task& task, bool whole) {
 }
 
 std::string bound_text(const Task& task) {
-  return fmt::format("|y - truth| <= {:g} + {:g} |truth|, beside cutegen's own rule",
+  return fmt::format("|y - truth| <= {:g} + {:g} |truth|, in addition to cutegen's own tolerance",
                      task.atol.value_or(0), task.rtol.value_or(0));
 }
 

@@ -47,10 +47,11 @@ int list_pages(const Globals& g) {
 void add_docs(CLI::App& app, Globals& g) {
   CLI::App* command = app.add_subcommand("docs", "show the pages about device components");
   auto symbol = std::make_shared<std::string>();
-  command->add_option("SYMBOL", *symbol, "a page, a symbol or a header (default: list the pages)");
+  command->add_option("SYMBOL", *symbol,
+                      "name of a page, a symbol or a header (default: list the pages)");
   command->footer(
-      "The same pages are part of the questions that models are asked. The kernel of each page is\n"
-      "compiled by the tests.\n"
+      "cutegen gives the same pages to language models. The tests compile the kernel of each "
+      "page.\n"
       "Examples:\n"
       "  cutegen docs                 list the pages\n"
       "  cutegen docs combine_row     the page about a symbol");

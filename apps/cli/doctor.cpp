@@ -89,9 +89,9 @@ Finding check_torch(const Context& ctx, bool gpu) {
   if (worker && gpu && (*worker)->version().find("+cpu") != std::string::npos)
     return {"Python and PyTorch", State::warning,
             (*worker)->version() +
-                " has no CUDA: on cuda: devices there are no baselines, no "
-                "certificates and no values at large shapes",
-            "pip install a torch with CUDA, and name its interpreter: --python PATH, or export "
+                " has no CUDA: on cuda: devices cutegen cannot time baselines, certify or compare "
+                "large outputs",
+            "install a torch with CUDA (pip) and name its interpreter: --python PATH, or export "
             "CUTEGEN_PYTHON=PATH"};
   if (worker) return {"Python and PyTorch", State::ok, (*worker)->version(), {}};
   const Error& e = worker.error();
@@ -104,7 +104,7 @@ Finding check_disk() {
   auto here = std::filesystem::current_path(error);
   struct statvfs info{};
   if (error || ::statvfs(here.c_str(), &info) != 0)
-    return {"disk", State::warning, "cannot tell how much is free", "run in another folder"};
+    return {"disk", State::warning, "cannot read the free disk space", "run in another folder"};
   auto free = static_cast<int64_t>(info.f_bavail * info.f_frsize);
   bool enough = free >= kLeastDisk;
   return {"disk", enough ? State::ok : State::warning, human(Bytes{free}) + " free here",
@@ -121,7 +121,8 @@ Finding check_models() {
   if (!with.empty()) return {"models", State::ok, "keys for " + join(with, ", "), {}};
   return {"models",
           State::ok,
-          "no keys; --model builtin, relay:DIR and servers of your own need none (others: " +
+          "no keys; --model builtin, relay:DIR and your own servers need none (variables for the "
+          "others: " +
               join(variables, ", ") + ")",
           {}};
 }
@@ -154,7 +155,7 @@ std::string as_text(const std::vector<Finding>& findings, bool usable) {
     if (!f.mend.empty()) out += fmt::format("{:<8} {:<19} -> {}\n", "", "", f.mend);
   }
   out += usable ? "Ready: cutegen optimize tasks/softmax.py\n"
-                : "Not ready: mend what is missing, then run cutegen doctor again.\n";
+                : "Not ready: fix what is missing, then run cutegen doctor again.\n";
   return sanitize(out, 64 << 10);
 }
 
@@ -189,10 +190,11 @@ void doctor(Globals& g) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Globals& g) {
-  CLI::App* command = app.add_subcommand("doctor", "check this machine and say what mends it");
+  CLI::App* command =
+      app.add_subcommand("doctor", "check this machine and print the commands that fix it");
   command->footer(
-      "Checks cores, memory, disk, sandbox, toolchain, PyTorch, GPU driver and which models have\n"
-      "keys. Exit code 0 if kernels can be found here on sim: devices, else 6.\n"
+      "Checks cores, memory, disk, sandbox, toolchain, PyTorch, GPU driver and model keys.\n"
+      "Exit codes: 0 if this machine can find kernels on sim: devices, else 6.\n"
       "Example: cutegen doctor --json");
   command->callback([&g] { doctor(g); });
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr auto kSlotLimit = std::chrono::seconds(5);
 constexpr const char* kCounters = "hardware counters";
 constexpr const char* kSimulated =
-    "only profiles on cuda: devices need it (without it: the simulator's counters): ";
+    "only profiles on cuda: devices need it; without it they use the simulator's counters: ";
 
 // Opens a library only to read its version.
 struct Library {
@@ -79,7 +79,7 @@ Finding check_nvrtc(const toolchain::ToolPaths& paths, int cuda_version) {
   const int release = cuda_version / 1000;
   const std::string wheel = release < 13 ? fmt::format("-cu{}", release) : "";
   return {"NVRTC", State::warning,
-          detail + " is newer than " + driver + ": cuda: devices cannot use it",
+          detail + " is newer than " + driver + ", so cuda: devices cannot use it",
           fmt::format("update the driver (R580 or later), or: pip install "
                       "'nvidia-cuda-nvrtc{0}<={1}.999' 'nvidia-cuda-runtime{0}<={1}.999'",
                       wheel, cuda_text(cuda_version))};
@@ -97,10 +97,11 @@ void check_sandbox(std::vector<Finding>& out) {
   const bool separate = namespaces != grade.held.end() && namespaces->second;
   out.push_back({"sandbox", full ? State::ok : State::warning, detail,
                  full       ? ""
-                 : separate ? "candidates still run apart; --require-sandbox would refuse"
+                 : separate ? "candidates still run in their own namespaces, but --require-sandbox "
+                              "would refuse to run"
                             : sandbox::allow_user_namespaces()});
   out.push_back({"user namespaces", separate ? State::ok : State::warning,
-                 separate ? "can be made" : "are refused: candidates see this machine's processes",
+                 separate ? "available" : "not available: candidates see this machine's processes",
                  separate ? "" : sandbox::allow_user_namespaces()});
 }
 
@@ -119,7 +120,7 @@ Finding check_counters(const Context& ctx, const GpusSeen& gpus) {
   if (!answer) return {kCounters, State::warning, ncu + "; " + answer.error().message, {}};
   if (answer->kernels.empty())
     return {kCounters, State::warning, ncu + ": " + answer->problem, kSimulated + answer->remedy};
-  return {kCounters, State::ok, ncu + " reads those of cuda:0", {}};
+  return {kCounters, State::ok, ncu + " reads the counters of cuda:0", {}};
 }
 
 }  // namespace cutegen::cli

@@ -80,8 +80,8 @@ std::string verdict_text(const Verdict& v, const eval::OpenedTask& opened) {
   std::string out =
       fmt::format("{} on {}{}: {}", opened.task.name, v.device, real, to_string(v.status));
   if (v.status == Status::correct && !v.official_not_compared.empty())
-    out +=
-        fmt::format("; no value of the official shape was compared ({})", v.official_not_compared);
+    out += fmt::format("; outputs of the official shape were not compared ({})",
+                       v.official_not_compared);
   out += "\n";
   if (!v.math_mode.empty()) out += fmt::format("  {:<12} {}\n", "math mode", v.math_mode);
   for (const RungReport& r : v.rungs)
@@ -151,8 +151,10 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
   CG_TRY(request.up_to, rung_from(options.up_to));
   if (!options.batch.in.empty()) {
     if (!options.folders.empty() || options.profile || !options.against.empty())
-      return user_error("--batch takes its programs from its folder, without --profile, --against",
-                        "", "write: cutegen eval [TASK] --batch DIR --out DIR");
+      return user_error(
+          "--batch reads its programs from its folder and cannot be combined with --profile or "
+          "--against",
+          "", "write: cutegen eval [TASK] --batch DIR --out DIR");
     BatchOptions batch = options.batch;
     batch.devices = config.text("device");
     CG_TRY(eval::EvaluatorOptions evaluator,
@@ -161,15 +163,16 @@ Result<int> run(const Globals& g, const EvalOptions& options, const Settings& se
     return judge_batch(g, batch, options.task, request.up_to, options.seconds, evaluator);
   }
   if (options.task.empty() || options.folders.empty())
-    return user_error("eval takes a task file and the folder of a program", "",
+    return user_error("eval needs a task file and the folder of a program", "",
                       "write: cutegen eval TASK DIR, or cutegen eval --batch DIR --out DIR");
   request.profile = options.profile;
   std::vector<Item> items;
   for (const std::string& folder : options.folders) {
     CG_TRY(Item item, read_item(folder));
     if (item.foreign && (options.profile || !options.against.empty()))
-      return user_error("--profile and --against are for kernel programs", folder,
-                        "a foreign answer is timed beside eager; leave them out");
+      return user_error(
+          "--profile and --against are for kernel programs", folder,
+          "a third-party solution is always timed against eager: omit --profile and --against");
     items.push_back(std::move(item));
   }
   if (!options.against.empty()) {
@@ -202,40 +205,45 @@ void add_eval(CLI::App& app, Globals& g) {
   auto options = std::make_shared<EvalOptions>();
   auto settings = std::make_shared<Settings>();
   command->add_option("task", options->task, "the task file (a PyTorch module)");
-  command->add_option("folder", options->folders,
-                      "the program: plan.json and sources; or a peer's answer,\n"
-                      "a .py with class ModelNew; or several");
+  command->add_option(
+      "folder", options->folders,
+      "the program: a folder with plan.json and sources; or a third-party solution,\n"
+      "a .py file with class ModelNew; or several of these");
   command->add_option("--batch", options->batch.in,
-                      "judge every program in this folder: an entry is a folder with plan.json,\n"
-                      "sources and its task.py, unless TASK is given for all");
-  command->add_option("--out", options->batch.out, "of --batch: where verdicts go, one file each");
-  command->add_flag("--again", options->batch.again, "of --batch: judge what has a verdict, too");
+                      "judge every program in this folder; each entry is a folder with plan.json,\n"
+                      "sources and task.py (not needed if TASK is given)");
+  command->add_option("--out", options->batch.out,
+                      "with --batch: folder for the verdicts, one file for each program");
+  command->add_flag("--again", options->batch.again,
+                    "with --batch: also judge programs again that have a verdict");
   command
       ->add_option("--evaluators", options->batch.evaluators,
-                   "of --batch: processes for each device (default: up to 3 on a GPU, 1 else);\n"
-                   "1 where a task fills the GPU's memory")
+                   "with --batch: evaluators for each device (default: up to 3 on a GPU, else 1);\n"
+                   "give 1 if a task fills the GPU's memory")
       ->check(CLI::Range(1, 16));
-  command->add_option("--up-to", options->up_to,
-                      "last rung: lint, compile, audit, load, correctness, timing, profile");
+  command->add_option(
+      "--up-to", options->up_to,
+      "stop after this step: lint, compile, audit, load, correctness, timing or profile");
   command->add_flag("--profile", options->profile,
-                    "what binds each kernel, hot lines, what is wrong with them, counters");
+                    "show what limits each kernel, its hot lines with remarks, and counters");
   command->add_option("--against", options->against,
-                      "on a GPU: time it in turn with this correct program");
+                      "on a GPU: time it alternately with this correct program");
   command
-      ->add_option("--seconds", options->seconds,
-                   "of a .py answer: limit for its import with all that it builds; one call\n"
-                   "gets at most 60")
+      ->add_option(
+          "--seconds", options->seconds,
+          "for a .py file: time limit of its import, builds included; a call has at most 60")
       ->check(CLI::Range(0.1, 3600.0));
-  command->add_flag("--no-cache", options->no_cache, "compile anew");
+  command->add_flag("--no-cache", options->no_cache, "compile again instead of using the cache");
   settings->add(*command, {"device", "python", "require_sandbox"});
   add_accuracy(*settings, *command);
   command->footer(
       "Example: cutegen eval relu.py out/ --profile\n"
-      "A peer's Python answer is judged in a process of its own, labelled foreign, never "
-      "certified.\n"
+      "A third-party solution runs in a process of its own. Its verdict is labelled foreign; it\n"
+      "cannot be certified.\n"
       "Example: cutegen eval relu.py modelnew.py --device cuda:0\n"
-      "A batch goes on where it was interrupted; a broken entry gets its error and the others\n"
-      "go on. Several GPUs: --device cuda:0,cuda:1.\n"
+      "After an interruption, run the same batch again to continue. A broken entry gets an error; "
+      "the\n"
+      "others are judged. For several GPUs give --device cuda:0,cuda:1.\n"
       "Example: cutegen eval --batch proposed/ --out verdicts/ --device cuda:0\n"
       "Exit codes: 0 correct, 3 failed, 4 rejected, 5 unsupported, 6 aborted");
   command->callback([options, settings, &g] {

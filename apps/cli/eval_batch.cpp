@@ -62,8 +62,7 @@ Result<std::vector<eval::EvaluatorOptions>> for_devices(const eval::EvaluatorOpt
     out.insert(out.end(), static_cast<size_t>(one.sharing), one);
   }
   if (out.size() > kMostEvaluators)
-    return user_error("more evaluators than are used at once", "--device and --evaluators",
-                      "64 at most");
+    return user_error("too many evaluators", "--device and --evaluators", "64 at most");
   return out;
 }
 
@@ -81,7 +80,7 @@ Json json_of(const engine::FolderRow& row) {
 Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::string& task,
                         Rung up_to, double seconds, const eval::EvaluatorOptions& options) {
   if (batch.out.empty())
-    return user_error("a batch needs a folder for its verdicts", "", "add --out DIR");
+    return user_error("--batch has no folder for its verdicts", "", "add --out DIR");
   engine::JudgeFolderSettings settings{batch.in, batch.out, task, {}, up_to, batch.again, seconds};
   settings.asked = batch.asked;
   CG_TRY(settings.evaluators, for_devices(options, batch.devices, batch.evaluators));
@@ -112,7 +111,7 @@ Result<int> judge_batch(const Globals& g, const BatchOptions& batch, const std::
     text += fmt::format(", {} {}", count.get<int>(), status);
   text += fmt::format("; {} judged in {:.1f} s: {:.2f} a second\n", judged, took,
                       static_cast<double>(judged) / std::max(took, 1e-9));
-  if (code == kExitInterrupted) text += "Interrupted; the same command goes on.\n";
+  if (code == kExitInterrupted) text += "Interrupted. Run the same command again to continue.\n";
   print_result(g,
                {{"schema", "cutegen.eval_batch.v1"},
                 {"device", batch.devices},

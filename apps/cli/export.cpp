@@ -35,8 +35,8 @@ std::string told(const std::vector<Written>& all, const exporter::ExportSource& 
     const size_t steps = s.plan.prepare.size() + s.plan.steps.size();
     out += fmt::format("  shape {}: {} step{}\n", s.name, steps, steps == 1 ? "" : "s");
   }
-  for (const std::string& why : source.left_out) out += "  left out: " + why + "\n";
-  if (!source.verdict) out += "  no verdict came with the program\n";
+  for (const std::string& why : source.left_out) out += "  not exported: " + why + "\n";
+  if (!source.verdict) out += "  the program has no verdict: cutegen eval judges it\n";
   return out + checks;
 }
 
@@ -102,15 +102,15 @@ void add_export(CLI::App& app, Globals& g) {
       ->add_option("RUN", options->words.what,
                    "a run (id, its beginning, or last), or a program folder")
       ->required();
-  command->add_option("--to", options->to, "torch, kernelbench or cpp; may be repeated")
+  command->add_option("--to", options->to, "target: torch, kernelbench or cpp; may be repeated")
       ->delimiter(',')
       ->required();
   command->add_option("--task", options->words.task, "the task file of a program folder");
   command->add_option(
       "--out", options->out,
-      "the folder that is made (default: TASK_KIND); of several kinds, a folder of theirs");
+      "folder to write (default: TASK_KIND); for several targets, their common folder");
   command->add_option("--certificate", options->words.certificate,
-                      "what `certify --json` wrote (default: certificate.json of the folder)");
+                      "file that `certify --json` wrote (default: certificate.json of the folder)");
   command->add_flag("--force", options->force, "replace an earlier export");
   settings->add(*command, {"device", "python", "runs_dir"});
   command->footer(
@@ -118,8 +118,8 @@ void add_export(CLI::App& app, Globals& g) {
       "ModelNew.\n"
       "cpp: a header and a source over the driver's API. Each has the machine code and the "
       "sources,\n"
-      "a test against float64, a bench.py that needs PyTorch alone, and a README with the limits.\n"
-      "The GPU is the one that the program was judged on; a program folder takes --device.\n"
+      "a test against float64, a bench.py that needs only PyTorch, and a README with the limits.\n"
+      "The export is for the GPU that the program was judged on; for a folder give --device.\n"
       "Example: cutegen export last --to torch --out fast_softmax");
   command->callback([options, settings, &g] {
     auto done = run(g, *options, *settings);

@@ -63,12 +63,12 @@ Result<void> check_verdict(const Verdict& v, const std::string& where) {
 Result<void> add_certificate(const fs::path& path, bool named, ExportInputs& in) {
   CG_TRY(std::optional<Json> json, read_json(path));
   if (!json && named)
-    return user_error("there is no such file", path.string(),
+    return user_error("the certificate file does not exist", path.string(),
                       "write one: cutegen certify TASK DIR --device cuda:0 --json > FILE");
   if (!json) return {};
   CG_TRY(Certificate c, certificate_from_json(*json));
   if (c.program_id != program_id(in.program))
-    return user_error("the certificate is of another program", path.string(),
+    return user_error("the certificate belongs to another program", path.string(),
                       "certify this program again");
   in.certificate = std::move(c);
   return {};
@@ -80,8 +80,8 @@ Result<ExportInputs> from_folder(const Globals& g, const ExportWords& words, con
   in.program = read.program();
   in.origin = "the program in " + fs::path(words.what).lexically_normal().filename().string();
   if (words.task.empty())
-    return user_error("a program folder needs its task", words.what,
-                      "name the task file: --task FILE");
+    return user_error("a program folder does not name its task", words.what,
+                      "give the task file: --task FILE");
   torch::TorchWorkerOptions options;
   options.python = config.text("python");
   CG_TRY(auto worker, torch::TorchWorker::open(options));
@@ -108,11 +108,11 @@ Result<ExportInputs> from_run(const ExportWords& words, const Config& config) {
   const engine::RunStep* best = run.view.incumbent();
   if (!best || !best->verdict || !run.view.task)
     return fail({ErrorKind::user, "the run has no correct program", run.info.id,
-                 "cutegen show " + run.info.id + " says why; cutegen resume goes on"});
+                 "cutegen show " + run.info.id + " says why; cutegen resume continues it"});
   CG_CHECK(check_verdict(*best->verdict, run.info.id));
   if (!words.task.empty())
-    return user_error("a run brings its own task", "--task",
-                      "leave --task away, or name a program folder");
+    return user_error("a run already has its task", "--task",
+                      "omit --task, or name a program folder");
   in.program = best->candidate.program;
   in.verdict = best->verdict;
   in.task = run.view.task->task;
@@ -137,9 +137,9 @@ Result<void> check_stands_alone(const Task& task) {
     const std::string name = found[1];
     if (name == "." || fs::exists(folder / (name + ".py"), error) ||
         fs::exists(folder / name / "__init__.py", error))
-      return unsupported_error(
-          "the task file imports '" + name + "' from its folder; an export takes one file along",
-          task.file);
+      return unsupported_error("the task file imports '" + name +
+                                   "' from its folder, but an export contains only the task file",
+                               task.file);
   }
   return {};
 }

@@ -22,8 +22,8 @@ struct Options {
 std::string told(const engine::HandedOut& out, const Options& options) {
   return fmt::format(
       "written {}/: {} and {} program{} ({})\n"
-      "there: cutegen eval {} --batch {} --out verdicts --device cuda:0\n"
-      "then:  cutegen import {} {} verdicts\n",
+      "on the other machine: cutegen eval {} --batch {} --out verdicts --device cuda:0\n"
+      "back here:            cutegen import {} {} verdicts\n",
       options.folder, out.task.filename().string(), out.candidates.size(),
       out.candidates.size() == 1 ? "" : "s", join(out.candidates, ", "), out.task.string(),
       options.folder, options.run, options.folder);
@@ -48,19 +48,21 @@ Result<void> run(const Globals& g, const Options& options) {
 }  // namespace
 
 void add_handout(CLI::App& app, Globals& g) {
-  CLI::App* command =
-      app.add_subcommand("handout", "write a run's programs for another machine to judge");
+  CLI::App* command = app.add_subcommand(
+      "handout", "write the programs of a run to a folder, for another machine to judge");
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "id, its beginning, or last")->required();
-  command->add_option("DIR", options->folder, "a new folder")->required();
-  command->add_option("--most", options->most, "programs at most: the best one, then the fastest")
+  command->add_option("DIR", options->folder, "folder to write; must be new or empty")->required();
+  command
+      ->add_option("--most", options->most,
+                   "most programs to write: the best one, then the fastest")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   options->settings.add(*command, {"runs_dir"});
   command->footer(
-      "Proposing and measuring can live on different machines: carry the folder to one with a "
-      "GPU,\n"
-      "judge it there, and bring the verdicts back with `cutegen import`.\n"
+      "Use this to propose programs on one machine and measure them on another: copy the folder to "
+      "a\n"
+      "machine with a GPU, judge it there, and bring the verdicts back with `cutegen import`.\n"
       "Example: cutegen handout last proposed");
   command->callback([&g, options] {
     auto done = run(g, *options);

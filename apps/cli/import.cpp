@@ -43,22 +43,23 @@ Result<int> run(const Globals& g, const Options& options) {
 
 void add_import(CLI::App& app, Globals& g) {
   CLI::App* command =
-      app.add_subcommand("import", "take verdicts of another machine into a finished run");
+      app.add_subcommand("import", "import verdicts of another machine into a finished run");
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "id, its beginning, or last")->required();
-  command->add_option("DIR", options->programs, "the folder of programs that was judged")
+  command
+      ->add_option("DIR", options->programs, "the folder of programs that the other machine judged")
       ->required();
-  command->add_option("OUT", options->verdicts, "the folder of verdicts: --out of eval --batch")
+  command->add_option("OUT", options->verdicts, "the folder of verdicts (--out of eval --batch)")
       ->required();
   options->settings.add(*command, {"runs_dir"});
   command->footer(
-      "Each verdict becomes a candidate whose figures are `imported` and name their device. They "
-      "are\n"
-      "never compared with figures of another device: a program becomes the best one over figures\n"
-      "of the same GPU and driver, which the best program gets by being imported itself. What is\n"
-      "broken is named, the others go in; importing twice adds nothing.\n"
+      "Each verdict becomes a candidate. Its figures are labelled `imported` and name their "
+      "device.\n"
+      "cutegen compares them only with figures of the same GPU and driver. To compare the best\n"
+      "program as well, import its verdict, too. cutegen names broken entries and imports the\n"
+      "others. Importing an entry twice adds nothing.\n"
       "Example: cutegen import last proposed verdicts\n"
-      "Exit codes: 0 all in, 2 some entries were refused (or a user error), 6 environment");
+      "Exit codes: 0 all imported, 2 some entries refused (or a user error), 6 environment");
   command->callback([&g, options] {
     auto code = run(g, *options);
     g.exit = code ? *code : report(g, code.error());

@@ -17,17 +17,18 @@ constexpr const char* kVersion = CUTEGEN_VERSION;
 
 void declare(CLI::App& app, Globals& g) {
   app.description(
-      "cutegen: a faster CUDA kernel for a PyTorch module, checked against float64 truth.");
+      "cutegen finds a faster CUDA kernel for a PyTorch module and checks it against the float64 "
+      "truth.");
   app.footer(
       "Start here:\n"
-      "  cutegen doctor                     what this machine has and lacks\n"
-      "  cutegen optimize tasks/softmax.py  find a kernel (simulator, no GPU or model needed)\n"
-      "  cutegen COMMAND --help             options and an example of every command\n"
-      "Exit codes: 0 done, 1 internal error, 2 user error, 3 nothing correct, 4 rejected,\n"
+      "  cutegen doctor                     show what this machine has and lacks\n"
+      "  cutegen optimize tasks/softmax.py  find a kernel (on the simulator: no GPU, no model)\n"
+      "  cutegen COMMAND --help             show the options of a command, with an example\n"
+      "Exit codes: 0 done, 1 internal error, 2 user error, 3 no correct program, 4 rejected,\n"
       "  5 unsupported, 6 environment, 7 below --fail-under, 130 interrupted.");
   app.set_version_flag("--version", std::string("cutegen ") + kVersion);
   app.add_flag("--json", g.json, "print one JSON document on stdout");
-  app.add_flag("-q,--quiet", g.quiet, "no progress on stderr");
+  app.add_flag("-q,--quiet", g.quiet, "print no progress on stderr");
   app.require_subcommand(1);
   for (auto* add : {add_describe, add_optimize, add_bench, add_baselines, add_compare, add_resume,
                     add_runs, add_show, add_report, add_handout, add_import, add_export, add_eval,
@@ -38,7 +39,7 @@ void declare(CLI::App& app, Globals& g) {
     if (!command->get_option_no_throw("--json"))
       command->add_flag("--json", g.json, "print one JSON document on stdout");
     if (!command->get_option_no_throw("--quiet"))
-      command->add_flag("-q,--quiet", g.quiet, "no progress on stderr");
+      command->add_flag("-q,--quiet", g.quiet, "print no progress on stderr");
   }
 }
 

@@ -19,36 +19,39 @@ void ModelOptions::add(CLI::App& command) {
   auto flag = [&](const char* name, bool& value, const char* meaning) {
     options_.push_back(command.add_flag(name, value, meaning)->group(kGroup));
   };
-  option("--dialect", dialect_, "what is written: cute or cuda (default cute)");
-  option("--start", start_, "scratch, or recipe: an expert kernel first (default scratch)");
+  option("--dialect", dialect_, "dialect of the kernels: cute or cuda (default cute)");
+  option("--start", start_,
+         "first program: scratch (the model's) or recipe (an expert kernel) (default scratch)");
   option("--profiling", profiling_,
-         "when a profile is shown: delayed, adaptive, from-start or never (default adaptive)");
-  option("--chains", agents_.chains, "short lines of work before the best goes on (default 2)");
-  option("--rounds", agents_.rounds, "programs of the strategy cudaforge (default 10)")
+         "when to show profiles: delayed, adaptive, from-start or never (default adaptive)");
+  option("--chains", agents_.chains, "approaches to try before the best one continues (default 2)");
+  option("--rounds", agents_.rounds, "with --strategy cudaforge: number of programs (default 10)")
       ->check(CLI::PositiveNumber);
-  flag("--published", agents_.published, "the strategy cudaforge as it was published");
-  flag("--no-planner", no_planner_, "no plan before the first program");
-  flag("--no-judge", no_judge_, "no diagnosis before a second repair");
+  flag("--published", agents_.published, "with --strategy cudaforge: follow the published form");
+  flag("--no-planner", no_planner_, "do not ask for a plan before the first program");
+  flag("--no-judge", no_judge_, "do not ask for a diagnosis before a second repair");
   option("--tools", tools_,
-         "tools for the model: auto (where it can call them), on or off (default auto)")
+         "tools for the model: auto (if it can call them), on or off (default auto)")
       ->check(CLI::IsMember({"auto", "on", "off"}));
-  option("--tool-calls", model_.tool_calls, "calls of tools in one question (default 8)")
+  option("--tool-calls", model_.tool_calls, "most tool calls in one question (default 8)")
       ->check(CLI::Range(1, 64));
-  option("--run-tool-calls", model_.run_tool_calls, "calls of tools in the run (default 400)")
+  option("--run-tool-calls", model_.run_tool_calls, "most tool calls in the run (default 400)")
       ->check(CLI::NonNegativeNumber);
-  option("--budget-usd", model_.usd, "dollars the run may spend (default: no limit)")
+  option("--budget-usd", model_.usd, "most dollars that the run may spend (default: no limit)")
       ->check(CLI::NonNegativeNumber);
-  option("--budget-tokens", model_.tokens, "tokens the run may spend (default: no limit)")
+  option("--budget-tokens", model_.tokens, "most tokens that the run may spend (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   option("--model-url", model_.url, "base URL of the model's server (default: the provider's)");
   option("--model-key-file", key_file_, "file that holds the key (default: the environment)");
-  option("--prices", prices_, "file of prices, over those that ship");
-  option("--relay-minutes", model_.relay_minutes, "wait for an answer file (default: for ever)")
+  option("--prices", prices_, "file of prices that override the built-in ones");
+  option("--relay-minutes", model_.relay_minutes,
+         "minutes to wait for an answer file (default: no limit)")
       ->check(CLI::NonNegativeNumber);
-  option("--effort", model_.effort, "of reasoning: low, medium, high, xhigh or max");
-  option("--temperature", temperature_, "of sampling (default: the model's own)")
+  option("--effort", model_.effort,
+         "reasoning effort: low, medium, high, xhigh or max (default: the model's own)");
+  option("--temperature", temperature_, "sampling temperature (default: the model's own)")
       ->check(CLI::Range(0.0, 2.0));
-  option("--prompt-tokens", model_.prompt_tokens, "the most of one question (default 24000)")
+  option("--prompt-tokens", model_.prompt_tokens, "most tokens of one question (default 24000)")
       ->check(CLI::Range(int64_t{6000}, int64_t{400000}));
 }
 
@@ -56,8 +59,8 @@ Result<void> ModelOptions::apply(engine::OptimizeSettings& settings) const {
   if (!engine::asks_model(settings)) {
     for (const CLI::Option* o : options_)
       if (o->count() > 0)
-        return user_error("'" + o->get_name() + "' is for runs that ask a model", o->get_name(),
-                          "give one with --model, or leave the option out");
+        return user_error("'" + o->get_name() + "' has an effect only if a model proposes",
+                          o->get_name(), "name a model with --model, or omit the option");
     return {};
   }
   settings.search.agents = agents_;

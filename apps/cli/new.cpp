@@ -23,10 +23,11 @@ Result<void> refuse_existing(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::exists(folder, ignored)) return {};
   if (!fs::is_directory(folder, ignored))
-    return user_error("is a file, not a folder", folder.string(), "choose another with --out");
+    return user_error("is a file, not a folder", folder.string(),
+                      "choose another folder with --out");
   if (!fs::is_empty(folder, ignored))
-    return user_error("the folder is not empty: nothing is overwritten", folder.string(),
-                      "choose another with --out, or empty it");
+    return user_error("the folder is not empty, and cutegen overwrites nothing", folder.string(),
+                      "choose another folder with --out, or empty it");
   return {};
 }
 
@@ -56,11 +57,11 @@ Result<void> run(const Globals& g, const NewOptions& options, const Settings& se
 }  // namespace
 
 void add_new(CLI::App& app, Globals& g) {
-  auto* command = app.add_subcommand("new", "write a kernel program that compiles, to start from");
+  auto* command = app.add_subcommand("new", "write a skeleton of a kernel program that compiles");
   auto options = std::make_shared<NewOptions>();
   auto settings = std::make_shared<Settings>();
   command->add_option("task", options->task, "the task file (a PyTorch module)")->required();
-  command->add_option("-o,--out", options->folder, "folder to write; default: the task's name");
+  command->add_option("-o,--out", options->folder, "folder to write (default: the task's name)");
   settings->add(*command, {"python"});
   command->footer("Example: cutegen new relu.py --out my_relu && cutegen eval relu.py my_relu");
   command->callback([options, settings, &g] {

@@ -28,8 +28,8 @@ struct Options {
 
 Result<int> replay(const Globals& g, store::Store& store, const Options& options) {
   if (!options.file.empty())
-    return user_error("a replay needs no task file without --re-evaluate", options.file,
-                      "leave it out; the run knows its file");
+    return user_error("a replay without --re-evaluate takes no task file", options.file,
+                      "omit it; the run knows its task");
   ConsoleObserver observer(g);
   CG_TRY(engine::RunResult outcome,
          engine::replay_with(engine::real_parts(), g.ctx, store, options.replay, observer));
@@ -40,7 +40,7 @@ Result<int> replay(const Globals& g, store::Store& store, const Options& options
                 {"identical", true}};
   print_result(g, document,
                "\nreplay     run " + outcome.run_id + ": " + std::to_string(events.size()) +
-                   " events, every action and every answer as recorded\n");
+                   " events; every action and every answer is as recorded\n");
   return kExitOk;
 }
 
@@ -48,8 +48,8 @@ std::string re_evaluation_text(const engine::ReEvaluation& r) {
   std::string out = "\n";
   for (const std::string& remark : r.remarks) out += "remark     " + remark + "\n";
   const std::string evaluated =
-      fmt::format("{} evaluations made again{}, times within {:.1f}%", r.evaluations,
-                  r.left_out > 0 ? fmt::format(" ({} aborted ones left out)", r.left_out) : "",
+      fmt::format("{} evaluations repeated{}, times within {:.1f}%", r.evaluations,
+                  r.left_out > 0 ? fmt::format(" ({} aborted ones skipped)", r.left_out) : "",
                   100 * r.largest_change);
   if (r.divergence)
     return out + fmt::format("diverges   {}\nbefore it  {} events as recorded, {}\n",
@@ -77,10 +77,11 @@ Result<std::string> run_to_replay(const Options& options, const Config& config) 
   constexpr std::string_view kReplay = "replay:";
   const std::string model = config.text("model");
   if (!options.re_evaluate && options.tolerance_given->count() > 0)
-    return user_error("--tolerance is for --re-evaluate", "--tolerance", "give both, or neither");
+    return user_error("--tolerance has an effect only with --re-evaluate", "--tolerance",
+                      "give both or neither");
   if (!options.re_evaluate || !options.replay.empty()) return options.replay;
   if (model.starts_with(kReplay)) return model.substr(kReplay.size());
-  return user_error("--re-evaluate needs a recorded run", "--re-evaluate",
+  return user_error("--re-evaluate needs a recorded run to repeat", "--re-evaluate",
                     "name one with --replay RUN");
 }
 
@@ -88,7 +89,8 @@ Result<std::string> run_to_replay(const Options& options, const Config& config) 
 Result<std::string> model_of(const Options& options, const Config& config) {
   if (options.proposer.empty()) return config.text("model");
   if (config.setting("model").source.starts_with("flag"))
-    return user_error("--proposer and --model both say who proposes", "--proposer", "give one");
+    return user_error("--proposer and --model both name a proposer", "--proposer",
+                      "give one of them");
   return engine::kCommandModel + options.proposer;
 }
 
@@ -115,7 +117,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   if (options.re_evaluate) return re_evaluate(g, *store, options, recorded);
   if (!recorded.empty()) return replay(g, *store, options);
   if (options.file.empty())
-    return user_error("no task file", "cutegen optimize", "give one: cutegen optimize FILE");
+    return user_error("no task file given", "cutegen optimize", "name one: cutegen optimize FILE");
   engine::OptimizeSettings s;
   s.file = options.file;
   s.out = options.out;
@@ -154,54 +156,58 @@ void add_optimize(CLI::App& app, Globals& g) {
   add_accuracy(options->settings, *command);
   command
       ->add_option("--minutes", options->minutes,
-                   "time the run may spend, its certificate with it (default: no limit)")
+                   "time limit of the run, its certificate included (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--proposer", options->proposer,
-                      "command that proposes the programs, in JSON lines (docs/proposer.md)");
+                      "command that proposes the programs through JSON lines (docs/proposer.md)");
   command
       ->add_option("--baseline", options->baseline,
-                   "on a GPU: auto (kept ones, else eager is timed) or none (default auto)")
+                   "on a GPU: auto (use kept baselines, else time eager) or none (default auto)")
       ->check(CLI::IsMember({"auto", "none"}));
   command->add_option("--out", options->out, "folder for the best program (default out)");
   options->certify_given =
       command
-          ->add_option("--certify-minutes", options->certify_minutes,
-                       "on a GPU: time to certify the best program at the end (default 3; 0: none)")
+          ->add_option(
+              "--certify-minutes", options->certify_minutes,
+              "on a GPU: minutes for the certificate of the best program (default 3; 0: none)")
           ->check(CLI::NonNegativeNumber);
   command->add_flag("--no-profile", options->no_profile,
                     "do not profile the best program at the end");
   add_fail_under(*command, options->fail_under);
-  command->add_option("--replay", options->replay,
-                      "check that the recorded run RUN gives the same actions and answers again");
+  command->add_option(
+      "--replay", options->replay,
+      "repeat the recorded run RUN and check that actions and answers are the same");
   command->add_flag("--re-evaluate", options->re_evaluate,
                     "with --replay: also evaluate every candidate again");
   options->tolerance_given =
       command
           ->add_option("--tolerance", options->tolerance,
-                       "percent by which a time may differ there (default 5)")
+                       "with --re-evaluate: percent by which a time may differ (default 5)")
           ->check(CLI::Range(0.0, 1000.0));
   options->model.add(*command);
   command->footer(
-      "What it does: describes the task and says what there is to win; proposes a first program;\n"
-      "changes one thing at a time; keeps what is correct and faster; stops within 3% of the\n"
-      "reachable bound (tasks bound by memory), at the floor, on a plateau or at the end of the\n"
-      "budget. On a GPU the best program is then certified: timed in\n"
-      "turn with the baselines in fresh processes. Every step is in a journal, so that a run that "
-      "was\n"
-      "stopped goes on with `cutegen resume`.\n"
+      "cutegen traces the task and computes its bounds. It proposes a first program, then changes "
+      "one\n"
+      "thing at a time and keeps each program that is correct and faster. It stops within 3% of "
+      "the\n"
+      "reachable bound (tasks bound by memory), at the floor, on a plateau or at the end of the "
+      "budget.\n"
+      "On a GPU it then certifies the best program: it times it alternately with the baselines in "
+      "fresh\n"
+      "processes. A journal records every step; `cutegen resume` continues a run that was "
+      "stopped.\n"
       "Examples:\n"
-      "  cutegen optimize tasks/softmax.py                     on the simulator, with no model\n"
+      "  cutegen optimize tasks/softmax.py                     on the simulator, without a model\n"
       "  cutegen optimize tasks/softmax.py --evaluations 10 --out best --fail-under 1.5\n"
       "  cutegen optimize tasks/softmax.py --device cuda:0     measured, certified at the end\n"
       "  cutegen optimize tasks/softmax.py --model relay:q     you answer the questions in folder "
       "q\n"
       "  cutegen optimize tasks/softmax.py --model anthropic:NAME --budget-usd 2\n"
       "  cutegen optimize --replay last                        check the last run's journal\n"
-      "  cutegen optimize --replay last --re-evaluate          and all of its verdicts; exit 3 "
-      "and\n"
-      "                                                        the first difference, if there is "
-      "one\n"
-      "Exit codes: 0 done, 2 user error, 3 nothing correct (or no recipe), 5 unsupported,\n"
+      "  cutegen optimize --replay last --re-evaluate          and repeat its verdicts; a "
+      "difference\n"
+      "                                                        is printed and gives exit code 3\n"
+      "Exit codes: 0 done, 2 user error, 3 no correct program (or no recipe), 5 unsupported,\n"
       "  6 environment, 7 below --fail-under, 130 interrupted.");
   command->callback([&g, options] {
     auto code = optimize_file(g, *options);

@@ -57,14 +57,14 @@ std::string occupancy_text(const KernelProfile& k) {
   const CounterMap& c = k.counters;
   if (at(c, "resident_ctas") > 0)
     return fmt::format(
-        "  occupancy  {} of the SM's warps, limited by {}: {:.0f} CTAs an SM, {:.0f} registers a "
-        "thread, {:.0f} wave{}, the last {} full\n",
+        "  occupancy  {} of the SM's warps, limited by {}: {:.0f} CTAs per SM, {:.0f} registers "
+        "per thread, {:.0f} wave{}, the last {} full\n",
         percent(at(c, "occupancy")), sanitize(k.limited_by, 40), at(c, "resident_ctas"),
         at(c, "registers"), at(c, "waves"), at(c, "waves") == 1 ? "" : "s",
         percent(at(c, "last_wave")));
   if (at(c, "occupancy") <= 0) return {};
   return fmt::format(
-      "  occupancy  {} of the SM's warps fit, limited by {}; {} were active; {:.0f} registers a "
+      "  occupancy  {} of the SM's warps fit, limited by {}; {} were active; {:.0f} registers per "
       "thread, {:.2f} waves\n",
       percent(at(c, "occupancy")), sanitize(k.limited_by, 40), percent(at(c, "occupancy_achieved")),
       at(c, "registers"), at(c, "waves"));

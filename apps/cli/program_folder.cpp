@@ -20,8 +20,8 @@ Result<ProgramFolder> ProgramFolder::read(const std::filesystem::path& folder) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored))
     return user_error(std::filesystem::exists(folder, ignored)
-                          ? "a program is a folder, and this is a file"
-                          : "there is no such folder",
+                          ? "expected the folder of a program, found a file"
+                          : "the folder does not exist",
                       folder.string(), "give a folder with plan.json and its sources");
   CG_TRY(out.plan_text_, read_file(folder / "plan.json", size_t{4} << 20));
   auto program = load_program(folder);

@@ -38,12 +38,12 @@ void add_report(CLI::App& app, Globals& g) {
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
   command->add_option("-o,--out,--output", options->file,
-                      "the file; - for stdout (default cutegen-RUN.html)");
+                      "file to write; - for stdout (default cutegen-RUN.html)");
   options->settings.add(*command, {"runs_dir"});
   command->footer(
-      "The page has the verdict, every step with its diff, the time per step against its bounds, "
-      "the\n"
-      "cost, the limits, and how to reproduce the run. It loads nothing from the network.\n"
+      "The page shows the verdict, every step with its diff, the time of each step against the "
+      "bounds,\n"
+      "the cost, the limits, and how to reproduce the run. It loads nothing from the network.\n"
       "Example:\n"
       "  cutegen report last -o softmax.html");
   command->callback([&g, options] {

@@ -37,18 +37,18 @@ Result<int> resume(const Globals& g, const Options& options) {
 }  // namespace
 
 void add_resume(CLI::App& app, Globals& g) {
-  CLI::App* command = app.add_subcommand("resume", "go on with an interrupted run");
+  CLI::App* command = app.add_subcommand("resume", "continue an interrupted run");
   auto options = std::make_shared<Options>();
   command->add_option("RUN", options->run, "id, its beginning, or last (default last)");
   add_fail_under(*command, options->fail_under);
   options->settings.add(*command, {"runs_dir", "compile_memory"});
   command->footer(
-      "Finished evaluations are kept; the step under way is done again, with the settings that "
+      "cutegen keeps finished evaluations and repeats the unfinished step with the settings of "
       "the\n"
-      "run began with. The task file must be unchanged.\n"
+      "run. The task file must not have changed.\n"
       "Examples:\n"
       "  cutegen resume             the last run\n"
-      "  cutegen resume 20261121-k3 a run by the beginning of its id");
+      "  cutegen resume 20261121-k3 a run, named by the beginning of its id");
   command->callback([&g, options] {
     auto code = resume(g, *options);
     g.exit = code ? *code : report(g, code.error());

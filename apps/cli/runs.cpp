@@ -44,7 +44,7 @@ Result<void> list_runs(const Globals& g, const Settings& settings) {
     document["runs"].push_back(info_json(info));
     text += info_line(info);
   }
-  if (list.empty()) text = "no runs yet: start one with `cutegen optimize FILE`\n";
+  if (list.empty()) text = "No runs yet. Start one with `cutegen optimize FILE`.\n";
   print_result(g, document, text);
   return {};
 }
@@ -56,8 +56,9 @@ void add_runs(CLI::App& app, Globals& g) {
   auto settings = std::make_shared<Settings>();
   settings->add(*command, {"runs_dir"});
   command->footer(
-      "States: running, finished, interrupted (also when its process died; `cutegen resume` goes "
-      "on).\n"
+      "States: running, finished, interrupted (by Ctrl-C, or because its process died; continue "
+      "with\n"
+      "`cutegen resume`).\n"
       "Example:\n"
       "  cutegen runs --json");
   command->callback([&g, settings] {

@@ -69,9 +69,9 @@ void add_fail_under(CLI::App& command, double& wanted) {
   command
       .add_option(
           "--fail-under", wanted,
-          "exit 7 unless the best is surely this many times faster than the fastest\n"
-          "baseline in the task's math mode, cold (the lower end of the interval counts; on a\n"
-          "simulator: than the first correct program)")
+          "exit with code 7 unless the best program is at least this many times faster, with a\n"
+          "cold L2, than the fastest baseline in the task's math mode (the lower end of the\n"
+          "confidence interval counts; on a simulator: than the first correct program)")
       ->check(CLI::NonNegativeNumber);
 }
 

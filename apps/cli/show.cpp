@@ -62,7 +62,7 @@ Result<const engine::RunStep*> candidate_of(const FoundRun& run, const Options& 
   std::string id = options.candidate.empty() ? run.view.best : options.candidate;
   if (const engine::RunStep* step = run.view.find(id)) return step;
   if (options.candidate.empty())
-    return user_error("run " + run.info.id + " has no best candidate yet", {},
+    return user_error("run " + run.info.id + " has no correct candidate yet", {},
                       "name a candidate: cutegen show RUN c1 --source");
   std::string last =
       run.view.steps.empty() ? "none" : "c1 to " + run.view.steps.back().candidate.id;
@@ -104,7 +104,7 @@ void add_show(CLI::App& app, Globals& g) {
   command->add_option("CANDIDATE", options->candidate,
                       "c1, c2, ... (default with --source: the best)");
   auto* source = command->add_flag("--source", options->source, "print its plan and sources");
-  command->add_flag("--diff", options->diff, "print what differs from its parent")
+  command->add_flag("--diff", options->diff, "print the differences from its parent")
       ->excludes(source);
   options->settings.add(*command, {"runs_dir"});
   command->footer(

@@ -42,7 +42,7 @@ Result<Nvrtc> Nvrtc::load(const fs::path& library) {
                   find(handle, "nvrtcGetErrorString", n.error_string_);
   int (*version)(int*, int*) = nullptr;
   if (!complete || !find(handle, "nvrtcVersion", version))
-    return world_error("'" + library.string() + "' is no NVRTC library");
+    return world_error("'" + library.string() + "' is not an NVRTC library");
   find(handle, "nvrtcSetPCHHeapSize", n.set_pch_heap_);
   int major = 0, minor = 0;
   version(&major, &minor);

@@ -30,22 +30,25 @@ struct Declared {
 };
 
 constexpr Declared kDeclared[] = {
-    {"device", Type::text, "sim:h200", "where programs run: sim:NAME or cuda:N"},
-    {"python", Type::text, "", "interpreter that has torch; empty: the project's own"},
-    {"model", Type::text, "builtin", "who proposes kernels"},
-    {"strategy", Type::text, "cutegen", "the policy that spends the budget"},
-    {"budget_evaluations", Type::integer, "40", "evaluations a run may spend"},
-    {"cache_dir", Type::text, "", "compiled kernels; empty: ~/.cache/cutegen"},
-    {"runs_dir", Type::text, "", "journals of runs; empty: ~/.local/share/cutegen/runs"},
+    {"device", Type::text, "sim:h200", "device that runs the programs: sim:NAME or cuda:N"},
+    {"python", Type::text, "", "Python interpreter that has torch; empty: the project's own"},
+    {"model", Type::text, "builtin",
+     "proposer of kernels: builtin, PROVIDER:NAME, relay:DIR or replay:RUN"},
+    {"strategy", Type::text, "cutegen", "search strategy that spends the budget"},
+    {"budget_evaluations", Type::integer, "40", "most evaluations of a run"},
+    {"cache_dir", Type::text, "", "folder for compiled kernels; empty: ~/.cache/cutegen"},
+    {"runs_dir", Type::text, "",
+     "folder for the journals of runs; empty: ~/.local/share/cutegen/runs"},
     {"cache_limit_bytes", Type::integer, "4294967296", "size limit of cache_dir"},
     {"compile_memory", Type::text, "",
-     "for programs kept read for their children: 4G, 0 for none; empty: a quarter of the memory"},
-    {"math_mode", Type::choice, "", "rounding that the task permits (default: from its dtypes)",
+     "memory for reading programs ahead: 4G, 0 for none; empty: a quarter of the memory, at most "
+     "8G"},
+    {"math_mode", Type::choice, "", "precision that the task permits (default: from its dtypes)",
      "fp32 tf32 fp16 bf16"},
     {"rtol", Type::number, "",
-     "bound of the error beside cutegen's own: |y - truth| <= ATOL + RTOL |truth|"},
-    {"atol", Type::number, "", "the same, absolute"},
-    {"require_sandbox", Type::boolean, "false", "refuse to run with less than full protection"},
+     "second bound of the error, in addition to cutegen's own: |y - truth| <= ATOL + RTOL |truth|"},
+    {"atol", Type::number, "", "absolute part of that bound"},
+    {"require_sandbox", Type::boolean, "false", "refuse to run without the full sandbox"},
 };
 
 const Declared* find(const std::string& key) {
@@ -100,7 +103,7 @@ Result<std::string> checked(const Declared& d, const std::string& value, const s
   if (d.type == Type::integer) {
     auto n = as_integer(value);
     if (!n || *n < 0)
-      return user_error(fmt::format("{} = '{}' is no count", d.key, value.substr(0, 64)), where,
+      return user_error(fmt::format("{} = '{}' is not a count", d.key, value.substr(0, 64)), where,
                         "give a whole number, zero or more");
     return std::to_string(*n);
   }
@@ -115,13 +118,13 @@ Result<std::string> checked(const Declared& d, const std::string& value, const s
   if (d.type == Type::number && !value.empty()) {
     auto n = as_number(value);
     if (!n || !std::isfinite(*n) || *n < 0)
-      return user_error(fmt::format("{} = '{}' bounds no error", d.key, value.substr(0, 64)), where,
-                        "give a finite number, zero or more");
+      return user_error(fmt::format("{} = '{}' is not a tolerance", d.key, value.substr(0, 64)),
+                        where, "give a finite number, zero or more");
     return fmt::format("{}", *n);
   }
   if (d.type == Type::choice) return checked_choice(d, value, where);
   if (value.size() > 4096 || value.find('\0') != std::string::npos)
-    return user_error(std::string(d.key) + " is too long or no text", where);
+    return user_error(std::string(d.key) + " is too long or not text", where);
   return value;
 }
 
