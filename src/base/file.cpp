@@ -39,7 +39,7 @@ Result<std::string> read_file(const fs::path& path, size_t limit) {
   if (::fstat(fd.get(), &info) != 0) return errno_error("stat " + path.string());
   if (S_ISDIR(info.st_mode))
     return user_error("'" + path.string() + "' is a folder", {}, "give a file");
-  if (!S_ISREG(info.st_mode)) return user_error("'" + path.string() + "' is no regular file");
+  if (!S_ISREG(info.st_mode)) return user_error("'" + path.string() + "' is not a regular file");
   if (static_cast<size_t>(info.st_size) > limit)
     return user_error("'" + path.string() + "' has " + std::to_string(info.st_size) +
                       " bytes; the limit is " + std::to_string(limit));
@@ -140,7 +140,7 @@ Result<Mapping> Mapping::map(int fd, size_t bytes, bool writable) {
   struct stat info{};
   if (::fstat(fd, &info) != 0) return errno_error("fstat");
   if (static_cast<size_t>(info.st_size) < bytes)
-    return world_error("shared memory is smaller than announced");
+    return world_error("the shared memory is smaller than the sender announced");
   Mapping out;
   if (bytes == 0) return out;
   void* p = ::mmap(nullptr, bytes, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd, 0);

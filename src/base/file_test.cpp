@@ -39,9 +39,9 @@ TEST_F(FileTest, WritesAndReads) {
 TEST_F(FileTest, ReadErrors) {
   EXPECT_THAT(read_file(dir_ / "none").error().text(), HasSubstr("No such file"));
   EXPECT_THAT(read_file(dir_).error().text(), HasSubstr("is a folder"));
-  EXPECT_THAT(read_file("/dev/zero").error().text(), HasSubstr("no regular file"));
+  EXPECT_THAT(read_file("/dev/zero").error().text(), HasSubstr("not a regular file"));
   ASSERT_EQ(::mkfifo((dir_ / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(read_file(dir_ / "pipe").error().text(), HasSubstr("no regular file"));
+  EXPECT_THAT(read_file(dir_ / "pipe").error().text(), HasSubstr("not a regular file"));
   ASSERT_TRUE(write_file(dir_ / "f", "12345"));
   EXPECT_THAT(read_file(dir_ / "f", 4).error().text(), HasSubstr("the limit is 4"));
   EXPECT_EQ(read_file(dir_ / "f", 5).value(), "12345");

@@ -90,9 +90,9 @@ void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from) {
 
 std::string accuracy_text(const BaselineAccuracy& a) {
   std::string out = a.precision.empty() ? "own precision" : a.precision;
-  if (a.passes && !*a.passes) return out + ": fails this task's gate";
+  if (a.passes && !*a.passes) return out + ": fails this task's tolerance";
   if (a.passes && a.share) return fmt::format("{}, {:.2f} of the accepted error", out, *a.share);
-  if (a.passes) return out + ", passes this task's gate";
+  if (a.passes) return out + ", within this task's tolerance";
   return out + (a.coarser ? ": coarser than the math mode" : "");
 }
 
@@ -109,7 +109,7 @@ CarriedOver carried_over(const BaselineRecord& record, const std::vector<Control
   for (const ControlTime& then : record.controls) {
     const ControlTime* at = find(now, then);
     if (!at || then.time_ns <= 0) {
-      out.why = "the control kernel '" + then.name + "' of then is not timed now";
+      out.why = "the control kernel '" + then.name + "', which was timed then, is not timed now";
       return out;
     }
     const double ratio = at->time_ns / then.time_ns;
@@ -121,7 +121,7 @@ CarriedOver carried_over(const BaselineRecord& record, const std::vector<Control
     logs += std::log(ratio);
   }
   if (record.controls.empty()) {
-    out.why = "no control kernel was timed with them";
+    out.why = "no control kernel was timed with these baselines";
     return out;
   }
   out.ratio = std::exp(logs / static_cast<double>(record.controls.size()));

@@ -26,7 +26,7 @@ struct BaselineAccuracy {
   std::string precision;        // "fp32", "tf32 convolutions", "tf32", "fp16", "bf16"; "": unknown
   bool coarser = false;         // it rounds more coarsely than the task's math mode permits
   std::optional<double> share;  // largest error / tolerance over the judged sets
-  std::optional<bool> passes;   // whether it passes the candidates' own gate
+  std::optional<bool> passes;   // whether it is within the candidates' tolerance
   std::string why;              // why it does not pass, or could not be judged
 };
 
@@ -82,13 +82,14 @@ BaselineAccuracy class_of(const std::string& kind, const Task& task);
 bool has_cudnn_tf32(const Task& task);
 
 // Whether candidates compete with this baseline: its precision respects the math mode, or its
-// results pass the candidates' own gate. A record without a precision (of an older version) counts,
-// except "eager-tf32" in fp32.
+// results are within the candidates' tolerance. A record without a precision (of an older version)
+// counts, except "eager-tf32" in fp32.
 bool in_math_mode(const std::string& kind, const BaselineAccuracy& accuracy, MathMode mode);
 bool in_math_mode(const BaselineTime& time, MathMode mode);
 // Merges the result of another shape: a failure outranks an unknown result, which outranks a pass.
 void keep_worse(BaselineAccuracy& to, const BaselineAccuracy& from);
-// For a table: "fp32, 0.31 of the accepted error", "tf32 convolutions: fails this task's gate".
+// For a table: "fp32, 0.31 of the accepted error", "tf32 convolutions: fails this task's
+// tolerance".
 std::string accuracy_text(const BaselineAccuracy& accuracy);
 // The fastest baseline in the math mode; null if none has a time.
 const BaselineTime* best_baseline(const std::vector<BaselineTime>& times, MathMode mode);

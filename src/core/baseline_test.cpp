@@ -95,11 +95,11 @@ TEST(BaselineClass, IsToldInATable) {
   a.precision = "tf32 convolutions", a.coarser = true;
   EXPECT_EQ(accuracy_text(a), "tf32 convolutions: coarser than the math mode");
   a.passes = false, a.share = 40;
-  EXPECT_EQ(accuracy_text(a), "tf32 convolutions: fails this task's gate");
+  EXPECT_EQ(accuracy_text(a), "tf32 convolutions: fails this task's tolerance");
   a = {"fp32", false, 0.3125, true, ""};
   EXPECT_EQ(accuracy_text(a), "fp32, 0.31 of the accepted error");
   a.share.reset();
-  EXPECT_EQ(accuracy_text(a), "fp32, passes this task's gate");
+  EXPECT_EQ(accuracy_text(a), "fp32, within this task's tolerance");
 }
 
 TEST(BaselineClass, AnotherShapeKeepsTheWorse) {
@@ -134,10 +134,10 @@ TEST(Baseline, NothingIsCarriedOverWhenTheControlsDiffer) {
   EXPECT_TRUE(c.times.empty());
   EXPECT_EQ(c.why, "the control kernel 'stream' takes 6.0% longer than then");
   c = carried_over(record(), {{"stream", "p1", 100}, {"multiply", "other", 200}});
-  EXPECT_EQ(c.why, "the control kernel 'multiply' of then is not timed now");
+  EXPECT_EQ(c.why, "the control kernel 'multiply', which was timed then, is not timed now");
   BaselineRecord none = record();
   none.controls.clear();
-  EXPECT_EQ(carried_over(none, {}).why, "no control kernel was timed with them");
+  EXPECT_EQ(carried_over(none, {}).why, "no control kernel was timed with these baselines");
 }
 
 TEST(Baseline, ARecordHoldsItsFormThroughJson) {

@@ -170,7 +170,7 @@ class Evaluator {
   }
 
   Result<Number> ceil_div(const Node& n, int64_t a, int64_t b) const {
-    if (b <= 0) return error(n, fmt::format("ceil_div by {}, which is not positive", b));
+    if (b <= 0) return error(n, fmt::format("ceil_div by {}: the divisor must be positive", b));
     return Number(a / b + (a % b > 0 ? 1 : 0));
   }
 

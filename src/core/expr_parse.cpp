@@ -115,7 +115,7 @@ class Lexer {
       return token;
     }
     if (rest.starts_with("&&") || rest.starts_with("||") || c == '!')
-      return at(at_, "no logical operators in expressions",
+      return at(at_, "expressions have no logical operators",
                 "use a ? b : c, or one entry of 'requires' for each condition");
     bool printable = c > 0x20 && c < 0x7f;
     return at(at_, printable ? fmt::format("unexpected character '{}'", c)
@@ -196,7 +196,8 @@ class Parser {
   };
   Result<void> check_nesting() {
     if (nesting_ > expr_limits::kMaxNesting)
-      return at(token_.offset, fmt::format("over {} levels of nesting", expr_limits::kMaxNesting));
+      return at(token_.offset,
+                fmt::format("more than {} levels of nesting", expr_limits::kMaxNesting));
     return {};
   }
 
@@ -270,8 +271,8 @@ class Parser {
       return at(token.offset, "'" + token.text + "' is reserved, not built yet");
     if (token.text.find('.') != std::string::npos && token.text != "gpu.sms")
       return at(token.offset, "unknown name '" + token.text + "'",
-                "tensors are read with dim, size and stride, attributes with attr; the only fact "
-                "of the device is gpu.sms");
+                "read tensors with dim, size and stride, attributes with attr; of the device only "
+                "gpu.sms is known");
     return finish({.kind = Kind::symbol, .name = token.text, .offset = token.offset});
   }
 

@@ -103,8 +103,8 @@ TEST(Expr, ArithmeticErrors) {
   EXPECT_NE(error("1.0 / zero").find("division by zero"), std::string::npos);
   EXPECT_NE(error("1e300 * 1e300").find("floating-point overflow"), std::string::npos);
   EXPECT_NE(error("5 % 1.5").find("needs integers"), std::string::npos);
-  EXPECT_NE(error("ceil_div(5, 0)").find("not positive"), std::string::npos);
-  EXPECT_NE(error("ceil_div(5, 0 - 2)").find("not positive"), std::string::npos);
+  EXPECT_NE(error("ceil_div(5, 0)").find("must be positive"), std::string::npos);
+  EXPECT_NE(error("ceil_div(5, 0 - 2)").find("must be positive"), std::string::npos);
   EXPECT_NE(error("ceil_div(5.0, 2)").find("needs integers"), std::string::npos);
 }
 
@@ -116,7 +116,7 @@ TEST(Expr, SyntaxErrorsNameTheColumn) {
       {"(1 + 2", "expected ')' at column 7"},
       {"1 2", "unexpected '2' at column 3"},
       {"M $ 2", "unexpected character '$' at column 3"},
-      {"a && b", "no logical operators in expressions at column 3"},
+      {"a && b", "expressions have no logical operators at column 3"},
       {"!a", "no logical operators"},
       {"12abc", "malformed number at column 1"},
       {"1.", "malformed number"},

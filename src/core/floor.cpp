@@ -91,8 +91,8 @@ Roofline floor_of(const GpuSpec& gpu, const Task& task) {
 std::string floor_text(double floor_ns, double reachable_ns, const std::string& bound_by) {
   if (floor_ns <= 0) return "unknown";
   if (reachable_ns <= 0)
-    return fmt::format("{} (bound by {}), the roofline of an older version", human_ns(floor_ns),
-                       bound_by);
+    return fmt::format("{} (bound by {}), the roofline as an older version computed it",
+                       human_ns(floor_ns), bound_by);
   return fmt::format("{} ({}): no kernel is faster; reachable {} (a copy's bandwidth)",
                      human_ns(floor_ns),
                      bound_by == "launch" ? "a launch" : "least traffic at the nominal bandwidth",

@@ -39,7 +39,7 @@ Result<SizeArgument> size_from(const Json& json, const std::string& where) {
   CG_TRY(int64_t dim, r.integer("dim"));
   CG_CHECK(r.finish());
   if (index < 0 || dim < -1 || dim >= static_cast<int64_t>(kMaxDims))
-    return user_error("no argument or axis has this number", where);
+    return user_error("there is no argument or axis with this number", where);
   return SizeArgument{static_cast<size_t>(index), std::move(tensor), static_cast<int>(dim)};
 }
 
@@ -97,7 +97,7 @@ Result<void> check_graph(const Graph& g) {
   Known known;
   auto add = [&](const Value& v, const std::string& where) -> Result<void> {
     if (!known.insert(v.name).second)
-      return user_error("value '" + v.name + "' is there twice", where);
+      return user_error("value '" + v.name + "' occurs twice", where);
     return {};
   };
   for (const Value& v : g.placeholders) CG_CHECK(add(v, "graph#/placeholders"));
@@ -111,7 +111,7 @@ Result<void> check_graph(const Graph& g) {
       if (!of || s.index >= g.nodes[i].args.size() ||
           !g.nodes[i].args[s.index].is_number_integer() ||
           s.dim >= static_cast<int>(of->shape.size()))
-        return user_error("a size of no tensor, or no number", where + "/sizes");
+        return user_error("expected a number or the size of a tensor", where + "/sizes");
     }
     for (const Value& v : g.nodes[i].outputs) CG_CHECK(add(v, where + "/outputs"));
   }

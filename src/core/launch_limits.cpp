@@ -38,9 +38,9 @@ Result<void> check_block(const Launch& l, const EntryFacts& entry, const DeviceF
     stated *= std::max(1, entry.max_block[i]);
   }
   if (threads > most)
-    return user_error(fmt::format("{} threads a block: the limit is {}", threads, most), where);
+    return user_error(fmt::format("{} threads per block: the limit is {}", threads, most), where);
   if (entry.max_block[0] > 0 && threads > stated)
-    return user_error(fmt::format("{} threads a block, but '{}' is compiled for at most {}",
+    return user_error(fmt::format("{} threads per block, but '{}' is compiled for at most {}",
                                   threads, l.kernel, stated),
                       where, "raise its __launch_bounds__");
   return {};
@@ -52,7 +52,7 @@ Result<void> check_cluster(const Launch& l, const DeviceFacts& d, const std::str
   if (blocks > 1 && arch < kFirstArchWithClusters)
     return user_error(
         fmt::format("cluster of {} blocks: {} ({}) has no clusters", blocks, d.name, d.arch),
-        where + "/cluster", "leave 'cluster' away");
+        where + "/cluster", "remove 'cluster'");
   for (size_t i = 0; i < 3; ++i)
     if (l.cluster[i] > kMaxClusterBlocks || l.grid[i] % l.cluster[i] != 0)
       return user_error(
@@ -88,11 +88,11 @@ Result<void> check_cooperative(const Launch& l, const EntryFacts& entry, const D
   int64_t most = resident_blocks(l, entry, d) * d.sms;
   int64_t blocks = product(l.grid);  // cannot overflow within the grid limits
   if (blocks <= most) return {};
-  return user_error(
-      fmt::format("cooperative grid of {} blocks: the limit on {} is {}, what its {} SMs hold at "
-                  "once",
-                  blocks, d.name, most, d.sms),
-      where + "/grid", fmt::format("use occupancy({}) * gpu.sms blocks and a loop", l.kernel));
+  return user_error(fmt::format("cooperative grid of {} blocks: the limit on {} is {}, the number "
+                                "that its {} SMs hold at once",
+                                blocks, d.name, most, d.sms),
+                    where + "/grid",
+                    fmt::format("use occupancy({}) * gpu.sms blocks and a loop", l.kernel));
 }
 
 }  // namespace

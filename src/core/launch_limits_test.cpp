@@ -36,7 +36,7 @@ TEST_F(Limits, TheLastValueThatFitsAndTheFirstThatDoesNot) {
   launch.block = {512, 2, 1};
   EXPECT_EQ(problem(), "");
   launch.block = {512, 3, 1};
-  EXPECT_THAT(problem(), HasSubstr("1536 threads a block: the limit is 1024"));
+  EXPECT_THAT(problem(), HasSubstr("1536 threads per block: the limit is 1024"));
   launch.block = {1, 1, 65};
   EXPECT_THAT(problem(), HasSubstr("block of 65: the limit is 64"));
   launch.block = {32, 1, 1};

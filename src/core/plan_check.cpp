@@ -105,7 +105,7 @@ class Checker {
     for (size_t i = 0; i < plan_.scratch.size(); ++i) {
       const std::string& name = plan_.scratch[i].name;
       std::string place = fmt::format("/scratch/{}/name", i);
-      if (!seen.insert(name).second) report(place, "scratch '" + name + "' is there twice");
+      if (!seen.insert(name).second) report(place, "scratch '" + name + "' occurs twice");
       if (task_.find(name) || target(name) != name)
         report(place, "'" + name + "' is already a tensor", "choose another name");
     }
@@ -170,7 +170,7 @@ class Checker {
     bool later = std::any_of(plan_.symbols.begin(), plan_.symbols.end(),
                              [&](const auto& s) { return s.first == name; });
     if (later)
-      report(place, "symbol '" + name + "' is used before its definition",
+      report(place, "symbol '" + name + "' is used before it is defined",
              "put '" + name + "' first in 'symbols'");
     else
       report(place, "unknown symbol '" + name + "'",
@@ -185,8 +185,8 @@ class Checker {
                     meant(n.name, visible_names(), known("tensors", tensors_)));
     auto rank = static_cast<int64_t>(t->shape.size());
     if (n.kind != Expr::Node::Kind::size && (n.value < -rank || n.value >= rank))
-      report(place,
-             fmt::format("'{}' has {} dimension(s); axis {} is not there", n.name, rank, n.value));
+      report(place, fmt::format("'{}' has {} dimension(s), so there is no axis {}", n.name, rank,
+                                n.value));
   }
 
   void check_scalar(const std::vector<ScalarInfo>& list, const std::string& name, const char* what,
@@ -287,7 +287,7 @@ class Checker {
       auto n = literal(triple[i]);
       if (!n) continue;
       if (*n <= 0)
-        report(at, fmt::format("{} is {}, which is not positive", what, *n),
+        report(at, fmt::format("{} is {}; it must be positive", what, *n),
                "for a step that may be empty add \"when\": \"... > 0\"");
       else if (*n > most)
         report(at, fmt::format("{} is {}, over the limit of {}", what, *n, most));
@@ -295,7 +295,7 @@ class Checker {
         product = std::min(product * *n, int64_t{INT32_MAX});
     }
     if (product > most && most == kMostThreads)
-      report(place, fmt::format("{} threads a block: the limit is {}", product, most));
+      report(place, fmt::format("{} threads per block: the limit is {}", product, most));
   }
 
   void check_arg(const ArgSpec& a, const std::string& list, const std::string& place) {
@@ -334,15 +334,16 @@ class Checker {
         t && (t->role == TensorRole::parameter || t->role == TensorRole::buffer) && !t->mutated;
     const ScratchSpec* s = scratch(name);
     if ((t && !lasting) || (s && !s->weights_life))
-      report(place, "'" + name + "' does not outlive a call",
-             "prepare uses parameters that no call mutates and scratch of \"life\": \"weights\"");
+      report(place, "'" + name + "' does not persist between calls",
+             "prepare may use only parameters that no call mutates, and scratch with \"life\": "
+             "\"weights\"");
   }
 
   void check_outputs() {
     for (const TensorInfo* t : results_of(task_))
       if (!used_.contains(t->name))
         report("/steps",
-               fmt::format("no step is given the {} '{}'", t->mutated ? "mutated tensor" : "output",
+               fmt::format("no step gets the {} '{}'", t->mutated ? "mutated tensor" : "output",
                            t->name),
                "pass {\"tensor\": \"" + t->name + "\"} to the kernel that writes it");
   }

@@ -25,15 +25,15 @@ Result<void> refuse_reserved(const Json& json, std::initializer_list<const char*
                              const std::string& where) {
   for (const char* name : names)
     if (json.is_object() && json.contains(name))
-      return user_error(fmt::format("'{}' is reserved, not built yet", name), where + "/" + name,
-                        "leave it out");
+      return user_error(fmt::format("'{}' is reserved for a later version", name),
+                        where + "/" + name, "remove it");
   return {};
 }
 
 // Formerly reserved. A mutated tensor needs no field of its own.
 Result<void> refuse_states(const Json& json, const std::string& where) {
   if (!json.is_object() || !json.contains("states")) return {};
-  return user_error("'states' is no field of a plan", where + "/states",
+  return user_error("'states' is not a field of a plan", where + "/states",
                     "pass a mutated tensor by its name, {\"tensor\": \"x\"}: it holds its initial "
                     "values, and the kernel writes the final ones there");
 }
@@ -47,8 +47,9 @@ bool is_identifier(const std::string& s) {
 
 Result<std::string> identifier(std::string name, const std::string& where) {
   if (is_identifier(name)) return name;
-  return user_error("'" + name.substr(0, 64) + "' is not a name", where,
-                    "letters, digits and '_', a letter first, at most 128 characters");
+  return user_error(
+      "'" + name.substr(0, 64) + "' is not a name", where,
+      "a name has letters, digits and '_', begins with a letter, and has at most 128 characters");
 }
 
 Result<std::string> identifier_field(ObjectReader& r, const std::string& key) {
@@ -117,9 +118,9 @@ Result<std::vector<std::string>> read_arch(ObjectReader& r) {
     bool good = a.starts_with("sm_") && digits >= 2 && digits <= 3 &&
                 (tail.empty() || tail == "+" || tail == "a" || tail == "f");
     if (!good)
-      return user_error("'" + a.substr(0, 64) + "' is no architecture",
+      return user_error("'" + a.substr(0, 64) + "' is not an architecture",
                         fmt::format("{}/{}", r.place("arch"), i),
-                        "write \"sm_80+\" (that one and later) or an exact one such as \"sm_90a\"");
+                        "write \"sm_80+\" (this one and later) or an exact one such as \"sm_90a\"");
   }
   return list;
 }
@@ -287,8 +288,8 @@ Result<void> check_source_name(const std::string& name, const std::string& where
   if (!name.empty() && name.size() <= 64 && name[0] != '.' && name[0] != '-' &&
       std::all_of(name.begin(), name.end(), plain) && name.ends_with(".cu"))
     return {};
-  return user_error("'" + name.substr(0, 80) + "' is no source name", where,
-                    "a plain file name of letters, digits, '_', '-' and '.', ending in .cu");
+  return user_error("'" + name.substr(0, 80) + "' is not a source name", where,
+                    "give a plain file name of letters, digits, '_', '-' and '.' that ends in .cu");
 }
 
 std::string default_step_id(const std::string& list, size_t index) {

@@ -48,7 +48,7 @@ Result<Number> PlanScope::symbol(const std::string& name) const {
   std::vector<std::string> known;
   for (const auto& [n, e] : context_.plan.symbols) known.push_back(n);
   if (std::find(known.begin(), known.end(), name) != known.end())
-    return user_error("symbol '" + name + "' is used before its definition", {},
+    return user_error("symbol '" + name + "' is used before it is defined", {},
                       "put it first in 'symbols'");
   return user_error("unknown symbol '" + name + "'", {}, did_you_mean(name, known));
 }
@@ -73,7 +73,7 @@ Result<size_t> PlanScope::axis_of(const std::string& tensor, const Shape& shape,
   auto rank = static_cast<int64_t>(shape.size());
   if (axis < -rank || axis >= rank)
     return user_error(
-        fmt::format("'{}' has {} dimension(s); axis {} is not there", tensor, rank, axis));
+        fmt::format("'{}' has {} dimension(s), so there is no axis {}", tensor, rank, axis));
   return static_cast<size_t>(axis < 0 ? axis + rank : axis);
 }
 

@@ -51,11 +51,11 @@ TEST(PlanParse, CanonicalFormIsAFixedPoint) {
 TEST(PlanParse, RefusesReservedFieldsByName) {
   for (const char* name : {"layouts", "rng"})
     EXPECT_THAT(error([&](Json& j) { j[name] = Json::object(); }),
-                HasSubstr(std::string("'") + name + "' is reserved, not built yet"));
+                HasSubstr(std::string("'") + name + "' is reserved for a later version"));
   for (const char* name : {"for", "after", "reference"})
     EXPECT_THAT(error([&](Json& j) { j["steps"][0][name] = 1; }),
                 HasSubstr("plan.json#/steps/0/" + std::string(name) + ": error: '" + name +
-                          "' is reserved, not built yet"));
+                          "' is reserved for a later version"));
   EXPECT_THAT(
       error([](Json& j) { j["states"] = Json::array(); }),
       AllOf(HasSubstr("plan.json#/states"), HasSubstr("pass a mutated tensor by its name")));
@@ -98,7 +98,7 @@ TEST(PlanParse, ErrorsNamePlaceAndRemedy) {
 TEST(PlanParse, SourcesArePlainFileNames) {
   for (const char* name :
        {"../a.cu", "a/b.cu", "/etc/passwd", "", ".cu", "-o.cu", "a.txt", "a b.cu"})
-    EXPECT_THAT(error([&](Json& j) { j["sources"] = {name}; }), HasSubstr("is no source name"))
+    EXPECT_THAT(error([&](Json& j) { j["sources"] = {name}; }), HasSubstr("is not a source name"))
         << name;
   EXPECT_THAT(error([](Json& j) { j["sources"] = {"a.cu", "a.cu"}; }), HasSubstr("twice"));
   EXPECT_THAT(error([](Json& j) {
@@ -151,8 +151,8 @@ TEST(PlanCheck, Names) {
                  j["steps"][0]["args"][0]["tensor"] = "outt");
   EXPECT_PROBLEM("unknown symbol 'N'", j["steps"][0]["grid"][0] = "N");
   EXPECT_PROBLEM("the task has no tensor 'y'", j["symbols"]["Y"] = "dim(y, 0)");
-  EXPECT_PROBLEM("'x' has 2 dimension(s); axis 2 is not there", j["symbols"]["Y"] = "dim(x, 2)");
-  EXPECT_PROBLEM("axis -3 is not there", j["symbols"]["Y"] = "stride(x, -3)");
+  EXPECT_PROBLEM("'x' has 2 dimension(s), so there is no axis 2", j["symbols"]["Y"] = "dim(x, 2)");
+  EXPECT_PROBLEM("so there is no axis -3", j["symbols"]["Y"] = "stride(x, -3)");
   EXPECT_PROBLEM("the task has no attribute 'epss' (did you mean 'eps'?)",
                  j["defines"]["EPS"] = "attr(epss)");
   EXPECT_PROBLEM("attribute 'mode' is a string", j["defines"]["EPS"] = "attr(mode)");
@@ -160,19 +160,19 @@ TEST(PlanCheck, Names) {
   EXPECT_PROBLEM("no step launches a kernel 'nrm' (did you mean 'norm'?)",
                  j["symbols"]["o"] = "occupancy(nrm)");
   EXPECT_PROBLEM("no tensor map 'a'", j["steps"][0]["args"].push_back({{"map", "a"}}));
-  EXPECT_PROBLEM("symbol 'B' is used before its definition",
+  EXPECT_PROBLEM("symbol 'B' is used before it is defined",
                  j["symbols"] = (Json{{"A", "B"}, {"B", 1}, {"M", 1}, {"K", 1}}));
-  EXPECT_PROBLEM("scratch 'sums' is there twice", j["scratch"].push_back(j["scratch"][0]));
+  EXPECT_PROBLEM("scratch 'sums' occurs twice", j["scratch"].push_back(j["scratch"][0]));
   EXPECT_PROBLEM("'out' is already a tensor",
                  j["scratch"].push_back({{"name", "out"}, {"dtype", "f32"}, {"shape", {1}}}));
   EXPECT_PROBLEM("two steps are called 'norm'", j["steps"][1]["id"] = "norm");
 }
 
 TEST(PlanCheck, Literals) {
-  EXPECT_PROBLEM("plan.json#/steps/0/grid/0: error: grid[0] is 0, which is not positive",
+  EXPECT_PROBLEM("plan.json#/steps/0/grid/0: error: grid[0] is 0; it must be positive",
                  j["steps"][0]["grid"][0] = 0);
-  EXPECT_PROBLEM("block[1] is -4, which is not positive", j["steps"][0]["block"][1] = -4);
-  EXPECT_PROBLEM("2048 threads a block: the limit is 1024", j["steps"][0]["block"] = {1024, 2});
+  EXPECT_PROBLEM("block[1] is -4; it must be positive", j["steps"][0]["block"][1] = -4);
+  EXPECT_PROBLEM("2048 threads per block: the limit is 1024", j["steps"][0]["block"] = {1024, 2});
   EXPECT_PROBLEM("block[0] is 2048, over the limit of 1024", j["steps"][0]["block"] = {2048});
   EXPECT_PROBLEM("3221225472 bytes of shared memory: the limit is 232448",
                  j["steps"][0]["shared_bytes"] = "3 * 1024 * 1024 * 1024");
@@ -182,7 +182,7 @@ TEST(PlanCheck, Literals) {
 
 TEST(PlanCheck, WhatAStepMayTouch) {
   EXPECT_PROBLEM("'x' is the task's input and must not be written", j["steps"][1]["fill"] = "x");
-  EXPECT_PROBLEM("no step is given the output 'out'", j["steps"].erase(1),
+  EXPECT_PROBLEM("no step gets the output 'out'", j["steps"].erase(1),
                  j["steps"][0]["args"][3]["tensor"] = "sums");
   auto prepare = [](const char* tensor) {
     return Json::array({{{"kernel", "pack"},
@@ -192,9 +192,9 @@ TEST(PlanCheck, WhatAStepMayTouch) {
   };
   EXPECT_TRUE(problems([&](Json& j) { j["prepare"] = prepare("w"); }).empty());
   EXPECT_THAT(problems([&](Json& j) { j["prepare"] = prepare("x"); }),
-              testing::ElementsAre(HasSubstr("'x' does not outlive a call")));
+              testing::ElementsAre(HasSubstr("'x' does not persist between calls")));
   EXPECT_THAT(problems([&](Json& j) { j["prepare"] = prepare("sums"); }),
-              testing::ElementsAre(HasSubstr("'sums' does not outlive a call")));
+              testing::ElementsAre(HasSubstr("'sums' does not persist between calls")));
 }
 
 TEST(PlanCheck, AMutatedTensorIsAResultOfTheSteps) {
@@ -210,13 +210,13 @@ TEST(PlanCheck, AMutatedTensorIsAResultOfTheSteps) {
   EXPECT_EQ(problems_of([](Json&) {}), "");
   EXPECT_EQ(problems_of([](Json& j) { j["steps"][1]["fill"] = "w"; }), "");
   EXPECT_THAT(problems_of([](Json& j) { j["steps"][0]["args"][1]["tensor"] = "x"; }),
-              HasSubstr("no step is given the mutated tensor 'fc.weight'"));
+              HasSubstr("no step gets the mutated tensor 'fc.weight'"));
   EXPECT_THAT(problems_of([](Json& j) {
                 Json step{{"kernel", "pack"}, {"grid", {1}}, {"block", {1}}};
                 step["args"] = Json::array({{{"tensor", "w"}}});
                 j["prepare"] = Json::array({step});
               }),
-              HasSubstr("'w' does not outlive a call"));
+              HasSubstr("'w' does not persist between calls"));
 }
 
 TEST(PlanCheck, WhatDependsOnModulesComesLate) {
@@ -265,7 +265,7 @@ TEST(JsonPlace, TurnsErrorsIntoFilePlaces) {
   ASSERT_EQ(errors.size(), 1U);
   EXPECT_THAT(with_place(errors[0], text).text(),
               testing::MatchesRegex("plan.json:[0-9]+:[0-9]+: "
-                                    "error: grid.0. is 0, which is not .*"));
+                                    "error: grid.0. is 0; it must be .*"));
   Error plain{ErrorKind::user, "m", "x.py:3"};
   EXPECT_EQ(with_place(plain, text).where, "x.py:3");
 }

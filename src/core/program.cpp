@@ -23,7 +23,7 @@ Result<void> check_source(const std::string& name, const std::string& text,
     return user_error(
         fmt::format("'{}' has {} bytes; the limit is {}", name, text.size(), kMaxSource), where);
   if (text.find('\0') != std::string::npos)
-    return user_error("'" + name + "' is not text", where, "sources hold no zero bytes");
+    return user_error("'" + name + "' is not text", where, "remove the zero bytes");
   return {};
 }
 
@@ -31,7 +31,7 @@ Result<void> check_source(const std::string& name, const std::string& text,
 Result<void> check_sources(const KernelProgram& program, const std::string& where) {
   for (const std::string& name : program.plan.sources)
     if (!program.sources.contains(name))
-      return user_error("the plan lists '" + name + "', which is not there", where);
+      return user_error("the plan lists the source '" + name + "', which does not exist", where);
   if (program.sources.size() == program.plan.sources.size()) return {};
   for (const auto& [name, text] : program.sources)
     if (std::find(program.plan.sources.begin(), program.plan.sources.end(), name) ==
@@ -45,7 +45,7 @@ Result<void> check_sources(const KernelProgram& program, const std::string& wher
 Result<KernelProgram> load_program(const std::filesystem::path& dir) {
   std::error_code error;
   if (!std::filesystem::is_directory(dir, error))
-    return user_error("'" + dir.string() + "' is no folder", {},
+    return user_error("'" + dir.string() + "' is not a folder", {},
                       "give the folder that holds plan.json and its sources");
   KernelProgram program;
   std::filesystem::path plan = dir / "plan.json";

@@ -43,7 +43,7 @@ TEST_F(Folder, SavesAndLoads) {
 }
 
 TEST_F(Folder, LoadErrors) {
-  EXPECT_THAT(load_program(dir_ / "none").error().text(), HasSubstr("is no folder"));
+  EXPECT_THAT(load_program(dir_ / "none").error().text(), HasSubstr("is not a folder"));
   EXPECT_THAT(load_program(dir_).error().text(), HasSubstr("plan.json"));
   ASSERT_TRUE(write_file(dir_ / "plan.json", test_plan_text()));
   EXPECT_THAT(load_program(dir_).error().text(), HasSubstr("norm.cu"));
@@ -61,7 +61,7 @@ TEST_F(Folder, SaveRefusesWhatThePlanDoesNotList) {
   p.sources["more.cu"] = "";
   EXPECT_THAT(save_program(p, dir_).error().text(), HasSubstr("'more.cu' is not in the plan's"));
   p.sources.clear();
-  EXPECT_THAT(save_program(p, dir_).error().text(), HasSubstr("which is not there"));
+  EXPECT_THAT(save_program(p, dir_).error().text(), HasSubstr("which does not exist"));
 }
 
 TEST(ProgramId, DependsOnMeaningOnly) {
@@ -142,7 +142,7 @@ TEST_F(Resolve, GridAndBlockErrors) {
   EXPECT_THAT(error([](Json& j) { j["steps"][0]["grid"][0] = "M * 1000000"; }),
               HasSubstr("the limit is 2147483647"));
   EXPECT_THAT(error([](Json& j) { j["steps"][0]["block"] = {32, 64}; }),
-              HasSubstr("2048 threads a block: the limit is 1024"));
+              HasSubstr("2048 threads per block: the limit is 1024"));
   EXPECT_THAT(error([](Json& j) { j["steps"][0]["block"] = {1, 1, 128}; }),
               HasSubstr("block of 128: the limit is 64"));
   EXPECT_THAT(error([](Json& j) { j["steps"][0]["block"] = {1024}; }),

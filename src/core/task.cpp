@@ -146,7 +146,7 @@ Result<void> check_names(const Task& t) {
   std::set<std::string> names;
   for (const TensorInfo& tensor : t.tensors)
     if (!names.insert(tensor.name).second)
-      return user_error("tensor '" + tensor.name + "' is there twice", "task#/tensors");
+      return user_error("tensor '" + tensor.name + "' occurs twice", "task#/tensors");
   return {};
 }
 
@@ -169,7 +169,7 @@ Result<void> check_shapes(const Task& t) {
       std::string where = "task#/shapes/" + s.name;
       if (it == s.tensors.end()) return user_error("no shape of '" + tensor.name + "'", where);
       if (it->second.size() != tensor.shape.size())
-        return user_error("'" + tensor.name + "' has another number of dimensions here", where);
+        return user_error("'" + tensor.name + "' has a different number of dimensions here", where);
     }
   return {};
 }

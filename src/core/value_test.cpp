@@ -76,7 +76,7 @@ TEST(Task, RefusesInconsistentShapes) {
   EXPECT_THAT(task_error([](Json& j) { j["shapes"][1]["tensors"].erase("x"); }),
               HasSubstr("task#/shapes/odd1: error: no shape of 'x'"));
   EXPECT_THAT(task_error([](Json& j) { j["shapes"][1]["tensors"]["x"] = {7}; }),
-              HasSubstr("another number of dimensions"));
+              HasSubstr("a different number of dimensions"));
   EXPECT_THAT(task_error([](Json& j) { j["tensors"][1]["name"] = "x"; }), HasSubstr("twice"));
   EXPECT_THAT(task_error([](Json& j) { j["tensors"][0]["shape"] = {INT64_MAX, 2}; }),
               HasSubstr("overflows"));
@@ -97,7 +97,7 @@ TEST(Graph, RefusesUnknownReferences) {
   EXPECT_THAT(task_error([](Json& j) { j["graph"]["outputs"] = {"nope"}; }),
               HasSubstr("graph#/outputs"));
   EXPECT_THAT(task_error([](Json& j) { j["graph"]["nodes"][2]["outputs"][0]["name"] = "mul"; }),
-              HasSubstr("'mul' is there twice"));
+              HasSubstr("'mul' occurs twice"));
 }
 
 TEST(Verdict, ExitCodes) {

@@ -413,7 +413,7 @@ Result<Verdict> verdict_from_json(const Json& json) {
   CG_TRY(v.program_id, r.string("program_id"));
   CG_TRY(std::string label, r.string_or("label", ""));
   if (label != (v.program_id.starts_with(kForeign) ? "foreign" : ""))
-    return user_error("the label is not that of the program_id", r.place("label"));
+    return user_error("the label does not belong to the program_id", r.place("label"));
   CG_TRY(v.task_id, r.string("task_id"));
   CG_TRY(v.device, r.string("device"));
   CG_TRY(v.gpu, r.string_or("gpu", ""));

@@ -30,7 +30,7 @@ class Section {
     seen_.insert("source");
     auto source = (*table_)["source"].value<std::string>();
     if (!source || source->empty())
-      return user_error("[" + name_ + "] names no source of its figures", file_name_,
+      return user_error("[" + name_ + "] does not name the source of its figures", file_name_,
                         "add source = \"...\"");
     return {};
   }

@@ -82,7 +82,8 @@ TEST(Gpu, RefusesBadFiles) {
   EXPECT_THAT(error("clock_hz = 1.98e9", "clock_hz = \"fast\""), HasSubstr("missing number"));
   EXPECT_THAT(error("arch = \"sm_90a\"", "arch = \"--version\""), HasSubstr("arch"));
   EXPECT_THAT(error("arch = \"sm_90a\"", "arch = 90"), HasSubstr("arch"));
-  EXPECT_THAT(error("[chip]\nsource = ", "[chip]\nsauce = "), HasSubstr("names no source"));
+  EXPECT_THAT(error("[chip]\nsource = ", "[chip]\nsauce = "),
+              HasSubstr("does not name the source"));
   EXPECT_THAT(error("[chip]", "[ship]"), HasSubstr("missing table [chip]"));
   EXPECT_THAT(error("shared_bytes_per_block = 232448", "shared_bytes_per_block = 999999"),
               HasSubstr("at most 233472"));

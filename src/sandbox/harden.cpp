@@ -47,7 +47,7 @@ Grade probe() {
     auto status = child->wait(Context().with_timeout(std::chrono::seconds(10)));
     if (!status || status->code != 0 || !status->exited) {
       grade.label = "none";
-      grade.missing = "a program started in the sandbox did not end well";
+      grade.missing = "a program that started in the sandbox failed";
     }
   });
   return grade;

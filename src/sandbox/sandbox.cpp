@@ -254,7 +254,7 @@ Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared
   }
   if (want.no_network) {
     g.held["network"] = bubblewrap || (plan.clone_flags & CLONE_NEWNET) || seccomp;
-    if (!g.held["network"]) missing.emplace_back("network: namespace refused");
+    if (!g.held["network"]) missing.emplace_back("network: the kernel refused the namespace");
   }
   if (want.seccomp) g.held["seccomp"] = seccomp;
   if (want.keep_capabilities) {
@@ -427,8 +427,8 @@ Result<Child> spawn(const SpawnSpec& spec) {
   CG_CHECK(check_started(plan, shared));
   s.program = outer_pid(s.started.supervisor, plan.clone_flags, shared.program);
   if (spec.required && s.grade.label != "full")
-    return world_error("the sandbox cannot be had in full: " + s.grade.missing,
-                       "allow user namespaces (sysctl user.max_user_namespaces) and seccomp, or "
+    return world_error("the full sandbox is not available: " + s.grade.missing,
+                       "allow user namespaces (sysctl user.max_user_namespaces) and seccomp, "
                        "install bubblewrap, or run without --require-sandbox");
   return child;
 }

@@ -45,7 +45,7 @@ Error database_error(const std::filesystem::path& file, const SQLite::Exception&
   switch (e.getErrorCode() & 0xFF) {
     case SQLITE_NOTADB:
       error.kind = ErrorKind::user;
-      error.message = "this file is no SQLite database";
+      error.message = "this file is not an SQLite database";
       error.remedy = "move it away, or choose another folder with --runs DIR";
       break;
     case SQLITE_CORRUPT:
@@ -55,7 +55,7 @@ Error database_error(const std::filesystem::path& file, const SQLite::Exception&
           "`sqlite3 cutegen.db .recover` may save what is left";
       break;
     case SQLITE_FULL:
-      error.message = "no space left on the disk of the journal";
+      error.message = "the disk of the journal is full";
       error.remedy = "free some space, then `cutegen resume`";
       break;
     case SQLITE_BUSY:
@@ -93,7 +93,7 @@ Result<void> Database::prepare() {
   reading.commit();
   if (id != kApplicationId && !(id == 0 && empty)) return foreign();
   if (std::string mode = sql_.execAndGet("PRAGMA journal_mode = WAL").getString(); mode != "wal")
-    return world_error("SQLite gives no write-ahead log for '" + file().string() + "'",
+    return world_error("SQLite has no write-ahead log for '" + file().string() + "'",
                        "choose a local folder with --runs DIR");
   sql_.exec("PRAGMA synchronous = FULL");
   if (empty) create_tables();
@@ -107,7 +107,8 @@ Result<void> Database::prepare() {
 Result<std::shared_ptr<Database>> Database::open(const std::filesystem::path& dir) {
   std::error_code error;
   if (std::filesystem::exists(dir, error) && !std::filesystem::is_directory(dir, error))
-    return user_error("'" + dir.string() + "' is no folder", {}, "choose a folder with --runs DIR");
+    return user_error("'" + dir.string() + "' is not a folder", {},
+                      "choose a folder with --runs DIR");
   CG_CHECK(private_dir(dir));
   CG_CHECK(require_local_disk(dir));
   CG_CHECK(make_private_file(dir / "cutegen.db"));

@@ -45,7 +45,7 @@ std::string written_pid(int fd) {
 }  // namespace
 
 Result<RunLock> RunLock::take(const std::filesystem::path& dir, const std::string& run) {
-  if (!is_run_id(run)) return user_error("'" + run + "' is no run id");
+  if (!is_run_id(run)) return user_error("'" + run + "' is not a run id");
   CG_CHECK(private_dir(dir / "locks"));
   UniqueFd fd(::open(lock_path(dir, run).c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return errno_error("cannot open the lock of run " + run);

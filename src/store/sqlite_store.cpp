@@ -220,9 +220,9 @@ class SqliteStore final : public Store {
           "`cutegen runs` lists them");
     size_t count = fitting.size();
     fitting.resize(std::min<size_t>(count, 4));
-    return user_error("'" + run + "' is ambiguous: it fits " + std::to_string(count) + " runs (" +
-                          join(fitting, ", ") + (count > 4 ? ", ...)" : ")"),
-                      {}, "give more letters");
+    return user_error("'" + run + "' is ambiguous: it matches " + std::to_string(count) +
+                          " runs (" + join(fitting, ", ") + (count > 4 ? ", ...)" : ")"),
+                      {}, "give more characters of the id");
   }
 
   Result<std::string> put_blob(std::string_view bytes) override {

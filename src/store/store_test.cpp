@@ -237,7 +237,7 @@ TEST_F(StoreTest, ForeignAndBrokenFilesAreRefusedUntouched) {
   auto text = Store::open(dir_);
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().kind, ErrorKind::user);
-  EXPECT_THAT(text.error().message, HasSubstr("no SQLite database"));
+  EXPECT_THAT(text.error().message, HasSubstr("not an SQLite database"));
 
   fs::remove(dir_ / "cutegen.db");
   SQLite::Database(dir_ / "cutegen.db", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
@@ -271,7 +271,7 @@ TEST_F(StoreTest, ADamagedDatabaseIsAnErrorWithARemedy) {
 
 TEST_F(StoreTest, AFileInPlaceOfTheFolderAndANewerFormatAreRefused) {
   ASSERT_TRUE(write_file(dir_, "x"));
-  EXPECT_THAT(Store::open(dir_).error().message, HasSubstr("no folder"));
+  EXPECT_THAT(Store::open(dir_).error().message, HasSubstr("not a folder"));
   fs::remove(dir_);
   open();
   raw().exec("PRAGMA user_version = 7");

@@ -97,7 +97,7 @@ Result<std::pair<Header, std::vector<UniqueFd>>> receive_header(const Context& c
     started = true;
     std::move(got.begin(), got.end(), std::back_inserter(fds));
     if ((message.msg_flags & MSG_CTRUNC) || fds.size() > kMaxFds)
-      return world_error("a message carries more than " + std::to_string(kMaxFds) +
+      return world_error("a message has more than " + std::to_string(kMaxFds) +
                          " descriptors, or this process has no room for them");
     done += static_cast<size_t>(n);
   }
@@ -201,8 +201,8 @@ Result<Frame> Channel::receive(const Context& ctx) {
                          std::to_string(kMaxFrameBytes));
     CG_TRY(std::string text, receive_body(ctx, socket_.get(), length));
     auto json = parse_json(text, "message", kMaxFrameBytes);
-    if (!json) return world_error("a message is no valid JSON: " + json.error().message);
-    if (!json->is_object()) return world_error("a message is no JSON object");
+    if (!json) return world_error("a message is not valid JSON: " + json.error().message);
+    if (!json->is_object()) return world_error("a message is not a JSON object");
     return Frame{std::move(*json), std::move(head.second)};
   };
   auto frame = read();

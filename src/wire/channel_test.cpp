@@ -159,12 +159,12 @@ TEST(Channel, SignalsDoNotBreakAWait) {
 TEST(Channel, RefusesBadFrames) {
   const std::pair<std::string, std::string> cases[] = {
       {std::string("\xff\xff\xff\xff", 4), "announces 4294967295 bytes"},
-      {framed("{\"a\":"), "no valid JSON"},
-      {framed(""), "no valid JSON"},
-      {framed("[1]"), "no JSON object"},
-      {framed("7"), "no JSON object"},
-      {framed(std::string(100000, '[')), "no valid JSON"},
-      {framed("{\"a\":\"\xff\xfe\"}"), "no valid JSON"},
+      {framed("{\"a\":"), "not valid JSON"},
+      {framed(""), "not valid JSON"},
+      {framed("[1]"), "not a JSON object"},
+      {framed("7"), "not a JSON object"},
+      {framed(std::string(100000, '[')), "not valid JSON"},
+      {framed("{\"a\":\"\xff\xfe\"}"), "not valid JSON"},
   };
   for (const auto& [bytes, message] : cases) {
     Pair p;
