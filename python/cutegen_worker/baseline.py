@@ -264,16 +264,16 @@ def compiled(model: torch.nn.Module, mode: str | None) -> Way:
 def load(target: str, folder: str) -> Way:
     module, _, name = target.partition(":")
     if not module or not name:
-        raise WorkerError(f"'{target}' names no callable", "", "write MODULE:CALLABLE")
+        raise WorkerError(f"'{target}' does not name a callable", "", "write MODULE:CALLABLE")
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
         call = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise WorkerError(f"the baseline '{target}' cannot be had: {first_line(error)}", "",
+        raise WorkerError(f"the baseline '{target}' cannot be imported: {first_line(error)}", "",
                           "put its module beside the task file") from None  # fmt: skip
     if not callable(call):
-        raise WorkerError(f"'{target}' is no callable", "", "write MODULE:CALLABLE")
+        raise WorkerError(f"'{target}' is not a callable", "", "write MODULE:CALLABLE")
     return call
 
 
@@ -299,7 +299,7 @@ def distance(wanted: Tensor, got: Tensor) -> float:
 
 
 def open_baselines(request: Json, worker: Worker) -> Answer:
-    """Answers which of `kinds` can be had: [{kind, far} or {kind, why}]."""
+    """Answers which of `kinds` are available: [{kind, far} or {kind, why}]."""
     worker.opened = None
     try:
         with blame(request["file"], "the module on the GPU", SIZES), contextlib.redirect_stdout(sys.stderr):
@@ -331,7 +331,7 @@ def add_way(opened: Opened, wanted: Json) -> Json:
 
 def no_memory(doing: str, error: BaseException) -> WorkerError:
     return WorkerError(f"{doing}: out of memory: " + first_line(error).split(" GPU ")[0], "",
-                       "free the GPU, or use smaller sizes", "unsupported")  # fmt: skip
+                       "free memory of the GPU, or use smaller sizes", "unsupported")  # fmt: skip
 
 
 def add_baseline(request: Json, worker: Worker) -> Answer:

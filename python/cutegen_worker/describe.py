@@ -110,7 +110,7 @@ def asked(request: Json, source: Source, side: Side) -> Iterator[tuple[Json, Tra
     names = {"official", "small", "odd1", "odd2"}
     for name, weight, constants in wanted:
         if name in names:
-            raise WorkerError(f"two shapes are called '{name}'", side.file, "rename one")
+            raise WorkerError(f"two shapes have the name '{name}'", side.file, "rename one")
         names.add(name)
         try:
             trace = Trace(source, constants, side.train)
@@ -123,7 +123,7 @@ def asked(request: Json, source: Source, side: Side) -> Iterator[tuple[Json, Tra
 def declare_mutated(side: Side, official: Trace, notes: list[str]) -> None:
     for name in side.mutated:
         if name not in official.tensors:
-            side.wrong(f"mutated names no tensor: '{name}'", "mutated",
+            side.wrong(f"`mutated` does not name a tensor: '{name}'", "mutated",
                        "one of " + ", ".join(official.tensors))  # fmt: skip
         if name not in official.mutated:
-            notes.append(f"the side file says that '{name}' is mutated, but forward() leaves it")
+            notes.append(f"the side file says that '{name}' is mutated, but forward() does not change it")

@@ -45,7 +45,7 @@ def blame(file: str, doing: str, remedy: str) -> Iterator[None]:
         raise
     except MemoryError as error:
         raise WorkerError(
-            f"{doing} needs more memory than a task may take",
+            f"{doing} needs more memory than a task may use",
             place(error, file),
             "use smaller sizes, or make large tensors with torch, not with Python or NumPy",
         ) from None
@@ -53,11 +53,11 @@ def blame(file: str, doing: str, remedy: str) -> Iterator[None]:
         raise WorkerError(
             f"{doing} ends the program (sys.exit)",
             place(error, file),
-            "put code that runs the file under `if __name__ == '__main__':`",
+            "move code that runs the file under `if __name__ == '__main__':`",
         ) from None
     except ModuleNotFoundError as error:
         raise WorkerError(
-            f"{doing} imports '{error.name}', which this Python does not have",
+            f"{doing} imports '{error.name}', which this Python lacks",
             place(error, file),
             f"install {error.name} there, or name another interpreter: --python",
         ) from None

@@ -80,7 +80,8 @@ class Planner:
 
     def run(self) -> None:
         if self.official.mutated:
-            raise WorkerError("no excerpt holds what forward() writes in place", self.source.file, "", "unsupported")
+            raise WorkerError("excerpts do not support tensors that forward() writes in place", self.source.file,
+                              "", "unsupported")
         rank = max(t.dim() for _, t in self.official.outputs)
         for axis in range(rank):
             if self.small(WANT_ELEMENTS, WANT_FLOPS):
@@ -93,7 +94,7 @@ class Planner:
                           self.source.file, "", "unsupported")  # fmt: skip
 
     def cut(self, axis: int) -> None:
-        """Fewer indexes along one axis of every output, where that can be had."""
+        """Keeps fewer indexes along one axis of every output, if that is possible."""
         sizes = {t.shape[axis] if axis < t.dim() else 0 for _, t in self.now.outputs}
         of = sizes.pop()
         if sizes or of < 2 * LEAST:

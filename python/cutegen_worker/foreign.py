@@ -36,7 +36,7 @@ LACKS = re.compile(r"CUDA_HOME environment variable is not set|Ninja is required
 NO_MEMORY = re.compile(r"can't allocate memory|out of memory", re.IGNORECASE)
 COMPILER = re.compile(r"^.*\berror: .*$", re.MULTILINE)
 PLAIN = (torch.Tensor, torch.nn.Parameter)
-REMEDY = "the file defines class ModelNew(torch.nn.Module), made with the task's get_init_inputs()"
+REMEDY = "define class ModelNew(torch.nn.Module); cutegen constructs it with the task's get_init_inputs()"
 
 
 class Failed(Exception):
@@ -115,7 +115,7 @@ class Answer:
         if self.ModelNew is None:
             raise Failed("the file has no ModelNew: " + REMEDY, self.file)
         if not (isinstance(self.ModelNew, type) and issubclass(self.ModelNew, torch.nn.Module)):
-            raise Failed("ModelNew is no torch.nn.Module: " + REMEDY, self.file)
+            raise Failed("ModelNew is not a torch.nn.Module: " + REMEDY, self.file)
         return {}
 
     def make_model(self, request: Json) -> Json:
@@ -137,7 +137,7 @@ class Answer:
             finally:
                 torch.set_default_device(None)
             if not isinstance(self.model, torch.nn.Module):
-                raise Failed("ModelNew() makes no torch.nn.Module", self.file)
+                raise Failed("ModelNew() does not return a torch.nn.Module", self.file)
             move_state(self.model, self.device.name)
             self.model.train(request["train_mode"])
             kept, self.counterparts = copy_in(self.model, state)
@@ -255,13 +255,13 @@ class Answer:
         if isinstance(error, SystemExit):
             return Failed(f"{doing} ends the program (sys.exit)", where)
         if isinstance(error, MemoryError) or NO_MEMORY.search(text):
-            what = f"{doing} needs more memory than an answer may take: {text or name}"
+            what = f"{doing} needs more memory than a solution may use: {text or name}"
             return Failed(what, where)
         if self.device.name == "cpu" and NO_GPU.search(f"{type(error).__module__} {text}"):
             what = f"{doing} needs a GPU (--device cuda:0): {name}: {text}"
             return Failed(what, where, "needs_gpu")
         if isinstance(error, ModuleNotFoundError) or LACKS.search(text):
-            what = f"{doing} needs what is not installed here: {name}: {text}"
+            what = f"{doing} needs something that is not installed here: {name}: {text}"
             return Failed(what, where, "lacks")
         return Failed(f"{doing} raises {name}" + (f": {text}" if text else ""), where)
 
@@ -277,7 +277,7 @@ class Answer:
             return {"failed": Failed(error.message, error.where).json()}
         except BaseException as error:  # noqa: BLE001 - the answer may have broken anything here
             traceback.print_exc(limit=-4)
-            return {"failed": self.failure(error, "the answer's process").json()}
+            return {"failed": self.failure(error, "the solution's process").json()}
 
 
 HANDLERS = {"hello": Answer.hello, "load": Answer.load,

@@ -32,7 +32,7 @@ def start(device: str) -> None:
         torch.cuda.set_device(torch.device(device))
         torch.zeros(1, device=device).add_(1).item()
     except (RuntimeError, AssertionError) as error:
-        raise WorkerError(f"torch does not start {device}: {first_line(error)}", "",
+        raise WorkerError(f"torch cannot start {device}: {first_line(error)}", "",
                           "see `cutegen doctor`", "world") from None  # fmt: skip
 
 

@@ -130,5 +130,5 @@ class Modes:
         self.task = min(judged, key=MODE_BITS.__getitem__)
         self.results = {n: mode for n, mode in named.items() if mode != self.task}
         self.tf32_convolutions = any(w.convolution and named.get(n) == "fp32" for n, w in ways)
-        self.notes = [f"'{n}' depends on values that forward() rounds to eight bits: judged in bf16, "
-                      "the coarsest math mode" for n, w in ways if w.rounding() in EIGHT]  # fmt: skip
+        self.notes = [f"'{n}' depends on values that forward() rounds to eight bits: cutegen judges it "
+                      "in bf16, the coarsest math mode" for n, w in ways if w.rounding() in EIGHT]  # fmt: skip

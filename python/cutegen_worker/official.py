@@ -75,7 +75,7 @@ def too_large(text: str) -> WorkerError:
     free, total = torch.cuda.mem_get_info()
     used = torch.cuda.max_memory_allocated()
     text = text.split(" GPU ")[0]  # what follows are words on the allocator
-    return WorkerError(f"its float64 truth needs more than {used / 2**30:.1f} GiB beside the set, "
+    return WorkerError(f"its float64 truth needs more than {used / 2**30:.1f} GiB in addition to the inputs, "
                        f"and {free / 2**30:.1f} of {total / 2**30:.1f} GiB were free: {text}",
                        "", "", "unsupported")  # fmt: skip
 
@@ -89,7 +89,7 @@ def make(request: Json, device: torch.device) -> list[str]:
         plain = values.in_domain(reference, family, domain)
         if plain is not None:
             return write(Places(request["slots"]), reference, generator, request, plain)
-    raise WorkerError("the module works on no values of this family", request["file"])
+    raise WorkerError("the module cannot compute on values of this family", request["file"])
 
 
 class Places:
@@ -240,7 +240,7 @@ def in_parts(reference: values.Reference, change: values.Change, dtype: torch.dt
         part = reference.rows(some, rows).run(change, dtype)
         for t, out, known in zip(part, whole, like):
             if t.shape != out[some].shape or not agree(t, known[some]):
-                raise torch.OutOfMemoryError("the batch cannot be taken apart")
+                raise torch.OutOfMemoryError("the batch cannot be split")
             out[some] = t
         del part
     return whole

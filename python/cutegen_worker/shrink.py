@@ -85,7 +85,7 @@ class Shrinker:
 
     def run(self, constants: Constants) -> Trace | None:
         if self.runs >= self.most_runs or time.process_time() - self.start > MOST_SECONDS:
-            self.reason = "no time left to look for smaller sizes"
+            self.reason = "there was no time left to look for smaller sizes"
             return None
         self.runs += 1
         try:
@@ -94,10 +94,10 @@ class Shrinker:
             self.reason = error.message
             return None
         if trace.signature() != self.official.signature():
-            self.reason = "another size makes another program"
+            self.reason = "with another size the module computes something else"
             return None
         if trace.hollow() and not self.official.hollow():
-            self.reason = "another size leaves nothing to compute"
+            self.reason = "with another size the module computes nothing"
             return None
         return trace
 
@@ -149,7 +149,7 @@ class Shrinker:
             failed += trace is None
             if failed >= 2:
                 break
-        self.reason = "the module does not get small enough" if failed < 2 else self.reason
+        self.reason = "no size makes the module small enough" if failed < 2 else self.reason
         return self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
 
     def where_fixed(self) -> Found | None:

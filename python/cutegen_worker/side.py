@@ -38,7 +38,7 @@ class Side:
         self.file, self.lines = file, text.splitlines()
         self.values = self.parse(text) if text else {}
         if "strides" in self.values:
-            self.wrong("'strides' is reserved: only contiguous tensors so far", "strides",
+            self.wrong("'strides' is reserved: cutegen supports only contiguous tensors", "strides",
                        "remove it and pass contiguous tensors")  # fmt: skip
         self.check(self.values, KEYS)
         self.math_mode = self.choice("math_mode", MODES, None)
@@ -46,7 +46,7 @@ class Side:
         self.tolerance = self.values.get("tolerance")
         if self.tolerance is not None and not 0 < self.tolerance <= 1e6:
             self.wrong(f"tolerance is {short(self.tolerance)}: it scales the accepted error",
-                       "tolerance", "give a number over 0, at most 1e6 (1 is the default)")  # fmt: skip
+                       "tolerance", "give a number above 0, at most 1e6 (default 1)")  # fmt: skip
         self.bounds = {k: self.bound(k) for k in BOUNDS if k in self.values}
         self.baseline = self.values.get("baseline")
         self.mutated = self.values.get("mutated", [])
@@ -54,7 +54,7 @@ class Side:
         self.official_weight = self.take_official()
         if sum(weight > 0 for _, weight, _ in self.shapes) > MOST_TIMED:
             self.wrong(f"more than {MOST_TIMED} shapes have a weight", "shapes",
-                       "weight = 0: the shape is tested, and not timed")  # fmt: skip
+                       "give weight = 0 to test a shape without timing it")  # fmt: skip
 
     def parse(self, text: str) -> Json:
         try:
@@ -68,7 +68,7 @@ class Side:
             line = re.search(r"line (\d+)", str(error))
             where = f"{self.file}:{line.group(1)}" if line else self.file
             raise WorkerError(f"the side file does not parse: {error}", where,
-                              "mend the TOML syntax") from None  # fmt: skip
+                              "correct the TOML syntax") from None  # fmt: skip
 
     def place(self, key: str) -> str:
         line = next((i for i, text in enumerate(self.lines, 1)
@@ -90,7 +90,7 @@ class Side:
     def bound(self, key: str) -> float:
         value = self.values[key]
         if not 0 <= value <= MOST_BOUND:
-            self.wrong(f"{key} is {short(value)}: it bounds the error", key,
+            self.wrong(f"{key} is {short(value)}: it must bound the error", key,
                        "give a finite number, not negative")  # fmt: skip
         return float(value)
 
@@ -111,7 +111,7 @@ class Side:
         weight = table.get("weight", 1)
         if not 0 <= weight <= MOST_WEIGHT:
             self.wrong(f"weight must be from 0 to {MOST_WEIGHT:.0f}", "weight",
-                       "1 is the default; 0: the shape is tested, and not timed")  # fmt: skip
+                       "the default is 1; with 0 the shape is tested but not timed")  # fmt: skip
         return table.get("name", f"user{index + 1}"), float(weight), constants
 
     def take_official(self) -> float:
@@ -120,13 +120,13 @@ class Side:
         for name, given, constants in [s for s in self.shapes if s[0] == OFFICIAL]:
             if constants:
                 self.wrong("the shape 'official' has the constants of the task file", "shapes",
-                           "give it a weight only, or another name")  # fmt: skip
+                           "give only its weight, or another name")  # fmt: skip
             if not given:
-                self.wrong("the official shape needs a weight over 0", "weight",
-                           "the floor, the profile and the headline are of it: put the sizes that "
+                self.wrong("the official shape needs a weight above 0", "weight",
+                           "floor, profile and headline are about this shape: put the sizes that "
                            "matter into the task file")  # fmt: skip
             weight = given
         if sum(name == OFFICIAL for name, _, _ in self.shapes) > 1:
-            self.wrong("two shapes are called 'official'", "shapes", "remove one")
+            self.wrong("two shapes have the name 'official'", "shapes", "remove one")
         self.shapes = [s for s in self.shapes if s[0] != OFFICIAL]
         return weight

@@ -25,7 +25,7 @@ REMEDY = "a task file defines Model, get_inputs() and get_init_inputs(); see doc
 LEAST_LITERAL = 8  # smaller ones are axes, counts, kernel sizes
 MAKERS = {"randn", "rand", "randint", "zeros", "ones", "empty", "full"}
 
-REMEDY_RUN = "mend the file so that `python FILE` runs"
+REMEDY_RUN = "correct the file so that `python FILE` runs"
 
 
 def fold(node: ast.AST) -> int | None:
@@ -152,7 +152,7 @@ class Source:
             raise WorkerError(
                 f"the file does not parse: {error.msg}",
                 f"{self.file}:{error.lineno or 1}:{error.offset or 1}",
-                "mend the Python syntax",
+                "correct the Python syntax",
             ) from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise WorkerError(f"the file does not parse: {error}", self.file, REMEDY) from None
@@ -198,7 +198,7 @@ class Source:
             if not callable(getattr(module, name, None)):
                 raise WorkerError(f"the file has no {name}", self.file, REMEDY)
         if not (isinstance(module.Model, type) and issubclass(module.Model, torch.nn.Module)):
-            raise WorkerError("Model is no torch.nn.Module", self.file, REMEDY)
+            raise WorkerError("Model is not a torch.nn.Module", self.file, REMEDY)
         return module
 
 

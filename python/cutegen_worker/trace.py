@@ -95,8 +95,8 @@ class Trace:
         self.mutated = mutated.find(self.recorder, self.tensors, new)
         self.final = {n: new.get(n, self.tensors[n][1]) for n in self.mutated}
         for name in changed:
-            self.notes.append(f"forward() replaces '{name}' by a tensor of another shape or dtype; what it "
-                              "holds afterwards is not judged")  # fmt: skip
+            self.notes.append(f"forward() replaces '{name}' by a tensor of another shape or dtype; cutegen "
+                              "does not check its new value")  # fmt: skip
         leaves = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
         self.aliases = [next((n for n in sorted(self.final) if mutated.same_memory(t, self.final[n])), None)
                         for t in leaves]  # fmt: skip
@@ -127,7 +127,7 @@ class Trace:
         except WorkerError:
             self.__dict__.update(kept)
             self.recorder = first
-            self.warnings.append("writes through views of a tensor are not shown as such")
+            self.warnings.append("the graph does not show writes through views of a tensor as such")
 
     def prepare(self, model: torch.nn.Module, inputs: Inputs) -> None:
         """Puts every tensor of the task on meta and names it."""
@@ -139,7 +139,7 @@ class Trace:
         for name, role, tensor in state_tensors(model):
             if name in self.tensors:
                 name = "self." + name
-                self.notes.append(f"the {role} '{name}' is named so because an input has its name")
+                self.notes.append(f"the {role} '{name}' has the prefix 'self.' because an input has the same name")
             self.add(name, role, tensor)
 
     def add(self, name: str, role: str, tensor: Tensor) -> None:
@@ -157,7 +157,7 @@ class Trace:
         if len(leaves) > 1:
             found = [(f"out.{i}", t) for i, (_, t) in enumerate(found)]
         if len(leaves) != len(found) and out is not None:
-            self.notes.append("forward() also returns values that are no tensors; they are ignored")
+            self.notes.append("forward() also returns values that are not tensors; cutegen ignores them")
         self.returns = [alias or name for alias, (name, _) in zip(self.aliases, found)]
         self.outputs = [leaf for alias, leaf in zip(self.aliases, found) if alias is None]
         for name, tensor in self.outputs:

@@ -35,7 +35,7 @@ int64_t tokens_at(const Json& json, const std::string& key) {
 
 Result<Json*> part_at(Json& array, const Json& index) {
   if (!index.is_number_unsigned() || index.get<uint64_t>() >= kMaxParts)
-    return world_error("the server numbered a part of its answer beyond reason");
+    return world_error("the server gave a part of its answer an impossible number");
   size_t i = index.get<size_t>();
   while (array.size() <= i) array.push_back(Json::object());
   return &array[i];
@@ -43,8 +43,8 @@ Result<Json*> part_at(Json& array, const Json& index) {
 
 Result<Json> event_object(const SseEvent& event) {
   auto json = parse_json(event.data, "the server's stream");
-  if (!json) return world_error("the server sent what is no JSON: " + json.error().message);
-  if (!json->is_object()) return world_error("the server sent an event that is no JSON object");
+  if (!json) return world_error("the server sent text that is not JSON: " + json.error().message);
+  if (!json->is_object()) return world_error("the server sent an event that is not a JSON object");
   return std::move(*json);
 }
 

@@ -92,7 +92,7 @@ Result<ChatReply> HttpModel::chat(const Context& ctx, const ChatRequest& request
       return fail(error);
     }
     ++retries;
-    log_info("{}; trying again in {} ms", a.fault.error.message, wait->count());
+    log_info("{}; cutegen tries again in {} ms", a.fault.error.message, wait->count());
     CG_CHECK(wait_for(ctx, *wait, "waiting to ask " + options_.name + " again"));
   }
 }
@@ -166,7 +166,7 @@ HttpModel::Attempt HttpModel::read_body(const ChatRequest& request,
   if (outcome.error || !body)
     return cut(request, Json::object(),
                outcome.error ? outcome.error->message
-                             : "the answer is no JSON: " + beginning(outcome.body));
+                             : "the answer is not JSON: " + beginning(outcome.body));
   if (Json error = error_of_body(*body); !error.is_null() && !body->contains("choices")) {
     Fault fault = read_fault({200, outcome.headers, {}, error}, options_.provider.name);
     return fault.kind == FaultKind::refusal ? refused(request, fault) : failed(fault);
@@ -235,7 +235,7 @@ bool HttpModel::leave_out(const std::string& parameter, const Shape& used) {
   if (!used.takes(parameter)) return false;
   std::lock_guard lock(mutex_);
   if (shape_.refused.insert(parameter).second)
-    log_info("'{}' does not take {}; asking without", options_.name, parameter);
+    log_info("'{}' does not accept {}; cutegen asks without it", options_.name, parameter);
   return true;
 }
 

@@ -242,8 +242,8 @@ TEST_P(Clients, StopAtOnceWhereTryingAgainIsOfNoUse) {
     Json error;
     const char* says;
   };
-  for (const Case& c : {Case{401, {{"message", "bad key"}}, "does not take the key"},
-                        Case{404, {{"message", "no such model"}}, "knows no such model"},
+  for (const Case& c : {Case{401, {{"message", "bad key"}}, "does not accept the key"},
+                        Case{404, {{"message", "no such model"}}, "does not know this model"},
                         Case{402, {{"type", "billing_error"}}, "quota or credit"},
                         Case{429, {{"code", "insufficient_quota"}}, "quota or credit"},
                         Case{400, {{"code", "context_length_exceeded"}}, "too long"},

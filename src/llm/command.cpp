@@ -121,7 +121,7 @@ Result<std::string> Command::receive(const Context& ctx) {
     if (looked > kMaxLine)
       return user_error(
           "the command wrote a line of more than " + std::to_string(kMaxLine) + " bytes",
-          "--proposer", "write one JSON object a line");
+          "--proposer", "write one JSON object per line");
     CG_CHECK(wait_ready(ctx, out_.get(), POLLIN));
     ssize_t n = ::read(out_.get(), chunk.data(), chunk.size());
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
@@ -137,8 +137,8 @@ Result<Json> Command::call(const Context& ctx, const Json& question) {
     CG_TRY(std::string line, receive(ctx));
     CG_TRY(Json json, parse_json(line, "the command's answer", kMaxLine));
     if (!json.is_object())
-      return user_error("the command's answer is no JSON object", "--proposer",
-                        "write one JSON object a line");
+      return user_error("the command's answer is not a JSON object", "--proposer",
+                        "write one JSON object per line");
     return json;
   }();
   if (!answer) stop();  // a late answer would belong to another question

@@ -45,7 +45,7 @@ TEST(Command, SaysHowTheProgramEnded) {
   for (const Case& c :
        {Case{"exit 3", "exit code 3"}, Case{"no-such-program-anywhere 2>&-", "exit code 127"},
         Case{"read x; kill -9 $$", "signal 9"}, Case{"read x; echo no json", "not valid JSON"},
-        Case{"read x; echo [1]", "no JSON object"},
+        Case{"read x; echo [1]", "not a JSON object"},
         Case{"read x; yes | tr -d \"\\n\"", "a line of more than"}}) {
     auto command = Command::start(c.line);
     ASSERT_TRUE(command);

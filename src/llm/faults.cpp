@@ -101,8 +101,8 @@ std::optional<Fault> by_words(const Said& said, const std::string& from, const s
   if (has(said.words, {"insufficient_quota", "billing", "credit", "payment"}) ||
       has(message, {"exceeded your current quota", "credit balance is too low",
                     "insufficient balance", "insufficient credits"}))
-    return fatal(ErrorKind::user, from + " asks for money: quota or credit is used up" + tail,
-                 "look at your account there, then resume the run");
+    return fatal(ErrorKind::user, from + " refuses: the quota or credit is used up" + tail,
+                 "check your account there, then resume the run");
   if (has(said.words, {"context_length", "request_too_large"}) ||
       has(message, {"context length", "context window", "prompt is too long", "maximum context",
                     "exceed_context_size"}))
@@ -122,13 +122,13 @@ std::optional<Fault> by_status(int status, const Said& said, const std::string& 
   switch (status) {
     case 401:
     case 403:
-      return fatal(ErrorKind::user, from + " does not take the key" + tail,
-                   "check the key and what it may be used for");
+      return fatal(ErrorKind::user, from + " does not accept the key" + tail,
+                   "check the key and its permissions");
     case 402:
-      return fatal(ErrorKind::user, from + " asks for money: quota or credit is used up" + tail,
-                   "look at your account there, then resume the run");
+      return fatal(ErrorKind::user, from + " refuses: the quota or credit is used up" + tail,
+                   "check your account there, then resume the run");
     case 404:
-      return fatal(ErrorKind::user, from + " knows no such model or address" + tail,
+      return fatal(ErrorKind::user, from + " does not know this model or address" + tail,
                    "check the model's name and --model-url");
     case 413:
       return fatal(ErrorKind::user, "the prompt is too long for the model at " + from + tail,
@@ -137,7 +137,7 @@ std::optional<Fault> by_status(int status, const Said& said, const std::string& 
     case 422:
       if (std::string parameter = refused_parameter(said); !parameter.empty())
         return Fault{FaultKind::parameter,
-                     {ErrorKind::user, from + " does not take a parameter" + tail},
+                     {ErrorKind::user, from + " does not accept a parameter" + tail},
                      parameter};
       return fatal(ErrorKind::user, from + " does not accept the request" + tail,
                    "check the model's name; docs/models.md says what servers need");

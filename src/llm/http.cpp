@@ -228,16 +228,16 @@ bool is_local_url(const std::string& url) {
 Result<void> check_url(const std::string& url) {
   const char* remedy = "give it as https://host[:port][/path]";
   if (!url.starts_with("https://") && !url.starts_with("http://"))
-    return user_error("the model's address is no http(s) URL", "--model-url", remedy);
+    return user_error("the model's address is not an http(s) URL", "--model-url", remedy);
   bool odd = std::any_of(url.begin(), url.end(), [](char c) { return c <= ' ' || c > '~'; });
   if (odd || url.size() > 2048)
     return user_error("the model's address has blanks or odd characters, or is too long",
                       "--model-url", remedy);
   if (url.find_first_of("?#@") != std::string::npos)
-    return user_error("the model's address may hold no user, key or query", "--model-url",
+    return user_error("the model's address must not contain a user, key or query", "--model-url",
                       "put the key into the provider's environment variable or --model-key-file");
   if (host_of(url).empty())
-    return user_error("the model's address names no host", "--model-url", remedy);
+    return user_error("the model's address does not name a host", "--model-url", remedy);
   return {};
 }
 

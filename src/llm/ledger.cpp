@@ -33,7 +33,7 @@ Error budget_end(const std::string& why) {
   return {ErrorKind::user,
           why.starts_with(kBudget) ? why : kBudget + why,
           {},
-          "give the run a larger budget to go on"};
+          "give the run a larger budget to continue"};
 }
 
 bool is_budget_end(const Error& error) {
@@ -44,8 +44,8 @@ Result<Json> Ledger::open_call(const ChatModel& model, const ChatRequest& reques
   Reserved wanted{model.most_usd(request), most_tokens(request) + request.max_output_tokens};
   std::lock_guard lock(mutex_);
   if (limits_.usd > 0 && !wanted.usd)
-    return user_error("no price is known for the model '" + model.name() +
-                          "', so a budget in dollars cannot be held",
+    return user_error("cutegen knows no price for the model '" + model.name() +
+                          "', so it cannot keep to a budget in dollars",
                       "--budget-usd", "add the model to a price file, or limit tokens instead");
   CG_CHECK(check_fits(wanted));
   int64_t call = last_call_ + 1;

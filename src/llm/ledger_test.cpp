@@ -160,7 +160,7 @@ TEST(Ledger, WantsAPriceForABudgetInDollars) {
   auto refused = dollars.open_call(toy, question("x"));
   ASSERT_FALSE(refused);
   EXPECT_FALSE(is_budget_end(refused.error()));
-  EXPECT_THAT(refused.error().text(), HasSubstr("no price is known for the model 'toy:1'"));
+  EXPECT_THAT(refused.error().text(), HasSubstr("cutegen knows no price for the model 'toy:1'"));
   EXPECT_TRUE(none.open_call(toy, question("x")));
 }
 

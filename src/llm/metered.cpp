@@ -28,8 +28,8 @@ Result<ChatReply> MeteredModel::chat(const Context& ctx, const ChatRequest& requ
     if (attempt == kCutRetries)
       return world_error("the answers of '" + name() + "' broke off " +
                              std::to_string(attempt + 1) + " times in a row, last: " + reply.detail,
-                         "look at the network between here and the model, then resume the run");
-    log_info("the answer of '{}' broke off ({}); asking again", name(), reply.detail);
+                         "check the network, then resume the run");
+    log_info("the answer of '{}' broke off ({}); cutegen asks again", name(), reply.detail);
   }
 }
 

@@ -39,7 +39,7 @@ Result<std::string> checked_key(std::string_view text, const std::string& where)
   std::string_view key = trim(text);
   bool odd = std::any_of(key.begin(), key.end(), [](char c) { return c <= ' ' || c > '~'; });
   if (key.empty() || key.size() > kMaxKey || odd)
-    return user_error("holds no usable key", where, "it must be one line without blanks");
+    return user_error("has no usable key", where, "it must be one line without blanks");
   return std::string(key);
 }
 
@@ -73,7 +73,7 @@ Result<std::unique_ptr<ChatModel>> open_http(const std::string& text, const Mode
   CG_TRY(options.url, base_url(options.provider, config));
   CG_TRY(options.key, find_key(options.provider, config));
   if (!options.key.empty() && options.url.starts_with("http://") && !is_local_url(options.url))
-    log_warning("the key for {} goes over an open line (http://)", spec.provider);
+    log_warning("the key for {} goes over an unencrypted connection (http://)", spec.provider);
   CG_TRY(Prices prices, Prices::load(config.prices_file));
   if (const PriceEntry* entry = prices.find(options.provider.priced_as, spec.name))
     options.price = *entry;
@@ -83,11 +83,11 @@ Result<std::unique_ptr<ChatModel>> open_http(const std::string& text, const Mode
 
 Result<std::unique_ptr<ChatModel>> open_replay(const std::string& text, const ModelSpec& spec,
                                                const ModelConfig& config) {
-  if (!config.recording) return unsupported_error("no recorded runs can be read here", text);
+  if (!config.recording) return unsupported_error("no recorded runs are available here", text);
   CG_TRY(auto exchanges, config.recording(spec.name));
   if (exchanges.empty())
-    return user_error("run '" + spec.name + "' holds no questions to a model", text,
-                      "give a run that used one");
+    return user_error("run '" + spec.name + "' has no questions to a model", text,
+                      "give a run that asked a model");
   return std::make_unique<ReplayModel>(text, std::move(exchanges));
 }
 
@@ -111,7 +111,7 @@ Result<ModelSpec> parse_model(const std::string& text) {
   bool odd = std::any_of(name.begin(), name.end(),
                          [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; });
   if (trim(name).empty() || odd || (name.size() > kMaxName && provider != kRelay))
-    return user_error("the model '" + shown + "' lacks a usable name", "--model",
+    return user_error("the model '" + shown + "' has no usable name", "--model",
                       std::string("give ") + needs);
   return ModelSpec{provider, name};
 }

@@ -42,7 +42,7 @@ class EntryReader {
     if (!node) return std::nullopt;
     auto value = node->value<double>();
     if (!value || !(*value >= 0 && *value <= kMaxRate))
-      return user_error(key + " must be dollars a million tokens, zero or more", where_);
+      return user_error(key + " must be dollars per million tokens, zero or more", where_);
     return value;
   }
 
@@ -104,7 +104,8 @@ Result<PriceEntry> read_entry(EntryReader reader, const std::string& as_of) {
   CG_TRY(auto long_from, reader.count("long_from_tokens"));
   CG_TRY(auto long_rates, reader.rates("long_"));
   if (long_from.has_value() != long_rates.has_value())
-    return user_error("long_from_tokens and the long_ prices belong together", reader.where());
+    return user_error("long_from_tokens and the long_ prices must be given together",
+                      reader.where());
   entry.long_from_tokens = long_from.value_or(0);
   entry.long_rates = long_rates.value_or(*rates);
   CG_TRY(entry.temperature, reader.flag("temperature", true));
@@ -169,7 +170,7 @@ Result<std::vector<PriceEntry>> Prices::parse(const std::string& text, const std
   }
   auto as_of = file["as_of"].value_exact<std::string>();
   if (!as_of)
-    return user_error("no as_of", name, "say from when the prices are: as_of = \"2026-11-21\"");
+    return user_error("no as_of", name, "give the date of the prices: as_of = \"2026-11-21\"");
   std::vector<PriceEntry> out;
   const toml::array* models = file["model"].as_array();
   for (size_t i = 0; models && i < models->size(); ++i) {

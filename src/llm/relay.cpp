@@ -85,7 +85,7 @@ std::string relay_page(const ChatRequest& request, const std::string& number) {
   std::string out =
       fmt::format("# Question {}{}\n\n", number, request.label.empty() ? "" : ": " + request.label);
   out += fmt::format(
-      "Write the answer to `{0}.answer.md` in this folder: its whole text is the "
+      "Write the answer to `{0}.answer.md` in this folder. The whole text of this file is the "
       "reply.\n",
       number);
   if (!request.tools.empty() && request.may_call)
@@ -93,12 +93,16 @@ std::string relay_page(const ChatRequest& request, const std::string& number) {
         "To call tools, write `{0}.answer.json` instead: "
         "`{{\"text\": \"...\", \"calls\": [{{\"name\": \"...\", \"arguments\": {{}}}}]}}`.\n",
         number);
-  if (!request.may_call) out += "No tool can be called any more.\n";
+  if (!request.may_call) out += "You cannot call tools any more.\n";
   if (!request.files.empty())
-    out += fmt::format("The program in question lies whole in `{}.program/`.\n", number);
-  out += fmt::format("At most {} tokens are wanted.\n", request.max_output_tokens);
+    out += fmt::format("`{}.program/` contains the program in question.\n", number);
+  out += fmt::format("Use at most {} tokens.\n", request.max_output_tokens);
   if (!request.system.empty())
-    out += "\n## What holds for every question\n\n" + request.system + "\n";
+    out +=
+        "\n"
+        "## Rules for every question\n"
+        "\n" +
+        request.system + "\n";
   for (const ToolSpec& tool : request.tools)
     out += fmt::format("\n## Tool `{}`\n\n{}\n\n```json\n{}\n```\n", tool.name, tool.description,
                        dump_json(tool.parameters, 2));
@@ -137,7 +141,7 @@ Result<ChatReply> relay_reply_from_json(const Json& json, const std::string& whe
   else if (!reply.message.calls.empty())
     reply.stop = Stop::tool;
   else if (reply.message.text.empty())
-    return user_error("the answer says nothing", where, "give text, calls or refusal");
+    return user_error("the answer is empty", where, "give text, calls or refusal");
   return reply;
 }
 
@@ -164,7 +168,7 @@ Result<void> RelayModel::read_folder() {
     if (request)
       numbers_[identity(*request)] = number;
     else
-      log_warning("{} is no question of this version and is left alone", file);
+      log_warning("{} is not a question of this version; cutegen leaves it alone", file);
   }
   if (error) return world_error("cannot read '" + dir_.string() + "': " + error.message());
   return {};
@@ -234,7 +238,7 @@ Result<std::optional<ChatReply>> RelayModel::look(const std::string& number) {
 void RelayModel::tell_problem(const std::string& number, const std::string& problem) const {
   fs::path path = dir_ / (number + ".problem.txt");
   if (auto old = read_file(path, kMaxAnswer); old && *old == problem + "\n") return;
-  log_warning("{}: the answer cannot be taken: {}", (dir_ / number).string(), problem);
+  log_warning("{}: the answer cannot be used: {}", (dir_ / number).string(), problem);
   if (auto written = write_file(path, problem + "\n"); !written)
     log_warning("{}", written.error().text());
 }

@@ -82,7 +82,7 @@ TEST_F(Relay, LaysTheProgramBesideTheQuestionAndSeparatesSpeakersOnly) {
   EXPECT_EQ(text("0001.program/kernel.cu"), "// one\n");
   EXPECT_EQ(text("0001.program/plan.json"), "{}\n");
   std::string page = text("0001.request.md");
-  EXPECT_THAT(page, HasSubstr("lies whole in `0001.program/`"));
+  EXPECT_THAT(page, HasSubstr("`0001.program/` contains the program"));
   EXPECT_EQ(page.find("## You are asked"), page.rfind("## You are asked"));
   // The files are not part of the question: it keeps its number without them.
   asked.files.clear();

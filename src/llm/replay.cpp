@@ -88,7 +88,7 @@ Result<ChatReply> ReplayModel::chat(const Context& ctx, const ChatRequest& reque
   if (then_) return then_->chat(ctx, request);
   return user_error("the recording has no answer to '" + sanitize(request.label, kShownLabel) +
                         "': it ends there",
-                    name_, "replay a finished run, or go on with a model");
+                    name_, "replay a finished run, or continue with a model");
 }
 
 Error ReplayModel::divergence(const ChatRequest& request) {

@@ -82,11 +82,11 @@ Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,
   auto strategy = std::ranges::find(kStrategies, name, [](const auto& s) { return s.first; });
   if (strategy == kStrategies.end())
     return user_error("unknown strategy '" + name + "'", {},
-                      "this version has: cutegen, cudaforge, best-of-n");
+                      "choose cutegen, cudaforge or best-of-n");
   if (!settings.agents) {
     if (name == kCutegen) return std::make_unique<ClimbStrategy>(settings);
     return user_error("the strategy '" + name + "' needs a model", "--strategy",
-                      "give one with --model; 'builtin' has the strategy cutegen");
+                      "name a model with --model; for 'builtin' use the strategy cutegen");
   }
   CG_CHECK(check_agents(*settings.agents));
   return strategy->second(settings);

@@ -360,7 +360,7 @@ TEST(Settings, RoundTripAndErrors) {
   broken["retries"] = -1;
   EXPECT_FALSE(strategy_settings_from_json(broken));
   EXPECT_THAT(make_strategy("magic", {}).error().text(),
-              HasSubstr("this version has: cutegen, cudaforge, best-of-n"));
+              HasSubstr("choose cutegen, cudaforge or best-of-n"));
   EXPECT_FALSE(make_strategy("cutegen", {.budget = {.evaluations = 0}}));
   EXPECT_FALSE(make_strategy("cutegen", {.budget = {.minutes = -1}}));
 }

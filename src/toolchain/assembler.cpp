@@ -234,7 +234,7 @@ Result<AssemblyReport> LocalAssembler::assemble(const Context& ctx, const std::s
   if (tools_.assembler.empty()) {
     out.certain = false;  // not worth caching
     out.audit.skipped.emplace_back(
-        "registers and machine code: there is no ptxas (wheel nvidia-cuda-nvcc); run 'make setup'");
+        "registers and machine code: ptxas is missing (wheel nvidia-cuda-nvcc); run 'make setup'");
     return out;
   }
   ToolCall fresh = assembler_call(arch);
@@ -282,7 +282,7 @@ Result<void> LocalAssembler::list_code(const Context& ctx, const std::string& ar
       }
   bool certain = true;
   if (tools_.disassembler.empty()) {
-    trouble = "there is no nvdisasm (wheel nvidia-cuda-nvdisasm); run 'make setup'";
+    trouble = "nvdisasm is missing (wheel nvidia-cuda-nvdisasm); run 'make setup'";
   } else if (!kernels.empty()) {
     ToolCall fresh = lister_call(arch);
     fresh.input = code;

@@ -264,7 +264,7 @@ TEST_F(AssemblerTest, NoAssemblerLeavesThePtxReading) {
   options_.paths.ptxas.clear();
   AssemblyReport r = audit(ptx("st.global.u32 [counter], %r1;"));
   EXPECT_TRUE(r.ok);
-  EXPECT_THAT(r.audit.skipped, ElementsAre(HasSubstr("there is no ptxas")));
+  EXPECT_THAT(r.audit.skipped, ElementsAre(HasSubstr("ptxas is missing")));
   EXPECT_EQ(r.audit.globals.size(), 1u);
   EXPECT_EQ(r.audit.assembler, "");
 }
@@ -276,7 +276,7 @@ TEST_F(AssemblerTest, NoDisassemblerLeavesTheRegisters) {
   EXPECT_TRUE(r.ok);
   EXPECT_GT(r.audit.kernels.at(0).registers, 0);
   EXPECT_FALSE(r.audit.kernels[0].code);
-  EXPECT_THAT(r.audit.skipped, ElementsAre(HasSubstr("there is no nvdisasm")));
+  EXPECT_THAT(r.audit.skipped, ElementsAre(HasSubstr("nvdisasm is missing")));
 }
 
 TEST_F(AssemblerTest, AHangingAssemblerIsEnded) {

@@ -103,7 +103,7 @@ std::optional<std::string> Cache::load(const fs::path& path) const {
       text->size() > kHashBytes &&
       text->compare(0, kHashBytes, sha256(std::string_view(*text).substr(kHashBytes))) == 0;
   if (!whole) {
-    log_warning("the cache entry {} is damaged; it is dropped", path.filename().string());
+    log_warning("the cache entry {} is damaged; cutegen drops it", path.filename().string());
     std::error_code error;
     fs::remove(path, error);
     return std::nullopt;

@@ -32,8 +32,8 @@ Result<int64_t> compile_memory(const std::string& text) {
   const bool known = unit.empty() || unit == "M" || unit == "G";
   const int64_t scale = unit == "G" ? 1024 * kMiB : unit == "M" ? kMiB : 1;
   if (error != std::errc() || !known || value < 0 || value > kMostMiB * kMiB / scale)
-    return user_error("'" + sanitize(text, 40) + "' is no size of memory", "--compile-memory",
-                      "say 4G, 512M, or 0 for none");
+    return user_error("'" + sanitize(text, 40) + "' is not a size of memory", "--compile-memory",
+                      "give 4G, 512M, or 0 for none");
   value *= scale;
   return value < kLeast ? 0 : value;
 }

@@ -41,7 +41,7 @@ Result<ServerReply> read_reply(const Json& body, const sandbox::Grade& grade_of_
   if (!done) {
     out = ServerReply{};
     out.grade = grade_of_server;
-    out.died = "a reply that makes no sense";
+    out.died = "a reply that cannot be read";
   }
   return out;
 }
@@ -95,9 +95,9 @@ Result<void> CompileServer::wait_ready(const Context& ctx) {
   ObjectReader r(frame->body, "ready#");
   CG_TRY(std::string schema, r.string("schema"));
   if (schema != kServerSchema)
-    return world_error(
-        "the program cutegen-compiler speaks " + sanitize(schema, 80) + ", not " + kServerSchema,
-        "build all programs together");
+    return world_error("the program cutegen-compiler uses the protocol " + sanitize(schema, 80) +
+                           ", not " + kServerSchema,
+                       "build all programs together");
   CG_TRY(std::string how, r.string("how"));
   CG_TRY(std::string why, r.string("why"));
   CG_TRY(prefix_headers_, r.strings("headers"));

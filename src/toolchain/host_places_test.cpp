@@ -89,7 +89,7 @@ TEST_F(HostPlaces, TheCompilerFitsTheDriver) {
   auto too_new = find(12040);
   ASSERT_FALSE(too_new);
   EXPECT_EQ(too_new.error().kind, ErrorKind::world);
-  EXPECT_THAT(too_new.error().message, HasSubstr("at most 12.4, which the GPU's driver takes"));
+  EXPECT_THAT(too_new.error().message, HasSubstr("at most 12.4, which the GPU's driver accepts"));
   EXPECT_THAT(too_new.error().message, HasSubstr("13.0 at"));
   EXPECT_THAT(too_new.error().remedy, HasSubstr("CUTEGEN_NVRTC"));
 }
@@ -149,7 +149,7 @@ TEST_F(HostPlaces, ACompilerThatIsNamedGetsItsHeadersToo) {
   ::unsetenv("CUTEGEN_NVRTC"), ::unsetenv("CUDA_PATH");
   if (toolchain::cuda_headers({}, {"/usr/local/cuda"}).empty()) {
     ASSERT_FALSE(none);
-    EXPECT_THAT(none.error().message, HasSubstr("no CUDA headers for NVRTC 12.4"));
+    EXPECT_THAT(none.error().message, HasSubstr("CUDA headers are missing for NVRTC 12.4"));
   }
   ASSERT_TRUE(found) << found.error().text();
   EXPECT_EQ(found->includes.back(), twelve);

@@ -41,8 +41,8 @@ std::vector<fs::path> places() {
 Result<fs::path> find_program() {
   if (const char* named = std::getenv("CUTEGEN_NCU"); named && *named) {
     if (*named == '/' && runs(named)) return fs::path(named);
-    return world_error("CUTEGEN_NCU is no program: " + sanitize(named, 200),
-                       "give the whole path of ncu");
+    return world_error("CUTEGEN_NCU is not a program: " + sanitize(named, 200),
+                       "give the full path of ncu");
   }
   for (const fs::path& place : places())
     if (runs(place)) return place;
@@ -68,7 +68,7 @@ Result<NcuTool> find_ncu(const Context& ctx) {
   CG_CHECK(ctx.check("asking ncu for its version"));
   const std::string version = read_ncu_version(child.error_text());
   if (!status || version.empty())
-    return world_error(path.string() + " does not say which version of ncu it is", kInstall);
+    return world_error(path.string() + " does not print the version of ncu", kInstall);
   if (is_old(version))
     return world_error("ncu " + version + " at " + path.string() + " is too old", kInstall);
   return NcuTool{path, version};

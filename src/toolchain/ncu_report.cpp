@@ -73,7 +73,7 @@ class Table {
     }
     if (!fields) {
       if (!line.starts_with('"')) return true;  // a message between rows
-      report_.problem = "a row of ncu's table is no row";
+      report_.problem = "a row of ncu's table cannot be read";
       return false;
     }
     const bool details = metric_ < header_.size();
@@ -108,7 +108,7 @@ class Table {
   NcuKernel* kernel_of(const std::vector<std::string>& fields, bool fresh) {
     if (!fresh) return &report_.kernels.back();
     if (report_.kernels.size() >= kMostKernels) {
-      report_.problem = fmt::format("ncu tells of more than {} launches", kMostKernels);
+      report_.problem = fmt::format("ncu reports more than {} launches", kMostKernels);
       return nullptr;
     }
     report_.kernels.emplace_back();
@@ -242,7 +242,7 @@ NcuReport read_ncu_report(std::string_view text) {
   NcuReport out;
   if (text.size() > kMostText) {
     text = text.substr(0, kMostText);
-    out.problem = "ncu says too much";
+    out.problem = "ncu printed too much";
   }
   constexpr std::string_view kError = "==ERROR==";
   Table table(out);
@@ -293,8 +293,8 @@ NcuRefusal read_ncu_refusal(std::string_view text, const NcuReport& report,
   out.kind = !out.metrics.empty()               ? Kind::metric
              : says("No kernels were profiled") ? Kind::no_kernel
                                                 : Kind::other;
-  out.problem = out.kind == Kind::no_kernel ? "ncu saw no launch" : "ncu failed: " + first;
-  out.remedy = "see whether ncu works by itself: ncu --metrics sm__cycles_active.avg PROGRAM";
+  out.problem = out.kind == Kind::no_kernel ? "ncu saw no kernel launch" : "ncu failed: " + first;
+  out.remedy = "check that ncu works by itself: ncu --metrics sm__cycles_active.avg PROGRAM";
   return out;
 }
 

@@ -30,7 +30,7 @@ bool is_plain_file_name(std::string_view name) {
 std::string problem_with_defines(const CompileRequest& request) {
   for (const auto& [name, value] : request.defines) {
     if (!is_name(name) || name == "defined")
-      return fmt::format("{}: error: '{}' is no name for a define", request.name,
+      return fmt::format("{}: error: '{}' is not a name for a define", request.name,
                          sanitize(name, 80));
     auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
     if (value.size() > 4096 || std::any_of(value.begin(), value.end(), control) ||
@@ -59,7 +59,7 @@ std::string problem_with_includes(const CompileRequest& request,
 
 std::string problem_with_text(const CompileRequest& request) {
   if (!is_plain_file_name(request.name))
-    return fmt::format("error: '{}' is no usable name for a source", sanitize(request.name, 80));
+    return fmt::format("error: '{}' is not a usable name for a source", sanitize(request.name, 80));
   if (request.source.size() > kMostSourceBytes)
     return fmt::format("{}: error: the source has {} bytes; the limit is {}", request.name,
                        request.source.size(), kMostSourceBytes);

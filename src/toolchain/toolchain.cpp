@@ -126,8 +126,8 @@ class LocalToolchain final : public Toolchain {
 Result<void> check_arch(const std::string& arch) {
   static const std::regex kForm("sm_[0-9]{2,3}[af]?");
   if (std::regex_match(arch, kForm)) return {};
-  return user_error("'" + sanitize(arch, 40) + "' is no GPU architecture", "arch",
-                    "say sm_80 or sm_90a");
+  return user_error("'" + sanitize(arch, 40) + "' is not a GPU architecture", "arch",
+                    "give an architecture such as sm_80 or sm_90a");
 }
 
 std::string LocalToolchain::request_key(const CompileRequest& request, CuteUse cute) const {
@@ -215,10 +215,10 @@ Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest
     prefix_headers = with->prefix_headers();
     auto reply = with->compile(ctx, text, limits());
     if (reply && options_.require_sandbox && reply->died.empty() && reply->grade.label != "full")
-      return world_error("the compiler's sandbox does not hold in full: " + reply->grade.missing,
+      return world_error("the compiler's sandbox is not complete: " + reply->grade.missing,
                          "allow seccomp, or run without --require-sandbox");
     if (reply && attempt == 0 && out_of_heap(*reply)) {
-      log_info("the compiler's heap is full; trying once more in a fresh server");
+      log_info("the compiler's heap is full; cutegen compiles once more in a fresh server");
       retire(key, with);
       continue;
     }
@@ -227,7 +227,8 @@ Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest
     std::string last_words = sanitize(trim(with->error_text()), 500);
     if (!wire::is_closed(reply.error()) || attempt == 1)
       return world_error("the compile server failed: " + reply.error().message + " " + last_words);
-    log_warning("the compile server died; trying once more without the fork: {}", last_words);
+    log_warning("the compile server died; cutegen compiles once more without the fork: {}",
+                last_words);
     key.plain = true;
   }
 }
@@ -369,7 +370,7 @@ std::optional<ServerReply> LocalToolchain::ask_warm(const Context& ctx,
                     reply->log.find("out of memory") == std::string::npos;
   const bool sealed = reply && (!options_.require_sandbox || reply->grade.label == "full");
   if (!sure || !sealed) {
-    log_info("a program kept read was of no use: {}",
+    log_info("a program that was read ahead could not be used: {}",
              reply ? reply->died + reply->status : reply.error().message);
     return std::nullopt;
   }

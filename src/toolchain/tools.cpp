@@ -70,7 +70,7 @@ Result<Compiler> compiler_given(const char* library, const fs::path& share,
                                 const std::vector<fs::path>& sites) {
   std::error_code error;
   if (!fs::is_regular_file(library, error))
-    return user_error("CUTEGEN_NVRTC names '" + std::string(library) + "', which is no file", {},
+    return user_error("CUTEGEN_NVRTC names '" + std::string(library) + "', which is not a file", {},
                       "give the path of libnvrtc.so.13");
   const int version = toolchain::nvrtc_at(library).version;
   // The root of its installation: SITE/nvidia/PACKAGE/lib, or a toolkit's lib64.
@@ -81,7 +81,7 @@ Result<Compiler> compiler_given(const char* library, const fs::path& share,
   kits.insert(kits.begin(), package);
   Compiler out{library, headers_for(share, places, kits, version)};
   if (out.headers.empty() && !std::getenv("CUTEGEN_INCLUDE"))
-    return world_error("there are no CUDA headers for NVRTC " + version_text(version),
+    return world_error("CUDA headers are missing for NVRTC " + version_text(version),
                        std::string(kRemedy) +
                            ", install the wheel nvidia-cuda-runtime of the same release, or set "
                            "CUTEGEN_INCLUDE");
@@ -103,16 +103,17 @@ Result<Compiler> find_compiler(const fs::path& share, const std::vector<fs::path
                          n.library.string(), too_new ? "" : " (without headers of its release)");
   }
   if (unfit.empty())
-    return world_error("there is no NVRTC (libnvrtc.so.13) in the Python environment or a toolkit",
-                       std::string(kRemedy) +
-                           ", install torch with CUDA or the wheel nvidia-cuda-nvrtc, or set "
-                           "CUTEGEN_NVRTC");
+    return world_error(
+        "NVRTC (libnvrtc.so.13) is neither in the Python environment nor in a toolkit",
+        std::string(kRemedy) +
+            ", install torch with CUDA or the wheel nvidia-cuda-nvrtc, or set "
+            "CUTEGEN_NVRTC");
   const std::string wanted =
-      most_cuda > 0 ? " (at most " + version_text(most_cuda) + ", which the GPU's driver takes)"
+      most_cuda > 0 ? " (at most " + version_text(most_cuda) + ", which the GPU's driver accepts)"
                     : "";
-  return world_error("no NVRTC that is here fits" + wanted + ": " + unfit,
+  return world_error("no installed NVRTC fits" + wanted + ": " + unfit,
                      "install the wheels nvidia-cuda-nvrtc and nvidia-cuda-runtime (before CUDA 13 "
-                     "their names end in -cu12) of one release that the driver takes, or set "
+                     "their names end in -cu12) of one release that the driver accepts, or set "
                      "CUTEGEN_NVRTC and CUTEGEN_INCLUDE");
 }
 
@@ -122,8 +123,8 @@ Result<fs::path> find_program(const std::vector<fs::path>& sites, const char* va
   std::error_code error;
   if (const char* set = std::getenv(variable)) {
     if (*set == 0 || fs::is_regular_file(set, error)) return fs::path(set);
-    return user_error(std::string(variable) + " names '" + set + "', which is no file", {},
-                      "give the path of " + name + ", or nothing to do without");
+    return user_error(std::string(variable) + " names '" + set + "', which is not a file", {},
+                      "give the path of " + name + ", or an empty value to do without");
   }
   fs::path package = in_wheels(sites, "bin/" + name);
   if (!package.empty()) return package / "bin" / name;
@@ -144,7 +145,7 @@ Result<std::vector<fs::path>> find_headers(const fs::path& share,
     for (const std::string& dir : split(set, ':')) {
       if (dir.empty()) continue;
       if (!fs::is_directory(dir, error))
-        return user_error("CUTEGEN_INCLUDE names '" + dir + "', which is no folder");
+        return user_error("CUTEGEN_INCLUDE names '" + dir + "', which is not a folder");
       out.emplace_back(dir);
     }
     return out;

@@ -82,7 +82,7 @@ void WarmParents::hold(bool stop) {
 void WarmParents::drop_broken() {
   std::erase_if(entries_, [](const Entry& e) {
     if (e.parent->look()) return false;
-    log_info("a program could not be read ahead for its children, which compile from the start: {}",
+    log_info("a program could not be read ahead, so its children compile from the start: {}",
              sanitize(trim(e.parent->error_text()), 300));
     return true;
   });

@@ -77,7 +77,7 @@ TEST(BadTask, NoModel) {
                     "no get_inputs");
   expect_user_error(error_of(std::string(kBody) + "\nModel = 3\n"), "no Model");
   expect_user_error(error_of(std::string(kBody) + "\nclass Model:\n    pass\n"),
-                    "no torch.nn.Module");
+                    "not a torch.nn.Module");
 }
 
 TEST(BadTask, RaisesNamesTheLine) {
@@ -256,14 +256,14 @@ TEST(SideFile, WeighsTheOfficialShapeByItsName) {
 
 TEST(SideFile, RefusesWeightsThatLeaveNoHeadline) {
   Error e = error_of(kBody, "[[shapes]]\nname = \"official\"\nweight = 0\n");
-  expect_user_error(e, "the official shape needs a weight over 0", "bad.toml:3");
+  expect_user_error(e, "the official shape needs a weight above 0", "bad.toml:3");
   EXPECT_NE(e.remedy.find("into the task file"), std::string::npos) << e.remedy;
   expect_user_error(error_of(kBody, "[[shapes]]\nname = \"official\"\nconstants = {rows = 8}\n"),
                     "has the constants of the task file", "bad.toml:1");
   expect_user_error(error_of(kBody,
                              "[[shapes]]\nname = \"official\"\n[[shapes]]\nname = "
                              "\"official\"\n"),
-                    "two shapes are called 'official'", "bad.toml:1");
+                    "two shapes have the name 'official'", "bad.toml:1");
   expect_user_error(error_of(kBody, "[[shapes]]\nweight = -1\n"), "weight must be from 0 to",
                     "bad.toml:2");
   expect_user_error(error_of(kBody, "[[shapes]]\nweight = 1e300\n"), "weight must be from 0 to",

@@ -74,7 +74,7 @@ class Worker final : public ForeignWorker {
     if (reply->body.contains("failed")) {
       CG_TRY(ForeignReply told, reply_from(reply->body));
       stop();
-      return world_error("the process for the answer does not start: " + told.what,
+      return world_error("the process for the third-party solution does not start: " + told.what,
                          "see `cutegen doctor`, or name another interpreter: --python");
     }
     ObjectReader r(reply->body, "hello#");
@@ -170,7 +170,7 @@ class Worker final : public ForeignWorker {
 
   Result<ForeignReply> ask(const Context& ctx, const Json& request, Nanoseconds limit,
                            std::span<const int> descriptors = {}) {
-    CG_CHECK(ctx.check("running a foreign answer"));
+    CG_CHECK(ctx.check("running a third-party solution"));
     if (!channel_) return gone(ForeignReply::Kind::died, "its process has ended");
     const auto begin = Clock::now();
     const Context within = ctx.with_timeout(limit);
@@ -181,8 +181,8 @@ class Worker final : public ForeignWorker {
     if (!reply) return lost(ctx, reply.error(), limit);
     auto told = reply->body.value("id", Json()) == request["id"]
                     ? reply_from(reply->body)
-                    : world_error("it answers what was not asked");
-    if (!told) return gone(ForeignReply::Kind::died, "what it says cannot be read");
+                    : world_error("its reply does not belong to the request");
+    if (!told) return gone(ForeignReply::Kind::died, "its reply cannot be read");
     told->seen = seen;
     if (!told->ok()) told->said = tail_of(child_.error_text());
     return told;
@@ -234,7 +234,7 @@ class Worker final : public ForeignWorker {
     CG_TRY(double ns, r.number_or("ns", 0));
     CG_TRY(double host, r.number_or("host_ns", 0));
     if (!(ns >= 0 && ns <= kLongest && host >= 0 && host <= kLongest))
-      return world_error("it tells of a time that cannot be");
+      return world_error("it reports an impossible time");
     out.claimed_ns = std::max(ns, host);
     if (r.has("kept")) {
       CG_TRY(out.kept, r.strings("kept"));
@@ -248,10 +248,11 @@ class Worker final : public ForeignWorker {
     const std::string words = last_line(child_.error_text());
     stop();
     if (wire::is_closed(error)) {
-      error.message = "the process for the answer does not start with " + python_;
+      error.message = "the process for the third-party solution does not start with " + python_;
       if (!words.empty()) error.message += ": " + words;
     }
-    if (error.remedy.empty()) error.remedy = "run make setup, or name another one: --python PATH";
+    if (error.remedy.empty())
+      error.remedy = "run make setup, or name another interpreter: --python PATH";
     return error;
   }
 
@@ -262,7 +263,7 @@ class Worker final : public ForeignWorker {
     grade_.missing = "the filter: " + sanitize(missing, kQuoted);
     if (!options_.require_sandbox) return {};
     stop();
-    return world_error("the sandbox cannot be had in full: " + grade_.missing,
+    return world_error("the full sandbox is not available: " + grade_.missing,
                        "allow seccomp, or run without --require-sandbox");
   }
 

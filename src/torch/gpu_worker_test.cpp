@@ -95,7 +95,7 @@ TEST(GpuWorker, ATorchWithoutCudaIsSaidSo) {
   EXPECT_EQ(worker.error().kind, ErrorKind::world);
   EXPECT_THAT(worker.error().text(),
               testing::AnyOf(testing::HasSubstr("is built without CUDA"),
-                             testing::HasSubstr("torch does not start cuda:0")));
+                             testing::HasSubstr("torch cannot start cuda:0")));
   EXPECT_FALSE(worker.error().remedy.empty());
 }
 

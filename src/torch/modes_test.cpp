@@ -142,7 +142,7 @@ TEST(AskedAccuracy, FlagAndSideFileMustAgree) {
   EXPECT_THAT(torn.error().message, HasSubstr("flag --math-mode asks for math_mode bf16"));
   EXPECT_THAT(torn.error().message, HasSubstr("the side file for fp16"));
   EXPECT_THAT(torn.error().where, HasSubstr("task.toml:2"));
-  EXPECT_THAT(torn.error().remedy, HasSubstr("leave one of them out"));
+  EXPECT_THAT(torn.error().remedy, HasSubstr("remove one of them"));
   auto bound = described(product, "rtol = 1e-3\n", bounds(1e-2, {}));
   ASSERT_FALSE(bound);
   EXPECT_THAT(bound.error().where, HasSubstr("task.toml:1"));
@@ -170,7 +170,7 @@ TEST(AskedAccuracy, RefusesBoundsThatAcceptNothing) {
     const char* message;
   };
   for (const auto& [side, message] :
-       {Row{"rtol = 0\n", "a bound of zero"}, Row{"rtol = 0.0\natol = 0\n", "rtol and atol = 0"},
+       {Row{"rtol = 0\n", "this bound"}, Row{"rtol = 0.0\natol = 0\n", "rtol and atol = 0"},
         Row{"rtol = nan\n", "rtol is nan"}, Row{"atol = inf\n", "atol is inf"},
         Row{"atol = -1\n", "atol is -1"}, Row{"tolerance = 0\n", "tolerance is 0"},
         Row{"tolerance = nan\n", "tolerance is nan"}, Row{"tolerance = inf\n", "tolerance is inf"},

@@ -227,7 +227,7 @@ TEST(Mutated, TheSideFileMayNameThem) {
   auto task = described(text, "mutated = [\"x\", \"y\"]\n");
   ASSERT_TRUE(task) << task.error().text();
   EXPECT_THAT(mutated(*task), ElementsAre("x"));
-  EXPECT_THAT(task->notes, Contains(HasSubstr("'y' is mutated, but forward() leaves it")));
+  EXPECT_THAT(task->notes, Contains(HasSubstr("'y' is mutated, but forward() does not change it")));
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ TEST(OfficialWorker, NeighboursBySizeAreSoughtInStretches) {
 }
 
 TEST(OfficialWorker, ABatchIsTakenApartOnlyWhereRowsAreApart) {
-  EXPECT_EQ(said("batch"), "the batch cannot be taken apart");
+  EXPECT_EQ(said("batch"), "the batch cannot be split");
 }
 
 TEST(OfficialWorker, AnotherShapeThanDescribedIsRefused) {

@@ -121,20 +121,20 @@ Result<ExcerptAxis> axis_from(const Json& json, const Task& task, ShapeCase& sha
   CG_TRY(axis.count, r.integer("count"));
   CG_TRY(Json dims, r.object("dims"));
   if (axis.count < 1 || axis.count > axis.of)
-    return world_error("an axis of an excerpt has no sensible size");
+    return world_error("an axis of an excerpt has an impossible size");
   ObjectReader d(dims, "excerpt#/axes/dims");
   for (const auto& [name, value] : dims.items()) {
     CG_TRY(int64_t dim, d.integer(name));
     auto at = shape.tensors.find(name);
     if (at == shape.tensors.end() || dim < 0 || dim >= int64_t(at->second.size()) ||
         at->second[static_cast<size_t>(dim)] != axis.of)
-      return world_error("an axis of an excerpt is none of '" + sanitize(name, 60) + "'");
+      return world_error("an axis of an excerpt is not an axis of '" + sanitize(name, 60) + "'");
     at->second[static_cast<size_t>(dim)] = axis.count;
     axis.dims[name] = static_cast<int>(dim);
   }
   for (const TensorInfo* out : task.with_role(TensorRole::output))
     if (!axis.dims.contains(out->name))
-      return world_error("an axis of an excerpt is none of '" + out->name + "'");
+      return world_error("an axis of an excerpt is not an axis of '" + out->name + "'");
   return axis;
 }
 
@@ -211,7 +211,7 @@ Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
   CG_TRY(Json shapes, r.array("shapes"));
   CG_CHECK(r.finish());
   if (shapes.size() != wanted.size())
-    return world_error("the torch worker describes other shapes than were asked for");
+    return world_error("the torch worker describes other shapes than requested");
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (shapes[i].is_null()) {
       out.shapes.emplace_back();
@@ -283,7 +283,7 @@ Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task) {
   for (const Json& cut : cuts) {
     if (!cut.is_array() || cut.size() != 3 || !cut[0].is_string() || !cut[1].is_number_integer() ||
         !cut[2].is_number_integer())
-      return world_error("the torch worker cuts no tensor");
+      return world_error("the torch worker did not cut any tensor");
     out.cuts.push_back({cut[0].get<std::string>(), cut[1].get<int>(), cut[2].get<int64_t>()});
   }
   CG_TRY(double flops, r.number("flops"));
@@ -351,7 +351,8 @@ Json baselines_request(const Task& task, const ShapeCase& shape, const std::stri
 Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply, size_t count) {
   ObjectReader r(reply, "open_baselines#");
   CG_TRY(Json opened, r.array("opened"));
-  if (opened.size() != count) return world_error("the torch worker answers for other baselines");
+  if (opened.size() != count)
+    return world_error("the torch worker answers for other baselines than requested");
   std::vector<BaselineOpened> out;
   for (const Json& one : opened) {
     ObjectReader o(one, r.place("opened"));
@@ -370,11 +371,11 @@ Result<std::vector<double>> samples_from_json(const Json& reply, int count) {
   std::vector<double> out;
   for (const Json& ns : samples) {
     if (!ns.is_number() || !(ns.get<double>() > 0))
-      return world_error("the torch worker tells of a run that took no time");
+      return world_error("the torch worker reports a run that took no time");
     out.push_back(ns.get<double>());
   }
   if (static_cast<int>(out.size()) != count)
-    return world_error("the torch worker tells of other runs than were asked for");
+    return world_error("the torch worker reports other runs than requested");
   return out;
 }
 
@@ -396,7 +397,7 @@ Result<TensorSet> set_from_json(const Json& reply, const Task& task, const Shape
   TensorSet set;
   set.shape = shape.name;
   CG_TRY(int64_t bytes, r.integer("bytes"));
-  if (bytes <= 0) return world_error("the torch worker made a set of no bytes");
+  if (bytes <= 0) return world_error("the torch worker made an empty set");
   set.bytes = static_cast<size_t>(bytes);
   CG_TRY(Json slots, r.array("slots"));
   for (size_t i = 0; i < slots.size(); ++i) {

@@ -191,7 +191,7 @@ Result<void> Worker::note_lock(const Json& hello) {
   grade_.missing = "the torch worker's filter: " + sanitize(missing, kQuoted);
   if (!options_.require_sandbox) return {};
   stop();
-  return world_error("the sandbox cannot be had in full: " + grade_.missing,
+  return world_error("the full sandbox is not available: " + grade_.missing,
                      options_.compiles ? "run without --require-sandbox, or with --baseline eager: "
                                          "other baselines start compilers"
                                        : "allow seccomp, or run without --require-sandbox");
@@ -224,9 +224,10 @@ Result<void> Worker::start(const Context& ctx) {
   } else if (error.kind == ErrorKind::timeout) {
     error.message = "the torch worker has not started with " + python_ + " within " +
                     human_ns(static_cast<double>(options_.start_timeout.count()));
-    error.remedy = "end what else uses this machine, or name another one: --python PATH";
+    error.remedy = "end other programs on this machine, or name another interpreter: --python PATH";
   }
-  if (error.remedy.empty()) error.remedy = "run make setup, or name another one: --python PATH";
+  if (error.remedy.empty())
+    error.remedy = "run make setup, or name another interpreter: --python PATH";
   return fail(std::move(error));
 }
 
@@ -253,12 +254,12 @@ Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const 
     if (timeout)
       return user_error("the task file does not finish: still running after " +
                             human_ns(static_cast<double>(options_.call_timeout.count())),
-                        file, "look for an endless loop, or code that works on real data");
+                        file, "look for an endless loop, or for code that computes on real data");
     if (attempt == attempts)
       return user_error("the task file ends the worker process" +
                             (how.empty() ? std::string() : " (" + how + ")") +
                             (words.empty() ? std::string() : ": " + words),
-                        file, "remove calls such as os._exit and code that needs much memory");
+                        file, "remove calls such as os._exit, and code that needs much memory");
   }
 }
 
@@ -352,12 +353,12 @@ Result<void> Worker::hand_over(const Context& ctx, const Task& task,
 }  // namespace
 
 Result<Excerpt> TorchWorker::plan_excerpt(const Context&, const Task&) {
-  return unsupported_error("this worker makes no excerpts");
+  return unsupported_error("this worker cannot make excerpts");
 }
 
 Result<TensorSet> TorchWorker::make_excerpt(const Context&, const Task&, const Excerpt&,
                                             const std::string&, uint64_t) {
-  return unsupported_error("this worker makes no excerpts");
+  return unsupported_error("this worker cannot make excerpts");
 }
 
 Result<std::unique_ptr<TorchWorker>> TorchWorker::open(TorchWorkerOptions options) {

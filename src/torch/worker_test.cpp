@@ -510,7 +510,7 @@ TEST(TorchWorker, OneThatDoesNotStartInTimeSaysSo) {
   ASSERT_FALSE(worker);
   EXPECT_EQ(worker.error().kind, ErrorKind::timeout);
   EXPECT_THAT(worker.error().message, HasSubstr("within 300 ms"));
-  EXPECT_THAT(worker.error().remedy, HasSubstr("end what else uses this machine"));
+  EXPECT_THAT(worker.error().remedy, HasSubstr("end other programs on this machine"));
 }
 
 TEST(TorchWorker, OpenNamesAnInterpreterThatIsNotThere) {
