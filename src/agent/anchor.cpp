@@ -105,7 +105,7 @@ Reask missing(const std::string& text, const SearchReplace& edit, const std::vec
   if (near)
     out += fmt::format("The most similar lines of {} are\n{}", edit.file,
                        numbered_lines(text, *near - 2, *near + 2));
-  out += "Copy the SEARCH text from the file as it stands now, or send the whole function.";
+  out += "Copy the SEARCH text from the current file, or send the whole function.";
   return {"anchor_missing", out};
 }
 
@@ -115,8 +115,8 @@ Reask repeated(const SearchReplace& edit, const std::vector<int>& lines) {
     shown.push_back(std::to_string(lines[i]));
   if (lines.size() > kMostPlaces) shown.emplace_back("...");
   return {"anchor_repeated",
-          fmt::format("Edit {}: its SEARCH text is in {} {} times (lines {}). Add neighbouring "
-                      "lines to SEARCH and REPLACE, so that it is there once.",
+          fmt::format("Edit {}: its SEARCH text occurs in {} {} times (lines {}). Add neighbouring "
+                      "lines to SEARCH and REPLACE, so that it matches once.",
                       edit.number, edit.file, lines.size(), join(shown, ", "))};
 }
 
@@ -132,11 +132,10 @@ std::string numbered_lines(const std::string& text, int first, int last) {
 
 tl::expected<Place, Reask> find_anchor(const std::string& text, const SearchReplace& edit) {
   if (trim(edit.search).empty())
-    return tl::unexpected(Reask{
-        "anchor_empty",
-        fmt::format("Edit {}: its SEARCH text is empty. Put the lines there that the edit is to "
-                    "replace, or send {} as a whole file.",
-                    edit.number, edit.file)});
+    return tl::unexpected(
+        Reask{"anchor_empty", fmt::format("Edit {}: its SEARCH text is empty. Repeat the lines "
+                                          "that the edit replaces, or send {} as a whole file.",
+                                          edit.number, edit.file)});
   if (auto places = exact_places(text, edit.search); places.size() == 1)
     return Place{places[0], edit.search.size(), false};
   else if (places.size() > 1) {

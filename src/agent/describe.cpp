@@ -58,14 +58,12 @@ std::string mutated_lines(const Task& task) {
       std::any_of(task.tensors.begin(), task.tensors.end(), [](auto& t) { return t.mutated; });
   if (!any) return {};
   std::string out =
-      "forward() mutates the tensors marked so. Pass each one as {\"tensor\": NAME}: its memory "
-      "holds "
-      "the initial values, and the kernels must leave the final values there, once per call. They "
-      "are "
-      "checked like outputs. All other inputs are read-only.\n";
+      "forward() mutates the tensors marked (mutated). Pass each one as {\"tensor\": NAME}. Its "
+      "memory holds the initial values, and the kernels must write the final values there, once "
+      "per call. The evaluator checks them like outputs. All other inputs are read-only.\n";
   if (!task.returns.empty())
     out += "forward() returns " + one_line(join(task.returns, ", ")) +
-           ": a returned mutated tensor is no output of its own.\n";
+           ": a returned mutated tensor is not an output of its own.\n";
   return out;
 }
 
@@ -146,7 +144,7 @@ std::string describe_device(const GpuSpec& g, const DeviceName& device, const Ta
   std::string out =
       fmt::format("{} ({}), architecture {}.", g.name, one_line(device.text(), 60), g.arch);
   if (!device.is_gpu())
-    out += " Programs run in a simulator of it; times are modelled from counted work.";
+    out += " Programs run in a simulator of this GPU, which models times from counted work.";
   out += fmt::format(
       "\n{} multiprocessors at {:.2f} GHz; each holds {} threads, {} blocks, {} registers, {} of "
       "shared "
@@ -225,7 +223,7 @@ std::string describe_floor(const TaskBrief& brief) {
   const ShapeCase& s = brief.task.official();
   std::string work =
       fmt::format("{} and at least {} through memory", human(s.flops), human(s.least_bytes));
-  if (brief.floor_ns <= 0) return work + "; no floor is known.";
+  if (brief.floor_ns <= 0) return work + "; the floor is unknown.";
   const std::string bound_by = one_line(brief.bound_by, 40);
   std::string out = fmt::format("{}.\nFloor: {}.", work,
                                 floor_text(brief.floor_ns, brief.reachable_ns, bound_by));
@@ -260,7 +258,7 @@ std::string describe_verdict(const Verdict& v, double floor_ns, bool profile, in
   if (!profile) return out;
   if (!f.bottleneck.empty()) out += "Bottleneck: " + one_line(f.bottleneck, 400) + "\n";
   if (v.profile && detail > 0) {
-    out += "Profile (evidence for what to change, not a list of duties):\n";
+    out += "Profile (evidence for your choice, not a list of tasks):\n";
     for (size_t i = 0; i < std::min(v.profile->kernels.size(), kKernels); ++i)
       out += kernel_profile(v.profile->kernels[i], detail);
   }
@@ -290,12 +288,14 @@ HistoryText describe_history(const std::vector<Attempt>& history, size_t most) {
   // it.
   const size_t leave = std::max<size_t>(most / 2, 1), n = history.size();
   const size_t first = n > most ? (n - most + leave - 1) / leave * leave : 0;
-  std::string part = "# What was tried so far\n\n";
+  std::string part =
+      "# Attempts so far\n"
+      "\n";
   const Attempt* best = nullptr;
   for (size_t i = 0; i < first; ++i)
     if (history[i].time_ns && (!best || *history[i].time_ns < *best->time_ns)) best = &history[i];
   if (first > 0)
-    part += fmt::format("- {} earlier attempts are left out here\n", first - (best ? 1 : 0));
+    part += fmt::format("- {} earlier attempts are not shown\n", first - (best ? 1 : 0));
   if (best) part += attempt_line(*best);
   for (size_t i = first; i < n; ++i) {
     part += attempt_line(history[i]);
@@ -304,7 +304,10 @@ HistoryText describe_history(const std::vector<Attempt>& history, size_t most) {
     part.clear();
   }
   if ((n - first) % kAttemptsTogether == 0) return out;
-  out.recent = out.settled.empty() ? part : "# What was tried last\n\n" + part;
+  out.recent = out.settled.empty() ? part
+                                   : "# Latest attempts\n"
+                                     "\n" +
+                                         part;
   return out;
 }
 
@@ -314,7 +317,7 @@ std::string describe_source(const std::string& source, size_t most) {
   if (lines.size() <= most) return join(lines, "\n");
   size_t head = most * 3 / 4, tail = most - head;
   std::vector<std::string> out(lines.begin(), lines.begin() + static_cast<long>(head));
-  out.push_back(fmt::format("# ... {} lines are left out ...", lines.size() - most));
+  out.push_back(fmt::format("# ... {} lines are not shown ...", lines.size() - most));
   out.insert(out.end(), lines.end() - static_cast<long>(tail), lines.end());
   return join(out, "\n");
 }

@@ -108,11 +108,10 @@ class FileEditor {
       if (found == present.end()) continue;
       if (std::count_if(present.begin(), present.end(), same) > 1 ||
           std::count_if(fresh.begin(), fresh.end(), same) > 1)
-        return reask(
-            "function_repeated",
-            fmt::format("'{}' is defined more than once, so that it is not clear which one "
-                        "is meant. Use an ```edit {} block for it.",
-                        d.name, name_));
+        return reask("function_repeated",
+                     fmt::format("'{}' is defined more than once, so the block could replace "
+                                 "either definition. Use an ```edit {} block for it.",
+                                 d.name, name_));
       pairs.emplace_back(&d, &*found);
     }
     if (pairs.empty()) return no_such_function(fresh, present);
@@ -134,11 +133,11 @@ class FileEditor {
               [](const Replacement& a, const Replacement& b) { return a.begin < b.begin; });
     for (size_t i = 1; i < parts_.size(); ++i)
       if (parts_[i].begin < parts_[i - 1].begin + parts_[i - 1].size)
-        return reask("overlap",
-                     fmt::format("{}: {} and {} change the same lines (line {}). Make one "
-                                 "edit of them.",
-                                 name_, parts_[i - 1].what, parts_[i].what,
-                                 line_at(text_, parts_[i].begin)));
+        return reask(
+            "overlap",
+            fmt::format(
+                "{}: {} and {} change the same lines (line {}). Combine them into one edit.", name_,
+                parts_[i - 1].what, parts_[i].what, line_at(text_, parts_[i].begin)));
     std::string out = text_;
     for (auto it = parts_.rbegin(); it != parts_.rend(); ++it)
       out.replace(it->begin, it->size, it->text);
@@ -158,10 +157,9 @@ class FileEditor {
     if (starts && end < text_.size() && text_[end] == '\n') ++r.size;
   }
   Done gap_found(const std::string& what, const std::string& gap) const {
-    return reask("gap",
-                 fmt::format("{}: the line '{}' in {} stands for code that is left out. Write "
-                             "out all lines, or use edits for the lines that change.",
-                             name_, sanitize(gap, 120), what));
+    return reask("gap", fmt::format("{}: the line '{}' in {} stands for missing code. Write all "
+                                    "lines, or use edits for the lines that change.",
+                                    name_, sanitize(gap, 120), what));
   }
   Done no_such_function(const std::vector<Definition>& fresh,
                         const std::vector<Definition>& present) const {
@@ -199,8 +197,8 @@ class Applier {
     if (!program) return program;
     if (base_ && program_id(*program) == program_id(*base_))
       return reask("no_change",
-                   "The reply changes nothing: the program is the same afterwards. "
-                   "Change something, or choose another improvement.");
+                   "The reply does not change the program. Change something, or choose another "
+                   "improvement.");
     if (check)
       if (auto faults = check(*program); !faults.empty()) return checks_failed(*program, faults);
     return program;
@@ -213,10 +211,9 @@ class Applier {
       if (!file) continue;
       auto old = before_.find(file->file);
       if (auto gap = gap_in(file->text, old == before_.end() ? std::string() : old->second))
-        return reask("gap",
-                     fmt::format("{}: the line '{}' stands for code that is left out. Send the "
-                                 "file whole, or only edits of the lines that change.",
-                                 file->file, sanitize(*gap, 120)));
+        return reask("gap", fmt::format("{}: the line '{}' stands for missing code. Send the whole "
+                                        "file, or edits of the lines that change.",
+                                        file->file, sanitize(*gap, 120)));
       after_[file->file] = file->text;
     }
     if (base_) return {};
@@ -224,8 +221,8 @@ class Applier {
     for (const auto& [name, text] : after_) source = source || name.ends_with(".cu");
     if (source && after_.contains("plan.json")) return {};
     return reask("incomplete",
-                 fmt::format("There is no program yet, so send both files whole: ```file "
-                             "kernel.cu and ```file plan.json. {} is missing.",
+                 fmt::format("There is no program yet. Send both files whole: ```file kernel.cu "
+                             "and ```file plan.json. {} is missing.",
                              source ? "plan.json" : "kernel.cu"));
   }
 
@@ -254,8 +251,8 @@ class Applier {
     for (const auto& [name, text] : before_) names.push_back(name);
     if (names.empty())
       return reask("incomplete",
-                   "There is no program yet that could be edited: send ```file kernel.cu "
-                   "and ```file plan.json, both whole.");
+                   "There is no program to edit yet. Send ```file kernel.cu and ```file plan.json, "
+                   "both whole.");
     return reask("no_file", fmt::format("There is no file '{}'; the program has {}.",
                                         sanitize(file, 80), join(names, ", ")));
   }
@@ -268,8 +265,8 @@ class Applier {
       if (!wrong) continue;
       return reask(
           "unbalanced",
-          fmt::format("After the change {} is out of balance: {}.\n{}Send the whole function "
-                      "(```function {}) so that no bracket is lost.",
+          fmt::format("After the change the brackets of {} do not match: {}.\n"
+                      "{}Send the whole function (```function {}), so that no bracket is lost.",
                       name, wrong->message, numbered_lines(text, wrong->line - 2, wrong->line + 2),
                       name));
     }
@@ -288,7 +285,7 @@ class Applier {
         if (auto r = edit_plan(*json, *edit, ++number); !r) return tl::unexpected(r.error());
     auto plan = plan_from_json(*json);
     if (!plan)
-      return reask("bad_plan", "plan.json does not follow its form: " +
+      return reask("bad_plan", "plan.json does not follow its schema: " +
                                    (number ? plan.error() : with_place(plan.error(), text)).text());
     KernelProgram program;
     program.plan = std::move(*plan);
@@ -296,17 +293,16 @@ class Applier {
       auto source = after_.find(name);
       if (source == after_.end())
         return reask("bad_plan",
-                     fmt::format("plan.json lists the source '{}', which is not there. Send "
-                                 "it as ```file {}, or correct \"sources\".",
+                     fmt::format("plan.json lists the source '{}', which does not exist. Send it "
+                                 "as ```file {}, or correct \"sources\".",
                                  name, name));
       program.sources[name] = source->second;
     }
     for (const auto& [name, source] : after_)
       if (name != "plan.json" && !program.sources.contains(name) && !before_.contains(name))
-        return reask("bad_plan",
-                     fmt::format("'{}' is not among the \"sources\" of plan.json ({}). Name "
-                                 "it there, or use the name that is.",
-                                 name, join(program.plan.sources, ", ")));
+        return reask("bad_plan", fmt::format("'{}' is not among the \"sources\" of plan.json ({}). "
+                                             "Add it there, or use a listed name.",
+                                             name, join(program.plan.sources, ", ")));
     return program;
   }
 
@@ -319,7 +315,8 @@ class Applier {
       out += "- " + sanitize(with_place(faults[i], plan).text(), 400) + "\n";
     if (faults.size() > kMostFaults)
       out += fmt::format("- and {} more\n", faults.size() - kMostFaults);
-    return reask("checks", out + "Send the change again with these mended. Nothing was applied.");
+    return reask("checks",
+                 out + "Correct these and send the change again. cutegen applied nothing.");
   }
 
   const Reply& reply_;

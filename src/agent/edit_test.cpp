@@ -92,9 +92,9 @@ TEST(Edit, ReplacesTheAnchoredText) {
 TEST(Edit, IndentationAndBlanksOfTheAnchorMayDiffer) {
   EXPECT_EQ(
       source_after(edit_block("float value = x[i];  \n      value = widen<1>(value);  // \" { "
-                              "in a string is none",
+                              "in a string is no brace",
                               "  float value = widen<1>(x[i]);")),
-      expected("  float value = x[i];\n  value = widen<1>(value);  // \" { in a string is none",
+      expected("  float value = x[i];\n  value = widen<1>(value);  // \" { in a string is no brace",
                "  float value = widen<1>(x[i]);"));
 }
 
@@ -140,7 +140,7 @@ TEST(Edit, MarkersThatDoNotFit) {
   EXPECT_REASK("```edit kernel.cu\n<<<<<<< SEARCH\na\n>>>>>>> REPLACE\n```", "bad_edit",
                HasSubstr("no ======="));
   EXPECT_REASK("```edit kernel.cu\n<<<<<<< SEARCH\na\n=======\nb\n```", "bad_edit",
-               HasSubstr("not ended"));
+               HasSubstr("lacks its >>>>>>> REPLACE"));
   EXPECT_REASK("```edit kernel.cu\nchange a to b\n```", "bad_edit", HasSubstr("no edit"));
   EXPECT_REASK("```edit kernel.cu\n" + edit("a\n<<<<<<< SEARCH", "b") + "```", "bad_edit",
                HasSubstr("within another"));
@@ -288,12 +288,12 @@ TEST(Plan, FaultsAreFoundBeforeCompiling) {
       "```plan\n[{\"path\": \"/steps/0/kernel\", \"value\": \"scales\"}]\n```", "checks",
       AllOf(HasSubstr("no kernel 'scales'"), HasSubstr("plan.json:"), HasSubstr("not compiled")));
   EXPECT_REASK("```plan\n[{\"path\": \"/sources/-\", \"op\": \"add\", \"value\": \"b.cu\"}]\n```",
-               "bad_plan", HasSubstr("'b.cu', which is not there"));
+               "bad_plan", HasSubstr("'b.cu', which does not exist"));
 }
 
 TEST(Edit, ResultMustDifferAndBeInBalance) {
   EXPECT_REASK(edit_block("  float value = x[i];", "  float value = x[i];"), "no_change",
-               HasSubstr("changes nothing"));
+               HasSubstr("does not change the program"));
   EXPECT_REASK(edit_block("    return x * V;\n  }", "    return x * V;"), "unbalanced",
                AllOf(HasSubstr("never closed"), HasSubstr("|")));
 }

@@ -200,7 +200,7 @@ SearchBlocks read_search_blocks(const std::string& text) {
       return fault("a second ======= within one edit");
     } else if (marker == Marker::replace) {
       if (state == Marker::search) return fault("the edit has no ======= line");
-      if (state != Marker::middle) return fault("a REPLACE ends nothing");
+      if (state != Marker::middle) return fault("a REPLACE without a SEARCH before it");
       out.blocks.push_back({join(search, "\n"), join(replace, "\n"), began});
       state = Marker::none;
     } else if (state == Marker::search) {
@@ -210,7 +210,7 @@ SearchBlocks read_search_blocks(const std::string& text) {
     }
   }
   if (state != Marker::none)
-    return fault("the edit that began there is not ended by >>>>>>> REPLACE");
+    return fault("the edit that begins there lacks its >>>>>>> REPLACE line");
   return out;
 }
 

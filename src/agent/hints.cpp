@@ -25,11 +25,11 @@ const std::vector<Known>& known() {
        "CuTe shapes, strides and coordinates are tuples: get<0>(s) or size<0>(t), not s[0]"},
       {{"Stride<", "stride"},
        {"Stride<int", "Stride<int64_t"},
-       "a parameter of type Stride<int, int> takes no stride with static entries: use auto or a "
-       "template parameter for the layout"},
+       "a parameter of type Stride<int, int> does not accept a stride with static entries: use "
+       "auto or a template parameter for the layout"},
       {{"Unrecognized CopyPolicy", "CopyPolicy"},
        {},
-       "copy() wants Copy_Atom<OPERATION, T>{} or a TiledCopy, not the bare operation"},
+       "copy() needs Copy_Atom<OPERATION, T>{} or a TiledCopy, not the bare operation"},
       {{"CopyAtom", "Copy_Atom", "copy_unpack", "partition_S"},
        {"Copy_Atom", "SM80_CP_ASYNC"},
        "an atom copies contiguous, aligned vectors of its own width: partition both tensors with "
@@ -45,14 +45,14 @@ const std::vector<Known>& known() {
       {{"CUDART_INF", "undefined"}, {"CUDART_INF"}, "write INFINITY, or include math_constants.h"},
       {{"is undefined", "not declared", "undeclared"},
        {},
-       "a name is used that this file no longer declares: look whether the last edit took its "
-       "declaration away, or whether a header or 'using namespace cute' is missing"},
+       "the file uses a name that it no longer declares: check whether the last edit removed the "
+       "declaration, or whether a header or 'using namespace cute' is missing"},
       {{"already been defined", "redefinition", "already declared", "has already been declared"},
        {},
-       "a definition is there twice: the last edit added what it should have replaced"},
+       "a definition occurs twice: the last edit added what it should have replaced"},
       {{"expected a", "expected an", "expected \"}\""},
        {},
-       "the text is broken near the place named: send that whole function again"},
+       "the text near this place is broken: send the whole function again"},
       {{"shared", "0xc000", "uses too much"},
        {"__shared__"},
        "static shared memory ends at 48 KB: use extern __shared__ with shared_bytes in the step, "
@@ -60,8 +60,8 @@ const std::vector<Known>& known() {
        "smaller tiles or fewer stages"},
       {{"too many resources", "registers"},
        {},
-       "registers times threads exceed what an SM has: __launch_bounds__(threads), smaller tiles a "
-       "thread"},
+       "the block needs more registers than an SM has: use __launch_bounds__(threads), or smaller "
+       "tiles per thread"},
       {{"misaligned", "alignment"},
        {},
        "a vector access needs an address that is a multiple of its size: choose the width by a "
@@ -82,13 +82,12 @@ const std::vector<Known>& known() {
        "returns"},
       {{"race", "barrier"},
        {"__shared__"},
-       "between writing and reading shared memory, and before it is written again, all threads of "
-       "the block "
-       "pass __syncthreads()"},
+       "all threads of the block must pass __syncthreads() between writing and reading shared "
+       "memory, and before the next write"},
       {{"columns from", "rows from", "last tile", "odd"},
        {},
-       "right on some shapes and wrong at edges: predicates of the tail, or a size taken as a "
-       "multiple"},
+       "right on some shapes and wrong at edges: check the predicates of the tail, and sizes that "
+       "are assumed to be multiples"},
       {{"wrong"},
        {"gemm(", "mma"},
        "in CuTe's convention B is (N,K): check that B's tensor is indexed (n,k) with the strides "
@@ -149,10 +148,10 @@ std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& g
     bool dynamic = uses_dynamic_shared(program, step.kernel);
     auto bytes = constant(step.shared_bytes);
     if (dynamic && bytes && *bytes == 0)
-      out.push_back(
-          {ErrorKind::user,
-           "kernel '" + step.kernel + "' has extern __shared__ memory, but the step gives it none",
-           where, "add \"shared_bytes\" to the step"});
+      out.push_back({ErrorKind::user,
+                     "kernel '" + step.kernel +
+                         "' has extern __shared__ memory, but the step has no shared_bytes",
+                     where, "add \"shared_bytes\" to the step"});
     if (bytes && *bytes > gpu.shared_bytes_per_block)
       out.push_back({ErrorKind::user,
                      fmt::format("{} bytes of shared memory; a block has {} at most", *bytes,
@@ -164,10 +163,10 @@ std::vector<Error> certain_faults(const KernelProgram& program, const GpuSpec& g
       threads *= value && *value > 0 && *value <= 65536 ? *value : 1;
     }
     if (threads > gpu.max_threads_per_block)
-      out.push_back(
-          {ErrorKind::user,
-           fmt::format("a block of {} threads; the most is {}", threads, gpu.max_threads_per_block),
-           where + "/block", "use fewer threads for each block"});
+      out.push_back({ErrorKind::user,
+                     fmt::format("a block of {} threads; the limit is {}", threads,
+                                 gpu.max_threads_per_block),
+                     where + "/block", "use fewer threads for each block"});
   }
   return out;
 }

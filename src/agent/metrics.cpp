@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSectorBytes = 32;
 constexpr const char* kNotCounted = "not counted on this device";
-constexpr const char* kNoStalls = "a simulator takes no samples of waiting warps";
+constexpr const char* kNoStalls = "a simulator does not sample waiting warps";
 
 using Value = std::optional<double>;
 

@@ -97,7 +97,7 @@ Edited edit_plan(Json& plan, const PlanEdit& edit, int number) {
   } else if (present && (edit.op != "add" || parent->is_object())) {
     *present = edit.value;
   } else if (!insert(*parent, last, edit.value)) {
-    return wrong(fmt::format("nothing can be added at \"{}\": {} {}", last,
+    return wrong(fmt::format("cannot add anything at \"{}\": {} {}", last,
                              so_far.empty() ? "the plan has" : so_far + " has",
                              what_is_there(*parent)));
   }

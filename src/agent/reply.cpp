@@ -70,10 +70,12 @@ class Parser {
   tl::expected<Reply, Reask> run(const std::string& text) {
     Fences fences = read_fences(text);
     if (fences.open_line)
-      return reask("cut", fmt::format("The block that begins at line {} of the reply is never "
-                                      "closed: the reply was cut, or its last ``` is missing. Send "
-                                      "the blocks again, whole; shorter if they did not fit.",
-                                      fences.open_line));
+      return reask(
+          "cut",
+          fmt::format(
+              "The block that begins at line {} of the reply is not closed: the reply was cut, or "
+              "its last ``` is missing. Send all blocks again, shorter ones if they did not fit.",
+              fences.open_line));
     read_prose(fences.prose);
     if (auto r = loose_edits(fences.prose); !r) return tl::unexpected(r.error());
     for (const Fence& fence : fences.blocks)
@@ -112,8 +114,8 @@ class Parser {
     std::vector<std::string> names;
     for (const auto& [name, text] : base_->sources) names.push_back(name);
     return reask("no_file",
-                 fmt::format("The block at line {} of the reply names no file. Say which "
-                             "one in its first line: ```{} NAME, NAME being one of {}.",
+                 fmt::format("The block at line {} of the reply does not name its file. Name it in "
+                             "the first line: ```{} NAME, NAME being one of {}.",
                              fence.line, fence.kind, join(names, ", ")));
   }
 
@@ -152,11 +154,15 @@ class Parser {
   Parsed read_edits(const Fence& fence) {
     SearchBlocks found = read_search_blocks(fence.text);
     if (!found.fault.empty() || found.blocks.empty())
-      return reask("bad_edit",
-                   fmt::format("The edit block at line {} of the reply: {}. An edit is\n"
-                               "<<<<<<< SEARCH\nlines as they are\n=======\nlines as they shall "
-                               "be\n>>>>>>> REPLACE",
-                               fence.line, found.fault.empty() ? "it holds no edit" : found.fault));
+      return reask(
+          "bad_edit",
+          fmt::format("The edit block at line {} of the reply: {}. An edit is\n"
+                      "<<<<<<< SEARCH\n"
+                      "the current lines\n"
+                      "=======\n"
+                      "the new lines\n"
+                      ">>>>>>> REPLACE",
+                      fence.line, found.fault.empty() ? "it contains no edit" : found.fault));
     auto name = only_source(fence);
     if (!name) return tl::unexpected(name.error());
     for (const SearchBlock& b : found.blocks)
@@ -300,17 +306,17 @@ class Parser {
     bool code = saw_diff_ || !plain_.empty();
     if (reply_.changes.empty() && (reply_.draft.empty() || code)) return nothing_found();
     if (reply_.changes.size() > kMostChanges)
-      return reask("too_many", fmt::format("The reply holds {} changes; the most is {}. Send the "
-                                           "file whole.",
-                                           reply_.changes.size(), kMostChanges));
+      return reask("too_many",
+                   fmt::format("The reply has {} changes; the limit is {}. Send the whole file.",
+                               reply_.changes.size(), kMostChanges));
     for (size_t i = 0; i < reply_.changes.size(); ++i) {
       if (!std::holds_alternative<WholeFile>(reply_.changes[i])) continue;
       std::string file = file_of(reply_.changes[i]);
       for (size_t k = 0; k < reply_.changes.size(); ++k)
         if (k != i && file_of(reply_.changes[k]) == file)
           return reask("ambiguous",
-                       fmt::format("The reply holds {} whole and another change of it, too. Send "
-                                   "either the whole file, once, or edits.",
+                       fmt::format("The reply contains the whole file {} and also another change "
+                                   "of it. Send either the whole file once, or edits.",
                                    file));
     }
     return {};
@@ -318,19 +324,20 @@ class Parser {
 
   Parsed nothing_found() const {
     if (saw_diff_)
-      return reask("diff",
-                   "The reply holds a diff, which is not applied: its line numbers are often "
-                   "wrong. Send ```edit NAME blocks with SEARCH and REPLACE instead.");
+      return reask(
+          "diff",
+          "The reply contains a diff. cutegen does not apply diffs, because their line numbers are "
+          "often wrong. Send ```edit NAME blocks with SEARCH and REPLACE instead.");
     if (!plain_.empty())
       return reask(
           "snippet",
-          fmt::format("The code block at line {} of the reply does not say what it is: it is "
-                      "no whole file. Begin it with ```function NAME (whole functions), "
-                      "```edit NAME (SEARCH/REPLACE) or ```file NAME (everything).",
+          fmt::format("The code block at line {} of the reply does not say what it is, and it is "
+                      "not a whole file. Begin it with ```function NAME (whole functions), ```edit "
+                      "NAME (SEARCH/REPLACE) or ```file NAME (everything).",
                       plain_.front().line));
     return reask("no_block",
-                 "The reply holds no block that could be applied. Answer with ```edit, "
-                 "```function, ```file or ```plan blocks as described.");
+                 "The reply contains no block to apply. Answer with ```edit, ```function, ```file "
+                 "or ```plan blocks as described.");
   }
 
   const KernelProgram* base_;
@@ -358,13 +365,13 @@ tl::expected<Reply, Reask> parse_reply(const std::string& given, const KernelPro
                                        bool cut) {
   if (given.size() > kMostBytes)
     return reask("too_long",
-                 fmt::format("The reply has {} bytes; the most is {}.", given.size(), kMostBytes));
+                 fmt::format("The reply has {} bytes; the limit is {}.", given.size(), kMostBytes));
   if (given.find('\0') != std::string::npos)
-    return reask("no_text", "The reply holds zero bytes. Send plain text.");
+    return reask("no_text", "The reply contains zero bytes. Send plain text.");
   if (cut)
     return reask("cut",
-                 "The reply was cut at the limit of its length. Answer again in less room: "
-                 "edits or whole functions instead of whole files, and few words.");
+                 "The reply was cut at the limit of its length. Give a shorter answer: edits or "
+                 "whole functions instead of whole files, and few words.");
   std::string text = without_thoughts(given);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   if (trim(text).empty()) return reask("empty", "The reply is empty.");

@@ -221,8 +221,7 @@ std::map<std::string, std::string> files_of(const KernelProgram& program) {
 }
 
 Reask empty_advice() {
-  return {"no_advice",
-          "The answer holds no text that could be passed on. Answer in the form asked for."};
+  return {"no_advice", "The answer contains no usable text. Answer in the given form."};
 }
 
 }  // namespace

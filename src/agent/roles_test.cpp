@@ -192,7 +192,7 @@ TEST(Golden, QuestionsOfAllRoles) {
                                            .base = &base.candidate,
                                            .verdict = &changed.verdict,
                                            .history = some_history()}));
-  expect_golden("reask", reask_text({"no_block", "The reply holds no block."}, true));
+  expect_golden("reask", reask_text({"no_block", "The reply contains no block."}, true));
 }
 
 TEST(Prompt, AProfileIsShownOnlyWhenItMayBe) {
@@ -306,7 +306,9 @@ TEST(Prompt, MostOfALaterQuestionIsThePrefixThatAllShare) {
   auto third = make_request(softmax_brief(), q, {});
   ASSERT_EQ(third.messages.size(), 6U);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(third.messages[i].text, next.messages[i].text);
-  EXPECT_THAT(third.messages[4].text, HasSubstr("# What was tried last\n\n- c5"));
+  EXPECT_THAT(third.messages[4].text, HasSubstr("# Latest attempts\n"
+                                                "\n"
+                                                "- c5"));
   EXPECT_FALSE(third.messages[4].cache_end);
 }
 

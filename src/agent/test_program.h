@@ -42,7 +42,7 @@ scale(const float* x, float* out, int n) {
   int i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= n) return;
   float value = x[i];
-  value = widen<1>(value);  // " { in a string is none
+  value = widen<1>(value);  // " { in a string is no brace
   out[i] = value + total({value, 1.0f});
 }
 

@@ -21,19 +21,19 @@ struct Declared {
 
 constexpr std::array<Declared, 5> kTools{{
     {Tool::read_docs, "read_docs",
-     "Reads the page about a device component: what it does, and a kernel that compiles. Without a "
-     "name: the list of pages."},
+     "Returns the page about a device component: what it does, and a kernel that compiles. Without "
+     "a name it returns the list of pages."},
     {Tool::compile, "compile",
-     "Checks and compiles a draft: plan against task and signatures, source, loading. Returns the "
-     "compiler's first errors, or registers and spills. Costs no evaluation."},
+     "Checks a draft (plan against task and signatures, source), compiles and loads it. Returns "
+     "the compiler's first errors, or registers and spills. Costs no evaluation."},
     {Tool::evaluate, "evaluate",
-     "Evaluates a draft as an answer is evaluated: compiled, compared with the truth on all "
-     "shapes, "
-     "timed. Costs one evaluation of the run's budget."},
+     "Evaluates a draft like an answer: compiles it, compares it with the truth on all shapes, and "
+     "times it. Costs one evaluation of the run's budget."},
     {Tool::profile, "profile",
-     "The profile of an evaluated program: what binds it, hot lines, remarks, counters. Without a "
-     "draft: of the program in question."},
-    {Tool::diff_best, "diff_best", "The unified diff from the best program so far to a draft."},
+     "Returns the profile of an evaluated program: what limits it, hot lines, remarks, counters. "
+     "Without a draft it profiles the program in question."},
+    {Tool::diff_best, "diff_best",
+     "Returns the unified diff from the best program so far to a draft."},
 }};
 
 Json text_field(const char* description) {
@@ -53,11 +53,12 @@ Json parameters_of(Tool tool) {
       return object_schema(
           {{"kernel", text_field("kernel.cu, whole")},
            {"plan", text_field("plan.json, whole")},
-           {"edits", text_field("instead: edit, function, plan or file blocks in their fences, as "
-                                "in an answer")},
-           {"draft", text_field("a draft of this question, such as d1: what the changes start "
-                                "from (else the program in question), or without changes what is "
-                                "meant")},
+           {"edits", text_field("instead of whole files: edit, function, plan or file blocks in "
+                                "their fences, as in an answer")},
+           {"draft",
+            text_field(
+                "a draft of this question, such as d1. With changes: the program that they start "
+                "from (default: the program in question). Without changes: the draft to use")},
            {"summary", text_field("what the draft changes, in one line")}});
     case Tool::profile:
     case Tool::diff_best:
@@ -84,7 +85,7 @@ Result<std::string> text_argument(const std::string& name, const Json& value) {
                      : value.is_string()                 ? value.get<std::string>()
                                                          : std::string();
   if (text.empty() && !value.is_string())
-    return refused("'" + name + "' is no string", "give text");
+    return refused("'" + name + "' is not a string", "give text");
   if (text.size() > kMostText)
     return refused(fmt::format("'{}' has {} bytes; the most is {}", name, text.size(), kMostText));
   if (text.find('\0') != std::string::npos) return refused("'" + name + "' holds zero bytes");
@@ -127,14 +128,14 @@ Result<ToolUse> read_tool_call(const llm::ToolCall& call) {
   }
   const Json& arguments = call.arguments;
   if (!call.malformed.empty() || !(arguments.is_object() || arguments.is_null()))
-    return refused("the arguments are no JSON object: " + sanitize(call.malformed, 200),
+    return refused("the arguments are not a JSON object: " + sanitize(call.malformed, 200),
                    "send one object; line breaks in text are \\n");
   ToolUse use;
   use.tool = declared->tool;
   for (const auto& [name, value] : arguments.items()) {
     std::string* field = field_of(use, name);
     if (!field)
-      return refused("'" + sanitize(name, kMostName) + "' is no argument of " + call.name);
+      return refused("'" + sanitize(name, kMostName) + "' is not an argument of " + call.name);
     CG_TRY(*field, text_argument(name, value));
   }
   if (use.page.size() > kMostName || use.draft.size() > kMostName)
@@ -142,7 +143,7 @@ Result<ToolUse> read_tool_call(const llm::ToolCall& call) {
   use.summary = sanitize(use.summary, 200);
   bool wants_program = use.tool == Tool::compile || use.tool == Tool::evaluate;
   if (wants_program && !use.changes() && use.draft.empty())
-    return refused(std::string(call.name) + " was given no program",
+    return refused(std::string(call.name) + " got no program",
                    "give kernel and plan, or edits, or a draft");
   return use;
 }

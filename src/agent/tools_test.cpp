@@ -59,16 +59,16 @@ TEST(Tools, OddCallsAreRefusedWithAReason) {
   EXPECT_THAT(refusal(call("exec", {})),
               AllOf(HasSubstr("no tool 'exec'"), HasSubstr("diff_best")));
   EXPECT_THAT(refusal(call("", {})), HasSubstr("no tool ''"));
-  EXPECT_THAT(refusal({"id", "compile", Json::object(), "[1,"}), HasSubstr("no JSON object"));
-  EXPECT_THAT(refusal(call("compile", Json::array({1}))), HasSubstr("no JSON object"));
-  EXPECT_THAT(refusal(call("compile", {{"kernel", {1, 2}}})), HasSubstr("is no string"));
-  EXPECT_THAT(refusal(call("compile", {{"plan", true}})), HasSubstr("is no string"));
+  EXPECT_THAT(refusal({"id", "compile", Json::object(), "[1,"}), HasSubstr("not a JSON object"));
+  EXPECT_THAT(refusal(call("compile", Json::array({1}))), HasSubstr("not a JSON object"));
+  EXPECT_THAT(refusal(call("compile", {{"kernel", {1, 2}}})), HasSubstr("is not a string"));
+  EXPECT_THAT(refusal(call("compile", {{"plan", true}})), HasSubstr("is not a string"));
   EXPECT_THAT(refusal(call("compile", {{"kernel", std::string(300 << 10, 'x')}})),
               HasSubstr("307200 bytes"));
   EXPECT_THAT(refusal(call("compile", {{"kernel", std::string(1, '\0')}})),
               HasSubstr("zero bytes"));
   EXPECT_THAT(refusal(call("compile", {{"summary", "x"}})), HasSubstr("no program"));
-  EXPECT_THAT(refusal(call("profile", {{"kernel", "x"}})), HasSubstr("no argument of profile"));
+  EXPECT_THAT(refusal(call("profile", {{"kernel", "x"}})), HasSubstr("not an argument of profile"));
   EXPECT_THAT(refusal(call("read_docs", {{"name", std::string(500, 'x')}})), HasSubstr("120"));
 }
 
@@ -170,7 +170,7 @@ TEST_F(Desk, EqualProgramsAreOneDraft) {
 TEST_F(Desk, WhatDoesNotApplyIsSaidAndMakesNoDraft) {
   ToolDesk desk(setting(), host_);
   EXPECT_THAT(one(desk, call("compile", {{"edits", "use more threads"}})), HasSubstr("no block"));
-  EXPECT_THAT(one(desk, edit("compile", "0.5f")), HasSubstr("changes nothing"));
+  EXPECT_THAT(one(desk, edit("compile", "0.5f")), HasSubstr("does not change the program"));
   EXPECT_THAT(one(desk, call("compile", {{"plan", "{\"cutegen\": 1"}})), HasSubstr("plan.json"));
   EXPECT_EQ(desk.draft_names(), "none");
   EXPECT_EQ(host_.compiled, 0);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The elementwise recipe: any fused chain of pointwise operators, in one pass over memory.
 //
-// Contract: applies to a Fused without reductions. Flat when every operand lies as the output does
-// or is one element; strided (broadcasts, transpositions) otherwise. Parameters: threads, vector,
-// items, and for flat kernels waves (0: a CTA a tile; else CTAs per SM of a grid-stride loop).
+// Contract: applies to a Fused without reductions. The kernel is flat if every operand has the
+// layout of the output or is one element; otherwise it is strided (broadcasts, transpositions).
+// Parameters: threads, vector, items, and for flat kernels waves (0: one CTA for each tile; else
+// CTAs per SM of a grid-stride loop).
 //
 // Example: elementwise_part(task, fused, {{"threads", 256}, {"vector", 4}, {"items", 2}}, label)
 #pragma once

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text of kernels: templates, and the C++ of a Fused's instructions.
 //
-// Contract: fill() replaces every {{name}} of a shipped template; a missing or unknown name is a
-// bug of ours. Code gives each instruction an identifier and writes statements in evaluation order.
+// Contract: fill() replaces every {{name}} of a shipped template; a missing or unknown name is an
+// internal error. Code gives each instruction an identifier and writes statements in evaluation
+// order.
 //
 // Example: fill("kernels/elementwise/flat.cu", {{"threads", "256"}, ...})
 #pragma once

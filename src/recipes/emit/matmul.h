@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matmul recipe: one matrix product in any layout with what follows it in one pass.
+// The matmul recipe: one matrix product in any layout, fused with the operators after it.
 //
-// Contract: applies to a graph with one mm, bmm, mv (or what is made of them: linear, einsum, ...)
-// of views of the task's tensors, followed by pointwise work. Where the math mode allows,
-// `tensor_cores` multiplies in tf32, f16 or bf16. `split` shares the depth among CTAs, whose parts
-// a second kernel adds up. The safe choice is float32 on the ordinary cores, with large tiles where
-// these fill the GPU.
+// Contract: applies to a graph with one mm, bmm or mv (or an operator made of them: linear, einsum,
+// ...) of views of the task's tensors, followed by pointwise work. If the math mode allows it,
+// `tensor_cores` multiplies in tf32, f16 or bf16. `split` divides the depth among CTAs; a second
+// kernel adds their parts. The safe choice is float32 on the CUDA cores, with large tiles if these
+// fill the GPU.
 //
 // Example: matmul_program(task, contraction, {{"tile_m", 64}, {"tile_n", 64}, ...})
 #pragma once

@@ -64,7 +64,7 @@ class Writer {
     return c_.loads.names.at(factor.operand.tensor);
   }
 
-  // A stride: static where it is 0 or 1, else a new number of the kernel.
+  // A stride: static if it is 0 or 1, else a new argument of the kernel.
   std::string stride_text(const Stride& s, const std::string& wanted) {
     if (s.move == Move::none) return "Int<0>{}";
     if (s.move == Move::next) return "Int<1>{}";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of the matmul kernels.
 //
-// Contract: matmul_kernel() gives the source and what its plan must pass: strides and sizes by the
-// names of the kernel's parameters, in order.
+// Contract: matmul_kernel() returns the source and the arguments of its plan: strides and sizes
+// under the names of the kernel's parameters, in order.
 //
 // Example: MatmulKernel k = matmul_kernel(task, c, params); k.source
 #pragma once

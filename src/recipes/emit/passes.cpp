@@ -319,7 +319,7 @@ std::string Passes::pass(int depth) {
   return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations + loop(body);
 }
 
-// What the CTAs of this row left behind in pass `depth`, always added in the same order.
+// Adds what the CTAs of this row wrote in pass `depth`, always in the same order.
 std::string Passes::merge(int depth) {
   std::string text = fmt::format("\n// Merges the parts of pass {}.\n", depth);
   const char* start = options_.column ? "team" : "lane";
@@ -341,7 +341,7 @@ std::string Passes::merge(int depth) {
   return text;
 }
 
-// The statement that writes an output with one value a row.
+// The statement that writes an output with one value per row.
 std::string Passes::row_output(size_t output, const std::string& registers) {
   const FusedOutput& o = fused_.outputs[output];
   const std::string& tensor = outputs_[output];
@@ -380,7 +380,7 @@ std::string Passes::outputs() {
   return text + "\n// Computes the results along the row.\n" + loop(body);
 }
 
-// What is read once a row, and what follows from that alone.
+// Values that are read once for each row, and what depends only on them.
 std::string Passes::rows() {
   std::string text;
   for (int inst : leaves(Level::row)) {

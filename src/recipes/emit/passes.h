@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes: the bodies of reduction kernels, pass by pass over the reduced axis.
 //
-// Contract: reductions of one depth share a pass; results follow in a last pass if they vary along
-// the reduced axis, else the first thread of each row writes them. With `online`, two reductions
-// that depend on each other are accumulated together (Joint). One kernel makes all passes
-// (text), or, with `split`, several CTAs share a row: partial(d) is the kernel of pass d, where
-// each CTA leaves its accumulators in scratch; later kernels and finish() merge them in a fixed
-// order.
+// Contract: reductions of one depth share a pass. Results that vary along the reduced axis are
+// computed in a last pass; the first thread of each row writes the others. With `online`, two
+// reductions that depend on each other are accumulated together (Joint). One kernel makes all
+// passes (text). With `split`, several CTAs share a row: partial(d) is the kernel of pass d, in
+// which each CTA writes its accumulators to scratch; later kernels and finish() merge them in a
+// fixed order.
 //
 // Example: Passes(fused, code, {.column = false, .cached = true}).text()
 #pragma once

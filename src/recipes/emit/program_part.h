@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // ProgramPart: what one stage adds to a kernel program.
 //
-// Contract: a Label makes the names of a stage's symbols, macros, kernels and file its own; the
-// only stage of a program has an empty one. assemble() joins the parts in order, with the scratch
-// that the stages keep.
+// Contract: a Label makes the names of a stage's symbols, macros, kernels and file unique; the only
+// stage of a program has an empty Label. assemble() joins the parts in order, with the scratch that
+// the stages keep.
 //
 // Example: Label{"2"}("rows") == "rows_2"
 #pragma once

@@ -59,7 +59,7 @@ bool legal(const Staged& staged, const Json& params) {
 
 // Every parameter present, an integer, and one of the legal values (or the safe one).
 Result<void> check_params(const RecipeMatch& match, const Json& params) {
-  if (!params.is_object()) return user_error("recipe parameters are no JSON object");
+  if (!params.is_object()) return user_error("recipe parameters are not a JSON object");
   for (const auto& [name, safe] : match.safe.items()) {
     if (!params.contains(name) || !params.at(name).is_number_integer())
       return user_error(fmt::format("recipe parameter {} is missing or no integer", name));
@@ -73,7 +73,7 @@ Result<void> check_params(const RecipeMatch& match, const Json& params) {
       return user_error(fmt::format("recipe parameter {} cannot be {}", name, value.dump()));
   }
   if (!std::visit([&](const auto& state) { return legal(state, params); }, state_of(match)))
-    return user_error("these recipe parameters do not go together: " + params.dump());
+    return user_error("these recipe parameters cannot be combined: " + params.dump());
   return {};
 }
 
@@ -163,7 +163,7 @@ RecipeMatch match_recipe(const Task& task) {
   RecipeMatch match;
   for (const TensorInfo& tensor : task.tensors)
     if (tensor.mutated) {
-      match.why = "forward() mutates '" + tensor.name + "', and no recipe writes final values";
+      match.why = "forward() mutates '" + tensor.name + "', and no recipe writes mutated tensors";
       return match;
     }
   auto form = recipes::find_form(task);

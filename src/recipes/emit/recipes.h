@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes: expert kernels with parameters, matched on the task's graph (never on file names).
 //
-// Contract: match() returns the recipe that applies with its parameters and legal values, or why
-// none does. instantiate() gives the program for one choice of parameters; the first choice is the
-// safe one. Programs are shape-generic: sizes come from plan symbols.
+// Contract: match() returns the recipe that applies with its parameters and legal values, or why no
+// recipe applies. instantiate() returns the program for one choice of parameters; the first choice
+// is the safe one. Programs are shape-generic: sizes come from plan symbols.
 //
 // Example:
 //   auto m = match_recipe(task); if (m.recipe) auto p = instantiate(task, m, m.safe);

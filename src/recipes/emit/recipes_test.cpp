@@ -104,7 +104,7 @@ TEST(Match, SplitsLongRowsOnly) {
   params["cached"] = 1;
   auto program = instantiate(golden_task("frobenius_large"), large, params);
   ASSERT_FALSE(program);
-  EXPECT_THAT(program.error().message, HasSubstr("do not go together"));
+  EXPECT_THAT(program.error().message, HasSubstr("cannot be combined"));
 }
 
 TEST(Match, TunesTheLargestStageByItsOwnNames) {
@@ -161,7 +161,7 @@ TEST(Instantiate, RefusesParametersThatAreMissingWrongOrUnknown) {
     auto program = instantiate(task, match, params);
     return program ? std::string("accepted") : program.error().message;
   };
-  EXPECT_THAT(message(Json::array()), HasSubstr("no JSON object"));
+  EXPECT_THAT(message(Json::array()), HasSubstr("not a JSON object"));
   EXPECT_THAT(message(Json::object()), HasSubstr("vector is missing"));
   Json params = match.safe;
   params["threads"] = "many";

@@ -2,11 +2,11 @@
 // The reduction recipe: pointwise work, reductions over the same axes, pointwise work on the
 // results.
 //
-// Contract: applies to a Fused with reductions. Row kernel when the reduced axis is innermost,
-// column kernel otherwise. Parameters: threads, vector, width (row: threads that share a row) or
-// columns (column: threads side by side), unroll, cached (keep what was read in registers between
-// passes), online (maximum and sum of exponentials in one pass), parts (CTAs that share a row; over
-// 1: a kernel for each pass, accumulators in scratch between them). legal() tells which
+// Contract: applies to a Fused with reductions. It uses a row kernel if the reduced axis is
+// innermost, else a column kernel. Parameters: threads, vector, width (row: threads that share a
+// row) or columns (column: threads in a team), unroll, cached (keep values in registers between
+// passes), online (maximum and sum of exponentials in one pass), parts (CTAs that share a row;
+// above 1: a kernel for each pass, accumulators in scratch between them). legal() says which
 // combinations exist.
 //
 // Example: reduction_part(task, fused, {{"threads", 256}, {"width", 32}, {"vector", 4}, ...},

@@ -100,7 +100,7 @@ std::string ReductionKernel::shape_text(const std::vector<Loop>& loops, char pre
   return tuple_of("make_shape", list);
 }
 
-// What stands once in the file, and the parts that all kernels share.
+// The parts that occur once in the file, and those that all kernels share.
 std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   std::map<std::string, std::string> t;
   t["title"] = title(task, fused_);
@@ -162,8 +162,8 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   t["across"] = shape_text(nest_.kept, 'k', !row());
   t["words"] = std::to_string(passes_.words());
   t["tensors"] = indent(inputs_ + (last ? outputs_ : ""), 2);
-  // CTAs of a row stand side by side, and so do their steps: those that run at the same time read
-  // neighbouring lines, which DRAM gives a tenth faster than lines far apart.
+  // The CTAs of a row have neighbouring numbers and interleave their steps. CTAs that run at the
+  // same time then read neighbouring lines, which DRAM delivers 10% faster than distant lines.
   const bool shared = split() && launch.whole_grid;
   t["block"] = shared ? "blockIdx.x / parts" : "blockIdx.x";
   t["turn"] = !split() ? ""

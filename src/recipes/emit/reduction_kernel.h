@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of reduction kernels: operands as CuTe tensors around the passes. Private to the recipe.
 //
-// Contract: source() is the whole file; its kernels are launches() in order, each with its own
-// arguments. Strides that no type knows are arguments, with plan expressions.
+// Contract: source() is the whole file; launches() lists its kernels in order, each with its own
+// arguments. Strides that are not static are arguments, with plan expressions.
 //
 // Example: ReductionKernel k(task, fused, params, label); k.source();
 #pragma once

@@ -39,7 +39,7 @@ class Rewriter {
   Result<bool> max_with_index(const std::string& base);
   Result<bool> variance_and_mean(const std::string& base);
 
-  // A new value; `name` where it is one of the node's own.
+  // A new value; `name` if it is one of the node's own outputs.
   std::string add(const std::string& word, const std::string& op, std::vector<Json> args,
                   Shape shape, const std::string& name = "") {
     Node node;
@@ -64,7 +64,7 @@ class Rewriter {
   }
   // (x - mean) / sqrt(mean((x - mean)^2) + eps) over `axes`.
   std::string standardized(const std::string& x, const std::vector<int>& axes, double eps);
-  // x * weight + bias, each along `axis`, where they are given; the node's first output.
+  // x * weight + bias along `axis`, as far as they are given; the node's first output.
   void scaled(std::string x, const Json& weight, const Json& bias, size_t axis);
   const Value* tensor(size_t index, const std::string& keyword) const {
     auto name = reference(argument(node_, index, keyword));
@@ -109,14 +109,14 @@ Result<bool> Rewriter::run() {
 
 Result<bool> Rewriter::loss(size_t place) {
   auto reduction = number(argument(node_, place, "reduction"));
-  if (!reduction) return refuse("its reduction is no number");
+  if (!reduction) return refuse("its reduction is not a number");
   if (*reduction == 0) return false;
   const Value *a = tensor(0, "self"), *b = tensor(1, "target");
-  if (!a || !b) return refuse("its operands are no tensors of the graph");
+  if (!a || !b) return refuse("its operands are not tensors of the graph");
   const Shape& shape = a->shape.size() >= b->shape.size() ? a->shape : b->shape;
   if (a->shape != b->shape) return refuse("operands of different shapes");
   std::vector<Json> args = node_.args;
-  if (place >= args.size()) return refuse("its reduction is no positional argument");
+  if (place >= args.size()) return refuse("its reduction is not a positional argument");
   args[place] = 0;
   std::string each = add("each", node_.op, std::move(args), shape);
   bool mean = *reduction == 1;
@@ -128,11 +128,11 @@ Result<bool> Rewriter::loss(size_t place) {
 // nll_loss_forward(x, target, weight, reduction, ignore_index): classes along axis 1 (or the only).
 Result<bool> Rewriter::nll() {
   const Value *x = tensor(0, "self"), *target = tensor(1, "target");
-  if (!x || !target || x->shape.empty()) return refuse("its operands are no tensors of the graph");
+  if (!x || !target || x->shape.empty()) return refuse("its operands are not tensors of the graph");
   if (!argument(node_, 2, "weight").is_null()) return refuse("with weights of classes");
   auto reduction = number(argument(node_, 3, "reduction"));
   auto ignored = number(argument(node_, 4, "ignore_index"));
-  if (!reduction || !ignored) return refuse("its reduction or ignored class is no number");
+  if (!reduction || !ignored) return refuse("its reduction or ignored class is not a number");
   const Shape& shape = target->shape;
   std::string picked =
       add("picked", "cutegen.pick",
@@ -190,11 +190,11 @@ void Rewriter::scaled(std::string x, const Json& weight, const Json& bias, size_
 // `training`.
 Result<bool> Rewriter::batch_norm() {
   const Value* x = tensor(0, "input");
-  if (!x || x->shape.size() < 2) return refuse("its input is no tensor with channels");
+  if (!x || x->shape.size() < 2) return refuse("its input is not a tensor with channels");
   bool has_mode = base_name(node_.op) == "native_batch_norm";
   bool training = has_mode && number(argument(node_, 5, "training")).value_or(0) != 0;
   auto eps = number(argument(node_, has_mode ? 7 : 6, "eps"));
-  if (!eps) return refuse("eps is no number");
+  if (!eps) return refuse("eps is not a number");
   Json weight = argument(node_, 1, "weight"), bias = argument(node_, 2, "bias");
   if (training) {
     std::vector<int> axes;
@@ -238,7 +238,7 @@ Result<bool> Rewriter::group_norm() {
 // max(x, dim, keepdim): values and positions.
 Result<bool> Rewriter::max_with_index(const std::string& base) {
   const Value* x = tensor(0, "self");
-  if (!x) return refuse("its input is no tensor of the graph");
+  if (!x) return refuse("its input is not a tensor of the graph");
   Json dim = argument(node_, 1, "dim"), keep = argument(node_, 2, "keepdim");
   const Value &value = node_.outputs[0], &index = node_.outputs[1];
   add("value", base == "max" ? "aten.amax.default" : "aten.amin.default",
@@ -250,7 +250,7 @@ Result<bool> Rewriter::max_with_index(const std::string& base) {
 
 Result<bool> Rewriter::variance_and_mean(const std::string& base) {
   const Value* x = tensor(0, "self");
-  if (!x) return refuse("its input is no tensor of the graph");
+  if (!x) return refuse("its input is not a tensor of the graph");
   Json dim = argument(node_, 1, "dim"), correction = argument(node_, 2, "correction"),
        keep = argument(node_, 3, "keepdim");
   const Value &spread = node_.outputs[0], &mean = node_.outputs[1];

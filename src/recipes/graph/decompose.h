@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composite operators as nodes of simpler ones: norms over channels and groups, losses, operators
-// with several results.
+// Rewrites composite operators as nodes of simpler ones: norms over channels and groups, losses,
+// operators with several results.
 //
-// Contract: decompose() gives a graph with the same values under the same names in which those
-// operators are pointwise ones, reductions and views. A use that is not covered is an unsupported
-// error. `extents` has sizes that no tensor shows, as plan expressions by value and axis (the
-// number of groups of a group norm). Ops named "cutegen.*" exist only here: cutegen.pick(x, t, d)
-// is the element of x at position t along axis d.
+// Contract: decompose() returns a graph with the same values under the same names, in which those
+// operators are pointwise operators, reductions and views. A use that it does not cover is an
+// unsupported error. `extents` has plan expressions, by value and axis, for sizes that no tensor
+// has (the number of groups of a group norm). Ops named "cutegen.*" exist only here:
+// cutegen.pick(x, t, d) is the element of x at position t along axis d.
 //
 // Example: mse_loss(a, b, mean) -> square(a - b), mean of that
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names: identifiers for kernels and plans, unique and no keywords.
+// Names: identifiers for kernels and plans, unique and not keywords.
 //
-// Contract: unique() returns the word itself where it can, else the word with a number. short_names
+// Contract: unique() returns the word itself if possible, else the word with a number. short_names
 // gives every tensor of a task its identifier ("fc.weight" -> "fc_weight"); a plan binds those that
 // differ from the tensor's name.
 //

@@ -132,7 +132,7 @@ Result<Pointwise> lower_bitwise(const Node& node, const std::string& base) {
   return p;
 }
 
-// A loss is pointwise where nothing is reduced: its result has its operand's shape.
+// A loss without a reduction is pointwise: its result has its operand's shape.
 bool reduces_to_scalar(const Node& node, const std::string& base) {
   bool weighted = base == "binary_cross_entropy";
   bool loss = base.size() > 5 && base.compare(base.size() - 5, 5, "_loss") == 0;

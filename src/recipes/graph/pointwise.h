@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointwise ATen operators as C++ expressions on float.
 //
-// Contract: lower_pointwise gives the expression of one node with "{0}", "{1}", ... for its tensor
-// operands, in float32 with PyTorch's meaning; nothing if the operator is not pointwise; an
-// unsupported error if it is one but this use of it is not covered.
+// Contract: lower_pointwise returns the expression of one node with "{0}", "{1}", ... for its
+// tensor operands, in float32 with PyTorch's semantics. It returns nothing if the operator is not
+// pointwise, and an unsupported error if it does not cover this use.
 //
 // Example: aten.leaky_relu.default(x, 0.01) -> {"cutegen::leaky_relu({0}, 0.01f)", {"x"}, false}
 #pragma once
@@ -32,7 +32,7 @@ std::string base_name(const std::string& op);
 bool is_in_place(const std::string& op);
 // The argument at `index`, or by keyword; null if absent.
 Json argument(const Node& node, size_t index, const std::string& keyword);
-// A number of the graph ({"float": "inf"} too); nothing if it is none.
+// A number of the graph ({"float": "inf"} too); nullopt if it is not a number.
 std::optional<double> number(const Json& json);
 // The value name of {"ref": name}; nothing otherwise.
 std::optional<std::string> reference(const Json& json);

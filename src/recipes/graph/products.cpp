@@ -26,7 +26,8 @@ Node make_node(const std::string& name, const std::string& op, std::vector<Json>
 
 Result<std::string> tensor_argument(const Node& node, size_t index, const char* keyword) {
   if (auto name = reference(argument(node, index, keyword))) return *name;
-  return unsupported_error(fmt::format("{}: argument {} is no tensor", node.op, keyword), node.id);
+  return unsupported_error(fmt::format("{}: argument {} is not a tensor", node.op, keyword),
+                           node.id);
 }
 
 // beta * self + alpha * (a @ b)
@@ -99,7 +100,7 @@ Result<void> lower_triangle(const Node& node, bool upper, Lowered& lowered,
   CG_TRY(std::string self, tensor_argument(node, 0, "self"));
   Json diagonal = argument(node, 1, "diagonal");
   if (!diagonal.is_null() && !diagonal.is_number_integer())
-    return unsupported_error(node.op + ": its diagonal is no integer", node.id);
+    return unsupported_error(node.op + ": its diagonal is not an integer", node.id);
   std::string mask = result.name + "__mask";
   lowered.masks[mask] = {upper, diagonal.is_null() ? 0 : diagonal.get<int64_t>()};
   lowered.graph.placeholders.push_back({mask, DType::boolean, result.shape});

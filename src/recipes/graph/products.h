@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products: matrix products in a graph, brought into one form before they are fused.
+// Products: brings the matrix products of a graph into one form before fusing.
 //
-// Contract: lower_products() gives an equal graph in which every product is mm, bmm or mv: addmm
-// and its relatives become a product and pointwise work, a product with a diagonal matrix becomes a
-// scaled copy, triu and tril become where() over a mask, a placeholder that is no tensor of the
-// task. as_reduction() turns a product with one row or one column into mul and sum.
+// Contract: lower_products() returns an equal graph in which every product is mm, bmm or mv. addmm
+// and its relatives become a product and pointwise work. A product with a diagonal matrix becomes a
+// scaled copy. triu and tril become where() over a mask, a placeholder outside the task's tensors.
+// as_reduction() turns a product with one row or one column into mul and sum.
 //
 // Example: addmm(bias, x, w) -> add(mm(x, w), bias)
 #pragma once

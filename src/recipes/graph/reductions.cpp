@@ -51,10 +51,10 @@ Result<std::vector<int>> axes_of(const Node& node, const Json& dim, size_t rank)
     std::iota(axes.begin(), axes.end(), 0);
     return axes;
   }
-  if (!list.is_array()) return unsupported_error(node.op + ": axes are no integers", node.id);
+  if (!list.is_array()) return unsupported_error(node.op + ": axes are not integers", node.id);
   for (const Json& item : list) {
     if (!item.is_number_integer())
-      return unsupported_error(node.op + ": axes are no integers", node.id);
+      return unsupported_error(node.op + ": axes are not integers", node.id);
     auto axis = item.get<int64_t>();
     if (axis < 0) axis += static_cast<int64_t>(rank);
     if (axis < 0 || axis >= static_cast<int64_t>(rank))
@@ -71,14 +71,14 @@ Result<std::optional<Reduction>> find_norm(const Node& node, Reduction r) {
   bool layer = r.base == "native_layer_norm";
   Json shape = argument(node, 1, "normalized_shape");
   if (!shape.is_array() || shape.empty() || shape.size() > r.shape.size())
-    return unsupported_error(node.op + ": normalized_shape is no list", node.id);
+    return unsupported_error(node.op + ": normalized_shape is not a list", node.id);
   for (size_t i = r.shape.size() - shape.size(); i < r.shape.size(); ++i)
     r.axes.push_back(static_cast<int>(i));
   r.elementwise = true;
   r.affine.push_back(reference(argument(node, 2, "weight")));
   if (layer) r.affine.push_back(reference(argument(node, 3, "bias")));
   auto eps = number(argument(node, layer ? 4 : 3, "eps"));
-  if (!eps) return unsupported_error(node.op + ": eps is no number", node.id);
+  if (!eps) return unsupported_error(node.op + ": eps is not a number", node.id);
   r.parameter = *eps;
   return std::optional<Reduction>(std::move(r));
 }
@@ -107,7 +107,8 @@ Result<std::optional<Reduction>> find_reduction(const Graph& graph, const Node& 
   auto input = reference(argument(node, 0, "self"));
   if (!input) input = reference(argument(node, 0, "input"));
   const Value* value = input ? graph.find(*input) : nullptr;
-  if (!value) return unsupported_error(node.op + ": its input is no tensor of the graph", node.id);
+  if (!value)
+    return unsupported_error(node.op + ": its input is not a tensor of the graph", node.id);
   r.input = *input;
   r.shape = value->shape;
   if (r.shape.empty()) return unsupported_error(node.op + " of a scalar", node.id);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reducing ATen operators: what they read, over which axes, with which result.
+// Reducing ATen operators: their input, axes and result.
 //
-// Contract: find_reduction reads the operator's arguments; nothing if it does not reduce, an
-// unsupported error for a use that is not covered. Axes are normalised and sorted.
+// Contract: find_reduction reads the operator's arguments. It returns nothing if the operator does
+// not reduce, and an unsupported error for a use that it does not cover. Axes are normalised and
+// sorted.
 //
 // Example: aten.mean.dim(x, [-1], True) -> {base "mean", input "x", axes {1}, keepdim}
 #pragma once

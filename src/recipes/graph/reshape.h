@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reshapes: which axes of one shape make up which axes of another with the same elements.
+// Reshapes: which axes of one shape correspond to which axes of another shape with the same
+// elements.
 //
-// Contract: group_axes pairs runs of neighbouring axes with equal products, the shortest runs
-// possible; nothing if the shapes have different sizes or an axis is 0. Axes of size 1 go with the
-// run that they stand beside.
+// Contract: group_axes pairs runs of neighbouring axes with equal products, the shortest possible
+// runs. It returns nothing if the shapes have different sizes or an axis is 0. Axes of size 1 join
+// a neighbouring run.
 //
 // Example: group_axes({8, 64, 5, 5}, {8, 4, 16, 25}) -> {0}={0}, {1}={1,2}, {2,3}={3}
 #pragma once

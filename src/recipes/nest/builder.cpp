@@ -46,7 +46,7 @@ std::optional<int64_t> integer(const Json& json, size_t rank) {
   return axis;
 }
 
-// The value's axes in the order a transposition reads its input's; empty if it is none.
+// The order in which a transposition reads the axes of its input; empty for other operators.
 std::vector<size_t> permutation(const Node& node, const std::string& base, size_t rank) {
   std::vector<size_t> order(rank);
   for (size_t i = 0; i < rank; ++i) order[i] = i;
@@ -191,7 +191,7 @@ Result<int> Builder::size(const std::string& text) {
   SizeArgument of{0, text.substr(space + 1), std::stoi(text.substr(0, space))};
   auto known = fused_.names.find(of.tensor);
   if (known == fused_.names.end())
-    return unsupported_error("a size of " + of.tensor + ", which is no tensor of the task");
+    return unsupported_error("a size of " + of.tensor + ", which is not a tensor of the task");
   of.tensor = known->second;
   const std::string word = fmt::format("size{}_of_{}", fused_.sizes.size(), of.tensor);
   fused_.sizes.emplace_back(word, of.text());
@@ -305,7 +305,7 @@ Result<int> Builder::lifted(const Node& node) {
   for (const SizeArgument& of : node.sizes)
     if (of.index == 0) return size(fmt::format("{} {}", of.dim, of.tensor));
   auto made = number(argument(node, 0, "self"));
-  if (!made) return unsupported_error(node.op + ": its value is no number", node.id);
+  if (!made) return unsupported_error(node.op + ": its value is not a number", node.id);
   return constant(literal(*made));
 }
 
@@ -320,7 +320,7 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
                 : base.rfind("zeros", 0) == 0
                     ? std::optional<double>(0)
                     : number(argument(node, base == "scalar_tensor" ? 0 : 1, "fill_value"));
-    if (!fill) return unsupported_error(node.op + ": its value is no number", node.id);
+    if (!fill) return unsupported_error(node.op + ": its value is not a number", node.id);
     return std::optional<int>(constant(literal(*fill)));
   }
   if (!is_view(node)) return none;
@@ -330,7 +330,7 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
     CG_TRY(int inst, lifted(node));
     return std::optional<int>(inst);
   }
-  if (!from) return unsupported_error(node.op + ": its input is no tensor", node.id);
+  if (!from) return unsupported_error(node.op + ": its input is not a tensor", node.id);
   Shape shape = shape_of(graph_, *from);
   if (shape == to && (keeps || permutation(node, base, to.size()).empty())) {
     CG_TRY(int inst, value(*from, view));
@@ -378,7 +378,7 @@ Result<int> Builder::reshape(const Node& node, const std::string& from, const Vi
 // The reduction must run over the nest's own axes, and its result lie along the kept ones.
 Result<void> Builder::check_axes(const Node& node, const Reduction& r, const View& view) const {
   auto clash = [&] {
-    return unsupported_error(node.op + ": its result is used along other axes than it has",
+    return unsupported_error(node.op + ": its result is used along axes that it does not have",
                              node.id);
   };
   if (view.reshaped) return unsupported_error("a reshape of a reduced value", node.id);

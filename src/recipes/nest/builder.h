@@ -2,9 +2,9 @@
 // Builder: walks a graph from its outputs to its tensors and writes the instructions of a Fused.
 //
 // Contract: value() returns the instruction that computes a value at one position of the loop nest.
-// A View says which axis of the nest each axis of the value follows (-1: it does not vary); behind
-// a reshape, which shape the whole contiguous value is seen in. Equal (value, view) is built once.
-// After an error, cut() names the value that would have to be kept by an earlier stage, if any.
+// A View says which axis of the nest each axis of the value follows (-1: it does not vary) and,
+// behind a reshape, the shape of the whole contiguous value. Equal (value, view) pairs are built
+// once. After an error, cut() names the value that an earlier stage would have to keep, if any.
 //
 // Example: builder.value("relu", {{0, 1}, {}})
 #pragma once

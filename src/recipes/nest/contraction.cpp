@@ -94,7 +94,7 @@ Result<Contraction> load_factors(const Task& task, const Graph& graph, const Nod
   std::string base = base_name(node.op);
   size_t rank_a = base == "bmm" ? 3 : 2, rank_b = base == "mv" ? 1 : rank_a;
   if (!a || !b || a->shape.size() != rank_a || b->shape.size() != rank_b)
-    return unsupported_error(node.op + ": its factors are no matrices", node.id);
+    return unsupported_error(node.op + ": its factors are not matrices", node.id);
 
   std::vector<Axis> axes;
   auto add = [&](int64_t size) {

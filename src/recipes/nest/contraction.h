@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contraction: a graph with one matrix product, as tile kernels see it.
+// Contraction: a graph with one matrix product, in the form that tile kernels need.
 //
 // Contract: find_contraction() takes a graph without in-place operators. Factors are views of the
-// task's tensors; axes of `loads` are the batches, m, n and k. What follows the product is
-// `finish`, a Fused over the output's axes in which the product is a leaf; its axes are grouped by
-// the product's own. n is the dimension along which the first output lies in memory, where it has
-// one.
+// task's tensors; the axes of `loads` are the batches, m, n and k. `finish` holds what follows the
+// product: a Fused over the output's axes, grouped by the product's own axes, with the product as a
+// leaf. n is the dimension along which the first output is contiguous, if there is one.
 //
 // Example: relu(x @ w.T + bias): a = x, b = w (both along k), finish: relu(product + bias)
 #pragma once

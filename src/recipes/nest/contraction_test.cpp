@@ -144,7 +144,7 @@ TEST(Products, RefuseOperandsThatAreNoTensors) {
   graph.nodes[0].args[1] = 3;
   auto lowered = lower_products(graph);
   ASSERT_FALSE(lowered);
-  EXPECT_THAT(lowered.error().message, HasSubstr("batch1 is no tensor"));
+  EXPECT_THAT(lowered.error().message, HasSubstr("batch1 is not a tensor"));
 }
 
 }  // namespace

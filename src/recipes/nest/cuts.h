@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts: where a region with different reductions is divided.
+// Cuts: decides where to divide a region with different reductions.
 //
-// Contract: the last reduction's kind (shape and axes) stays. find_cut names a value to be kept by
-// an earlier stage: where the last kind works on results of other kinds, its input, or the small
-// values that this input is made of; else a result of another kind. Empty: no value can be kept.
+// Contract: the last reduction's kind (shape and axes) stays. find_cut names a value for an earlier
+// stage to keep. If the last kind reads results of other kinds, this is its input, or the small
+// values from which the input is computed; otherwise it is a result of another kind. Empty: no
+// value can be kept.
 //
-// Example: mean(norm(a - b, axis 1) + m) -> keep the value that mean reads, one number a row
+// Example: mean(norm(a - b, axis 1) + m) -> keep the value that mean reads, one number per row
 #pragma once
 
 #include "recipes/graph/reductions.h"

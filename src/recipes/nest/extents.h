@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extents: the plan expression for the size of every axis of a loop nest.
 //
-// Contract: each axis takes the size of a tensor axis that runs along it; behind a reshape, what is
-// left of the axes that it was made of. An axis whose size no tensor shows is an error.
+// Contract: each axis takes the size of a tensor axis that runs along it; behind a reshape, the
+// product of the original axes divided by the other new axes. An axis whose size no tensor shows is
+// an error.
 //
 // Example: x of [8, 6, 5] summed as [8, 30] -> "dim(x,0)", "dim(x,1)*dim(x,2)"
 #pragma once

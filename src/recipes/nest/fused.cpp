@@ -91,7 +91,7 @@ Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<cons
   std::vector<Axis> axes;
   if (found.empty()) {
     const Value* output = graph.find(region.outputs.front().value);
-    if (!output) return unsupported_error("an output that no node makes");
+    if (!output) return unsupported_error("an output that no node computes");
     for (int64_t size : output->shape) axes.push_back({size, false, ""});
     return axes;
   }
@@ -190,7 +190,7 @@ Attempt fuse(const Region& region) {
     Fused& fused = builder.fused();
     for (const Region::Output& output : region.outputs) {
       const Value* value = graph.find(output.value);
-      if (!value) return unsupported_error("an output that no node makes");
+      if (!value) return unsupported_error("an output that no node computes");
       if (device_type(output.dtype).empty())
         return unsupported_error(
             fmt::format("output {} of dtype {}", output.tensor, to_string(output.dtype)));
@@ -232,13 +232,13 @@ Result<Graph> prepare(const Task& task) {
       return unsupported_error("the reference writes " + tensor.name + " in place");
   auto results = task.with_role(TensorRole::output);
   if (task.graph.outputs.empty() || results.size() != task.graph.outputs.size())
-    return unsupported_error("the graph's outputs are not the task's");
+    return unsupported_error("the graph's outputs differ from the task's");
   if (task.graph.nodes.size() > kMaxNodes) return unsupported_error("more than 4096 operators");
   CG_TRY(Graph graph, without_in_place(task.graph));
   for (size_t i = 0; i < results.size(); ++i) {
     const Value* value = graph.find(graph.outputs[i]);
     if (!value || value->shape != results[i]->shape)
-      return unsupported_error("the graph's outputs are not the task's");
+      return unsupported_error("the graph's outputs differ from the task's");
   }
   return graph;
 }

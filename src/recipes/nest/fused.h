@@ -2,11 +2,11 @@
 // Fused: a task's graph as one loop nest: pointwise work around reductions over the same axes.
 //
 // Contract: fuse() resolves views into broadcast and strided operands, expands composite operators
-// (softmax, mean, norms) into primitive ones, and says which operator it cannot express. Axes are
-// those of the reductions' input, or of the outputs when nothing is reduced. Instructions are in
-// evaluation order; `row` ones have one value for all positions of the reduced axes. A Region is
-// the part of a graph that becomes one Fused; where it does not fit into one loop nest, `cut` names
-// the value that an earlier Fused should keep (stages.h does so).
+// (softmax, mean, norms) into primitive ones, and names the operator that it cannot express. The
+// axes are those of the reductions' input, or of the outputs if nothing is reduced. Instructions
+// are in evaluation order; a `row` instruction has one value for all positions of the reduced axes.
+// A Region is the part of a graph that becomes one Fused. If it does not fit into one loop nest,
+// `cut` names the value that an earlier Fused should keep (stages.h does so).
 //
 // Example: softmax(x, 1) -> axes {4096, 1024 reduced}, x, max(x), expf(x - max), sum, exp / sum
 #pragma once
@@ -92,7 +92,7 @@ struct Attempt {
 };
 
 Attempt fuse(const Region& region);
-// The whole task as one Fused, or why it is none.
+// The whole task as one Fused, or why that is not possible.
 Result<Fused> fuse(const Task& task);
 // The same in steps: the task's graph without in-place operators, and that graph fused.
 // Placeholders that are no tensors of the task become leaves without a name in `names`.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nest: the loops that are left when neighbouring axes that every operand walks alike are merged.
+// Nest: the loops that remain after merging neighbouring axes along which every operand moves
+// alike.
 //
-// Contract: loops are outermost first, split into kept and reduced ones; `size` is official,
-// `extent` the plan expression. stride() tells how an operand moves along a loop: not at all, to
-// the neighbouring element, or by the elements that the expression gives.
+// Contract: loops are outermost first, split into kept and reduced ones. `size` is the official
+// size, `extent` the plan expression. stride() says how an operand moves along a loop: not at all,
+// to the neighbouring element, or by the number of elements in the expression.
 //
 // Example: relu on [A, B, C] has one loop; x + bias[B, 1] on it has three.
 #pragma once

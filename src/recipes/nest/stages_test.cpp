@@ -110,7 +110,7 @@ TEST(Stages, RefuseLossesWithArgumentsThatAreNone) {
   task.graph.nodes[0].args[2] = "mean";
   auto result = make_stages(task);
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().message, "aten.mse_loss.default: its reduction is no number");
+  EXPECT_EQ(result.error().message, "aten.mse_loss.default: its reduction is not a number");
 }
 
 TEST(Stages, RefuseGroupsThatDoNotDivideTheChannels) {
