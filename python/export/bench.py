@@ -176,17 +176,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=20, help="no new round of a mode after its share of these")
+    parser.add_argument("--seconds", type=float, default=20,
+                        help="time limit; each mode gets a share and starts no new round after it")
     parser.add_argument("--modes", default="cold,graph,call")
-    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--no-compile", action="store_true", help="do not time torch.compile")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if not torch.cuda.is_available():
-        sys.exit("bench: no GPU that PyTorch can use: times need one")
+        sys.exit("bench: PyTorch finds no GPU, and timing needs one")
     device, modes = torch.device(options.device), options.modes.split(",")
     torch.cuda.set_device(device)
     if exported.trouble(device):
-        print("the kernels are not used:", exported.trouble(device), file=sys.stderr)
+        print("the benchmark does not use the kernels:", exported.trouble(device), file=sys.stderr)
     clock = Clock(device)
     with torch.no_grad():
         ways = list(ready(ways_of(device, not options.no_compile), modes, device))

@@ -220,7 +220,7 @@ class Exported:
     def trouble(self, device: Union[str, torch.device]) -> Optional[str]:
         """Why the kernels do not run on a device, or None."""
         device = torch.device(device)
-        return "it is no GPU" if device.type != "cuda" else gpu_trouble(self.data, device.index or 0)
+        return "it is not a GPU" if device.type != "cuda" else gpu_trouble(self.data, device.index or 0)
 
     def program_of(self, device: int) -> Any:
         """The kernels on a GPU, loaded when first asked for; None where they do not run."""

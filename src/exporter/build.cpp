@@ -26,7 +26,8 @@ Result<void> check_outputs(const Task& task) {
     return unsupported_error("the module of '" + task.name + "' returns no tensor");
   for (const TensorInfo* t : results)
     if (!t->mutated && t->name != "out" && !t->name.starts_with("out."))
-      return unsupported_error("the result '" + t->name + "' is not known to exports");
+      return unsupported_error("the result '" + t->name +
+                               "' has a form that exports do not support");
   return {};
 }
 
@@ -71,7 +72,7 @@ class Builder {
       return user_error(fmt::format("the defines take more than {} distinct values", kMostModules));
     auto source = out_.program.sources.find(b.source);
     if (source == out_.program.sources.end())
-      return user_error("the plan names the source '" + b.source + "', which is not there");
+      return user_error("the plan names the source '" + b.source + "', which does not exist");
     CG_TRY(toolchain::CompileResult made,
            toolchain_.compile(ctx_, {b.source, source->second, b.defines, out_.arch}));
     if (!made.ok) return user_error("the program does not compile: " + made.digest, b.source);
@@ -101,7 +102,7 @@ Result<void> assemble(const Context& ctx, const toolchain::ToolPaths& tools, Exp
   CG_TRY(auto reports, assembler->assemble_all(ctx, ptx, out.arch));
   for (size_t i = 0; i < reports.size(); ++i) {
     if (!reports[i].ok)
-      return user_error("the assembler refuses the program: " + reports[i].digest,
+      return user_error("the assembler rejects the program: " + reports[i].digest,
                         out.modules[i].name);
     if (reports[i].code.size() <= kMostImageBytes) out.modules[i].cubin = reports[i].code;
   }
@@ -114,7 +115,7 @@ Result<ExportKind> export_kind_from(const std::string& name) {
   if (name == "torch") return ExportKind::torch;
   if (name == "kernelbench") return ExportKind::kernelbench;
   if (name == "cpp") return ExportKind::cpp;
-  return user_error("'" + sanitize(name, 60) + "' is no kind of export", "--to",
+  return user_error("'" + sanitize(name, 60) + "' is not a kind of export", "--to",
                     "one of torch, kernelbench, cpp");
 }
 

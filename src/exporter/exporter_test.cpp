@@ -195,7 +195,7 @@ TEST_F(ExportFolder, WhatIsNoExportIsNeverReplaced) {
   ASSERT_TRUE(write_file(root_ / "mine/thesis.tex", "x"));
   auto refused = write_export(root_ / "mine", files_, true);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("holds no export"));
+  EXPECT_THAT(refused.error().message, HasSubstr("contains no export"));
   EXPECT_EQ(read_file(root_ / "mine/thesis.tex").value(), "x");
   ASSERT_TRUE(write_file(root_ / "file", "x"));
   EXPECT_FALSE(write_export(root_ / "file", files_, true));

@@ -65,9 +65,14 @@ std::string model_new(const ExportSource& source, const Json& launches, const Fi
   Json data = launches;
   std::string head = fmt::format(
       "# SPDX-License-Identifier: Apache-2.0\n"
-      "\"\"\"{}: ModelNew, the module of the task with kernels for {}. Needs PyTorch alone.\n\n"
-      "Another shape, dtype or GPU is computed by the task's own module, which is part of this "
-      "file.\n\"\"\"\n\nimport base64\nimport json\n",
+      "\"\"\"{}: ModelNew, the module of the task with kernels for {}. Needs only PyTorch.\n"
+      "\n"
+      "For other shapes, dtypes and GPUs it runs the task's own module, which is part of this "
+      "file.\n"
+      "\"\"\"\n"
+      "\n"
+      "import base64\n"
+      "import json\n",
       sanitize(source.task.name, 80), sanitize(source.target.gpu, 80));
   Fillings fillings = names;
   fillings.emplace_back("REFERENCE", python_text(source.task.source));

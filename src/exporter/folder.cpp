@@ -28,13 +28,13 @@ Result<void> check_free(const fs::path& out, bool force) {
   const fs::file_status found = fs::symlink_status(out, error);
   if (!fs::exists(found)) return {};
   if (!fs::is_directory(found))
-    return user_error("'" + out.string() + "' is there and is no folder", "--out",
+    return user_error("'" + out.string() + "' exists and is not a folder", "--out",
                       "choose another folder");
   if (!is_ours(out))
-    return user_error("the folder '" + out.string() + "' is there and holds no export", "--out",
+    return user_error("the folder '" + out.string() + "' exists and contains no export", "--out",
                       "choose another folder");
   if (force || fs::is_empty(out, error)) return {};
-  return user_error("the folder '" + out.string() + "' is there", "--out",
+  return user_error("the folder '" + out.string() + "' already exists", "--out",
                     "choose another folder, or replace it with --force");
 }
 
@@ -59,7 +59,7 @@ Result<void> write_export(const std::string& folder, const ExportFiles& files, b
   CG_CHECK(check_free(out, force));
   std::error_code error;
   if (!out.parent_path().empty() && !fs::is_directory(out.parent_path(), error))
-    return user_error("there is no folder '" + out.parent_path().string() + "'", "--out",
+    return user_error("the folder does not exist: '" + out.parent_path().string() + "'", "--out",
                       "make it first, or choose another");
   const fs::path fresh = out.parent_path() / ("." + out.filename().string() + ".new");
   fs::remove_all(fresh, error);

@@ -76,7 +76,8 @@ class ShapeWriter {
 
   Result<size_t> number(const std::string& buffer) const {
     auto at = std::find(names_.begin(), names_.end(), buffer);
-    if (at == names_.end()) return user_error("a step uses '" + buffer + "', which is no buffer");
+    if (at == names_.end())
+      return user_error("a step uses '" + buffer + "', which is not a buffer");
     return static_cast<size_t>(at - names_.begin());
   }
 

@@ -23,17 +23,23 @@ std::string use_of(const ExportSource& source, ExportKind kind) {
            "```python\nfrom " +
            plain +
            " import Model   # instead of the module's own class\n"
-           "model = Model(...).cuda()      # the same constructor, parameters and results\n```\n\n"
-           "Nothing but PyTorch and NVIDIA's driver is needed. The kernels are queued on PyTorch's "
-           "current\nstream and take memory from its allocator; nothing waits. They may be "
-           "captured in a CUDA graph, used\non several streams and under `torch.compile` (one "
-           "operator in the graph). Gradients are those of\nthe module in `reference.py`, which is "
-           "computed once more for them.\n";
+           "model = Model(...).cuda()      # the same constructor, parameters and results\n"
+           "```\n"
+           "\n"
+           "The package needs only PyTorch and NVIDIA's driver. It launches the kernels on "
+           "PyTorch's current\n"
+           "stream without waiting and takes memory from PyTorch's allocator. You can capture the "
+           "kernels in a\n"
+           "CUDA graph, use them on several streams, and compile the module with `torch.compile` "
+           "(one operator in\n"
+           "the graph). For gradients it runs the module of `reference.py` once more.\n";
   if (kind == ExportKind::kernelbench)
-    return "`model_new.py` is the answer for KernelBench: one file with `class ModelNew`, with the "
-           "constructor,\nparameters and initialisation of the task's `Model`. It needs nothing "
-           "beside it. KernelBench compiles\nnothing for it: the kernels are in the file as "
-           "machine code; their sources are in `program/`.\n";
+    return "`model_new.py` is a solution for KernelBench: one file with `class ModelNew`, which "
+           "has the constructor,\n"
+           "parameters and initialisation of the task's `Model`. It needs no other file. "
+           "KernelBench need not\n"
+           "compile anything: the file contains the kernels as machine code. Their sources are in "
+           "`program/`.\n";
   return "```\n"
          "g++ -std=c++17 -O2 -o " +
          plain + " main.cpp " + plain +
@@ -43,10 +49,12 @@ std::string use_of(const ExportSource& source, ExportKind kind) {
          "\n```\n\n"
          "`" +
          plain +
-         ".h` has the one function: device pointers and a stream in, kernels queued. "
-         "The machine code is\nin the source; libcuda.so.1 is opened at run time, no CUDA toolkit "
-         "is needed. The caller sees to it\nthat the tensors have the shape below, are contiguous "
-         "and lie at multiples of 256 bytes.\n";
+         ".h` declares one function. It takes device pointers and a stream, and launches the "
+         "kernels. The\n"
+         "source contains the machine code and opens libcuda.so.1 at run time, so you need no CUDA "
+         "toolkit.\n"
+         "The caller must pass contiguous tensors of the shape below, at addresses that are "
+         "multiples of 256.\n";
 }
 
 std::string shapes_of(const ExportSource& source) {
@@ -65,32 +73,34 @@ std::string shapes_of(const ExportSource& source) {
 
 std::string limits_of(const ExportSource& source, ExportKind kind) {
   std::string out = fmt::format(
-      "* GPU: {} ({}, {} multiprocessors). On others with the same two figures it runs too.\n",
+      "* GPU: {} ({}, {} multiprocessors). It also runs on other GPUs with the same two figures.\n",
       source.target.gpu, source.arch, source.target.facts.sms);
   for (const Expr& e : source.program.plan.requires_)
-    out += "* The plan requires `" + line_of(e.text()) + "`; the shapes above meet it.\n";
+    out += "* The plan requires `" + line_of(e.text()) + "`; the shapes above satisfy it.\n";
   const auto& tensors = source.task.tensors;
   const bool mutates =
       std::any_of(tensors.begin(), tensors.end(), [](auto& t) { return t.mutated; });
   if (mutates)
     out +=
-        "* The kernels write mutated tensors in place: each call starts with the values that the "
-        "last one left.\n";
+        "* The kernels write mutated tensors in place: each call starts with the values of the "
+        "call before.\n";
   if (kind == ExportKind::cpp) return out;
-  if (mutates)
-    out += "* A call that needs gradients is computed by the module of `reference.py`.\n";
+  if (mutates) out += "* If a call needs gradients, the module of `reference.py` computes it.\n";
   return out +
-         "* Everything else is computed by the module of `reference.py`: another shape, dtype, "
-         "device or GPU,\n  memory that is not contiguous, autocast, other scalar arguments, a "
-         "`Model` "
-         "that was made with other\n  arguments than `get_init_inputs()` gives, training where it "
-         "changes the result. A GPU that is not served\n  is said once, as a warning. Results are "
-         "contiguous; hooks on the module's parts are not run; vmap is not\n  offered.\n";
+         "* The module of `reference.py` computes everything else: another shape, dtype, device or "
+         "GPU, memory\n"
+         "  that is not contiguous, autocast, other scalar arguments, a `Model` made with other "
+         "arguments than\n"
+         "  those of `get_init_inputs()`, and training if it changes the result. On a GPU that the "
+         "kernels do not\n"
+         "  support, the package warns once. Results are contiguous. Hooks on the module's parts "
+         "do not run. vmap\n"
+         "  is not supported.\n";
 }
 
 std::string judged(const ExportSource& source) {
   if (!source.verdict)
-    return "No verdict came with the program: run the test before you trust it.\n";
+    return "The program came without a verdict: run the test before you trust it.\n";
   const Verdict& v = *source.verdict;
   std::string out =
       fmt::format("Verdict: {}, judged on {}{}; {} sets of fresh inputs.\n", to_string(v.status),
@@ -107,8 +117,9 @@ std::string judged(const ExportSource& source) {
         same && std::find(v.build_ids.begin(), v.build_ids.end(), m.build_id) != v.build_ids.end();
   if (!same && !v.build_ids.empty())
     out +=
-        "The modules were compiled anew for this export, with another compiler or for another "
-        "GPU than the\njudged ones.\n";
+        "The export compiled the modules again, with another compiler or for another GPU than the "
+        "evaluator\n"
+        "did.\n";
   for (const std::string& mark : v.marks) out += "* " + line_of(mark) + "\n";
   for (const std::string& s : v.skipped) out += "* not checked: " + line_of(s) + "\n";
   return out;
@@ -138,14 +149,23 @@ std::string readme(const ExportSource& source, ExportKind kind) {
       "# {}\n\nThe `Model` of this task with kernels for {}, exported by cutegen from {}.\n\n",
       line_of(source.task.name), source.target.gpu, line_of(source.origin));
   out += use_of(source, kind);
-  out += "\n## What the kernels serve\n\n" + shapes_of(source) + "\n" + limits_of(source, kind);
+  out +=
+      "\n"
+      "## What the kernels support\n"
+      "\n" +
+      shapes_of(source) + "\n" + limits_of(source, kind);
   out += "\n## What was judged\n\n" + judged(source);
   if (source.certificate) out += certified(*source.certificate);
   const std::string plain = plain_name(source.task.name);
-  out += "\n## See for yourself\n\n```\npython test_" + plain +
-         ".py     # against the module in float64\npython bench.py" +
-         std::string(plain.size() + 1, ' ') +
-         "# times beside eager, TF32 and torch.compile, with PyTorch alone\n```\n\n";
+  out +=
+      "\n"
+      "## Check it yourself\n"
+      "\n"
+      "```\n"
+      "python test_" +
+      plain + ".py     # against the module in float64\npython bench.py" +
+      std::string(plain.size() + 1, ' ') +
+      "# compares times with eager, TF32 and torch.compile; needs only PyTorch\n```\n\n";
   out +=
       "`program/` has the sources and the launch plan, `launches.json` every launch with its "
       "numbers. Compiled by\n" +
