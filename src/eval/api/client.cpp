@@ -59,7 +59,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     CG_TRY(Json reply, ask(ctx, "hello", {{"options", protocol::to_json(options_)}}, {}));
     auto pid = reply.find("pid");
     if (pid == reply.end() || !pid->is_number_integer())
-      return world_error("the evaluator did not introduce itself");
+      return world_error("the evaluator did not send its hello");
     pid_ = pid->get<int>();
     return {};
   }
@@ -183,7 +183,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
       bool died = !result && wire::is_closed(result.error());
       if (!died || run == kMostRuns) return result;
       auto status = child_.wait(ctx.with_timeout(std::chrono::seconds(2)));
-      log_warning("the evaluator died ({}); starting it again",
+      log_warning("the evaluator died ({}); cutegen starts it again",
                   status ? status->text() : status.error().message);
       stop();
     }
@@ -217,7 +217,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
       CG_TRY(OpenedTask again, open_once(ctx, opened));
       if (id != again.task.id)
         return user_error("the task file changed while it was in use", opened.path.string(),
-                          "start again with the new file");
+                          "run the command again with the new file");
     }
     return id;
   }
@@ -264,22 +264,22 @@ Result<OpenedTask> EvaluatorClient::open_task_as(const Context& ctx,
                                                  const std::filesystem::path& file,
                                                  const AskedAccuracy& asked) {
   if (asked.empty()) return open_task(ctx, file);
-  return unsupported_error("this evaluator takes the accuracy of a task from its files alone");
+  return unsupported_error("this evaluator takes the accuracy of a task only from its files");
 }
 
 Result<Certificate> EvaluatorClient::certify(const Context&, const CertifyRequest&,
                                              const std::function<void(const std::string&)>&) {
-  return unsupported_error("this evaluator certifies nothing");
+  return unsupported_error("this evaluator cannot certify");
 }
 
 Result<Verdict> EvaluatorClient::judge_foreign(const Context&, const ForeignRequest&,
                                                const std::function<void(const std::string&)>&) {
-  return unsupported_error("this evaluator judges no foreign answers");
+  return unsupported_error("this evaluator cannot judge third-party solutions");
 }
 
 Result<std::vector<BaselineTime>> EvaluatorClient::time_baselines(
     const Context&, const BaselinesRequest&, const std::function<void(const std::string&)>&) {
-  return unsupported_error("this evaluator times no baselines");
+  return unsupported_error("this evaluator cannot time baselines");
 }
 
 Result<std::unique_ptr<EvaluatorClient>> EvaluatorClient::start(const Context& ctx,

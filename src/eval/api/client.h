@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// EvaluatorClient: the engine's and the command line's view of the evaluator process.
+// EvaluatorClient: the view that the engine and the command line have of the evaluator process.
 //
-// Contract: starts build/…/cutegen-evaluator as a child, restarts it when it dies (the unfinished
-// evaluation runs again, at most twice, then its verdict is `aborted`). All calls block and honour
-// the Context; dropping the client ends the child and, through it, every other process.
+// Contract: starts cutegen-evaluator as a child and restarts it when it dies. It then repeats the
+// unfinished evaluation, at most twice; after that the verdict is `aborted`. All calls block and
+// honour the Context. Dropping the client ends the child and, through it, every other process.
 //
 // Example:
 //   CG_TRY(auto e, EvaluatorClient::start(ctx, {.device = "sim:h200"}));
@@ -36,12 +36,12 @@ struct EvaluatorOptions {
   bool require_sandbox = false;
   bool use_cache = true;
   int runner_threads = 0;  // 0: all cores
-  int tasks = 1;           // kept open at once; beyond them the one used least recently is closed
-  int sharing = 1;         // evaluators that share the device: its memory is divided
+  int tasks = 1;           // kept open at once; the least recently used one is closed first
+  int sharing = 1;         // evaluators that share the device and divide its memory
   std::string log_level;
 };
 
-// A degenerate solution that the task's inputs let pass, or the proof that none does.
+// The degenerate solutions that the task's inputs let pass, or the proof that all fail.
 struct Admission {
   bool admitted = false;
   int lazy_answers_tried = 0;
@@ -49,8 +49,8 @@ struct Admission {
       passing;  // "copy of x passes family 'made'"; families that catch it are added
   std::vector<std::string> families;  // families in use
   std::string remark;
-  bool precision_tells = true;  // no answer of lower precision passes everywhere; not sent
-  // All that a degenerate solution reads which passes everywhere; not sent.
+  bool precision_tells = true;  // no solution of lower precision passes everywhere; not sent
+  // What a degenerate solution reads that passes everywhere; not sent.
   std::optional<std::vector<std::string>> reads = std::nullopt;
 };
 
@@ -62,10 +62,10 @@ struct OpenedTask {
   std::string toolchain, torch, device;
   std::string gpu, driver;  // "h200" (a file of gpus/); the driver of a real one, else empty
   std::string product;      // what the driver calls the GPU: "NVIDIA H200"
-  std::string counters;     // of a GPU: who reads its counters, or why nobody does
+  std::string counters;     // of a GPU: what reads its counters, or why nothing does
   SandboxGrade sandbox;
-  // What a copy of the least bytes reaches; an estimate for the operations as written. 0: unknown,
-  // and floor_ns is the roofline of an older version.
+  // The time of a copy of the least bytes, and an estimate for the operations as written. 0:
+  // unknown; floor_ns is then the roofline of an older version.
   double reachable_ns = 0, roofline_ns = 0;
 };
 
@@ -73,12 +73,12 @@ struct EvaluateRequest {
   KernelProgram program;
   Rung up_to = Rung::timing;
   bool profile = false;
-  // On a GPU: timed in turn with this one, whose verdict was `correct`.
+  // On a GPU: time the program alternately with this one, whose verdict was `correct`.
   std::optional<KernelProgram> against = std::nullopt;
   std::string task = {};  // id of an open task; empty: the one that was opened last
 };
 
-// A program beside its baselines, in fresh processes; see eval/judge/certify.h.
+// Times a program against its baselines in fresh processes; see eval/judge/certify.h.
 struct CertifyRequest {
   KernelProgram program;
   std::vector<torch::BaselineWanted> baselines = {
@@ -88,18 +88,19 @@ struct CertifyRequest {
   std::string task = {};
 };
 
-// Baselines of an open task, one after the other, beside no program; see eval/judge/baselines.h.
+// Times the baselines of an open task one after the other, without a program; see
+// eval/judge/baselines.h.
 struct BaselinesRequest {
   std::vector<torch::BaselineWanted> baselines = {{"eager", ""}};
   double build_seconds = 60;  // limit for opening one
   std::string task = {};
 };
 
-// A peer's answer, `class ModelNew` of one Python file; see eval/judge/foreign.h.
+// A third-party solution: `class ModelNew` of one Python file; see eval/judge/foreign.h.
 struct ForeignRequest {
   torch::ForeignFile answer;
   Rung up_to = Rung::timing;
-  double seconds = 300;  // for its import with all that it builds; one call gets at most 60
+  double seconds = 300;  // for its import, builds included; one call has at most 60
   std::string task = {};
 };
 
@@ -109,7 +110,7 @@ class EvaluatorClient {
                                                         EvaluatorOptions options);
   virtual ~EvaluatorClient() = default;
   virtual Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) = 0;
-  // The task with an accuracy that the user asks for; without one it is open_task().
+  // As open_task(), with an accuracy that the user asks for.
   virtual Result<OpenedTask> open_task_as(const Context& ctx, const std::filesystem::path& file,
                                           const AskedAccuracy& asked);
   // progress: called with short lines such as "compile", "correctness 3/9".

@@ -295,7 +295,7 @@ TEST_F(Client, AnswersThatAreNoneAreTheWorldsErrors) {
   write("mode", "silent");
   auto client = EvaluatorClient::start(Context(), {});
   ASSERT_FALSE(client);
-  EXPECT_THAT(client.error().message, HasSubstr("did not introduce itself"));
+  EXPECT_THAT(client.error().message, HasSubstr("did not send its hello"));
   auto task = start("no_task")->open_task(Context(), "relu.py");
   ASSERT_FALSE(task);
   EXPECT_THAT(task.error().message, HasSubstr("has no task"));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an evaluator may be told ahead: programs that begin like the best one are to come.
+// A hint to an evaluator: programs that begin like the best one will follow.
 //
-// Contract: advice. An evaluator that can use it prepares its compiler while nothing is evaluated
-// (toolchain.h); any other, and one that is started anew, compiles them from their beginning. Never
+// Contract: the hint may be ignored. An evaluator that uses it prepares its compiler while it is
+// idle
+// (toolchain.h). Other evaluators, and restarted ones, compile such programs from the start. Never
 // waits for an evaluation.
 //
 // Example: expect_children(*evaluator, ctx, {best.program, 8, task.id});
@@ -19,7 +20,7 @@ struct ChildrenToCome {
   std::string task;  // id of an open task
 };
 
-// What a client has that passes it on.
+// The interface of a client that passes the hint on.
 class TakesChildrenToCome {
  public:
   virtual ~TakesChildrenToCome() = default;
@@ -28,8 +29,8 @@ class TakesChildrenToCome {
 void expect_children(EvaluatorClient& evaluator, const Context& ctx,
                      const ChildrenToCome& children);
 
-// What the compiler is asked for by all shapes of a task; none where the program does not come so
-// far.
+// The compilations that the shapes of a task need; empty if the program does not reach the
+// compiler.
 std::vector<toolchain::CompileRequest> compile_requests(const KernelProgram& program,
                                                         const Task& task,
                                                         const DeviceFacts& device);

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostSource = size_t{4} << 20;
 constexpr const char* kPrefix = "foreign:";
 constexpr size_t kMostFiles = 1000;
-constexpr const char* kRemedy = "a foreign answer is one Python file with class ModelNew";
+constexpr const char* kRemedy = "a third-party solution is one Python file with class ModelNew";
 
 Result<torch::ForeignFile> read_answer(const fs::path& path) {
   auto text = read_file(path, kMostSource);
@@ -37,7 +37,7 @@ Result<std::optional<torch::ForeignFile>> find_foreign(const fs::path& path) {
     if (file.extension() != ".py" || file.filename() == "task.py") continue;
     if (found)
       return user_error("the folder has several Python files", path.string(),
-                        "name the one with ModelNew");
+                        "give the file with ModelNew");
     found = file;
   }
   if (!found) return std::nullopt;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a foreign answer lies: a Python file, or a folder that has one and no plan.
+// Finds a third-party solution: a Python file, or a folder that has one and no plan.json.
 //
-// Contract: bounded UTF-8 text. In a folder with plan.json there is none; task.py is never one. A
-// .py file that cannot be read, and a folder with several, are the user's error.
+// Contract: returns bounded UTF-8 text. A folder with plan.json has no solution; task.py never
+// counts as one. An unreadable .py file and a folder with several .py files are errors of the user.
 //
 // Example: CG_TRY(auto answer, find_foreign("modelnew.py")); if (answer) judge(*answer);
 #pragma once

@@ -19,8 +19,8 @@ Json message(const std::string& type, const Json& body) {
 Result<std::string> type_of(const Json& message) {
   auto schema = message.find("schema"), type = message.find("type");
   if (schema == message.end() || *schema != kSchema)
-    return world_error("the peer speaks another protocol than cutegen.evaluator.v1",
-                       "use programs of one build");
+    return world_error("the peer does not use the protocol cutegen.evaluator.v1",
+                       "use programs of the same build");
   if (type == message.end() || !type->is_string()) return world_error("a message has no type");
   return type->get<std::string>();
 }
@@ -159,7 +159,7 @@ Json wanted_json(const std::vector<torch::BaselineWanted>& wanted) {
 Result<std::vector<torch::BaselineWanted>> wanted_from(ObjectReader& r) {
   CG_TRY(Json baselines, r.array("baselines"));
   if (baselines.size() > kMostBaselines)
-    return user_error("more baselines than are timed at once", r.place("baselines"));
+    return user_error("too many baselines for one request", r.place("baselines"));
   std::vector<torch::BaselineWanted> out;
   for (const Json& one : baselines) {
     ObjectReader b(one, r.place("baselines"));
@@ -197,7 +197,7 @@ Result<ForeignRequest> foreign_request_from_json(const Json& json) {
   CG_TRY(q.up_to, rung_from(up_to));
   CG_TRY(q.seconds, r.number("seconds"));
   if (!(q.seconds > 0 && q.seconds <= kMostBuildSeconds))
-    return user_error("seconds is no time of at most an hour", r.place("seconds"));
+    return user_error("seconds is not a time of at most an hour", r.place("seconds"));
   CG_CHECK(r.finish());
   return q;
 }
@@ -212,7 +212,7 @@ Result<BaselinesRequest> baselines_request_from_json(const Json& json) {
   CG_TRY(q.baselines, wanted_from(r));
   CG_TRY(q.build_seconds, r.number("build_seconds"));
   if (!(q.build_seconds > 0 && q.build_seconds <= kMostBuildSeconds))
-    return user_error("build_seconds is no time of at most an hour", r.place("build_seconds"));
+    return user_error("build_seconds is not a time of at most an hour", r.place("build_seconds"));
   CG_CHECK(r.finish());
   return q;
 }
@@ -220,7 +220,8 @@ Result<BaselinesRequest> baselines_request_from_json(const Json& json) {
 Result<std::vector<BaselineTime>> baseline_times_from_json(const Json& reply) {
   ObjectReader r(reply, "baselines#");
   CG_TRY(Json times, r.array("times"));
-  if (times.size() > kMostBaselines) return world_error("the evaluator tells of other baselines");
+  if (times.size() > kMostBaselines)
+    return world_error("the evaluator reports other baselines than requested");
   std::vector<BaselineTime> out;
   for (const Json& one : times) {
     CG_TRY(BaselineTime time, baseline_time_from_json(one));

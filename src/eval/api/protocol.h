@@ -3,10 +3,10 @@
 //
 // Requests: hello {options}, open_task {file, asked}, evaluate {task_id, program, up_to, profile},
 // certify {task_id, program, baselines}, foreign {task_id, file}, baselines {task_id, baselines},
-// close_task {task_id}, expect_children {task_id, request, count}. Each is answered by one reply of
-// the same type, or {"error": ...}; the long ones are preceded by any number of
-// {"type": "progress", "text": ...}. The end of the channel cancels whatever runs.
-// docs/evaluation.md lists the fields.
+// close_task {task_id}, expect_children {task_id, request, count}. The evaluator answers each
+// request with one reply of the same type, or {"error": ...}. Before the reply of a long request it
+// may send any number of {"type": "progress", "text": ...}. When the channel ends, the evaluator
+// cancels its work. docs/evaluation.md lists the fields.
 //
 // Example: channel.send(ctx, message("open_task", {{"file", path}}));
 #pragma once
@@ -19,7 +19,7 @@ namespace cutegen::eval::protocol {
 inline constexpr const char* kSchema = "cutegen.evaluator.v1";
 inline constexpr int kMostTasks = 64, kMostSharing = 64;
 
-// `body` with schema and type in front.
+// `body` with schema and type added in front.
 Json message(const std::string& type, const Json& body);
 // The type of a message; error if the schema is another.
 Result<std::string> type_of(const Json& message);

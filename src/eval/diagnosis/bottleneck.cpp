@@ -40,7 +40,7 @@ void take_nearest(Use& use, double sum, const std::string& unit, std::optional<d
     use = {unit, *pct};
 }
 
-// The hardware gives the sums; the units within only say where they come from.
+// The hardware reports the sums; the units inside only explain them.
 std::optional<Uses> measured_uses(const CounterMap& c) {
   auto compute = find(c, "compute_pct"), memory = find(c, "memory_pct");
   if (!compute || !memory) return std::nullopt;
@@ -167,8 +167,7 @@ void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const Least
   uses.memory = {"dram", 100 * work.bytes / work.time_ns * 1e9 / gpu.dram_bytes_per_s};
   uses.compute = {work.math_mode, 100 * work.flops / work.time_ns * 1e9 / flops->second};
   put(kernel, uses);
-  kernel.diagnosis.summary +=
-      "; from the task's least work alone, so what is done beyond it is not seen";
+  kernel.diagnosis.summary += "; computed from the task's least work, so extra work does not show";
 }
 
 }  // namespace cutegen::eval

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The diagnosis of a kernel: what holds it back, with the figures that say so.
+// The diagnosis of a kernel: what limits it, with the figures that show it.
 //
-// Contract: classes and thresholds are those of ncu's own rule, so that both say the same of the
-// same figures: a unit in use for 80% of the time binds; above 60% the side that leads by 10 points
-// does, else both are balanced; below 60% the kernel waits: latency. Works from a GPU's counters,
-// from the simulator's, or from a time and the task's least work alone. What is wrong in detail is
-// in the remarks, the most costly first.
+// Contract: uses ncu's classes and thresholds, so that both agree on the same figures. A unit that
+// is busy for 80% of the time is the limit. Above 60%, the unit that leads by 10 points is the
+// limit; without such a lead, memory and compute are balanced. Below 60%, latency is the limit. The
+// figures come from a GPU's counters, from the simulator's counters, or from a time and the task's
+// least work. Remarks give details, the most costly first.
 //
 // Example: diagnose(kernel, gpu); print(kernel.diagnosis.bound, kernel.diagnosis.summary);
 #pragma once
@@ -27,9 +27,9 @@ std::string bound_of(double compute_pct, double memory_pct);
 // From the kernel's counters, by its origin. measured_ns: how long a GPU takes for it, where only
 // the counters are the simulator's; 0: not known.
 void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns = 0);
-// Where there are no counters: how much of the device the least work would keep busy.
+// Without counters: the share of the device that the least work would keep busy.
 void diagnose_by_roofline(KernelProfile& kernel, const GpuSpec& gpu, const LeastWork& work);
-// Remarks from a GPU's own counters, in front of those that are there.
+// Adds remarks from a GPU's own counters in front of the existing ones.
 void remark_on_measured(KernelProfile& kernel);
 
 }  // namespace cutegen::eval

@@ -70,10 +70,10 @@ class Remarks {
     if (requests <= 0 || ideal <= 0 || sectors < 1.5 * ideal) return;
     if (share(sectors, sectors_of(c_)) < kHot) return;
     add("uncoalesced", line.line,
-        fmt::format("{}s touch {:.1f} sectors a request where {:.1f} would do ({:.1f}x the bytes "
-                    "moved): let neighbouring threads take neighbouring addresses, and align rows "
-                    "to 32 bytes",
-                    what, sectors / requests, ideal / requests, sectors / ideal));
+        fmt::format(
+            "{}s touch {:.1f} sectors per request; {:.1f} would suffice ({:.1f}x the bytes moved): "
+            "let neighbouring threads access neighbouring addresses, and align rows to 32 bytes",
+            what, sectors / requests, ideal / requests, sectors / ideal));
   }
 
   void bank_conflicts(const LineProfile& line) {
@@ -82,7 +82,7 @@ class Remarks {
                  conflicts = at(line.counters, "shared_conflicts");
     if (conflicts < 0.2 * wavefronts || at(line.counters, "shared_share") < kHot) return;
     add("bank_conflicts", line.line,
-        fmt::format("shared memory takes {:.1f} wavefronts a request where {:.1f} would do: pad "
+        fmt::format("shared memory takes {:.1f} wavefronts per request; {:.1f} would suffice: pad "
                     "rows by one element, or swizzle the layout",
                     wavefronts / requests, (wavefronts - conflicts) / requests));
   }
@@ -101,8 +101,8 @@ class Remarks {
     const double sectors = at(line.counters, "local_sectors");
     if (sectors <= 0 || share(sectors, sectors_of(c_)) < 0.01) return;
     add("local_memory", line.line,
-        fmt::format("{:.3g} sectors of local memory: an array is indexed by a value that is not "
-                    "known when compiling; unroll the loop, or keep it in shared memory",
+        fmt::format("{:.3g} sectors of local memory: the code indexes an array by a value that the "
+                    "compiler does not know; unroll the loop, or keep the array in shared memory",
                     sectors));
   }
 
@@ -112,12 +112,12 @@ class Remarks {
     if (occupancy <= 0 || occupancy >= 0.4 || !waits) return;
     std::string advice =
         k_.limited_by == "registers"
-            ? fmt::format("fewer live values than the {:.0f} registers a thread, or smaller blocks",
+            ? fmt::format("use fewer registers than the {:.0f} of a thread, or smaller blocks",
                           at(c_, "registers"))
-        : k_.limited_by == "shared memory" ? "smaller tiles or fewer stages"
-        : k_.limited_by == "grid"          ? "more CTAs: split the work further"
+        : k_.limited_by == "shared memory" ? "use smaller tiles or fewer stages"
+        : k_.limited_by == "grid"          ? "launch more CTAs: split the work further"
         : k_.limited_by == "blocks"        ? "larger blocks"
-                                           : "smaller blocks, so that the SM fills up";
+                                           : "use smaller blocks, so that more of them fit";
     add("occupancy", 0,
         fmt::format("{:.0f}% of the SM's warps are in use, limited by {}: {}", 100 * occupancy,
                     k_.limited_by, advice));
@@ -128,8 +128,8 @@ class Remarks {
     const bool waits = k_.bound_by == "dram" || k_.bound_by == "latency";
     if (have <= 0 || have >= need || !waits) return;
     add("bytes_in_flight", 0,
-        fmt::format("{:.0f} KB are on their way from DRAM at a time, {:.0f} KB would keep it busy: "
-                    "load wider vectors, several loads before the first use, or more warps",
+        fmt::format("{:.0f} KB are in flight from DRAM at a time, {:.0f} KB would keep it busy: "
+                    "use wider loads, several loads before the first use, or more warps",
                     have / 1e3, need / 1e3));
   }
 
@@ -137,8 +137,8 @@ class Remarks {
     const double xu = term("xu"), largest = term(k_.bound_by.c_str());
     if (xu <= 0 || xu < 0.7 * largest) return;
     add("special_functions", 0,
-        "the special-function units (16 lanes an SM) are nearly the limit: fewer divisions, "
-        "exponentials and square roots, or polynomials on the FMA pipe");
+        "the special-function units (16 lanes per SM) are close to their limit: use fewer "
+        "divisions, exponentials and square roots, or polynomials on the FMA pipe");
   }
 
   void grid() {

@@ -75,8 +75,8 @@ TEST(Diagnose, UncoalescedAccess) {
   KernelProfile k = healthy();
   k.lines[1].counters["global_load_sectors"] = k.counters["global_load_sectors"] = 3200;
   explain(k, kSource);
-  EXPECT_THAT(remark(k, "uncoalesced"), HasSubstr("line 2: loads touch 32.0 sectors a request "
-                                                  "where 4.0 would do (8.0x"));
+  EXPECT_THAT(remark(k, "uncoalesced"),
+              HasSubstr("line 2: loads touch 32.0 sectors per request; 4.0 would suffice (8.0x"));
 }
 
 TEST(Diagnose, BankConflicts) {
@@ -85,7 +85,7 @@ TEST(Diagnose, BankConflicts) {
   k.lines[1].counters["shared_conflicts"] = 1550;
   explain(k, kSource);
   EXPECT_THAT(remark(k, "bank_conflicts"),
-              HasSubstr("32.0 wavefronts a request where 1.0 would do"));
+              HasSubstr("32.0 wavefronts per request; 1.0 would suffice"));
 }
 
 TEST(Diagnose, DivergenceAndLocalMemory) {
@@ -118,7 +118,7 @@ TEST(Diagnose, BytesInFlightSpecialFunctionsAndTail) {
   k.counters["modelled_ns.xu"] = 90;
   k.counters["waves"] = 2, k.counters["last_wave"] = 0.05;
   explain(k, kSource);
-  EXPECT_THAT(remark(k, "bytes_in_flight"), HasSubstr("100 KB are on their way"));
+  EXPECT_THAT(remark(k, "bytes_in_flight"), HasSubstr("100 KB are in flight"));
   EXPECT_NE(remark(k, "special_functions"), "none");
   EXPECT_THAT(remark(k, "tail"), HasSubstr("2 waves of CTAs, the last one 5% full"));
 }
@@ -148,7 +148,7 @@ TEST(Diagnose, RemarksBeginAtTheirThresholds) {
                         c["global_store_bytes"] = 1280, k.counters["global_store_sectors"] = 320;
                       }),
                       "uncoalesced");
-  EXPECT_THAT(store, HasSubstr("line 3: stores touch 32.0 sectors a request where 4.0 would do"));
+  EXPECT_THAT(store, HasSubstr("line 3: stores touch 32.0 sectors per request; 4.0 would suffice"));
   auto cold = [](double all) {
     return remark(changed([all](KernelProfile& k) {
                     k.lines[1].counters["global_load_sectors"] = 4000;

@@ -49,7 +49,7 @@ Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
 
 std::string text_of(const Mismatch& m) {
   if (m.gate != "element")
-    return fmt::format("{}: as a whole not accurate enough on shape {}, inputs '{}': {}", m.output,
+    return fmt::format("{}: not accurate enough as a whole on shape {}, inputs '{}': {}", m.output,
                        m.shape, m.family, m.pattern);
   return fmt::format("{}: {} of {} elements wrong ({:.3g}%) on shape {}, inputs '{}': {}", m.output,
                      m.wrong, m.elements,
@@ -60,8 +60,9 @@ std::string text_of(const Mismatch& m) {
 std::string details_of(const Mismatch& m) {
   if (m.gate != "element")
     return text_of(m) +
-           "\nEach element alone is within its tolerance. An error of this kind comes from lower "
-           "precision, from a sum that truncates, or from a constant that is slightly off.";
+           "\n"
+           "Each single element is within its tolerance. The cause of such an error is lower "
+           "precision, a sum that truncates, or a constant that is slightly wrong.";
   std::string out = text_of(m) + "\nfirst wrong at";
   for (const auto& at : m.first) out += fmt::format(" [{}]", fmt::join(at, ", "));
   if (m.nan) out += fmt::format("\nNaN: {} of the wrong elements", m.nan);

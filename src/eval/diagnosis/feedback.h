@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evidence in words: wrong values, what the program wrote where it should not, what binds it.
+// Evidence in words: wrong values, writes outside the program's buffers, and the bottleneck.
 //
-// Contract: short (a reader has little room), never a value of a live set. Example:
+// Contract: the text is short and never contains a value of a secret set.
+//
+// Example:
 //   "out: 36 of 1024 elements wrong (3.5%) on shape odd1, inputs 'signed': columns from 96 on"
 #pragma once
 
@@ -14,7 +16,7 @@ Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
                            const std::string& shape, const std::string& family);
 std::string text_of(const Mismatch& mismatch);     // one line
 std::string details_of(const Mismatch& mismatch);  // a few lines
-// What binds the slowest kernel, with the figures that show it; empty without kernels.
+// What limits the slowest kernel, with the figures that show it; empty without kernels.
 std::string bottleneck_of(const std::vector<KernelProfile>& kernels, double floor_ns);
 
 }  // namespace cutegen::eval

@@ -52,7 +52,7 @@ TEST(Feedback, AMismatchCarriesTheCountsOfItsJudgement) {
   EXPECT_FALSE(m.pattern.empty());
 }
 
-// The values of a live set are secret: nothing of what is told may contain one.
+// The values of a live set are secret: no feedback may contain one.
 TEST(Feedback, ShowsNoValueOfALiveSet) {
   std::mt19937 random(11);
   std::normal_distribution<double> normal;

@@ -20,28 +20,29 @@ struct Stall {
 };
 constexpr Stall kStalls[] = {
     {"long_scoreboard", "data of global or local memory",
-     "several loads before the first use, wider loads, asynchronous copies, more warps"},
+     "issue several loads before the first use, or use wider loads, asynchronous copies or more "
+     "warps"},
     {"short_scoreboard", "shared memory or the special-function units",
-     "fewer bank conflicts, wider shared loads, fewer special functions"},
+     "use fewer bank conflicts, wider shared loads or fewer special functions"},
     {"barrier", "other warps at a barrier",
-     "fewer barriers, smaller blocks, or work of equal length between them"},
+     "use fewer barriers, smaller blocks, or equal work between barriers"},
     {"mio_throttle", "the queue of shared memory and special functions",
-     "fewer and wider shared accesses; shuffles instead"},
-    {"lg_throttle", "the queue of global and local memory", "fewer and wider global accesses"},
-    {"math_pipe_throttle", "a busy pipe", "other pipes, tensor cores, or less arithmetic"},
+     "use fewer and wider shared accesses, or shuffles instead"},
+    {"lg_throttle", "the queue of global and local memory", "use fewer and wider global accesses"},
+    {"math_pipe_throttle", "a busy pipe", "use other pipes, tensor cores, or less arithmetic"},
     {"wait", "the fixed latency of the instruction before",
-     "more independent work in a thread, or more warps"},
+     "give a thread more independent work, or use more warps"},
     {"imc_miss", "constants that are not in their cache",
-     "fewer different constants and arguments"},
+     "use fewer different constants and arguments"},
     {"no_instruction", "instructions that are not in their cache",
-     "a smaller loop body, less unrolling"},
+     "make the loop body smaller, or unroll less"},
     {"gmma", "matrix instructions of its warpgroup",
-     "more of them in flight before the wait, larger tiles, two warpgroups that take turns"},
-    {"membar", "a memory barrier", "fewer fences, of a smaller scope"},
-    {"branch_resolving", "a branch", "fewer branches in the inner loop"},
-    {"drain", "stores to end", "wider stores, aligned to 32 bytes"},
+     "issue more of them before the wait, or use larger tiles or two warpgroups that alternate"},
+    {"membar", "a memory barrier", "use fewer fences, or a smaller scope"},
+    {"branch_resolving", "a branch", "use fewer branches in the inner loop"},
+    {"drain", "stores to end", "use wider stores, aligned to 32 bytes"},
     {"tex_throttle", "the texture queue", "plain loads"},
-    {"dispatch_stall", "the dispatcher", "another mix of instructions"},
+    {"dispatch_stall", "the dispatcher", "use another mix of instructions"},
     {"sleeping", "nanosleep", "shorter sleeps"},
 };
 
@@ -85,21 +86,20 @@ class Remarks {
     const double fits = at("occupancy"), achieved = at("occupancy_achieved");
     const std::string by = k_.limited_by.empty() ? "" : ", limited by " + k_.limited_by;
     if (fits > 0 && fits < kLowOccupancy && k_.diagnosis.bound != "compute")
-      add("occupancy", fmt::format("{:.0f}% of the SM's warps fit{}: smaller blocks, tiles or "
-                                   "fewer registers would let more in",
+      add("occupancy", fmt::format("{:.0f}% of the SM's warps fit{}: use smaller blocks, smaller "
+                                   "tiles or fewer registers",
                                    100 * fits, by));
     else if (fits > 0 && achieved > 0 && achieved < kLostOccupancy * fits)
-      add("occupancy", fmt::format("{:.0f}% of the SM's warps were active where {:.0f}% fit: the "
-                                   "grid is small, or CTAs are of unequal length",
+      add("occupancy", fmt::format("{:.0f}% of the SM's warps were active although {:.0f}% fit: "
+                                   "the grid is small, or CTAs take unequal time",
                                    100 * achieved, 100 * fits));
   }
 
   void coalescing(const char* what, const std::string& prefix) {
     const double requests = at(prefix + "_requests"), sectors = at(prefix + "_sectors");
     if (requests <= 0 || sectors <= 16.5 * requests) return;  // 16 bytes a lane at most
-    add("uncoalesced", fmt::format("{}s touch {:.1f} sectors a request; 16 are the most that full "
-                                   "lines need: let neighbouring threads take neighbouring "
-                                   "addresses",
+    add("uncoalesced", fmt::format("{}s touch {:.1f} sectors per request; full lines need at most "
+                                   "16: let neighbouring threads access neighbouring addresses",
                                    what, sectors / requests));
   }
 
@@ -115,8 +115,8 @@ class Remarks {
     const double local = at("local_sectors"),
                  global = at("global_load_sectors") + at("global_store_sectors");
     if (local <= 0 || local < 0.02 * (local + global)) return;
-    add("local_memory", fmt::format("{:.3g} sectors of local memory, {:.0f}% of all: spilled "
-                                    "registers, or arrays that are indexed by a variable",
+    add("local_memory", fmt::format("{:.3g} sectors of local memory, {:.0f}% of all: registers "
+                                    "spill, or the code indexes arrays by a variable",
                                     local, 100 * local / (local + global)));
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which metrics ncu is asked for, and what they are called in a profile.
+// The metrics that cutegen requests from ncu, and their names in a profile.
 //
-// Contract: a metric that came with another unit than expected is left out. What both a GPU and the
-// simulator count has one name; docs/profile.md lists them all.
+// Contract: drops a metric that has an unexpected unit. A quantity that both a GPU and the
+// simulator count has one name; docs/profile.md lists all names.
 //
 // Example: for (const NcuKernel& k : report.kernels)
 // profile.kernels.push_back(measured_profile(k));

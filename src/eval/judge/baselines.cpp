@@ -87,7 +87,7 @@ class Timer {
     if (error.kind == ErrorKind::timeout) {
       open_ = false;
       out_.cut = out_.cut || early_;
-      return fmt::format("{} after {}, and was ended", doing_,
+      return fmt::format("{} after {}, so cutegen ended it", doing_,
                          human_ns(static_cast<double>(limit_.count())));
     }
     if (error.message.find("ends the worker process") != std::string::npos) open_ = false;
@@ -138,7 +138,8 @@ class Timer {
   }
 
   Result<std::vector<double>> some(const std::string& kind, int count) {
-    return worker_.time_baseline(limited("its runs had not ended", kTimeLimit), kind, kMode, count);
+    return worker_.time_baseline(limited("its runs had not finished", kTimeLimit), kind, kMode,
+                                 count);
   }
   Result<void> add(std::vector<double>& samples, const std::string& kind, int count) {
     CG_TRY(auto more, some(kind, count));
@@ -160,7 +161,7 @@ class Timer {
   bool open_ = false;
   std::string doing_;
   Nanoseconds limit_{0};
-  bool early_ = false;  // the limit is less than what was asked for
+  bool early_ = false;  // the limit is below the requested one
 };
 
 // One way at all shapes.
@@ -207,11 +208,11 @@ Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std
     const bool known =
         std::find(kBaselineKinds.begin(), kBaselineKinds.end(), name) != kBaselineKinds.end();
     if (!known && name.find(':') == std::string::npos)
-      return user_error("unknown baseline '" + sanitize(name, 60) + "'", {},
-                        "one of eager, eager-fp32, eager-tf32, compile, compile-max, or "
-                        "MODULE:CALLABLE");
+      return user_error(
+          "unknown baseline '" + sanitize(name, 60) + "'", {},
+          "give one of eager, eager-fp32, eager-tf32, compile, compile-max, or MODULE:CALLABLE");
     if (!known && own)
-      return user_error("more than one baseline of your own", {}, "name one MODULE:CALLABLE");
+      return user_error("more than one MODULE:CALLABLE given", {}, "name one MODULE:CALLABLE");
     own = own || !known;
     out.push_back(known ? torch::BaselineWanted{name, {}}
                         : torch::BaselineWanted{"callable", name});

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines of one task, timed one after the other in a torch worker that has the GPU.
+// Times the baselines of one task one after the other, in a torch worker that has the GPU.
 //
-// Contract: the module is opened once a shape; each way is added, checked against eager's result,
-// and timed at once: one call, cold L2, as certificates time it (a median of few runs with its
-// interval). Of a task with several weighted shapes the time is their weighted geometric mean; a
-// way that one shape lacks has no time. With `sets`, the results are judged when all ways are
-// timed. A way that raises, does not fit, or is not built in time has a reason; a worker that hung
-// is started again for the next one. Only the end of the Context is an error. The GPU's memory is
-// free afterwards. Whoever opens the worker with a slot may go on side by side.
+// Contract: opens the module once for each shape. For each baseline it adds it, checks it against
+// eager's result and times it: one call with a cold L2, as certificates do (the median of a few
+// runs with its interval). If a task has several weighted shapes, the time is their weighted
+// geometric mean; a baseline that lacks one shape has no time. With `sets`, it judges the results
+// after timing. A baseline that raises, does not fit, or is not built in time gets a reason. It
+// restarts a worker that hangs. Only the end of the Context is an error. Afterwards the GPU's
+// memory is free. Callers that open the worker with a slot may run in parallel.
 //
 // Example: CG_TRY(BaselinesTimed t, time_baselines(ctx, *worker, task, {{"eager", ""}}, {}));
 #pragma once
@@ -31,10 +31,10 @@ using BaselineProgress = std::function<void(const std::string&)>;
 using BaselineSetsOf = std::function<BaselineSets(const ShapeCase&)>;
 
 struct BaselinesTimed {
-  std::vector<BaselineTime> times;  // one for each that was wanted
-  bool out_of_memory = false;       // somewhere: with more memory free it may go better
-  bool broken = false;              // the worker cannot be used any more
-  bool cut = false;  // a build was ended early: little was left of the Context's time
+  std::vector<BaselineTime> times;  // one for each wanted baseline
+  bool out_of_memory = false;  // a baseline ran out of memory: with more free memory it may work
+  bool broken = false;         // the worker cannot be used any more
+  bool cut = false;            // a build ended early, because the Context's time was nearly over
 };
 
 inline constexpr const char* kStrictEager = "eager-fp32";
@@ -47,8 +47,8 @@ std::string same_as_eager(const Task& task);
 // "eager", ..., or MODULE:CALLABLE of the user's, at most one of these.
 Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std::string>& names);
 
-// What a module that is open on a GPU takes about: inputs and outputs, a second result beside
-// eager's, and what an operator needs besides.
+// The approximate memory of a module that is open on a GPU: inputs and outputs, a second result,
+// and an operator's workspace.
 int64_t open_bytes(const ShapeCase& shape);
 
 Result<BaselinesTimed> time_baselines(const Context& ctx, torch::TorchWorker& worker,

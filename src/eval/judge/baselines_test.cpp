@@ -71,7 +71,7 @@ TEST(Baselines, AHungBuildIsEndedAndTheModuleOpenedAgain) {
   BaselineLimits limits;
   limits.build = std::chrono::milliseconds(20);
   BaselinesTimed t = timed(worker, {"eager", "compile", "compile-max"}, limits);
-  EXPECT_EQ(t.times[1].why, "it was still being built after 20 ms, and was ended");
+  EXPECT_EQ(t.times[1].why, "it was still being built after 20 ms, so cutegen ended it");
   EXPECT_TRUE(t.times[2].known());
   EXPECT_EQ(worker.opened, 2);
 }

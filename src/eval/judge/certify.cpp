@@ -96,9 +96,10 @@ class Certification {
     CG_TRY(Verdict verdict, climb(ctx_, services_, task_, whole, progress_));
     if (verdict.status == Status::aborted) return world_error(verdict.feedback.headline);
     if (verdict.status != Status::correct)
-      return user_error(fmt::format("this program is not correct ({}): {}",
-                                    to_string(verdict.status), verdict.feedback.headline),
-                        {}, "cutegen eval says more; only correct programs are certified");
+      return user_error(
+          fmt::format("this program is not correct ({}): {}", to_string(verdict.status),
+                      verdict.feedback.headline),
+          {}, "run cutegen eval for the details; cutegen certifies only correct programs");
     out_.program_id = verdict.program_id;
     out_.task_id = task_.id;
     out_.shape = task_.official().name;
@@ -123,7 +124,7 @@ class Certification {
     out_.torch = worker_->version(), out_.cudnn = worker_->cudnn();
     out_.sandbox = weakest({services_.runner->grade(), worker_->grade()});
     const PreparedShape* prepared = shape_of(prepared_, shape_->name);
-    if (!prepared) return world_error("the program does not take " + eval::name_of(*shape_));
+    if (!prepared) return world_error("the program does not accept " + eval::name_of(*shape_));
     runs_.emplace(services_, task_, prepared_, *prepared);
     const std::string user = fmt::format("{} certified {}", out_.program_id, number);
     CG_CHECK(runs_->prepare(ctx_, user, official_set(user), nullptr));
@@ -143,7 +144,7 @@ class Certification {
     return {};
   }
 
-  // Values to be compared at the official shape, where they can be had.
+  // The truth at the official shape, if it can be computed.
   OfficialSetPtr official_set(const std::string& user) {
     if (!services_.official || !services_.official->missing().empty()) return nullptr;
     auto set = services_.official->draw(ctx_, task_, *shape_, services_.families.front(), user);
@@ -174,8 +175,8 @@ class Certification {
       out_.sm_clock_least_hz = std::min(out_.sm_clock_least_hz.value_or(at->second), at->second);
   }
 
-  // All that are wanted are opened side by side where they fit, before any of them is timed:
-  // torch.compile's builds are most of a certificate's time.
+  // Opens all wanted baselines in parallel, if they fit, before it times any of them, because
+  // torch.compile's builds take most of a certificate's time.
   Result<void> next_worker(int number) {
     if (ready_.empty()) {
       const int left = request_.processes - number, count = fit_together(left) ? left : 1;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certification: a correct program beside its baselines, in fresh processes.
+// Certification: times a correct program against its baselines in fresh processes.
 //
-// Contract: the program is judged first, as any candidate (the whole ladder, without times); one
-// that is not correct has no certificate. Then, in each of `processes` fresh runners and torch
-// workers: rounds in which the program and every baseline take a short block of runs each, in an
-// order drawn anew, until every ratio is known to `precise` (half its 95% interval) or the rounds
-// are used up; cold, warm, as a CUDA graph, by the call. Every timed shape of the task has its own
-// processes; headlines are weighted geometric means (core/weighted.h). A baseline that raises, or
-// whose result is not eager's, is left out by name. Baselines run in processes that see no
-// candidate.
+// Contract: first judges the program like any candidate, without times; an incorrect program gets
+// no certificate. Then it starts `processes` fresh runners and torch workers. In each, the program
+// and every baseline run alternating short blocks in random order, until every ratio is known to
+// `precise`
+// (half its 95% interval) or the rounds are used up. Modes: cold, warm, as a CUDA graph, by the
+// call. Every timed shape of the task has its own processes; headlines are weighted geometric means
+// (core/weighted.h). The certificate names a baseline that raises, or whose result differs from
+// eager's, instead of timing it. Baselines run in processes that see no candidate.
 //
 // Example: CG_TRY(Certificate c, certify(ctx, services, task, request, open_worker, progress));
 #pragma once

@@ -277,7 +277,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
                                        const Progress& progress) {
   if (!options_.device.is_gpu())
     return unsupported_error("certificates hold measured times, which " + options_.device.text() +
-                             " does not give: use --device cuda:0");
+                             " does not measure: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
   const Services services = services_of(*open);
@@ -315,8 +315,8 @@ Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
                                                             const BaselinesRequest& request,
                                                             const Progress& progress) {
   if (!options_.device.is_gpu())
-    return unsupported_error("baselines are timed on a GPU, which " + options_.device.text() +
-                             " is not: use --device cuda:0");
+    return unsupported_error("baselines need a GPU, and " + options_.device.text() +
+                             " is not one: use --device cuda:0");
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
   const Services services = services_of(*open);

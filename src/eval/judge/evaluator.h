@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evaluator: the state of the evaluator process: torch worker, toolchain, runner, the open tasks.
 //
-// Contract: open_task() describes the file, judges the degenerate solutions and keeps the task,
-// beside as many others as the options say; evaluate() judges a program against one of them. One
-// call at a time; both honour the Context. Between calls the truth pools restock in the background.
+// Contract: open_task() describes the file, judges the degenerate solutions and keeps the task; the
+// options say how many tasks stay open. evaluate() judges a program against one of them. One call
+// at a time; both honour the Context. Between calls the truth pools restock in the background.
 //
 // Example: CG_TRY(auto e, Evaluator::open(ctx, options)); CG_TRY(auto t, e->open_task(ctx,
 // "a.py"));

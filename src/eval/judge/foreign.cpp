@@ -77,20 +77,20 @@ class Judge {
   Result<Verdict> run() {
     const auto start = Clock::now();
     for (Rung rung : {Rung::lint, Rung::compile, Rung::audit})
-      skip(rung, "a foreign answer is run as it is");
+      skip(rung, "a third-party solution runs as it is");
     bool going = true;
     for (Rung rung : {Rung::load, Rung::correctness, Rung::timing}) {
       if (going && rung <= request_.up_to) {
         CG_TRY(going, climb(rung));
       } else {
-        skip(rung, going ? "not asked for" : "an earlier rung failed");
+        skip(rung, going ? "not asked for" : "an earlier step failed");
       }
     }
-    skip(Rung::profile, "a foreign answer has no profile");
+    skip(Rung::profile, "a third-party solution has no profile");
     if (verdict_.status == Status::correct)
       verdict_.feedback.headline =
           verdict_.sets_judged ? fmt::format("correct on {} sets, foreign", verdict_.sets_judged)
-                               : "no rung failed; correctness was not judged";
+                               : "no step failed; correctness was not judged";
     if (verdict_.timing)
       verdict_.feedback.headline += ", " + verdict_.rungs[static_cast<size_t>(Rung::timing)].detail;
     verdict_.elapsed = Clock::now() - start;
@@ -104,7 +104,7 @@ class Judge {
 
   // False when the ladder ends here.
   Result<bool> climb(Rung rung) {
-    CG_CHECK(ctx_.check("judging a foreign answer"));
+    CG_CHECK(ctx_.check("judging a third-party solution"));
     progress_(to_string(rung));
     const auto start = Clock::now();
     RungReport report{rung, RungResult::passed, Nanoseconds(0), {}};
@@ -113,7 +113,7 @@ class Judge {
                                            : time(report.result);
     report.elapsed = Clock::now() - start;
     if (!end) {
-      CG_CHECK(ctx_.check("judging a foreign answer"));
+      CG_CHECK(ctx_.check("judging a third-party solution"));
       end = rung_ended(Status::aborted, end.error().text());
     }
     if (!end->passed) report.result = RungResult::failed;
@@ -136,8 +136,8 @@ class Judge {
     return load_again();
   }
 
-  // What is subtracted from the answer's calls is measured before its code is there. Why it cannot
-  // be is met again, and told, by the rung that needs it.
+  // The control calls run before the solution's code is loaded. If they fail, the rung that needs
+  // them meets the failure again and reports it.
   Result<void> take_controls() {
     if (!on_gpu_ || request_.up_to < Rung::timing || !services_.official ||
         !services_.official->missing().empty())
@@ -199,16 +199,15 @@ class Judge {
   RungEnd summed_up(bool official, const std::optional<RungEnd>& narrow) {
     if (narrow && !official) return *narrow;
     if (narrow)
-      add_once(verdict_.marks, "it holds for fewer shapes than the task has: " + narrow->headline);
-    if (!official)
       add_once(verdict_.marks,
-               "the official shape was not judged: it is too large to be judged "
-               "without a GPU");
+               "this verdict covers fewer shapes than the task has: " + narrow->headline);
+    if (!official)
+      add_once(verdict_.marks, "the official shape was not judged: without a GPU it is too large");
     for (const ShapeCase* shape : timed_shapes(task_))
       if (shape->kind == ShapeKind::user)
         add_once(verdict_.marks, name_of(*shape).substr(4) +
-                                     ", which has a weight, is not timed: third-party solutions "
-                                     "are timed at the official shape");
+                                     ", which has a weight, is not timed: cutegen times "
+                                     "third-party solutions only at the official shape");
     if (verdict_.sets_judged == 0)
       return rung_ended(Status::unsupported, "no shape of this task can be judged here",
                         "use --device cuda:0");
@@ -263,10 +262,9 @@ class Judge {
   void note(const torch::ForeignReply& told, const std::vector<std::string>& notes) {
     for (const std::string& n : notes) add_once(verdict_.marks, n);
     if (!told.kept.empty())
-      add_once(verdict_.marks,
-               fmt::format("tensors of ModelNew without a counterpart in the reference keep what "
-                           "its constructor gave them: {}",
-                           fmt::join(told.kept, ", ")));
+      add_once(verdict_.marks, fmt::format("these tensors of ModelNew have no counterpart in the "
+                                           "reference and keep the constructor's values: {}",
+                                           fmt::join(told.kept, ", ")));
   }
 
   RungEnd compare(const ShapeCase& shape, const InputSet& set, const Arena& memory) {
@@ -295,7 +293,7 @@ class Judge {
   Result<RungEnd> large_official(bool& judged) {
     if (judged || !services_.official) return rung_passed();
     if (const std::string& why = services_.official->missing(); !why.empty()) {
-      add_once(verdict_.marks, "at the official shape values were not compared: " + why);
+      add_once(verdict_.marks, "outputs of the official shape were not compared: " + why);
       return rung_passed();
     }
     ForeignOfficial official(ctx_, services_, task_, *worker_, place());
@@ -307,7 +305,7 @@ class Judge {
       if (!shown && shown.error().kind != ErrorKind::unsupported) return fail(shown.error());
       if (!shown) {  // its set does not fit
         add_once(verdict_.marks,
-                 "at the official shape values were not compared: " + shown.error().text());
+                 "outputs of the official shape were not compared: " + shown.error().text());
         return rung_passed();
       }
       gone_ = shown->model.gone() || shown->run.gone();
@@ -329,8 +327,10 @@ class Judge {
   }
 
   Result<RungEnd> time(RungResult& result) {
-    std::string why = "foreign answers are timed on a GPU: --device cuda:0";
-    if (on_gpu_) why = services_.official ? services_.official->missing() : "no memory of ours";
+    std::string why = "timing a third-party solution needs a GPU: --device cuda:0";
+    if (on_gpu_)
+      why =
+          services_.official ? services_.official->missing() : "no memory for the evaluator's data";
     if (why.empty() && controls_.empty()) why = "no control calls: " + no_controls_;
     if (!why.empty()) {
       result = RungResult::skipped;
@@ -377,13 +377,13 @@ bool faulted(const Verdict& v) {
 RungEnd end_of(const torch::ForeignReply& reply, const std::string& shape) {
   if (reply.ok()) return rung_passed();
   std::string what = reply.what;
-  if (reply.kind == torch::ForeignReply::Kind::hung) what = "the answer does not end: " + what;
-  if (reply.kind == torch::ForeignReply::Kind::died) what = "the answer is gone: " + what;
+  if (reply.kind == torch::ForeignReply::Kind::hung) what = "the solution does not end: " + what;
+  if (reply.kind == torch::ForeignReply::Kind::died) what = "the solution's process ended: " + what;
   std::vector<std::string> places;
   if (!reply.where.empty()) places.push_back(reply.where);
   if (!shape.empty()) places.push_back("shape " + shape);
   if (!places.empty()) what += fmt::format(" ({})", fmt::join(places, ", "));
-  const std::string said = reply.said.empty() ? "" : "The last that it printed:\n" + reply.said;
+  const std::string said = reply.said.empty() ? "" : "Its last output:\n" + reply.said;
   switch (reply.kind) {
     case torch::ForeignReply::Kind::rule:
       return rung_ended(Status::rejected, what, said);
@@ -400,9 +400,9 @@ Result<Verdict> judge_foreign(const Context& ctx, const Services& services, cons
   CG_TRY(Verdict verdict, Judge(ctx, services, task, request, openers, progress).run());
   if (!services.on_gpu() || !faulted(verdict)) return verdict;
   // Another process may be to blame, as long as it happened once.
-  progress("it faulted: once more");
+  progress("it faulted: judging it once more");
   CG_TRY(Verdict again, Judge(ctx, services, task, request, openers, progress).run());
-  add_once(again.marks, "judged twice: the first time a fault of the GPU ended it (" +
+  add_once(again.marks, "judged twice: a fault of the GPU ended the first attempt (" +
                             verdict.feedback.headline + ")");
   return again;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A foreign answer: a peer's Python file with `class ModelNew`, judged beside our candidates.
+// Judges a third-party solution: a Python file with `class ModelNew`, by the rules for candidates.
 //
-// Contract: it runs in a process of its own (torch/foreign_worker.h) and gets the same families of
-// fresh secret inputs as candidates; truth, tolerance and seeds stay here, where outputs are
-// compared. The official shape decides; where that is judged, another shape that the answer does
-// not take is a mark. On a GPU it is timed in turn with eager's module, which runs in a process
-// that we trust (eval/judge/foreign_timing.h); elsewhere times are skipped. Its program_id begins
-// with "foreign:", and it is never certified: its process holds its own clock. docs/foreign.md says
-// what is not seen. An Error only where the Context ended; our own trouble is `aborted`.
+// Contract: the solution runs in a process of its own (torch/foreign_worker.h) and gets fresh
+// secret inputs of the same families as candidates. Truth, tolerance and seeds stay here, and
+// outputs are compared here. The official shape decides; if it is judged, another shape that the
+// solution does not support is only a mark. On a GPU, calls are timed alternately with eager's
+// module, which runs in a trusted process (eval/judge/foreign_timing.h); elsewhere times are
+// skipped. The program_id begins with "foreign:". There is no certificate, because the solution's
+// process holds its own clock. docs/foreign.md lists what the evaluator cannot see. Returns an
+// Error only if the Context ended; cutegen's own failures give `aborted`.
 //
 // Example: CG_TRY(Verdict v, judge_foreign(ctx, services, task, request, openers, progress));
 #pragma once

@@ -79,7 +79,7 @@ class Timer {
     if (told && told->front().why.empty())
       baseline_ = *worker;
     else
-      marks_.push_back("no baseline beside it: " +
+      marks_.push_back("no baseline was timed: " +
                        (told ? told->front().why : told.error().text()));
     return {};
   }
@@ -105,7 +105,7 @@ class Timer {
     if (ns) {
       series.eager.push_back(median_of(*ns).value);
     } else {
-      marks_.push_back("no baseline beside it: " + ns.error().text());
+      marks_.push_back("no baseline was timed: " + ns.error().text());
       baseline_ = nullptr;
     }
     return {};
@@ -146,7 +146,7 @@ class Timer {
   // Before it is called a liar: a machine that became slower slows control calls too.
   Result<void> control_again() {
     if (clocks_agree() || !controls_.again) return {};
-    progress_("timing: control calls once more");
+    progress_("timing: repeating the control calls");
     CG_TRY(std::vector<double> later, controls_.again());
     if (median(later) > median(times_.control)) times_.control = std::move(later);
     return {};
@@ -160,8 +160,8 @@ class Timer {
       told = &times_.open;
       clock = check_foreign_clock(times_, *told);
       marks_.emplace_back(
-          "open calls take longer than those behind a wait: it works on streams of its own, or "
-          "launches slowly; the open ones count, with the host's share");
+          "calls without a wait before them take longer than calls behind a wait: the solution "
+          "uses streams of its own, or launches slowly; the time includes the host's share");
     }
     TimingOutcome out;
     out.timing = timing_of(*told, clock);
@@ -172,9 +172,9 @@ class Timer {
       out.result = RungResult::failed;
       out.end = rung_ended(
           Status::rejected,
-          fmt::format("its process says that a call takes {}, and {} pass by the evaluator's clock",
+          fmt::format("its process reports {} for a call, but the evaluator's clock shows {}",
                       human_ns(clock.claimed_ns), human_ns(clock.seen_ns)),
-          "Work that its own events do not see counts too.");
+          "Work outside its own events counts, too.");
     }
     return out;
   }

@@ -61,7 +61,7 @@ class Climber {
     for (Rung rung : kRungs) {
       if (!going || !wanted(rung)) {
         verdict_.rungs.push_back({rung, RungResult::skipped, Nanoseconds(0),
-                                  going ? "not asked for" : "an earlier rung failed"});
+                                  going ? "not asked for" : "an earlier step failed"});
         continue;
       }
       CG_TRY(going, climb_one(rung));
@@ -171,7 +171,7 @@ class Climber {
     return outcome.end;
   }
 
-  // What the listing adds to the rung audit. Nothing is timed beside it.
+  // What the listing adds to the rung audit. No timing runs meanwhile.
   Result<void> join_listing() {
     if (!listing_.valid()) return {};
     CG_TRY(AuditOutcome outcome, listing_.get());
@@ -263,13 +263,13 @@ class Climber {
     if (verdict_.status == Status::correct) {
       verdict_.feedback.headline = verdict_.sets_judged
                                        ? fmt::format("correct on {} sets", verdict_.sets_judged)
-                                       : "no rung failed; correctness was not judged";
+                                       : "no step failed; correctness was not judged";
       if (verdict_.timing)
         verdict_.feedback.headline +=
             ", " + verdict_.rungs[static_cast<size_t>(Rung::timing)].detail;
       if (!verdict_.official_not_compared.empty())
         verdict_.feedback.headline =
-            sanitize(fmt::format("{}; no value of the official shape was compared ({})",
+            sanitize(fmt::format("{}; outputs of the official shape were not compared ({})",
                                  verdict_.feedback.headline, verdict_.official_not_compared),
                      400);
     }
@@ -278,8 +278,8 @@ class Climber {
     Nanoseconds waited = services_.runner->take_waited();
     Nanoseconds compiling = verdict_.rungs[static_cast<size_t>(Rung::compile)].elapsed;
     log_info(
-        "evaluation: {:.1f} ms, of it compile {:.1f}, runner {:.1f}, our own {:.1f}; this thread "
-        "{:.1f} ms of processor",
+        "evaluation: {:.1f} ms: compile {:.1f}, runner {:.1f}, evaluator {:.1f}; processor time of "
+        "this thread {:.1f} ms",
         ms(verdict_.elapsed), ms(compiling), ms(waited), ms(verdict_.elapsed - compiling - waited),
         ms(thread_time() - cpu_start_));
   }

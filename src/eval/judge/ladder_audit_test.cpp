@@ -75,10 +75,10 @@ TEST(LadderAudit, TheListingIsWaitedFor) {
 TEST(LadderAudit, TroubleWithTheListingIsOurs) {
   World w(twice);
   w.assembler.report = assembled(24);
-  w.assembler.listing = [](auto&) { return Result<void>(world_error("no process can be had")); };
+  w.assembler.listing = [](auto&) { return Result<void>(world_error("no process available")); };
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::aborted);
-  EXPECT_THAT(v.feedback.headline, HasSubstr("no process can be had"));
+  EXPECT_THAT(v.feedback.headline, HasSubstr("no process available"));
   v = w.judge(World::kernel(kTwice), Rung::correctness);  // nothing later waits for it
   EXPECT_EQ(v.status, Status::aborted);
 }
@@ -111,7 +111,7 @@ TEST(LadderAudit, ARefusalNamesTheModule) {
   w.assembler.report = {.ok = false, .digest = "ptxas: line 7: no\nmore of it"};
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::failed);
-  EXPECT_EQ(v.feedback.headline, "kernel.cu: the assembler refuses its PTX: ptxas: line 7: no");
+  EXPECT_EQ(v.feedback.headline, "kernel.cu: the assembler rejects its PTX: ptxas: line 7: no");
   EXPECT_THAT(v.feedback.detail, HasSubstr("more of it"));
 }
 
@@ -128,7 +128,7 @@ TEST(LadderAudit, StateAndCallsEndTheLadder) {
   w.assembler.report.audit.device_calls = {"malloc"};
   v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::failed);
-  EXPECT_EQ(v.feedback.headline, "the device heap is not offered");
+  EXPECT_EQ(v.feedback.headline, "the device heap is not available");
 }
 
 TEST(LadderAudit, PrecisionIsJudgedByTheMachineCodeWhereNothingElseTells) {

@@ -26,10 +26,11 @@ TEST(LadderOrders, AResultThatDependsOnTheOrderIsNamed) {
   World w(twice);
   const Verdict v = w.judge(World::kernel(kWithoutBarrier, {}, kBox));
   EXPECT_EQ(v.status, Status::failed);
-  EXPECT_THAT(v.feedback.headline,
-              HasSubstr("right in one order of CTAs and warps, not when the last ones begin first: "
-                        "out: "));
-  EXPECT_THAT(v.feedback.detail, HasSubstr("depends on an order that CUDA does not promise"));
+  EXPECT_THAT(
+      v.feedback.headline,
+      HasSubstr(
+          "correct in one order of CTAs and warps, but not if the last ones begin first: out: "));
+  EXPECT_THAT(v.feedback.detail, HasSubstr("depends on an order that CUDA does not guarantee"));
 }
 
 TEST(LadderOrders, SoIsAFinding) {
@@ -40,7 +41,7 @@ TEST(LadderOrders, SoIsAFinding) {
                     "add.f32 %f2, %f1, %f1;",
                     {}, kBox));
   EXPECT_EQ(v.status, Status::failed);
-  EXPECT_THAT(v.feedback.headline, HasSubstr("not when the last ones begin first: f: trap"));
+  EXPECT_THAT(v.feedback.headline, HasSubstr("not if the last ones begin first: f: trap"));
 }
 
 TEST(LadderOrders, ABarrierMakesItRight) {

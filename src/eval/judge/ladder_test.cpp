@@ -50,7 +50,7 @@ TEST(Ladder, AnHonestProgramIsCorrectOnEverySet) {
   EXPECT_EQ(rung_of(v, Rung::lint).detail, "1 source, plan valid");
   EXPECT_EQ(rung_of(v, Rung::profile).detail, "not asked for");
   EXPECT_EQ(v.feedback.headline, "correct on 3 sets");
-  EXPECT_THAT(v.skipped, Contains("timing: the official shape is not there"));
+  EXPECT_THAT(v.skipped, Contains("timing: the official shape was not prepared"));
   EXPECT_THAT(v.build_ids, testing::ElementsAre("build-kernel.cu"));
   EXPECT_THAT(w.progress, Contains("correctness 3/3"));
   ASSERT_TRUE(v.compat);
@@ -81,7 +81,7 @@ TEST(Ladder, StopsWhereItIsAskedTo) {
   EXPECT_EQ(v.status, Status::correct);
   EXPECT_EQ(rung_of(v, Rung::compile).result, RungResult::passed);
   EXPECT_EQ(rung_of(v, Rung::load).result, RungResult::skipped);
-  EXPECT_EQ(v.feedback.headline, "no rung failed; correctness was not judged");
+  EXPECT_EQ(v.feedback.headline, "no step failed; correctness was not judged");
   EXPECT_EQ(v.sets_judged, 0);
 }
 
@@ -90,7 +90,7 @@ TEST(Ladder, WrongValuesAreFailedWithThePatternAndNoValue) {
   Verdict v = w.judge(World::kernel("mul.f32 %f2, %f1, 0f40001000;"));  // 2.0009765625
   EXPECT_EQ(v.status, Status::failed);
   EXPECT_EQ(rung_of(v, Rung::correctness).result, RungResult::failed);
-  EXPECT_EQ(rung_of(v, Rung::timing).detail, "an earlier rung failed");
+  EXPECT_EQ(rung_of(v, Rung::timing).detail, "an earlier step failed");
   ASSERT_EQ(v.feedback.mismatches.size(), 1U);
   const Mismatch& m = v.feedback.mismatches[0];
   EXPECT_EQ(m.output, "out");
@@ -277,7 +277,7 @@ TEST(Ladder, ShapesThatThePlanRefusesAreLeftOutByName) {
   w.toy.task.shapes[0].kind = ShapeKind::official;
   v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::unsupported);
-  EXPECT_THAT(v.feedback.headline, HasSubstr("the plan refuses the official shape"));
+  EXPECT_THAT(v.feedback.headline, HasSubstr("the plan rejects the official shape"));
 }
 
 TEST(Ladder, DefinesThatDifferByShapeAreCompiledApart) {
@@ -359,7 +359,8 @@ TEST(Timing, AModelledTimeBelowTheFloorKeepsItsValueIfTheTrafficIsThere) {
   EXPECT_EQ(v.status, Status::correct) << v.feedback.headline;
   ASSERT_TRUE(v.timing);
   EXPECT_LT(v.timing->time_ns, v.timing->floor_ns);
-  EXPECT_THAT(rung_of(v, Rung::timing).detail, HasSubstr("the time model is too fast here"));
+  EXPECT_THAT(rung_of(v, Rung::timing).detail,
+              HasSubstr("the time model underestimates this program"));
 }
 
 TEST(Timing, ASmallOfficialShapeIsJudgedToo) {
@@ -388,7 +389,7 @@ TEST(Timing, DoingNothingAtTheOfficialShapeIsFoundOut) {
   Verdict v = w.judge(World::kernel(kTwice, "setp.gt.s32 %p2, %r1, 100000; @%p2 bra DONE;"));
   EXPECT_EQ(v.status, Status::rejected);
   EXPECT_EQ(rung_of(v, Rung::timing).result, RungResult::failed);
-  EXPECT_THAT(v.feedback.headline, HasSubstr("it leaves work out"));
+  EXPECT_THAT(v.feedback.headline, HasSubstr("it omits work"));
   w.plan({{"steps", Json::parse(R"json([{"kernel": "f", "grid": ["ceil_div(n,256)",1,1],
       "block": [256,1,1], "when": "n < 100000",
       "args": [{"tensor": "x"}, {"tensor": "out"}, {"i32": "n"}]}])json")}});
@@ -500,7 +501,7 @@ TEST(WeightedShapes, APlanThatRefusesOneIsUnsupported) {
   Verdict v = w.judge(World::kernel(kTwice));
   EXPECT_EQ(v.status, Status::unsupported);
   EXPECT_THAT(v.feedback.headline,
-              HasSubstr("the plan refuses the shape 'wide', which has a weight: "));
+              HasSubstr("the plan rejects the shape 'wide', which has a weight: "));
   w.toy.task.shapes.back().weight = 0;
   w.pool.reset();
   w.toy.task.shapes.back().tensors = {{"x", {1 << 21, 32}}, {"out", {1 << 21, 32}}};

@@ -35,7 +35,7 @@ class Server {
       std::unique_lock hold(lock_);
       if (request_ || busy_) {
         hold.unlock();
-        reply_error({ErrorKind::user, "the evaluator is at work", {}, "wait for its reply"});
+        reply_error({ErrorKind::user, "the evaluator is busy", {}, "wait for its reply"});
         continue;
       }
       request_ = std::move(frame->body);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluator process: requests from the engine in, verdicts out.
+// The evaluator process: reads requests of the engine, sends verdicts.
 //
-// Contract: serve() answers until the channel ends; then whatever runs is stopped and it returns.
-// Requests run on one thread, one at a time; a second one meanwhile is refused. Example:
+// Contract: serve() answers until the channel ends; then it stops its work and returns. One thread
+// handles the requests one at a time. A second request meanwhile is an error.
+//
+// Example:
 //   return serve(wire::Channel(UniqueFd(3)));
 #pragma once
 

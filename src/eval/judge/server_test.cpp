@@ -118,7 +118,7 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
   EXPECT_FALSE(s.ask("hello", options("sim:h200", 65)));
   EXPECT_THAT(s.ask("sing", {}).error().message, HasSubstr("does not know the request 'sing'"));
   const Json eager{{"task_id", ""}, {"request", protocol::to_json(BaselinesRequest{})}};
-  EXPECT_THAT(s.ask("baselines", eager).error().message, HasSubstr("timed on a GPU"));
+  EXPECT_THAT(s.ask("baselines", eager).error().message, HasSubstr("need a GPU"));
   EXPECT_FALSE(s.ask("expect_children", {{"task_id", "x"}}));
   EXPECT_TRUE(s.ask(
       "expect_children",
@@ -152,7 +152,7 @@ class Evaluation : public testing::Test {
     ASSERT_TRUE(server_->send("open_task", {{"file", "other.py"}}));
     auto refused = server_->receive();  // at once: torch takes seconds to start
     ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, HasSubstr("the evaluator is at work"));
+    EXPECT_THAT(refused.error().message, HasSubstr("the evaluator is busy"));
     auto opened = server_->receive();
     ASSERT_TRUE(opened) << opened.error().text();
     opened_ = new OpenedTask(*protocol::opened_task_from_json(opened->at("opened")));

@@ -59,7 +59,7 @@ Result<ShapesTimed> time_shapes(const Prepared& prepared, const TimeShape& time)
   out.outcome.marks = std::move(marks);
   if (shapes.empty()) {
     out.outcome.result = RungResult::skipped;
-    out.outcome.end = rung_passed("the official shape is not there");
+    out.outcome.end = rung_passed("the official shape was not prepared");
   }
   if (timed.size() < 2 || timed.size() < shapes.size() || !out.outcome.timing) return out;
   out.outcome.timing = headline_of(timed);

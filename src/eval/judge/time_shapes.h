@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung timing of a task with several weighted shapes: each is timed, the headline is their
+// The rung timing of a task with several weighted shapes: times each shape; the headline is their
 // weighted geometric mean.
 //
-// Contract: shapes are timed in order, the official one first. The first that fails ends the rung.
-// A shape that cannot be timed (too large for the GPU, out of budget) leaves the program without a
-// time, since a mean over fewer shapes could not be compared; the detail names it. Kernels are
-// those of the official shape, for its profile.
+// Contract: times the shapes in order, the official one first. The first failure ends the rung. If
+// a shape cannot be timed (too large for the GPU, over budget), the program has no time, because a
+// mean over fewer shapes could not be compared; the detail names the shape. `kernels` belong to the
+// official shape, for its profile.
 //
 // Example: CG_TRY(ShapesTimed t, time_shapes(prepared, [&](const PreparedShape& s) { ... }));
 #pragma once

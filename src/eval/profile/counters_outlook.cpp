@@ -10,7 +10,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr const char* kInstead = "; profiles take the simulator's";
+constexpr const char* kInstead = "; profiles use the simulator's";
 
 // "RmProfilingAdminOnly: 1" is the driver's word for it.
 bool administrators_only(const std::filesystem::path& settings) {
@@ -25,14 +25,14 @@ bool administrators_only(const std::filesystem::path& settings) {
 
 std::string counters_outlook(const Context& ctx, bool require_sandbox,
                              const std::filesystem::path& driver_settings) {
-  if (require_sandbox) return std::string("none: --require-sandbox rules ncu out") + kInstead;
+  if (require_sandbox) return std::string("none: --require-sandbox excludes ncu") + kInstead;
   auto tool = toolchain::find_ncu(ctx);
   if (!tool) return "none: " + sanitize(tool.error().message, 200) + kInstead;
   const std::string ncu = "ncu " + tool->version;
   if (!administrators_only(driver_settings)) return ncu;
-  if (::geteuid() == 0) return ncu + ", with root's rights, which the driver asks for";
+  if (::geteuid() == 0) return ncu + ", as root, because the driver requires it";
   return "none: the driver lets only the administrator read them (cutegen doctor prints the "
-         "command)" +
+         "remedy)" +
          std::string(kInstead);
 }
 

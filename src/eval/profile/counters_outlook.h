@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who will read a GPU's hardware counters, as far as can be told without trying: for the first
-// lines of a run. A profile tries it (eval/profile/hardware_counters.h).
+// Predicts who will read a GPU's hardware counters, for the first lines of a run. A profile tries
+// it
+// (eval/profile/hardware_counters.h).
 //
-// Contract: one line. ncu is looked for and asked for its version; the driver's own setting says
-// whether it lets users read counters. Where nobody can, the line says why and what helps.
+// Contract: returns one line. Looks for ncu, asks it for its version, and reads the driver's
+// setting for access to counters. If nobody can read them, the line gives the reason and the
+// remedy.
 //
 // Example: counters_outlook(ctx, false)  // "ncu 2025.3.1.0"
 #pragma once

@@ -29,7 +29,7 @@ TEST(CountersOutlook, NamesTheToolOrWhyThereIsNone) {
     ::setenv("CUTEGEN_NCU", "/no/such/ncu", 1);
     EXPECT_THAT(
         counters_outlook({}, false, "/no/such/settings"),
-        HasSubstr("CUTEGEN_NCU is no program: /no/such/ncu; profiles take the simulator's"));
+        HasSubstr("CUTEGEN_NCU is not a program: /no/such/ncu; profiles use the simulator's"));
   });
 }
 
@@ -39,8 +39,7 @@ TEST(CountersOutlook, TheDriversSettingDecides) {
     EXPECT_EQ(counters_outlook({}, false, open), "ncu 2025.3.1.0");
     const fs::path closed = settings_with("1");
     const std::string told = counters_outlook({}, false, closed);
-    EXPECT_THAT(told,
-                HasSubstr(::geteuid() == 0 ? "with root's rights" : "only the administrator"));
+    EXPECT_THAT(told, HasSubstr(::geteuid() == 0 ? "as root" : "only the administrator"));
     fs::remove(closed);
   });
 }

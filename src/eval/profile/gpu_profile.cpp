@@ -88,7 +88,7 @@ Result<CountRequest> count_request(const Evaluation& e, const PreparedShape& off
 // By the hardware, around a runner of its own; the others let go of the GPU's memory first.
 Result<Counted> count(const Evaluation& e, const PreparedShape& official,
                       const std::string& program_id) {
-  if (!e.services.counters) return without("hardware counters are not read here");
+  if (!e.services.counters) return without("this evaluator does not read hardware counters");
   TimedBuffers buffers;
   auto request = count_request(e, official, program_id, buffers);
   CG_CHECK(e.ctx.check("preparing a profile"));
@@ -107,7 +107,7 @@ Result<Counted> count(const Evaluation& e, const PreparedShape& official,
       std::equal(names.begin(), names.end(), out.kernels.begin(), out.kernels.end(),
                  [](const std::string& name, const KernelProfile& k) { return name == k.kernel; });
   if (same) return out;
-  out.problem = fmt::format("{} tells of {} launches that are not the {} of the plan", answer.tool,
+  out.problem = fmt::format("{} reports {} launches, but the plan has {}", answer.tool,
                             out.kernels.size(), names.size());
   out.kernels.clear();
   return out;
@@ -163,8 +163,8 @@ std::vector<KernelProfile> from_resources(const Services& services, const Task& 
         k.counters["spill_bytes"] = double(a.spill_store_bytes + a.spill_load_bytes);
         if (a.spill_store_bytes + a.spill_load_bytes > 0)
           k.remarks.push_back({"spills", 0,
-                               fmt::format("registers are spilled: {} bytes stored and {} loaded a "
-                                           "thread: fewer live values, or smaller blocks",
+                               fmt::format("registers spill: each thread stores {} bytes and loads "
+                                           "{}: use fewer live values, or smaller blocks",
                                            a.spill_store_bytes, a.spill_load_bytes),
                                Origin::measured});
       }
@@ -183,7 +183,7 @@ std::string told(const std::string& what, const Counted& counted) {
 
 Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& input) {
   const PreparedShape* official = official_of(e.prepared);
-  if (!official) return world_error("the official shape is not there");
+  if (!official) return world_error("the official shape was not prepared");
   CG_TRY(Counted hardware, count(e, *official, input.program_id));
   CG_TRY(Counted modelled, simulate(e));
   Profile out;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung profile on a GPU: its own counters where they can be had, else the best that can.
+// The rung profile on a GPU: uses the best source of counters that works.
 //
-// Contract: three rungs. ncu: the hardware's counters of every launch at the official shape, with
-// the simulator's beside them where it can run the program. simulator: its counters alone, of the
-// same GPU model. resources: measured times, the assembler's figures and the task's least work.
-// Profile::source names the one that holds, Profile::note why no better one and what helps. Every
-// kernel has a diagnosis. The GPU's slot is held while counters are read. Nothing here is the
-// program's fault: it was judged and timed before. The profiler's libraries in the runner rule out
-// the filter of system calls, so its grade is told.
+// Contract: there are three sources. ncu: the hardware's counters of every launch at the official
+// shape, and the simulator's counters if it can run the program. simulator: counters of the same
+// GPU model. resources: measured times, the assembler's figures and the task's least work.
+// Profile::source names the source, Profile::note says why there is no better one and what helps.
+// Every kernel has a diagnosis. This call holds the GPU's slot while it reads counters. No failure
+// here is the program's fault: the program was judged and timed before. The profiler's libraries in
+// the runner exclude the filter of system calls, so the profile reports the runner's sandbox grade.
 //
 // Example: CG_TRY(GpuProfile p, profile_on_gpu(evaluation, {id, kernels,
 // &timing}));

@@ -169,7 +169,7 @@ Result<HardwareCounters::Answer> HardwareCounters::count(const Context& ctx, Cou
     if (worked_) return out;
     last = refusal.kind;
     if (!loosen(last)) break;
-    log_info("ncu is tried again with less of a sandbox: {}", out.problem);
+    log_info("cutegen starts ncu again with less of a sandbox: {}", out.problem);
   }
   sandbox_ = Sandbox::full;
   if (last == NcuRefusal::Kind::permission || ++failures_ >= kMostFailures) refused_ = out;

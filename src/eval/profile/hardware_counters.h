@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// HardwareCounters: a GPU's own counters of a program's launches, read by ncu around a runner that
-// lives for this only.
+// HardwareCounters: reads a GPU's counters of a program's launches with ncu around its own runner.
 //
 // Contract: count() starts ncu with the sandboxed runner below it, runs the steps once and reads
-// ncu's table; all of it ends with the call, also past its limit. The caller holds the GPU's slot.
-// That nothing could be counted is an Answer with the problem and what helps, never the program's
-// fault. What cannot change (no ncu, no permission) is remembered and not tried again. Where ncu
-// fails in the sandbox it is tried once more with less of it, unless the sandbox is required; the
-// grade tells. An Error is a Context that ended.
+// ncu's table. Both processes end with the call, even if it exceeds its limit. The caller holds the
+// GPU's slot. If nothing could be counted, the Answer has the problem and the remedy; it is never
+// the program's fault. Permanent problems (no ncu, no permission) are remembered and not tried
+// again. If ncu fails in the sandbox, it runs once more with less of it, unless the sandbox is
+// required; `grade` says which. Returns an Error only if the Context ended.
 //
 // Example: CG_TRY(auto a, counters.count(ctx, request)); if (a.kernels.empty()) print(a.problem);
 #pragma once
@@ -21,11 +20,11 @@
 namespace cutegen::eval {
 
 struct CountRequest {
-  std::vector<std::string> ptx, code;  // modules, and cubins where there are any
+  std::vector<std::string> ptx, code;  // modules, and cubins if there are any
   RunRequest run;
   std::vector<std::string> metrics;
   Nanoseconds limit = std::chrono::seconds(120);
-  UniqueFd memory = {};  // that `run` names, where nobody else keeps it
+  UniqueFd memory = {};  // memory that `run` names, if no one else owns it
 };
 
 class HardwareCounters {
@@ -33,7 +32,7 @@ class HardwareCounters {
   struct Answer {
     std::string tool;                           // "ncu 2025.3.1.0"
     std::vector<toolchain::NcuKernel> kernels;  // one a launch, in their order
-    std::string problem, remedy;                // where there are none
+    std::string problem, remedy;                // if there are none
     sandbox::Grade grade;
   };
   HardwareCounters(DeviceName device, bool require_sandbox)

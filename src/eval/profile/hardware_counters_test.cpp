@@ -77,7 +77,8 @@ TEST(HardwareCounters, WhereNcuFailsInNamespacesItIsTriedWithoutThemAndTheGradeT
 }
 
 TEST(HardwareCounters, WhatIsNoNcuIsSaid) {
-  for (const auto& [how, words] : {std::pair("old", "2021.1.0.0 at"), {"unnamed", "which version"}})
+  for (const auto& [how, words] :
+       {std::pair("old", "2021.1.0.0 at"), {"unnamed", "print the version"}})
     with_fakes(how, [&] {
       HardwareCounters counters("cuda:0", false);
       auto answer = probed(counters);
@@ -87,12 +88,12 @@ TEST(HardwareCounters, WhatIsNoNcuIsSaid) {
   with_fakes("works", [] {
     ::setenv("CUTEGEN_NCU", "/no/such/ncu", 1);
     HardwareCounters counters("cuda:0", false);
-    EXPECT_THAT(probed(counters).problem, HasSubstr("CUTEGEN_NCU is no program"));
+    EXPECT_THAT(probed(counters).problem, HasSubstr("CUTEGEN_NCU is not a program"));
   });
 }
 
 TEST(HardwareCounters, BadTablesGiveNoFigures) {
-  for (const auto& [how, words] : {std::pair("garbage", "is no row"),
+  for (const auto& [how, words] : {std::pair("garbage", "is not a row"),
                                    {"short_rows", "fields, its header"},
                                    {"silent", "no table"},
                                    {"fails", "LibraryNotLoaded"}})

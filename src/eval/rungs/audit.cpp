@@ -35,11 +35,11 @@ void judge_globals(AuditOutcome& out) {
   for (const GlobalAudit& g : out.audit.globals)
     if (g.written)
       end_once(out, Status::rejected,
-               fmt::format("keeps state between launches: its code may write the variable '{}' in "
+               fmt::format("keeps state between launches: the code may write the variable '{}' in "
                            "global memory ({} bytes)",
                            sanitize(g.name, 100), g.bytes),
-               "use scratch of the plan; a table that is only read must not have its address kept "
-               "in memory or handed to a call");
+               "use scratch of the plan; for a read-only table, do not store its address and do "
+               "not pass it to a call");
 }
 
 void judge_calls(AuditOutcome& out) {
@@ -83,12 +83,13 @@ void judge_precision(AuditOutcome& out, const Permitted& permitted, bool proven)
       sanitize(join(std::vector<std::string>(lower.begin(), lower.end()), ", "), 300);
   if (proven)
     out.marks.push_back(fmt::format(
-        "computes with {} in math mode {}: accepted for its measured error", list, permitted.mode));
+        "computes with {} in math mode {}: accepted because the measured error is small enough",
+        list, permitted.mode));
   else
     end_once(
         out, Status::rejected,
-        fmt::format("computes in less than math mode {}: {}", permitted.mode, list),
-        "answers of lower precision pass on every input of this task, so measuring cannot show "
+        fmt::format("computes with less precision than math mode {}: {}", permitted.mode, list),
+        "solutions of lower precision pass on every input of this task, so measuring cannot show "
         "that the result is accurate enough");
 }
 
@@ -115,7 +116,7 @@ void judge_reads(AuditOutcome& out) {
     else
       end_once(out, Status::rejected,
                fmt::format("reads {}, which may change from launch to launch", sanitize(read, 20)),
-               "a result must depend on the inputs alone: remove it");
+               "remove it: a result must depend only on the inputs");
   }
 }
 
@@ -176,7 +177,7 @@ AuditOutcome BinaryAuditor::judged() const {
       AuditOutcome out;
       std::string first = r.digest.substr(0, r.digest.find('\n'));
       out.end = rung_failed(
-          fmt::format("{}: the assembler refuses its PTX: {}", modules_[i], first), r.digest);
+          fmt::format("{}: the assembler rejects its PTX: {}", modules_[i], first), r.digest);
       return out;
     }
     all.assembler = r.audit.assembler;

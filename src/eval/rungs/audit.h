@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung audit: the machine code of every module, read before anything runs.
+// The rung audit: reads the machine code of every module before anything runs.
 //
-// Contract: fills `audit` with all modules of a program and ends the ladder only where the machine
-// code proves a broken rule (state in global variables, launches from the device, a lower precision
-// than the task's math mode where the inputs cannot tell), something that is not offered, or PTX
-// that the assembler refuses. What deserves a look but breaks no rule goes to `marks`. Without
-// ptxas nothing is known: the rung is skipped, with the reason.
+// Contract: fills `audit` with all modules of a program. It ends the ladder if the machine code
+// breaks a rule (state in global variables, launches from the device, lower precision than the math
+// mode if the inputs cannot show it), uses something that is not available, or if the assembler
+// rejects the PTX. Suspicious code that breaks no rule goes to `marks`. Without ptxas the rung is
+// skipped, with the reason.
 //
 // Example: CG_TRY(AuditOutcome a, audit_binaries(ctx, services, task, prepared.images()));
 #pragma once

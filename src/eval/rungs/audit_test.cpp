@@ -36,7 +36,7 @@ TEST(AuditRung, LowerPrecisionIsMarkedWhereMeasuringTells) {
   AuditOutcome out = judge_audit(with_mma("HMMA.1688.F32.TF32"), MathMode::fp32, true);
   EXPECT_TRUE(out.end.passed);
   EXPECT_THAT(out.marks, ElementsAre("computes with HMMA.1688.F32.TF32 in gemm in math mode fp32: "
-                                     "accepted for its measured error"));
+                                     "accepted because the measured error is small enough"));
 }
 
 TEST(AuditRung, LowerPrecisionIsRejectedWhereMeasuringCannotTell) {
@@ -135,11 +135,11 @@ TEST(AuditRung, ClockReadsAreMarked) {
 
 TEST(AuditRung, WithoutTheAssemblerItIsSkippedWithTheReason) {
   BinaryAudit a;
-  a.skipped = {"registers and machine code: there is no ptxas"};
+  a.skipped = {"registers and machine code: ptxas is missing"};
   AuditOutcome out = judge_audit(a, MathMode::fp32, true);
   EXPECT_TRUE(out.end.passed);
   EXPECT_EQ(out.result, RungResult::skipped);
-  EXPECT_THAT(out.end.detail, HasSubstr("there is no ptxas"));
+  EXPECT_THAT(out.end.detail, HasSubstr("ptxas is missing"));
   a.globals = {{"kernel.cu", "counter", 4, true}};  // known from the PTX
   EXPECT_EQ(judge_audit(a, MathMode::fp32, true).end.status, Status::rejected);
 }

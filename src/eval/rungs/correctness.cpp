@@ -79,20 +79,20 @@ class Checker {
   static Result<RungEnd> blamed_on_memory(Result<RungEnd> end) {
     if (end && !end->passed && !end->mismatches.empty())
       end->detail +=
-          "The same inputs gave a right answer before: the result depends on memory "
-          "that nobody wrote.\n";
+          "The same inputs gave a correct result before, so the result depends on memory that "
+          "nothing wrote.\n";
     return end;
   }
 
   static RungEnd blamed_on_order(RungEnd end, device::RunOrder order) {
-    end.headline =
-        fmt::format("right in one order of CTAs and warps, not {}: {}",
-                    order == device::RunOrder::reversed ? "when the last ones begin first"
-                                                        : "when they take turns at random",
-                    end.headline);
+    end.headline = fmt::format("correct in one order of CTAs and warps, but not {}: {}",
+                               order == device::RunOrder::reversed ? "if the last ones begin first"
+                                                                   : "if they run in random order",
+                               end.headline);
     end.detail +=
-        "\nThe same inputs gave a right answer when CTAs and warps ran by their index. The result "
-        "depends on an order that CUDA does not promise.\n";
+        "\n"
+        "The same inputs gave a correct result when CTAs and warps ran in the order of their "
+        "index. The result depends on an order that CUDA does not guarantee.\n";
     return end;
   }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung correctness: every test shape x input family, on secret sets, in fresh memory.
+// The rung correctness: runs every test shape with each input family on secret sets, in fresh
+// memory.
 //
-// Contract: stops at the first set that is wrong. The first set of each shape runs twice, with
-// different poison, so that a dependence on memory nobody wrote shows. Long and derived shapes are
-// judged on two families, once each (eval/rungs/derive_shapes.h). A runner that dies is tried
-// once more, alone, before the program is blamed. On a GPU a large official shape is judged last,
-// in shared memory (eval/rungs/official.h), and a simulator of the same model runs the first set
-// beside it: it sees races, undefined values and dependence on order, which a GPU rarely shows.
-// What the simulator cannot run is left to the GPU.
+// Contract: stops at the first wrong set. The first set of each shape runs twice with different
+// poison, which reveals reads of unwritten memory. Long and derived shapes run once on two families
+// (eval/rungs/derive_shapes.h). If the runner dies, the program runs once more, alone, before it is
+// blamed. On a GPU, a large official shape comes last, in shared memory (eval/rungs/official.h),
+// and a simulator of the same model also runs the first set: it sees races, undefined values and
+// dependence on order, which a GPU rarely shows. What the simulator cannot run is judged by the GPU
+// alone.
 //
 // Example: CG_TRY(RungEnd end, check_correctness(evaluation, id, record));
 #pragma once
@@ -30,9 +31,9 @@ struct CorrectnessRecord {
   Coverage coverage;  // of a simulator: what runs that were right executed
 };
 
-// Modules as they were before any run: variables of their own have their first values.
+// Reloads modules that have variables, so that these have their initial values.
 Result<void> reload(const Context& ctx, const Services& services, const Prepared& prepared);
-// What a run's outcome says of the program, before any value is looked at.
+// What a run's outcome says of the program, before any value is compared.
 RungEnd end_of(const RunnerOutcome& outcome, const std::string& shape, bool on_gpu);
 RungEnd end_of_mismatches(std::vector<Mismatch> mismatches);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coverage: what compared runs executed, so that a run that is not compared can be held against it.
+// Coverage: the instructions that compared runs executed, to check runs that are not compared.
 //
-// Contract: add() takes the traces of a run whose outputs were right. An instruction is covered if
-// a compared run of the same module executed it, or in any module of the same source its source
-// line: a loop that the compiler unrolls runs other copies of a line when it is long. Predicated
-// instructions count if a lane executed them.
+// Contract: add() takes the traces of a run whose outputs were correct. An instruction is covered
+// if a compared run of the same module executed it, or if a compared run of any module of the same
+// source executed its source line: an unrolled loop runs other copies of a line when it is long. A
+// predicated instruction counts if a lane executed it.
 //
 // Example: coverage.add(report, sources_of(prepared), shape); auto gap = coverage.gap(official,
 // ...);

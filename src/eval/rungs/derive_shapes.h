@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// DerivedShapes: test shapes that a program asks for by its tiles, loops and limits.
+// DerivedShapes: test shapes that depend on a program's tiles, loops and limits.
 //
-// Contract: find() gives at most kMost shapes beside the task's own, at which the program's
-// launches have three tiles and a tail along each axis that the plan divides, its persistent grids
-// go round more than once, and each size is three times the longest step that the sources name - as
-// far as the module, the plan's `requires` and the work limit let it be. Shapes are kept for the
-// next programs of the task. A program that the task's shapes reach already gets none.
+// Contract: find() returns at most kMost shapes in addition to the task's own. At these shapes the
+// launches have three tiles and a tail along each axis that the plan divides, persistent grids loop
+// more than once, and each size is three times the longest step that the sources name - as far as
+// the module, the plan's `requires` and the work limit permit. The shapes are kept for later
+// programs of the task. A program that the task's own shapes already exercise gets no derived
+// shapes.
 //
 // Example: DerivedShapes d(task, describe); CG_TRY(auto more, d.find(ctx, program, device));
 #pragma once

@@ -22,9 +22,9 @@ constexpr double kLongBlock = 1e8;  // ns
 constexpr auto kEnoughAlone = std::chrono::milliseconds(60);  // of timed runs
 constexpr auto kEnoughPaired = std::chrono::seconds(2);
 constexpr int kMoreForTheClock = 3;  // blocks at least, while the clocks disagree
-constexpr auto kForTheClock = std::chrono::seconds(2);    // and so long, since a busy machine calms
-constexpr double kClockSlack = 0.97;                      // of the floor: what an event may miss
-constexpr double kFullClock = 0.97;                       // of the GPU's: below it is told why
+constexpr auto kForTheClock = std::chrono::seconds(2);  // and so long, since a busy machine calms
+constexpr double kClockSlack = 0.97;                    // of the floor: what an event may miss
+constexpr double kFullClock = 0.97;                     // of the GPU's: below, the detail says why
 constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // of a run: what the clocks may differ by
 
 double total_ns(const std::vector<KernelProfile>& kernels) {
@@ -42,7 +42,7 @@ std::string throttle_text(double reasons) {
   std::vector<const char*> out;
   for (const auto& [bit, name] : kReasons)
     if (static_cast<unsigned>(reasons) & bit) out.push_back(name);
-  return out.empty() ? "nothing holds it back now" : fmt::format("{}", fmt::join(out, ", "));
+  return out.empty() ? "nothing limits it now" : fmt::format("{}", fmt::join(out, ", "));
 }
 
 class Measurement {
@@ -113,7 +113,7 @@ class Measurement {
       if (++more == 1) disagreeing = Clock::now();
       if (more > kMoreForTheClock && Clock::now() - disagreeing > kForTheClock)
         return world_error("the runner's times disagree with this process's clock",
-                           "end what else uses this machine, then try again");
+                           "end other programs on this machine, then try again");
       CG_TRY(end, runs_.control(e_.ctx, samples));  // it may have been the one that was disturbed
       if (end) return end;
     }
@@ -142,14 +142,14 @@ class Measurement {
       if (name.starts_with(kMissing)) not_scrubbed_.insert(name.substr(kMissing.size()));
   }
 
-  // Why clocks were lower than the GPU's, where they were: asked only then, since it takes long.
+  // Asks NVML why the clocks were low, but only if they were, because this takes long.
   Result<void> look_at_clock() {
     if (clocks_hz_.empty() || least_hz_ >= kFullClock * e_.services.gpu.clock_hz) return {};
     CG_TRY(auto state, runs_.watch(e_.ctx));
     auto at = state.find("throttle_reasons");
-    slow_ = fmt::format("the SM clock was {:.0f} MHz at least, of {:.0f} ({})", least_hz_ / 1e6,
+    slow_ = fmt::format("the SM clock fell to {:.0f} MHz, of {:.0f} ({})", least_hz_ / 1e6,
                         e_.services.gpu.clock_hz / 1e6,
-                        at == state.end() ? "why is not known" : throttle_text(at->second));
+                        at == state.end() ? "reason unknown" : throttle_text(at->second));
     return {};
   }
 
@@ -194,8 +194,9 @@ class Measurement {
     if (!runs_.note().empty()) out.marks.push_back(runs_.note());
     if (!slow_.empty()) out.marks.push_back(slow_);
     if (!not_scrubbed_.empty())
-      out.marks.push_back(fmt::format("not overwritten between runs, since the driver refuses: {}",
-                                      fmt::join(not_scrubbed_, ", ")));
+      out.marks.push_back(
+          fmt::format("not overwritten between runs, because the driver refuses: {}",
+                      fmt::join(not_scrubbed_, ", ")));
     hold_to_floor(floor, t, out);
     return out;
   }
@@ -219,9 +220,9 @@ void hold_to_floor(const Roofline& floor, const Timing& t, TimingOutcome& out) {
     out.result = RungResult::failed;
     out.end = rung_ended(
         Status::rejected,
-        fmt::format("{} is below the floor of {}, which a launch or the least traffic takes: it "
-                    "leaves work out",
-                    human_ns(t.time_ns), human_ns(floor.floor_ns)),
+        fmt::format(
+            "{} is below the floor of {} (a launch, or the least traffic): the program omits work",
+            human_ns(t.time_ns), human_ns(floor.floor_ns)),
         "Nothing runs faster than the floor.");
   } else if (t.time_ns < floor.compute_ns) {
     out.end.detail +=
@@ -247,7 +248,7 @@ Result<TimingOutcome> measure_official(const Evaluation& e, const MeasureOptions
   if (!shape) {
     TimingOutcome out;
     out.result = RungResult::skipped;
-    out.end = rung_passed("the official shape is not there");
+    out.end = rung_passed("the official shape was not prepared");
     return out;
   }
   return Measurement(e, *shape).run(options);

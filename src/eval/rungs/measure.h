@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung timing on a GPU: the official shape, measured.
+// The rung timing on a GPU: measures the official shape.
 //
 // Contract: the time is the median of timed runs of all steps (prepare included), each with a cold
-// L2, with its 95% interval; `measured`. With a program to compare with (the incumbent), both run
-// in turn in random order, and the median of the paired ratios comes with its interval; pairs are
-// taken in blocks until the candidate is surely slower or the ratio is known well (PairRule). Every
-// run writes its own copy of the outputs, and after each block all copies are compared with the
-// truth on the GPU; where that cannot be done, inputs repeat the values of a small set, and an
-// output that keeps its pattern at places which the evaluator draws was not written. The runner's
-// times are checked against the evaluator's clock, less a control block: where they disagree block
-// after block the evaluation is aborted. Faster than the floor is rejected. More than the
-// GPU's memory: skipped.
+// L2, with its 95% interval; its origin is `measured`. With a program to compare with (the
+// incumbent), both run alternately in random order, and the median of the paired ratios has its
+// interval. Blocks of pairs follow until the candidate is surely slower or the ratio is known well
+// (PairRule). Every run writes its own copy of the outputs, and after each block the GPU compares
+// all copies with the truth. If it cannot, inputs repeat the values of a small set, and the
+// evaluator checks random places of each output for its initial pattern. It also checks the
+// runner's times against its own clock, less a control block, and aborts the evaluation if they
+// disagree block after block. A time below the floor is rejected. A shape that exceeds the GPU's
+// memory is skipped.
 //
 // Example: CG_TRY(TimingOutcome t, measure_official(evaluation, {id}));
 #pragma once

@@ -26,7 +26,7 @@ void add_once(std::vector<std::string>& marks, const std::string& mark) {
 }
 
 void not_compared(CorrectnessRecord& record, const ShapeCase& shape, const std::string& why) {
-  add_once(record.marks, fmt::format("at {} values were not compared: {}", name_of(shape), why));
+  add_once(record.marks, fmt::format("outputs at {} were not compared: {}", name_of(shape), why));
 }
 
 int64_t tensor_bytes(const Task& task, const ShapeCase& shape) {
@@ -106,7 +106,7 @@ OfficialJudge::OfficialJudge(Options options) : options_(std::move(options)) {
   started_ = std::async(std::launch::async, [this] {
     auto started = start();
     if (!started) missing_ = started.error().text();
-    if (!missing_.empty()) log_info("values at official shapes are not compared: {}", missing_);
+    if (!missing_.empty()) log_info("outputs at official shapes are not compared: {}", missing_);
   });
 }
 

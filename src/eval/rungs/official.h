@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The official shape on a GPU: runs in memory that the evaluator owns, values compared on the GPU.
+// The official shape on a GPU: runs in memory that the evaluator owns; the GPU compares the
+// outputs.
 //
-// Contract: OfficialJudge starts in the background (a context of its own, the comparing kernels, a
-// torch worker with the GPU); missing() waits for that, and says why values cannot be compared
-// here, or nothing. An OfficialRun is the memory of one run of a program: inputs of a set (a runner
-// maps them read-only), fresh poisoned scratch, and `copies` of every output, each with poison and
-// guards of its own. A mutated tensor has copies too, each with its initial values, which lie
-// beside them as "initial/y", read-only. A program runs in it once, or, with copies, writes "y@0",
-// "y@1", ... in runs that follow one another. Then judge(k) says what copy k is worth, in the words
-// of the other shapes, and damage() what was written outside. Nothing that a runner says is needed
-// for either.
+// Contract: OfficialJudge starts in the background (its own context, the comparison kernels, a
+// torch worker with the GPU). missing() waits for that and returns why outputs cannot be compared
+// on this machine, or nothing. An OfficialRun is the memory of one run of a program: the inputs of
+// a set (a runner maps them read-only), freshly poisoned scratch, and `copies` of every output,
+// each with its own poison and guards. A mutated tensor has copies, too, each with its initial
+// values, which a read-only buffer "initial/y" also holds. A program runs in it once or, with
+// copies, writes "y@0", "y@1", ... in consecutive runs. Then judge(k) judges copy k like the other
+// shapes, and damage() reports writes outside. Neither relies on anything that a runner reports.
 //
 // Example:
 //   CG_TRY(auto set, official.draw(ctx, task, shape, "made", program_id));
@@ -38,7 +38,7 @@ struct OfficialFindings {
 
 struct OfficialRunOptions {
   PoisonKind poison = PoisonKind::nan;
-  bool at_the_end = false;  // of their blocks: the other end's neighbour is no memory at all
+  bool at_the_end = false;  // of their blocks: memory beyond that end is unmapped
   int copies = 1;           // of the outputs and mutated tensors: "y", "y#1", ...
   bool own_inputs = false;  // a copy of the set's, so that renew() can change them
   bool against = false;     // mutated tensors for another program too: "against/y"
@@ -91,20 +91,20 @@ class OfficialJudge {
   GpuJudge& gpu() { return *gpu_; }  // nothing may be missing
   Result<OfficialSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                               const std::string& family, const std::string& program_id);
-  // One that is there and that the program has not met, or nullptr.
+  // A stocked set that the program has not met, or nullptr.
   OfficialSetPtr ready(const Task& task, const std::string& shape, const std::string& family,
                        const std::string& program_id);
   // How many sets of the task's official shape the GPU keeps, if no other task has any.
   int64_t sets_kept(const Task& task, const ShapeCase& shape);
-  // A set for a process that may keep what it was given: nobody else is judged on it.
+  // A set for a process that may keep its inputs: no other program is judged on it.
   Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                                const std::string& family);
-  // Sets of the task are made ahead from now on, until it is forgotten.
+  // From now on the pool makes sets of the task ahead, until the task is forgotten.
   void open_task(const Task& task, const std::vector<std::string>& families);
   void close_task(const std::string& task_id);
   void pause();
   void resume();
-  // Drops sets until a run of the task fits beside what is left, where that can be.
+  // Drops sets until a run of the task fits into the free memory, if possible.
   void make_room(const Task& task);
 
  private:

@@ -26,7 +26,8 @@ struct Compared {
   std::optional<Mismatch> first;
 };
 
-// The excerpt's tile at `origin` as it was written, the truth where nothing was. Counts elements.
+// The excerpt's tile at `origin`: written elements, and the truth for unwritten ones. Counts
+// elements.
 class Tiles {
  public:
   Tiles(const OfficialMemory::Output& output, const Poison& poison, bool unfinished)
@@ -73,7 +74,7 @@ class Tiles {
     const auto* poison = reinterpret_cast<const std::byte*>(&word_) + at % 8;
     if (std::memcmp(o_.bytes.data() + at, poison, element_) == 0) return false;
     if (!unfinished_ || !is_floating(o_.place.dtype)) return true;
-    // What comes of scratch that nobody wrote is NaN.
+    // Results of unwritten scratch are NaN.
     return !std::isnan(load_double(o_.place.dtype, o_.bytes.data() + at)) ||
            std::isnan(o_.expected->truth[of_truth]) || std::isnan(o_.expected->native[of_truth]);
   }
@@ -150,7 +151,7 @@ class Checking {
     if (stored * (1 + error) >= kLeastStored * wanted) return std::nullopt;
     return rung_failed(
         fmt::format(
-            "at the official shape the blocks write {} of {} of outputs: it leaves work out",
+            "at the official shape the blocks write {} of {} of outputs: the program omits work",
             human(Bytes{int64_t(stored)}), human(Bytes{int64_t(wanted)})),
         "A sample of the blocks ran; the first figure is an estimate for all of them.");
   }
@@ -171,9 +172,10 @@ class Checking {
       const Compared found = compare(o, run_.memory, !flow.complete);
       if (found.wrong > 0 && flow.complete) mismatches.push_back(*found.first);
       if (found.wrong > 0 && !flow.complete)
-        out_.not_compared = "its last launch combines results of blocks that did not run";
+        out_.not_compared = "the last launch combines results of blocks outside the sample";
       else if (found.written - found.wrong < kEnough && !flow.complete)
-        out_.not_compared = "no block had all that it reads of the launches before";
+        out_.not_compared =
+            "every block reads results of earlier launches that are outside the sample";
       else
         compared_.insert(flow.launches.begin(), flow.launches.end()),
             out_.elements += found.written;
@@ -184,26 +186,25 @@ class Checking {
   OfficialCheck hold_against_compared() {
     if (auto gap = run_.coverage.gap(run_.report, run_.sources, compared_)) {
       const std::string text = fmt::format(
-          "at the official shape {:.3g}% of the instructions are ones that no compared run "
-          "executed: {} line {}",
+          "at the official shape {:.3g}% of the executed instructions occur in no compared run: {} "
+          "line {}",
           100 * gap->share, gap->kernel, gap->line);
       if (gap->share > kMostUncovered)
         return ended(rung_ended(Status::unsupported, text,
-                                "Values there were not compared: " + out_.not_compared +
-                                    ".\nUse code that smaller shapes reach too."));
+                                "Outputs there were not compared: " + out_.not_compared +
+                                    ".\n"
+                                    "Use code that smaller shapes reach, too."));
       out_.marks.push_back(text);
     }
     const auto least = run_.coverage.least_arithmetic();
     if (!least || run_.official.flops.value <= 0) return std::move(out_);
     const double share = arithmetic_of(run_.report) / run_.official.flops.value;
     if (share >= kLeastArithmetic * *least) return std::move(out_);
-    return ended(rung_ended(
-        Status::unsupported,
-        fmt::format(
-            "at the official shape the program executes {:.2g} of the task's FLOPs, at test "
-            "shapes {:.2g} of them at least",
-            share, *least),
-        "Values there were not compared: " + out_.not_compared + "."));
+    return ended(rung_ended(Status::unsupported,
+                            fmt::format("at the official shape the program executes {:.2g} of the "
+                                        "task's FLOPs, at test shapes at least {:.2g}",
+                                        share, *least),
+                            "Outputs there were not compared: " + out_.not_compared + "."));
   }
 
   const OfficialRun& run_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sample of blocks at the official shape says of a program, on a simulator.
+// Checks a program at the official shape on a simulator, from a sample of its blocks.
 //
 // Contract: check_official_run() compares what the blocks wrote with the truth of the excerpt that
-// the inputs repeat, where a block's result depends on no block that did not run. Where values
-// cannot be compared, `not_compared` says why, and the run must execute what compared runs did:
-// the same instructions, as much arithmetic for the task's, and stores to all of the outputs.
+// the inputs repeat, if no block outside the sample affects a block's result. If outputs cannot be
+// compared, `not_compared` gives the reason, and the run must do what compared runs did: execute
+// the same instructions and as much arithmetic for the task's FLOPs, and write all of the outputs.
 // docs/evaluation.md: "The official shape on the simulator".
 //
 // Example: OfficialCheck c = check_official_run(...); if (!c.end.passed) return c.end;
@@ -19,8 +19,7 @@ struct OfficialCheck {
   RungEnd end;               // passed, or why not
   std::string not_compared;  // why no value was compared; empty: some were
   int64_t elements = 0;      // that were compared
-  bool by_sample =
-      false;  // the end rests on which blocks were drawn: draw more before believing it
+  bool by_sample = false;    // the result depends on the drawn blocks: draw more before trusting it
   std::vector<std::string> marks;
 };
 
@@ -36,8 +35,8 @@ struct OfficialRun {
 };
 OfficialCheck check_official_run(const OfficialRun& run);
 
-// Warp instructions of one block beyond which it does not end: 32 times what blocks of a right run
-// took for the task's work, and a million.
+// Limit of the warp instructions of one block: 32 times what blocks of a correct run needed for the
+// task's work, plus a million.
 double most_of_a_block(const ShapeCase& official, const Coverage& coverage, int64_t blocks);
 
 }  // namespace cutegen::eval

@@ -26,7 +26,7 @@ bool meet(const Buffers& a, const Buffers& b) {
   return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
 }
 
-// One launch of the plan with what its run told.
+// One launch of the plan with the report of its run.
 struct Ran {
   const Launch* launch;
   const device::LaunchTrace* trace;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which launches an output comes from, and whether blocks that did not run matter to it.
+// Finds the launches that an output depends on, and whether blocks that did not run affect it.
 //
 // Contract: flow_to() follows buffers backwards from the last launch that has the output among its
-// arguments. A launch may read every buffer that it is given. `complete`: every launch before the
-// last ran whole, so that what its blocks wrote is what they write in a full run. `why_not`: blocks
-// of one launch work together on a result (atomics), or memory does not keep what they write.
+// arguments. It assumes that a launch reads every buffer it gets. `complete`: every launch before
+// the last ran whole, so its blocks wrote what they write in a full run. `why_not`: the blocks of a
+// launch combine their results (atomics), or memory does not keep what they write.
 //
 // Example: Flow f = flow_to("out", task, steps, report, aliased); if (f.why_not.empty()) compare();
 #pragma once

@@ -64,7 +64,7 @@ Result<void> OfficialMemory::place_values(const Task& task, const ShapeCase& off
     if (cut.size() != full.size()) return world_error("an excerpt has another rank");
     CG_TRY(Repeated r, Repeated::place(info.dtype, full, cut, output));
     Place place{info.name, r, take(r.held_bytes)};
-    if (total_ > kMostHeld) return unsupported_error("more than 768 MiB would have to be held");
+    if (total_ > kMostHeld) return unsupported_error("it would need more than 768 MiB");
     RunBuffer b{info.name, r.bytes, place.offset, !output};
     if (output) b.content = device::BufferContent::output;
     if (r.mapped_again()) b.period_bytes = r.held_bytes;

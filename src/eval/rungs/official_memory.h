@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // OfficialMemory: the buffers of the official shape for a simulator, which runs a sample of blocks.
 //
-// Contract: with an excerpt (eval/sets/excerpts.h) inputs repeat it, outputs and scratch hold a
-// poison that is drawn for the run, and what blocks write is kept. Without one, or if too much
-// would lie in memory, inputs are random numbers of no meaning (whole numbers: zeros) and large
-// outputs are one small memory file that is mapped again and again: why_not() then has the reason.
-// The memory that a program can fill is bounded in both cases.
+// Contract: with an excerpt (eval/sets/excerpts.h), inputs repeat it, outputs and scratch hold a
+// random poison, and memory keeps what blocks write. Without one, or if it would need too much
+// memory, inputs are random numbers (integers: zeros), and each large output is one small memory
+// file mapped many times; why_not() then gives the reason. Both cases bound the memory that a
+// program can fill.
 //
 // Example: CG_TRY(auto memory, OfficialMemory::make(task, *official, drawn)); memory.put(request);
 #pragma once
@@ -35,7 +35,7 @@ class OfficialMemory {
   const std::string& family() const { return set_->family; }
   std::vector<Output> outputs() const;
   const Poison& poison() const { return poison_; }
-  // Scratch that is mapped again and again: what it holds is not what was written there.
+  // Scratch that is mapped repeatedly, so it does not hold what each block wrote.
   bool aliased(const std::string& scratch) const { return aliased_.contains(scratch); }
 
  private:

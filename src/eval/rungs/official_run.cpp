@@ -26,7 +26,7 @@ std::vector<int64_t> coordinates(int64_t index, const Shape& shape) {
   return at;
 }
 
-// What is wrong with an output of which not every element was marked.
+// Describes a wrong output if only some of its elements were marked.
 std::string far_pattern(const GpuJudgement& j, const Shape& shape) {
   const Judgement& c = j.counts;
   const char* kind = c.unwritten == c.wrong ? ", never written"

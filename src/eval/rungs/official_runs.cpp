@@ -71,7 +71,7 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
   for (const PreparedShape& s : prepared.shapes())
     if (is_test_shape(*s.shape) && (!best || s.shape->least_bytes.value > best->least_bytes.value))
       best = s.shape;
-  if (!best) return world_error("there is no test shape to take values from");
+  if (!best) return world_error("no test shape provides values");
   return services.pool->draw(ctx, *best, services.families.front(), program_id);
 }
 
@@ -85,7 +85,7 @@ Result<void> OfficialRuns::prepare(const Context& ctx, const std::string& progra
   }
   CG_CHECK(add_buffers(ctx));
   if (fits_ || !set_) return {};
-  note_ = "the truth does not fit the GPU beside the copies of timed runs";
+  note_ = "the GPU's memory cannot hold the truth and the copies for timed runs";
   set_.reset();
   return add_buffers(ctx);
 }
@@ -138,7 +138,7 @@ Result<void> OfficialRuns::prepare_other(const Context& ctx, const KernelProgram
     CG_TRY(end, other_->load(ctx, services_));
   }
   if (end.passed && shape_of(*other_, official_.shape->name)) return {};
-  note_ = "not timed beside the other program, which cannot be prepared: " + end.headline;
+  note_ = "not timed alternately with the other program, which cannot be prepared: " + end.headline;
   other_.reset();
   return {};
 }
@@ -197,7 +197,7 @@ Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
   return noted(outcome);
 }
 
-// The evaluator's own memory, or none where it cannot be had.
+// The evaluator's own memory, or none if it does not fit.
 Result<void> OfficialRuns::share_memory(const Context& ctx, RunRequest& request) {
   memory_.reset();
   if (!set_) return {};
@@ -265,10 +265,10 @@ Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, device::TimeMo
   state_ = std::move(outcome.report.state);
   const auto wanted = static_cast<size_t>(samples);
   if (own_.size() != wanted || other_ns_.size() != (other_ ? wanted : 0))
-    return world_error("the runner tells of fewer runs than were asked for");
+    return world_error("the runner reports fewer runs than requested");
   for (const auto* list : {&own_, &other_ns_})
     if (std::any_of(list->begin(), list->end(), [](double ns) { return !(ns > 0); }))
-      return world_error("the runner tells of a run that took no time");
+      return world_error("the runner reports a run that took no time");
   claimed_ns_ = sum(own_) + sum(other_ns_) - control_claimed_;
   seen_ns_ = ns_of(outcome.elapsed) - control_seen_;
   const int copies = std::min(mode == device::TimeMode::graph ? 1 : samples, buffers_.copies());
@@ -306,10 +306,9 @@ Result<OfficialRuns::End> OfficialRuns::look_at_outputs(const Context& ctx, int 
   for (const TensorInfo* out : task_.with_role(TensorRole::output)) {
     int64_t looked_at = 0;
     if (int64_t left = buffers_.unwritten(probes, *out, looked_at); left > 0)
-      return End(
-          failed(rung_failed(fmt::format("at {} the output '{}' is not written: {} of the {} "
-                                         "elements that were looked at",
-                                         name_of(*official_.shape), out->name, left, looked_at))));
+      return End(failed(rung_failed(
+          fmt::format("at {} the output '{}' is not written: {} of the {} checked elements",
+                      name_of(*official_.shape), out->name, left, looked_at))));
   }
   return End();
 }

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timed runs of a program at one shape (the official one, or a weighted one) on a GPU, alone or in
-// turn with another.
+// Timed runs of a program at one shape (the official one, or a weighted one) on a GPU, alone or
+// alternately with another program.
 //
-// Contract: prepare() loads both programs and makes their buffers; begin() binds them and runs the
-// candidate once, untimed; then block() takes so many runs of each. Every run writes its own copy
-// of the outputs. With an official set, inputs and outputs lie in the evaluator's memory (the
-// runner maps inputs read-only), and all copies are compared with the truth after each block.
-// Blocks take fresh sets while the pool has some in stock and the GPU has room for a copy of the
-// inputs. Without one, or where its memory cannot be had beside all else (note() says so), inputs
-// repeat the values of a small set, and copies are looked at in places only. What a candidate
-// causes comes back as the outcome that ends the rung, our own trouble as an error. One process of
-// cutegen at a time is on the GPU from begin() on.
+// Contract: prepare() loads both programs and creates their buffers. begin() binds them and runs
+// the candidate once, untimed. block() then does the given number of runs of each. Every run writes
+// its own copy of the outputs. With an official set, inputs and outputs are in the evaluator's
+// memory (the runner maps inputs read-only), and the GPU compares all copies with the truth after
+// each block. Blocks take fresh sets while the pool has some and the GPU has room for a copy of the
+// inputs. If the set does not fit in GPU memory (note() says so), inputs repeat a smaller set and
+// outputs are only spot-checked. Faults of the candidate return the outcome that ends the rung;
+// cutegen's own failures are errors. From begin() on, no other process of cutegen uses the GPU.
 //
 // Example: CG_CHECK(runs.prepare(ctx, id, set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
 //   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.own()); }
@@ -23,8 +22,7 @@
 
 namespace cutegen::eval {
 
-// The set whose values fill inputs of the official shape again and again: of the largest test
-// shape.
+// The set whose values the inputs of the official shape repeat: a set of the largest test shape.
 Result<SetPtr> small_set(const Context& ctx, const Services& services, const Prepared& prepared,
                          const std::string& program_id);
 
@@ -42,13 +40,13 @@ class OfficialRuns {
                        const KernelProgram* against);
   // A value, `skipped`, where the GPU's memory is too small.
   End too_large() const;
-  // The GPU until the end of this object, the buffers, one run.
+  // Takes the GPU until the end of this object, binds the buffers, does one run.
   Result<End> begin(const Context& ctx);
-  // Blocks of no steps: what timing itself takes.
+  // Blocks without steps: the overhead of timing.
   Result<End> control(const Context& ctx, int samples);
   Result<End> block(const Context& ctx, device::TimeMode mode, int samples);
 
-  // What NVML tells of the GPU now: temperature, power, what holds its clocks back.
+  // What NVML reports of the GPU now: temperature, power, what limits its clocks.
   Result<std::map<std::string, double>> watch(const Context& ctx);
 
   bool paired() const { return other_.has_value(); }

@@ -39,8 +39,10 @@ std::string error_line(const std::string& digest) {
 RungEnd refused(const std::string& digest) {
   if (digest.find(kBuildTime) == std::string::npos) return rung_failed(error_line(digest), digest);
   return rung_ended(Status::rejected,
-                    "depends on the time of the build: it spells __DATE__ or __TIME__",
-                    digest + "\nRemove it: here neither has a value.");
+                    "depends on the time of the build: it uses __DATE__ or __TIME__",
+                    digest +
+                        "\n"
+                        "Remove it: neither has a value here.");
 }
 
 bool declares_globals(const std::string& ptx) {
@@ -102,7 +104,7 @@ void Prepared::skip(const ShapeCase& shape, const Error& why) {
   skipped_.push_back(fmt::format("shape {}: {}", shape.name, why.text()));
   if (is_timed(shape) && timed_refused_.empty())
     timed_refused_ =
-        fmt::format("the plan refuses {}{}: {}", name_of(shape),
+        fmt::format("the plan rejects {}{}: {}", name_of(shape),
                     shape.kind == ShapeKind::user ? ", which has a weight" : "", why.text());
 }
 
@@ -149,7 +151,7 @@ void Prepared::add(const ShapeCase& shape, std::vector<ModuleBuild> builds,
       return find(b) == images_.end();
     });
     if (extra_builds_ + static_cast<size_t>(fresh) > kMostExtraBuilds)
-      return skip(shape, unsupported_error("it needs one more compilation of its own").value());
+      return skip(shape, unsupported_error("it would need a further compilation").value());
     extra_builds_ += static_cast<size_t>(fresh);
   }
   PreparedShape prepared{&shape, {}, {}};
@@ -175,8 +177,8 @@ Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) 
   for (const KernelImage& image : images_) {
     auto source = program_.sources.find(image.build.source);
     if (source == program_.sources.end())
-      return rung_failed("the plan names the source '" + image.build.source +
-                         "', which is not there");
+      return rung_failed("the plan lists the source '" + image.build.source +
+                         "', which does not exist");
     toolchain::CompileRequest request{image.build.source, source->second, image.build.defines,
                                       image.arch};
     running.push_back(std::async(images_.size() == 1 ? std::launch::deferred : std::launch::async,
@@ -211,7 +213,7 @@ Result<RungEnd> Prepared::compile(const Context& ctx, const Services& services) 
   std::string detail = fmt::format("{} module{}, {} from the cache", images_.size(),
                                    images_.size() == 1 ? "" : "s", cached);
   if (saved.count() > 0)
-    detail += fmt::format("; {:.1f} s saved by what the parent left",
+    detail += fmt::format("; reading the parent ahead saved {:.1f} s",
                           std::chrono::duration<double>(saved).count());
   return rung_passed(std::move(detail));
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a program to launches with numbers: the rungs lint, compile and load.
 //
-// Contract: each rung fills its part of Prepared. A shape that the plan refuses (`requires`) is
-// left out by name in `skipped`; without the official shape, a weighted one, or any test shape,
-// the program is unsupported. Modules are compiled once per distinct set of defines, in parallel.
-// Long shapes and those derived from the program may add a few modules; one that needs more is
-// skipped.
+// Contract: each rung fills its part of Prepared. `skipped` names each shape that the plan rejects
+// (`requires`). Without the official shape, a weighted shape, or any test shape, the program is
+// unsupported. Modules are compiled once for each distinct set of defines, in parallel. Long and
+// derived shapes may add a few modules; a shape that needs more is skipped.
 //
 // Example: Prepared p(program, task); CG_TRY(RungEnd end, p.lint()); ... p.compile(ctx, services)
 #pragma once
@@ -66,7 +65,7 @@ class Prepared {
   bool has_globals_ = false;
 };
 
-// The official shape among those that the program takes; null where it is not.
+// The official shape, or null if the program does not accept it.
 const PreparedShape* official_of(const Prepared& prepared);
 const PreparedShape* shape_of(const Prepared& prepared, const std::string& name);
 // In a sentence: "the official shape", "the shape 'wide'".

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the rungs of the ladder share: the tools they use and how a rung ends.
 //
-// Contract: a rung returns RungEnd for whatever the candidate caused, and an Error only for our own
-// trouble (the verdict is then `aborted`) or a Context that ended. Example: return
+// Contract: a rung returns RungEnd for every fault of the candidate. It returns an Error only for
+// cutegen's own failures (the verdict is then `aborted`) or if the Context ended.
+//
+// Example: return
 // rung_failed("...");
 #pragma once
 
@@ -40,7 +42,7 @@ struct Services {
   GpuSpec gpu;
   int threads = 0;
   std::vector<std::string> families;
-  bool precision_tells = true;       // an answer of lower precision fails on the open task
+  bool precision_tells = true;       // solutions of lower precision fail on the open task
   uint64_t sample_seed = 1;          // of the CTAs that are timed: secret, one for each opened task
   DerivedShapes* derived = nullptr;  // test shapes from a program's tiles, or null: none
 };

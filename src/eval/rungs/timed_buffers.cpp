@@ -61,7 +61,7 @@ Result<void> TimedBuffers::add_buffer(const std::string& name, int64_t bytes, bo
                                       bool output, std::vector<std::byte> pattern) {
   int64_t& sum = output ? outputs_ : fixed_;
   if (__builtin_add_overflow(sum, bytes, &sum) || total() < 0)
-    return world_error("the official shape has more bytes than can be counted");
+    return world_error("the size of the official shape overflows");
   if (pattern.empty()) pattern.resize(8);
   RunBuffer b{name, bytes, place(static_cast<int64_t>(pattern.size())), read_only};
   b.content = output ? device::BufferContent::output : device::BufferContent::data;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers of timed runs at the official shape, as the runner is told of them.
+// The buffers of timed runs at the official shape, in the form that the runner receives.
 //
-// Contract: inputs hold the values of a small secret set again and again (so that integers stay in
-// their range), outputs and scratch a pattern no program knows. Two programs that are timed in turn
-// share the inputs; what the other writes is named "against/NAME". Outputs have several copies, one
-// a timed run, as far as memory goes; so have mutated tensors, which start each run with the values
-// of the small set. unwritten() counts elements that still hold the pattern, at places drawn at
-// random for every look.
+// Contract: inputs repeat the values of a small secret set, so integers stay in their range.
+// Outputs and scratch hold a pattern that no program knows. Two programs that are timed alternately
+// share the inputs; the other program's outputs have the names "against/NAME". Each timed run has
+// its own copy of the outputs and of mutated tensors, as far as memory permits; mutated tensors
+// start each run with the values of the small set. unwritten() counts elements that still hold the
+// pattern, at fresh random places in each call.
 //
 // Example: TimedBuffers b(task, official, *set); CG_CHECK(b.add_other(plan)); b.put(request, ...);
 #pragma once
@@ -21,28 +21,28 @@ class TimedBuffers {
  public:
   TimedBuffers();
   Result<void> add(const Task& task, const PreparedShape& official, const InputSet& set);
-  // Scratch alone, where inputs and outputs are elsewhere.
+  // Only scratch, if inputs and outputs are elsewhere.
   Result<void> add_scratch(const PreparedShape& official);
-  // Bytes of an output elsewhere, of which there are copies too.
+  // The bytes of an output that is elsewhere and also has copies.
   void reserve(int64_t bytes) { outputs_ += bytes; }
   bool holds(const std::string& name) const;
-  // Outputs and scratch of another program, which is timed in turn; with a set its mutated tensors
-  // too.
+  // Adds outputs and scratch of the alternating program; with a set, also its mutated tensors.
   Result<void> add_other(const Task& task, const PreparedShape& official,
                          const InputSet* set = nullptr);
-  // Copies of the outputs: at most `wanted`, as many as `memory` holds. False: not even one.
+  // Makes as many copies of the outputs as `memory` holds, at most `wanted`. False: not even one
+  // fits.
   bool fit(int64_t memory, int wanted);
   Result<void> put(RunRequest& request);
 
   int64_t total() const { return fixed_ + outputs_; }
   int copies() const { return copies_; }
-  // Places in the first `runs` copies of every output, drawn anew.
+  // Fresh random places in the first `runs` copies of every output.
   std::vector<Probe> draw_probes(const Task& task, int runs);
-  // After they were read: elements of an output that still hold its pattern, of those looked at.
+  // After reading these places: how many elements of an output still hold its pattern.
   int64_t unwritten(const std::vector<Probe>& probes, const TensorInfo& out,
                     int64_t& looked_at) const;
 
-  // The other program's name of a buffer of its own.
+  // The name of one of the other program's buffers.
   static std::string other_name(const std::string& name) { return "against/" + name; }
 
  private:

@@ -79,11 +79,11 @@ std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCa
   double moved = moved_bytes(timed.kernels);
   auto least = static_cast<double>(official.least_bytes.value);
   if (timed.timing->time_ns >= memory_ns || moved >= kShare * least) return std::nullopt;
-  return rung_ended(Status::rejected,
-                    fmt::format("at {} the program moves {} of at least {}: it leaves work out",
-                                name_of(official), human(Bytes{static_cast<int64_t>(moved)}),
-                                human(official.least_bytes)),
-                    "Nothing runs faster than the floor. A sample of the blocks was counted.");
+  return rung_ended(
+      Status::rejected,
+      fmt::format("at {} the program moves {} of at least {}: it omits work", name_of(official),
+                  human(Bytes{static_cast<int64_t>(moved)}), human(official.least_bytes)),
+      "Nothing runs faster than the floor. The figure comes from a sample of the blocks.");
 }
 
 int64_t blocks_of(const device::RunReport& report) {
@@ -94,17 +94,17 @@ int64_t blocks_of(const device::RunReport& report) {
 TimingOutcome out_of_budget(const device::RunReport& report, const ShapeCase& official,
                             const OfficialQuestion& asked) {
   if (!asked.coverage || report.traces.empty())
-    return skipped("no modelled time: the sample of " + name_of(official) + " is out of budget");
+    return skipped("no modelled time: the sample of " + name_of(official) + " exceeds its budget");
   const double longest = report.traces.back().longest_cta;
   const double most = most_of_a_block(official, *asked.coverage, blocks_of(report));
   if (longest <= most)
-    return skipped("no modelled time: the sample of " + name_of(official) + " is out of budget");
-  return failed(rung_failed(
-      fmt::format("{} does not end at {}: an endless loop?", report.traces.back().kernel,
-                  name_of(official)),
-      fmt::format("One block executed {:.2g} warp instructions; 32 times what blocks of the test "
-                  "shapes need for the same work are {:.2g}.",
-                  longest, most)));
+    return skipped("no modelled time: the sample of " + name_of(official) + " exceeds its budget");
+  return failed(
+      rung_failed(fmt::format("{} does not end at {}: an endless loop?",
+                              report.traces.back().kernel, name_of(official)),
+                  fmt::format("One block executed {:.2g} warp instructions. Blocks of the test "
+                              "shapes need at most {:.2g} for the same work, with a margin of 32.",
+                              longest, most)));
 }
 
 // Once more, where a larger budget can tell an endless block from a long one.
@@ -160,7 +160,7 @@ TimingOutcome summed(const Roofline& roofline, device::RunReport report, const S
   out.timing = t;
   if (auto left_out = leaves_work_out(out, shape, roofline.memory_ns))
     return failed(std::move(*left_out));
-  if (t.time_ns < t.floor_ns) out.end.detail += "; the time model is too fast here";
+  if (t.time_ns < t.floor_ns) out.end.detail += "; the time model underestimates this program";
   return out;
 }
 
@@ -186,7 +186,7 @@ int64_t large_addresses(const Task& task) {
 
 Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion& asked) {
   const PreparedShape* official = asked.shape ? asked.shape : official_of(e.prepared);
-  if (!official) return skipped("the official shape is not there");
+  if (!official) return skipped("the official shape was not prepared");
   const bool compared = is_test_shape(*official->shape);
   Excerpts::Drawn drawn;
   if (!compared && e.services.excerpts && official->shape->kind == ShapeKind::official) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung timing: the official shape on the device's time model, from a sample of its CTAs.
+// The rung timing: models the time of the official shape from a sample of its CTAs.
 //
-// Contract: the time is the sum of the modelled kernel times (prepare included), labelled
-// `modelled`, with the error of the sample as its interval. The sample is drawn from a seed that
-// nobody else knows, so that no program can do less work in the CTAs that are counted. `lines`:
-// with counters by source line and remarks (eval/diagnosis/diagnose.h). What the blocks write is
-// compared with the truth where it can be (eval/rungs/official_check.h). Out of budget: no time,
-// and the reason; a block that takes far longer than the task's work has `failed`. The modelled
-// time is reported as it is: below the roofline of the operations as written, and even below the
-// floor, unless the program leaves out most of the traffic.
+// Contract: the time is the sum of the modelled kernel times (prepare included), with the origin
+// `modelled` and the sampling error as its interval. A secret seed draws the sample, so a program
+// cannot do less work in the counted CTAs. With `lines`, it adds counters by source line and
+// remarks
+// (eval/diagnosis/diagnose.h). It compares what the blocks write with the truth if that is possible
+// (eval/rungs/official_check.h). Over budget there is no time but a reason; a block that takes far
+// longer than the task's work has `failed`. A modelled time below the roofline, and even below the
+// floor, is reported as it is, unless the program omits most of the traffic.
 //
 // Example: CG_TRY(TimingOutcome t, time_official(evaluation, {&coverage, id}));
 #pragma once
@@ -36,7 +36,7 @@ struct OfficialQuestion {
   bool many_blocks = false;              // draw as many blocks as allowed at once
 };
 
-// The figures that stand beside every time: floor, reachable bound, roofline.
+// Adds the figures that accompany every time: floor, reachable bound, roofline.
 void set_bounds(Timing& timing, const Roofline& roofline);
 Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion& asked);
 // Address space that the large buffers of any shape of this task may need.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena: the memory of one run of a candidate: its buffers at fresh places, poison where nothing is
-// written yet, guards around every buffer.
+// Arena: the memory of one run of a candidate: buffers at random places, poison in unwritten
+// memory, and guards around every buffer.
 //
-// Contract: buffers (a state is a mutated tensor: it starts with its content, and may be written)
-// lie in one memory file in random order, 256-byte aligned with random gaps. The gaps hold random
-// bytes, outputs and scratch hold a pattern drawn for this run: a NaN of every float width, or
-// (plausible) a large finite number, which code that swallows NaN cannot hide. After the run
-// findings() says what the program wrote that was not its own.
+// Contract: the buffers are in one memory file in random order, 256-byte aligned with random gaps.
+// A state is a mutated tensor: it starts with its content and may be written. Gaps hold random
+// bytes. Outputs and scratch hold a pattern drawn for this run: a NaN of every float width, or
+// (plausible) a large finite number, which code that swallows NaN cannot hide. After the run,
+// findings() reports writes outside the program's own buffers.
 //
 // Example: CG_TRY(Arena a, Arena::make(items, Arena::Fill::nan)); ... run ...; a.findings();
 #pragma once

@@ -27,7 +27,7 @@ Result<UniqueFd> open_file(const std::string& uuid) {
   if (!file) return errno_error("cannot open the lock of the GPU, " + path);
   struct stat info{};
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
-    return world_error("the lock of the GPU, " + path + ", is no plain file", "remove it");
+    return world_error("the lock of the GPU, " + path + ", is not a plain file", "remove it");
   return file;
 }
 
@@ -46,7 +46,7 @@ Result<GpuSlot> GpuSlot::share(const Context& ctx, const std::string& uuid) {
   return take(ctx, uuid, LOCK_SH, {});
 }
 
-// Who waits holds the door to the lock, so that nobody passes who came later.
+// A waiting process holds a second lock, so that no later process can overtake it.
 Result<GpuSlot> GpuSlot::take(const Context& ctx, const std::string& uuid, int how,
                               const std::function<void()>& waiting) {
   CG_TRY(UniqueFd door, open_file(uuid + "-next"));
@@ -55,7 +55,7 @@ Result<GpuSlot> GpuSlot::take(const Context& ctx, const std::string& uuid, int h
   for (const auto& [file, kind] : {std::pair(&door, LOCK_EX), std::pair(&lock, how)}) {
     while (::flock(file->get(), kind | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK && errno != EINTR) return errno_error("locking the GPU");
-      CG_CHECK(ctx.check("waiting for the GPU, which another cutegen measures on"));
+      CG_CHECK(ctx.check("waiting for the GPU: another cutegen is measuring on it"));
       if (!told && waiting) waiting();
       told = true;
       std::this_thread::sleep_for(kAskAgain);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuSlot: while one process of cutegen measures on a GPU, no other one uses it.
+// GpuSlot: a lock that keeps other processes of cutegen off a GPU while one measures.
 //
-// Contract: a lock on a file named after the GPU's UUID, for all users of the machine; freed when
-// the object or its process ends. acquire() is for measuring, alone; share() for other work, beside
-// other work. Both wait until the Context ends, and in the order in which they came, so that much
-// work does not keep a measurement waiting. Programs that are not cutegen's do not ask.
+// Contract: locks a file named after the GPU's UUID, for all users of the machine. The lock is free
+// when the object or its process ends. acquire() takes the GPU alone, for measuring; share() takes
+// it together with other shared holders. Both wait in order of arrival until the Context ends, so
+// shared work cannot starve a measurement. Programs other than cutegen ignore the lock.
 //
 // Example: CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx, identity.uuid)); measure();
 #pragma once
@@ -16,9 +16,9 @@ namespace cutegen::eval {
 
 class GpuSlot {
  public:
-  // The lock's file, opened anew: for a child that takes the lock itself.
+  // Opens the lock's file again, for a child that takes the lock itself.
   static Result<UniqueFd> file(const std::string& uuid);
-  // Takes it at once where it can be had; `waiting` is called once if not.
+  // Calls `waiting` once if the GPU is not free at once.
   static Result<GpuSlot> acquire(const Context& ctx, const std::string& uuid,
                                  const std::function<void()>& waiting = {});
   static Result<GpuSlot> share(const Context& ctx, const std::string& uuid);

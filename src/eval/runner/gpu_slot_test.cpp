@@ -44,7 +44,7 @@ TEST_F(GpuSlotTest, IsHadByOneAtATimeAndFreedAtTheEnd) {
   auto second =
       GpuSlot::acquire(Context().with_timeout(milliseconds(50)), "GPU-1", [&] { ++told; });
   ASSERT_FALSE(second);
-  EXPECT_THAT(second.error().message, HasSubstr("another cutegen measures on"));
+  EXPECT_THAT(second.error().message, HasSubstr("another cutegen is measuring"));
   EXPECT_EQ(told, 1);
   EXPECT_TRUE(GpuSlot::acquire(Context(), "GPU-2"));  // another GPU
   std::jthread later([&] {

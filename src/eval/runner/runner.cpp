@@ -172,7 +172,7 @@ Result<void> Runner::open(const Json& reply, Process& process) const {
     if (grade.label == "full") grade.label = "partial";
     grade.missing = "the runner's filter: " + missing;
     if (options_.require_sandbox)
-      return world_error("the sandbox cannot be had in full: " + grade.missing,
+      return world_error("the full sandbox is not available: " + grade.missing,
                          "allow seccomp, or run without --require-sandbox");
   }
   CG_TRY(Json facts, r.object("facts"));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runner: the evaluator's handle on the sandboxed process that executes candidates.
 //
-// Contract: one process at a time, started on first use and again after a death, with the modules
-// last loaded. load() and run() return an Error only for our own trouble or a cancelled Context; a
-// death or a hang of the process is part of the outcome, since a candidate may cause it. A runner
-// that hung is killed. Its reports are claims; values are judged in the shared memory. With `spare`
-// (of a GPU, whose context takes long to make) the next process is started ahead, and an old one is
-// left to end by itself; settle() waits for both. With `around` the process is started by a
-// profiler, in a sandbox that lets that one work: no filter of system calls, since its libraries in
-// the runner open the GPU's devices again later; finish() lets both end by themselves.
+// Contract: there is one process at a time. It starts on first use and again after a death, with
+// the modules loaded last. load() and run() return an Error only for cutegen's own failures or a
+// cancelled Context. A death or hang of the process is part of the outcome, because a candidate may
+// cause it; a hanging runner is killed. Its reports are claims; the evaluator judges values in the
+// shared memory. With `spare` (on a GPU, whose context takes long to create), the next process
+// starts ahead and an old one ends by itself; settle() waits for both. With `around`, a profiler
+// starts the process in a sandbox without the filter of system calls, because its libraries in the
+// runner open the GPU's devices again later; finish() lets both end by themselves.
 //
 // Example: CG_TRY(RunnerOutcome o, runner.run(ctx, request)); if (o.kind ==
 // RunnerOutcome::Kind::died)
@@ -33,11 +33,11 @@ struct RunnerOptions {
   bool require_sandbox = false;
   int64_t memory_bytes = int64_t{8} << 30;  // addresses, beyond those of large buffers
   bool spare = false;
-  std::vector<std::string> around = {};    // a profiler's command, which the runner is added to
+  std::vector<std::string> around = {};    // a profiler's command; the runner's command is appended
   int log = -1;                            // with it: a descriptor that the profiler gets as 4
-  std::vector<std::string> readable = {};  // that the profiler needs, where it lies below /tmp
+  std::vector<std::string> readable = {};  // paths below /tmp that the profiler needs
   bool keep_capabilities = false;          // of root, which counters may be reserved for
-  bool bare = false;                       // no namespaces either: where the profiler fails in them
+  bool bare = false;  // no namespaces either, for a profiler that fails in them
 };
 
 struct RunBuffer {
@@ -46,20 +46,20 @@ struct RunBuffer {
   int64_t offset = -1;  // in the shared memory; -1: large, addresses only
   bool read_only = false;
   device::BufferContent content = device::BufferContent::data;
-  int64_t pattern_bytes = 0;  // not 0: of a GPU; so many bytes at `offset` fill it, again and again
-  int copies = 1;             // of one with a pattern: timed runs use them in turn
-  int64_t period_bytes = 0;   // not 0: of a simulator; so many bytes at `offset` are mapped again
+  int64_t pattern_bytes = 0;  // not 0 (GPU): this many bytes at `offset`, repeated, fill it
+  int copies = 1;             // of a buffer with a pattern: timed runs alternate between them
+  int64_t period_bytes = 0;   // not 0 (simulator): this many bytes at `offset` are mapped again
                               // and again, both multiples of a page
 };
 
-// Memory of a GPU that is ours: the runner maps it (read-only where it is), and copies nothing.
+// GPU memory of the evaluator: the runner maps it (inputs read-only) and copies nothing.
 struct SharedBuffer {
   std::string name;
   int64_t bytes = 0;
   int descriptor = -1;
   int64_t mapped_bytes = 0, offset = 0;  // what is mapped, and where in it the buffer begins
   bool read_only = false;
-  int copies = 1;  // of "y" that are bound too, as "y#1" ...; timed runs use them in turn
+  int copies = 1;  // of "y", bound as "y#1" ...; timed runs alternate between them
   std::string initial =
       {};  // of a mutated tensor: the buffer whose bytes each timed run starts with
 };
@@ -103,26 +103,26 @@ class Runner {
   Result<LoadOutcome> load(const Context& ctx, const std::vector<std::string>& ptx,
                            const std::vector<std::string>& code = {});
   Result<RunnerOutcome> run(const Context& ctx, const RunRequest& request);
-  // Over the buffers that the last run kept. `died` too if the process has ended since.
+  // Times the buffers that the last run kept. Also `died` if the process has ended since.
   Result<RunnerOutcome> time(const Context& ctx, const device::TimeRequest& request,
                              Nanoseconds limit);
   Result<void> read(const Context& ctx, const std::vector<Probe>& probes);
-  // Lets go of what the last run kept: a GPU's memory is wanted for the next program's sets.
+  // Frees what the last run kept, because the next program's sets need the GPU's memory.
   void release();
   const sandbox::Grade& grade() const { return process_.grade; }
-  // What the process told when it was started, before it saw any program.
+  // What the process reported at its start, before it saw any program.
   const DeviceFacts& facts() const { return process_.facts; }
   const device::DeviceIdentity& identity() const { return process_.identity; }
-  // Starts the process unless it runs.
+  // Starts the process if it is not running.
   Result<void> ready(const Context& ctx);
   void allow_addresses(int64_t bytes) { large_bytes_ = bytes; }  // of large buffers, next start
   void stop();
-  // Until the process has ended by itself, once it is told that there is nothing more; an error
-  // past the limit, when it is ended.
+  // Tells the process that there is no more work and waits until it ends. Past the limit it ends
+  // the process and returns an error.
   Result<sandbox::ExitStatus> finish(const Context& ctx, Nanoseconds limit);
-  // Until no process is being started or ends in the background, or some seconds are over.
+  // Waits until no process is starting or ending in the background, at most some seconds.
   void settle(const Context& ctx);
-  // Time spent waiting for the process since this was last asked.
+  // Time spent waiting for the process since the last call.
   Nanoseconds take_waited() { return std::exchange(waited_, Nanoseconds(0)); }
 
  private:
@@ -148,7 +148,7 @@ class Runner {
   Result<Answer> ask(const Context& ctx, const Json& body, std::vector<int> fds, Nanoseconds limit);
   Result<RunnerOutcome> ask_to_run(const Context& ctx, const Json& body, std::vector<int> fds,
                                    Nanoseconds limit);
-  // Hands over the shared buffers; an answer only where it went wrong.
+  // Hands over the shared buffers; returns an answer only on failure.
   Result<std::optional<Answer>> hand_over(const Context& ctx,
                                           const std::vector<SharedBuffer>& shared,
                                           Nanoseconds limit);
@@ -162,7 +162,7 @@ class Runner {
   Process process_;
   std::stop_source stop_spare_;
   std::future<Result<Process>> spare_;
-  bool no_spares_ = false;  // one could not be had: a GPU that takes one context, for example
+  bool no_spares_ = false;  // a spare could not start: for example, the GPU allows one context only
   std::vector<std::future<void>> ending_;
   std::vector<std::string> modules_, code_;
   bool loaded_ = false, keeps_ = false;

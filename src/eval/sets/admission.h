@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission of a task: its degenerate solutions judged on fresh sets of every family, at the test
+// Admission of a task: judges its degenerate solutions on fresh sets of every family, at the test
 // shapes.
 //
-// Contract: sets come from the pool, so they serve programs afterwards. A family whose sets are no
-// other than `made` at every shape is not among the Admission's families. An error comes from the
-// sets' source, or from the end of the Context. Example: CG_TRY(Admission a, admission_of(ctx,
+// Contract: the sets come from the pool and serve programs afterwards. The Admission omits a family
+// whose sets equal `made` at every shape. Errors come from the source of the sets, or from the end
+// of the Context.
+//
+// Example: CG_TRY(Admission a, admission_of(ctx,
 // task, pool));
 #pragma once
 
@@ -15,10 +17,10 @@ namespace cutegen::eval {
 
 // "made", "signed", "heavy", "outliers", "special", "extremes".
 const std::vector<std::string>& input_families();
-// The shapes small enough for every program to be judged on.
+// The shapes that are small enough to judge every program on.
 std::vector<const ShapeCase*> test_shapes(const Task& task);
-// The families of which sets of this shape are made ahead, and which degenerate solutions are
-// judged on: all, or one for long shapes.
+// The families whose sets of this shape are made ahead and judge the degenerate solutions: all, or
+// one for long shapes.
 std::vector<std::string> stocked_families(const ShapeCase& shape);
 Result<Admission> admission_of(const Context& ctx, const Task& task, TruthPool& pool);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Excerpts: secret sets for a part of the official shape, for a device that cannot run it whole.
 //
-// Contract: draw() gives a set as TruthPool does, of the task's own inputs or of `signed` ones, by
-// chance. A task that has no excerpt keeps the reason, and is not asked again.
+// Contract: draw() returns a set as TruthPool does, at random of the task's own inputs or of
+// `signed` ones. If a task has no excerpt, the object remembers the reason.
 //
 // Example: CG_TRY(auto drawn, excerpts.draw(ctx, id)); if (!drawn.set) note(drawn.why_not);
 #pragma once

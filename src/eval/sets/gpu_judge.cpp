@@ -125,7 +125,8 @@ Result<void> GpuJudge::prepare(const Context& ctx, toolchain::Toolchain& toolcha
   const std::string arch = side_->session->gpu().facts.arch;
   CG_TRY(toolchain::CompileResult compiled,
          toolchain.compile(ctx, {"judge.cu", judge_kernels().at(kSource), {}, arch}));
-  if (!compiled.ok) return world_error("the comparing kernel does not compile: " + compiled.digest);
+  if (!compiled.ok)
+    return world_error("the comparison kernel does not compile: " + compiled.digest);
   return load(compiled.ptx);
 }
 
@@ -228,7 +229,7 @@ Result<void> GpuJudge::run(const Context& ctx, const GpuExpected& e, device::cud
 
 Result<GpuJudgement> GpuJudge::compare(const Context& ctx, const GpuExpected& e,
                                        const GpuBuffer& output, const Poison& poison) {
-  if (!loaded_) return world_error("the comparing kernel is not loaded");
+  if (!loaded_) return world_error("the comparison kernel is not loaded");
   if (output.bytes() != e.elements * static_cast<int64_t>(size_of(e.spec.dtype)))
     return world_error("the output '" + e.spec.name + "' has another size than its truth");
   Tally t{};

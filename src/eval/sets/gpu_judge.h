@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// GpuJudge: the evaluator's own context on a GPU: memory that it owns and shares, and the
-// comparison of outputs with their truth, done there.
+// GpuJudge: the evaluator's own context on a GPU. It owns and shares memory, and compares outputs
+// with their truth on the GPU.
 //
-// Contract: loads kernels of cutegen's own only (src/eval/sets/kernels), never a candidate's.
-// compare() counts exactly what judge() of src/tensor/compare.h counts on the same values; it marks
-// wrong elements one by one where there are at most kMostMarks of them, else those around the
-// first. A GpuBuffer gives its memory back when it goes. Safe to use from several threads.
+// Contract: loads only cutegen's own kernels (src/eval/sets/kernels), never a candidate's.
+// compare() counts exactly what judge() of src/tensor/compare.h counts on the same values. It marks
+// up to kMostMarks wrong elements one by one, else those near the first. A GpuBuffer frees its
+// memory when it is destroyed. Safe to use from several threads.
 //
 // Example: CG_TRY(auto judge, GpuJudge::open("cuda:0")); CG_CHECK(judge->prepare(ctx, toolchain));
 //   CG_TRY(GpuBuffer y, judge->take("y", bytes, at_the_end)); CG_CHECK(judge->poison(ctx, y,
@@ -85,7 +85,7 @@ class GpuJudge {
   Result<void> load(const std::string& ptx);
 
   Result<GpuBuffer> take(const std::string& name, int64_t bytes, bool at_the_end);
-  // Fills the buffer with eight bytes again and again, and its guards with a random one.
+  // Fills the buffer with repeated eight bytes, and its guards with a random byte.
   Result<void> poison(const Context& ctx, GpuBuffer& buffer, const Poison& bits);
   // The bytes of `from` into a buffer of the same size.
   Result<void> copy(const Context& ctx, GpuBuffer& to, const GpuBuffer& from);
@@ -94,13 +94,13 @@ class GpuJudge {
   Result<std::string> damage(const GpuBuffer& buffer);
   Result<GpuJudgement> compare(const Context& ctx, const GpuExpected& expected,
                                const GpuBuffer& output, const Poison& poison);
-  // Judges the native result itself: what the output as a whole is held to. No sequential sum is
-  // made at the official shape; its error is modelled by the rule's growth.
+  // Judges the native result itself, which sets the limits of the output as a whole. At the
+  // official shape no sequential sum is computed; the rule's growth models its error.
   Result<AggregateLimits> limits_of(const Context& ctx, const GpuExpected& expected);
   Result<int64_t> free_bytes();
   int64_t total_bytes() const;
   const std::string& uuid() const;
-  // Frees what is kept for the next buffers.
+  // Frees the memory kept for the next buffers.
   void trim();
 
  private:

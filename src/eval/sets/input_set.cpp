@@ -152,7 +152,7 @@ Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task, const S
     if (info.role == TensorRole::output) continue;
     const torch::TensorSlot* slot = find_slot(tensors, info.name, "value");
     if (!slot || slot->shape != at->second || slot->dtype != info.dtype)
-      return world_error("the torch worker gave no value of the right shape for '" + info.name +
+      return world_error("the torch worker gave no value of the expected shape for '" + info.name +
                          "'");
     set->inputs.push_back(*slot);
   }

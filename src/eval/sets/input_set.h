@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// InputSet: secret values of a task for one shape and family, with what the outputs must be.
+// InputSet: secret values of a task for one shape and family, with the expected outputs.
 //
-// Contract: made from a TensorSet of the torch worker, which is checked against the task (names,
-// sizes, dtypes); tolerances are computed once, here. A mutated tensor is among the inputs with its
-// initial values and among the outputs with its final ones. Never shown to anyone.
+// Contract: made from a TensorSet of the torch worker after checking it against the task (names,
+// sizes, dtypes). It computes the tolerances once. A mutated tensor is among the inputs with its
+// initial values and among the outputs with its final values. A set is never shown to anyone.
 //
 // Example: CG_TRY(auto set, make_input_set(task, shape, std::move(tensors)));
 #pragma once
@@ -37,8 +37,8 @@ struct InputSet {
 Judgement judge_result(const InputSet& set, const Expected& expected,
                        std::span<const std::byte> bytes, const Poison* poison);
 
-// Whether the reference gives no sure result for some elements of the family's outputs: their truth
-// is NaN, and they are not judged.
+// Whether the reference has no certain result for some elements of the family's outputs: their
+// truth is NaN, and they are not judged.
 bool leaves_out_elements(const std::string& family);
 // How close an output must be in its math mode, at this shape. docs/evaluation.md: "Tolerance".
 ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const TensorInfo& output);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comparing kernels of a GPU judge, for a caller that has no toolchain of its own.
+// The comparison kernels of a GPU judge, for a caller without a toolchain of its own.
 //
-// Contract: finds NVRTC as the evaluator does, compiles the kernels and loads them. An error says
-// what is missing; the judge can still hold memory then.
+// Contract: finds NVRTC as the evaluator does, compiles the kernels and loads them. An error names
+// what is missing; the judge can then still hold memory.
 //
 // Example: CG_CHECK(prepare_judge(ctx, *judge, {.python = python, .cuda_version = 13000}));
 #pragma once

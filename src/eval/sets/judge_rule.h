@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the comparing kernel is told of an output; its layout is that of Rule in kernels/judge.cu.
+// The parameters of the comparison kernel for an output, with the layout of Rule in
+// kernels/judge.cu.
 //
 // Contract: the numbers that src/tensor/compare.cpp would use for the dtype and the rule.
 //

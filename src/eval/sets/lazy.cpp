@@ -373,9 +373,10 @@ Admission admit(const Task& task, const std::vector<std::shared_ptr<const InputS
         "not admitted: these degenerate solutions pass on every input: " + join(winners, ", ") +
         (out.reads ? "; the floor counts only what they read" : "");
   else if (!out.passing.empty())
-    out.remark = "degenerate solutions that some inputs let pass are caught by the other families";
+    out.remark =
+        "every degenerate solution that passes on some input distribution fails on another";
   else
-    out.remark = "every degenerate solution fails on every kind of input";
+    out.remark = "every degenerate solution fails on every input distribution";
   return out;
 }
 

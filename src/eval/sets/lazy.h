@@ -2,13 +2,13 @@
 // Degenerate solutions: what a program could return without computing the task. A task is admitted
 // only if every one of them fails somewhere.
 //
-// Contract: admit() judges each degenerate solution on every set by the rule candidates are judged
-// by. An answer that passes on some sets is named in `passing`; one that passes on all means the
-// task is not admitted. Answers are tried on the outputs, while mutated tensors are right (on these
-// if there are no outputs); one answer for each mutated tensor leaves it as it was. An answer that
+// Contract: admit() judges each degenerate solution on every set by the rule for candidates.
+// `passing` names a solution that passes on some sets; if one passes on all sets, the task is not
+// admitted. The solutions replace outputs while mutated tensors are correct (or replace these if
+// there are no outputs); for each mutated tensor, one solution leaves it unchanged. A solution that
 // equals the truth exactly because the task is exact (rounding an output that has few digits
-// anyway) is no degenerate solution and is left out. A passing answer that reads less than the
-// graph lowers the floor: a correct program need not read more (count_reads).
+// anyway) does not count. A passing solution that reads less than the graph lowers the floor: a
+// correct program need not read more (count_reads).
 //
 // Example: Admission a = admit(task, sets, replayed); if (!a.admitted) warn(a.remark);
 #pragma once
@@ -27,7 +27,7 @@ struct LazyAnswer {
   std::string name;  // "zeros", "copy of x"
   // `output` of `set`; `replayed` is another set of the official family, or null.
   std::function<LazyValues(const InputSet& set, size_t output, const InputSet* replayed)> values;
-  bool exact_is_fine = false;  // leave the answer out where it equals the truth everywhere
+  bool exact_is_fine = false;  // skip the solution if it equals the truth everywhere
   // The tensors that a program needs to give it, if that is known.
   std::optional<std::vector<std::string>> reads = std::nullopt;
   std::string state = {};  // not empty: it is wrong in this mutated tensor only

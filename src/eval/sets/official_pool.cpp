@@ -109,7 +109,7 @@ void OfficialPool::drop_until(int64_t most) {
 void OfficialPool::keep(const OfficialSetPtr& set, const std::string& program_id) {
   std::lock_guard hold(lock_);
   if (set->bytes > most_bytes_) return;  // it lives as long as its run
-  // One program judged again and again has met the others: they make room first.
+  // A program that is judged repeatedly has met the other sets, so they make room first.
   std::erase_if(stock_, [&](const Stocked& s) {
     return !program_id.empty() && key_of(*s.set) == key_of(*set);
   });
@@ -179,7 +179,7 @@ int64_t OfficialPool::allowed() {
   return most_bytes_;
 }
 
-// Something that is wanted, is not there, and fits beside what is. Under the lock.
+// A set that is wanted, missing, and fits into the free memory. Call it under the lock.
 const OfficialPool::Wanted* OfficialPool::missing() {
   std::map<Key, int64_t> wanted;  // sets of each
   for (const Wanted& want : wanted_) {

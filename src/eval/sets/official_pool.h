@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // OfficialPool: official sets of the open tasks, kept in GPU memory as far as there is room.
 //
-// Contract: the rules of TruthPool: draw() gives a set that the program has not met, or makes one;
-// a set is dropped after kMostUses draws. Sets together take at most what allow() said: those drawn
-// longest ago go first. A task whose set cannot be made (`unsupported`, or its own error) is not
-// asked again for kPatience: memory that others held may be free by then. want() has the pool's
-// thread make what is missing of a task, between pause() and resume() not: a set of each family,
-// and kMoreToTime more of the first one. ready() gives what is there and makes nothing.
+// Contract: follows the rules of TruthPool: draw() returns a set that the program has not met, or
+// makes one, and drops a set after kMostUses draws. All sets together take at most the memory of
+// allow(); the pool first drops the sets drawn longest ago. If a task's set cannot be made
+// (`unsupported`, or the task's error), the pool waits kPatience before it tries again, because
+// memory may be free by then. After want(), the pool's thread makes the missing sets of a task: one
+// for each family and kMoreToTime more of the first family, but not between pause() and resume().
+// ready() returns a stocked set and makes none.
 //
 // Example: CG_TRY(OfficialSetPtr set, pool.draw(ctx, task, shape, "made", program_id));
 #pragma once
@@ -36,19 +37,19 @@ class OfficialPool {
   ~OfficialPool();
   Result<OfficialSetPtr> draw(const Context& ctx, const Task& task, const ShapeCase& shape,
                               const std::string& family, const std::string& program_id);
-  // One in stock that the program has not met; nullptr where there is none: nothing is made.
+  // A stocked set that the program has not met, or nullptr; makes none.
   OfficialSetPtr ready(const std::string& task_id, const std::string& shape,
                        const std::string& family, const std::string& program_id);
-  // A set that nobody else is judged on, and that is not kept.
+  // A set for one program only; the pool does not keep it.
   Result<OfficialSetPtr> fresh(const Context& ctx, const Task& task, const ShapeCase& shape,
                                const std::string& family);
   void allow(int64_t bytes);  // nothing is kept or made ahead before
   void want(const Task& task, const ShapeCase& shape, const std::vector<std::string>& families);
   void forget(const std::string& task_id);
-  // The set in hand is finished, and no other begun, until resume().
+  // Finishes the current set and starts no other until resume().
   void pause();
   void resume();
-  // Drops sets until at most so many bytes are left.
+  // Drops sets until they take at most `bytes`.
   void shrink(int64_t bytes);
   int64_t bytes();
   int64_t allowed();

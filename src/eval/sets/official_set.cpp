@@ -148,7 +148,7 @@ Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape) {
     if (result) each += floats ? 16 : 8;
     int64_t bytes = 0;
     if (__builtin_mul_overflow(count, each, &bytes) || bytes > INT64_MAX / 1024)
-      return unsupported_error("the official shape has more bytes than can be counted");
+      return unsupported_error("the size of the official shape overflows");
     out.set_bytes += (bytes + kPage - 1) / kPage * kPage;
     out.work_bytes += count * (result ? 24 : 16);
     ++out.tensors;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// OfficialSet: secret values of a task at its official shape, in GPU memory that the evaluator
-// owns, with what the outputs must be.
+// OfficialSet: secret values of a task at its official shape with the expected outputs, in GPU
+// memory that the evaluator owns.
 //
 // A mutated tensor is among the inputs with its initial values, which no program writes, and among
-// the outputs with its final ones.
+// the outputs with its final values.
 //
-// Contract: the torch worker writes it, into memory of sizes that follow from the task alone: what
-// the worker says cannot move or grow anything. Inputs are shared with runners, read-only; the
-// truth never is. A set that does not fit the GPU is `unsupported`, with both figures.
+// Contract: the torch worker writes the set into memory whose sizes follow from the task alone, so
+// the worker cannot move or grow anything. Runners map the inputs read-only and never see the
+// truth. A set that does not fit the GPU is `unsupported`, with both figures.
 //
 // Example: CG_TRY(auto set, make_official_set(ctx, *judge, *worker, task, shape, "made", seed));
 #pragma once

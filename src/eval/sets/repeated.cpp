@@ -62,7 +62,7 @@ Result<Repeated> Repeated::place(DType dtype, Shape full, Shape cut, bool roomy)
     if (held < r.bytes) r.held[lead] = held / row, r.held_bytes = held;
   }
   if (r.held_bytes > kMost)
-    return unsupported_error(fmt::format("{} of {} would have to lie in memory",
+    return unsupported_error(fmt::format("{} of {} would have to be in memory",
                                          human(Bytes{r.held_bytes}), human(Bytes{r.bytes})));
   return r;
 }

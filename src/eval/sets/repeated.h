@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the official shape that repeat an excerpt: what of them lies in memory, and their
-// values.
+// Tensors of the official shape that repeat an excerpt: which part is in memory, and its values.
 //
-// Contract: `full` is the official shape, `cut` the excerpt's; along each dimension that is cut the
-// tensor repeats it. A large tensor whose first cut dimension is its outermost lies in memory as
-// `held`, some rows, which are mapped again and again: a whole number of excerpts and of pages. All
-// others are held whole. Outputs that are mapped again and again take what several blocks write at
-// the same place; the truth there is the same.
+// Contract: `full` is the official shape, `cut` the excerpt's. Along each cut dimension the tensor
+// repeats the excerpt. If the first cut dimension of a large tensor is its outermost, only `held`
+// rows are in memory, a whole number of excerpts and pages, and they are mapped repeatedly. All
+// other tensors are whole. In repeatedly mapped outputs several blocks write at the same place; the
+// truth there is the same.
 //
 // Example: CG_TRY(Repeated r, Repeated::place(DType::f32, {4096, 32768}, {7, 32768}, true));
 #pragma once
@@ -26,9 +25,9 @@ struct Repeated {
 
   // `unsupported` where too much would lie in memory. With `roomy` as much as is sensible is held.
   static Result<Repeated> place(DType dtype, Shape full, Shape cut, bool roomy);
-  // Fills what is held (held_bytes) with the excerpt again and again.
+  // Fills the held bytes (held_bytes) with copies of the excerpt.
   void fill(std::span<const std::byte> excerpt, std::span<std::byte> held_memory) const;
-  // Calls f(origin) for each excerpt in what is held; the last ones may be parts.
+  // Calls f(origin) for each excerpt in the held part; the last excerpts may be incomplete.
   void each_tile(const std::function<void(const Shape& origin)>& f) const;
   // Calls f(at in the excerpt, at in what is held, count) for stretches of elements of one tile.
   void each_run(const Shape& origin,

@@ -59,7 +59,7 @@ Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
   CG_TRY(SetPtr set, make(ctx, shape, family));
   std::lock_guard hold(lock_);
   auto& stock = stock_[key];
-  // One program judged again and again has met them all: let the oldest go.
+  // A program that is judged repeatedly has met all sets: drop the oldest.
   if (stock.size() >= 2 * kStock) stock.erase(stock.begin());
   stock.push_back({set, 1, {program_id}});
   return set;

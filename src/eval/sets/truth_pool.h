@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // TruthPool: fresh secret input sets of one task, made ahead of time and drawn at random.
 //
-// Contract: draw() gives a set of (shape, family) that this program has not met, at random among
-// those in stock, or makes one; a set is dropped after kMostUses draws. refill_in_background() lets
-// a thread of the pool restock; pause() lets it finish the set in hand and start no other, so that
-// it does not compete with a run, until resume(). Seeds come from the kernel's CSPRNG and are kept
-// nowhere.
+// Contract: draw() returns a random stocked set of (shape, family) that this program has not met,
+// or makes one; it drops a set after kMostUses draws. After refill_in_background(), a thread of the
+// pool restocks. pause() lets it finish its current set and start no other until resume(), so that
+// it does not compete with a run. Seeds come from the kernel's CSPRNG and are not stored.
 //
 // Example: CG_TRY(auto set, pool.draw(ctx, shape, "heavy", program_id));
 #pragma once
@@ -36,7 +35,7 @@ class TruthPool {
   ~TruthPool();
   Result<SetPtr> draw(const Context& ctx, const ShapeCase& shape, const std::string& family,
                       const std::string& program_id);
-  // A set that nobody will be judged on.
+  // A set on which no program will be judged.
   Result<SetPtr> make(const Context& ctx, const ShapeCase& shape, const std::string& family);
   void refill_in_background(const std::vector<std::pair<ShapeCase, std::string>>& wanted);
   void pause();

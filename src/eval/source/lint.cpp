@@ -69,28 +69,28 @@ constexpr Forbidden kForbidden[] = {
     {"__DATE__", true, "depends on the time of the build", "remove it"},
     {"__TIME__", true, "depends on the time of the build", "remove it"},
     {"__TIMESTAMP__", true, "depends on the time of the build", "remove it"},
-    {"__has_include", true, "looks at files of the building machine", "include what is offered"},
-    {"__has_include_next", true, "looks at files of the building machine", "remove it"},
-    {"__has_embed", true, "looks at files of the building machine", "remove it"},
+    {"__has_include", true, "reads files of the build machine", "include an allowed header"},
+    {"__has_include_next", true, "reads files of the build machine", "remove it"},
+    {"__has_embed", true, "reads files of the build machine", "remove it"},
     {"__managed__", true, "keeps state between launches", "use scratch of the plan"},
-    {"malloc", false, "the device heap is not offered", "use scratch of the plan"},
-    {"free", false, "the device heap is not offered", "use scratch of the plan"},
-    {"printf", false, "printf is not offered in kernels", "remove it"},
-    {"vprintf", false, "printf is not offered in kernels", "remove it"},
-    {"cudaTextureObject_t", false, "textures are not offered", "read through pointers"},
-    {"cudaSurfaceObject_t", false, "surfaces are not offered", "write through pointers"},
+    {"malloc", false, "the device heap is not available", "use scratch of the plan"},
+    {"free", false, "the device heap is not available", "use scratch of the plan"},
+    {"printf", false, "printf is not available in kernels", "remove it"},
+    {"vprintf", false, "printf is not available in kernels", "remove it"},
+    {"cudaTextureObject_t", false, "textures are not available", "read through pointers"},
+    {"cudaSurfaceObject_t", false, "surfaces are not available", "write through pointers"},
     {"system", true, "is host code", "write device code only"},
     {"dlopen", true, "is host code", "write device code only"},
     {"fopen", true, "is host code", "write device code only"}};
 
 // Beginnings of words with the same fate.
 constexpr Forbidden kForbiddenBeginnings[] = {
-    {"tex1D", false, "textures are not offered", "read through pointers"},
-    {"tex2D", false, "textures are not offered", "read through pointers"},
-    {"tex3D", false, "textures are not offered", "read through pointers"},
-    {"surf2D", false, "surfaces are not offered", "write through pointers"},
-    {"cudaLaunch", true, "launches from the device are not offered", "add a step to the plan"},
-    {"cudaGraph", true, "launches from the device are not offered", "add a step to the plan"},
+    {"tex1D", false, "textures are not available", "read through pointers"},
+    {"tex2D", false, "textures are not available", "read through pointers"},
+    {"tex3D", false, "textures are not available", "read through pointers"},
+    {"surf2D", false, "surfaces are not available", "write through pointers"},
+    {"cudaLaunch", true, "launches from the device are not available", "add a step to the plan"},
+    {"cudaGraph", true, "launches from the device are not available", "add a step to the plan"},
     {"cudaStream", true, "is host code: streams belong to the evaluator", "use steps of the plan"},
     {"cudaEvent", true, "is host code: timing belongs to the evaluator", "remove it"},
     {"cudaMemcpy", true, "is host code", "copy in a kernel"},
@@ -99,7 +99,7 @@ constexpr Forbidden kForbiddenBeginnings[] = {
     {"cudaFree", true, "is host code", "use scratch of the plan"},
     {"cudaDevice", true, "is host code", "use expressions of the plan"},
     {"cudaFunc", true, "is host code", "use the plan's fields"},
-    {"cudaGetParameterBuffer", true, "launches from the device are not offered", "add a step"}};
+    {"cudaGetParameterBuffer", true, "launches from the device are not available", "add a step"}};
 
 constexpr const char* kForbiddenInText[] = {".incbin", ".include", "tex.", "suld.", "sust."};
 
@@ -116,7 +116,7 @@ class Linter {
       if (t.kind == Token::Kind::string) text(i);
       if (i + 2 < tokens_.size() && t.mark('<') && tokens_[i + 1].mark('<') &&
           tokens_[i + 2].mark('<') && adjacent(i))
-        add(t, true, "launches from the device are not offered", "add a step to the plan");
+        add(t, true, "launches from the device are not available", "add a step to the plan");
     }
     globals();
     for (size_t i = 0; i < tokens_.size(); ++i)
@@ -146,7 +146,7 @@ class Linter {
     if (word == "include")
       include(t, body);
     else if (word == "include_next" || word == "embed" || word == "import" || word == "using")
-      add(t, true, fmt::format("#{} is not offered", word), "use #include of an offered header");
+      add(t, true, fmt::format("#{} is not allowed", word), "#include an allowed header");
     else if (word == "pragma")
       pragma(t, body);
     else
@@ -170,19 +170,19 @@ class Linter {
     std::string file = body.substr(1, body.size() - 2);
     if (file.front() == '/' || file.find("..") != std::string::npos ||
         file.find('\\') != std::string::npos)
-      return add(t, true, fmt::format("the include '{}' leaves the offered headers", file),
-                 "include cute/, cutlass/, cub/block/, cuda/ or cutegen/ headers");
+      return add(t, true, fmt::format("the include '{}' is outside the allowed headers", file),
+                 "include headers of cute/, cutlass/, cub/block/, cuda/ or cutegen/");
     if (!starts_with_any(file, allowed_headers()))
-      add(t, false, fmt::format("the header '{}' is not offered", file),
-          "include cute/, cutlass/, cub/block/, cuda/ or cutegen/ headers");
+      add(t, false, fmt::format("the header '{}' is not allowed", file),
+          "include headers of cute/, cutlass/, cub/block/, cuda/ or cutegen/");
   }
 
   void pragma(const Token& t, const std::string& body) {
     static const std::vector<std::string> kAllowed{"unroll",        "once",     "nv_",
                                                    "diag_suppress", "nounroll", "pack"};
     if (!starts_with_any(body, kAllowed))
-      add(t, true, fmt::format("#pragma {} is not offered", body.substr(0, 40)),
-          "only unroll, once and nv_diagnostic pragmas are");
+      add(t, true, fmt::format("#pragma {} is not allowed", body.substr(0, 40)),
+          "use only unroll, once and nv_diagnostic pragmas");
   }
 
   void word(size_t i) {
@@ -195,11 +195,11 @@ class Linter {
     }
     bool after_equal = i > 0 && tokens_[i - 1].mark('=');
     if (t.text == "delete" && !after_equal)
-      return add(t, false, "the device heap is not offered", "use scratch of the plan");
+      return add(t, false, "the device heap is not available", "use scratch of the plan");
     bool placement = i + 1 < tokens_.size() && tokens_[i + 1].mark('(');
     bool is_operator = i > 0 && tokens_[i - 1].is("operator");
     if (t.text == "new" && !placement && !is_operator)
-      return add(t, false, "the device heap is not offered", "use scratch of the plan");
+      return add(t, false, "the device heap is not available", "use scratch of the plan");
     forbidden_word(t);
   }
 
@@ -226,7 +226,7 @@ class Linter {
       bool inside_word = found != std::string::npos && found > 0 && bad[0] != '.' &&
                          std::isalnum(static_cast<unsigned char>(text[found - 1]));
       if (found != std::string::npos && !inside_word)
-        return add(at, true, fmt::format("'{}' in assembly is not offered", bad), "remove it");
+        return add(at, true, fmt::format("'{}' is not allowed in assembly", bad), "remove it");
     }
   }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The policy of kernel programs, checked on their text before anything is compiled.
 //
-// Contract: finds what a program must not do (read files of the building machine, depend on the
-// time of the build, keep state between launches, host code, textures, device heap, launches from
-// the device) and what is not offered. The lint explains early; the sandbox is what protects.
-// `rule` findings reject a program, the others fail it. Places are "file:line:column".
+// Contract: finds what a program must not do (read files of the build machine, depend on the time
+// of the build, keep state between launches, host code, textures, device heap, launches from the
+// device) and what is not available. The lint explains early; the sandbox protects. `rule` findings
+// reject a program, other findings fail it. Places are "file:line:column".
 //
 // Example: for (const LintFinding& f : lint_program(program)) fmt::print("{}\n", f.error.text());
 #pragma once
@@ -22,7 +22,8 @@ struct LintFinding {
 };
 
 std::vector<LintFinding> lint_source(const std::string& name, const std::string& text);
-// All sources, and that the plan's kernels and the declared ones agree in name and argument count.
+// Checks all sources, and that the plan's kernels and the declared ones agree in name and argument
+// count.
 std::vector<LintFinding> lint_program(const KernelProgram& program);
 
 }  // namespace cutegen::eval

@@ -112,11 +112,11 @@ TEST(LintPlaces, EachFindingStandsOnce) {
               ElementsAre("rule k.cu:2:3 a writable __device__ variable keeps state between "
                           "launches"));
   EXPECT_THAT(found("void f() {\n k<<<1, 2>>>(); }"),
-              ElementsAre("rule k.cu:2:3 launches from the device are not offered"));
+              ElementsAre("rule k.cu:2:3 launches from the device are not available"));
   EXPECT_THAT(found("#define A \\\n malloc"),
-              ElementsAre("fail k.cu:1:3 'malloc' the device heap is not offered"));
+              ElementsAre("fail k.cu:1:3 'malloc' the device heap is not available"));
   EXPECT_THAT(found("void f() { asm(\"a\" \".inc\" \"lude\"); }"),
-              ElementsAre("rule k.cu:1:16 '.include' in assembly is not offered"));
+              ElementsAre("rule k.cu:1:16 '.include' is not allowed in assembly"));
   EXPECT_THAT(found("#pragma message(x)"),
               ElementsAre("rule k.cu:1:1 #pragma message(x) is not offered"));
   std::string many;
