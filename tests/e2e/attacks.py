@@ -207,7 +207,7 @@ class Protection(harness.Case):
         self.assert_code(full, CORRECT)
         self.assertIn("sandbox full", full.out)
         refused = self.cutegen(*arguments, "--require-sandbox", preexec_fn=without_namespaces)
-        self.assert_error(refused, ENVIRONMENT, "sandbox cannot be had in full", "namespaces",
+        self.assert_error(refused, ENVIRONMENT, "the full sandbox is not available", "namespaces",
                           "without --require-sandbox")
         partial = self.cutegen(*arguments, preexec_fn=without_namespaces)
         self.assert_code(partial, CORRECT)

@@ -67,7 +67,7 @@ class Bench(harness.Case):
 
     def test_mistakes(self):
         self.assert_error(self.cutegen("bench", "--kernelbench", self.folder / "none"), 2,
-                          "is no folder", "checkout of kernelbench")
+                          "is not a folder", "checkout of kernelbench")
         self.assert_error(self.cutegen(*self.arguments("--levels", "2")), 2, "no level 2")
         self.assert_error(self.cutegen(*self.arguments("--tasks", "5-3")), 2, "--tasks", "19-32,36")
         self.assert_error(self.cutegen(*self.arguments("--model", "gpt")), 2, "unknown model")

@@ -38,7 +38,7 @@ class Compare(harness.Case):
             process.send_signal(signal.SIGINT)
             out, _ = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 130, out)
-            self.assertIn(b"the same command goes on", out)
+            self.assertIn(b"Run the same command again", out)
             result = self.compare(server, "--json", "--trace", "trace.json")
             self.assert_code(result, 0)
             self.check_document(result.json(), len(server.log()))
@@ -82,7 +82,7 @@ class Compare(harness.Case):
         self.assertTrue({"compile", "correctness", "timing", "coder"} <= names, names)
 
     def check_mistakes(self):
-        self.assert_error(self.compare(None, "--seed", 9), 2, "other settings", "another --out")
+        self.assert_error(self.compare(None, "--seed", 9), 2, "different settings", "another --out")
         self.assert_error(self.compare(None, strategies=("climb",)), 2, "also has")
         self.assert_error(self.compare(None, strategies=("magic",)), 2, "unknown strategy 'magic'",
                           "best-of-n")

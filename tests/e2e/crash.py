@@ -38,7 +38,7 @@ class Journal:
             self.runs = [row[0] for row in db.execute("SELECT DISTINCT run FROM events")]
 
     def judged(self):
-        """Candidates with a verdict, in order; an aborted attempt is none."""
+        """Candidates with a verdict, in order; an aborted attempt does not count."""
         return [data["candidate"] for kind, data in self.events
                 if kind == "evaluated" and data["verdict"]["status"] != "aborted"]
 

@@ -373,7 +373,7 @@ print("same")
         self.assert_error(again, 2, "relu_torch' is there", "--force")
         self.assert_code(self.cutegen("export", "last", "--to", "torch", "--force", *runs), 0)
         self.assert_error(self.cutegen("export", "20990101", "--to", "torch", *runs), 2, "20990101")
-        self.assert_error(self.cutegen("export", "last", "--to", "torch", "--task", "x.py", *runs), 2, "no such folder|task")
+        self.assert_error(self.cutegen("export", "last", "--to", "torch", "--task", "x.py", *runs), 2, "the folder does not exist|task")
 
 
 class Refusals(harness.Case):
@@ -391,13 +391,13 @@ class Refusals(harness.Case):
 
     def test_kinds_and_folders(self):
         self.assert_error(self.export("last", "--to", "jax"), 2, "jax", "torch, kernelbench, cpp")
-        self.assert_error(self.export("./none", "--to", "torch"), 2, "no such folder")
+        self.assert_error(self.export("./none", "--to", "torch"), 2, "the folder does not exist")
         self.assert_error(self.export(NORM, "--to", "torch"), 2, "--task")
-        self.assert_error(self.export(*self.folder_of()[:4], "no/such/out", "--to", "cpp"), 2, "there is no folder", "no/such")
+        self.assert_error(self.export(*self.folder_of()[:4], "no/such/out", "--to", "cpp"), 2, "the folder does not exist:", "no/such")
         (self.folder / "mine").mkdir()
         (self.folder / "mine/notes.txt").write_text("x")
         refused = self.export("p", "--task", "p/task.py", "--to", "torch", "--out", "mine", "--force")
-        self.assert_error(refused, 2, "holds no export")
+        self.assert_error(refused, 2, "contains no export")
         self.assertEqual((self.folder / "mine/notes.txt").read_text(), "x")
 
     def test_an_empty_store(self):
@@ -439,13 +439,13 @@ class Refusals(harness.Case):
     def test_a_plan_that_forgets_what_forward_mutates(self):
         text = (NORM / "task.py").read_text().replace("return self.norm(x)", "self.count += 1\n        return self.norm(x)")
         text = text.replace("super().__init__()\n", "super().__init__()\n        self.register_buffer('count', torch.zeros(1))\n")
-        self.assert_error(self.export(*self.folder_of(task=text)), 2, "no step is given the mutated tensor 'count'")
+        self.assert_error(self.export(*self.folder_of(task=text)), 2, "no step gets the mutated tensor 'count'")
 
     def test_a_certificate_of_another_program(self):
         arguments = self.folder_of()
         (self.folder / "c.json").write_text("{}")
         self.assert_code(self.export(*arguments, "--certificate", "c.json"), 2)
-        self.assert_error(self.export(*arguments, "--certificate", "none.json"), 2, "no such file")
+        self.assert_error(self.export(*arguments, "--certificate", "none.json"), 2, "certificate file does not exist")
 
 
 if __name__ == "__main__":

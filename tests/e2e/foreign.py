@@ -159,7 +159,7 @@ class Foreign(harness.Case):
             self.assertGreaterEqual(verdict["sets_judged"], 5)
             self.assertTrue(verdict["sandbox"]["held"]["seccomp"], name)
         self.assertGreater(told["same"]["sets_judged"], told["narrow"]["sets_judged"])
-        self.assertIn("it holds for fewer shapes", json.dumps(told["narrow"]["marks"]))
+        self.assertIn("covers fewer shapes", json.dumps(told["narrow"]["marks"]))
         self.assertTrue(Path(keep).exists())
         self.assertTrue((harness.ROOT / "python/cutegen_worker").is_dir())
 
@@ -181,7 +181,7 @@ class Foreign(harness.Case):
             "raises": ("raises ValueError: no such thing \\(raises.py:4\\)", "some words"),
             "cached": ("elements wrong",),
             "writes": ("the input 'x' was changed",),
-            "memory": ("more memory than an answer may take",),
+            "memory": ("more memory than a solution may use",),
         }
         for name, words in wanted.items():
             self.assert_verdict(told[name], "failed", *words)
@@ -370,7 +370,7 @@ class Inside(harness.Case):
             "ninja": (answer("raise RuntimeError('Ninja is required to load C++ extensions')"), "lacks", "Ninja"),
             "cuda": (answer(first="raise ImportError('no libcuda.so.1')"), "needs_gpu", "needs a GPU"),
             "nothing": ("import torch", "raised", "has no ModelNew: the file defines class ModelNew"),
-            "function": ("def ModelNew(n): pass", "raised", "no torch.nn.Module"),
+            "function": ("def ModelNew(n): pass", "raised", "not a torch.nn.Module"),
         }
         texts = {name: text for name, (text, *_) in cases.items()}
         told = self.run_inside(INSIDE, json.dumps([TASK, texts]))

@@ -139,7 +139,7 @@ class WithoutAGpu(FakeGpu):
         result = self.cutegen(*command, env=environment, timeout=240)
         self.assert_code(result, 0)
         for part in (r"device +NVIDIA H200 \(cuda:0, driver of CUDA 13.0\)",
-                     r"counters +none: CUTEGEN_NCU is no program: /no/such/ncu; profiles take",
+                     r"counters +none: CUTEGEN_NCU is not a program: /no/such/ncu; profiles take",
                      r"vs best so far +SM clock", r"c1 +500 us +- +\S+( GHz)? +1\.00x .*better +\d+\.\d s +0:\d\d",
                      r"stopped +that is all", r"best +c1, 500 us measured", r"saved +launches \d+ -> 1",
                      r"certified +no: \S", r"shapes official", r"fall-back: an export",
@@ -166,7 +166,7 @@ class WithoutAGpu(FakeGpu):
         checks = {check["name"]: check for check in result.json()["checks"]}
         nvrtc = checks["NVRTC"]
         self.assertEqual(nvrtc["state"], "warning")
-        self.assertIn("newer than the driver's CUDA 12.2: cuda: devices cannot use it", nvrtc["detail"])
+        self.assertIn("newer than the driver's CUDA 12.2, so cuda: devices cannot use it", nvrtc["detail"])
         self.assertIn("pip install 'nvidia-cuda-nvrtc-cu12<=12.2.999'", nvrtc["mend"])
         if "+cpu" in checks["Python and PyTorch"]["detail"]:
             self.assertEqual(checks["Python and PyTorch"]["state"], "warning")

@@ -36,7 +36,7 @@ class Importing(gpu.FakeGpu):
         self.there_and_back()
         before = json.loads((self.folder / "best/verdict.json").read_text())
         self.assertEqual((before["device"], before["timing"]["origin"]), ("sim:h200", "modelled"))
-        self.assert_error(self.cutegen("handout", "last", "proposed", "--runs", "runs"), 2, "no empty folder")
+        self.assert_error(self.cutegen("handout", "last", "proposed", "--runs", "runs"), 2, "the folder is not empty")
         shutil.copy(self.folder / "verdicts/c1.json", self.folder / "verdicts/stranger.json")
 
         document = self.ok("import", "last", "proposed", "verdicts", "--json", code=2).json()

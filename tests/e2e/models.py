@@ -135,7 +135,7 @@ class Models(harness.Case):
     def check_replay(self):
         again = self.cutegen("optimize", "--replay", "last", "--runs", self.folder / "rough", timeout=240)
         self.assert_code(again, 0)
-        self.assertIn("every action and every answer as recorded", again.out)
+        self.assertIn("every action and every answer is as recorded", again.out)
 
     def check_report(self):
         page = self.folder / "report.html"
@@ -168,7 +168,7 @@ class Models(harness.Case):
             arguments = self.arguments(server, "none")
             plain = [a for a in arguments if a != "--json"]
             refused = [("--model-url", "ftp://x", "http"), ("--model", "antropic:x", "did you mean"),
-                       ("--model", "openai:unheard-of", "no price is known")]
+                       ("--model", "openai:unheard-of", "knows no price")]
             for flag, value, says in refused:
                 wrong = list(plain)
                 wrong[wrong.index(flag) + 1] = value

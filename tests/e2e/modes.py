@@ -93,14 +93,14 @@ class Modes(harness.Case):
                 self.assert_code(self.cutegen("new", task, "--out", "best"), 0)
             self.assert_error(self.cutegen(*command, "--math-mode", "bf16"), 2, "torn.toml:2",
                               "flag --math-mode asks for math_mode bf16, the side file for fp16",
-                              "let them agree")
+                              "give both the same value")
         self.write("cutegen.toml", 'math_mode = "bf16"\n')
         self.assert_error(self.cutegen("describe", task), 2, "torn.toml:2", "cutegen.toml")
 
     def test_bounds_that_accept_nothing_are_refused(self):
         task = self.task("plain", "torch.relu(x)")
         self.assert_error(self.cutegen("describe", task, "--rtol", "0"), 2, "flag --rtol",
-                          "a bound of zero", "give a number over 0")
+                          "this bound", "give a number above 0")
         for value in ("nan", "inf", "much", "-1"):
             self.assert_error(self.cutegen("describe", task, f"--rtol={value}"), 2, "--rtol",
                               "finite number")

@@ -86,7 +86,7 @@ class Mutated(harness.Case):
         self.write("p/plan.json", json.dumps(plan))
         checked = self.cutegen("check", self.folder / "p", TASKS / "moving_sum.py")
         self.assert_code(checked, 2)
-        self.assertIn("no step is given the mutated tensor 'total'", checked.out)
+        self.assertIn("no step gets the mutated tensor 'total'", checked.out)
 
     def test_no_recipe_forgets_it(self):
         runs = ("--runs", self.folder / "runs")

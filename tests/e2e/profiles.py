@@ -56,7 +56,7 @@ class Profiles(harness.Case):
         self.assertIn("profile: " + profile["note"], verdict["skipped"])
 
     def test_the_doctor_tries_the_counters(self):
-        for how, state, words in (("works", "ok", "reads those of cuda:0"),
+        for how, state, words in (("works", "ok", "reads the counters of cuda:0"),
                                   ("refused", "warning", "ERR_NVGPUCTRPERM"),
                                   ("old", "warning", "too old")):
             checks = self.cutegen("doctor", "--json", env=self.machine(how)).json()["checks"]

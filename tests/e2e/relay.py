@@ -106,7 +106,7 @@ class Relay(harness.Case):
         self.assertEqual(json.loads((self.questions / "0008.program/plan.json").read_text())["steps"][0]["grid"],
                          [64, 1, 1])
         for part in (r"c1 .*failed.*one", r"c2 .*failed.*wrong", r"c3 .*1\.00x.*better", r"c4 .*better",
-                     r"c5 .*no gain", r"best +c4", r"model +relay:.*8 calls.*1 answer asked for again",
+                     r"c5 .*no gain", r"best +c4", r"model +relay:.*8 calls.*1 answer asked again",
                      r"stopped +budget: evaluations"):
             self.assertRegex(result.out, part)
         self.check_replay()
@@ -115,7 +115,7 @@ class Relay(harness.Case):
         self.assertIn("torch.relu(x) + 1.0", pages[0])
         self.assertIn("APPROACH 1", pages[0])
         self.assertIn("Each thread walks over the tensor.", pages[1])
-        self.assertIn("holds no block that could be applied", pages[2])
+        self.assertIn("contains no block to apply", pages[2])
         self.assertRegex(pages[3], r'identifier "one" is undefined')
         self.assertRegex(pages[4], r"elements wrong")
         self.assertIn("FIX: add 1.0f", pages[5])
@@ -127,7 +127,7 @@ class Relay(harness.Case):
     def check_replay(self):
         again = self.cutegen("optimize", "--replay", "last", "--runs", self.folder / "runs", timeout=240)
         self.assert_code(again, 0)
-        self.assertIn("every action and every answer as recorded", again.out)
+        self.assertIn("every action and every answer is as recorded", again.out)
 
     def test_a_killed_run_goes_on_where_it_was(self):
         self.questions.mkdir()

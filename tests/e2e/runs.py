@@ -66,7 +66,7 @@ class Runs(harness.Case):
     def check_report(self, run):
         self.assertIn("page.html", self.on_runs("report", run, "-o", "page.html").out)
         page = (self.folder / "page.html").read_text()
-        for part in ("<svg", "What there was to win", "difference from c1", "How to reproduce", run):
+        for part in ("<svg", "Task and bounds", "difference from c1", "How to reproduce", run):
             self.assertIn(part, page)
         for part in ("<script", "http:", "https:"):
             self.assertNotIn(part, page)
@@ -221,7 +221,7 @@ class Folders(harness.Case):
 
     def test_a_text_file_is_no_journal(self):
         self.write("runs/cutegen.db", "just some text, and quite a lot of it, but no database\n" * 9)
-        self.assert_error(self.cutegen("runs", "--runs", self.folder / "runs"), 2, "no sqlite database")
+        self.assert_error(self.cutegen("runs", "--runs", self.folder / "runs"), 2, "not an sqlite database")
 
     def test_no_runs_yet(self):
         self.assertIn("no runs yet", self.cutegen("runs").out)

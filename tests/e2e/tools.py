@@ -126,7 +126,7 @@ class Tools(harness.Case):
     def check_replay(self, name):
         again = self.cutegen("optimize", "--replay", "last", "--runs", self.folder / name, timeout=240)
         self.assert_code(again, 0)
-        self.assertIn("every action and every answer as recorded", again.out)
+        self.assertIn("every action and every answer is as recorded", again.out)
 
     def test_a_killed_run_goes_on_in_the_middle_of_its_tools(self):
         with self.server() as server:

@@ -69,13 +69,13 @@ class Weights(harness.Case):
         result = self.judge(SIDE, code=5, plan={**PLAN, "requires": ["dim(x,1) < 100000"]})
         verdict = result.json()["verdicts"][0]["verdict"]
         self.assertEqual(verdict["status"], "unsupported")
-        self.assertIn("the plan refuses the shape 'wide', which has a weight", verdict["feedback"]["headline"])
+        self.assertIn("the plan rejects the shape 'wide', which has a weight", verdict["feedback"]["headline"])
 
     def test_a_side_file_without_a_headline_is_refused(self):
         self.write("add.py", harness.ADD)
         self.write("add.toml", SIDE + '[[shapes]]\nname = "official"\nweight = 0\n')
         result = self.cutegen("describe", "add.py")
-        self.assert_error(result, 2, "the official shape needs a weight over 0", "add.toml:",
+        self.assert_error(result, 2, "the official shape needs a weight above 0", "add.toml:",
                           "into the task file")  # fmt: skip
 
 

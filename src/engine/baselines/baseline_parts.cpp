@@ -101,7 +101,7 @@ class Truths {
 
 Result<BaselineGpu> look_at(const Context& ctx, const DeviceName& device) {
   if (!device.is_gpu())
-    return world_error("baselines are measured on a GPU, and " + device.text() + " is none",
+    return world_error("baselines need a GPU, and " + device.text() + " is not one",
                        "use --device cuda:0");
   eval::Runner runner({.device = device});
   CG_CHECK(runner.start(ctx));

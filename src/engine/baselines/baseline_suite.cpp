@@ -157,7 +157,7 @@ class Suite {
     wake_.notify_all();
   }
 
-  // True: the cache has what is asked for.
+  // True: the cache has the requested times.
   Result<bool> describe_in(torch::TorchWorker& worker, Item& item) {
     BaselineRecord& record = item.row->record;
     torch::DescribeOptions options;
@@ -257,8 +257,8 @@ class Suite {
     Item* item;
     MemoryBudget::Claim held;
   };
-  // The largest of those described whose memory is free now: builds go on beside it, and what does
-  // not fit beside them comes when they have ended.
+  // The largest described task whose memory is free now. Builds continue meanwhile; a task that
+  // does not fit beside them comes when they have ended.
   std::optional<Begun> take_truth() {
     std::unique_lock hold(lock_);
     for (;;) {
@@ -286,7 +286,8 @@ class Suite {
       if (judged != record.truth.accuracy.end())
         t.accuracy = judged->second;
       else if (t.known() && t.accuracy.why.empty())
-        t.accuracy.why = "not judged: torch.compile built it in another process; certify judges it";
+        t.accuracy.why =
+            "not judged: another process built it with torch.compile; cutegen certify judges it";
     }
     if (auto kept = cache_.keep(record); !kept)
       log_warning("baselines of {} are not kept: {}", record.name, kept.error().text());

@@ -39,7 +39,7 @@ class BaselineSuiteTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(dir_); }
 
-  // A task of so many bytes; a name that begins with "bad" is none.
+  // A task of this many bytes. A name that begins with "bad" is not a task.
   static Result<Task> described(const fs::path& file) {
     const std::string name = file.stem();
     if (name.starts_with("bad")) return user_error("no class Model", file.string());
@@ -138,7 +138,7 @@ TEST_F(BaselineSuiteTest, WhatWasJudgedOnTheTruthIsKeptWithTheTimes) {
   EXPECT_EQ(best_baseline(r.rows[0].record.times, MathMode::fp32)->kind, "compile");
   EXPECT_THAT(baseline_table(r, {"eager", "compile"}),
               HasSubstr("eager is not compared with programs: tf32 convolutions: fails this task's "
-                        "gate (a)\n"));
+                        "tolerance (a)\n"));
 }
 
 TEST_F(BaselineSuiteTest, TruthsOfAllSizesAndBuildsOfAllSizesComeToAnEnd) {
@@ -242,7 +242,7 @@ TEST_F(BaselineSuiteTest, NoGpuAndNoCudaAreErrorsOfTheWorld) {
 }
 
 TEST_F(BaselineSuiteTest, ControlsThatCannotBeTimedAreTold) {
-  controls_why_ = "the control kernel 'stream' cannot be timed here";
+  controls_why_ = "the control kernel 'stream' cannot be timed on this machine";
   BaselineReport r = run({"a"});
   EXPECT_EQ(r.rows[0].status, BaselineStatus::measured);
   EXPECT_TRUE(r.rows[0].record.controls.empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MemoryBudget: so many bytes of a GPU, shared by workers that each need some for a while.
+// MemoryBudget: divides the bytes of a GPU among workers that each need some for a while.
 //
 // Contract: claim() waits until the bytes are free, or the Context ends; more than there is counts
 // as all. While an urgent one waits, no other is let in before it. A Claim gives its bytes back.

@@ -20,17 +20,19 @@ Result<Verdict> verdict_of(const Json& json, const fs::path& file, const std::st
   ObjectReader r(json, file.string() + "#");
   CG_TRY(std::string schema, r.string("schema"));
   if (schema != kEntrySchema)
-    return user_error("this is no entry of a batch: " + sanitize(schema, 60), r.place("schema"),
-                      "name the folder that `cutegen eval --batch` was given as --out");
+    return user_error("this file is not a verdict of a batch: " + sanitize(schema, 60),
+                      r.place("schema"),
+                      "give the folder that `cutegen eval --batch` wrote (--out)");
   CG_TRY(std::string told, r.string("name"));
   if (told != name)
-    return user_error("the entry is of another name: " + sanitize(told, 60), r.place("name"));
+    return user_error("the verdict belongs to another entry: " + sanitize(told, 60),
+                      r.place("name"));
   if (r.has("error")) {
     CG_TRY(Json error, r.object("error"));
     ObjectReader e(error, r.place("error"));
     CG_TRY(std::string message, e.string("message"));
     return user_error("the entry has no verdict: " + sanitize(message, 300), file.string(),
-                      "mend it and judge the folder again");
+                      "repair the entry and judge the folder again");
   }
   CG_TRY(Json verdict, r.object("verdict"));
   return verdict_from_json(verdict);
@@ -46,18 +48,17 @@ Result<std::vector<std::string>> batch_entries(const fs::path& verdicts) {
     const fs::path path = at->path();
     if (path.extension() != ".json" || path.filename().string().starts_with(".")) continue;
     out.push_back(path.stem().string());
-    std::error_code ignored;  // what is no file is told when it is read
+    std::error_code ignored;  // reading reports a missing file
     if (const uintmax_t size = fs::file_size(path, ignored); !ignored) bytes += size;
     if (out.size() > kMostEntries || bytes > kMostBytes)
-      return user_error("more entries than are read at once", verdicts.string(),
-                        "split the folder");
+      return user_error("the folder has too many entries", verdicts.string(), "split the folder");
   }
   if (error)
     return user_error("the folder cannot be read: " + error.message(), verdicts.string(),
-                      "name the folder of the verdicts");
+                      "give the folder of the verdicts");
   if (out.empty())
-    return user_error("there is no verdict in this folder", verdicts.string(),
-                      "write them: cutegen eval --batch DIR --out DIR");
+    return user_error("the folder contains no verdict", verdicts.string(),
+                      "write verdicts: cutegen eval --batch DIR --out DIR");
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -70,16 +71,16 @@ Result<BatchEntry> read_batch_entry(const fs::path& programs, const fs::path& ve
   CG_TRY(Json json, parse_json(text, file.string(), kMostText));
   CG_TRY(out.verdict, verdict_of(json, file, name));
   if (eval::is_foreign(out.verdict))
-    return user_error("a foreign answer is no kernel program", file.string(),
-                      "a run takes kernel programs only");
+    return user_error("a third-party solution is not a kernel program", file.string(),
+                      "import only kernel programs");
   auto program = load_program(programs / name);
   if (!program)
-    return user_error("the program's text is not there: " + program.error().text(),
-                      (programs / name).string(), "name the folder of programs that was judged");
+    return user_error("the program's files are missing: " + program.error().text(),
+                      (programs / name).string(), "give the folder of programs that was judged");
   out.program = std::move(*program);
   const std::string id = program_id(out.program);
   if (id != out.verdict.program_id)
-    return user_error("the text there is another program than the one that was judged",
+    return user_error("the program in the folder is not the one that was judged",
                       (programs / name).string(), "judge the folder again");
   out.sha256 = sha256(id + canonical_json(to_json(out.verdict)));
   return out;

@@ -16,7 +16,7 @@ Result<void> check_folder(const fs::path& folder) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(folder, error))) return {};
   if (fs::is_directory(folder, error) && fs::is_empty(folder, error)) return {};
-  return user_error("this is no empty folder", folder.string(), "name a new one");
+  return user_error("the folder is not empty", folder.string(), "give a new folder");
 }
 
 // The best one first, then by time; of one program only the first.
@@ -37,13 +37,13 @@ std::vector<const RunStep*> chosen(const RunView& view, size_t most) {
   return out;
 }
 
-// The side file is no part of the journal, so both have to be where they were.
+// The journal does not contain the side file, so both files must still exist.
 Result<fs::path> write_task(const RunView& view, const fs::path& folder) {
   const fs::path file = view.settings.file;
   auto text = read_file(file, kMostText);
   if (!text || *text != view.task->task.source)
     return user_error(text ? "the task file has changed since the run began"
-                           : "the task file is gone: " + text.error().message,
+                           : "the task file does not exist any more: " + text.error().message,
                       file.string(), "restore it");
   const fs::path to = folder / file.filename();
   CG_CHECK(write_file(to, *text));
@@ -62,7 +62,7 @@ Result<HandedOut> hand_out(const RunView& view, const fs::path& folder, size_t m
   const auto steps = chosen(view, most);
   if (!view.task || steps.empty())
     return user_error("the run has no correct program to hand out", {},
-                      "cutegen show says why; cutegen resume goes on");
+                      "cutegen show says why; cutegen resume continues the run");
   CG_CHECK(check_folder(folder));
   CG_CHECK(private_dir(folder));
   HandedOut out;

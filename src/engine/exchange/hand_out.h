@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidates of a run as a folder that another machine judges (`cutegen eval --batch`), so that
-// proposing and measuring can live on different machines. The verdicts come back by
-// engine/exchange/import_verdicts.h.
+// Writes candidates of a run to a folder that another machine judges (`cutegen eval --batch`).
+// engine/exchange/import_verdicts.h imports the verdicts.
 //
-// Contract: the folder is new or empty. It gets the task file and its side file, as they were when
-// the run began (a changed one is refused), and a folder for each candidate, named by its id. Taken
-// are correct programs, each once, the best one first, then by time.
+// Contract: the folder must be new or empty. It gets the task file and its side file as they were
+// when the run began (changed files are an error), and a folder for each candidate, named by its
+// id. Only correct programs are written, each once: the best one first, then by time.
 //
 // Example: CG_TRY(HandedOut h, hand_out(view, "proposed", 8));
 #pragma once

@@ -106,14 +106,15 @@ class Importer {
 
   std::string refusal(const Verdict& v) const {
     if (v.task_id != view_.task->task.id)
-      return "it was judged for another task, or another text of this one";
-    if (v.timing && !(v.timing->time_ns > 0)) return "its time is no time";
+      return "it was judged for another task, or for another version of this task file";
+    if (v.timing && !(v.timing->time_ns > 0)) return "its time is not valid";
     if (v.status == Status::aborted)
-      return "the evaluator there failed, which says nothing of it: " + v.feedback.headline;
+      return "the evaluator on the other machine failed, which says nothing about the program: " +
+             v.feedback.headline;
     return {};
   }
 
-  // A program of this run, where it is one.
+  // The program in this run, if the run has it.
   const RunStep* own(const std::string& program) const {
     for (const RunStep& step : view_.steps)
       if (!step.imported && program_id(step.candidate.program) == program) return &step;
@@ -151,16 +152,17 @@ class Importer {
         known.empty() ? gpu_model(view_.settings.evaluator.device.text(), "") : known;
     if (gpu_model(v.device, v.gpu) != model)
       return std::optional(
-          fmt::format("its figures are of {}, and this run is for {}", device_key(v), model));
+          fmt::format("its figures come from {}, but this run is for {}", device_key(v), model));
     if (v.policy_version != Verdict().policy_version)
-      return std::optional(fmt::format("judged by rules of version {}; those of here are {}",
+      return std::optional(fmt::format("judged by rules of version {}; this cutegen has version {}",
                                        v.policy_version, Verdict().policy_version));
     auto here = build_ids_here(step, twin);
     if (!here && ctx_.done()) return fail(here.error());
     if (!here) return std::optional("it cannot be built here: " + here.error().message);
     if (*here == ids_of(v)) return std::optional<std::string>();
     return std::optional<std::string>(
-        "built otherwise there: the build ids differ (another compiler, headers or architecture)");
+        "the build ids differ: the other machine has another compiler, other headers or another "
+        "architecture");
   }
 
   Result<BuildIds> build_ids_here(const RunStep& step, const RunStep* twin) {
@@ -186,18 +188,20 @@ class Importer {
     const bool same = step.verdict->program_id == program_id(best->candidate.program);
     if (device_key(*best->verdict) != device_key(*step.verdict)) {
       if (same)
-        return end(Decision::accepted, fmt::format("the best program itself: from now on its "
-                                                   "figures of {} count",
-                                                   device_key(*step.verdict)));
+        return end(Decision::accepted,
+                   fmt::format("the best program itself: from now on its figures of {} count",
+                               device_key(*step.verdict)));
       return end(Decision::rejected,
-                 fmt::format("not compared: {}, the best, has no figures of {}; hand it out, too",
-                             best->candidate.id, device_key(*step.verdict)));
+                 fmt::format(
+                     "not compared: {}, the best program, has no figures from {}; hand it out, too",
+                     best->candidate.id, device_key(*step.verdict)));
     }
     const Timing &before = *best->verdict->timing, &now = *step.verdict->timing;
-    if (same) return end(Decision::rejected, "the best program has figures of this device already");
+    if (same)
+      return end(Decision::rejected, "the best program already has figures from this device");
     if (search::is_gain(before, now, view_.settings.search.min_gain))
       return end(Decision::accepted,
-                 search::gain_text(before.time_ns, now.time_ns) + ", not timed in turn");
+                 search::gain_text(before.time_ns, now.time_ns) + ", not timed alternately");
     end(Decision::rejected, search::loss_text(before.time_ns, now.time_ns));
   }
 
@@ -212,7 +216,7 @@ class Importer {
 Result<void> check_run(const RunView& view, const std::string& id) {
   if (!view.task) return user_error("the run has no task yet", "run " + id, "start it again");
   if (view.finished) return {};
-  return user_error("the run is not finished: its search would not know what is imported",
+  return user_error("the run is not finished, and its search would not know the imported programs",
                     "run " + id, "finish it first: cutegen resume " + id);
 }
 
@@ -284,7 +288,7 @@ std::string to_text(const Imported& imported) {
   for (const ImportRow& r : imported.rows) {
     added += r.state == ImportRow::State::added;
     std::string why = one_line(r.detail, 300);
-    if (r.best) why = "the best one now: " + why;
+    if (r.best) why = "the best program now: " + why;
     if (!r.device.empty()) why += (why.empty() ? "" : "; ") + one_line(r.device, 80);
     out += fmt::format("{:<20} {:<12} {:<6} {:>10}  {}\n", one_line(r.entry, 20), r.status(),
                        r.candidate.empty() ? "-" : r.candidate, time_text(r.time_ns), why);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts that another machine gave (`cutegen eval --batch IN --out OUT`) as candidates of a run.
+// Imports verdicts of another machine (`cutegen eval --batch IN --out OUT`) as candidates of a run.
 //
-// Contract: the run has finished. Each OUT/NAME.json becomes a candidate with the program of
-// IN/NAME; its figures have the origin `imported` and name the device that they are of. Refused by
-// name, while the others go in: a file that cannot be read, an error instead of a verdict, a
-// program whose text is not in IN or is another one, a verdict for another task. What the run has
-// already is known, so that importing twice adds nothing. An imported program becomes the best one
-// only where its figures are of the GPU model that the run is for, policy and build ids agree with
-// those of here, and it gains over figures of the same GPU model and driver: of the best program,
-// which comes to such figures by being imported itself. The journal, the out folder and the report
-// have it then.
+// Contract: the run must be finished. Each OUT/NAME.json becomes a candidate with the program of
+// IN/NAME. Its figures have the origin `imported` and name their device. Unreadable files, errors
+// instead of verdicts, missing or different programs and verdicts for another task are refused by
+// name; the others are imported. Importing twice adds nothing. An imported program becomes the best
+// one only if its figures come from the run's GPU model, policy and build ids agree, and it gains
+// over the best program's figures of the same GPU model and driver; the best program gets such
+// figures when its own verdict is imported. The result is in the journal, the out folder and the
+// report.
 //
 // Example: CG_TRY(auto done, import_verdicts(real_parts(), ctx, *store, "last", {"in", "out"}, o));
 #pragma once

@@ -131,7 +131,8 @@ TEST_F(Import, FiguresOfAnotherDeviceAreNotComparedWithThoseOfHere) {
   entry("c1", 1, there(1, 5));
   const Imported done = import();
   EXPECT_EQ(all_of(done), "c1:correct:c4 ");
-  EXPECT_THAT(done.rows[0].detail, HasSubstr("c3, the best, has no figures of NVIDIA H200"));
+  EXPECT_THAT(done.rows[0].detail,
+              HasSubstr("c3, the best program, has no figures from NVIDIA H200"));
   EXPECT_EQ(view().best, "c3");
   Verdict other_driver = there(3, 4);
   other_driver.driver = "570.2";
@@ -216,14 +217,14 @@ TEST_F(Import, BrokenEntriesAreNamedAndTheOthersGoIn) {
   EXPECT_EQ(done.refused(), 10U);
   std::map<std::string, std::string> why;
   for (const ImportRow& r : done.rows) why[r.entry] = r.detail;
-  EXPECT_THAT(why["other_text"], HasSubstr("another program than the one that was judged"));
-  EXPECT_THAT(why["no_text"], HasSubstr("text is not there"));
+  EXPECT_THAT(why["other_text"], HasSubstr("is not the one that was judged"));
+  EXPECT_THAT(why["no_text"], HasSubstr("files are missing"));
   EXPECT_THAT(why["stranger"], HasSubstr("of another name: renamed"));
   EXPECT_THAT(why["error"], HasSubstr("plan.json is broken"));
-  EXPECT_THAT(why["schema"], HasSubstr("no entry of a batch"));
+  EXPECT_THAT(why["schema"], HasSubstr("not a verdict of a batch"));
   EXPECT_THAT(why["task"], HasSubstr("another task"));
-  EXPECT_THAT(why["foreign"], HasSubstr("no kernel program"));
-  EXPECT_THAT(why["aborted"], HasSubstr("says nothing of it"));
+  EXPECT_THAT(why["foreign"], HasSubstr("not a kernel program"));
+  EXPECT_THAT(why["aborted"], HasSubstr("says nothing about the program"));
   EXPECT_THAT(to_text(done), HasSubstr("1 of 11 entries imported"));
   EXPECT_EQ(view().steps.size(), 4U);
   EXPECT_EQ(to_json(done)["refused"], 10);
@@ -254,7 +255,7 @@ TEST_F(Import, NothingIsHandedOutOverOtherFilesOrOfAChangedTask) {
   fs::create_directories(dir_ / "full" / "thesis");
   auto handed = hand_out(view(), dir_ / "full", 8);
   ASSERT_FALSE(handed);
-  EXPECT_THAT(handed.error().text(), HasSubstr("no empty folder"));
+  EXPECT_THAT(handed.error().text(), HasSubstr("the folder is not empty"));
   ASSERT_TRUE(write_file(dir_ / "relu.py", "import torch  # changed\n"));
   handed = hand_out(view(), dir_ / "new", 8);
   ASSERT_FALSE(handed);

@@ -58,16 +58,15 @@ Result<std::vector<std::string>> names_in(const fs::path& folder) {
     if (name.starts_with(".") || !at->is_directory()) continue;
     out.push_back(name);
     if (out.size() > kMostEntries)
-      return user_error("more entries than are judged at once", folder.string(),
-                        "split the folder");
+      return user_error("the folder has too many entries", folder.string(), "split the folder");
   }
   if (error)
     return user_error("the folder cannot be read: " + error.message(), folder.string(),
                       "give a folder of programs, each a folder with plan.json");
   if (out.empty())
-    return user_error("there is no entry in this folder", folder.string(),
-                      "an entry is a folder with plan.json, its sources and, unless a task is "
-                      "given for all, task.py");
+    return user_error("the folder contains no entry", folder.string(),
+                      "an entry is a folder with plan.json, its sources and task.py (not needed if "
+                      "you give TASK)");
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -86,7 +85,7 @@ Result<Entry> read_entry(const JudgeFolderSettings& settings, const std::string&
   e.task = task_of(settings, name);
   if (e.task.empty())
     return user_error("the entry has no task", folder.string(),
-                      "put task.py into it, or name a task for all");
+                      "add task.py to the entry, or give one TASK for all");
   CG_TRY(std::string text, read_file(e.task));
   CG_TRY(e.foreign, eval::find_foreign(folder));
   if (!e.foreign) {
@@ -298,8 +297,8 @@ Result<std::vector<FolderRow>> judge_folder(const Parts& parts, const Context& c
   std::error_code error;
   fs::create_directories(settings.out, error);
   if (error)
-    return user_error("the folder cannot be made: " + error.message(), settings.out.string(),
-                      "give a folder that can be written");
+    return user_error("the folder cannot be created: " + error.message(), settings.out.string(),
+                      "give a writable folder");
   return Batch(parts, ctx, settings, std::move(device), observer, std::move(names)).run();
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdicts of all programs in a folder, so that proposing and measuring can live on different
-// machines: one writes programs, another judges them and writes verdicts beside each other.
+// Judges all programs in a folder, so that one machine can propose programs and another measure
+// them.
 //
-// Contract: an entry is a folder with plan.json and its sources, or with a peer's answer (a Python
-// file with ModelNew, eval/judge/foreign.h); its task is task.py in it, or the one task given for
-// all. Its verdict goes to OUT/NAME.json (schema cutegen.entry.v1) as soon as it is known, whole or
-// not at all. An entry that has a verdict for the same program, task, model of device and last rung
-// is kept; devices of several models are refused. What is broken gets its error there, and the
-// others go on. Evaluators work side by side, each on the entries of one task after the other, so
-// that tasks are opened seldom.
+// Contract: an entry is a folder with plan.json and its sources, or with a third-party solution
+// (eval/judge/foreign.h). Its task is its task.py, or the one task given for all. OUT/NAME.json
+// (schema cutegen.entry.v1) gets the verdict as soon as it is known, as a whole file or not at all.
+// An entry that already has a verdict for the same program, task, device model and last rung is
+// kept. Devices of several models are an error. A broken entry gets its error; the others are
+// judged. Evaluators work in parallel, each on the entries of one task after the other, so that
+// tasks are opened rarely.
 //
 // Example: CG_TRY(auto rows, judge_folder(real_parts(), ctx, {"in", "out", {}, {options}}, seen));
 #pragma once
@@ -25,7 +25,7 @@ struct JudgeFolderSettings {
   Rung up_to = Rung::timing;
   bool again = false;  // judge what has a verdict, too
   double seconds =
-      eval::ForeignRequest().seconds;  // of a peer's answer: its import, with all it builds
+      eval::ForeignRequest().seconds;  // of a third-party solution: its import, builds included
   AskedAccuracy asked = {};            // of every task
 };
 
@@ -35,7 +35,7 @@ struct FolderRow {
   std::string detail;                     // the verdict's headline, or the error
   std::optional<double> time_ns;
   bool kept = false;     // the verdict was there already
-  bool foreign = false;  // a peer's answer
+  bool foreign = false;  // a third-party solution
   int code = 0;          // exit code of the error
   double seconds = 0;
 };

@@ -185,7 +185,7 @@ class AgentProposer final : public Proposer {
   static void ask_again(llm::ChatRequest& request, const llm::ChatReply& reply, std::string text) {
     llm::Message again{.text = std::move(text)};
     for (const llm::ToolCall& call : reply.message.calls)
-      again.results.push_back({call.id, "not done: no calls are left", true});
+      again.results.push_back({call.id, "not done: this question has no calls left", true});
     if (!reply.message.text.empty() || !reply.message.calls.empty())
       request.messages.push_back(reply.message);
     request.messages.push_back(std::move(again));
@@ -292,7 +292,7 @@ class AgentProposer final : public Proposer {
     for (const RunStep& step : run.steps)
       if (!run.is_open_draft(step) && program_id(step.candidate.program) == id)
         return agent::Reask{"repeated", "This program is the same as " + step.candidate.id +
-                                            ", which was tried before. Make another change."};
+                                            ", which the run tried before. Make another change."};
     return std::nullopt;
   }
 

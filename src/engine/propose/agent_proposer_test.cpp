@@ -55,7 +55,7 @@ TEST_F(AgentRun, ALongProgramStandsWholeOnceAndItsChangesAfterIt) {
   ASSERT_TRUE(outcome) << outcome.error().text();
   EXPECT_EQ(outcome->best->id, "c5");
   ASSERT_EQ(script_.asked.size(), 5U);
-  EXPECT_THAT(script_.asked[1].messages[2].text, HasSubstr("as it stands whole above"));
+  EXPECT_THAT(script_.asked[1].messages[2].text, HasSubstr("shown in full above"));
   for (size_t i : {2U, 3U}) {
     EXPECT_EQ(script_.asked[i].messages[1].text, script_.asked[1].messages[1].text);
     auto now = "c" + std::to_string(i) + ", 9";
@@ -65,7 +65,7 @@ TEST_F(AgentRun, ALongProgramStandsWholeOnceAndItsChangesAfterIt) {
   }
   EXPECT_THAT(script_.asked[4].messages[1].text,
               AllOf(HasSubstr("# Program c4"), HasSubstr("// 5")));
-  EXPECT_THAT(script_.asked[4].messages[3].text, HasSubstr("as it stands whole above"));
+  EXPECT_THAT(script_.asked[4].messages[3].text, HasSubstr("shown in full above"));
 }
 
 TEST_F(AgentRun, AReplyThatDoesNotApplyIsAskedForAgainInTheSameDialogue) {
@@ -81,7 +81,7 @@ TEST_F(AgentRun, AReplyThatDoesNotApplyIsAskedForAgainInTheSameDialogue) {
   EXPECT_EQ(script_.asked[3].messages[5].text, "I would use shared memory.");
   EXPECT_THAT(script_.asked[3].messages[6].text, HasSubstr("no block"));
   EXPECT_THAT(script_.asked[3].messages[8].text,
-              AllOf(HasSubstr("// 7"), HasSubstr("program whole")));
+              AllOf(HasSubstr("// 7"), HasSubstr("whole program")));
   auto view = view_run(*s->read(outcome->run_id));
   EXPECT_EQ(view->reasks, 2);
 }

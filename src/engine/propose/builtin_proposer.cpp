@@ -118,7 +118,7 @@ Result<std::unique_ptr<Proposer>> make_proposer(const std::string& model, const 
   if (kind == ProposerKind::command)
     return make_command_proposer(model.substr(std::string(kCommandModel).size()), task);
   if (kind != ProposerKind::builtin)
-    return user_error("'" + model + "' is no proposer without a model", "--model", "give builtin");
+    return user_error("'" + model + "' does not propose programs", "--model", "give builtin");
   return std::make_unique<BuiltinProposer>(task);
 }
 

@@ -109,7 +109,7 @@ Result<Answer> answer_from_json(const Json& json, const RunView& run) {
   if (!parent.empty()) {
     if (!run.find(parent))
       return user_error("no candidate '" + sanitize(parent, 40) + "' in this run",
-                        r.place("parent"), "name one of `candidates`, or none");
+                        r.place("parent"), "give one of `candidates`, or none");
     c.parent = parent;
   }
   c.edit = {sanitize(summary, kMaxSummary), sanitize(rationale, kMaxRationale), "command"};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// RunTools: the tools of one run, as its events have them: done once, recorded, counted.
+// RunTools: the tool calls of one run: each is done once, recorded and counted.
 //
-// Contract: fold() takes every event of the run, recorded and live ones alike, before the view
-// does. begin_ask() gives the host for the question that is open; it knows what was recorded since
-// the last `answered` and does only what is new, so that a resumed run neither loses nor repeats an
-// evaluation. A draft's evaluation is the events `drafted` and `evaluated`, a call `tool_called`.
-// Without an evaluator (a replay) it knows records only.
+// Contract: fold() takes every event of the run, recorded or live, before the view does.
+// begin_ask() returns the host for the open question. The host knows the calls recorded since the
+// last `answered` and executes only new ones, so a resumed run neither loses nor repeats an
+// evaluation. The events `drafted` and `evaluated` record a draft's evaluation, `tool_called` a
+// call. Without an evaluator (in a replay) the host knows only the records.
 //
 // Example: RunTools tools(evaluate, sink); auto host = tools.begin_ask(view, true);
 #pragma once
@@ -25,7 +25,7 @@ struct Judged {
 
 class RunTools {
  public:
-  // `label`: what a person who waits is told.
+  // `label`: the progress text for a waiting user.
   using Judge = std::function<Result<Judged>(
       const Context& ctx, const eval::EvaluateRequest& request, const std::string& label)>;
   RunTools(Judge judge, llm::CallSink& sink) : judge_(std::move(judge)), sink_(sink) {}

@@ -213,8 +213,8 @@ TEST_F(ToolRun, OddCallsGetErrorsAsResults) {
   ASSERT_TRUE(run(*s, wanted(1)));
   const auto& results = script_.asked[1].messages.back().results;
   ASSERT_THAT(results, SizeIs(6));
-  const char* says[] = {"no tool 'rm'", "no JSON object", "'kernel' is no string",
-                        "no program",   "no draft 'd7'",  "'nmae' is no argument"};
+  const char* says[] = {"no tool 'rm'", "not a JSON object", "'kernel' is not a string",
+                        "no program",   "no draft 'd7'",     "'nmae' is not an argument"};
   for (size_t i = 0; i < 6; ++i) {
     EXPECT_TRUE(results[i].is_error);
     EXPECT_THAT(results[i].text, HasSubstr(says[i]));
@@ -229,7 +229,7 @@ TEST_F(ToolRun, CallsHaveAnEnd) {
                      calls({call("read_docs")}, "thinking"), first_program(2)};
   auto runs = store();
   ASSERT_TRUE(run(*runs, s));
-  EXPECT_THAT(script_.asked[1].messages.back().results.at(2).text, HasSubstr("no calls are left"));
+  EXPECT_THAT(script_.asked[1].messages.back().results.at(2).text, HasSubstr("has no calls left"));
   EXPECT_FALSE(script_.asked[1].may_call);
   // Calls all the same: not done, and the reply beside them is read as the answer.
   EXPECT_THAT(script_.asked[2].messages.back().results.at(0).text, HasSubstr("not done"));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run knows of its baselines, and what its best program gains over them.
+// The baselines that a run knows, and the gains of its best program over them.
 //
-// Contract: kept baselines (engine/run/baseline_cache.h) are carried over by the control kernels;
-// where there are none that count, eager is timed once. `note` says which it was and why. Gains are
-// of a cold call; a baseline without a time gives none. JSON is that of the events `baselines` and
-// `compared`.
+// Contract: control kernels scale kept baselines (engine/run/baseline_cache.h) to the present speed
+// of the GPU. Without usable ones, eager is timed once. `note` says which case applies and why.
+// Gains are for a cold call; a baseline without a time gives none. The JSON is the data of the
+// events `baselines` and `compared`.
 //
 // Example: for (const BaselineGain& g : gains(*view.baselines, mode, ns)) use(g.kind, g.speedup);
 #pragma once

@@ -45,7 +45,8 @@ class RunBaselines : public testing::Test {
     p.find_baselines = [this](const eval::OpenedTask&) { return kept_; };
     p.controls = [this](const Context&, eval::EvaluatorClient&,
                         const eval::OpenedTask&) -> Result<std::vector<ControlTime>> {
-      if (now_ns_ == 0) return world_error("the control kernel 'stream' cannot be timed here");
+      if (now_ns_ == 0)
+        return world_error("the control kernel 'stream' cannot be timed on this machine");
       return std::vector<ControlTime>{{"stream", "p", now_ns_}};
     };
     return p;
@@ -82,7 +83,7 @@ TEST_F(RunBaselines, KeptOnesAreCarriedOverAndGainedOn) {
   EXPECT_EQ(timed_, 0);
   EXPECT_NEAR(view.baselines->times[0].time_ns, 306, 1e-9);
   EXPECT_EQ(view.baselines->times[0].origin, Origin::cached);
-  EXPECT_THAT(view.baselines->note, HasSubstr("carried over by 1.020"));
+  EXPECT_THAT(view.baselines->note, HasSubstr("scaled by 1.020"));
   auto gain = view.gain();
   ASSERT_TRUE(gain);
   EXPECT_EQ(gain->kind, "compile");  // eager-tf32 is faster, in another math mode
@@ -98,7 +99,7 @@ TEST_F(RunBaselines, EagerIsTimedWhereNoneAreKept) {
   RunView view = run();
   EXPECT_EQ(timed_, 1);
   EXPECT_EQ(view.baselines->times.size(), 1U);
-  EXPECT_THAT(view.baselines->note, HasSubstr("none are kept"));
+  EXPECT_THAT(view.baselines->note, HasSubstr("there are no kept baselines"));
   EXPECT_NEAR(view.gain()->speedup, 200.0 / 97, 1e-9);
 }
 
@@ -135,7 +136,7 @@ TEST_F(RunBaselines, KeptOnesThatDoNotHoldAnyMoreAreNotUsed) {
   EXPECT_THAT(view.baselines->note, HasSubstr("takes 20.0% longer than then"));
   EXPECT_EQ(view.baselines->times[0].time_ns, 200);
   now_ns_ = 0;
-  EXPECT_THAT(run().baselines->note, HasSubstr("cannot be timed here"));
+  EXPECT_THAT(run().baselines->note, HasSubstr("cannot be timed on this machine"));
 }
 
 TEST_F(RunBaselines, WithoutAnyTheSearchGoesOn) {

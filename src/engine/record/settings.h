@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run is asked for: task, strategy, proposer, evaluator and limits.
+// The settings of a run: task, strategy, proposer, evaluator and limits.
 //
 // Contract: plain values. The event `opened` holds all of them (engine/record/event_data.h), so a
 // resumed run has the same.
@@ -48,7 +48,7 @@ struct OptimizeSettings {
   std::filesystem::path out;  // folder for the best program so far; empty: none is written
   bool baselines = true;      // on a GPU: said before the first step, and what is gained at the end
   bool profile_best = false;  // at the end, where the best program has no profile
-  bool profile_slower = false;  // the same, where it is slower than the fastest known baseline
+  bool profile_slower = false;  // the same, if it is slower than the fastest known baseline
   // On a GPU: how long the best program's certificate may take at the end (and what the search left
   // of its minutes); 0: none is made.
   double certify_minutes = 0;

@@ -84,7 +84,7 @@ struct RunView {
   std::optional<double> first_ns;  // time of the first accepted candidate
   int64_t evaluations = 0;         // finished ones, without aborted ones
   int64_t answers = 0;             // of proposers
-  int64_t reasks = 0;              // answers of models that had to be asked for again
+  int64_t reasks = 0;              // how often the engine asked a model again
   int64_t tool_calls = 0;          // of models
   ModelCost models;
   int64_t clock_ms = 0;  // time spent, pauses between sessions left out
@@ -97,11 +97,11 @@ struct RunView {
   const RunStep* incumbent() const { return find(best); }
   // Of the incumbent, against the fastest baseline in the task's math mode.
   std::optional<BaselineGain> gain() const;
-  // How many times faster than the first correct program, and how many floors it takes; an imported
-  // time is not compared with those of this run, its floor is that of its own device.
+  // The speedup over the first correct program, and the ratio to the floor. An imported time is not
+  // compared with the run's own times and uses the floor of its own device.
   std::optional<double> over_first(const RunStep& step) const;
   std::optional<double> over_floor(const RunStep& step) const;
-  // The incumbent's; null where there is none.
+  // The incumbent's; null if there is none.
   const Profile* best_profile() const;
   const Certificate* best_certificate() const;
   // Whether a candidate is a draft of the question that has no answer yet.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the best program saves: launches and bytes of memory, beside the module's operators.
+// What the best program saves compared with the module's operators: launches and bytes of memory.
 //
-// Contract: `before` is modelled from the graph: one launch an operator that is no view, which
-// reads its tensors and writes its results once. `after` is what the profile of the best program
-// counted; without one only its launches are known, from the plan. The least bytes are the task's.
-// Nothing is known of an imported program that has no profile.
+// Contract: `before` is modelled from the graph: one launch for each operator that is not a view;
+// it reads its tensors and writes its results once. `after` is what the profile of the best program
+// counted; without a profile only its launches are known, from the plan. The least bytes are the
+// task's. There are no figures for an imported program without a profile.
 //
 // Example: if (auto b = before_after(view)) print(to_text(*b));
 #pragma once

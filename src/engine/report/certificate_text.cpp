@@ -115,8 +115,8 @@ std::string certificate_head(const Certificate& c) {
 
 std::string call_note(const CertificateTable& table) {
   const bool there = std::find(table.modes.begin(), table.modes.end(), "call") != table.modes.end();
-  return there ? "call: this program is called from C++, a baseline from Python; an export's "
-                 "operator adds PyTorch's own call (its bench.py has that)"
+  return there ? "call: C++ calls this program, Python calls a baseline; the operator of an export "
+                 "adds PyTorch's own call (its bench.py shows it)"
                : "";
 }
 
@@ -124,10 +124,10 @@ std::vector<std::string> accuracy_notes(const Certificate& c) {
   std::vector<std::string> out;
   for (const CertifiedBaseline& b : c.baselines) {
     if (b.accuracy.passes.value_or(false) || b.accuracy.why.empty()) continue;
-    out.push_back(fmt::format(
-        "{} {}: {}", one_line(b.kind, 40),
-        b.accuracy.passes ? "fails this task's gate" : "is not known to pass this task's gate",
-        one_line(b.accuracy.why, 300)));
+    out.push_back(fmt::format("{} {}: {}", one_line(b.kind, 40),
+                              b.accuracy.passes ? "fails this task's tolerance"
+                                                : "is not known to be within this task's tolerance",
+                              one_line(b.accuracy.why, 300)));
   }
   return out;
 }
@@ -135,8 +135,9 @@ std::vector<std::string> accuracy_notes(const Certificate& c) {
 std::string certificate_text(const Certificate& c) {
   std::string out = table_text(certificate_table(c));
   for (const CertificateTable& table : shape_tables(c)) out += table_text(table);
-  out += fmt::format("  bound by {}; cold, the processes' ratios are up to {:.2f}% apart\n",
-                     one_line(c.bound_by, 40), 100 * c.apart);
+  out += fmt::format(
+      "  bound by {}; with a cold L2 the ratios of the processes differ by up to {:.2f}%\n",
+      one_line(c.bound_by, 40), 100 * c.apart);
   if (const std::string note = call_note(certificate_table(c)); !note.empty())
     out += "  " + note + "\n";
   for (const std::string& note : accuracy_notes(c)) out += "  " + note + "\n";

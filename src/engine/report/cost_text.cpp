@@ -21,9 +21,9 @@ std::string model_cost_text(const RunView& view) {
   std::string text = fmt::format("{}, {} tokens in ({:.0f}% cached), {} out",
                                  counted(m.calls, "call"), m.input, cached, m.output);
   if (m.usd > 0) text += fmt::format(", ${:.4f}", m.usd);
-  if (m.unpriced) text += ", some calls without a known price";
+  if (m.unpriced) text += ", the price of some calls is unknown";
   if (view.tool_calls > 0) text += ", " + counted(view.tool_calls, "call") + " of tools";
-  if (view.reasks > 0) text += ", " + counted(view.reasks, "answer") + " asked for again";
+  if (view.reasks > 0) text += ", " + counted(view.reasks, "answer") + " asked again";
   return text;
 }
 

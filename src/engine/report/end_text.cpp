@@ -25,7 +25,7 @@ std::string limits_text(const RunView& view, const RunStep& best) {
     limits.push_back("times are modelled, not measured: " + view.settings.evaluator.device.text() +
                      " is a simulator; no baseline was timed");
   if (best.imported)
-    limits.push_back(fmt::format("its figures are imported: {} on {}",
+    limits.push_back(fmt::format("the figures are imported: {} on {}",
                                  to_string(best.imported->origin), clean(best.imported->device)));
   if (view.task) limits.push_back(shapes_limit(view.task->task));
   for (const Expr& e : best.candidate.program.plan.requires_)
@@ -114,12 +114,13 @@ std::string end_text(const RunView& view, const std::string& run_id) {
   if (view.finished)
     out += line("stopped", clean(*view.finished, 400));
   else if (!view.certifying.empty())
-    out += line("stopped", "interrupted while " + view.certifying +
-                               " was certified, which is not finished; all that was found is kept; "
-                               "go on with: cutegen resume " +
-                               run_id);
+    out +=
+        line("stopped",
+             "interrupted while " + view.certifying +
+                 " was being certified; everything found is kept; continue with: cutegen resume " +
+                 run_id);
   else
-    out += line("stopped", "interrupted; go on with: cutegen resume " + run_id);
+    out += line("stopped", "interrupted; continue with: cutegen resume " + run_id);
   const RunStep* best = view.incumbent();
   if (best && best->verdict) {
     std::string text = best->candidate.id;
@@ -133,7 +134,7 @@ std::string end_text(const RunView& view, const std::string& run_id) {
     out += line("best", text) + gains_text(view, *best) + saved_text(view) + error_text(*best) +
            certified_text(view) + doubts_text(view, *best);
   } else if (view.finished) {
-    out += line("best", "none: nothing correct was found");
+    out += line("best", "none: no correct program was found");
   }
   out += line("cost", fmt::format("{} of {} in {:.1f} s", counted(view.evaluations, "evaluation"),
                                   counted(static_cast<int64_t>(view.steps.size()), "program"),

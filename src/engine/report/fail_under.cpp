@@ -67,9 +67,9 @@ bool reaches(const std::optional<BestGain>& gain, double wanted) {
 }
 
 std::string to_text(const std::optional<BestGain>& gain) {
-  if (!gain) return "no baseline is known to compare with";
+  if (!gain) return "there is no baseline to compare with";
   const std::string how = gain->by == "certificate" ? "certified, cold"
-                          : gain->by == "baselines" ? "measured, not in turn"
+                          : gain->by == "baselines" ? "measured, not alternately"
                                                     : "modelled";
   return fmt::format("at least {:.3f}x over {} ({}; median {:.3f}x)", gain->low,
                      one_line(gain->against, 60), how, gain->ratio);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// --fail-under: whether the best program is as much faster as a script wants.
+// --fail-under: whether the best program reaches the speedup that a script demands.
 //
-// Contract: it counts against the fastest baseline in the task's math mode, cold: the certified
-// ratio where there is a certificate, else the time of the search over that baseline's. On a
-// simulator, which times no baseline, the first correct program stands in. What has to reach the
-// wanted ratio is the lower end of the 95% interval. Where nothing is known, nothing is reached.
+// Contract: the speedup is over the fastest baseline in the task's math mode with a cold L2: the
+// certified ratio if there is a certificate, else the ratio of that baseline's time to the search's
+// time. On a simulator, which times no baseline, the first correct program takes its place. The
+// lower end of the 95% interval must reach the demanded ratio. Without any figures the answer is
+// no.
 //
 // Example: if (!reaches(view, 1.05)) return kExitBelow;
 #pragma once

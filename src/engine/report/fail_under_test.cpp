@@ -45,7 +45,7 @@ TEST(FailUnder, OnAGpuABaselineHasToBeKnown) {
   RunView view = one_step("cuda:0");
   EXPECT_FALSE(best_gain(view)) << "the first program is no baseline";
   EXPECT_FALSE(reaches(best_gain(view), 0.1));
-  EXPECT_THAT(to_text(best_gain(view)), HasSubstr("no baseline is known"));
+  EXPECT_THAT(to_text(best_gain(view)), HasSubstr("there is no baseline"));
   view.baselines = TaskBaselines{{{"eager", 80, 79, 81, 8, Origin::measured, 0, 1, ""},
                                   {"eager-tf32", 20, 19, 21, 8, Origin::measured, 0, 1, ""}},
                                  ""};
@@ -68,7 +68,7 @@ TEST(FailUnder, ACertificateOfTheBestProgramDecides) {
               HasSubstr("at least 1.980x over compile (certified, cold; median 2.000x)"));
   EXPECT_FALSE(reaches(gain, 2));
   view.certified->candidate = "c1";
-  EXPECT_FALSE(best_gain(view)) << "that is of another program";
+  EXPECT_FALSE(best_gain(view)) << "that belongs to another program";
 }
 
 TEST(FailUnder, ABaselineThatFailsTheProgramsGateIsNotTheHardest) {

@@ -139,10 +139,9 @@ ReportData what_to_win(const RunView& view) {
                                : ""));
   if (simulated) e.add("baseline", "none measured: the device is a simulator");
   add_baselines(e, view);
-  e.add("admission", o.admission.admitted
-                         ? fmt::format("{} degenerate solutions were tried and fail",
-                                       o.admission.lazy_answers_tried)
-                         : "not admitted: " + join(o.admission.passing, "; "));
+  e.add("admission", o.admission.admitted ? fmt::format("{} degenerate solutions fail",
+                                                        o.admission.lazy_answers_tried)
+                                          : "not admitted: " + join(o.admission.passing, "; "));
   e.add("remark", o.admission.remark);
   return e.list();
 }
@@ -252,15 +251,15 @@ ReportData limits(const RunView& view) {
     add("Other shapes, dtypes and GPUs: an export runs the module itself.");
   }
   if (const RunStep* best = view.incumbent(); best && best->imported)
-    add("The best program's figures are imported: they are of " + best->imported->device + ".");
+    add("The best program's figures are imported: they come from " + best->imported->device + ".");
   if (const Timing* t = best_timing(view); t && t->origin == Origin::modelled)
-    add("Times are modelled from counts of the simulated kernel; nothing was measured on a GPU.");
+    add("Times are modelled from the counts of the simulated kernel; no GPU measured anything.");
   if (!view.task) return out;
   const eval::OpenedTask& o = *view.task;
   std::vector<std::string> shapes;
   for (const ShapeCase& s : o.task.shapes) shapes.push_back(s.name);
   add("Shapes of the task: " + join(shapes, ", ") +
-      "; families of inputs: " + join(o.admission.families, ", ") + ".");
+      "; input distributions: " + join(o.admission.families, ", ") + ".");
   std::vector<std::string> without;
   for (const auto& [name, held] : o.sandbox.held)
     if (!held) without.push_back(name);
@@ -282,7 +281,7 @@ ReportData cost(const RunView& view) {
   e.add("time", seconds(view.clock_ms) + ", of which " + seconds(evaluating) + " evaluating");
   if (view.resumes > 0) e.add("resumed", fmt::format("{} times", view.resumes));
   bool asked = view.settings.search.agents.has_value();
-  e.add("model", asked ? model_cost_text(view) : "none was asked");
+  e.add("model", asked ? model_cost_text(view) : "no model was asked");
   if (const RunStep* best = view.incumbent(); best && asked)
     e.add("CuTe", cute_use_text(best->candidate.program));
   return e.list();

@@ -26,7 +26,7 @@ std::string saved_share(double before, double after) {
 }
 
 void add_traffic(Entries& e, const BeforeAfter& s) {
-  e.add("launches", fmt::format("{} (modelled: a launch each) before, {} after{}",
+  e.add("launches", fmt::format("{} before (modelled: one launch for each operator), {} after{}",
                                 counted(s.launches_before, "operator"), s.launches_after,
                                 saved_share(double(s.launches_before), double(s.launches_after))));
   std::string bytes = size_text(s.bytes_before) + " before (modelled: each operator reads and " +
@@ -96,11 +96,11 @@ ReportData certificate_box(const Certificate& c) {
 
 std::string why_none(const RunView& view) {
   if (view.certified && view.certified->candidate != view.best)
-    return "that of " + view.certified->candidate + " is of another program";
+    return "that of " + view.certified->candidate + " belongs to another program";
   if (view.certified) return view.certified->why;
   std::string why = no_certificate(view.settings);
   if (!why.empty()) return why;
-  return view.certifying.empty() ? "this run made none" : "it was begun and is not finished";
+  return view.certifying.empty() ? "this run made none" : "it was started and is not finished";
 }
 
 ReportData imported_rows(const RunView& view) {

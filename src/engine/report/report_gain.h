@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the report page that say what was gained: before and after, the roofline, the
-// certified table, what was imported.
+// The parts of the report page about the gain: before and after, the roofline, the certificate's
+// table, imported verdicts.
 //
 // Contract: sets `gain`, `roofline`, `certificate` or `no_certificate`, and `imported`, each only
-// where there is something to say. Every figure names its origin.
+// if it has content. Every figure names its origin.
 //
 // Example: add_gain(page, view);
 #pragma once

@@ -86,13 +86,14 @@ TEST(ReportGain, BeforeAndAfterWithEveryOrigin) {
   j.add(EventType::profiled, to_json(BestProfile{"c1", {}, profile_of_best("k")}));
   const std::string page = page_of(j);
   for (const char* part :
-       {"1 operator (modelled: a launch each) before, 1 after, 0% saved",
+       {"1 operator before (modelled: one launch for each operator), 1 after, 0% saved",
         "8.19 KB before (modelled: each operator reads and writes its tensors once), 4.1 KB after "
         "(measured), 50% saved; the least is 8.19 KB",
         "at most 3e-07, the native reference&apos;s 2.5e-07, on 1024 values of up to 4.5",
         "12.5% of what is accepted", "allclose 1e-04: 0 of 1024 values differ",
-        "at least 3.980x over eager (measured, not in turn; median 4.000x)", "2.000x [1.980,2.030]",
-        "Mark: plain", "--certify-minutes 3", "an export runs the module itself"})
+        "at least 3.980x over eager (measured, not alternately; median 4.000x)",
+        "2.000x [1.980,2.030]", "Mark: plain", "--certify-minutes 3",
+        "an export runs the module itself"})
     EXPECT_THAT(page, HasSubstr(part));
 }
 
@@ -123,7 +124,7 @@ TEST(ReportGain, TheCertifiedTableOrWhyThereIsNone) {
   Journal j = gpu_run("plain");
   EXPECT_THAT(page_of(j), HasSubstr("None: this run made none"));
   j.add(EventType::certifying, {{"candidate", "c1"}, {"limit_ms", 1}});
-  EXPECT_THAT(page_of(j), HasSubstr("None: it was begun and is not finished"));
+  EXPECT_THAT(page_of(j), HasSubstr("None: it was started and is not finished"));
   Journal failed = j;
   failed.add(EventType::certified, to_json(BestCertificate{"c1", "torch has no CUDA", {}}));
   EXPECT_THAT(page_of(failed), HasSubstr("None: torch has no CUDA"));

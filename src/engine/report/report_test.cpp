@@ -69,7 +69,7 @@ TEST(Report, SaysWhatTheRunDid) {
   for (const char* part :
        {"20260101-abcdef", "c2 is correct on 9 sets of inputs", "50 ns (modelled)", "2.00x",
         "none measured: the device is a simulator", "Stopped: plateau plain", "class=\"floor\"",
-        "What holds the best program back", "simulator; not read plain",
+        "What limits the best program", "simulator; not read plain",
         "50 ns (modelled): memory bound plain · few waves plain", "difference from c1",
         "class=\"a\">+ // 2", "class=\"d\">- // 1", "Skipped: plain", "Times are modelled",
         "cutegen optimize --replay 20260101-abcdef", "prefers-color-scheme", "4.5 s evaluating",

@@ -32,7 +32,8 @@ std::optional<GpuSpec> gpu_of(const RunView& view, const RunStep& best) {
 Point point(const std::string& mark, const std::string& name, const BeforeAfter& s, double ns,
             const std::optional<double>& bytes) {
   const double moved = bytes && *bytes > 0 ? *bytes : s.bytes_least;
-  return {mark, name + (bytes ? "" : ", set at the least bytes since its traffic was not counted"),
+  return {mark,
+          name + (bytes ? "" : ", placed at the least bytes, because its traffic was not counted"),
           s.flops / std::max(moved, 1.0), s.flops / ns * 1e9};
 }
 
@@ -40,10 +41,11 @@ std::optional<Point> before_of(const RunView& view, const RunStep& best, const B
   if (best.imported) return std::nullopt;  // of another device
   if (view.baselines)
     if (const BaselineTime* b = best_baseline(view.baselines->times, view.task->task.math_mode))
-      return point("before",
-                   fmt::format("{}, {} ({}), at the bytes that its operators move (modelled)",
-                               b->kind, human_ns(b->time_ns), to_string(b->origin)),
-                   s, b->time_ns, s.bytes_before);
+      return point(
+          "before",
+          fmt::format("{}, {} ({}), placed at the bytes that its operators move (modelled)",
+                      b->kind, human_ns(b->time_ns), to_string(b->origin)),
+          s, b->time_ns, s.bytes_before);
   if (!view.first_ns || *view.first_ns <= 0) return std::nullopt;
   return point("before", "the first correct program, " + human_ns(*view.first_ns), s,
                *view.first_ns, std::nullopt);
@@ -84,7 +86,7 @@ std::string grid(const Axes& a) {
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{:g}</text>\n",
                        a.x(std::pow(10.0, d)), kBottom + 18, std::pow(10.0, d));
   return out +
-         fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">FLOP a byte</text>\n",
+         fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"end\">FLOP per byte</text>\n",
                      kRight, kBottom + 34);
 }
 
@@ -124,7 +126,7 @@ RooflineChart roofline_chart(const RunView& view) {
     out.svg += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5.5\"/>\n", p.mark,
                            axes.x(p.intensity), axes.y(p.rate));
   out.svg += "</svg>";
-  out.legend = fmt::format("The roof is what {} gives in {}: {} of memory, {} of arithmetic.",
+  out.legend = fmt::format("The roof is the peak of {} in {}: {} of memory, {} of arithmetic.",
                            gpu->name, mode, human(Bytes{int64_t(gpu->dram_bytes_per_s)}) + "/s",
                            rate_text(peak->second));
   for (const Point& p : points)

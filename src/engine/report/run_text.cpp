@@ -61,7 +61,8 @@ std::string device_text(const RunView& view) {
   const eval::OpenedTask& o = *view.task;
   const std::string name = clean(view.settings.evaluator.device.text());
   if (o.driver.empty())
-    return line("device", name + ", a simulator: times are modelled, counters are its own");
+    return line("device",
+                name + ", a simulator: it models the times and counts what the kernel does");
   return line("device",
               fmt::format("{} ({}, driver {})", clean(o.product.empty() ? o.gpu : o.product), name,
                           clean(o.driver))) +

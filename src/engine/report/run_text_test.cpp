@@ -99,7 +99,7 @@ TEST(RunText, AnUnfinishedCertificateIsSaid) {
   view.certified.reset(), view.finished.reset();
   view.certifying = "c2";
   const std::string text = end_text(view, "r");
-  EXPECT_THAT(text, HasSubstr("interrupted while c2 was certified, which is not finished"));
+  EXPECT_THAT(text, HasSubstr("interrupted while c2 was being certified"));
   EXPECT_THAT(text, HasSubstr("cutegen resume r"));
   EXPECT_THAT(text, HasSubstr("certified  no: not finished"));
 }
@@ -117,14 +117,14 @@ TEST(RunText, ACertificateOfAnotherProgramIsNotTheBestOnes) {
 TEST(RunText, WhatSpeaksAgainstTheBestProgramIsSaid) {
   RunView view = gpu_run();
   EXPECT_THAT(end_text(view, "r"), Not(HasSubstr("elsewhere")));
-  view.profiled = BestProfile{"c2", "judged once more it was failed: 3 values", {}};
+  view.profiled = BestProfile{"c2", "a second evaluation gave failed: 3 values", {}};
   RunStep there =
       step_of(4, untimed(Status::failed, "2 values are wrong there"), Decision::rejected);
   there.candidate.parent = "c2";
   there.imported = ImportedFrom{"c2", "", "NVIDIA H200 (driver 570)", Origin::skipped};
   view.steps.push_back(there);
   const std::string text = end_text(view, "r");
-  EXPECT_THAT(text, HasSubstr("profile    none: judged once more it was failed: 3 values"));
+  EXPECT_THAT(text, HasSubstr("profile    none: a second evaluation gave failed: 3 values"));
   EXPECT_THAT(text, HasSubstr("elsewhere  failed on NVIDIA H200 (driver 570): 2 values are wrong"));
 }
 
@@ -147,11 +147,12 @@ TEST(CertificateText, SaysHowExactEachBaselineIs) {
   EXPECT_EQ(table.modes.back(), "accuracy");
   EXPECT_EQ(table.rows[0].back(), "");
   EXPECT_EQ(table.rows[1].back(), "tf32: coarser than the math mode");
-  EXPECT_EQ(table.rows[2].back(), "tf32 convolutions: fails this task's gate");
+  EXPECT_EQ(table.rows[2].back(), "tf32 convolutions: fails this task's tolerance");
   EXPECT_EQ(table.rows[3].back(), "fp32, 0.50 of the accepted error");
   const std::string text = certificate_text(c);
-  EXPECT_THAT(text, HasSubstr("  compile fails this task's gate: every element is wrong\n"));
-  EXPECT_THAT(text, HasSubstr("  eager-tf32 is not known to pass this task's gate: no memory\n"));
+  EXPECT_THAT(text, HasSubstr("  compile fails this task's tolerance: every element is wrong\n"));
+  EXPECT_THAT(
+      text, HasSubstr("  eager-tf32 is not known to be within this task's tolerance: no memory\n"));
   EXPECT_THAT(text, Not(HasSubstr("eager fails")));
 }
 
@@ -161,8 +162,8 @@ TEST(CertificateText, NamesVersionsAndClocks) {
   c.cudnn = "9.10.2", c.sm_clock_hz = 1.98e9, c.sm_clock_least_hz = 1.905e9;
   c.memory_clock_hz = 3.201e9;
   EXPECT_EQ(certificate_head(c),
-            "NVIDIA H200 (driver 580.159.04), 2.11.0, cuDNN 9.10.2, 2 fresh processes, 50 s; SM "
-            "clock 1980 MHz (1905 at least), memory 3201 MHz");
+            "NVIDIA H200 (driver 580.159.04), 2.11.0, cuDNN 9.10.2, 2 fresh processes"
+            ", 50 s; SM clock 1980 MHz (1905 at least), memory 3201 MHz");
 }
 
 TEST(CertificateText, HasATableForEachWeightedShape) {

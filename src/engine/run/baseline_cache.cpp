@@ -50,7 +50,7 @@ Result<std::vector<ControlTime>> controls_from(const Json& json) {
   CG_TRY(int64_t timed, r.integer("timed"));
   const int64_t age = seconds_now() - timed;
   if (age < 0 || age > std::chrono::seconds(BaselineCache::kFresh).count())
-    return world_error("these are old");
+    return world_error("these baselines are old");
   CG_TRY(Json list, r.array("controls"));
   std::vector<ControlTime> out;
   for (const Json& one : list) {

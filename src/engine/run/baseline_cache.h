@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// BaselineCache: measured baselines, kept for searches; and the control kernels' last times.
+// BaselineCache: keeps measured baselines for searches, and the last times of the control kernels.
 //
-// Contract: one file a (task, GPU model, driver, torch) in a private folder, replaced whole. A file
-// that is missing, unreadable or of another version is no record. Controls count as those of now
-// for kFresh. Safe from several threads and processes.
+// Contract: one file for each (task, GPU model, driver, torch) in a private folder, replaced as a
+// whole. A missing or unreadable file, or one of another version, counts as no record. Control
+// timings are reused for kFresh. Safe from several threads and processes.
 //
 // Example: BaselineCache cache; if (auto record = cache.find(opened)) use(record->times);
 #pragma once

@@ -37,10 +37,10 @@ BestProfile profile_of(const std::string& candidate, Verdict verdict) {
   BestProfile out{candidate, {}, std::move(verdict.profile)};
   if (verdict.status != Status::correct) {
     out.profile.reset();
-    out.why = fmt::format("judged once more it was {}: {}", to_string(verdict.status),
+    out.why = fmt::format("a second evaluation gave {}: {}", to_string(verdict.status),
                           sanitize(verdict.feedback.headline, kWhy));
   } else if (!out.profile) {
-    out.why = "there was nothing to count";
+    out.why = "the evaluator counted nothing";
   }
   return out;
 }
@@ -72,7 +72,7 @@ BestCertificate certificate_of(const Context& ctx, const RunView& view,
   if (made)
     out.certificate = std::move(*made);
   else if (limited.done())
-    out.why = fmt::format("not finished within {:.0f} s (--certify-minutes gives it more)",
+    out.why = fmt::format("not finished within {:.0f} s (give it more time with --certify-minutes)",
                           std::chrono::duration<double>(limit).count());
   else
     out.why = sanitize(made.error().text(), kWhy);
@@ -81,8 +81,8 @@ BestCertificate certificate_of(const Context& ctx, const RunView& view,
 
 std::string no_certificate(const OptimizeSettings& settings) {
   if (!settings.evaluator.device.is_gpu())
-    return settings.evaluator.device.text() + " is a simulator, which measures no time";
-  return settings.certify_minutes > 0 ? "" : "it was not asked for (--certify-minutes 0)";
+    return settings.evaluator.device.text() + " is a simulator, which cannot measure time";
+  return settings.certify_minutes > 0 ? "" : "not requested (--certify-minutes 0)";
 }
 
 }  // namespace cutegen::engine

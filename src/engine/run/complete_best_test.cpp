@@ -139,7 +139,8 @@ TEST_F(EndOfRun, ALimitEndsTheCertificateAndNotTheRun) {
   };
   RunView view = run();
   EXPECT_EQ(view.finished, "nothing left to try");
-  EXPECT_THAT(view.certified->why, HasSubstr("not finished within 0 s (--certify-minutes"));
+  EXPECT_THAT(view.certified->why,
+              HasSubstr("not finished within 0 s (give it more time with --certify-minutes"));
 }
 
 TEST_F(EndOfRun, WhatTheSearchLeftOfItsMinutesIsTheCertificates) {
@@ -187,14 +188,14 @@ TEST_F(EndOfRun, TheBestProgramGetsAProfileOnce) {
   world_.evaluations.clear();
   view = run();
   EXPECT_FALSE(view.best_profile());
-  EXPECT_THAT(view.profiled->why, HasSubstr("judged once more it was failed: 2 of 64"));
+  EXPECT_THAT(view.profiled->why, HasSubstr("a second evaluation gave failed: 2 of 64"));
 }
 
 TEST_F(EndOfRun, OnlyAProgramThatIsSlowerMayGetOne) {
   RunView view = run();
   ASSERT_TRUE(view.incumbent());
   view.settings.profile_slower = true;
-  EXPECT_FALSE(wants_profile(view)) << "no baseline is known";
+  EXPECT_FALSE(wants_profile(view)) << "there is no baseline";
   const double own = *view.incumbent()->time_ns();
   auto eager = [](double ns) {
     return BaselineTime{"eager", ns, ns, ns, 8, Origin::cached, 0, 1, ""};

@@ -22,8 +22,8 @@ Result<ControlTime> time_one(const Context& ctx, eval::EvaluatorClient& evaluato
   evaluator.close_task(ctx, opened.task.id);
   if (!verdict) return fail(verdict.error());
   if (verdict->status != Status::correct || !verdict->timing)
-    return world_error("the control kernel '" + name +
-                       "' cannot be timed here: " + sanitize(verdict->feedback.headline, 300));
+    return world_error("the control kernel '" + name + "' cannot be timed on this machine: " +
+                       sanitize(verdict->feedback.headline, 300));
   out.time_ns = verdict->timing->time_ns;
   return out;
 }

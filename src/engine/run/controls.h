@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control kernels (tasks/control): programs of our own whose times say how fast a GPU is now.
+// The control kernels (tasks/control): cutegen's own programs whose times show how fast a GPU is
+// now.
 //
-// Contract: one bound by memory, one by arithmetic, judged and timed by the evaluator like any
-// program; each task is closed again. An evaluator that has another task open must be able to hold
-// two. One that is not correct here is a world error.
+// Contract: one is bound by memory, one by arithmetic. The evaluator judges and times them like any
+// program; each task is closed again. An evaluator with another open task must be able to hold two.
+// An incorrect control is an error of the environment.
 //
 // Example: CG_TRY(auto controls, time_controls(ctx, *evaluator));
 #pragma once

@@ -17,7 +17,7 @@ std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
                                   RunObserver& observer, std::string& note) {
   auto record = parts.find_baselines(opened);
   if (!record) {
-    note = "none are kept (cutegen baselines FILE measures all)";
+    note = "there are no kept baselines (cutegen baselines FILE measures all)";
     return std::nullopt;
   }
   observer.on_progress("timing the control kernels");
@@ -28,13 +28,14 @@ std::optional<TaskBaselines> kept(const Parts& parts, const Context& ctx,
   else
     now.why = controls.error().message;
   if (!now.why.empty()) {
-    note = fmt::format("those kept of {} are not used: {}", record->measured, now.why);
+    note = fmt::format("the baselines kept of {} are not used: {}", record->measured, now.why);
     return std::nullopt;
   }
-  return TaskBaselines{std::move(now.times),
-                       fmt::format("kept of {}, carried over by {:.3f}: what the control kernels "
-                                   "take now to what they took then",
-                                   record->measured, now.ratio)};
+  return TaskBaselines{
+      std::move(now.times),
+      fmt::format(
+          "kept of {}, scaled by {:.3f}: the ratio of the control kernels' times now and then",
+          record->measured, now.ratio)};
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The baselines of a run's task: kept ones carried over to now, else eager, timed once.
+// The baselines of a run's task: kept ones, scaled to the present speed of the GPU, else eager,
+// timed once.
 //
-// Contract: an error only where the Context ends; all other trouble is a note, since a search does
-// not need baselines. Example: CG_TRY(TaskBaselines b, look_up_baselines(parts, ctx, e, task, o));
+// Contract: returns an error only if the Context ends. Every other failure is a note, because a
+// search does not need baselines.
+//
+// Example: CG_TRY(TaskBaselines b, look_up_baselines(parts, ctx, e, task, o));
 #pragma once
 
 #include "engine/run/loop.h"
@@ -10,7 +13,7 @@
 
 namespace cutegen::engine {
 
-// A run on a GPU that was not told to leave them out.
+// Whether the run is on a GPU and uses baselines.
 bool wants_baselines(const OptimizeSettings& settings);
 Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
                                         eval::EvaluatorClient& evaluator,

@@ -283,7 +283,7 @@ Result<Opened> open_task(const Parts& parts, const Context& ctx, const OptimizeS
                          RunObserver& observer) {
   auto opened = open_once(parts, ctx, settings, observer);
   if (opened || opened.error().kind != ErrorKind::world || ctx.done()) return opened;
-  log_info("starting again, since the task could not be opened: {}", opened.error().message);
+  log_info("starting again, because the task could not be opened: {}", opened.error().message);
   return open_once(parts, ctx, settings, observer);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run loop with its surroundings as parameters, so that tests put toy ones in their place.
+// The run loop with its environment as parameters, so that tests can replace it with toys.
 //
-// Contract: as engine/run/run.h. Parts give an evaluator, a proposer or a model, and a clock;
-// nothing else of the outside world is used, apart from the store and the out folder.
+// Contract: as engine/run/run.h. Parts provide an evaluator, a proposer or a model, and a clock.
+// The loop uses nothing else of the outside world except the store and the out folder.
 //
 // Example: Parts parts = real_parts(); optimize_with(parts, ctx, store, settings, observer);
 #pragma once

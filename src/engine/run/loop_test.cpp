@@ -70,7 +70,7 @@ TEST_F(LoopTest, ARunIsJournalledAndItsBestProgramIsSaved) {
   EXPECT_EQ((*verdict)["timing"]["time_ns"], 94);
 }
 
-// An evaluator that notes what children it is told of.
+// An evaluator that records the expected children.
 class ToldEvaluator final : public eval::EvaluatorClient, public eval::TakesChildrenToCome {
  public:
   ToldEvaluator(ToyWorld& world, std::vector<std::pair<int, int>>& told)
@@ -403,7 +403,7 @@ TEST_F(LoopTest, AnOutFolderWithOtherThingsIsRefusedBeforeAnyWork) {
   EXPECT_EQ(world.started, 0);
   EXPECT_EQ(*read_file(dir_ / "out" / "thesis.tex"), "years of work");
   ASSERT_TRUE(write_file(dir_ / "file", "x"));
-  EXPECT_THAT(check_out_folder(dir_ / "file").error().message, HasSubstr("no folder"));
+  EXPECT_THAT(check_out_folder(dir_ / "file").error().message, HasSubstr("not a folder"));
   fs::create_directory_symlink(dir_, dir_ / "link");
   EXPECT_FALSE(check_out_folder(dir_ / "link"));
 }

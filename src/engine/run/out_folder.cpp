@@ -44,7 +44,7 @@ Result<void> check_out_folder(const fs::path& out) {
     return user_error("'" + out.string() + "' " + why, "--out", "choose another folder");
   };
   if (fs::is_symlink(fs::symlink_status(out, error))) return refuse("is a symbolic link");
-  if (!fs::is_directory(out, error)) return refuse("is no folder");
+  if (!fs::is_directory(out, error)) return refuse("is not a folder");
   std::set<std::string> known{"plan.json", "verdict.json", "certificate.json"};
   if (auto program = load_program(out))
     for (const auto& [name, text] : program->sources) known.insert(name);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder with the best program so far: plan.json, its sources, verdict.json and, where it was
+// The folder with the best program so far: plan.json, its sources, verdict.json and, if it was
 // certified, certificate.json.
 //
-// Contract: replaced whole, in one step, so that a reader (or a crash) sees the old program or the
-// new one, never a mixture. A folder that holds anything else is refused before the run starts.
+// Contract: the folder is replaced in one step, so a reader (or a crash) sees either the old
+// program or the new one. A folder that contains anything else is an error before the run starts.
 //
 // Example: CG_CHECK(check_out_folder("out")); CG_CHECK(save_out_folder("out", candidate, verdict));
 #pragma once

@@ -21,11 +21,11 @@ constexpr size_t kShown = 300;
 class NoCalls final : public llm::CallSink {
  public:
   Result<void> record(EventType type, const Json&) override {
-    return user_error("a replay would have to make a call (" + std::string(to_string(type)) + ")");
+    return user_error("a replay would have to ask a model (" + std::string(to_string(type)) + ")");
   }
 };
 
-// The recorded actions, questions and answers, asked for again event by event.
+// Repeats the recorded actions, questions and answers event by event.
 class Replay {
  public:
   explicit Replay(const Parts& parts)
@@ -147,7 +147,7 @@ class ReEvaluator {
     }
     const RunStep* step = view.find(request_of_);
     if (!step || !opened_.evaluator)
-      return user_error("an evaluation is recorded with no candidate or no task before it",
+      return user_error("the journal has an evaluation without a candidate or a task before it",
                         "event " + std::to_string(event.seq));
     request_.program = step->candidate.program;
     const std::string label = "again " + request_of_ + ": ";
@@ -157,7 +157,7 @@ class ReEvaluator {
     if (now.status == Status::aborted)
       return world_error(
           "the evaluator could not judge " + request_of_ + " again: " + now.feedback.headline,
-          "try again; `cutegen doctor` looks at this machine");
+          "try again; `cutegen doctor` checks this machine");
     ++result_.evaluations;
     return compare(recorded, now);
   }

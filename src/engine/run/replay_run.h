@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A recorded run again: its actions and questions, and on request its evaluations.
+// Replays a recorded run: its actions and questions, and on request its evaluations.
 //
 // Contract: replay_with feeds the recorded effects and fails at the first action, question or
-// answer that differs; it starts no evaluator. re_evaluate_with does the same and judges every
-// recorded candidate again; it ends at the first divergence, which is no error. A time diverges
-// when it is off by more than `tolerance`; evaluations that the evaluator aborted then are left
-// out. Nothing is recorded.
+// answer that differs. It starts no evaluator. re_evaluate_with also judges every recorded
+// candidate again and ends at the first divergence, which is not an error. A time diverges if it
+// differs by more than `tolerance`. Evaluations that the evaluator aborted are skipped. Nothing is
+// recorded.
 //
 // Example: CG_TRY(ReEvaluation r, re_evaluate_with(real_parts(), ctx, store, "last", {},
 // observer));
@@ -21,7 +21,7 @@ Result<RunResult> replay_with(const Parts& parts, const Context& ctx, store::Sto
                               const std::string& run, RunObserver& observer);
 
 struct ReEvaluateSettings {
-  std::filesystem::path file;  // of the task; empty: where it was
+  std::filesystem::path file;  // of the task; empty: the recorded path
   double tolerance = 0.05;     // of a time, as a share of the recorded one
 };
 

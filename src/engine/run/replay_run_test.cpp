@@ -174,7 +174,7 @@ TEST_F(ReEvaluate, ATimeWithinTheToleranceIsNoDivergence) {
       at(EventType::evaluated, "c4", "/verdict/timing/time_ns", 95.5);  // the decision stays
   auto r = again(slower);
   ASSERT_TRUE(r) << r.error().text();
-  ASSERT_TRUE(r->divergence) << "the gain is told in the reason";
+  ASSERT_TRUE(r->divergence) << "the reason contains the gain";
   EXPECT_EQ(r->divergence->field, "action");
   EXPECT_EQ(r->evaluations, 4);
   EXPECT_NEAR(r->largest_change, 0.005, 0.001);

@@ -44,7 +44,7 @@ Result<std::vector<ControlTime>> controls_of_now(const Context& ctx,
   if (auto recent = cache.controls(opened.gpu, opened.driver)) return std::move(*recent);
   CG_TRY(auto controls, time_controls(ctx, evaluator));
   if (auto kept = cache.keep_controls(opened.gpu, opened.driver, controls); !kept)
-    log_info("the control kernels' times are not kept: {}", kept.error().message);
+    log_info("cutegen could not keep the times of the control kernels: {}", kept.error().message);
   return controls;
 }
 

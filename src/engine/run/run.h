@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run loop: binds a strategy to proposers and the evaluator, and writes the journal.
+// The run loop: connects a strategy to proposers and the evaluator, and writes the journal.
 //
-// Contract: every event is committed before the next action starts; resume() folds the journal and
-// goes on. Stopping the Context (Ctrl-C) ends the run after the event in hand, state "interrupted".
+// Contract: every event is committed before the next action starts. resume() folds the journal and
+// continues. Stopping the Context (Ctrl-C) ends the run after the current event, in the state
+// "interrupted".
 //
 // Example: CG_TRY(auto outcome, optimize(ctx, store, {.file = "relu.py"}, observer));
 #pragma once

@@ -35,7 +35,7 @@ class Walk {
   // The action to take now; null when none is open (before `task`, or after the end).
   const search::Action* next();
   const RunView& view() const { return view_; }
-  // Of the last step, where it failed because actions or answers differ.
+  // Of the last step, if it failed because actions or answers differ.
   const std::optional<Divergence>& divergence() const { return divergence_; }
 
  private:

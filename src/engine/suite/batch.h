@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A batch: many runs of one store, several at a time, over a few shared evaluators.
 //
-// Contract: each item is a run like any other, and a row when it has ended. `jobs` runs go on side
-// by side; their evaluators are engine/suite/evaluator_pool.h. An item may go on with a run that an
-// earlier session left unfinished: the one with the same task file, out folder and strategy. A task
-// that cannot be opened is a row, not the end; a user error of the evaluator itself (an unknown
-// device) ends the batch, as does an error of the observer.
+// Contract: each item is a run like any other, and a row when it has ended. `jobs` runs go on in
+// parallel; engine/suite/evaluator_pool.h holds their evaluators. An item may continue a run that
+// an earlier session left unfinished, if task file, out folder and strategy are the same. A task
+// that cannot be opened is a row and does not end the batch. A user error of the evaluator itself
+// (an unknown device) or an error of the observer ends the batch.
 //
 // Example: CG_CHECK(run_batch(real_parts(), ctx, store, {.jobs = 4}, items, observer));
 #pragma once
@@ -29,7 +29,7 @@ struct RunRow {
   ModelCost models;
   std::string math_mode;
   std::optional<TaskBaselines> baselines;  // on a GPU
-  std::string diagnosis;  // of the best program's slowest kernel, where it has a profile
+  std::string diagnosis;  // of the best program's slowest kernel, if it has a profile
   std::vector<std::optional<double>> curve;  // the best time after 1, 2, ... evaluations
   bool modelled() const { return time_origin == to_string(Origin::modelled); }
   bool ended() const { return status != RowStatus::pending && status != RowStatus::interrupted; }
@@ -41,9 +41,9 @@ struct RunRow {
 
 struct BatchItem {
   OptimizeSettings settings;
-  double minutes = 0;    // 0: no limit. An evaluation under way has as long again
+  double minutes = 0;    // 0: no limit. A running evaluation gets the same time again
   bool goes_on = false;  // an earlier session may have left its run unfinished
-  std::string since;     // if given, a finished run is taken too, where it began no earlier
+  std::string since;     // if given, also reuses a finished run that began at this time or later
 };
 
 struct BatchSettings {

@@ -75,8 +75,8 @@ class Bench final : private BatchObserver {
     const Json recorded = document.is_object() ? document.value("settings", Json()) : Json();
     if (canonical_json(recorded) != canonical_json(wanted))
       return user_error("the bench in '" + settings_.out.string() +
-                            "' has other settings: " + dump_json(recorded).substr(0, 300),
-                        "--resume", "give the same ones, or choose another --out");
+                            "' has different settings: " + dump_json(recorded).substr(0, 300),
+                        "--resume", "give the same settings, or choose another --out");
     return bench_rows_from(document);
   }
 

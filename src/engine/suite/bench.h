@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bench: `optimize` over the tasks of a suite, one row a task.
+// A bench: `optimize` over the tasks of a suite, one row for each task.
 //
 // Contract: each task is a run in the store like any other; engine/suite/batch.h runs them. After
-// each task the rows are saved in out/bench.json, bench.csv, summary.csv and bench.html; with
-// `resume`, rows that have ended are kept (unless the task's file has changed) and a run that was
-// interrupted goes on. A task that cannot be opened is a row, not the end.
+// each task it saves the rows in out/bench.json, bench.csv, summary.csv and bench.html. With
+// `resume` it keeps rows that have ended (unless the task's file has changed) and continues
+// interrupted runs. A task that cannot be opened is a row and does not end the bench.
 //
 // Example: CG_TRY(BenchReport r, run_bench(real_parts(), ctx, store, settings, tasks, observer));
 #pragma once

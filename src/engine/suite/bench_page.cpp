@@ -54,8 +54,8 @@ data cards(const std::vector<BenchRow>& rows, const std::vector<SpeedSummary>& s
   out.push_back(card("correct", std::to_string(correct)));
   if (const SpeedSummary* best = find(speeds, kBest)) {
     out.push_back(card("faster than the best baseline", std::to_string(best->faster)));
-    out.push_back(card("geometric mean against it", ratio_text(best->geomean)));
-    out.push_back(card("median against it", ratio_text(best->median)));
+    out.push_back(card("geometric mean of the speedup over it", ratio_text(best->geomean)));
+    out.push_back(card("median speedup over it", ratio_text(best->median)));
   }
   out.push_back(card("of the floor's time, geometric mean", ratio_text(floor.geomean)));
   return out;

@@ -184,9 +184,11 @@ std::string summary_text(const std::vector<BenchRow>& rows) {
     out += speed_line(s, s.workload.empty() ? s.against : s.workload);
   }
   out +=
-      "best: the fastest baseline of each task in its math mode. fast_1, fast_2: so many of all "
-      "tasks are faster\nthan it, than twice it; a task without a correct program is none of "
-      "them. Means are of those compared;\nwithout: the geometric mean without outliers.\n";
+      "best: the fastest baseline of each task in its math mode. fast_p: number of tasks whose "
+      "best\n"
+      "program is correct and more than p times faster than the baseline. Means cover the compared "
+      "tasks;\n"
+      "without: the geometric mean without outliers.\n";
   for (const SpeedSummary& s : speeds)
     if (s.workload.empty() && !s.outliers.empty())
       out += fmt::format("outliers against {} (over {:g}x): {}\n", s.against, kOutlier,

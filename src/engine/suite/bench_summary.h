@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a bench on a GPU comes to against each baseline: for a table that can be published.
+// The speedups of a bench on a GPU over each baseline, as a table that can be published.
 //
-// Contract: every task of the bench counts, in the shares too: one that has no correct program, or
-// no time of that baseline, is faster than nothing. Means are over the tasks that have both times
-// (`compared`). Speed-ups above kOutlier are named and means without them given, since a few of
-// them carry a mean. "best" is the fastest baseline of each task in the task's math mode.
+// Contract: every task of the bench counts. A task without a correct program, or without a time of
+// the baseline, is not faster than anything. Means are over the tasks that have both times
+// (`compared`). Speedups above kOutlier are listed, and means without them are given, because a few
+// of them dominate a mean. "best" is the fastest baseline of each task in the task's math mode.
 //
 // Example: for (const SpeedSummary& s : speed_summaries(report.rows)) use(s.against, s.geomean);
 #pragma once

@@ -115,7 +115,8 @@ std::string bench_table(const std::vector<BenchRow>& rows) {
       parts.push_back(fmt::format("{} {}", counts[status], to_string(status)));
   out += summary_text(rows);
   out += fmt::format("\n{} tasks: {}\n", rows.size(), join(parts, ", "));
-  if (modelled) out += "Times are modelled by a simulator, not measured; no baseline was timed.\n";
+  if (modelled)
+    out += "A simulator modelled the times; nothing was measured and no baseline was timed.\n";
   return out;
 }
 
@@ -175,7 +176,7 @@ Result<std::vector<BenchRow>> bench_rows_from(const Json& document) {
   CG_TRY(std::string schema, r.string("schema"));
   if (schema != kSchema)
     return user_error("the bench was written by another version (" + sanitize(schema, 60) + ")",
-                      "bench.json", "start it again without --resume");
+                      "bench.json", "start the bench again without --resume");
   CG_TRY(Json tasks, r.array("tasks"));
   std::vector<BenchRow> out;
   for (const Json& task : tasks) {

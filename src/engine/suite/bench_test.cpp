@@ -198,7 +198,7 @@ TEST_F(BenchTest, AChangedTaskIsDoneAgainAndOtherSettingsAreRefused) {
   settings_.optimize.search.budget.evaluations = 7;
   auto refused = run();
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().text(), HasSubstr("other settings"));
+  EXPECT_THAT(refused.error().text(), HasSubstr("different settings"));
   fs::remove(settings_.out / "bench.json");
   EXPECT_FALSE(run());
 }

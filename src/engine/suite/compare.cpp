@@ -30,7 +30,8 @@ struct TaskFile {
 // Names for the files; those of one name in several folders get a number.
 Result<std::vector<TaskFile>> name_tasks(const std::vector<fs::path>& files) {
   if (files.empty())
-    return user_error("no task file", "cutegen compare", "give one or more: cutegen compare FILE");
+    return user_error("no task file given", "cutegen compare",
+                      "name one or more: cutegen compare FILE");
   std::vector<TaskFile> out;
   std::set<fs::path> seen;
   std::set<std::string> names;
@@ -38,7 +39,7 @@ Result<std::vector<TaskFile>> name_tasks(const std::vector<fs::path>& files) {
     TaskFile task;
     task.file = fs::absolute(given).lexically_normal();
     if (!seen.insert(task.file).second)
-      return user_error("the task is given twice", given.string(), "give it once");
+      return user_error("a task is given twice", given.string(), "give it once");
     CG_TRY(std::string text, read_file(task.file));
     task.hash = sha256(text);
     const std::string stem = task.file.stem().string();
@@ -62,12 +63,12 @@ OptimizeSettings settings_for(const OptimizeSettings& given, const std::string& 
 }
 
 Result<void> check_settings(const CompareSettings& s) {
-  if (s.strategies.empty()) return user_error("no strategy is named", "--strategies");
+  if (s.strategies.empty()) return user_error("no strategy given", "--strategies");
   if (s.repeats < 1) return user_error("--repeats must be at least 1", "--repeats");
   for (const std::string& name : s.strategies) {
     if (name != kClimb && !asks_model(s.optimize))
       return user_error("the strategy '" + name + "' needs a model", "--strategies",
-                        "give one with --model, or compare climb alone");
+                        "name a model with --model, or compare only climb");
     OptimizeSettings cell = settings_for(s.optimize, name);
     CG_CHECK(search::make_strategy(cell.strategy, cell.search));
   }
@@ -84,7 +85,7 @@ class Compare final : private BatchObserver {
     CG_CHECK(check_settings(settings_));
     CG_TRY(auto tasks, name_tasks(files));
     if (tasks.size() * settings_.strategies.size() * size_t(settings_.repeats) > kMostCells)
-      return user_error(fmt::format("more than {} cells", kMostCells), "--repeats",
+      return user_error(fmt::format("more than {} runs", kMostCells), "--repeats",
                         "compare in several parts");
     CG_CHECK(private_dir(settings_.out / "programs"));
     CG_CHECK(plan(tasks));
@@ -129,7 +130,7 @@ class Compare final : private BatchObserver {
     return {};
   }
 
-  // Every cell of an earlier call must be asked for again.
+  // A repeated call must contain every cell of the earlier call.
   Result<void> check_complete(const Comparison& before) const {
     for (const CompareCell& old : before.cells)
       if (std::none_of(result_.cells.begin(), result_.cells.end(),
@@ -181,8 +182,8 @@ class Compare final : private BatchObserver {
     const Json recorded = document.value("settings", Json());
     if (canonical_json(recorded) == canonical_json(wanted)) return before;
     return user_error("the comparison in '" + settings_.out.string() +
-                          "' has other settings: " + sanitize(dump_json(recorded), 300),
-                      "--out", "give the same ones, or choose another --out");
+                          "' has different settings: " + sanitize(dump_json(recorded), 300),
+                      "--out", "give the same settings, or choose another --out");
   }
 
   Result<void> on_end(size_t item, RunRow row) override {
@@ -228,8 +229,8 @@ Result<std::vector<std::string>> parse_strategies(const std::string& text) {
       return user_error("unknown strategy '" + sanitize(name, 60) + "'", "--strategies",
                         "some of " + join(known, ", "));
     if (std::find(out.begin(), out.end(), name) != out.end())
-      return user_error("the strategy '" + name + "' is named twice", "--strategies",
-                        "name it once; --repeats runs it several times");
+      return user_error("the strategy '" + name + "' is given twice", "--strategies",
+                        "give it once; --repeats runs it several times");
     out.push_back(name);
   }
   return out;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison: several strategies on the same tasks, one kind of evaluator, equal budget.
+// A comparison: several strategies on the same tasks with one kind of evaluator and equal budget.
 //
-// Contract: a cell is a task, a strategy and a repeat; each is a run in the store
+// Contract: a cell is a task, a strategy and a repeat. Each cell is a run in the store
 // (engine/suite/batch.h) with the same limits of evaluations, dollars, tokens and minutes. Cells
-// are done in rounds (all first repeats, then all second ones), in an order drawn from the seed
-// within a round, so that what changes with time falls on all strategies alike. After each cell
-// everything is saved in out/compare.json, compare.csv and curves.csv; with the same settings a
-// second call goes on there.
+// run in rounds (all first repeats, then all second ones). A seed draws the order within a round,
+// so that slow changes of the machine affect all strategies alike. After each cell everything is
+// saved in out/compare.json, compare.csv and curves.csv; a second call with the same settings
+// continues.
 //
 // Example: CG_TRY(Comparison c, run_compare(real_parts(), ctx, store, settings, files, observer));
 #pragma once

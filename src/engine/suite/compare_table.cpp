@@ -152,9 +152,9 @@ std::string summary_text(const std::vector<CompareCell>& cells) {
                        s.evaluations, s.models.calls, s.models.input, s.models.output,
                        usd_text(s.models), s.seconds / 60);
   return out + fmt::format(
-                   "correct: runs with a correct program. solved: tasks, in one repeat at "
-                   "least. time / floor: geometric\nmean over the {} {} that every strategy "
-                   "solved.\n",
+                   "correct: runs with a correct program. solved: tasks with a correct program in "
+                   "at least one repeat.\n"
+                   "time / floor: geometric mean over the {} {} that every strategy solved.\n",
                    common, common == 1 ? "task" : "tasks");
 }
 
@@ -233,7 +233,8 @@ std::string compare_table(const Comparison& comparison) {
     modelled = modelled || c.modelled();
   }
   out += summary_text(comparison.cells);
-  if (modelled) out += "Times are modelled by a simulator, not measured; no baseline was timed.\n";
+  if (modelled)
+    out += "A simulator modelled the times; nothing was measured and no baseline was timed.\n";
   return out;
 }
 

@@ -229,7 +229,7 @@ TEST_F(CompareTest, MoreMayBeAddedAndNothingElseChanged) {
   ASSERT_TRUE(run());
   EXPECT_EQ(seen_.keys.size(), 6U) << "the changed task is done again";
   settings_.optimize.search.budget.evaluations = 4;
-  EXPECT_THAT(refused(), HasSubstr("other settings"));
+  EXPECT_THAT(refused(), HasSubstr("different settings"));
   ASSERT_TRUE(write_file(settings_.out / "compare.json", R"({"schema": "cutegen.compare.v0"})"));
   EXPECT_THAT(refused(), HasSubstr("another version"));
 }
@@ -243,7 +243,7 @@ TEST_F(CompareTest, MistakesAreToldBeforeAnythingRuns) {
   EXPECT_THAT(refused(), HasSubstr("'cutegen' needs a model"));
   settings_.strategies = {"climb"};
   files_ = {};
-  EXPECT_THAT(refused(), HasSubstr("no task file"));
+  EXPECT_THAT(refused(), HasSubstr("no task file given"));
   files_ = {dir_ / "relu.py", dir_ / "." / "relu.py"};
   EXPECT_THAT(refused(), HasSubstr("given twice"));
   files_ = {dir_ / "none.py"};

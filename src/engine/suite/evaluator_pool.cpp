@@ -79,7 +79,7 @@ class EvaluatorPool::Seat {
   int leases = 0;  // under the pool's lock
 
  private:
-  // Closes the tasks that nobody uses any more.
+  // Closes the tasks that no run uses any more.
   void close_left(const Context& ctx) {
     std::vector<std::pair<std::string, int64_t>> left;
     {
@@ -163,7 +163,7 @@ class EvaluatorPool::Lease final : public eval::EvaluatorClient, public eval::Ta
     return seat_.noted(client->time_baselines(ctx, request, progress));
   }
 
-  // Said at once where nobody else has the evaluator, else before the next evaluation.
+  // Sends the hint at once if no other run has the evaluator, else before the next evaluation.
   void expect_children(const Context& ctx, const eval::ChildrenToCome& children) override {
     constexpr auto kShort = std::chrono::milliseconds(100);
     children_ = children;
@@ -190,7 +190,7 @@ class EvaluatorPool::Lease final : public eval::EvaluatorClient, public eval::Ta
     CG_TRY(eval::OpenedTask again, open(ctx, client, file_, asked_));
     if (again.task.id == before) return {};
     return user_error("the task file changed while it was in use", file_.string(),
-                      "start again with the new file");
+                      "run the command again with the new file");
   }
 
   Result<eval::OpenedTask> open(const Context& ctx, eval::EvaluatorClient& client,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // EvaluatorPool: a few evaluators for many runs at a time.
 //
-// Contract: a run holds an evaluator only while it opens its task or evaluates; while its model
-// thinks, others use it, in the order in which they came. A run stays with one evaluator, which
-// keeps its task open until the lease ends. An evaluator that failed is started anew by whoever
-// uses it next. Leases must not outlive the pool.
+// Contract: a run holds an evaluator only while it opens its task or evaluates. While its model
+// thinks, other runs use the evaluator in order of arrival. A run stays with one evaluator, which
+// keeps its task open until the lease ends. The next user of a failed evaluator restarts it. Leases
+// must not outlive the pool.
 //
 // Example: EvaluatorPool pool(parts, {.evaluators = 2, .runs = 32});
 //          CG_TRY(auto evaluator, pool.lease(ctx, options)); evaluator->open_task(ctx, file);

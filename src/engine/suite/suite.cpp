@@ -34,14 +34,15 @@ bool within(const std::vector<NumberRange>& ranges, int number) {
 Result<fs::path> levels_in(const fs::path& dir) {
   std::error_code error;
   if (!fs::is_directory(dir, error))
-    return user_error("'" + sanitize(dir.string(), 200) + "' is no folder", "--kernelbench",
-                      "name a checkout of KernelBench, or a folder with level1, level2, ...");
+    return user_error("'" + sanitize(dir.string(), 200) + "' is not a folder", "--kernelbench",
+                      "give a checkout of KernelBench, or a folder with level1, level2, ...");
   for (const fs::path& at : {dir, dir / "KernelBench"}) {
     for (int level = 1; level <= kMostLevel; ++level)
       if (fs::is_directory(at / fmt::format("level{}", level), error)) return at;
   }
-  return user_error("'" + sanitize(dir.string(), 200) + "' holds no folder level1, level2, ...",
-                    "--kernelbench", "name a checkout of KernelBench, or a folder laid out so");
+  return user_error("'" + sanitize(dir.string(), 200) + "' contains no folder level1, level2, ...",
+                    "--kernelbench",
+                    "give a checkout of KernelBench, or a folder with this layout");
 }
 
 Result<std::vector<SuiteTask>> tasks_of(const fs::path& folder, int level) {
@@ -77,8 +78,8 @@ Result<std::vector<NumberRange>> parse_numbers(const std::string& text, const st
     auto last =
         dash == std::string::npos ? first : number_of(std::string_view(part).substr(dash + 1));
     if (!first || !last || *first > *last || *last > kMostNumber)
-      return user_error("'" + sanitize(part, 60) + "' is no number and no range", where,
-                        "such as 19-32,36");
+      return user_error("'" + sanitize(part, 60) + "' is neither a number nor a range", where,
+                        "give numbers and ranges such as 19-32,36");
     out.emplace_back(*first, *last);
   }
   return out;
@@ -96,15 +97,15 @@ Result<std::vector<SuiteTask>> find_suite(const fs::path& dir,
       if (!fs::is_directory(folder, error))
         return user_error(
             fmt::format("there is no level {} in '{}'", level, sanitize(root.string(), 200)),
-            "--levels", "choose levels that it has");
+            "--levels", "give levels that exist there");
       CG_TRY(auto tasks, tasks_of(folder, level));
       for (SuiteTask& t : tasks)
         if (numbers.empty() || within(numbers, t.number)) out.push_back(std::move(t));
     }
   }
   if (out.empty())
-    return user_error("no task of '" + sanitize(root.string(), 200) + "' was chosen", "--tasks",
-                      "files are named NUMBER_name.py; leave --tasks out for all");
+    return user_error("--tasks selects no task of '" + sanitize(root.string(), 200) + "'",
+                      "--tasks", "files are named NUMBER_name.py; omit --tasks for all");
   return out;
 }
 

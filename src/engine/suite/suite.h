@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A suite of tasks in KernelBench's layout: DIR/levelN/NUMBER_name.py, or DIR/KernelBench/levelN.
 //
-// Contract: find_suite lists what was asked for, by level and number; a level or number that is not
-// there is a user error that says what is. Files are not opened.
+// Contract: find_suite lists the requested tasks by level and number. A missing level or number is
+// a user error that lists the existing ones. Files are not opened.
 //
 // Example: CG_TRY(auto numbers, parse_numbers("19-32,36"));
 //          CG_TRY(auto tasks, find_suite("KernelBench", {1}, numbers));

@@ -54,8 +54,8 @@ TEST_F(SuiteTest, SaysWhatIsNotThere) {
   EXPECT_THAT(keys(dir_, {{3, 3}})[0], HasSubstr("there is no level 3"));
   EXPECT_THAT(keys(dir_, {{1, 90000}})[0], HasSubstr("there is no level 3"));
   EXPECT_THAT(keys(dir_, {{1, 1}}, {{50, 60}})[0], HasSubstr("no task"));
-  EXPECT_THAT(keys(dir_ / "level1" / "19_ReLU.py", {{1, 1}})[0], HasSubstr("is no folder"));
-  EXPECT_THAT(keys(dir_ / "level1", {{1, 1}})[0], HasSubstr("holds no folder level1"));
+  EXPECT_THAT(keys(dir_ / "level1" / "19_ReLU.py", {{1, 1}})[0], HasSubstr("is not a folder"));
+  EXPECT_THAT(keys(dir_ / "level1", {{1, 1}})[0], HasSubstr("contains no folder level1"));
 }
 
 TEST(SuiteNumbers, RangesAndMistakes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trace: what was done when, in Chrome's trace format (chrome://tracing, Perfetto).
+// Trace: a timeline of the work in Chrome's trace format (chrome://tracing, Perfetto).
 //
-// Contract: spans of a track do not overlap unless they nest; tracks appear in the order of their
+// Contract: spans of a track do not overlap unless they nest. Tracks appear in the order of their
 // first span. Safe for several threads. Text is sanitised. Nothing is written before write().
 //
 // Example: Trace trace; { Trace::Span span(&trace, "evaluator 1", "compile"); work(); }
