@@ -20,7 +20,7 @@ def tracked(root: Path) -> list[Path]:
     return sorted(name for name in names if (root / name).is_file())
 
 
-# Raw strings first, then comments, strings and character literals (a digit separator is none).
+# Raw strings first, then comments, strings and character literals (not digit separators).
 TOKENS = re.compile(
     r'R"(?P<tag>[^\s()\\]{0,16})\(.*?\)(?P=tag)"'
     r"|//(?:\\\n|[^\n])*"

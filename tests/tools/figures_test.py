@@ -120,6 +120,20 @@ class Text(unittest.TestCase):
             self.assertEqual(len(found), 1, (text, found))
             self.assertIn(part, found[0])
 
+    def test_hard_phrases_in_comments_and_literals(self):
+        cpp, python = "// SPDX-License-Identifier: Apache-2.0\n", "# SPDX-License-Identifier: Apache-2.0\n"
+        told = "is " + "told"
+        for name, text in (("a.h", cpp + f"int a;  // what it {told}\n"), ("a.cu", cpp + f"/* x\n {told} */\n"),
+                           ("a.cpp", cpp + f'auto s = "the user {told}";\n'), ("a.py", python + f"x = 1  # {told}\n"),
+                           ("a.py", python + f'"""Nobody {told}."""\n'), ("a.py", python + f"x = f'{told} {{y}}'\n")):
+            found = self.faults(name, text)
+            self.assertEqual(len(found), 1, (text, found))
+            self.assertIn("hard to read", found[0])
+        for name, text in (("a.cpp", cpp + "bool is_" + "told;\n"), ("a.py", python + "x = y is " + "None\n"),
+                           ("a.py", python + "x = f'{0 if y is " + "None else y}'\n"),
+                           ("src/ptx/a.h", cpp + f"// what it {told}\n")):
+            self.assertEqual(self.faults(name, text), [], text)
+
     def test_long_lines_of_python(self):
         text = "# SPDX-License-Identifier: Apache-2.0\n" + "x" * 121 + "\n"
         self.assertEqual(self.faults("tools/a.py", text), ["is longer than 120 columns"])
