@@ -3,7 +3,8 @@
 """A journal of an earlier version opens, resumes and replays.
 
 tests/fixtures/old_journal holds one finished run and one that Ctrl-C ended, written on 2026-11-23 before
-kinds became enumerations and codecs became field lists. The test moves them to its own folder.
+kinds became enumerations and codecs became field lists. A command proposed their programs, so that no
+recipe of today is in them. The test moves them to its own folder.
 """
 import contextlib
 import shutil
@@ -13,7 +14,7 @@ import harness
 
 FIXTURE = harness.ROOT / "tests" / "fixtures" / "old_journal"
 WRITTEN_IN = "/tmp/cutegen_old_journal"
-FINISHED, INTERRUPTED = "20261123-cjqtg3", "20261123-6nf2nv"
+FINISHED, INTERRUPTED = "20261123-8mnn5s", "20261123-4t2vhr"
 
 
 class OldJournal(harness.Case):
@@ -23,7 +24,8 @@ class OldJournal(harness.Case):
         self.runs.mkdir(mode=0o700)
         journal = self.runs / "cutegen.db"
         shutil.copy(FIXTURE / "journal.sqlite", journal)
-        shutil.copy(FIXTURE / "softmax.py", self.folder)
+        for name in ("task.py", "propose.py"):
+            shutil.copy(FIXTURE / name, self.folder)
         with contextlib.closing(sqlite3.connect(journal)) as base:
             for table in ("events", "runs"):
                 base.execute(f"UPDATE {table} SET json = replace(json, ?, ?)", (WRITTEN_IN, str(self.folder)))
@@ -35,13 +37,13 @@ class OldJournal(harness.Case):
     def test_it_opens(self):
         listing = self.on_runs("runs", "--json").json()["runs"]
         self.assertEqual([(r["run"], r["state"], r["evaluations"]) for r in listing],
-                         [(INTERRUPTED, "interrupted", 3), (FINISHED, "finished", 3)])
+                         [(INTERRUPTED, "interrupted", 2), (FINISHED, "finished", 4)])
         page = self.on_runs("show", FINISHED, "--json").json()
-        self.assertEqual([s["id"] for s in page["steps"]], ["c1", "c2", "c3"])
+        self.assertEqual([s["id"] for s in page["steps"]], ["c1", "c2", "c3", "c4"])
         self.assertEqual(page["best"]["time_origin"], "modelled")
         result = self.on_runs("report", FINISHED, "-o", "page.html")
         self.assert_code(result, 0)
-        self.assertIn("softmax", (self.folder / "page.html").read_text())
+        self.assertIn("sim:h200", (self.folder / "page.html").read_text())
 
     def test_it_replays(self):
         for run in (FINISHED, INTERRUPTED):
@@ -51,7 +53,7 @@ class OldJournal(harness.Case):
     def test_it_resumes(self):
         result = self.on_runs("resume", INTERRUPTED)
         self.assert_code(result, 0)
-        self.assertRegex(result.out, r"stopped +budget: evaluations")
+        self.assertRegex(result.out, r"stopped +all block sizes are tried")
         page = self.on_runs("show", INTERRUPTED, "--json").json()
         self.assertEqual([s["id"] for s in page["steps"]], ["c1", "c2", "c3", "c4"])
         self.assert_code(self.on_runs("optimize", "--replay", INTERRUPTED), 0)
