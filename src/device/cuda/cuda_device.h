@@ -10,13 +10,14 @@
 // Example: CG_TRY(auto device, cuda::open_cuda_device("cuda:0"));
 #pragma once
 
-#include <atomic>
 #include <memory>
 
 #include "device/cuda/buffers.h"
 #include "device/cuda/gpu_info.h"
 #include "device/cuda/modules.h"
+#include "device/cuda/own_kernels.h"
 #include "device/cuda/scrub.h"
+#include "device/cuda/step_queue.h"
 
 namespace cutegen::device::cuda {
 
@@ -38,34 +39,9 @@ class CudaDevice final : public Device {
   Result<void> read(const std::string& buffer, int64_t offset, std::span<std::byte> out) override;
 
  private:
-  using Steps = PlanSteps;
-  struct Timed;  // a program with its timed samples
-  // Reports a failed status as the kernel's fault, or returns an error that no kernel can cause.
-  Result<void> note_fault(Status status, const std::string& kernel, RunReport& report);
-  Result<Status> queue(const std::variant<Launch, Fill>& step, bool first);
-  Result<Status> queue_launch(const Launch& step, bool first);
-  Result<Status> queue_fill(const Fill& step);
-  // Waits until the stream is empty. Returns its status, or kNotReady after the limit.
-  Result<Status> wait(const Context& ctx, Nanoseconds limit);
-  Result<void> run_once(const Context& ctx, const Steps& steps, Nanoseconds limit,
+  Result<void> run_once(const Context& ctx, const PlanSteps& steps, Nanoseconds limit,
                         RunReport& report);
-  Result<void> take_pairs(const Context& ctx, const TimeRequest& request, Timed& own, Timed& other,
-                          RunReport& report);
-  Result<void> sample(const Context& ctx, const TimeRequest& request, Timed& timed,
-                      RunReport& report);
-  Result<double> by_events(const Context& ctx, const TimeRequest& request, Timed& timed,
-                           RunReport& report);
-  Result<double> by_the_clock(const Context& ctx, const TimeRequest& request, Timed& timed,
-                              RunReport& report);
-  Result<Status> queue_all(const Timed& timed, bool in_graph);
-  Result<void> capture(Timed& timed);
-  Result<void> set_scene(const TimeRequest& request, const Timed& timed);
-  Result<void> cool_l2();
-  Result<void> soil_shared();
-  Result<void> shut_gate();
-  void open_gate() { std::atomic_ref(pinned_->gate).store(gates_); }
-  Result<void> launch_one(Handle kernel, void** arguments);  // one thread
-  Result<void> prepare_timing();
+  Result<void> copy_back(RunReport& report);
 
   const Driver& driver_;
   Found gpu_;
@@ -73,17 +49,8 @@ class CudaDevice final : public Device {
   Buffers buffers_;
   Modules modules_;
   Scrubber scrubber_;
-  Handle stream_ = nullptr, begin_ = nullptr, end_ = nullptr;
-  struct Pinned {
-    uint32_t gate;        // the gate kernel waits for its value
-    uint64_t cycles, ns;  // of an SM, from the tick kernel
-  };
-  Pinned* pinned_ = nullptr;
-  Address pinned_address_ = 0, flush_ = 0;
-  size_t flush_bytes_ = 0;
-  uint32_t gates_ = 0;
-  Handle own_module_ = nullptr, gate_kernel_ = nullptr, tick_ = nullptr, soil_ = nullptr;
-  bool lost_ = false;
+  StepQueue queue_;
+  OwnKernels own_;
 };
 
 Result<std::unique_ptr<Device>> open_cuda_device(const DeviceName& name);
