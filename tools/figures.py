@@ -5,7 +5,12 @@
 Usage: figures.py [--build DIR] [ROOT]
 Lengths of files and functions of src/ and apps/ (tests apart), include cycles and, from DIR's
 .ninja_log, the units that were slow to compile. Hard limits: a file over 800 lines, headers'
-median over 100, sources' over 200, functions' p99 over 80, any include cycle.
+median over 100, sources' over 200, functions' p99 over 80, classes' p99 over 300 (wanted:
+200; longer ones are listed), any include cycle.
+
+The length of a class is the lines of its definition plus the lines of its member functions that are
+defined elsewhere: a class of many small methods over several files counts as the large class it is. A
+nested class counts in the outer one, too; a class inside a function counts in that function.
 """
 from __future__ import annotations
 
@@ -14,14 +19,18 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import sources  # noqa: E402
 
 FILE_LIMIT, HEADER_MEDIAN, SOURCE_MEDIAN, FUNCTION_P99 = 800, 100, 200, 80
+CLASS_P99, CLASS_WANTED = 300, 200  # lines; the classes between the two are to be split
 SLOW_SECONDS = 12
 SCOPES = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b")
 ACCESS = re.compile(r"\b(?:public|private|protected)\s*:")
+CLASS = re.compile(r"^(?:class|struct|union)\s+(?:\[\[[^\]]*\]\]\s*|alignas\s*\([^()]*\)\s*)*([\w:]+)")
+MEMBER = re.compile(r"(\w+)\s*(?:<[^<>]*>\s*)?::\s*(?:~?\w+|operator\b[^(]*)\s*\($")
 NOT_FUNCTIONS = re.compile(r"(?:^|[;{}])\s*(?:if|for|while|switch|do|else|try|catch|return)\b")
 
 
@@ -31,35 +40,106 @@ def percentile(values: Iterable[int], share: int) -> int:
     return ordered[max(0, -(-len(ordered) * share // 100) - 1)] if ordered else 0
 
 
-def functions(text: str) -> list[tuple[int, int]]:
-    """The (line, length) of each function body with its head, by matching braces."""
+class Block(NamedTuple):
+    """A function or class: its head, the first line of that, and its lines with the head."""
+    is_class: bool
+    head: str
+    line: int
+    length: int
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The functions and the classes outside functions, by matching braces, in the order of their ends."""
     clean = sources.blank(text)
     clean = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda m: re.sub(r"[^\n]", " ", m.group()), clean,
                    flags=re.MULTILINE)
-    out: list[tuple[int, int]] = []
-    stack: list[tuple[bool | None, int]] = []
-    head, inside = 0, 0
+    stack: list[tuple[str, int, int]] = []  # kind, begin and end of the head
+    start, inside = 0, 0
     for match in re.finditer(r"[{};]", clean):
         at = match.start()
         if match.group() == "{":
-            before = clean[head:at]
+            before = clean[start:at]
             if inside == 0 and initialises_member(before):
-                stack.append((None, at))
+                stack.append(("member", at, at))
                 continue
-            opened = inside == 0 and opens_function(before)
-            start = head + len(before) - len(before.lstrip())
-            stack.append((opened, start))
-            inside += opened
+            kind = kind_of(before) if inside == 0 else "other"
+            stack.append((kind, start + len(before) - len(before.lstrip()), at))
+            inside += kind == "function"
         elif match.group() == "}" and stack:
-            is_function, start = stack.pop()
-            if is_function is None:
+            kind, begin, end = stack.pop()
+            if kind == "member":
                 continue
-            inside -= is_function
-            if is_function:
-                first = clean.count("\n", 0, start) + 1
-                out.append((first, clean.count("\n", 0, at) + 2 - first))
-        head = at + 1
-    return out
+            inside -= kind == "function"
+            if kind != "other":
+                first = clean.count("\n", 0, begin) + 1
+                yield Block(kind == "class", clean[begin:end], first, clean.count("\n", 0, at) + 2 - first)
+        start = at + 1
+
+
+def kind_of(head: str) -> str:
+    """What the text before a brace outside functions opens: "class", "function" or "other"."""
+    if class_name(head):
+        return "class"
+    return "function" if opens_function(head) else "other"
+
+
+def functions(text: str) -> list[tuple[int, int]]:
+    """The (line, length) of each function body with its head."""
+    return [(block.line, block.length) for block in blocks(text) if not block.is_class]
+
+
+def without_template(head: str) -> str:
+    return re.sub(r"\btemplate\s*<(?:[^<>]|<[^<>]*>)*>", " ", ACCESS.sub(" ", head)).strip()
+
+
+def class_name(head: str) -> str:
+    """The class that a head defines, without its scope; "" if it defines none."""
+    found = CLASS.match(without_template(head))
+    return found.group(1).split("::")[-1] if found else ""
+
+
+def member_of(head: str) -> str:
+    """The class that a function defined outside it belongs to ("int S::f()" -> "S"), or ""."""
+    found = MEMBER.search(without_template(head).partition("(")[0] + "(")
+    return found.group(1) if found else ""
+
+
+class Classes:
+    """Class definitions, and member functions defined outside them, over all files."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[str, str], tuple[int, int]] = {}  # (file, name) -> (line, length)
+        self.members: list[tuple[str, str, int]] = []  # file, class, length
+
+    def add(self, path: str, found: list[Block]) -> None:
+        for block in found:
+            if block.is_class:
+                self.found[path, class_name(block.head)] = (block.line, block.length)
+            elif member_of(block.head):
+                self.members.append((path, member_of(block.head), block.length))
+
+    def lengths(self) -> dict[str, int]:
+        """By "file:line name"; a member function goes to the class of its name that is nearest."""
+        by_name: dict[str, list[str]] = {}
+        for path, name in self.found:
+            by_name.setdefault(name, []).append(path)
+        total = {key: length for key, (_, length) in self.found.items()}
+        for path, name, length in self.members:
+            if name in by_name:
+                total[max(by_name[name], key=lambda other: nearness(path, other)), name] += length
+        return {f"{path}:{self.found[path, name][0]} {name}": length
+                for (path, name), length in total.items()}
+
+
+def nearness(path: str, other: str) -> tuple[bool, bool, int]:
+    """How close two files are: the same, the header of this source, or the folders they share."""
+    a, b = Path(path), Path(other)
+    shared = 0
+    for x, y in zip(a.parts[:-1], b.parts[:-1]):
+        if x != y:
+            break
+        shared += 1
+    return path == other, a.with_suffix("") == b.with_suffix(""), shared
 
 
 def initialises_member(head: str) -> bool:
@@ -73,7 +153,7 @@ def opens_function(head: str) -> bool:
     head = ACCESS.sub(" ", head).strip()
     if not head or "(" not in head or head.endswith("=") or NOT_FUNCTIONS.search(head):
         return False
-    head = re.sub(r"\btemplate\s*<(?:[^<>]|<[^<>]*>)*>", " ", head)
+    head = without_template(head)
     before_arguments = head[:head.index("(")]
     return not SCOPES.search(before_arguments) and "=" not in re.sub(
         r"operator\s*[=!<>+\-*/%&|^]+", "", before_arguments)
@@ -87,10 +167,11 @@ class Files:
         self.lengths: dict[str, int] = {}
         self.functions: dict[str, int] = {}
 
-    def add(self, path: str, text: str) -> None:
+    def add(self, path: str, text: str, found: list[Block]) -> None:
         self.lengths[path] = text.count("\n")
-        for line, length in functions(text):
-            self.functions[f"{path}:{line}"] = length
+        for block in found:
+            if not block.is_class:
+                self.functions[f"{path}:{block.line}"] = block.length
 
 
 def table_row(name: str, values: dict[str, int]) -> str:
@@ -100,8 +181,20 @@ def table_row(name: str, values: dict[str, int]) -> str:
             f"{percentile(lengths, 99):>6}{max(lengths, default=0):>6}  {longest}")
 
 
-def read_tree(root: Path) -> tuple[dict[str, Files], list[list[str]]]:
+class Tree(NamedTuple):
+    """What the tree's files contain."""
+    kinds: dict[str, Files]
+    classes: dict[str, int]  # of production code
+    cycles: list[list[str]]
+
+    def code(self) -> dict[str, int]:
+        """The lengths of the functions of production code."""
+        return {**self.kinds["headers"].functions, **self.kinds["sources"].functions}
+
+
+def read_tree(root: Path) -> Tree:
     kinds = {name: Files(name) for name in ("headers", "sources", "tests", "device")}
+    classes = Classes()
     edges = {}
     for path in sources.tracked(root):
         if path.suffix not in sources.CPP or path.parts[0] in ("build", "python"):
@@ -115,11 +208,14 @@ def read_tree(root: Path) -> tuple[dict[str, Files], list[list[str]]]:
             kind = "device"
         else:
             kind = "headers" if path.suffix == ".h" else "sources"
-        kinds[kind].add(str(path), text)
+        found = list(blocks(text))
+        kinds[kind].add(str(path), text, found)
+        if kind in ("headers", "sources"):
+            classes.add(str(path), found)
         edges[str(path)] = {
             str(base / target) for _, target, _ in sources.includes(text)
             for base in (Path("src"), Path("apps"), path.parent) if (root / base / target).is_file()}
-    return kinds, sources.cycles(edges)
+    return Tree(kinds, classes.lengths(), sources.cycles(edges))
 
 
 def slow_units(build: Path) -> list[tuple[float, str]]:
@@ -135,21 +231,28 @@ def slow_units(build: Path) -> list[tuple[float, str]]:
     return sorted(((s, name) for name, s in last.items() if s > SLOW_SECONDS), reverse=True)
 
 
-def breaches(kinds: dict[str, Files], cycles: list[list[str]]) -> Iterator[str]:
-    for kind in kinds.values():
+def breaches(tree: Tree) -> Iterator[str]:
+    for kind in tree.kinds.values():
         for path, length in sorted(kind.lengths.items()):
             if length > FILE_LIMIT:
                 yield f"{path}:1: error: {length} lines (limit {FILE_LIMIT}): split it"
     for name, limit in (("headers", HEADER_MEDIAN), ("sources", SOURCE_MEDIAN)):
-        median = percentile(list(kinds[name].lengths.values()), 50)
+        median = percentile(list(tree.kinds[name].lengths.values()), 50)
         if median > limit:
             yield f"{name}: error: median of {median} lines (limit {limit})"
-    lengths = {**kinds["headers"].functions, **kinds["sources"].functions}
-    p99 = percentile(list(lengths.values()), 99)
-    if p99 > FUNCTION_P99:
-        yield f"functions: error: p99 of {p99} lines (limit {FUNCTION_P99})"
-    for group in cycles:
+    for name, values, limit in (("functions", tree.code(), FUNCTION_P99),
+                                ("classes", tree.classes, CLASS_P99)):
+        p99 = percentile(list(values.values()), 99)
+        if p99 > limit:
+            yield f"{name}: error: p99 of {p99} lines (limit {limit})"
+    for group in tree.cycles:
         yield f"{group[0]}:1: error: include cycle: {', '.join(group)}"
+
+
+def long_ones(kind: str, values: dict[str, int], limit: int) -> Iterator[str]:
+    for place, length in sorted(values.items(), key=lambda item: -item[1]):
+        if length > limit:
+            yield f"  long {kind}: {place} ({length} lines)"
 
 
 def main(arguments: list[str]) -> int:
@@ -157,23 +260,24 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--build", type=Path, default=None, help="build folder with .ninja_log")
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parent.parent)
     options = parser.parse_args(arguments)
-    kinds, cycles = read_tree(options.root)
+    tree = read_tree(options.root)
+    kinds = tree.kinds
     print(f"{'lines':<22}{'count':>7}{'median':>8}{'p90':>6}{'p99':>6}{'max':>6}  longest")
     for kind in kinds.values():
         print(table_row(kind.name, kind.lengths))
-    code = {**kinds["headers"].functions, **kinds["sources"].functions}
-    print(table_row("functions", code))
+    print(table_row("functions", tree.code()))
     print(table_row("functions of tests", kinds["tests"].functions))
-    for place, length in sorted(code.items(), key=lambda item: -item[1]):
-        if length > FUNCTION_P99:
-            print(f"  long function: {place} ({length} lines)")
+    print(table_row("classes", tree.classes))
+    for line in (*long_ones("function", tree.code(), FUNCTION_P99),
+                 *long_ones("class", tree.classes, CLASS_WANTED)):
+        print(line)
     total = sum(kinds["headers"].lengths.values()) + sum(kinds["sources"].lengths.values())
     share = sum(kinds["tests"].lengths.values()) / total if total else 0
-    print(f"tests / code: {share:.2f} lines; include cycles: {len(cycles)}")
+    print(f"tests / code: {share:.2f} lines; include cycles: {len(tree.cycles)}")
     if options.build:
         for seconds, name in slow_units(options.build):
             print(f"  slow unit: {seconds:.0f} s {name}")
-    found = list(breaches(kinds, cycles))
+    found = list(breaches(tree))
     for problem in found:
         print(problem)
     return 1 if found else 0

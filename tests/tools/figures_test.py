@@ -42,6 +42,30 @@ class Functions(unittest.TestCase):
     def test_functions_are_found_with_their_heads_and_lengths(self):
         self.assertEqual(figures.functions(CODE), [(4, 1), (7, 11), (19, 1), (20, 3)])
 
+    def lengths(self, files):
+        classes = figures.Classes()
+        for path, text in files.items():
+            classes.add(path, list(figures.blocks(text)))
+        return classes.lengths()
+
+    def test_a_class_is_its_definition_and_its_members_elsewhere(self):
+        self.assertEqual(self.lengths({"src/a/a.cpp": CODE}), {"src/a/a.cpp:3 S": 5})
+        members = "int S::f() {\n  return 1;\n}\nS::~S() {}\nbool S::operator()(int) {\n}\nint g(int a = S::f()) {}\n"
+        self.assertEqual(self.lengths({"src/a/s.h": "class S final : B {\n  int f();\n};\n",
+                                       "src/a/t.cpp": members}), {"src/a/s.h:1 S": 3 + 3 + 1 + 2})
+
+    def test_members_belong_to_the_nearest_class_of_their_name(self):
+        one = "namespace {\nstruct S {\n  int f();\n};\nint S::f() {}\n}\n"
+        self.assertEqual(self.lengths({"src/a/s.h": "struct S {};\n", "src/a/s.cpp": "void S::g() {\n}\n",
+                                       "src/a/t.cpp": one, "src/b/s.h": "struct S {};\n",
+                                       "src/b/u.cpp": "template <class T>\nS<T>& S<T>::h() {}\n"}),
+                         {"src/a/s.h:1 S": 3, "src/a/t.cpp:2 S": 4, "src/b/s.h:1 S": 3})
+
+    def test_nested_classes_count_twice_and_local_ones_and_enums_not(self):
+        text = ("struct Memory::State {\n  struct Word {\n  };\n  enum class Kind { a };\n};\n"
+                "enum class E { a };\nint f() {\n  struct L {};\n}\nclass [[nodiscard]] R {};\nclass F;\n")
+        self.assertEqual(self.lengths({"a.h": text}), {"a.h:1 State": 5, "a.h:2 Word": 2, "a.h:10 R": 1})
+
     def test_percentiles(self):
         self.assertEqual(figures.percentile([5, 1, 9], 50), 5)
         self.assertEqual(figures.percentile(list(range(1, 101)), 99), 99)
@@ -79,6 +103,14 @@ class Limits(unittest.TestCase):
         code, out = self.run_on({"src/a/a.cpp": "int f() {\n" + "  g();\n" * 90 + "}\n"})
         self.assertEqual(code, 1)
         self.assertIn("p99 of 92 lines", out)
+
+    def test_long_classes_fail(self):
+        part = "int S::f{0}() {{\n" + "  g();\n" * 68 + "}}\n"
+        code, out = self.run_on({"src/a/s.h": "class S {\n" + "  int f();\n" * 58 + "};\n",
+                                 "src/a/a.cpp": part.format(1) * 3, "src/a/b.cpp": part.format(2) * 2})
+        self.assertEqual(code, 1)
+        self.assertIn("long class: src/a/s.h:1 S (410 lines)", out)
+        self.assertIn("classes: error: p99 of 410 lines", out)
 
     def test_long_headers_fail(self):
         code, out = self.run_on({"src/a/a.h": "//\n" * 101})
