@@ -226,7 +226,7 @@ TEST(File, PartsOfAFileAreNotTakenForTheWhole) {
   EXPECT_REASK("```file kernel.cu\n" + gap + "```", "gap", HasSubstr("rest unchanged"));
   EXPECT_REASK(edit_block("  float value = x[i];", "  int a;\n  ..."), "gap", HasSubstr("'...'"));
   EXPECT_REASK("```file kernel.cu\n" + std::string(test_source()).substr(0, 400), "cut",
-               HasSubstr("never closed"));
+               HasSubstr("is not closed"));
 }
 
 TEST(File, FirstProgramNeedsBothFiles) {

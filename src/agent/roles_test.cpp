@@ -235,7 +235,7 @@ TEST(Prompt, LongTasksAreShortenedToTheLimit) {
     EXPECT_THAT(request.messages, testing::Contains(testing::Field(
                                       &llm::Message::text, HasSubstr("scale(const float* x"))))
         << "the program stays whole";
-    EXPECT_THAT(request.messages[0].text, HasSubstr("left out"));
+    EXPECT_THAT(request.messages[0].text, HasSubstr("are not shown"));
     auto with_tools = make_request(brief, q,
                                    {.prefix_tokens = limit * 5 / 8,
                                     .tokens = limit,

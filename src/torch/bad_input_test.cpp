@@ -239,7 +239,8 @@ TEST(SideFile, RefusesWhatItDoesNotKnow) {
   expect_user_error(error_of(kBody, "[strides]\nx = [1, 2]\n"), "reserved", "bad.toml:1");
   expect_user_error(error_of(kBody, "mode = \n"), "does not parse", "bad.toml:1");
   expect_user_error(error_of(kBody, "mode = 3\n"), "wrong type", "bad.toml:1");
-  expect_user_error(error_of(kBody, "mutated = [\"y\"]\n"), "no tensor: 'y'", "bad.toml:1");
+  expect_user_error(error_of(kBody, "mutated = [\"y\"]\n"), "does not name a tensor: 'y'",
+                    "bad.toml:1");
   expect_user_error(error_of(kBody, "[[shapes]]\nconstants = {row = 3}\n"), "'row'", "bad.py");
   expect_user_error(error_of(kBody, "[[shapes]]\nconstants = {rows = -3}\n"), "positive",
                     "bad.toml");

@@ -146,9 +146,8 @@ TEST_F(Import, FiguresOfAnotherGpuModelDecideNothing) {
   entry("c3", 3, v);
   const Imported done = import();
   EXPECT_EQ(all_of(done), "c3:correct:c4 ");
-  EXPECT_THAT(done.rows[0].detail,
-              HasSubstr("of NVIDIA H100 80GB HBM3 (driver 580.1), and this run "
-                        "is for h200"));
+  EXPECT_THAT(done.rows[0].detail, HasSubstr("NVIDIA H100 80GB HBM3 (driver 580.1), but this run "
+                                             "is for h200"));
   EXPECT_EQ(view().best, "c3");
 }
 
@@ -219,7 +218,7 @@ TEST_F(Import, BrokenEntriesAreNamedAndTheOthersGoIn) {
   for (const ImportRow& r : done.rows) why[r.entry] = r.detail;
   EXPECT_THAT(why["other_text"], HasSubstr("is not the one that was judged"));
   EXPECT_THAT(why["no_text"], HasSubstr("files are missing"));
-  EXPECT_THAT(why["stranger"], HasSubstr("of another name: renamed"));
+  EXPECT_THAT(why["stranger"], HasSubstr("another entry: renamed"));
   EXPECT_THAT(why["error"], HasSubstr("plan.json is broken"));
   EXPECT_THAT(why["schema"], HasSubstr("not a verdict of a batch"));
   EXPECT_THAT(why["task"], HasSubstr("another task"));

@@ -229,7 +229,7 @@ TEST_F(ToolRun, CallsHaveAnEnd) {
                      calls({call("read_docs")}, "thinking"), first_program(2)};
   auto runs = store();
   ASSERT_TRUE(run(*runs, s));
-  EXPECT_THAT(script_.asked[1].messages.back().results.at(2).text, HasSubstr("has no calls left"));
+  EXPECT_THAT(script_.asked[1].messages.back().results.at(2).text, HasSubstr("no calls are left"));
   EXPECT_FALSE(script_.asked[1].may_call);
   // Calls all the same: not done, and the reply beside them is read as the answer.
   EXPECT_THAT(script_.asked[2].messages.back().results.at(0).text, HasSubstr("not done"));

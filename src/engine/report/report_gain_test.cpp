@@ -105,9 +105,9 @@ TEST(ReportGain, TheRooflineHasBothPointsAndSaysWhatTheyAre) {
   EXPECT_THAT(chart.svg, AllOf(HasSubstr("class=\"roof\""), HasSubstr("class=\"before\""),
                                HasSubstr("class=\"kept\"")));
   EXPECT_THAT(chart.svg, Not(HasSubstr("nan")));
-  EXPECT_THAT(chart.legend, HasSubstr("NVIDIA H200 gives in fp32"));
+  EXPECT_THAT(chart.legend, HasSubstr("the peak of NVIDIA H200 in fp32"));
   EXPECT_THAT(chart.legend, HasSubstr("Hollow: eager, 200 ns (cached)"));
-  EXPECT_THAT(chart.legend, HasSubstr("c1, 50 ns (measured), set at the least bytes"));
+  EXPECT_THAT(chart.legend, HasSubstr("c1, 50 ns (measured), placed at the least bytes"));
   j.add(EventType::profiled, to_json(BestProfile{"c1", {}, profile_of_best("k")}));
   chart = roofline_chart(*view_run(j.events));
   EXPECT_THAT(chart.legend, Not(HasSubstr("least bytes")));

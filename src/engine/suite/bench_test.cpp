@@ -272,7 +272,7 @@ TEST(BenchTable, MeansAreGeometricAndTextIsHarmless) {
   const std::string table = bench_table({a, b, c}), csv = bench_csv({a, b, c});
   EXPECT_EQ(table.find('\x1b'), std::string::npos);
   EXPECT_THAT(table, HasSubstr("3 tasks: 2 correct, 1 failed"));
-  EXPECT_THAT(table, HasSubstr("Times are modelled"));
+  EXPECT_THAT(table, HasSubstr("A simulator modelled the times"));
   EXPECT_THAT(csv, HasSubstr("\"2 of 4 values are wrong at \"\"row\"\" 1\""));
   EXPECT_EQ(split(csv, '\n').size(), 5u);
 }

@@ -107,8 +107,8 @@ Result<Counted> count(const Evaluation& e, const PreparedShape& official,
       std::equal(names.begin(), names.end(), out.kernels.begin(), out.kernels.end(),
                  [](const std::string& name, const KernelProfile& k) { return name == k.kernel; });
   if (same) return out;
-  out.problem = fmt::format("{} reports {} launches, but the plan has {}", answer.tool,
-                            out.kernels.size(), names.size());
+  out.problem = fmt::format("{} reports {} launches that differ from the {} of the plan",
+                            answer.tool, out.kernels.size(), names.size());
   out.kernels.clear();
   return out;
 }

@@ -102,7 +102,7 @@ TEST(GpuProfile, LaunchesThatAreNotThePlansAreNotTaken) {
     Stage stage(kDouble);
     auto made = stage.profile();
     EXPECT_EQ(made.profile.source, "simulator");
-    EXPECT_THAT(made.profile.note, HasSubstr("not the 1 of the plan"));
+    EXPECT_THAT(made.profile.note, HasSubstr("differ from the 1 of the plan"));
   });
 }
 

@@ -93,7 +93,7 @@ TEST(HardwareCounters, WhatIsNoNcuIsSaid) {
 }
 
 TEST(HardwareCounters, BadTablesGiveNoFigures) {
-  for (const auto& [how, words] : {std::pair("garbage", "is not a row"),
+  for (const auto& [how, words] : {std::pair("garbage", "cannot be read"),
                                    {"short_rows", "fields, its header"},
                                    {"silent", "no table"},
                                    {"fails", "LibraryNotLoaded"}})

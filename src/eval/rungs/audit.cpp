@@ -19,8 +19,8 @@ bool launches_kernels(const std::string& function) {
 }
 
 std::string not_offered(const std::string& function) {
-  if (function == "vprintf") return "printf is not offered in kernels";
-  if (function == "malloc" || function == "free") return "the device heap is not offered";
+  if (function == "vprintf") return "printf is not available in kernels";
+  if (function == "malloc" || function == "free") return "the device heap is not available";
   return {};
 }
 

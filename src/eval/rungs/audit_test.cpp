@@ -43,7 +43,8 @@ TEST(AuditRung, LowerPrecisionIsRejectedWhereMeasuringCannotTell) {
   AuditOutcome out = judge_audit(with_mma("HMMA.1688.F32.TF32"), MathMode::fp32, false);
   EXPECT_FALSE(out.end.passed);
   EXPECT_EQ(out.end.status, Status::rejected);
-  EXPECT_THAT(out.end.headline, HasSubstr("less than math mode fp32: HMMA.1688.F32.TF32 in gemm"));
+  EXPECT_THAT(out.end.headline,
+              HasSubstr("less precision than math mode fp32: HMMA.1688.F32.TF32 in gemm"));
 }
 
 TEST(AuditRung, EachModePermitsItsOwnPrecision) {

@@ -118,7 +118,7 @@ TEST(LintPlaces, EachFindingStandsOnce) {
   EXPECT_THAT(found("void f() { asm(\"a\" \".inc\" \"lude\"); }"),
               ElementsAre("rule k.cu:1:16 '.include' is not allowed in assembly"));
   EXPECT_THAT(found("#pragma message(x)"),
-              ElementsAre("rule k.cu:1:1 #pragma message(x) is not offered"));
+              ElementsAre("rule k.cu:1:1 #pragma message(x) is not allowed"));
   std::string many;
   for (int i = 0; i < 40; ++i) many += "__device__ int v" + std::to_string(i) + ";\n";
   EXPECT_THAT(found(many), SizeIs(32));
