@@ -29,7 +29,7 @@ Result<Task> task_of(const fs::path& file, const std::string& name) {
   for (Json t : described.value("tasks", Json::array())) {
     if (t.value("name", "") != name) continue;
     for (const char* added : {"roofline", "describe_ns"}) t.erase(added);  // added by describe
-    return task_from_json(t);
+    return read_json<Task>(t);
   }
   return user_error("no task '" + name + "' in " + file.string());
 }

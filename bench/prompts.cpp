@@ -51,7 +51,7 @@ std::vector<Described> described_in(const std::string& file) {
     d.bound_by = json["roofline"]["bound_by"].get<std::string>();
     json.erase("roofline");
     json.erase("describe_ns");
-    d.task = value_of(task_from_json(json));
+    d.task = value_of(read_json<Task>(json));
     auto builtin = value_of(cutegen::engine::make_proposer("builtin", d.task));
     auto answer = value_of(
         builtin->answer({}, search::Ask{Role::coder, {{"purpose", "first"}}}, engine::RunView{}));
@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   }
   const Json json =
       value_of(parse_json(value_of(read_file(argv[1], kMostFile)), argv[1], kMostFile));
-  const Verdict correct = value_of(verdict_from_json(json));
+  const Verdict correct = value_of(read_json<Verdict>(json));
   std::vector<Described> tasks;
   for (int i = 2; i < argc; ++i)
     for (Described& d : described_in(argv[i])) tasks.push_back(std::move(d));

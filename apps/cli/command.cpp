@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <system_error>
 
+#include "base/fields.h"
 #include "base/text.h"
 
 namespace cutegen::cli {
@@ -17,14 +18,6 @@ constexpr size_t kErrorBytes = 16 << 10;  // cap for third-party text in a messa
 
 // errno of the first failed write to stdout; 0: none.
 int output_error = 0;
-
-Json error_json(const Error& error) {
-  return {{"error",
-           {{"kind", to_string(error.kind)},
-            {"message", error.message},
-            {"where", error.where},
-            {"remedy", error.remedy}}}};
-}
 
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
@@ -72,7 +65,7 @@ void print_result(const Globals& g, const Json& value, const std::string& text) 
 
 int report(const Globals& g, const Error& error) {
   if (g.json) {
-    print_result(g, error_json(error), {});
+    print_result(g, {{"error", to_json(error)}}, {});
   } else {
     std::string text = sanitize(error.text(), kErrorBytes) + "\n";
     std::fwrite(text.data(), 1, text.size(), stderr);

@@ -45,7 +45,7 @@ Result<void> set_target(const std::string& name, ExportInputs& in) {
   return {};
 }
 
-Result<std::optional<Json>> read_json(const fs::path& path) {
+Result<std::optional<Json>> json_of(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) return std::optional<Json>();
   CG_TRY(std::string text, read_file(path, kMostJson));
@@ -61,12 +61,12 @@ Result<void> check_verdict(const Verdict& v, const std::string& where) {
 }
 
 Result<void> add_certificate(const fs::path& path, bool named, ExportInputs& in) {
-  CG_TRY(std::optional<Json> json, read_json(path));
+  CG_TRY(std::optional<Json> json, json_of(path));
   if (!json && named)
     return user_error("the certificate file does not exist", path.string(),
                       "write one: cutegen certify TASK DIR --device cuda:0 --json > FILE");
   if (!json) return {};
-  CG_TRY(Certificate c, certificate_from_json(*json));
+  CG_TRY(Certificate c, read_json<Certificate>(*json));
   if (c.program_id != program_id(in.program))
     return user_error("the certificate belongs to another program", path.string(),
                       "certify this program again");
@@ -87,9 +87,9 @@ Result<ExportInputs> from_folder(const Globals& g, const ExportWords& words, con
   CG_TRY(auto worker, torch::TorchWorker::open(options));
   CG_TRY(in.task, worker->describe(g.ctx, words.task, {.shrink = false}));
   const fs::path at = fs::path(words.what) / "verdict.json";
-  CG_TRY(std::optional<Json> json, read_json(at));
+  CG_TRY(std::optional<Json> json, json_of(at));
   if (json) {
-    CG_TRY(Verdict verdict, verdict_from_json(*json));
+    CG_TRY(Verdict verdict, read_json<Verdict>(*json));
     CG_CHECK(check_verdict(verdict, at.string()));
     if (verdict.program_id == program_id(in.program)) in.verdict = std::move(verdict);
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "device/buffers.h"
 #include "device/codec.h"
 #include "device/device.h"
 #include "runner/memory.h"
@@ -110,7 +111,7 @@ class Runner {
     CG_TRY(Json steps_json, r.object("plan"));
     CG_TRY(Json settings_json, r.object("settings"));
     CG_TRY(device::PlanSteps steps, device::plan_steps_from_json(steps_json));
-    CG_TRY(device::RunSettings settings, device::run_settings_from_json(settings_json));
+    CG_TRY(device::RunSettings settings, read_json<device::RunSettings>(settings_json));
     CG_TRY(bool keep, r.boolean_or("keep", false));
     if (kept_) CG_CHECK(device_->bind({}));
     kept_.reset();
@@ -135,7 +136,7 @@ class Runner {
   Result<Json> time(const Json& body) {
     ObjectReader r(body, "time#");
     CG_TRY(Json request_json, r.object("request"));
-    CG_TRY(device::TimeRequest request, device::time_request_from_json(request_json));
+    CG_TRY(device::TimeRequest request, read_json<device::TimeRequest>(request_json));
     if (!kept_) return world_error("no run has kept its buffers");
     auto report = device_->time(Context(), request);
     lost_ = report ? report->device_lost : report.error().kind == ErrorKind::world;
@@ -148,14 +149,10 @@ class Runner {
     ObjectReader r(body, "read#");
     CG_TRY(Json probes, r.array("probes"));
     if (!kept_) return world_error("no run has kept its buffers");
-    for (const Json& probe : probes) {
-      ObjectReader p(probe, "probes#");
-      CG_TRY(std::string buffer, p.string("buffer"));
-      CG_TRY(int64_t offset, p.integer("offset"));
-      CG_TRY(int64_t bytes, p.integer("bytes"));
-      CG_TRY(int64_t at, p.integer("at"));
-      CG_TRY(auto out, kept_->part(at, bytes));
-      CG_CHECK(device_->read(buffer, offset, out));
+    CG_TRY(auto wanted, read_json<std::vector<device::Probe>>(probes, "probes#"));
+    for (const device::Probe& p : wanted) {
+      CG_TRY(auto out, kept_->part(p.at, p.bytes));
+      CG_CHECK(device_->read(p.buffer, p.offset, out));
     }
     return Json{{"schema", kSchema}, {"type", "read"}};
   }

@@ -7,12 +7,11 @@
 
 #include <algorithm>
 
-#include "device/codec.h"
+#include "device/buffers.h"
 
 namespace cutegen::runner {
 namespace {
 
-constexpr int64_t kMostCopies = 64;
 constexpr size_t kMostWindows = 16384;  // mappings of one buffer; Linux allows a process 65,530
 
 Result<size_t> size_of_file(int fd) {
@@ -82,25 +81,16 @@ Result<std::vector<HandedOver>> handed_over(const Json& buffers, std::vector<Uni
   std::vector<HandedOver> out;
   if (!buffers.is_array() || buffers.size() != fds.size())
     return world_error("shared buffers came without their memory");
+  CG_TRY(auto given, read_json<std::vector<device::SharedBuffer>>(buffers, "buffers#"));
   for (size_t i = 0; i < fds.size(); ++i) {
-    ObjectReader r(buffers[i], "buffers#");
-    HandedOver one;
-    CG_TRY(one.binding.name, r.string("name"));
-    CG_TRY(one.binding.read_only, r.boolean("read_only"));
-    CG_TRY(int64_t bytes, r.integer("bytes"));
-    CG_TRY(int64_t mapped_bytes, r.integer("mapped_bytes"));
-    CG_TRY(int64_t offset, r.integer("offset"));
-    CG_TRY(int64_t copies, r.integer("copies"));
-    CG_TRY(one.binding.initial, r.string_or("initial", ""));
-    CG_CHECK(r.finish());
-    if (copies < 1 || copies > kMostCopies) return world_error("a buffer has too many copies");
-    one.binding.copies = static_cast<int>(copies);
-    if (bytes < 0 || mapped_bytes < 0 || offset < 0)
-      return world_error("a buffer has a negative size");
-    one.bytes = static_cast<size_t>(bytes);
-    one.descriptor = std::move(fds[i]);
-    one.binding.shared = {one.descriptor.get(), static_cast<size_t>(mapped_bytes),
-                          static_cast<size_t>(offset)};
+    HandedOver one{.bytes = static_cast<size_t>(given[i].bytes), .descriptor = std::move(fds[i])};
+    one.binding.name = given[i].name;
+    one.binding.read_only = given[i].read_only;
+    one.binding.initial = given[i].initial;
+    one.binding.copies = given[i].copies;
+    one.binding.shared = {.descriptor = one.descriptor.get(),
+                          .mapped_bytes = static_cast<size_t>(given[i].mapped_bytes),
+                          .offset = static_cast<size_t>(given[i].offset)};
     out.push_back(std::move(one));
   }
   return out;
@@ -120,33 +110,23 @@ Result<RunMemory> RunMemory::map(const Json& buffers, const std::vector<UniqueFd
   if (fds.empty()) return world_error("a run came without memory");
   CG_TRY(size_t total, size_of_file(fds[0].get()));
   CG_TRY(out.shared_, Mapping::map(fds[0].get(), total, true));
-  for (const Json& buffer : buffers) {
-    ObjectReader r(buffer, "buffers#");
-    CG_TRY(std::string name, r.string("name"));
-    CG_TRY(int64_t bytes, r.integer("bytes"));
-    CG_TRY(bool read_only, r.boolean("read_only"));
-    CG_TRY(std::string content_name, r.string("content"));
-    CG_TRY(device::BufferContent content, device::buffer_content_from(content_name));
-    CG_TRY(int64_t offset, r.integer_or("offset", -1));
-    CG_TRY(int64_t pattern_bytes, r.integer_or("pattern_bytes", 0));
-    CG_TRY(int64_t copies, r.integer_or("copies", 1));
-    CG_TRY(int64_t period, r.integer_or("period_bytes", 0));
-    if (copies < 1 || copies > kMostCopies) return world_error("a buffer has too many copies");
-    CG_CHECK(r.finish());
-    if (bytes < 0) return world_error("a buffer has a negative size");
-    auto size = static_cast<size_t>(bytes);
-    device::BufferBinding binding{std::move(name), {}, read_only, content, {}, int(copies), {}, {}};
-    if (pattern_bytes != 0) {
-      CG_TRY(binding.pattern, out.part(offset, pattern_bytes));
+  CG_TRY(auto wanted, read_json<std::vector<device::RunBuffer>>(buffers, "buffers#"));
+  for (const device::RunBuffer& b : wanted) {
+    const auto size = static_cast<size_t>(b.bytes);
+    device::BufferBinding binding{
+        .name = b.name, .read_only = b.read_only, .content = b.content, .copies = b.copies};
+    if (b.pattern_bytes != 0) {
+      CG_TRY(binding.pattern, out.part(b.offset, b.pattern_bytes));
       CG_TRY(std::byte * at, out.reserve(std::max<size_t>(size, 1)));
       binding.bytes = {at, size};
-    } else if (period != 0) {
-      CG_TRY(std::byte * at, out.map_repeated(size, read_only, fds[0].get(), offset, period));
+    } else if (b.period_bytes != 0) {
+      CG_TRY(std::byte * at,
+             out.map_repeated(size, b.read_only, fds[0].get(), b.offset, b.period_bytes));
       binding.bytes = {at, size};
-    } else if (offset >= 0) {
-      CG_TRY(binding.bytes, out.part(offset, bytes));
+    } else if (b.offset >= 0) {
+      CG_TRY(binding.bytes, out.part(b.offset, b.bytes));
     } else {
-      CG_TRY(std::byte * at, out.map_large(size, read_only, fds.size() > 1 ? fds[1].get() : -1));
+      CG_TRY(std::byte * at, out.map_large(size, b.read_only, fds.size() > 1 ? fds[1].get() : -1));
       binding.bytes = {at, size};
     }
     out.bindings_.push_back(std::move(binding));

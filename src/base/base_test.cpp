@@ -108,6 +108,14 @@ TEST(Text, Pieces) {
   EXPECT_EQ(replace_all("aaa", "a", "aa"), "aaaaaa");
 }
 
+TEST(Hex, RoundTripsAllBytes) {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
+  EXPECT_EQ(from_hex(to_hex(bytes)), bytes);
+  EXPECT_EQ(to_hex("\xff\n"), "ff0a");
+  for (const char* bad : {"f", "fg", " f", "-1", "0x", "+1"}) EXPECT_FALSE(from_hex(bad)) << bad;
+}
+
 TEST(Hash, KnownValue) {
   EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }

@@ -5,22 +5,41 @@
 #include <sys/random.h>
 
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 
 #include "base/result.h"
 
 namespace cutegen {
-namespace {
 
-std::string hex_of(std::span<const unsigned char> bytes) {
+std::string to_hex(std::span<const std::byte> bytes) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string out;
-  for (unsigned char b : bytes) out += {digits[b >> 4], digits[b & 15]};
+  out.reserve(2 * bytes.size());
+  for (std::byte b : bytes) {
+    out += digits[std::to_integer<unsigned>(b) >> 4];
+    out += digits[std::to_integer<unsigned>(b) & 15];
+  }
   return out;
 }
 
-}  // namespace
+std::string to_hex(std::string_view bytes) {
+  return to_hex(std::as_bytes(std::span(bytes)));
+}
+
+std::optional<std::string> from_hex(std::string_view text) {
+  std::string out(text.size() / 2, '\0');
+  if (text.size() % 2) return std::nullopt;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const char* begin = &text[2 * i];
+    unsigned char value = 0;
+    auto [end, error] = std::from_chars(begin, begin + 2, value, 16);
+    if (error != std::errc() || end != begin + 2) return std::nullopt;
+    out[i] = static_cast<char>(value);
+  }
+  return out;
+}
 
 struct Hasher::State {
   EVP_MD_CTX* ctx = EVP_MD_CTX_new();
@@ -44,7 +63,7 @@ std::string Hasher::hex() {
   std::array<unsigned char, 32> digest{};
   unsigned size = 0;
   CG_ASSERT(EVP_DigestFinal_ex(state_->ctx, digest.data(), &size) == 1);
-  return hex_of(digest);
+  return to_hex(std::as_bytes(std::span(digest)));
 }
 
 std::string sha256(std::string_view bytes) {
@@ -52,7 +71,7 @@ std::string sha256(std::string_view bytes) {
   unsigned size = 0;
   CG_ASSERT(EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) ==
             1);
-  return hex_of(digest);
+  return to_hex(std::as_bytes(std::span(digest)));
 }
 
 void random_bytes(std::span<std::byte> out) {
@@ -66,7 +85,7 @@ void random_bytes(std::span<std::byte> out) {
 std::string random_id() {
   std::array<unsigned char, 16> bytes{};
   random_bytes(std::as_writable_bytes(std::span(bytes)));
-  return hex_of(bytes);
+  return to_hex(std::as_bytes(std::span(bytes)));
 }
 
 }  // namespace cutegen

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,10 @@
 namespace cutegen {
 
 std::string sha256(std::string_view bytes);
+std::string to_hex(std::span<const std::byte> bytes);  // lower case
+std::string to_hex(std::string_view bytes);
+// Nullopt unless the whole text is hex.
+std::optional<std::string> from_hex(std::string_view text);
 
 class Hasher {
  public:

@@ -100,7 +100,7 @@ bool ObjectReader::has(const std::string& key) const {
   return object_.is_object() && object_.contains(key);
 }
 
-Result<const Json*> ObjectReader::get(const std::string& key) {
+Result<const Json*> ObjectReader::value(const std::string& key) {
   seen_.push_back(key);
   if (!object_.is_object()) return user_error("expected an object", where_);
   auto it = object_.find(key);
@@ -120,13 +120,13 @@ tl::unexpected<Error> ObjectReader::wrong(const std::string& key, const char* wa
 }
 
 Result<std::string> ObjectReader::string(const std::string& key) {
-  CG_TRY(const Json* j, get(key));
+  CG_TRY(const Json* j, value(key));
   if (!j->is_string()) return wrong(key, "a string", *j);
   return j->get<std::string>();
 }
 
 Result<int64_t> ObjectReader::integer(const std::string& key) {
-  CG_TRY(const Json* j, get(key));
+  CG_TRY(const Json* j, value(key));
   if (!j->is_number_integer()) return wrong(key, "an integer", *j);
   if (j->is_number_unsigned() && j->get<uint64_t>() > uint64_t{INT64_MAX})
     return user_error("integer is too large", place(key));
@@ -134,31 +134,31 @@ Result<int64_t> ObjectReader::integer(const std::string& key) {
 }
 
 Result<double> ObjectReader::number(const std::string& key) {
-  CG_TRY(const Json* j, get(key));
+  CG_TRY(const Json* j, value(key));
   if (!j->is_number()) return wrong(key, "a number", *j);
   return j->get<double>();
 }
 
 Result<bool> ObjectReader::boolean(const std::string& key) {
-  CG_TRY(const Json* j, get(key));
+  CG_TRY(const Json* j, value(key));
   if (!j->is_boolean()) return wrong(key, "true or false", *j);
   return j->get<bool>();
 }
 
 Result<Json> ObjectReader::object(const std::string& key) {
-  CG_TRY(const Json* j, get(key));
+  CG_TRY(const Json* j, value(key));
   if (!j->is_object()) return wrong(key, "an object", *j);
   return *j;
 }
 
 Result<Json> ObjectReader::array(const std::string& key) {
-  CG_TRY(const Json* j, get(key));
+  CG_TRY(const Json* j, value(key));
   if (!j->is_array()) return wrong(key, "an array", *j);
   return *j;
 }
 
 Result<Json> ObjectReader::any(const std::string& key) {
-  CG_TRY(const Json* j, get(key));
+  CG_TRY(const Json* j, value(key));
   return *j;
 }
 
@@ -184,6 +184,13 @@ CG_OR(integer, int64_t)
 CG_OR(number, double)
 CG_OR(boolean, bool)
 #undef CG_OR
+
+const Json* ObjectReader::value_or_null(const std::string& key) {
+  seen_.push_back(key);
+  if (!object_.is_object()) return nullptr;
+  auto it = object_.find(key);
+  return it == object_.end() ? nullptr : &*it;
+}
 
 Result<Json> ObjectReader::object_or_null(const std::string& key) {
   if (has(key)) return object(key);

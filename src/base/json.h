@@ -49,6 +49,9 @@ class ObjectReader {
   Result<int64_t> integer_or(const std::string& key, int64_t fallback);
   Result<double> number_or(const std::string& key, double fallback);
   Result<bool> boolean_or(const std::string& key, bool fallback);
+  // The value itself, not a copy; null if the key is absent.
+  Result<const Json*> value(const std::string& key);
+  const Json* value_or_null(const std::string& key);
   // A null Json if the key is absent.
   Result<Json> object_or_null(const std::string& key);
   Result<Json> array_or_empty(const std::string& key);
@@ -56,10 +59,10 @@ class ObjectReader {
   // Error if the value is not an object, or has a key that no call above has read.
   Result<void> finish();
   const std::string& where() const { return where_; }
+  void set_where(std::string where) { where_ = std::move(where); }
   std::string place(const std::string& key) const { return where_ + "/" + key; }
 
  private:
-  Result<const Json*> get(const std::string& key);
   tl::unexpected<Error> wrong(const std::string& key, const char* wanted, const Json& got) const;
   const Json& object_;
   std::string where_;

@@ -37,13 +37,6 @@ Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Result<std::optional<double>> optional_number(ObjectReader& r, const std::string& key) {
-  CG_TRY(Json value, r.any(key));
-  if (value.is_null()) return std::optional<double>();
-  CG_TRY(double number, r.number(key));
-  return std::optional<double>(number);
-}
-
 std::optional<double> geometric_mean(const std::vector<double>& values) {
   if (values.empty()) return std::nullopt;
   double logs = 0;

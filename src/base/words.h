@@ -22,7 +22,6 @@ std::string ratio_text(const std::optional<double>& ratio);  // "1.21x" or "-"
 std::string csv_text(const std::string& text);               // in quotes
 std::string csv_number(const std::optional<double>& value);  // empty if none
 Json optional_json(const std::optional<double>& value);      // null if none
-Result<std::optional<double>> optional_number(ObjectReader& r, const std::string& key);
 std::optional<double> geometric_mean(const std::vector<double>& values);
 
 }  // namespace cutegen

@@ -24,7 +24,6 @@ struct AskedAccuracy {
 };
 
 // {"rtol": {"value": 0.001, "source": "flag --rtol"}, ...}; an empty object if nothing is set.
-Json to_json(const AskedAccuracy& asked);
-Result<AskedAccuracy> asked_accuracy_from_json(const Json& json);
+void fields(Fields& v, AskedAccuracy& asked);
 
 }  // namespace cutegen

@@ -16,7 +16,7 @@ TEST(AskedAccuracy, SurvivesJson) {
   asked.atol = 0.0;
   asked.sources["math_mode"] = "flag --math-mode";
   EXPECT_FALSE(asked.empty());
-  auto again = asked_accuracy_from_json(to_json(asked));
+  auto again = read_json<AskedAccuracy>(to_json(asked));
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(again->math_mode, MathMode::tf32);
   EXPECT_EQ(again->atol, 0.0);
@@ -27,7 +27,7 @@ TEST(AskedAccuracy, SurvivesJson) {
 
 TEST(AskedAccuracy, RefusesWhatIsNoBound) {
   auto error = [](const char* text) {
-    auto asked = asked_accuracy_from_json(Json::parse(text));
+    auto asked = read_json<AskedAccuracy>(Json::parse(text));
     return asked ? "" : asked.error().text();
   };
   EXPECT_THAT(error(R"({"rtol": {"value": -1, "source": "x"}})"), testing::HasSubstr("rtol"));
@@ -38,7 +38,7 @@ TEST(AskedAccuracy, RefusesWhatIsNoBound) {
               testing::HasSubstr("did you mean"));
   AskedAccuracy endless;
   endless.rtol = std::numeric_limits<double>::infinity();
-  EXPECT_FALSE(asked_accuracy_from_json(to_json(endless)));
+  EXPECT_FALSE(read_json<AskedAccuracy>(to_json(endless)));
 }
 
 }  // namespace

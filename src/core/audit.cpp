@@ -8,13 +8,13 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "core/codec.h"
 
 namespace cutegen {
 namespace {
 
 constexpr size_t kMostKernels = 65536, kMostGlobals = 65536;
 constexpr size_t kMostSummary = 600;
+constexpr FieldRule kCount = field::at_least(0), kSmallCount = field::between(0, 65536);
 
 std::string_view root_of(std::string_view opcode) {
   return opcode.substr(0, opcode.find('.'));
@@ -28,95 +28,6 @@ bool has_part(std::string_view opcode, std::string_view part) {
     if (begins && (end == opcode.size() || opcode[end] == '.')) return true;
   }
   return false;
-}
-
-Json code_json(const CodeAudit& c) {
-  Json mma = Json::object();
-  for (const auto& [opcode, count] : c.mma) mma[opcode] = count;
-  return {{"instructions", c.instructions},
-          {"local_loads", c.local_loads},
-          {"local_stores", c.local_stores},
-          {"clock_reads", c.clock_reads},
-          {"calls", c.calls},
-          {"indirect", c.indirect},
-          {"mma", std::move(mma)}};
-}
-
-Result<int64_t> count(ObjectReader& r, const std::string& key) {
-  CG_TRY(int64_t value, r.integer(key));
-  if (value < 0) return user_error("a count is negative", r.place(key));
-  return value;
-}
-
-Result<int> small_count(ObjectReader& r, const std::string& key) {
-  CG_TRY(int64_t value, count(r, key));
-  if (value > 65536) return user_error("the count is too large", r.place(key));
-  return static_cast<int>(value);
-}
-
-Result<CodeAudit> code_from(const Json& json, const std::string& where) {
-  ObjectReader r(json, where);
-  CodeAudit c;
-  CG_TRY(c.instructions, count(r, "instructions"));
-  CG_TRY(c.local_loads, count(r, "local_loads"));
-  CG_TRY(c.local_stores, count(r, "local_stores"));
-  CG_TRY(c.clock_reads, count(r, "clock_reads"));
-  CG_TRY(c.calls, count(r, "calls"));
-  CG_TRY(c.indirect, count(r, "indirect"));
-  CG_TRY(Json mma, r.object("mma"));
-  ObjectReader m(mma, r.place("mma"));
-  for (const auto& [opcode, value] : mma.items()) {
-    CG_TRY(c.mma[opcode], count(m, opcode));
-  }
-  CG_CHECK(r.finish());
-  return c;
-}
-
-Json kernel_json(const KernelAudit& k) {
-  Json j{{"module", k.module},
-         {"kernel", k.kernel},
-         {"registers", k.registers},
-         {"barriers", k.barriers},
-         {"stack_bytes", k.stack_bytes},
-         {"spill_store_bytes", k.spill_store_bytes},
-         {"spill_load_bytes", k.spill_load_bytes},
-         {"static_shared_bytes", k.static_shared_bytes}};
-  if (k.code) j["code"] = code_json(*k.code);
-  return j;
-}
-
-Result<KernelAudit> kernel_from(const Json& json, const std::string& where) {
-  ObjectReader r(json, where);
-  KernelAudit k;
-  CG_TRY(k.module, r.string("module"));
-  CG_TRY(k.kernel, r.string("kernel"));
-  CG_TRY(k.registers, small_count(r, "registers"));
-  CG_TRY(k.barriers, small_count(r, "barriers"));
-  CG_TRY(k.stack_bytes, count(r, "stack_bytes"));
-  CG_TRY(k.spill_store_bytes, count(r, "spill_store_bytes"));
-  CG_TRY(k.spill_load_bytes, count(r, "spill_load_bytes"));
-  CG_TRY(k.static_shared_bytes, count(r, "static_shared_bytes"));
-  if (r.has("code")) {
-    CG_TRY(Json code, r.object("code"));
-    CG_TRY(k.code, code_from(code, r.place("code")));
-  }
-  CG_CHECK(r.finish());
-  return k;
-}
-
-Json global_json(const GlobalAudit& g) {
-  return {{"module", g.module}, {"name", g.name}, {"bytes", g.bytes}, {"written", g.written}};
-}
-
-Result<GlobalAudit> global_from(const Json& json, const std::string& where) {
-  ObjectReader r(json, where);
-  GlobalAudit g;
-  CG_TRY(g.module, r.string("module"));
-  CG_TRY(g.name, r.string("name"));
-  CG_TRY(g.bytes, count(r, "bytes"));
-  CG_TRY(g.written, r.boolean("written"));
-  CG_CHECK(r.finish());
-  return g;
 }
 
 std::string kernel_summary(const KernelAudit& k) {
@@ -174,33 +85,45 @@ std::string summary_of(const BinaryAudit& audit) {
   return sanitize(out, kMostSummary);
 }
 
-Json to_json(const BinaryAudit& a) {
-  Json out{{"schema", "cutegen.audit.v1"},
-           {"assembler", a.assembler},
-           {"disassembler", a.disassembler},
-           {"kernels", codec::array_of(a.kernels, kernel_json)},
-           {"globals", codec::array_of(a.globals, global_json)},
-           {"device_calls", a.device_calls},
-           {"skipped", a.skipped}};
-  if (!a.unusual_reads.empty()) out["unusual_reads"] = a.unusual_reads;
-  return out;
+void fields(Fields& v, CodeAudit& c) {
+  v("instructions", c.instructions, kCount);
+  v("local_loads", c.local_loads, kCount);
+  v("local_stores", c.local_stores, kCount);
+  v("clock_reads", c.clock_reads, kCount);
+  v("calls", c.calls, kCount);
+  v("indirect", c.indirect, kCount);
+  v("mma", c.mma, kCount);
 }
 
-Result<BinaryAudit> binary_audit_from_json(const Json& json) {
-  ObjectReader r(json, "audit#");
-  CG_CHECK(codec::check_schema(r, "cutegen.audit.v1"));
-  BinaryAudit a;
-  CG_TRY(a.assembler, r.string("assembler"));
-  CG_TRY(a.disassembler, r.string("disassembler"));
-  CG_TRY(a.kernels, codec::list<KernelAudit>(r, "kernels", kMostKernels, kernel_from));
-  CG_TRY(a.globals, codec::list<GlobalAudit>(r, "globals", kMostGlobals, global_from));
-  CG_TRY(a.device_calls, r.strings("device_calls"));
-  CG_TRY(a.skipped, r.strings("skipped"));
-  if (r.has("unusual_reads")) {
-    CG_TRY(a.unusual_reads, r.strings("unusual_reads"));
-  }
-  CG_CHECK(r.finish());
-  return a;
+void fields(Fields& v, KernelAudit& k) {
+  v("module", k.module);
+  v("kernel", k.kernel);
+  v("registers", k.registers, kSmallCount);
+  v("barriers", k.barriers, kSmallCount);
+  v("stack_bytes", k.stack_bytes, kCount);
+  v("spill_store_bytes", k.spill_store_bytes, kCount);
+  v("spill_load_bytes", k.spill_load_bytes, kCount);
+  v("static_shared_bytes", k.static_shared_bytes, kCount);
+  v("code", k.code);
+}
+
+void fields(Fields& v, GlobalAudit& g) {
+  v("module", g.module);
+  v("name", g.name);
+  v("bytes", g.bytes, kCount);
+  v("written", g.written);
+}
+
+void fields(Fields& v, BinaryAudit& a) {
+  v.document("audit#");
+  v.schema("cutegen.audit.v1");
+  v("assembler", a.assembler);
+  v("disassembler", a.disassembler);
+  v("kernels", a.kernels, field::list(kMostKernels));
+  v("globals", a.globals, field::list(kMostGlobals));
+  v("device_calls", a.device_calls);
+  v("skipped", a.skipped);
+  v("unusual_reads", a.unusual_reads, field::if_set);
 }
 
 }  // namespace cutegen

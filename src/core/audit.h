@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/fields.h"
 
 namespace cutegen {
 
@@ -66,7 +66,6 @@ bool is_mma(const std::string& opcode);
 // One short line: "softmax: 31 registers, 32 B shared, no spills; ...".
 std::string summary_of(const BinaryAudit& audit);
 
-Json to_json(const BinaryAudit& audit);
-Result<BinaryAudit> binary_audit_from_json(const Json& json);
+void fields(Fields& v, BinaryAudit& audit);
 
 }  // namespace cutegen

@@ -68,7 +68,7 @@ TEST(Audit, UnusualReadsAreWrittenWhereThereAreAny) {
   BinaryAudit a;
   EXPECT_FALSE(to_json(a).contains("unusual_reads"));
   a.unusual_reads = {"%gridid", kConstantByAddress};
-  auto back = binary_audit_from_json(to_json(a));
+  auto back = read_json<BinaryAudit>(to_json(a));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->unusual_reads, a.unusual_reads);
 }
@@ -78,16 +78,16 @@ TEST(Audit, RefusesStrangeNumbers) {
   a.kernels = {kernel("k.cu", 40, 0)};
   a.kernels[0].code = CodeAudit{};
   const Json good = to_json(a);
-  ASSERT_TRUE(binary_audit_from_json(good));
+  ASSERT_TRUE(read_json<BinaryAudit>(good));
   auto error = [&](const char* pointer, const Json& value) {
     Json bad = good;
     bad[Json::json_pointer(pointer)] = value;
-    auto read = binary_audit_from_json(bad);
+    auto read = read_json<BinaryAudit>(bad);
     return read ? std::string("accepted") : read.error().text();
   };
-  EXPECT_THAT(error("/kernels/0/registers", -1), HasSubstr("negative"));
-  EXPECT_THAT(error("/kernels/0/registers", 1 << 30), HasSubstr("too large"));
-  EXPECT_THAT(error("/kernels/0/code/mma", {{"HMMA", -5}}), HasSubstr("negative"));
+  EXPECT_THAT(error("/kernels/0/registers", -1), HasSubstr("-1 is not from 0"));
+  EXPECT_THAT(error("/kernels/0/registers", 1 << 30), HasSubstr("is not from 0 to 65536"));
+  EXPECT_THAT(error("/kernels/0/code/mma", {{"HMMA", -5}}), HasSubstr("-5 is below 0"));
   EXPECT_THAT(error("/kernels/0/code/calls", "x"), Not(HasSubstr("accepted")));
   EXPECT_THAT(error("/schema", "cutegen.audit.v9"), HasSubstr("cutegen.audit.v1"));
 }

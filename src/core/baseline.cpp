@@ -1,36 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/baseline.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
-
-#include "core/codec.h"
 
 namespace cutegen {
 namespace {
 
-constexpr const char* kSchema = "cutegen.baselines.v1";
 constexpr double kMostDrift = 0.05;  // beyond this drift of a control, no time is carried over
 constexpr size_t kMostTimes = 64;
-constexpr codec::Names<Origin, 2> kOrigins{
-    {{Origin::measured, "measured"}, {Origin::cached, "cached"}}};
-
-Json truth_json(const TruthMade& t) {
-  Json out{{"seconds", t.seconds}, {"bytes", t.bytes}, {"notes", t.notes}};
-  if (!t.why.empty()) out["why"] = t.why;
-  return out;
-}
-
-Result<TruthMade> truth_from(const Json& json) {
-  ObjectReader r(json, "baselines#/truth");
-  TruthMade t;
-  CG_TRY(t.seconds, r.number("seconds"));
-  CG_TRY(t.bytes, r.integer("bytes"));
-  CG_TRY(t.notes, r.strings("notes"));
-  CG_TRY(t.why, r.string_or("why", ""));
-  CG_CHECK(r.finish());
-  return t;
-}
+constexpr Name<Origin> kOrigins[] = {{Origin::measured, "measured"}, {Origin::cached, "cached"}};
 
 // Operators for which cuDNN rounds float32 operands to TF32 by default.
 constexpr const char* kCudnn[] = {"conv", "lstm", "gru", "rnn_tanh", "rnn_relu"};
@@ -133,138 +114,68 @@ CarriedOver carried_over(const BaselineRecord& record, const std::vector<Control
   return out;
 }
 
-Json to_json(const BaselineAccuracy& a) {
-  Json out = Json::object();
-  if (!a.precision.empty()) out["precision"] = a.precision;
-  if (a.coarser) out["coarser"] = true;
-  if (a.share) out["share"] = *a.share;
-  if (a.passes) out["passes"] = *a.passes;
-  if (!a.why.empty()) out["why"] = a.why;
-  return out;
+void fields(Fields& v, BaselineAccuracy& a) {
+  v.document("accuracy#");
+  v("precision", a.precision, field::if_set);
+  v("coarser", a.coarser, field::if_set);
+  v("share", a.share);
+  v("passes", a.passes);
+  v("why", a.why, field::if_set);
 }
 
-Result<BaselineAccuracy> baseline_accuracy_from_json(const Json& json) {
-  ObjectReader r(json, "accuracy#");
-  BaselineAccuracy a;
-  CG_TRY(a.precision, r.string_or("precision", ""));
-  CG_TRY(a.coarser, r.boolean_or("coarser", false));
-  if (r.has("share")) {
-    CG_TRY(a.share, r.number("share"));
-  }
-  if (r.has("passes")) {
-    CG_TRY(a.passes, r.boolean("passes"));
-  }
-  CG_TRY(a.why, r.string_or("why", ""));
-  CG_CHECK(r.finish());
-  return a;
-}
-
-Json to_json(const BaselineTime& t) {
-  Json out{{"kind", t.kind}};
+void fields(Fields& v, BaselineTime& t) {
+  v.document("baseline#");
+  v("kind", t.kind);
+  if (v.reading()) v("why", t.why, field::may_lack);
   if (t.why.empty()) {
-    out["time_ns"] = t.time_ns, out["low_ns"] = t.low_ns, out["high_ns"] = t.high_ns;
-    out["samples"] = t.samples, out["origin"] = codec::name_of(kOrigins, t.origin);
-    out["far"] = t.far;
-  } else {
-    out["why"] = t.why;
+    v("time_ns", t.time_ns);
+    v("low_ns", t.low_ns);
+    v("high_ns", t.high_ns);
+    v("samples", t.samples, field::clamped(0, 1'000'000));
+    v.named("origin", t.origin, kOrigins);
+    v("far", t.far);
+    v.check(t.time_ns > 0, "time_ns", "a baseline that takes no time");
+  } else if (!v.reading()) {
+    v("why", t.why);
   }
-  out["build_s"] = t.build_s;
-  if (Json accuracy = to_json(t.accuracy); !accuracy.empty()) out["accuracy"] = accuracy;
-  return out;
+  v("build_s", t.build_s);
+  v("accuracy", t.accuracy, field::if_set);
 }
 
-Result<BaselineTime> baseline_time_from_json(const Json& json) {
-  ObjectReader r(json, "baseline#");
-  BaselineTime t;
-  CG_TRY(t.kind, r.string("kind"));
-  CG_TRY(t.why, r.string_or("why", ""));
-  CG_TRY(t.build_s, r.number("build_s"));
-  if (t.why.empty()) {
-    CG_TRY(t.time_ns, r.number("time_ns"));
-    CG_TRY(t.low_ns, r.number("low_ns"));
-    CG_TRY(t.high_ns, r.number("high_ns"));
-    CG_TRY(int64_t samples, r.integer("samples"));
-    t.samples = static_cast<int>(std::clamp<int64_t>(samples, 0, 1'000'000));
-    CG_TRY(t.origin, codec::enum_field(r, "origin", kOrigins));
-    CG_TRY(t.far, r.number("far"));
-    if (!(t.time_ns > 0)) return user_error("a baseline that takes no time", r.place("time_ns"));
-  }
-  if (r.has("accuracy")) {
-    CG_TRY(Json accuracy, r.object("accuracy"));
-    CG_TRY(t.accuracy, baseline_accuracy_from_json(accuracy));
-  }
-  CG_CHECK(r.finish());
-  return t;
+void fields(Fields& v, ControlTime& c) {
+  v.document("control#");
+  v("name", c.name);
+  v("program_id", c.program_id);
+  v("time_ns", c.time_ns);
 }
 
-Json to_json(const ControlTime& c) {
-  return {{"name", c.name}, {"program_id", c.program_id}, {"time_ns", c.time_ns}};
+void fields(Fields& v, TruthMade& t) {
+  v("seconds", t.seconds);
+  v("bytes", t.bytes);
+  v("notes", t.notes);
+  v("why", t.why, field::if_set);
 }
 
-Result<ControlTime> control_time_from_json(const Json& json) {
-  ObjectReader r(json, "control#");
-  ControlTime c;
-  CG_TRY(c.name, r.string("name"));
-  CG_TRY(c.program_id, r.string("program_id"));
-  CG_TRY(c.time_ns, r.number("time_ns"));
-  CG_CHECK(r.finish());
-  return c;
-}
-
-Json to_json(const BaselineRecord& b) {
-  Json out{
-      {"schema", kSchema},
-      {"task_id", b.task_id},
-      {"name", b.name},
-      {"class", b.workload},
-      {"math_mode", to_string(b.math_mode)},
-      {"gpu", b.gpu},
-      {"uuid", b.uuid},
-      {"driver", b.driver},
-      {"torch", b.torch},
-      {"measured", b.measured},
-      {"floor_ns", b.floor_ns},
-      {"bound_by", b.bound_by},
-      {"admitted", b.admitted},
-      {"remark", b.remark},
-      {"truth", truth_json(b.truth)},
-      {"controls", codec::array_of(b.controls, static_cast<Json (*)(const ControlTime&)>(to_json))},
-      {"baselines", codec::array_of(b.times, static_cast<Json (*)(const BaselineTime&)>(to_json))}};
-  if (b.cut) out["cut"] = true;
-  return out;
-}
-
-Result<BaselineRecord> baseline_record_from_json(const Json& json) {
-  ObjectReader r(json, "baselines#");
-  BaselineRecord b;
-  CG_CHECK(codec::check_schema(r, kSchema));
-  CG_TRY(b.task_id, r.string("task_id"));
-  CG_TRY(b.name, r.string("name"));
-  CG_TRY(b.workload, r.string("class"));
-  CG_TRY(std::string mode, r.string("math_mode"));
-  CG_TRY(b.math_mode, math_mode_from(mode));
-  CG_TRY(b.gpu, r.string("gpu"));
-  CG_TRY(b.uuid, r.string("uuid"));
-  CG_TRY(b.driver, r.string("driver"));
-  CG_TRY(b.torch, r.string("torch"));
-  CG_TRY(b.measured, r.string("measured"));
-  CG_TRY(b.floor_ns, r.number("floor_ns"));
-  CG_TRY(b.bound_by, r.string("bound_by"));
-  CG_TRY(b.admitted, r.boolean("admitted"));
-  CG_TRY(b.remark, r.string("remark"));
-  CG_TRY(Json truth, r.object("truth"));
-  CG_TRY(b.truth, truth_from(truth));
-  CG_TRY(b.controls,
-         codec::list<ControlTime>(r, "controls", kMostTimes, [](const Json& j, const std::string&) {
-           return control_time_from_json(j);
-         }));
-  CG_TRY(b.times, codec::list<BaselineTime>(r, "baselines", kMostTimes,
-                                            [](const Json& j, const std::string&) {
-                                              return baseline_time_from_json(j);
-                                            }));
-  CG_TRY(b.cut, r.boolean_or("cut", false));
-  CG_CHECK(r.finish());
-  return b;
+void fields(Fields& v, BaselineRecord& b) {
+  v.document("baselines#");
+  v.schema("cutegen.baselines.v1");
+  v("task_id", b.task_id);
+  v("name", b.name);
+  v("class", b.workload);
+  v.by_name("math_mode", b.math_mode, math_mode_from);
+  v("gpu", b.gpu);
+  v("uuid", b.uuid);
+  v("driver", b.driver);
+  v("torch", b.torch);
+  v("measured", b.measured);
+  v("floor_ns", b.floor_ns);
+  v("bound_by", b.bound_by);
+  v("admitted", b.admitted);
+  v("remark", b.remark);
+  v("truth", b.truth);
+  v("controls", b.controls, field::list(kMostTimes));
+  v("baselines", b.times, field::list(kMostTimes));
+  v("cut", b.cut, field::if_set);
 }
 
 }  // namespace cutegen

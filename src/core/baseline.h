@@ -103,13 +103,9 @@ struct CarriedOver {
 };
 CarriedOver carried_over(const BaselineRecord& record, const std::vector<ControlTime>& now);
 
-Json to_json(const BaselineAccuracy& accuracy);
-Result<BaselineAccuracy> baseline_accuracy_from_json(const Json& json);
-Json to_json(const BaselineTime& time);
-Result<BaselineTime> baseline_time_from_json(const Json& json);
-Json to_json(const ControlTime& control);
-Result<ControlTime> control_time_from_json(const Json& json);
-Json to_json(const BaselineRecord& record);
-Result<BaselineRecord> baseline_record_from_json(const Json& json);
+void fields(Fields& v, BaselineAccuracy& accuracy);
+void fields(Fields& v, BaselineTime& time);
+void fields(Fields& v, ControlTime& control);
+void fields(Fields& v, BaselineRecord& record);
 
 }  // namespace cutegen

@@ -24,7 +24,8 @@ BaselineRecord record() {
   BaselineRecord b;
   b.task_id = "t", b.name = "19_ReLU", b.workload = "elementwise", b.gpu = "h200", b.uuid = "GPU-1";
   b.driver = "580", b.torch = "2.11", b.measured = "2026-11-22 07:00", b.floor_ns = 5;
-  b.bound_by = "memory", b.admitted = true, b.truth = {0.5, 4096, {"a note"}, ""};
+  b.bound_by = "memory", b.admitted = true,
+  b.truth = {.seconds = 0.5, .bytes = 4096, .notes = {"a note"}};
   b.controls = {{"stream", "p1", 100}, {"multiply", "p2", 200}};
   b.times = {took("eager", 30), took("eager-tf32", 10), missing("compile", "it raises")};
   return b;
@@ -142,29 +143,29 @@ TEST(Baseline, NothingIsCarriedOverWhenTheControlsDiffer) {
 
 TEST(Baseline, ARecordHoldsItsFormThroughJson) {
   Json json = to_json(record());
-  auto back = baseline_record_from_json(json);
+  auto back = read_json<BaselineRecord>(json);
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), json);
   EXPECT_EQ(back->times[2].why, "it raises");
   EXPECT_FALSE(json["baselines"][0].contains("accuracy")) << "nothing is known of it";
   BaselineRecord judged = record();
   judged.times[0].accuracy = {"tf32 convolutions", true, 12.5, false, "every element"};
-  auto again = baseline_record_from_json(to_json(judged));
+  auto again = read_json<BaselineRecord>(to_json(judged));
   ASSERT_TRUE(again) << again.error().text();
   EXPECT_EQ(to_json(*again), to_json(judged));
   EXPECT_EQ(again->times[0].accuracy.passes, false);
   Json bad = json;
   bad["schema"] = "cutegen.baselines.v9";
-  EXPECT_FALSE(baseline_record_from_json(bad));
+  EXPECT_FALSE(read_json<BaselineRecord>(bad));
   bad = json;
   bad["baselines"][0]["time_ns"] = 0;
-  EXPECT_FALSE(baseline_record_from_json(bad));
+  EXPECT_FALSE(read_json<BaselineRecord>(bad));
   bad = json;
   bad["baselines"][0]["origin"] = "guessed";
-  EXPECT_FALSE(baseline_record_from_json(bad));
+  EXPECT_FALSE(read_json<BaselineRecord>(bad));
   bad = json;
   bad["extra"] = 1;
-  EXPECT_FALSE(baseline_record_from_json(bad));
+  EXPECT_FALSE(read_json<BaselineRecord>(bad));
 }
 
 }  // namespace

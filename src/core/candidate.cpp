@@ -3,79 +3,40 @@
 
 #include "base/text.h"
 
-#include "core/codec.h"
-
 namespace cutegen {
+namespace {
 
-Json to_json(const Edit& edit) {
-  return {{"summary", edit.summary},
-          {"rationale", edit.rationale},
-          {"origin", edit.origin},
-          {"params", edit.params}};
+Result<EventType> event_type_from(const std::string& name) {
+  if (auto type = parse_event_type(name)) return *type;
+  return user_error("unknown event type '" + sanitize(name, 40) + "'", {},
+                    "read it with the version of cutegen that wrote it");
 }
 
-Result<Edit> edit_from_json(const Json& json) {
-  ObjectReader r(json, "edit#");
-  Edit e;
-  CG_TRY(e.summary, r.string("summary"));
-  CG_TRY(e.rationale, r.string_or("rationale", ""));
-  CG_TRY(e.origin, r.string_or("origin", ""));
-  if (r.has("params")) {
-    CG_TRY(e.params, r.object("params"));
-  }
-  CG_CHECK(r.finish());
-  return e;
+}  // namespace
+
+void fields(Fields& v, Edit& e) {
+  v.document("edit#");
+  v("summary", e.summary);
+  v("rationale", e.rationale, field::may_lack);
+  v("origin", e.origin, field::may_lack);
+  v("params", e.params, field::may_lack + field::object);
 }
 
-Json to_json(const Candidate& c) {
-  Json j{{"schema", "cutegen.candidate.v1"}, {"id", c.id}};
-  if (c.parent) j["parent"] = *c.parent;
-  j["edit"] = to_json(c.edit);
-  j["program"] = to_json(c.program);
-  return j;
+void fields(Fields& v, Candidate& c) {
+  v.document("candidate#");
+  v.schema("cutegen.candidate.v1");
+  v("id", c.id);
+  v("parent", c.parent);
+  v("edit", c.edit);
+  v("program", c.program);
 }
 
-Result<Candidate> candidate_from_json(const Json& json) {
-  ObjectReader r(json, "candidate#");
-  CG_CHECK(codec::check_schema(r, "cutegen.candidate.v1"));
-  Candidate c;
-  CG_TRY(c.id, r.string("id"));
-  if (r.has("parent")) {
-    CG_TRY(c.parent, r.string("parent"));
-  }
-  CG_TRY(Json edit, r.object("edit"));
-  CG_TRY(c.edit, edit_from_json(edit));
-  CG_TRY(Json program, r.object("program"));
-  CG_TRY(c.program, program_from_json(program));
-  CG_CHECK(r.finish());
-  return c;
-}
-
-Json to_json(const Event& event) {
-  return {{"seq", event.seq},
-          {"type", to_string(event.type)},
-          {"version", event.version},
-          {"data", event.data}};
-}
-
-Result<Event> event_from_json(const Json& json) {
-  ObjectReader r(json, "event#");
-  Event e;
-  CG_TRY(e.seq, r.integer("seq"));
-  CG_TRY(std::string type, r.string("type"));
-  auto known = parse_event_type(type);
-  if (!known)
-    return user_error("unknown event type '" + sanitize(type, 40) + "'", r.place("type"),
-                      "read it with the version of cutegen that wrote it");
-  e.type = *known;
-  CG_TRY(int64_t version, r.integer("version"));
-  if (e.seq < 0) return user_error("seq must not be negative", r.place("seq"));
-  if (version < 1 || version > 1'000'000)
-    return user_error("not a version number", r.place("version"));
-  e.version = static_cast<int>(version);
-  CG_TRY(e.data, r.any("data"));
-  CG_CHECK(r.finish());
-  return e;
+void fields(Fields& v, Event& e) {
+  v.document("event#");
+  v("seq", e.seq, field::at_least(0));
+  v.by_name("type", e.type, event_type_from);
+  v("version", e.version, field::between(1, 1'000'000));
+  v("data", e.data);
 }
 
 }  // namespace cutegen

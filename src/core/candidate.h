@@ -38,11 +38,8 @@ struct Event {
   Json data;
 };
 
-Json to_json(const Edit& edit);
-Result<Edit> edit_from_json(const Json& json);
-Json to_json(const Candidate& candidate);
-Result<Candidate> candidate_from_json(const Json& json);
-Json to_json(const Event& event);
-Result<Event> event_from_json(const Json& json);
+void fields(Fields& v, Edit& edit);
+void fields(Fields& v, Candidate& candidate);
+void fields(Fields& v, Event& event);
 
 }  // namespace cutegen

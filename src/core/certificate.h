@@ -56,7 +56,6 @@ struct Certificate {
 const BaselineAccuracy* accuracy_of(const Certificate& certificate, const std::string& kind);
 // The mode's ratio against its fastest baseline; null if there is none.
 const PairedRatio* hardest(const CertifiedMode& mode);
-Json to_json(const Certificate& certificate);
-Result<Certificate> certificate_from_json(const Json& json);
+void fields(Fields& v, Certificate& certificate);
 
 }  // namespace cutegen

@@ -18,26 +18,23 @@ namespace {
 using RoundTrip = std::function<Result<Json>(const Json&)>;
 
 template <class T>
-RoundTrip through(Result<T> (*decode)(const Json&), Json (*encode)(const T&)) {
-  return [=](const Json& json) -> Result<Json> {
-    CG_TRY(T value, decode(json));
-    return encode(value);
-  };
+Result<Json> through(const Json& json) {
+  CG_TRY(T value, read_json<T>(json));
+  return to_json(value);
 }
 
 const std::map<std::string, RoundTrip>& codecs() {
-  static const std::map<std::string, RoundTrip> table{
-      {"task", through<Task>(task_from_json, to_json)},
-      {"plan",
-       [](const Json& j) -> Result<Json> {
-         CG_TRY(Plan plan, plan_from_json(j));
-         return to_json(plan);
-       }},
-      {"program", through<KernelProgram>(program_from_json, to_json)},
-      {"candidate", through<Candidate>(candidate_from_json, to_json)},
-      {"event", through<Event>(event_from_json, to_json)},
-      {"verdict", through<Verdict>(verdict_from_json, to_json)},
-      {"profile", through<Profile>(profile_from_json, to_json)}};
+  static const std::map<std::string, RoundTrip> table{{"task", through<Task>},
+                                                      {"plan",
+                                                       [](const Json& j) -> Result<Json> {
+                                                         CG_TRY(Plan plan, plan_from_json(j));
+                                                         return to_json(plan);
+                                                       }},
+                                                      {"program", through<KernelProgram>},
+                                                      {"candidate", through<Candidate>},
+                                                      {"event", through<Event>},
+                                                      {"verdict", through<Verdict>},
+                                                      {"profile", through<Profile>}};
   return table;
 }
 

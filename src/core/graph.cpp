@@ -1,79 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph.h"
 
-#include <unordered_set>
+#include <fmt/format.h>
 
-#include "core/codec.h"
+#include <unordered_set>
 
 namespace cutegen {
 namespace {
 
 constexpr size_t kMaxNodes = 200'000;
 constexpr size_t kMaxDims = 64;
-
-Json value_json(const Value& v) {
-  return {{"name", v.name}, {"dtype", to_string(v.dtype)}, {"shape", v.shape}};
-}
-
-Json size_json(const SizeArgument& s) {
-  return {{"index", s.index}, {"tensor", s.tensor}, {"dim", s.dim}};
-}
-
-Json node_json(const Node& n) {
-  Json args = Json::array();
-  for (const Json& a : n.args) args.push_back(a);
-  Json out{{"id", n.id},
-           {"op", n.op},
-           {"args", args},
-           {"kwargs", n.kwargs},
-           {"outputs", codec::array_of(n.outputs, value_json)},
-           {"flops", n.flops}};
-  if (!n.sizes.empty()) out["sizes"] = codec::array_of(n.sizes, size_json);
-  return out;
-}
-
-Result<SizeArgument> size_from(const Json& json, const std::string& where) {
-  ObjectReader r(json, where);
-  CG_TRY(int64_t index, r.integer("index"));
-  CG_TRY(std::string tensor, r.string("tensor"));
-  CG_TRY(int64_t dim, r.integer("dim"));
-  CG_CHECK(r.finish());
-  if (index < 0 || dim < -1 || dim >= static_cast<int64_t>(kMaxDims))
-    return user_error("there is no argument or axis with this number", where);
-  return SizeArgument{static_cast<size_t>(index), std::move(tensor), static_cast<int>(dim)};
-}
-
-Result<Value> value_from(const Json& json, const std::string& where) {
-  ObjectReader r(json, where);
-  Value v;
-  CG_TRY(v.name, r.string("name"));
-  CG_TRY(std::string dtype, r.string("dtype"));
-  CG_TRY(v.dtype, codec::at(dtype_from_name(dtype), r.place("dtype")));
-  CG_TRY(Json shape, r.array("shape"));
-  CG_TRY(v.shape, codec::integers(shape, r.place("shape"), 0, kMaxDims));
-  CG_CHECK(r.finish());
-  return v;
-}
-
-Result<Node> node_from(const Json& json, const std::string& where) {
-  ObjectReader r(json, where);
-  Node n;
-  CG_TRY(n.id, r.string("id"));
-  CG_TRY(n.op, r.string("op"));
-  CG_TRY(Json args, r.array("args"));
-  n.args.assign(args.begin(), args.end());
-  if (r.has("kwargs")) {
-    CG_TRY(n.kwargs, r.object("kwargs"));
-  }
-  CG_TRY(n.outputs, codec::list<Value>(r, "outputs", 4096, value_from));
-  CG_TRY(n.flops, r.number_or("flops", 0));
-  if (!(n.flops >= 0)) return user_error("flops must not be negative", r.place("flops"));
-  if (r.has("sizes")) {
-    CG_TRY(n.sizes, codec::list<SizeArgument>(r, "sizes", kMaxDims, size_from));
-  }
-  CG_CHECK(r.finish());
-  return n;
-}
 
 using Known = std::unordered_set<std::string>;
 
@@ -142,25 +78,35 @@ const Value* Graph::find(const std::string& value) const {
   return nullptr;
 }
 
-Json to_json(const Graph& graph) {
-  return {{"placeholders", codec::array_of(graph.placeholders, value_json)},
-          {"nodes", codec::array_of(graph.nodes, node_json)},
-          {"outputs", graph.outputs},
-          {"warnings", graph.warnings}};
+void fields(Fields& v, Value& x) {
+  v("name", x.name);
+  v.by_name("dtype", x.dtype, dtype_from_name);
+  v("shape", x.shape, field::most(kMaxDims) + field::at_least(0));
 }
 
-Result<Graph> graph_from_json(const Json& json) {
-  ObjectReader r(json, "graph#");
-  Graph g;
-  CG_TRY(g.placeholders, codec::list<Value>(r, "placeholders", kMaxNodes, value_from));
-  CG_TRY(g.nodes, codec::list<Node>(r, "nodes", kMaxNodes, node_from));
-  CG_TRY(g.outputs, r.strings("outputs"));
-  if (r.has("warnings")) {
-    CG_TRY(g.warnings, r.strings("warnings"));
-  }
-  CG_CHECK(r.finish());
-  CG_CHECK(check_graph(g));
-  return g;
+void fields(Fields& v, SizeArgument& s) {
+  v("index", s.index, field::at_least(0));
+  v("tensor", s.tensor);
+  v("dim", s.dim, field::between(-1, kMaxDims - 1));
+}
+
+void fields(Fields& v, Node& n) {
+  v("id", n.id);
+  v("op", n.op);
+  v("args", n.args);
+  v("kwargs", n.kwargs, field::may_lack + field::object);
+  v("outputs", n.outputs, field::list(4096));
+  v("flops", n.flops, field::may_lack + field::at_least(0));
+  v("sizes", n.sizes, field::if_set + field::list(kMaxDims));
+}
+
+void fields(Fields& v, Graph& g) {
+  v.document("graph#");
+  v("placeholders", g.placeholders, field::list(kMaxNodes));
+  v("nodes", g.nodes, field::list(kMaxNodes));
+  v("outputs", g.outputs);
+  v("warnings", g.warnings, field::may_lack);
+  if (v.reading()) v.check(check_graph(g), "nodes");
 }
 
 }  // namespace cutegen

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "tensor/dtype.h"
 
 namespace cutegen {
@@ -52,7 +52,6 @@ struct Graph {
   const Value* find(const std::string& value) const;
 };
 
-Json to_json(const Graph& graph);
-Result<Graph> graph_from_json(const Json& json);
+void fields(Fields& v, Graph& graph);
 
 }  // namespace cutegen

@@ -41,30 +41,9 @@ Json maps_json(const std::vector<TensorMapSpec>& maps) {
   return out;
 }
 
-const char* kind_name(ArgSpec::Kind kind) {
-  switch (kind) {
-    case ArgSpec::Kind::map:
-      return "map";
-    case ArgSpec::Kind::tensor:
-      return "tensor";
-    case ArgSpec::Kind::i32:
-      return "i32";
-    case ArgSpec::Kind::u32:
-      return "u32";
-    case ArgSpec::Kind::i64:
-      return "i64";
-    case ArgSpec::Kind::f32:
-      return "f32";
-    case ArgSpec::Kind::f64:
-      return "f64";
-  }
-  CG_ASSERT(false);
-  return "";
-}
-
 Json arg_json(const ArgSpec& a) {
   bool named = a.kind == ArgSpec::Kind::map || a.kind == ArgSpec::Kind::tensor;
-  return {{kind_name(a.kind), named ? Json(a.name) : a.value.json()}};
+  return {{to_string(a.kind), named ? Json(a.name) : a.value.json()}};
 }
 
 bool is_one(const std::array<Expr, 3>& triple) {
@@ -107,14 +86,23 @@ Json steps_json(const std::vector<Step>& steps, const std::string& list) {
 
 }  // namespace
 
-const char* to_string(Dialect dialect) {
-  return dialect == Dialect::cute ? "cute" : "cuda";
+Names<Dialect> enum_names(Dialect) {
+  static constexpr Name<Dialect> names[] = {{Dialect::cute, "cute"}, {Dialect::cuda, "cuda"}};
+  return names;
 }
 
 std::optional<Dialect> parse_dialect(std::string_view name) {
   for (Dialect d : {Dialect::cute, Dialect::cuda})
     if (name == to_string(d)) return d;
   return std::nullopt;
+}
+
+Names<ArgSpec::Kind> enum_names(ArgSpec::Kind) {
+  using Kind = ArgSpec::Kind;
+  static constexpr Name<Kind> names[] = {
+      {Kind::map, "map"}, {Kind::tensor, "tensor"}, {Kind::i32, "i32"}, {Kind::u32, "u32"},
+      {Kind::i64, "i64"}, {Kind::f32, "f32"},       {Kind::f64, "f64"}};
+  return names;
 }
 
 Json to_json(const Plan& p) {

@@ -57,7 +57,7 @@ struct Step {
 
 // What the sources are written in: with CuTe's headers, or plain CUDA.
 enum class Dialect { cute, cuda };
-const char* to_string(Dialect dialect);
+Names<Dialect> enum_names(Dialect);
 std::optional<Dialect> parse_dialect(std::string_view name);
 
 struct Plan {
@@ -73,6 +73,7 @@ struct Plan {
   std::vector<Step> prepare, steps;
 };
 
+Names<ArgSpec::Kind> enum_names(ArgSpec::Kind);
 Result<Plan> parse_plan(const std::string& text, const std::string& name = "plan.json");
 Result<Plan> plan_from_json(const Json& json, const std::string& name = "plan.json");
 Json to_json(const Plan& plan);  // canonical form: fields in order, defaults omitted

@@ -12,14 +12,6 @@ namespace {
 constexpr size_t kMaxText = size_t{1} << 20;
 constexpr size_t kMaxSources = 16, kMaxNames = 256, kMaxSteps = 256, kMaxArgs = 256, kMaxRank = 8;
 
-constexpr codec::Names<ArgSpec::Kind, 7> kArgKinds{{{ArgSpec::Kind::map, "map"},
-                                                    {ArgSpec::Kind::tensor, "tensor"},
-                                                    {ArgSpec::Kind::i32, "i32"},
-                                                    {ArgSpec::Kind::u32, "u32"},
-                                                    {ArgSpec::Kind::i64, "i64"},
-                                                    {ArgSpec::Kind::f32, "f32"},
-                                                    {ArgSpec::Kind::f64, "f64"}}};
-
 // Fields that are designed but not built: the error says so instead of "unknown field".
 Result<void> refuse_reserved(const Json& json, std::initializer_list<const char*> names,
                              const std::string& where) {
@@ -194,7 +186,7 @@ Result<ArgSpec> arg_from(const Json& json, const std::string& where) {
   const std::string key = json.items().begin().key();
   ObjectReader r(json, where);
   ArgSpec a;
-  CG_TRY(a.kind, codec::value_of(kArgKinds, key, "kind of argument", where));
+  CG_TRY(a.kind, from_name<ArgSpec::Kind>(key, "kind of argument", where));
   if (a.kind == ArgSpec::Kind::tensor) {
     CG_TRY(a.name, tensor_field(r, key));
   } else if (a.kind == ArgSpec::Kind::map) {

@@ -13,10 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
+
 namespace cutegen {
 
 enum class Origin { measured, modelled, cached, imported, skipped };
-const char* to_string(Origin origin);
+Names<Origin> enum_names(Origin);
 
 // One figure of evidence: {"dram_pct", 91.2, "%"}.
 struct Figure {

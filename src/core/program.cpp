@@ -78,28 +78,15 @@ std::string program_id(const KernelProgram& program) {
   return hasher.hex();
 }
 
-Json to_json(const KernelProgram& program) {
-  Json sources = Json::object();
-  for (const auto& [name, text] : program.sources) sources[name] = text;
-  return {{"schema", "cutegen.program.v1"}, {"plan", to_json(program.plan)}, {"sources", sources}};
-}
-
-Result<KernelProgram> program_from_json(const Json& json) {
-  ObjectReader r(json, "program#");
-  CG_CHECK(codec::check_schema(r, "cutegen.program.v1"));
-  KernelProgram program;
-  CG_TRY(Json plan, r.object("plan"));
-  CG_TRY(program.plan, plan_from_json(plan));
-  CG_TRY(Json sources, r.object("sources"));
-  ObjectReader s(sources, r.place("sources"));
-  for (const auto& [name, value] : sources.items()) {
-    CG_TRY(std::string text, s.string(name));
-    CG_CHECK(check_source(name, text, s.place(name)));
-    program.sources[name] = std::move(text);
-  }
-  CG_CHECK(r.finish());
-  CG_CHECK(check_sources(program, r.place("sources")));
-  return program;
+void fields(Fields& v, KernelProgram& p) {
+  v.document("program#");
+  v.schema("cutegen.program.v1");
+  v.via("plan", p.plan, [](const Json& json) { return plan_from_json(json); });
+  v("sources", p.sources);
+  if (!v.reading()) return;
+  for (const auto& [name, text] : p.sources)
+    v.check(check_source(name, text, {}), "sources/" + name);
+  v.check(check_sources(p, {}), "sources");
 }
 
 }  // namespace cutegen

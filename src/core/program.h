@@ -29,8 +29,7 @@ struct KernelProgram {
 Result<KernelProgram> load_program(const std::filesystem::path& dir);
 Result<void> save_program(const KernelProgram& program, const std::filesystem::path& dir);
 std::string program_id(const KernelProgram& program);
-Json to_json(const KernelProgram& program);
-Result<KernelProgram> program_from_json(const Json& json);
+void fields(Fields& v, KernelProgram& program);
 
 // One module to compile: a source under one set of define values.
 struct ModuleBuild {

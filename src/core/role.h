@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "base/result.h"
+#include "base/names.h"
 
 namespace cutegen {
 
@@ -17,9 +17,9 @@ enum class Role { planner, coder, debugger, judge, recipe };
 enum class Purpose { none, plan, first, improve, repair };
 enum class Stage { none, structure, detail };
 
-const char* to_string(Role role);
-const char* to_string(Purpose purpose);
-const char* to_string(Stage stage);
+Names<Role> enum_names(Role);
+Names<Purpose> enum_names(Purpose);
+Names<Stage> enum_names(Stage);
 // A user error for an unknown name; "" is `none`.
 Result<Role> parse_role(const std::string& name, const std::string& where);
 Result<Purpose> parse_purpose(const std::string& name, const std::string& where);

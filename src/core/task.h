@@ -7,7 +7,7 @@
 // values after it. shapes[0] is the official shape. task_id hashes the reference source, the side
 // file and everything else that changes the meaning.
 //
-// Example: CG_TRY(Task t, task_from_json(j)); t.official().tensors.at("x")  // {4096, 393216}
+// Example: CG_TRY(Task t, read_json<Task>(j)); t.official().tensors.at("x")  // {4096, 393216}
 #pragma once
 
 #include <map>
@@ -96,12 +96,13 @@ MathMode mode_of(const Task& task, const TensorInfo& output);
 // The math mode in words: "fp32, convolutions in tf32 (as PyTorch ships)".
 std::string mode_text(const Task& task);
 
-const char* to_string(MathMode mode);
-const char* to_string(TensorRole role);
-const char* to_string(ShapeKind kind);
+Names<MathMode> enum_names(MathMode);
+Names<TensorRole> enum_names(TensorRole);
+Names<ShapeKind> enum_names(ShapeKind);
 Result<MathMode> math_mode_from(const std::string& name);
 
-Json to_json(const Task& task);
-Result<Task> task_from_json(const Json& json);
+Json scalar_json(const Scalar& scalar);
+void fields(Fields& v, ShapeCase& shape);
+void fields(Fields& v, Task& task);
 
 }  // namespace cutegen

@@ -24,12 +24,12 @@ Json golden(const std::string& name) {
 std::string task_error(const std::function<void(Json&)>& change) {
   Json json = golden("task");
   change(json);
-  auto task = task_from_json(json);
+  auto task = read_json<Task>(json);
   return task ? "no error" : task.error().text();
 }
 
 TEST(Task, FindsTensors) {
-  Task t = task_from_json(golden("task")).value();
+  Task t = read_json<Task>(golden("task")).value();
   EXPECT_EQ(t.find("fc.weight")->dtype, DType::bf16);
   EXPECT_EQ(t.find("nothing"), nullptr);
   EXPECT_EQ(t.with_role(TensorRole::output).size(), 2U);
@@ -41,7 +41,7 @@ TEST(Task, FindsTensors) {
 }
 
 TEST(Task, ResultsAreOutputsThenMutatedTensorsByName) {
-  Task t = task_from_json(golden("task")).value();
+  Task t = read_json<Task>(golden("task")).value();
   for (TensorInfo& info : t.tensors) info.mutated = info.role != TensorRole::output;
   std::vector<std::string> names, mutated;
   for (const TensorInfo* info : results_of(t)) names.push_back(info->name);
@@ -55,7 +55,7 @@ TEST(Task, WhatIsReturnedIsAResult) {
   Json json = golden("task");
   json["tensors"][0]["mutated"] = true;
   json["returns"] = {"x", "out.1"};
-  Task t = task_from_json(json).value();
+  Task t = read_json<Task>(json).value();
   EXPECT_THAT(t.returns, testing::ElementsAre("x", "out.1"));
   EXPECT_EQ(to_json(t)["returns"], json["returns"]);
   EXPECT_FALSE(golden("task").contains("returns"));
@@ -65,10 +65,11 @@ TEST(Task, WhatIsReturnedIsAResult) {
 }
 
 TEST(Task, KeepsInfiniteAttributes) {
-  Task t = task_from_json(golden("task")).value();
+  Task t = read_json<Task>(golden("task")).value();
   EXPECT_TRUE(std::isinf(std::get<double>(t.attributes[4].value)));
   t.attributes[4].value = std::nan("");
-  EXPECT_TRUE(std::isnan(std::get<double>(task_from_json(to_json(t)).value().attributes[4].value)));
+  EXPECT_TRUE(
+      std::isnan(std::get<double>(read_json<Task>(to_json(t)).value().attributes[4].value)));
 }
 
 TEST(Task, RefusesInconsistentShapes) {
@@ -128,15 +129,15 @@ TEST(Verdict, OptionalPartsStayAbsent) {
                                            {"pairs", 16},
                                            {"stopped", "precise"}}});
   json["timing"]["clock"] = {{"claimed_ns", 10.0}, {"seen_ns", 12.0}, {"agrees", true}};
-  auto paired = verdict_from_json(json);
+  auto paired = read_json<Verdict>(json);
   ASSERT_TRUE(paired) << paired.error().text();
   EXPECT_EQ(to_json(*paired), json);
   json["timing"]["paired"][0].erase("stopped");
-  EXPECT_FALSE(verdict_from_json(json));
+  EXPECT_FALSE(read_json<Verdict>(json));
   json.erase("timing");
   json.erase("profile");
   json.erase("audit");
-  Verdict v = verdict_from_json(json).value();
+  Verdict v = read_json<Verdict>(json).value();
   EXPECT_FALSE(v.timing);
   EXPECT_FALSE(v.profile);
   EXPECT_FALSE(v.audit);
@@ -146,7 +147,7 @@ TEST(Verdict, OptionalPartsStayAbsent) {
 TEST(Candidate, RootHasNoParent) {
   Json json = golden("candidate");
   json.erase("parent");
-  Candidate c = candidate_from_json(json).value();
+  Candidate c = read_json<Candidate>(json).value();
   EXPECT_FALSE(c.parent);
   EXPECT_EQ(to_json(c), json);
 }
@@ -154,10 +155,10 @@ TEST(Candidate, RootHasNoParent) {
 TEST(Event, RefusesStrangeNumbers) {
   Json json = golden("event");
   json["seq"] = -1;
-  EXPECT_FALSE(event_from_json(json));
+  EXPECT_FALSE(read_json<Event>(json));
   json["seq"] = 1;
   json["version"] = 0;
-  EXPECT_FALSE(event_from_json(json));
+  EXPECT_FALSE(read_json<Event>(json));
 }
 
 // Journals from before profiles had lines and remarks stay readable.
@@ -166,7 +167,7 @@ TEST(Profile, FieldsThatCameLaterMayBeMissing) {
       R"({"schema": "cutegen.profile.v1", "shape": "official", "kernels":
       [{"kernel": "f", "origin": "modelled", "time_ns": 1, "bound_by": "dram", "counters": {}}]})",
       "test");
-  auto profile = profile_from_json(*parsed);
+  auto profile = read_json<Profile>(*parsed);
   ASSERT_TRUE(profile) << profile.error().text();
   EXPECT_EQ(profile->kernels[0].sampled_share, 1);
   EXPECT_TRUE(profile->kernels[0].lines.empty());

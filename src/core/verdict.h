@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/context.h"
-#include "base/json.h"
+#include "base/fields.h"
 #include "core/audit.h"
 #include "core/profile.h"
 
@@ -152,17 +152,13 @@ struct Verdict {
   Nanoseconds elapsed{0};
 };
 
-const char* to_string(Status status);
-const char* to_string(Rung rung);
+Names<Status> enum_names(Status);
+Names<Rung> enum_names(Rung);
 Result<Rung> rung_from(const std::string& name);
 int exit_code(Status status);
-Json to_json(const Verdict& verdict);
-Result<Verdict> verdict_from_json(const Json& json);
-Json to_json(const Profile& profile);
-Result<Profile> profile_from_json(const Json& json);
-Json to_json(const PairedRatio& pair);
-Result<PairedRatio> paired_ratio_from_json(const Json& json);
-Json to_json(const SandboxGrade& grade);
-Result<SandboxGrade> sandbox_grade_from_json(const Json& json);
+void fields(Fields& v, Verdict& verdict);
+void fields(Fields& v, Profile& profile);
+void fields(Fields& v, PairedRatio& pair);
+void fields(Fields& v, SandboxGrade& grade);
 
 }  // namespace cutegen

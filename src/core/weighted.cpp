@@ -137,8 +137,13 @@ Timing headline_of(const std::vector<ShapeTimed>& timed) {
   out.samples = 0;
   for (const auto& [shape, t] : timed) {
     out.samples += t.samples;
-    out.shapes.push_back(
-        {shape->name, shape->weight, t.time_ns, t.floor_ns, t.low_ns, t.high_ns, t.paired});
+    out.shapes.push_back({.shape = shape->name,
+                          .weight = shape->weight,
+                          .time_ns = t.time_ns,
+                          .floor_ns = t.floor_ns,
+                          .low_ns = t.low_ns,
+                          .high_ns = t.high_ns,
+                          .paired = t.paired});
   }
   return out;
 }
@@ -157,8 +162,11 @@ std::vector<CertifiedMode> headline_modes(const std::vector<CertifiedShape>& sha
       ratios.push_back({shape.weight, &m->against});
     }
     if (time.size() < shapes.size()) continue;
-    out.push_back({first.mode, geometric_mean(time), geometric_mean(low), geometric_mean(high),
-                   mean_ratios(ratios)});
+    out.push_back({.mode = first.mode,
+                   .time_ns = geometric_mean(time),
+                   .low_ns = geometric_mean(low),
+                   .high_ns = geometric_mean(high),
+                   .against = mean_ratios(ratios)});
   }
   return out;
 }

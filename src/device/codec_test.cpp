@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/codec.h"
+#include "device/buffers.h"
 
 #include <gtest/gtest.h>
 
@@ -40,50 +41,61 @@ TEST(Codec, StepsRoundTrip) {
 
 TEST(Codec, FactsSettingsAndReportsRoundTrip) {
   ModuleFacts facts{{{"f", {{8, 8}, {4, 4}}, {256, 1, 1}, 64}}, {{"cg_smem", -1}}, {{"t", {1, 2}}}};
-  EXPECT_EQ(to_json(*module_facts_from_json(to_json(facts))), to_json(facts));
-  RunSettings settings{16, 1000, 2, true, 64, 0.125, 77, true};
-  for (auto c : {BufferContent::data, BufferContent::output, BufferContent::scratch})
-    EXPECT_EQ(*buffer_content_from(to_string(c)), c);
-  EXPECT_FALSE(buffer_content_from("poison").has_value());
-  EXPECT_EQ(to_json(*run_settings_from_json(to_json(settings))), to_json(settings));
+  EXPECT_EQ(to_json(*read_json<ModuleFacts>(to_json(facts))), to_json(facts));
+  RunSettings settings{.sample_ctas = 16,
+                       .instruction_budget = 1000,
+                       .threads = 2,
+                       .checks = true,
+                       .sample_most = 64,
+                       .sample_error = 0.125,
+                       .sample_seed = 77,
+                       .lines = true};
+  for (auto c : {BufferContent::data, BufferContent::output, BufferContent::scratch}) {
+    const RunBuffer buffer{.name = "x", .bytes = 8, .content = c};
+    EXPECT_EQ(read_json<RunBuffer>(to_json(buffer))->content, c);
+  }
+  Json poison = to_json(RunBuffer{});
+  poison["content"] = "poison";
+  EXPECT_EQ(read_json<RunBuffer>(poison).error().kind, ErrorKind::world);
+  EXPECT_EQ(to_json(*read_json<device::RunSettings>(to_json(settings))), to_json(settings));
   EXPECT_FALSE(to_json(settings).contains("order"));
   settings.order = RunOrder::mixed, settings.order_seed = 5;
-  auto ordered = run_settings_from_json(to_json(settings));
+  auto ordered = read_json<device::RunSettings>(to_json(settings));
   ASSERT_TRUE(ordered);
   EXPECT_EQ(ordered->order, RunOrder::mixed);
   EXPECT_EQ(ordered->order_seed, 5U);
   Json unknown = to_json(settings);
   unknown["order"] = "sideways";
-  EXPECT_FALSE(run_settings_from_json(unknown));
+  EXPECT_FALSE(read_json<device::RunSettings>(unknown));
   RunReport report{RunReport::Status::finding, "out of bounds", "CTA (0,0,0)", {}};
   report.kernels.push_back({"f", Origin::modelled, 12.5, "dram", {{"flops", 3}}, 0.5});
   report.kernels[0].sample_error = 0.25, report.kernels[0].limited_by = "grid";
   report.kernels[0].lines = {{12, "", {{"issue_slots", 7}}}};
-  EXPECT_EQ(to_json(*run_report_from_json(to_json(report))), to_json(report));
+  EXPECT_EQ(to_json(*read_json<device::RunReport>(to_json(report))), to_json(report));
 }
 
 TEST(Codec, RequestsForTimesRoundTrip) {
   for (TimeMode mode : {TimeMode::cold, TimeMode::warm, TimeMode::graph, TimeMode::call}) {
     TimeRequest request{mode, steps(), steps(), true, true, true, 5, 99, std::chrono::seconds(3)};
     Json json = to_json(request);
-    auto back = time_request_from_json(json);
+    auto back = read_json<device::TimeRequest>(json);
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(to_json(*back), json);
     json["mode"] = "hot";
-    EXPECT_FALSE(time_request_from_json(json));
+    EXPECT_FALSE(read_json<device::TimeRequest>(json));
   }
 }
 
 TEST(Codec, ARunnersWordIsBounded) {
   RunReport report{RunReport::Status::finding, std::string(100000, 'a') + "\x1b[31m", "", {}};
-  auto back = run_report_from_json(to_json(report));
+  auto back = read_json<device::RunReport>(to_json(report));
   ASSERT_TRUE(back);
   EXPECT_LT(back->message.size(), 20000u);
   EXPECT_EQ(back->message.find('\x1b'), std::string::npos);
 }
 
 TEST(Codec, HostileFormsAreRefused) {
-  auto refused = [](const char* text) { return !run_report_from_json(Json::parse(text)); };
+  auto refused = [](const char* text) { return !read_json<device::RunReport>(Json::parse(text)); };
   EXPECT_TRUE(refused(R"({})"));
   EXPECT_TRUE(refused(R"([])"));
   EXPECT_TRUE(refused(R"({"status":"correct","message":"","detail":"","kernels":[]})"));
@@ -91,12 +103,12 @@ TEST(Codec, HostileFormsAreRefused) {
   EXPECT_TRUE(refused(R"({"status":"ok","kernels":[{"kernel":"f","time_ns":null}]})"));
   Json lines = to_json(RunReport{});
   lines["kernels"] = Json::array({to_json(RunReport{})});
-  EXPECT_FALSE(run_report_from_json(lines));
+  EXPECT_FALSE(read_json<device::RunReport>(lines));
   RunReport far{};
   far.kernels.resize(1);
   far.kernels[0].lines = {{-1, "", {}}};
-  EXPECT_FALSE(run_report_from_json(to_json(far)));
-  EXPECT_FALSE(module_facts_from_json(Json::parse(R"({"entries":[{"name":3}]})")));
+  EXPECT_FALSE(read_json<device::RunReport>(to_json(far)));
+  EXPECT_FALSE(read_json<ModuleFacts>(Json::parse(R"({"entries":[{"name":3}]})")));
   Json bad = to_json(steps());
   bad["steps"][0]["grid"] = {1, 2};
   EXPECT_FALSE(plan_steps_from_json(bad));

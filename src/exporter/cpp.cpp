@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "exporter/templates.h"
 
@@ -31,13 +32,6 @@ std::string byte_list(const std::string& bytes) {
   for (size_t i = 0; i < bytes.size(); ++i)
     out +=
         fmt::format("{}{},", i % kLine == 0 ? "\n    " : "", static_cast<unsigned char>(bytes[i]));
-  return out;
-}
-
-std::string from_hex(const std::string& hex) {
-  std::string out;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2)
-    out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
   return out;
 }
 
@@ -81,7 +75,7 @@ class Tables {
   }
 
   void fill(const Json& step) {
-    std::string pattern = from_hex(step["pattern"].get<std::string>());
+    std::string pattern = from_hex(step["pattern"].get<std::string>()).value();
     size_t width = pattern.size();
     if (width == 8 && pattern.substr(0, 4) == pattern.substr(4)) width = 4;
     uint32_t words[2] = {};
@@ -118,7 +112,7 @@ class Tables {
     } else {
       values_.resize((values_.size() + 7) / 8 * 8);
       arguments_ += fmt::format("    {{kValue, {}}},\n", values_.size());
-      values_ += from_hex(a["value"].get<std::string>());
+      values_ += from_hex(a["value"].get<std::string>()).value();
     }
   }
 

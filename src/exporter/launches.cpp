@@ -14,18 +14,6 @@ namespace {
 
 constexpr int64_t kAlign = 256;  // of each scratch, as in the evaluator
 
-std::string hex(std::span<const std::byte> bytes) {
-  std::string out;
-  for (std::byte b : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(b));
-  return out;
-}
-
-Json scalar_json(const Scalar& scalar) {
-  if (const double* d = std::get_if<double>(&scalar); d && !std::isfinite(*d))
-    return {{"float", std::isnan(*d) ? "nan" : *d > 0 ? "inf" : "-inf"}};
-  return std::visit([](const auto& v) { return Json(v); }, scalar);
-}
-
 Json named(const std::vector<ScalarInfo>& list) {
   Json out = Json::object();
   for (const ScalarInfo& s : list) out[s.name] = scalar_json(s.value);
@@ -114,7 +102,7 @@ class ShapeWriter {
     std::byte pattern[8] = {};
     const std::span one(pattern, size_of(f.dtype));
     CG_CHECK(device::fill_bytes(one, f.dtype, f.value));
-    return Json{{"fill", buffer}, {"bytes", bytes}, {"pattern", hex(one)}};
+    return Json{{"fill", buffer}, {"bytes", bytes}, {"pattern", to_hex(one)}};
   }
 
   // The first step overlaps no other, so it drops PDL.
@@ -136,7 +124,7 @@ class ShapeWriter {
   }
 
   Result<Json> argument(const LaunchArg& a, const std::string& where) const {
-    if (a.buffer.empty()) return Json{{"value", hex(a.bytes)}};
+    if (a.buffer.empty()) return Json{{"value", to_hex(a.bytes)}};
     CG_TRY(size_t buffer, number(a.buffer));
     if (a.bytes.empty()) return Json{{"buffer", buffer}};
     CG_TRY(device::MapFields f, device::map_fields(a.bytes, where));

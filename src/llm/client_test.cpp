@@ -95,7 +95,7 @@ TEST_P(Clients, CarryToolCallsAndReasoningBackUnchanged) {
   EXPECT_EQ(first->message.text, "I try it.");
 
   // The recorded reply must work as well as the live one.
-  auto kept = chat_reply_from_json(to_json(*first), "reply");
+  auto kept = read_json<ChatReply>(to_json(*first), "reply");
   ASSERT_TRUE(kept) << kept.error().text();
   request.messages.push_back(kept->message);
   request.messages.push_back({.results = {{first->message.calls[0].id, "correct"},

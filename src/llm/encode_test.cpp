@@ -84,7 +84,7 @@ TEST(Encode, ARequestCanSayThatNoToolMayBeCalledAnyMore) {
     shape.refused = {"tool_choice"};
     EXPECT_FALSE(api.encode(request, shape).contains("tool_choice"));
   }
-  auto again = chat_request_from_json(to_json(request), "x");
+  auto again = read_json<ChatRequest>(to_json(request), "x");
   ASSERT_TRUE(again);
   EXPECT_FALSE(again->may_call);
   EXPECT_EQ(request_hash(*again), request_hash(request));

@@ -109,7 +109,7 @@ void Ledger::end_call(int64_t call, const Json& data) {
   auto it = data.find("reply");
   if (it == data.end()) return;  // ended in an error, which costs nothing
   ++spent_.calls;
-  auto reply = chat_reply_from_json(*it, "call_ended/reply");
+  auto reply = read_json<ChatReply>(*it, "call_ended/reply");
   if (!reply) {  // from another version: charge the reservation
     log_warning("a recorded reply cannot be read: {}", reply.error().message);
     spent_.usd += reserved.usd.value_or(0);

@@ -7,13 +7,6 @@
 namespace cutegen::llm {
 namespace {
 
-Json error_json(const Error& error) {
-  return {{"kind", to_string(error.kind)},
-          {"message", error.message},
-          {"where", error.where},
-          {"remedy", error.remedy}};
-}
-
 // The call was given up: the provider may have answered and may charge for it.
 bool in_doubt(const Error& error) {
   return error.kind == ErrorKind::cancelled || error.kind == ErrorKind::timeout;
@@ -56,7 +49,7 @@ Result<ChatReply> MeteredModel::call_once(const Context& ctx, const ChatRequest&
   if (reply)
     data["reply"] = to_json(*reply);
   else
-    data["error"] = error_json(reply.error());
+    data["error"] = to_json(reply.error());
   data["elapsed_ms"] =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - before).count();
   ledger_.apply(EventType::call_ended, data);

@@ -230,7 +230,7 @@ TEST(ChatJson, RoundTripsEverything) {
                               .calls = {{"i", "t", {{"x", 1}}}, {"j", "t", Json::object(), "{bad"}},
                               .opaque = {{"api", "x"}}});
   request.messages.push_back({.results = {{"i", "r"}, {"j", "e", true}}});
-  auto same = chat_request_from_json(to_json(request), "x");
+  auto same = read_json<ChatRequest>(to_json(request), "x");
   ASSERT_TRUE(same) << same.error().text();
   EXPECT_EQ(to_json(*same), to_json(request));
   EXPECT_EQ(request_hash(*same), request_hash(request));
@@ -241,7 +241,7 @@ TEST(ChatJson, RoundTripsEverything) {
 
   Json odd = to_json(request);
   odd["messages"][1]["speaker"] = "robot";
-  auto bad = chat_request_from_json(odd, "x.json#");
+  auto bad = read_json<ChatRequest>(odd, "x.json#");
   ASSERT_FALSE(bad);
   EXPECT_THAT(bad.error().text(), HasSubstr("x.json#/messages/1/speaker"));
 }

@@ -49,14 +49,15 @@ Nanoseconds age_of(int64_t changed_ns) {
   return std::chrono::duration_cast<Nanoseconds>(now) - Nanoseconds(changed_ns);
 }
 
-Result<ToolCall> call_from_json(const Json& json, const std::string& where, size_t index) {
-  ObjectReader r(json, where);
-  ToolCall call;
-  CG_TRY(call.name, r.string("name"));
-  CG_TRY(call.arguments, r.object("arguments"));
-  CG_CHECK(r.finish());
-  call.id = "call_" + std::to_string(index + 1);
-  return call;
+void call_form(Fields& v, ToolCall& c) {
+  v("name", c.name);
+  v("arguments", c.arguments, field::object);
+}
+
+void reply_form(Fields& v, ChatReply& r) {
+  v("text", r.message.text, field::may_lack);
+  v.as("calls", r.message.calls, call_form, field::may_lack);
+  v("refusal", r.detail, field::may_lack);
 }
 
 Result<void> write_program(const fs::path& dir, const std::map<std::string, std::string>& files) {
@@ -123,19 +124,10 @@ std::string relay_page(const ChatRequest& request, const std::string& number) {
 }
 
 Result<ChatReply> relay_reply_from_json(const Json& json, const std::string& where) {
-  ObjectReader r(json, where);
-  ChatReply reply;
+  CG_TRY(ChatReply reply, read_json_as<ChatReply>(json, reply_form, where));
   reply.message.speaker = Speaker::assistant;
-  CG_TRY(reply.message.text, r.string_or("text", ""));
-  CG_TRY(Json calls, r.array_or_empty("calls"));
-  for (const Json& call : calls) {
-    size_t index = reply.message.calls.size();
-    CG_TRY(ToolCall read,
-           call_from_json(call, r.place("calls") + "/" + std::to_string(index), index));
-    reply.message.calls.push_back(std::move(read));
-  }
-  CG_TRY(reply.detail, r.string_or("refusal", ""));
-  CG_CHECK(r.finish());
+  for (size_t i = 0; i < reply.message.calls.size(); ++i)
+    reply.message.calls[i].id = "call_" + std::to_string(i + 1);
   if (!reply.detail.empty())
     reply.stop = Stop::refusal;
   else if (!reply.message.calls.empty())
@@ -164,7 +156,7 @@ Result<void> RelayModel::read_folder() {
     auto text = read_file(entry.path(), kMaxQuestion);
     auto json = text ? parse_json(*text, file) : Result<Json>(fail(text.error()));
     auto request =
-        json ? chat_request_from_json(*json, file) : Result<ChatRequest>(fail(json.error()));
+        json ? read_json<ChatRequest>(*json, file) : Result<ChatRequest>(fail(json.error()));
     if (request)
       numbers_[identity(*request)] = number;
     else

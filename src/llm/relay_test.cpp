@@ -67,7 +67,7 @@ TEST_F(Relay, AsksByFilesAndTakesAMarkdownAnswer) {
     EXPECT_THAT(page, HasSubstr(part));
   auto json = parse_json(text("0001.request.json"), "request");
   ASSERT_TRUE(json);
-  auto same = chat_request_from_json(*json, "request");
+  auto same = read_json<ChatRequest>(*json, "request");
   ASSERT_TRUE(same) << same.error().text();
   EXPECT_EQ(to_json(*same), to_json(question("coder 1")));
 }

@@ -27,7 +27,7 @@ Result<void> Recording::apply(EventType type, const Json& data) {
     auto position = positions_.find(call_number(data));
     if (position == positions_.end() || !r.has("reply")) return {};
     CG_TRY(Json reply, r.object("reply"));
-    CG_TRY(ChatReply read, chat_reply_from_json(reply, r.place("reply")));
+    CG_TRY(ChatReply read, read_json<ChatReply>(reply, r.place("reply")));
     Exchange& exchange = exchanges_[position->second];
     if (read.stop == Stop::cut) return {};
     exchange.reply = std::move(read);
@@ -35,7 +35,7 @@ Result<void> Recording::apply(EventType type, const Json& data) {
   }
   Exchange exchange;
   CG_TRY(Json request, r.object("request"));
-  CG_TRY(exchange.request, chat_request_from_json(request, r.place("request")));
+  CG_TRY(exchange.request, read_json<ChatRequest>(request, r.place("request")));
   if (type == EventType::call_refused) {
     CG_TRY(exchange.refused, r.string("reason"));
   } else {

@@ -329,7 +329,7 @@ TEST(Agents, EveryPrefixOfARunLeadsToTheSameNextAction) {
 TEST(Agents, SettingsRoundTripAndAreChecked) {
   StrategySettings s =
       settings(7, {.dialect = Dialect::cuda, .profiling = ProfilingMode::delayed, .chains = 3});
-  auto back = strategy_settings_from_json(to_json(s));
+  auto back = read_json<StrategySettings>(to_json(s));
   ASSERT_TRUE(back);
   EXPECT_EQ(to_json(*back), to_json(s));
   EXPECT_THAT(parse_profiling("sometimes", "--profiling").error().text(),

@@ -113,7 +113,7 @@ void Machine::answered(const Json& data) {
   Proposed p{.outcome = outcome_of(data), .reason = text_at(data, "reason")};
   if (auto it = data.find("candidate"); it != data.end()) {
     p.id = text_at(*it, "id");
-    if (auto candidate = candidate_from_json(*it)) p.candidate = std::move(*candidate);
+    if (auto candidate = read_json<Candidate>(*it)) p.candidate = std::move(*candidate);
   }
   if (auto it = data.find("advice"); it != data.end() && it->is_array())
     for (const Json& one : *it)
@@ -124,7 +124,7 @@ void Machine::answered(const Json& data) {
 
 void Machine::evaluated(const Json& data) {
   Evaluate asked = std::get<Evaluate>(*open_);
-  auto verdict = verdict_from_json(data.contains("verdict") ? data["verdict"] : Json());
+  auto verdict = read_json<Verdict>(data.contains("verdict") ? data["verdict"] : Json());
   if (!verdict) return aborted(asked, "the verdict cannot be read: " + verdict.error().message);
   feedback_ = verdict->feedback;
   if (verdict->status == Status::aborted) return aborted(asked, feedback_.headline);
@@ -135,7 +135,7 @@ void Machine::evaluated(const Json& data) {
 }
 
 void Machine::draft_evaluated(const Json& data) {
-  auto verdict = verdict_from_json(data.contains("verdict") ? data["verdict"] : Json());
+  auto verdict = read_json<Verdict>(data.contains("verdict") ? data["verdict"] : Json());
   if (!verdict || verdict->status == Status::aborted) return;
   ++evaluations_;
   drafts_[text_at(data, "candidate")] = std::move(*verdict);

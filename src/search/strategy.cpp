@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "core/codec.h"
 #include "search/best_of_n.h"
 #include "search/climb.h"
 #include "search/cudaforge.h"
@@ -13,18 +12,10 @@
 namespace cutegen::search {
 namespace {
 
-constexpr codec::Names<Dialect, 2> kDialects{{{Dialect::cute, "cute"}, {Dialect::cuda, "cuda"}}};
-constexpr codec::Names<Start, 2> kStarts{{{Start::scratch, "scratch"}, {Start::recipe, "recipe"}}};
-constexpr codec::Names<ProfilingMode, 4> kProfilings{{{ProfilingMode::delayed, "delayed"},
-                                                      {ProfilingMode::adaptive, "adaptive"},
-                                                      {ProfilingMode::from_start, "from-start"},
-                                                      {ProfilingMode::never, "never"}}};
-
-template <class E, size_t N>
-Result<E> one_of(const codec::Names<E, N>& names, const std::string& value,
-                 const std::string& where) {
+template <class E>
+Result<E> one_of(const std::string& value, const std::string& where) {
   std::vector<std::string> known;
-  for (const auto& [e, name] : names) {
+  for (const auto& [e, name] : enum_names(E{})) {
     if (value == name) return e;
     known.emplace_back(name);
   }
@@ -53,20 +44,27 @@ Result<void> check_agents(const AgentSettings& a) {
 
 }  // namespace
 
-const char* to_string(Start start) {
-  return codec::name_of(kStarts, start);
+Names<Start> enum_names(Start) {
+  static constexpr Name<Start> names[] = {{Start::scratch, "scratch"}, {Start::recipe, "recipe"}};
+  return names;
 }
-const char* to_string(ProfilingMode mode) {
-  return codec::name_of(kProfilings, mode);
+
+Names<ProfilingMode> enum_names(ProfilingMode) {
+  static constexpr Name<ProfilingMode> names[] = {{ProfilingMode::delayed, "delayed"},
+                                                  {ProfilingMode::adaptive, "adaptive"},
+                                                  {ProfilingMode::from_start, "from-start"},
+                                                  {ProfilingMode::never, "never"}};
+  return names;
 }
+
 Result<Dialect> parse_dialect(const std::string& name, const std::string& where) {
-  return one_of(kDialects, name, where);
+  return one_of<Dialect>(name, where);
 }
 Result<Start> parse_start(const std::string& name, const std::string& where) {
-  return one_of(kStarts, name, where);
+  return one_of<Start>(name, where);
 }
 Result<ProfilingMode> parse_profiling(const std::string& name, const std::string& where) {
-  return one_of(kProfilings, name, where);
+  return one_of<ProfilingMode>(name, where);
 }
 
 bool is_stepwise(const std::string& strategy) {

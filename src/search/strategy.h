@@ -23,6 +23,9 @@
 
 namespace cutegen::search {
 
+using cutegen::to_json;
+using cutegen::to_string;
+
 struct Ask {
   Role role = Role::coder;
   Json context;  // for the role: purpose, parent candidate id, stage, advice, ...
@@ -49,7 +52,7 @@ using Action = std::variant<Ask, Evaluate, Accept, Reject, Finish>;
 
 // What became of a question: the data of `answered` names it.
 enum class Outcome { proposed, advised, unusable, nothing };
-const char* to_string(Outcome outcome);
+Names<Outcome> enum_names(Outcome);
 // An unknown name is `nothing`.
 Outcome outcome_of(const Json& answered);
 
@@ -60,8 +63,8 @@ struct Budget {
 enum class Start { scratch, recipe };  // recipe: an expert kernel comes first
 // When questions show the figures of a profile (search/profiling.h).
 enum class ProfilingMode { delayed, adaptive, from_start, never };
-const char* to_string(Start start);
-const char* to_string(ProfilingMode mode);
+Names<Start> enum_names(Start);
+Names<ProfilingMode> enum_names(ProfilingMode);
 // A user error names the flag or the JSON field, `where`, and lists the known names.
 Result<Dialect> parse_dialect(const std::string& name, const std::string& where);
 Result<Start> parse_start(const std::string& name, const std::string& where);
@@ -112,9 +115,7 @@ EventType event_type(const Action& action);
 Json event_data(const Action& action);
 std::string describe(const Action& action);
 // {"action": "ask", ...}: event_data with its kind.
-Json to_json(const Action& action);
-Result<Action> action_from_json(const Json& json);
-Json to_json(const StrategySettings& settings);
-Result<StrategySettings> strategy_settings_from_json(const Json& json);
+void fields(Fields& v, Action& action);
+void fields(Fields& v, StrategySettings& settings);
 
 }  // namespace cutegen::search

@@ -169,14 +169,14 @@ TEST(Cutegen, SettingsOfOldJournalsKeepTheirRule) {
   Json old = to_json(StrategySettings{});
   old.erase("reach_ratio");
   old["floor_ratio"] = 1.05;
-  auto settings = strategy_settings_from_json(old);
+  auto settings = read_json<search::StrategySettings>(old);
   ASSERT_TRUE(settings) << settings.error().text();
   EXPECT_EQ(settings->reach_ratio, 0);
   World world{.judge = [](int n, int) { return timed(n == 1 ? 50 : 10.4); },
               .floor_ns = 10,
               .bounds = {{"floor_bound_by", "compute"}}};
   EXPECT_EQ(world.run(*settings).reason, "at the floor");
-  auto now = strategy_settings_from_json(to_json(StrategySettings{}));
+  auto now = read_json<search::StrategySettings>(to_json(StrategySettings{}));
   ASSERT_TRUE(now);
   EXPECT_EQ(now->reach_ratio, 1.03);
   EXPECT_EQ(now->floor_ratio, 1);
@@ -333,7 +333,7 @@ TEST(Actions, SurviveTheRoundTripThroughJson) {
        {Action(Ask{Role::coder, {{"purpose", "first"}}}),
         Action(Evaluate{"c1", Rung::profile, true}), Action(Accept{"c1", "first"}),
         Action(Reject{"c2", "slower"}), Action(Finish{"plateau", "c1"})}) {
-    auto back = action_from_json(to_json(action));
+    auto back = read_json<Action>(to_json(action));
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(back->index(), action.index());
     EXPECT_EQ(to_json(*back), to_json(action));
@@ -342,23 +342,24 @@ TEST(Actions, SurviveTheRoundTripThroughJson) {
 }
 
 TEST(Actions, BadJsonIsRefusedWithItsPlace) {
-  EXPECT_THAT(action_from_json({{"action", "dream"}}).error().text(), HasSubstr("'dream'"));
-  EXPECT_THAT(action_from_json({{"action", "accept"}, {"candidate", 3}}).error().text(),
+  EXPECT_THAT(read_json<search::Action>({{"action", "dream"}}).error().text(),
+              HasSubstr("'dream'"));
+  EXPECT_THAT(read_json<search::Action>({{"action", "accept"}, {"candidate", 3}}).error().text(),
               HasSubstr("action/candidate"));
-  EXPECT_FALSE(action_from_json(
+  EXPECT_FALSE(read_json<search::Action>(
       {{"action", "evaluate"}, {"candidate", "c1"}, {"up_to", "moon"}, {"profile", false}}));
-  EXPECT_FALSE(
-      action_from_json({{"action", "finish"}, {"reason", "x"}, {"best", ""}, {"surprise", 1}}));
+  EXPECT_FALSE(read_json<search::Action>(
+      {{"action", "finish"}, {"reason", "x"}, {"best", ""}, {"surprise", 1}}));
 }
 
 TEST(Settings, RoundTripAndErrors) {
   StrategySettings s{.budget = {.evaluations = 7, .minutes = 1.5}, .plateau = 3};
-  auto back = strategy_settings_from_json(to_json(s));
+  auto back = read_json<search::StrategySettings>(to_json(s));
   ASSERT_TRUE(back);
   EXPECT_EQ(to_json(*back), to_json(s));
   Json broken = to_json(s);
   broken["retries"] = -1;
-  EXPECT_FALSE(strategy_settings_from_json(broken));
+  EXPECT_FALSE(read_json<search::StrategySettings>(broken));
   EXPECT_THAT(make_strategy("magic", {}).error().text(),
               HasSubstr("choose cutegen, cudaforge or best-of-n"));
   EXPECT_FALSE(make_strategy("cutegen", {.budget = {.evaluations = 0}}));

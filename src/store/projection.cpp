@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/projection.h"
 
-#include "core/codec.h"
-
 namespace cutegen::store {
 namespace {
-
-constexpr codec::Names<RunState, 4> kStates{{{RunState::running, "running"},
-                                             {RunState::finished, "finished"},
-                                             {RunState::interrupted, "interrupted"},
-                                             {RunState::unreadable, "unreadable"}}};
 
 std::string text_at(const Json& data, const char* key) {
   auto it = data.find(key);
@@ -43,8 +36,12 @@ void fold_opened(RunInfo& info, const Json& data) {
 
 }  // namespace
 
-const char* to_string(RunState state) {
-  return codec::name_of(kStates, state);
+Names<RunState> enum_names(RunState) {
+  static constexpr Name<RunState> names[] = {{RunState::running, "running"},
+                                             {RunState::finished, "finished"},
+                                             {RunState::interrupted, "interrupted"},
+                                             {RunState::unreadable, "unreadable"}};
+  return names;
 }
 
 void fold_run_info(RunInfo& info, const Event& event) {
@@ -75,38 +72,21 @@ void fold_run_info(RunInfo& info, const Event& event) {
     info.state = RunState::running;
 }
 
-Json to_json(const RunInfo& info) {
-  auto optional = [](const std::optional<double>& v) { return v ? Json(*v) : Json(nullptr); };
-  return Json{{"id", info.id},
-              {"task_name", info.task_name},
-              {"task_file", info.task_file},
-              {"device", info.device},
-              {"strategy", info.strategy},
-              {"model", info.model},
-              {"state", to_string(info.state)},
-              {"created", info.created},
-              {"events", info.events},
-              {"evaluations", info.evaluations},
-              {"best_ns", optional(info.best_ns)},
-              {"floor_ns", optional(info.floor_ns)}};
-}
-
-Result<RunInfo> run_info_from_json(const Json& json) {
-  RunInfo info;
-  ObjectReader r(json, "run");
-  CG_TRY(info.id, r.string("id"));
-  CG_TRY(info.task_name, r.string("task_name"));
-  CG_TRY(info.task_file, r.string("task_file"));
-  CG_TRY(info.device, r.string("device"));
-  CG_TRY(info.strategy, r.string("strategy"));
-  CG_TRY(info.model, r.string("model"));
-  CG_TRY(info.state, codec::enum_field(r, "state", kStates));
-  CG_TRY(info.created, r.string("created"));
-  CG_TRY(info.events, r.integer("events"));
-  CG_TRY(info.evaluations, r.integer("evaluations"));
-  info.best_ns = number_at(json, "best_ns");
-  info.floor_ns = number_at(json, "floor_ns");
-  return info;
+void fields(Fields& v, RunInfo& info) {
+  v.document("run");
+  v.ignore_unknown();
+  v("id", info.id);
+  v("task_name", info.task_name);
+  v("task_file", info.task_file);
+  v("device", info.device);
+  v("strategy", info.strategy);
+  v("model", info.model);
+  v("state", info.state);
+  v("created", info.created);
+  v("events", info.events);
+  v("evaluations", info.evaluations);
+  v("best_ns", info.best_ns, field::may_lack + field::or_null);
+  v("floor_ns", info.floor_ns, field::may_lack + field::or_null);
 }
 
 }  // namespace cutegen::store

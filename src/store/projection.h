@@ -14,7 +14,7 @@ namespace cutegen::store {
 inline constexpr int kRunsProjection = 1;
 
 void fold_run_info(RunInfo& info, const Event& event);
-Json to_json(const RunInfo& info);
-Result<RunInfo> run_info_from_json(const Json& json);
+using cutegen::to_json;
+void fields(Fields& v, RunInfo& info);
 
 }  // namespace cutegen::store

@@ -191,7 +191,7 @@ class SqliteStore final : public Store {
       SQLite::Statement select(db_->sql(), "SELECT json FROM runs ORDER BY ordinal DESC");
       while (select.executeStep()) {
         CG_TRY(Json row, parse_json(select.getColumn(0).getString(), "runs"));
-        CG_TRY(RunInfo info, run_info_from_json(row));
+        CG_TRY(RunInfo info, read_json<RunInfo>(row));
         // A writer that died could not record it, but its lock is gone.
         if (info.state == RunState::running && !RunLock::held(db_->dir(), info.id))
           info.state = RunState::interrupted;

@@ -25,7 +25,8 @@ namespace cutegen::store {
 
 // unreadable: a newer version of cutegen wrote its events.
 enum class RunState { running, finished, interrupted, unreadable };
-const char* to_string(RunState state);
+using cutegen::to_string;
+Names<RunState> enum_names(RunState);
 
 struct RunInfo {
   std::string id;  // a date and six letters or digits: "20261121-k3v9qa"

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <future>
 #include <mutex>
 #include <optional>
@@ -71,27 +70,6 @@ bool is_too_old(const std::string& log) {
          log.find("is not defined for option 'gpu-name'") != std::string::npos;
 }
 
-std::string to_hex(const std::string& bytes) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string out;
-  out.reserve(2 * bytes.size());
-  for (unsigned char c : bytes) out += {kDigits[c >> 4], kDigits[c & 15]};
-  return out;
-}
-
-// Empty unless the whole text is hex.
-std::string from_hex(const std::string& text) {
-  std::string out(text.size() / 2, '\0');
-  if (text.size() % 2) return {};
-  for (size_t i = 0; i < out.size(); ++i) {
-    unsigned value = 0;
-    auto [end, error] = std::from_chars(&text[2 * i], &text[2 * i] + 2, value, 16);
-    if (error != std::errc() || end != &text[2 * i] + 2) return {};
-    out[i] = static_cast<char>(value);
-  }
-  return out;
-}
-
 // Runs f(0) to f(count - 1) on as many threads as there are cores.
 template <class F>
 void side_by_side(size_t count, F f) {
@@ -139,12 +117,7 @@ class LocalAssembler final : public Assembler {
     std::string arch;
     std::unique_ptr<ToolSpares> assemblers, listers;
   };
-  static Json to_json(const AssemblyReport& r) {
-    return {{"ok", r.ok},
-            {"digest", r.digest},
-            {"audit", cutegen::to_json(r.audit)},
-            {"code", r.code.size() <= kMostKeptCode ? to_hex(r.code) : std::string()}};
-  }
+  static void cache_form(Fields& v, AssemblyReport& r);
   ToolCall assembler_call(const std::string& arch) const;
   ToolCall lister_call(const std::string& arch) const;
   const Warm* warm(const std::string& arch);
@@ -163,19 +136,21 @@ class LocalAssembler final : public Assembler {
   std::unique_ptr<Warm> warm_;
 };
 
+void LocalAssembler::cache_form(Fields& v, AssemblyReport& r) {
+  std::string code = r.code.size() <= kMostKeptCode ? to_hex(r.code) : std::string();
+  v.ignore_unknown();
+  v("ok", r.ok, field::may_lack);
+  v("digest", r.digest, field::may_lack);
+  v("audit", r.audit);
+  v("code", code, field::may_lack);
+  if (v.reading()) r.code = from_hex(code).value_or(""), r.cached = true;
+}
+
 std::optional<AssemblyReport> LocalAssembler::find(const std::string& key) {
-  if (!options_.use_cache) return std::nullopt;
-  auto hit = cache_.find(key);
-  if (!hit || !hit->result.contains("audit")) return std::nullopt;
-  AssemblyReport out;
-  auto audit = binary_audit_from_json(hit->result["audit"]);
-  if (!audit) return std::nullopt;
-  out.ok = hit->result.value("ok", false);
-  out.digest = hit->result.value("digest", "");
-  out.code = from_hex(hit->result.value("code", ""));
-  out.audit = std::move(*audit);
-  out.cached = true;
-  return out;
+  auto hit = options_.use_cache ? cache_.find(key) : std::nullopt;
+  if (!hit) return std::nullopt;
+  auto report = read_json_as<AssemblyReport>(hit->result, cache_form);
+  return report ? std::optional(std::move(*report)) : std::nullopt;
 }
 
 ToolCall LocalAssembler::call(const std::filesystem::path& tool, std::vector<std::string> arguments,
@@ -348,7 +323,7 @@ Result<void> LocalAssembler::list_all(const Context& ctx, const std::vector<std:
   CG_CHECK(list_code(ctx, arch, fresh));
   for (size_t i = 0; i < fresh.size(); ++i) {
     if (options_.use_cache && fresh[i]->certain)
-      cache_.store(keys[i], keys[i], {}, to_json(*fresh[i]));
+      cache_.store(keys[i], keys[i], {}, to_json_as(*fresh[i], cache_form));
     fresh[i]->elapsed += Clock::now() - start;
   }
   return {};

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <regex>
 
+#include "base/fields.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -41,29 +42,23 @@ std::vector<std::string> compiler_options(const std::string& arch) {
           "-lineinfo", "-DNDEBUG"};
 }
 
-Json to_json(const CompileResult& r) {
-  return Json{{"ok", r.ok},           {"ptx", r.ptx},           {"log", r.log},
-              {"digest", r.digest},   {"how", r.how},           {"cold_ns", r.cold.count()},
-              {"held", r.grade.held}, {"grade", r.grade.label}, {"missing", r.grade.missing}};
+void cache_form(Fields& v, CompileResult& r) {
+  v.document("cache entry#");
+  v.ignore_unknown();
+  v("ok", r.ok, field::may_lack);
+  v("ptx", r.ptx);
+  v("log", r.log);
+  v("digest", r.digest);
+  v("how", r.how);
+  v("cold_ns", r.cold, field::may_lack);
+  v("held", r.grade.held, field::may_lack);
+  v("grade", r.grade.label);
+  v("missing", r.grade.missing);
+  if (v.reading()) r.cached = true;
 }
 
-Result<CompileResult> from_json(const Json& json) {
-  CompileResult out;
-  ObjectReader r(json, "cache entry#");
-  CG_TRY(out.ok, r.boolean_or("ok", false));
-  CG_TRY(out.ptx, r.string("ptx"));
-  CG_TRY(out.log, r.string("log"));
-  CG_TRY(out.digest, r.string("digest"));
-  CG_TRY(out.how, r.string("how"));
-  CG_TRY(out.grade.label, r.string("grade"));
-  CG_TRY(out.grade.missing, r.string("missing"));
-  CG_TRY(Json held, r.object_or_null("held"));
-  for (const auto& [what, ok] : held.items())
-    out.grade.held[what] = ok.is_boolean() && ok.get<bool>();
-  CG_TRY(int64_t cold_ns, r.integer_or("cold_ns", 0));
-  out.cold = Nanoseconds(cold_ns);
-  out.cached = true;
-  return out;
+Result<CompileResult> cached_result(const Json& json) {
+  return read_json_as<CompileResult>(json, cache_form);
 }
 
 // NVRTC: "cannot open source file" and "could not open source file".
@@ -322,7 +317,7 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
   }
   if (options_.use_cache)
     if (auto hit = cache_.find(key))
-      if (auto result = from_json(hit->result)) {
+      if (auto result = cached_result(hit->result)) {
         result->build_id = hit->build_id;
         return timed(std::move(*result));
       }
@@ -345,7 +340,7 @@ Result<CompileResult> LocalToolchain::compile(const Context& ctx, const CompileR
                  (reply.ok || reply.status == "NVRTC_ERROR_COMPILATION");
   bool no_memory = out.log.find("out of memory") != std::string::npos || out_of_heap(reply);
   if (options_.use_cache && certain && !no_memory)
-    cache_.store(key, out.build_id, headers, to_json(out));
+    cache_.store(key, out.build_id, headers, to_json_as(out, cache_form));
   return timed(std::move(out));
 }
 
@@ -397,7 +392,7 @@ void LocalToolchain::expect_children(const CompileRequest& request, int children
     if (at != cold_.end()) cold = at->second;
   }
   auto hit = cold.count() == 0 && options_.use_cache ? cache_.find(key) : std::nullopt;
-  if (auto known = hit ? from_json(hit->result) : CompileResult{})
+  if (auto known = hit ? cached_result(hit->result) : CompileResult{})
     cold = std::max(cold, known->cold);
   const std::string text = toolchain::full_source(request);
   const auto cuts = toolchain::find_cuts(text, text.size() - request.source.size() - 1);

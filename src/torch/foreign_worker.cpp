@@ -67,7 +67,7 @@ class Worker final : public ForeignWorker {
     if (options_.tf32_convolutions) hello["tf32_convolutions"] = true;
     if (!options_.device.empty()) {
       CG_TRY(std::string filter, sandbox::filter_bytes(kIsolation));
-      hello["filter"] = hex(filter);
+      hello["filter"] = to_hex(filter);
     }
     auto reply = channel_.call(ctx.with_timeout(kStartLimit), hello);
     if (!reply) return fail(start_error(reply.error()));
@@ -103,15 +103,13 @@ class Worker final : public ForeignWorker {
                                   const ForeignModel& model) override {
     CG_TRY(auto trouble, hand_over(ctx, model.state.blocks));
     if (!trouble.ok()) return trouble;
-    Json constants = Json::object();
-    for (const auto& [name, value] : shape.constants) constants[name] = value;
     Json request = message("make_model");
-    request.update({{"constants", constants},
+    request.update({{"constants", write_json(shape.constants)},
                     {"train_mode", task.train_mode},
                     {"seed", model.seed},
                     {"on_gpu", model.on_gpu},
                     {"warm_up", model.warm_up},
-                    {"tensors", tensors_json(model.state)}});
+                    {"tensors", write_json(model.state.tensors)}});
     for (const TensorInfo* t : results_of(task))
       if (t->mutated) request["mutated"].push_back(t->name);
     if (!task.returns.empty()) request["returns"] = task.returns;
@@ -124,7 +122,7 @@ class Worker final : public ForeignWorker {
     Json request = message("run");
     request.update({{"control", run.control},
                     {"sleep_ns", run.sleep_ns},
-                    {"tensors", tensors_json(run.tensors)}});
+                    {"tensors", write_json(run.tensors.tensors)}});
     return ask(ctx, request, options_.call_limit);
   }
 
@@ -133,18 +131,6 @@ class Worker final : public ForeignWorker {
 
  private:
   Json message(const char* type) { return {{"schema", kSchema}, {"type", type}, {"id", ++id_}}; }
-
-  static Json tensors_json(const ForeignTensors& given) {
-    Json out = Json::array();
-    for (const GpuTensor& t : given.tensors)
-      out.push_back({{"name", t.tensor.name},
-                     {"part", t.tensor.part},
-                     {"dtype", to_string(t.tensor.dtype)},
-                     {"shape", t.tensor.shape},
-                     {"offset", t.tensor.offset},
-                     {"memory", t.memory}});
-    return out;
-  }
 
   // In several requests, because a frame carries few descriptors.
   Result<ForeignReply> hand_over(const Context& ctx, const std::vector<ForeignBlock>& blocks) {

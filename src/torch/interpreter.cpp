@@ -58,10 +58,4 @@ std::string last_line(const std::string& text) {
   return sanitize(last, kQuoted);
 }
 
-std::string hex(const std::string& bytes) {
-  std::string out;
-  for (unsigned char c : bytes) out += fmt::format("{:02x}", c);
-  return out;
-}
-
 }  // namespace cutegen::torch

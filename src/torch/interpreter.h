@@ -19,6 +19,5 @@ Result<std::string> find_interpreter(const std::string& asked);
 Result<std::filesystem::path> find_worker(const std::filesystem::path& asked);
 // The last line that is not blank, with bounded length.
 std::string last_line(const std::string& text);
-std::string hex(const std::string& bytes);
 
 }  // namespace cutegen::torch

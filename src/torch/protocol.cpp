@@ -8,10 +8,10 @@
 #include <random>
 #include <set>
 
+#include "base/fields.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "core/shape_case.h"
 
 namespace cutegen::torch {
 namespace {
@@ -35,55 +35,45 @@ Result<std::string> read_text(const fs::path& path, size_t limit) {
   return text;
 }
 
-Result<DType> slot_dtype(const TensorSlot& slot, const TensorInfo& tensor,
-                         const std::string& name) {
-  CG_TRY(DType dtype, dtype_from_name(name));
-  bool f64 = slot.part == "truth" || slot.part == "sensitivity" || slot.part == "sequential";
-  if (dtype != (f64 ? DType::f64 : tensor.dtype))
-    return world_error(fmt::format("'{}' ({}) came as {}", slot.name, slot.part, name));
-  return dtype;
+void slot_form(Fields& v, TensorSlot& s) {
+  v("name", s.name);
+  v("part", s.part);
+  v.by_name("dtype", s.dtype, dtype_from_name);
+  v("shape", s.shape);
+  v("offset", s.offset, field::at_least(0));
+  v("bytes", s.bytes, field::at_least(0));
 }
 
-Result<TensorSlot> slot_from(const Json& json, const std::string& where, const Task& task,
-                             const ShapeCase& shape, size_t bytes) {
-  ObjectReader r(json, where);
-  TensorSlot slot;
-  CG_TRY(slot.name, r.string("name"));
-  CG_TRY(slot.part, r.string("part"));
-  CG_TRY(std::string dtype, r.string("dtype"));
-  CG_TRY(slot.shape, [&]() -> Result<Shape> {
-    CG_TRY(Json dims, r.array("shape"));
-    Shape out;
-    for (const Json& d : dims) {
-      if (!d.is_number_integer()) return user_error("expected an integer", where);
-      out.push_back(d.get<int64_t>());
-    }
-    return out;
-  }());
-  CG_TRY(int64_t offset, r.integer("offset"));
-  CG_TRY(int64_t size, r.integer("bytes"));
-  CG_CHECK(r.finish());
+void set_form(Fields& v, TensorSet& s) {
+  v.document("set#", ErrorKind::world);
+  v("bytes", s.bytes, field::at_least(1));
+  v.as("slots", s.slots, slot_form);
+  v("notes", s.notes);
+  v("as_made", s.as_made, field::may_lack);
+}
+
+// A slot must be a tensor of the task with its dtype and shape, inside the memory.
+Result<void> check_slot(const TensorSlot& slot, const Task& task, const ShapeCase& shape,
+                        size_t bytes) {
   const TensorInfo* tensor = task.find(slot.name);
   auto expected = shape.tensors.find(slot.name);
   if (!tensor || expected == shape.tensors.end())
     return world_error("the task has no tensor '" + slot.name + "'");
-  const bool result = slot.part == "native" || slot.part == "truth" || slot.part == "sensitivity" ||
-                      slot.part == "sequential";
+  const bool f64 = slot.part == "truth" || slot.part == "sensitivity" || slot.part == "sequential";
   const bool initial = slot.part == "value" && tensor->role != TensorRole::output;
-  if (!initial && !(result && is_result(*tensor)))
+  if (!initial && !((f64 || slot.part == "native") && is_result(*tensor)))
     return world_error("'" + slot.name + "' has no part '" + slot.part + "'");
   if (slot.shape != expected->second)
     return world_error(fmt::format("'{}' has shape {}; {} was described", slot.name,
                                    to_string(slot.shape), to_string(expected->second)));
-  CG_TRY(slot.dtype, slot_dtype(slot, *tensor, dtype));
+  if (slot.dtype != (f64 ? DType::f64 : tensor->dtype))
+    return world_error(
+        fmt::format("'{}' ({}) came as {}", slot.name, slot.part, to_string(slot.dtype)));
   CG_TRY(int64_t count, element_count(slot.shape));
-  if (offset < 0 || size < 0 || offset % 256 != 0 ||
-      static_cast<uint64_t>(size) != static_cast<uint64_t>(count) * size_of(slot.dtype) ||
-      static_cast<uint64_t>(offset) + static_cast<uint64_t>(size) > bytes)
+  if (slot.offset % 256 != 0 || slot.bytes != static_cast<size_t>(count) * size_of(slot.dtype) ||
+      slot.offset > bytes || slot.bytes > bytes - slot.offset)
     return world_error("'" + slot.name + "' does not lie inside its memory");
-  slot.offset = static_cast<size_t>(offset);
-  slot.bytes = static_cast<size_t>(size);
-  return slot;
+  return {};
 }
 
 // A shape must have exactly the task's tensors, each with as many axes.
@@ -113,32 +103,51 @@ Result<void> check_complete(const Task& task, const TensorSet& set) {
   return {};
 }
 
-// Parses one axis, and shortens the tensors of `shape` along it.
-Result<ExcerptAxis> axis_from(const Json& json, const Task& task, ShapeCase& shape) {
-  ObjectReader r(json, "excerpt#/axes");
-  ExcerptAxis axis;
-  CG_TRY(axis.of, r.integer("of"));
-  CG_TRY(axis.count, r.integer("count"));
-  CG_TRY(Json dims, r.object("dims"));
+// Checks one axis, and shortens the tensors of `shape` along it.
+Result<void> apply_axis(const ExcerptAxis& axis, const Task& task, ShapeCase& shape) {
   if (axis.count < 1 || axis.count > axis.of)
     return world_error("an axis of an excerpt has an impossible size");
-  ObjectReader d(dims, "excerpt#/axes/dims");
-  for (const auto& [name, value] : dims.items()) {
-    CG_TRY(int64_t dim, d.integer(name));
+  for (const auto& [name, dim] : axis.dims) {
     auto at = shape.tensors.find(name);
     if (at == shape.tensors.end() || dim < 0 || dim >= int64_t(at->second.size()) ||
         at->second[static_cast<size_t>(dim)] != axis.of)
       return world_error("an axis of an excerpt is not an axis of '" + sanitize(name, 60) + "'");
     at->second[static_cast<size_t>(dim)] = axis.count;
-    axis.dims[name] = static_cast<int>(dim);
   }
   for (const TensorInfo* out : task.with_role(TensorRole::output))
     if (!axis.dims.contains(out->name))
       return world_error("an axis of an excerpt is not an axis of '" + out->name + "'");
-  return axis;
+  return {};
 }
 
 }  // namespace
+
+void fields(Fields& v, ExcerptAxis& a) {
+  v.ignore_unknown();
+  v("of", a.of);
+  v("count", a.count);
+  v("dims", a.dims);
+}
+
+void fields(Fields& v, BaselineOpened& b) {
+  v.ignore_unknown();
+  v("why", b.why, field::may_lack + field::shown(400));
+  v("far", b.far, field::may_lack);
+}
+
+void fields(Fields& v, BaselineWanted& b) {
+  v("kind", b.kind);
+  v("target", b.target);
+}
+
+void fields(Fields& v, GpuTensor& t) {
+  v("name", t.tensor.name);
+  v("part", t.tensor.part);
+  v.by_name("dtype", t.tensor.dtype, dtype_from_name);
+  v("shape", t.tensor.shape);
+  v("offset", t.tensor.offset);
+  v("memory", t.memory);
+}
 
 Result<TaskFiles> read_task_files(const fs::path& file) {
   TaskFiles out;
@@ -171,31 +180,23 @@ bool imports_neighbour(const std::string& source, const fs::path& folder) {
 }
 
 Json describe_request(const TaskFiles& files, const DescribeOptions& options) {
-  Json shapes = Json::array();
-  for (const auto& shape : options.user_shapes) {
-    Json constants = Json::object();
-    for (const auto& [name, value] : shape) constants[name] = value;
-    shapes.push_back(constants);
-  }
-  Json request{{"schema", kTorchSchema},       {"type", "describe"},
-               {"file", files.file},           {"source", files.source},
-               {"side_file", files.side_file}, {"side", files.side},
-               {"shrink", options.shrink},     {"small_elements", options.small_elements},
-               {"user_shapes", shapes}};
+  Json request{{"schema", kTorchSchema},
+               {"type", "describe"},
+               {"file", files.file},
+               {"source", files.source},
+               {"side_file", files.side_file},
+               {"side", files.side},
+               {"shrink", options.shrink},
+               {"small_elements", options.small_elements},
+               {"user_shapes", write_json(options.user_shapes)}};
   if (!options.asked.empty()) request["asked"] = to_json(options.asked);
   return request;
 }
 
 Json shapes_request(const Task& task, const std::vector<ShapeConstants>& wanted) {
-  Json shapes = Json::array();
-  for (const ShapeConstants& constants : wanted) {
-    Json values = Json::object();
-    for (const auto& [name, value] : constants) values[name] = value;
-    shapes.push_back(std::move(values));
-  }
-  return {{"schema", kTorchSchema},     {"type", "shapes"},   {"file", task.file},
-          {"source", task.source},      {"task_id", task.id}, {"train_mode", task.train_mode},
-          {"shapes", std::move(shapes)}};
+  return {{"schema", kTorchSchema},      {"type", "shapes"},   {"file", task.file},
+          {"source", task.source},       {"task_id", task.id}, {"train_mode", task.train_mode},
+          {"shapes", write_json(wanted)}};
 }
 
 Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
@@ -203,11 +204,7 @@ Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
   ObjectReader r(reply, "shapes#");
   DescribedShapes out;
   CG_TRY(Json sizes, r.object("sizes"));
-  ObjectReader values(sizes, "shapes#/sizes");
-  for (const auto& [name, value] : sizes.items()) {
-    CG_TRY(int64_t official, values.integer(name));
-    out.sizes.emplace_back(name, official);
-  }
+  CG_TRY(out.sizes, read_json<ShapeConstants>(sizes, r.place("sizes")));
   CG_TRY(Json shapes, r.array("shapes"));
   CG_CHECK(r.finish());
   if (shapes.size() != wanted.size())
@@ -217,7 +214,7 @@ Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
       out.shapes.emplace_back();
       continue;
     }
-    CG_TRY(ShapeCase shape, shape_case_from_json(shapes[i], fmt::format("shapes#/{}", i)));
+    CG_TRY(ShapeCase shape, read_json<ShapeCase>(shapes[i], fmt::format("shapes#/{}", i)));
     CG_CHECK(check_tensors(task, shape));
     shape.kind = ShapeKind::derived;
     out.shapes.emplace_back(std::move(shape));
@@ -227,9 +224,8 @@ Result<DescribedShapes> shapes_from_json(const Json& reply, const Task& task,
 
 Json set_request(const Task& task, const ShapeCase& shape, const std::string& family,
                  uint64_t seed) {
-  Json constants = Json::object(), outputs = Json::array(), dtypes = Json::array();
+  Json outputs = Json::array(), dtypes = Json::array();
   Json mutated = Json::array(), modes = Json::array();
-  for (const auto& [name, value] : shape.constants) constants[name] = value;
   for (const TensorInfo* t : results_of(task)) {
     outputs.push_back(t->name);
     dtypes.push_back(to_string(t->dtype));
@@ -241,7 +237,7 @@ Json set_request(const Task& task, const ShapeCase& shape, const std::string& fa
                {"file", task.file},
                {"source", task.source},
                {"shape", shape.name},
-               {"constants", constants},
+               {"constants", write_json(shape.constants)},
                {"train_mode", task.train_mode},
                {"math_mode", to_string(task.math_mode)},
                {"math_mode_asked", task.math_mode_asked},
@@ -257,10 +253,12 @@ Json set_request(const Task& task, const ShapeCase& shape, const std::string& fa
 }
 
 Json plan_excerpt_request(const Task& task) {
-  Json constants = Json::object();
-  for (const auto& [name, value] : task.official().constants) constants[name] = value;
-  return {{"schema", kTorchSchema}, {"type", "plan_excerpt"}, {"file", task.file},
-          {"source", task.source},  {"constants", constants}, {"train_mode", task.train_mode}};
+  return {{"schema", kTorchSchema},
+          {"type", "plan_excerpt"},
+          {"file", task.file},
+          {"source", task.source},
+          {"constants", write_json(task.official().constants)},
+          {"train_mode", task.train_mode}};
 }
 
 Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task) {
@@ -268,17 +266,10 @@ Result<Excerpt> excerpt_from_json(const Json& reply, const Task& task) {
   Excerpt out;
   out.shape = task.official();
   CG_TRY(Json constants, r.object("constants"));
-  ObjectReader c(constants, "excerpt#/constants");
-  out.shape.constants.clear();
-  for (const auto& [name, value] : constants.items()) {
-    CG_TRY(int64_t number, c.integer(name));
-    out.shape.constants.emplace_back(name, number);
-  }
+  CG_TRY(out.shape.constants, read_json<ShapeConstants>(constants, r.place("constants")));
   CG_TRY(Json axes, r.array("axes"));
-  for (const Json& axis : axes) {
-    CG_TRY(ExcerptAxis one, axis_from(axis, task, out.shape));
-    out.axes.push_back(std::move(one));
-  }
+  CG_TRY(out.axes, read_json<std::vector<ExcerptAxis>>(axes, r.place("axes")));
+  for (const ExcerptAxis& axis : out.axes) CG_CHECK(apply_axis(axis, task, out.shape));
   CG_TRY(Json cuts, r.array("cuts"));
   for (const Json& cut : cuts) {
     if (!cut.is_array() || cut.size() != 3 || !cut[0].is_string() || !cut[1].is_number_integer() ||
@@ -295,30 +286,16 @@ Json excerpt_request(const Task& task, const Excerpt& excerpt, const std::string
                      uint64_t seed) {
   Json out = set_request(task, excerpt.shape, family, seed);
   out["type"] = "make_excerpt";
-  out["axes"] = Json::array(), out["cuts"] = Json::array();
-  for (const ExcerptAxis& axis : excerpt.axes)
-    out["axes"].push_back({{"of", axis.of}, {"count", axis.count}, {"dims", axis.dims}});
+  out["axes"] = write_json(excerpt.axes), out["cuts"] = Json::array();
   for (const Cut& cut : excerpt.cuts) out["cuts"].push_back({cut.tensor, cut.dim, cut.count});
   return out;
-}
-
-Json slots_json(const std::vector<GpuTensor>& slots) {
-  Json list = Json::array();
-  for (const GpuTensor& s : slots)
-    list.push_back({{"name", s.tensor.name},
-                    {"part", s.tensor.part},
-                    {"dtype", to_string(s.tensor.dtype)},
-                    {"shape", s.tensor.shape},
-                    {"offset", s.tensor.offset},
-                    {"memory", s.memory}});
-  return list;
 }
 
 Json fill_request(const Task& task, const ShapeCase& shape, const std::string& family,
                   uint64_t seed, const std::vector<GpuTensor>& slots) {
   Json out = set_request(task, shape, family, seed);
   out["type"] = "fill";
-  out["slots"] = slots_json(slots);
+  out["slots"] = write_json(slots);
   return out;
 }
 
@@ -330,18 +307,20 @@ Json run_baseline_request(const Task& task, const std::string& kind,
           {"type", "run_baseline"},
           {"kind", kind},
           {"outputs", std::move(outputs)},
-          {"slots", slots_json(slots)}};
+          {"slots", write_json(slots)}};
 }
 
 Json baselines_request(const Task& task, const ShapeCase& shape, const std::string& device,
                        const std::vector<BaselineWanted>& wanted) {
-  Json constants = Json::object(), kinds = Json::array();
-  for (const auto& [name, value] : shape.constants) constants[name] = value;
-  for (const BaselineWanted& w : wanted) kinds.push_back({{"kind", w.kind}, {"target", w.target}});
-  Json request{
-      {"schema", kTorchSchema}, {"type", "open_baselines"},       {"file", task.file},
-      {"source", task.source},  {"constants", constants},         {"train_mode", task.train_mode},
-      {"device", device},       {"seed", std::random_device()()}, {"kinds", kinds}};
+  Json request{{"schema", kTorchSchema},
+               {"type", "open_baselines"},
+               {"file", task.file},
+               {"source", task.source},
+               {"constants", write_json(shape.constants)},
+               {"train_mode", task.train_mode},
+               {"device", device},
+               {"seed", std::random_device()()},
+               {"kinds", write_json(wanted)}};
   for (const TensorInfo* t : results_of(task))
     if (t->mutated) request["mutated"].push_back(t->name);
   if (!task.returns.empty()) request["returns"] = task.returns;
@@ -353,16 +332,7 @@ Result<std::vector<BaselineOpened>> baselines_from_json(const Json& reply, size_
   CG_TRY(Json opened, r.array("opened"));
   if (opened.size() != count)
     return world_error("the torch worker answers for other baselines than requested");
-  std::vector<BaselineOpened> out;
-  for (const Json& one : opened) {
-    ObjectReader o(one, r.place("opened"));
-    BaselineOpened b;
-    CG_TRY(std::string why, o.string_or("why", ""));
-    b.why = sanitize(why, 400);
-    CG_TRY(b.far, o.number_or("far", 0));
-    out.push_back(std::move(b));
-  }
-  return out;
+  return read_json<std::vector<BaselineOpened>>(opened, r.place("opened"));
 }
 
 Result<std::vector<double>> samples_from_json(const Json& reply, int count) {
@@ -393,21 +363,9 @@ std::string task_id(const Task& task, const TaskFiles& files) {
 }
 
 Result<TensorSet> set_from_json(const Json& reply, const Task& task, const ShapeCase& shape) {
-  ObjectReader r(reply, "set#");
-  TensorSet set;
+  CG_TRY(TensorSet set, read_json_as<TensorSet>(reply, set_form));
   set.shape = shape.name;
-  CG_TRY(int64_t bytes, r.integer("bytes"));
-  if (bytes <= 0) return world_error("the torch worker made an empty set");
-  set.bytes = static_cast<size_t>(bytes);
-  CG_TRY(Json slots, r.array("slots"));
-  for (size_t i = 0; i < slots.size(); ++i) {
-    CG_TRY(TensorSlot slot,
-           slot_from(slots[i], fmt::format("set#/slots/{}", i), task, shape, set.bytes));
-    set.slots.push_back(std::move(slot));
-  }
-  CG_TRY(set.notes, r.strings("notes"));
-  CG_TRY(set.as_made, r.boolean_or("as_made", false));
-  CG_CHECK(r.finish());
+  for (const TensorSlot& slot : set.slots) CG_CHECK(check_slot(slot, task, shape, set.bytes));
   CG_CHECK(check_complete(task, set));
   return set;
 }

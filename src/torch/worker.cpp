@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <span>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "sandbox/filter.h"
 #include "torch/interpreter.h"
@@ -204,7 +205,7 @@ Result<void> Worker::start(const Context& ctx) {
     CG_TRY(std::string filter, sandbox::filter_bytes(kIsolation));
     hello["device"] = options_.device;
     if (options_.slot >= 0) hello["slot"] = options_.slot_for_opening ? "opening" : "all";
-    hello["filter"] = options_.compiles ? std::string() : hex(filter);
+    hello["filter"] = options_.compiles ? std::string() : to_hex(filter);
   }
   auto reply = channel_.call(ctx.with_timeout(options_.start_timeout), hello);
   if (reply) {
@@ -282,7 +283,7 @@ Result<Task> Worker::describe(const Context& ctx, const fs::path& file,
   CG_TRY(wire::Frame reply, call(ctx, request, files.file));
   ObjectReader r(reply.body, "describe#");
   CG_TRY(Json json, r.object("task"));
-  CG_TRY(Task task, task_from_json(json));
+  CG_TRY(Task task, read_json<Task>(json));
   task.id = task_id(task, files);
   return task;
 }

@@ -49,6 +49,7 @@ struct TorchWorkerOptions {
 struct BaselineWanted {
   std::string kind, target;
 };
+void fields(Fields& v, BaselineWanted& wanted);
 struct BaselineOpened {
   std::string why;  // why it could not be opened; empty: it is open
   double far = 0;   // largest difference from eager's result / largest value
@@ -121,6 +122,7 @@ struct GpuTensor {
   TensorSlot tensor;  // its offset is the offset in the memory
   size_t memory = 0;  // index of the memory
 };
+void fields(Fields& v, GpuTensor& tensor);
 
 class TorchWorker {
  public:

@@ -75,14 +75,14 @@ TEST(TorchWorker, TellsSizesFromConstants) {
   }
   EXPECT_THAT(told, ElementsAre("aten.div.Tensor 1 dim(x,0)", "aten.add.Tensor",
                                 "aten.mul.Tensor 1 dim(x,1)", "aten.sub.Tensor 1 size(x)"));
-  auto back = graph_from_json(to_json(task->graph));
+  auto back = read_json<Graph>(to_json(task->graph));
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), to_json(task->graph));
   Json wrong = to_json(task->graph);
   wrong["nodes"][0]["sizes"][0]["dim"] = 2;
-  EXPECT_FALSE(graph_from_json(wrong));
+  EXPECT_FALSE(read_json<Graph>(wrong));
   wrong["nodes"][0]["sizes"][0] = {{"index", 0}, {"tensor", "x"}, {"dim", 0}};  // not a number
-  EXPECT_FALSE(graph_from_json(wrong));
+  EXPECT_FALSE(read_json<Graph>(wrong));
 }
 
 TEST(TorchWorker, GivesSmallAndOddShapesOfTheSameProgram) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "base/fields.h"
 #include "base/text.h"
 
 namespace cutegen::wire {
@@ -220,13 +221,6 @@ Result<Frame> Channel::call(const Context& ctx, const Json& body, std::span<cons
 
 Result<void> Channel::send_error(const Context& ctx, const Error& error) {
   return send(ctx, Json{{"error", to_json(error)}});
-}
-
-Json to_json(const Error& error) {
-  return Json{{"kind", to_string(error.kind)},
-              {"message", error.message},
-              {"where", error.where},
-              {"remedy", error.remedy}};
 }
 
 Error error_from_json(const Json& json) {

@@ -52,7 +52,6 @@ class Channel {
 };
 
 bool is_closed(const Error& error);
-Json to_json(const Error& error);
 Error error_from_json(const Json& json);
 
 }  // namespace cutegen::wire

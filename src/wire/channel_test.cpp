@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/channel.h"
 
+#include "base/fields.h"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -241,7 +243,7 @@ TEST(WireError, SurvivesHostileJson) {
   EXPECT_EQ(error_from_json(Json{{"message", "\x1b[31mred"}}).message, "red");
   for (ErrorKind kind : {ErrorKind::user, ErrorKind::world, ErrorKind::timeout,
                          ErrorKind::cancelled, ErrorKind::unsupported, ErrorKind::internal})
-    EXPECT_EQ(error_from_json(to_json({kind, "m"})).kind, kind);
+    EXPECT_EQ(error_from_json(to_json(Error{kind, "m"})).kind, kind);
 }
 
 }  // namespace

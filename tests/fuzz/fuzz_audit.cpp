@@ -28,6 +28,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   audit.unusual_reads = std::move(use.unusual_reads);
   (void)summary_of(audit);
   auto again = parse_json(dump_json(to_json(audit)), "audit");
-  if (!again || !binary_audit_from_json(*again)) std::abort();
+  if (!again || !read_json<BinaryAudit>(*again)) std::abort();
   return 0;
 }

@@ -17,15 +17,22 @@ namespace {
 
 using namespace cutegen;
 
-template <class T, class Decode>
-void round_trip(const Json& json, Decode decode) {
-  using cutegen::to_json;
-  using device::to_json;
-  Result<T> value = decode(json);
+template <class T>
+void round_trip(const Json& json) {
+  Result<T> value = read_json<T>(json);
   if (!value) return;
   Json written = to_json(*value);
-  Result<T> again = decode(written);
+  Result<T> again = read_json<T>(written);
   if (!again || canonical_json(to_json(*again)) != canonical_json(written)) std::abort();
+}
+
+// A list of steps has no fields of its own.
+void round_trip_steps(const Json& json) {
+  auto steps = device::plan_steps_from_json(json);
+  if (!steps) return;
+  Json written = device::to_json(*steps);
+  auto again = device::plan_steps_from_json(written);
+  if (!again || device::to_json(*again) != written) std::abort();
 }
 
 // Every slot of an accepted set lies inside its memory.
@@ -44,17 +51,17 @@ void read_set(const Json& json) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto json = parse_json({reinterpret_cast<const char*>(data), size}, "fuzz");
   if (!json) return 0;
-  round_trip<Task>(*json, task_from_json);
-  round_trip<Graph>(*json, graph_from_json);
-  round_trip<KernelProgram>(*json, program_from_json);
-  round_trip<Candidate>(*json, candidate_from_json);
-  round_trip<Event>(*json, event_from_json);
-  round_trip<Verdict>(*json, verdict_from_json);
-  round_trip<Profile>(*json, profile_from_json);
-  round_trip<device::PlanSteps>(*json, device::plan_steps_from_json);
-  round_trip<ModuleFacts>(*json, device::module_facts_from_json);
-  round_trip<device::RunSettings>(*json, device::run_settings_from_json);
-  round_trip<device::RunReport>(*json, device::run_report_from_json);
+  round_trip<Task>(*json);
+  round_trip<Graph>(*json);
+  round_trip<KernelProgram>(*json);
+  round_trip<Candidate>(*json);
+  round_trip<Event>(*json);
+  round_trip<Verdict>(*json);
+  round_trip<Profile>(*json);
+  round_trip_steps(*json);
+  round_trip<ModuleFacts>(*json);
+  round_trip<device::RunSettings>(*json);
+  round_trip<device::RunReport>(*json);
   read_set(*json);
   return 0;
 }

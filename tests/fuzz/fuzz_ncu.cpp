@@ -28,6 +28,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     cutegen::eval::remark_on_measured(profile.kernels.back());
   }
   auto again = parse_json(dump_json(to_json(profile)), "profile");
-  if (!again || !profile_from_json(*again)) std::abort();
+  if (!again || !read_json<Profile>(*again)) std::abort();
   return 0;
 }

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CG_ASSERT(program || !program.error().text.empty());
     if (!program) continue;
     CG_ASSERT(!base || program_id(*program) != program_id(*base));
-    auto again = program_from_json(to_json(*program));
+    auto again = read_json<KernelProgram>(to_json(*program));
     CG_ASSERT(again && program_id(*again) == program_id(*program));
     for (const auto& [name, source] : program->sources)
       CG_ASSERT((base && base->sources.contains(name) && base->sources.at(name) == source) ||

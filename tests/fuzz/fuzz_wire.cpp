@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/fields.h"
 #include "wire/channel.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -23,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!frame->body.is_object()) std::abort();
     Error error = wire::error_from_json(frame->body);
     if (error.message.empty()) std::abort();
-    if (wire::error_from_json(wire::to_json(error)).message != error.message) std::abort();
+    if (wire::error_from_json(to_json(error)).message != error.message) std::abort();
   }
   if (!wire::is_closed(ours.receive(soon).error())) std::abort();
   return 0;

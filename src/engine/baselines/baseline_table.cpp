@@ -125,7 +125,7 @@ std::string baseline_table(const BaselineReport& report, const std::vector<std::
 }
 
 Json baseline_json(const BaselineReport& report) {
-  Json tasks = Json::array(), controls = Json::array(), counts = Json::object();
+  Json tasks = Json::array(), counts = Json::object();
   for (BaselineStatus status : kStatuses) counts[to_string(status)] = 0;
   for (const BaselineRow& row : report.rows) {
     Json one{{"level", row.task.level}, {"number", row.task.number},
@@ -136,13 +136,12 @@ Json baseline_json(const BaselineReport& report) {
     Json& count = counts[to_string(row.status)];
     count = count.get<int>() + 1;
   }
-  for (const ControlTime& c : report.controls) controls.push_back(to_json(c));
   return {{"schema", kSchema},
           {"gpu", report.gpu},
           {"uuid", report.uuid},
           {"driver", report.driver},
           {"torch", report.torch},
-          {"controls", std::move(controls)},
+          {"controls", write_json(report.controls)},
           {"trouble", report.trouble},
           {"tasks", std::move(tasks)},
           {"counts", std::move(counts)},

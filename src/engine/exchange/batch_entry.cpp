@@ -35,7 +35,7 @@ Result<Verdict> verdict_of(const Json& json, const fs::path& file, const std::st
                       "repair the entry and judge the folder again");
   }
   CG_TRY(Json verdict, r.object("verdict"));
-  return verdict_from_json(verdict);
+  return read_json<Verdict>(verdict);
 }
 
 }  // namespace

@@ -242,7 +242,7 @@ class Batch {
     if (!text) return false;
     auto json = parse_json(*text, verdict_of(entry.name).string());
     if (!json || !json->is_object() || json->value("key", Json()) != entry.key) return false;
-    auto verdict = verdict_from_json(json->value("verdict", Json()));
+    auto verdict = read_json<Verdict>(json->value("verdict", Json()));
     if (!verdict || verdict->status == Status::aborted) return false;
     put(row, *verdict);
     row.kept = true;

@@ -72,7 +72,7 @@ TEST(Builtin, TheSameRunGetsTheSameAnswer) {
   RunView run;
   auto proposer = std::move(*make_proposer("builtin", task));
   next(*proposer, run, ask("first"));
-  auto again = std::move(*make_proposer("builtin", *task_from_json(to_json(task))));
+  auto again = std::move(*make_proposer("builtin", *read_json<Task>(to_json(task))));
   auto a = proposer->answer({}, ask("improve", "c1"), run);
   auto b = again->answer({}, ask("improve", "c1"), run);
   EXPECT_EQ(answer_data(*a), answer_data(*b));

@@ -101,7 +101,7 @@ Result<Answer> answer_from_json(const Json& json, const RunView& run) {
   Candidate c;
   CG_TRY(Json program, r.object("program"));
   if (!program.contains("schema")) program["schema"] = "cutegen.program.v1";
-  CG_TRY(c.program, program_from_json(program));
+  CG_TRY(c.program, read_json<KernelProgram>(program));
   CG_TRY(std::string summary, r.string_or("summary", "the command's proposal"));
   CG_TRY(std::string rationale, r.string_or("rationale", ""));
   CG_TRY(std::string parent, r.string_or("parent", ""));

@@ -9,14 +9,13 @@ namespace {
 
 constexpr size_t kMostDiff = size_t{64} << 10;
 
-Result<agent::ToolRecord> record_from(const Json& data) {
-  ObjectReader r(data, "tool_called");
-  agent::ToolRecord out;
-  CG_TRY(out.tool, r.string("tool"));
-  CG_TRY(out.arguments_hash, r.string("arguments_hash"));
-  CG_TRY(out.text, r.string("text"));
-  CG_TRY(out.is_error, r.boolean("is_error"));
-  return out;
+void tool_form(Fields& v, agent::ToolRecord& t) {
+  v.document("tool_called");
+  v.ignore_unknown();
+  v("tool", t.tool);
+  v("arguments_hash", t.arguments_hash);
+  v("text", t.text);
+  v("is_error", t.is_error);
 }
 
 }  // namespace
@@ -41,10 +40,7 @@ class RunTools::Host final : public agent::ToolHost {
   }
 
   Result<void> record(const agent::ToolRecord& call) override {
-    return run_.sink_.record(EventType::tool_called, {{"tool", call.tool},
-                                                      {"arguments_hash", call.arguments_hash},
-                                                      {"text", call.text},
-                                                      {"is_error", call.is_error}});
+    return run_.sink_.record(EventType::tool_called, to_json_as(call, tool_form));
   }
 
   Result<Verdict> compile(const Context& ctx, const KernelProgram& program) override {
@@ -104,7 +100,7 @@ Result<void> RunTools::fold(EventType type, const Json& data) {
     closed_calls_ += static_cast<int64_t>(open_.size());
     open_.clear();
   } else if (type == EventType::tool_called) {
-    CG_TRY(agent::ToolRecord record, record_from(data));
+    CG_TRY(agent::ToolRecord record, read_json_as<agent::ToolRecord>(data, tool_form));
     open_.push_back(std::move(record));
   }
   return {};

@@ -4,83 +4,48 @@
 namespace cutegen::engine {
 namespace {
 
-constexpr Origin kOrigins[] = {Origin::measured, Origin::modelled, Origin::cached, Origin::imported,
-                               Origin::skipped};
-
-Result<Origin> origin_from(ObjectReader& r) {
-  CG_TRY(std::string name, r.string("origin"));
-  for (Origin origin : kOrigins)
-    if (name == to_string(origin)) return origin;
-  return user_error("unknown origin '" + name + "'", r.place("origin"));
+void imported_form(Fields& v, RunStep& step) {
+  if (v.reading()) step.verdict.emplace(), step.imported.emplace();
+  std::string decision = to_string(step.decision);
+  v.ignore_unknown();
+  v("candidate", step.candidate);
+  v("verdict", *step.verdict);
+  v("entry", step.imported->entry);
+  v("entry_sha256", step.imported->entry_sha256);
+  v("device", step.imported->device);
+  v("origin", step.imported->origin);
+  v("decision", decision);
+  v("reason", step.reason);
+  if (!v.reading()) return;
+  const bool accepted = decision == to_string(Decision::accepted);
+  step.decision = accepted ? Decision::accepted : Decision::rejected;
 }
 
 }  // namespace
 
-Json to_json(const BestProfile& p) {
-  Json out{{"candidate", p.candidate}};
-  if (p.profile)
-    out["profile"] = to_json(*p.profile);
-  else
-    out["why"] = p.why;
-  return out;
+void fields(Fields& v, BestProfile& p) {
+  v.document("profiled");
+  v.ignore_unknown();
+  v("candidate", p.candidate);
+  v("profile", p.profile);
+  v("why", p.why, field::written_if(!p.profile));
 }
 
-Result<BestProfile> best_profile_from(const Json& data) {
-  ObjectReader r(data, "profiled");
-  BestProfile out;
-  CG_TRY(out.candidate, r.string("candidate"));
-  CG_TRY(out.why, r.string_or("why", ""));
-  if (!r.has("profile")) return out;
-  CG_TRY(Json profile, r.object("profile"));
-  CG_TRY(out.profile, profile_from_json(profile));
-  return out;
-}
-
-Json to_json(const BestCertificate& c) {
-  Json out{{"candidate", c.candidate}};
-  if (c.certificate)
-    out["certificate"] = to_json(*c.certificate);
-  else
-    out["why"] = c.why;
-  return out;
-}
-
-Result<BestCertificate> best_certificate_from(const Json& data) {
-  ObjectReader r(data, "certified");
-  BestCertificate out;
-  CG_TRY(out.candidate, r.string("candidate"));
-  CG_TRY(out.why, r.string_or("why", ""));
-  if (!r.has("certificate")) return out;
-  CG_TRY(Json certificate, r.object("certificate"));
-  CG_TRY(out.certificate, certificate_from_json(certificate));
-  return out;
+void fields(Fields& v, BestCertificate& c) {
+  v.document("certified");
+  v.ignore_unknown();
+  v("candidate", c.candidate);
+  v("certificate", c.certificate);
+  v("why", c.why, field::written_if(!c.certificate));
 }
 
 Json imported_data(const RunStep& step) {
   CG_ASSERT(step.imported && step.verdict);
-  return {{"candidate", to_json(step.candidate)}, {"verdict", to_json(*step.verdict)},
-          {"entry", step.imported->entry},        {"entry_sha256", step.imported->entry_sha256},
-          {"device", step.imported->device},      {"origin", to_string(step.imported->origin)},
-          {"decision", to_string(step.decision)}, {"reason", step.reason}};
+  return to_json_as(step, imported_form);
 }
 
-Result<RunStep> imported_step_from(ObjectReader& r) {
-  RunStep step;
-  CG_TRY(Json candidate, r.object("candidate"));
-  CG_TRY(step.candidate, candidate_from_json(candidate));
-  CG_TRY(Json verdict, r.object("verdict"));
-  CG_TRY(step.verdict, verdict_from_json(verdict));
-  ImportedFrom from;
-  CG_TRY(from.entry, r.string("entry"));
-  CG_TRY(from.entry_sha256, r.string("entry_sha256"));
-  CG_TRY(from.device, r.string("device"));
-  CG_TRY(from.origin, origin_from(r));
-  step.imported = std::move(from);
-  CG_TRY(std::string decision, r.string("decision"));
-  step.decision =
-      decision == to_string(Decision::accepted) ? Decision::accepted : Decision::rejected;
-  CG_TRY(step.reason, r.string("reason"));
-  return step;
+Result<RunStep> imported_step_from(const Json& data, const std::string& where) {
+  return read_json_as<RunStep>(data, imported_form, where);
 }
 
 }  // namespace cutegen::engine

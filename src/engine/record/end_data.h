@@ -12,12 +12,12 @@
 
 namespace cutegen::engine {
 
-Json to_json(const BestProfile& profiled);
-Result<BestProfile> best_profile_from(const Json& data);
-Json to_json(const BestCertificate& certified);
-Result<BestCertificate> best_certificate_from(const Json& data);
+using cutegen::to_json;
+
+void fields(Fields& v, BestProfile& profiled);
+void fields(Fields& v, BestCertificate& certified);
 // Of a step with `imported` and a verdict.
 Json imported_data(const RunStep& step);
-Result<RunStep> imported_step_from(ObjectReader& r);
+Result<RunStep> imported_step_from(const Json& data, const std::string& where);
 
 }  // namespace cutegen::engine

@@ -12,8 +12,9 @@
 
 namespace cutegen::engine {
 
-Json opened_data(const OptimizeSettings& settings);
-Result<OptimizeSettings> settings_from(const Json& data);
+using cutegen::to_json;
+
+void fields(Fields& v, OptimizeSettings& settings);
 Json task_data(const eval::OpenedTask& opened);
 Result<eval::OpenedTask> task_from(const Json& data);
 

@@ -29,8 +29,9 @@ std::vector<BaselineGain> gains(const TaskBaselines& baselines, MathMode mode, d
 std::optional<BaselineGain> hardest_gain(const TaskBaselines& baselines, MathMode mode,
                                          double own_ns);
 
-Json to_json(const TaskBaselines& baselines);
-Result<TaskBaselines> task_baselines_from_json(const Json& json);
-Json to_json(const BaselineGain& gain);
+using cutegen::to_json;
+
+void fields(Fields& v, TaskBaselines& baselines);
+void fields(Fields& v, BaselineGain& gain);
 
 }  // namespace cutegen::engine

@@ -20,7 +20,8 @@ namespace cutegen::engine {
 // automatic: on if the strategy asks step by step and the model can call tools. Only before a run
 // begins.
 enum class ToolsMode { off, on, automatic };
-const char* to_string(ToolsMode mode);
+using cutegen::to_string;
+Names<ToolsMode> enum_names(ToolsMode);
 Result<ToolsMode> parse_tools(const std::string& name, const std::string& where);
 
 struct ModelSettings {

@@ -59,7 +59,7 @@ Result<void> RunView::on_drafted(ObjectReader& r) {
 // An answer may be one of the drafts, in other words.
 Result<void> RunView::add_step(ObjectReader& r, std::optional<int64_t> drafted) {
   CG_TRY(Json json, r.object("candidate"));
-  CG_TRY(Candidate candidate, candidate_from_json(json));
+  CG_TRY(Candidate candidate, read_json<Candidate>(json));
   for (RunStep& step : steps)
     if (step.drafted && step.candidate.id == candidate.id) {
       step.candidate = std::move(candidate);
@@ -79,7 +79,7 @@ Result<void> RunView::add_step(ObjectReader& r, std::optional<int64_t> drafted) 
 Result<void> RunView::on_evaluated(const Event& event, ObjectReader& r) {
   CG_TRY(RunStep * step, step_of(event));
   CG_TRY(Json json, r.object("verdict"));
-  CG_TRY(Verdict verdict, verdict_from_json(json));
+  CG_TRY(Verdict verdict, read_json<Verdict>(json));
   CG_TRY(int64_t elapsed, r.integer("elapsed_ms"));
   step->elapsed_ms += elapsed;
   ++step->attempts;
@@ -116,11 +116,11 @@ Result<void> RunView::apply(const Event& event) {
   CG_TRY(clock_ms, r.integer_or("clock_ms", clock_ms));
   interrupted = type == EventType::interrupted;
   if (type == EventType::opened) {
-    CG_TRY(settings, settings_from(event.data));
+    CG_TRY(settings, read_json<OptimizeSettings>(event.data));
   } else if (type == EventType::task) {
     CG_TRY(task, task_from(event.data));
   } else if (type == EventType::baselines) {
-    CG_TRY(baselines, task_baselines_from_json(event.data));
+    CG_TRY(baselines, read_json<TaskBaselines>(event.data));
   } else if (type == EventType::answered) {
     return on_answered(event, r);
   } else if (type == EventType::drafted) {
@@ -145,16 +145,16 @@ Result<void> RunView::apply(const Event& event) {
 Result<void> RunView::apply_end(const Event& event, ObjectReader& r) {
   const EventType type = event.type;
   if (type == EventType::profiled) {
-    CG_TRY(profiled, best_profile_from(event.data));
+    CG_TRY(profiled, read_json<BestProfile>(event.data));
   } else if (type == EventType::certifying) {
     CG_TRY(certifying, r.string("candidate"));
   } else if (type == EventType::certified) {
-    CG_TRY(certified, best_certificate_from(event.data));
+    CG_TRY(certified, read_json<BestCertificate>(event.data));
     certifying.clear();
   } else if (type == EventType::finished) {
     CG_TRY(finished, r.string("reason"));
   } else if (type == EventType::imported) {
-    return on_imported(r);
+    return on_imported(event.data, r.where());
   }
   return {};
 }
@@ -170,8 +170,8 @@ Result<void> RunView::on_decided(const Event& event, ObjectReader& r) {
   return {};
 }
 
-Result<void> RunView::on_imported(ObjectReader& r) {
-  CG_TRY(RunStep step, imported_step_from(r));
+Result<void> RunView::on_imported(const Json& data, const std::string& where) {
+  CG_TRY(RunStep step, imported_step_from(data, where));
   step.clock_ms = clock_ms;
   if (step.decision == Decision::accepted) best = step.candidate.id;
   steps.push_back(std::move(step));

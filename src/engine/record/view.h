@@ -116,7 +116,7 @@ struct RunView {
   Result<void> add_step(ObjectReader& r, std::optional<int64_t> drafted);
   Result<void> on_evaluated(const Event& event, ObjectReader& r);
   Result<void> on_decided(const Event& event, ObjectReader& r);
-  Result<void> on_imported(ObjectReader& r);
+  Result<void> on_imported(const Json& data, const std::string& where);
   Result<void> apply_end(const Event& event, ObjectReader& r);
   void on_call_ended(const Json& data);
 

@@ -44,7 +44,7 @@ Journal gpu_run(const std::string& word) {
   eval::OpenedTask task = relu_task();
   task.gpu = "h200", task.product = word, task.driver = word, task.counters = word;
   task.task.shapes[0].flops = Flops{4096};
-  j.add(EventType::opened, opened_data(settings));
+  j.add(EventType::opened, to_json(settings));
   j.add(EventType::task, task_data(task));
   TaskBaselines baselines{{{"eager", 200, 199, 201, 8, Origin::cached, 0, 1, ""}}, word};
   j.add(EventType::baselines, to_json(baselines));

@@ -26,7 +26,7 @@ std::vector<Event> run_events(const std::string& word) {
   OptimizeSettings settings;
   settings.file = "/tasks/" + word;
   settings.resolved_config = Json{{word, {{"value", word}, {"source", word}}}};
-  add(EventType::opened, opened_data(settings));
+  add(EventType::opened, to_json(settings));
   eval::OpenedTask task = relu_task();
   task.task.name = task.task.workload = task.floor_bound_by = task.toolchain = word;
   task.task.notes = {word};

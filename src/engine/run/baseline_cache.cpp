@@ -40,25 +40,20 @@ int64_t seconds_now() {
   return std::chrono::duration_cast<std::chrono::seconds>(now).count();
 }
 
-Result<Json> read_json(const fs::path& file) {
+Result<Json> json_of(const fs::path& file) {
   CG_TRY(std::string text, read_file(file, kMostRecord));
   return parse_json(text, file.string(), kMostRecord);
 }
 
-Result<std::vector<ControlTime>> controls_from(const Json& json) {
-  ObjectReader r(json, "controls#");
-  CG_TRY(int64_t timed, r.integer("timed"));
-  const int64_t age = seconds_now() - timed;
-  if (age < 0 || age > std::chrono::seconds(BaselineCache::kFresh).count())
-    return world_error("these baselines are old");
-  CG_TRY(Json list, r.array("controls"));
-  std::vector<ControlTime> out;
-  for (const Json& one : list) {
-    CG_TRY(ControlTime control, control_time_from_json(one));
-    out.push_back(std::move(control));
-  }
-  CG_CHECK(r.finish());
-  return out;
+struct KeptControls {
+  int64_t timed = 0;  // seconds since 1970
+  std::vector<ControlTime> controls;
+};
+
+void fields(Fields& v, KeptControls& kept) {
+  v.document("controls#");
+  v("timed", kept.timed);
+  v("controls", kept.controls);
 }
 
 }  // namespace
@@ -69,9 +64,9 @@ BaselineCache::BaselineCache(fs::path folder)
 std::optional<BaselineRecord> BaselineCache::find(const std::string& task_id,
                                                   const std::string& gpu, const std::string& driver,
                                                   const std::string& torch) const {
-  auto json = read_json(folder_ / record_name(task_id, gpu, driver, torch));
+  auto json = json_of(folder_ / record_name(task_id, gpu, driver, torch));
   if (!json) return std::nullopt;
-  auto record = baseline_record_from_json(*json);
+  auto record = read_json<BaselineRecord>(*json);
   const bool same = record && record->task_id == task_id && record->gpu == gpu &&
                     record->driver == driver && record->torch == torch;
   return same ? std::optional(std::move(*record)) : std::nullopt;
@@ -89,19 +84,20 @@ Result<void> BaselineCache::keep(const BaselineRecord& r) const {
 
 std::optional<std::vector<ControlTime>> BaselineCache::controls(const std::string& gpu,
                                                                 const std::string& driver) const {
-  auto json = read_json(folder_ / controls_name(gpu, driver));
+  auto json = json_of(folder_ / controls_name(gpu, driver));
   if (!json) return std::nullopt;
-  auto controls = controls_from(*json);
-  return controls ? std::optional(std::move(*controls)) : std::nullopt;
+  auto kept = read_json<KeptControls>(*json);
+  if (!kept) return std::nullopt;
+  const int64_t age = seconds_now() - kept->timed;
+  const bool fresh = age >= 0 && age <= std::chrono::seconds(kFresh).count();
+  return fresh ? std::optional(std::move(kept->controls)) : std::nullopt;
 }
 
 Result<void> BaselineCache::keep_controls(const std::string& gpu, const std::string& driver,
                                           const std::vector<ControlTime>& controls) const {
   CG_CHECK(private_dir(folder_));
-  Json list = Json::array();
-  for (const ControlTime& c : controls) list.push_back(to_json(c));
-  return write_file(folder_ / controls_name(gpu, driver),
-                    dump_json({{"timed", seconds_now()}, {"controls", std::move(list)}}) + "\n");
+  const KeptControls kept{.timed = seconds_now(), .controls = controls};
+  return write_file(folder_ / controls_name(gpu, driver), dump_json(to_json(kept)) + "\n");
 }
 
 }  // namespace cutegen::engine

@@ -132,7 +132,7 @@ std::vector<Event> old_events() {
                             "journal_policy2");
   std::vector<Event> events;
   for (const Json& json : journal.value_or(Json::array())) {
-    auto event = event_from_json(json);
+    auto event = read_json<Event>(json);
     EXPECT_TRUE(event) << event.error().text();
     auto current = store::upcast(*event, store::journal_upcasts());
     EXPECT_TRUE(current) << current.error().text();

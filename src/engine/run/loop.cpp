@@ -306,7 +306,7 @@ Result<RunResult> optimize_with(const Parts& parts, const Context& ctx, store::S
   CG_TRY(Opened opened, open_task(parts, ctx, settings, observer));
   CG_TRY(auto journal, store.create(info_of(settings, opened.task.task)));
   RunLoop loop(parts, ctx, std::move(journal), settings, std::move(client), observer, started_ms);
-  CG_CHECK(loop.record(EventType::opened, opened_data(settings)));
+  CG_CHECK(loop.record(EventType::opened, to_json(settings)));
   CG_CHECK(loop.record(EventType::task, task_data(opened.task)));
   CG_CHECK(loop.say_baselines(*opened.evaluator));
   return loop.drive(std::move(opened.evaluator));
@@ -320,7 +320,7 @@ Result<RunResult> resume_with(const Parts& parts, const Context& ctx, store::Sto
   CG_TRY(auto events, journal->events());
   if (events.empty() || events.front().type != EventType::opened)
     return user_error("the journal does not begin with the event 'opened'", "run " + id);
-  CG_TRY(OptimizeSettings begun, settings_from(events.front().data));
+  CG_TRY(OptimizeSettings begun, read_json<OptimizeSettings>(events.front().data));
   CG_TRY(auto client, open_client(parts, begun, store));
   RunLoop loop(parts, ctx, std::move(journal), begun, std::move(client), observer, started_ms);
   CG_CHECK(loop.recall(events));

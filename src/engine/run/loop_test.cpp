@@ -294,10 +294,10 @@ TEST_F(LoopTest, TheAskedAccuracyIsOfTheJournalToo) {
   EXPECT_EQ(world.asked.math_mode, MathMode::fp16);
   auto events = s->read(outcome->run_id);
   ASSERT_TRUE(events);
-  auto kept = settings_from(events->front().data);
+  auto kept = read_json<OptimizeSettings>(events->front().data);
   ASSERT_TRUE(kept) << kept.error().text();
   EXPECT_EQ(to_json(kept->asked), to_json(given.asked));
-  EXPECT_FALSE(opened_data(settings()).contains("asked"));
+  EXPECT_FALSE(to_json(settings()).contains("asked"));
 }
 
 TEST_F(LoopTest, AnEvaluatorThatFailsIsAnAbortedVerdict) {

@@ -134,7 +134,7 @@ class ReEvaluator {
   Found judge(const Event& event, const RunView& view) {
     ObjectReader r(event.data, "event " + std::to_string(event.seq));
     CG_TRY(Json json, r.object("verdict"));
-    CG_TRY(Verdict recorded, verdict_from_json(json));
+    CG_TRY(Verdict recorded, read_json<Verdict>(json));
     CG_TRY(std::string candidate, r.string("candidate"));
     if (candidate != request_of_) {  // a draft, which a model had judged by a tool
       request_of_ = candidate;

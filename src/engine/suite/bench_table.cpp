@@ -15,29 +15,6 @@ namespace {
 
 constexpr const char* kSchema = "cutegen.bench.v1";
 
-Json row_json(const BenchRow& r) {
-  Json out{{"level", r.task.level},
-           {"number", r.task.number},
-           {"name", r.task.name},
-           {"file", r.task.file.string()},
-           {"task_hash", r.task_hash}};
-  out.update(run_row_json(r));
-  return out;
-}
-
-Result<BenchRow> row_from(const Json& json) {
-  ObjectReader r(json, "bench.json#/tasks");
-  BenchRow row;
-  CG_TRY(int64_t level, r.integer("level"));
-  CG_TRY(int64_t number, r.integer("number"));
-  CG_TRY(row.task.name, r.string("name"));
-  CG_TRY(std::string file, r.string("file"));
-  row.task.level = int(level), row.task.number = int(number), row.task.file = file;
-  CG_TRY(row.task_hash, r.string("task_hash"));
-  CG_CHECK(read_run_row(r, row));
-  return row;
-}
-
 std::map<RowStatus, int64_t> counts_of(const std::vector<BenchRow>& rows) {
   std::map<RowStatus, int64_t> out;
   for (const BenchRow& r : rows) ++out[r.status];
@@ -61,6 +38,16 @@ std::string baselines_csv(const BenchRow& r, const std::vector<std::string>& kin
 }
 
 }  // namespace
+
+void fields(Fields& v, BenchRow& r) {
+  v.ignore_unknown();
+  v("level", r.task.level);
+  v("number", r.task.number);
+  v("name", r.task.name);
+  v("file", r.task.file);
+  v("task_hash", r.task_hash);
+  run_row_fields(v, r);
+}
 
 std::vector<BenchClass> bench_classes(const std::vector<BenchRow>& rows) {
   std::map<std::string, BenchClass> classes;
@@ -150,8 +137,7 @@ Json bench_settings_json(const BenchSettings& s) {
 }
 
 Json bench_json(const BenchSettings& settings, const BenchReport& report) {
-  Json tasks = Json::array(), classes = Json::array(), counts = Json::object();
-  for (const BenchRow& r : report.rows) tasks.push_back(row_json(r));
+  Json classes = Json::array(), counts = Json::object();
   for (const BenchClass& c : bench_classes(report.rows))
     classes.push_back({{"class", c.workload},
                        {"tasks", c.tasks},
@@ -163,7 +149,7 @@ Json bench_json(const BenchSettings& settings, const BenchReport& report) {
           {"settings", bench_settings_json(settings)},
           {"out", settings.out.string()},
           {"jobs", settings.jobs},
-          {"tasks", std::move(tasks)},
+          {"tasks", write_json(report.rows)},
           {"classes", std::move(classes)},
           {"summary", summary_json(report.rows)},
           {"counts", std::move(counts)},
@@ -178,12 +164,7 @@ Result<std::vector<BenchRow>> bench_rows_from(const Json& document) {
     return user_error("the bench was written by another version (" + sanitize(schema, 60) + ")",
                       "bench.json", "start the bench again without --resume");
   CG_TRY(Json tasks, r.array("tasks"));
-  std::vector<BenchRow> out;
-  for (const Json& task : tasks) {
-    CG_TRY(BenchRow row, row_from(task));
-    out.push_back(std::move(row));
-  }
-  return out;
+  return read_json<std::vector<BenchRow>>(tasks, r.place("tasks"));
 }
 
 }  // namespace cutegen::engine

@@ -10,6 +10,30 @@
 #include "engine/suite/row_text.h"
 
 namespace cutegen::engine {
+
+void fields(Fields& v, ModelCost& c) {
+  v.ignore_unknown();
+  v("calls", c.calls);
+  v("input_tokens", c.input);
+  v("cached_tokens", c.cached);
+  v("output_tokens", c.output);
+  v("usd", c.usd);
+  v("unpriced", c.unpriced);
+  v("elapsed_ms", c.elapsed_ms);
+}
+
+void fields(Fields& v, CompareCell& c) {
+  v.ignore_unknown();
+  v("task", c.task);
+  v("file", c.file);
+  v("task_hash", c.task_hash);
+  v("strategy", c.strategy);
+  v("repeat", c.repeat);
+  run_row_fields(v, c);
+  v("models", c.models);
+  v("curve_ns", c.curve, field::or_null);
+}
+
 namespace {
 
 constexpr const char* kSchema = "cutegen.compare.v1";
@@ -77,66 +101,11 @@ std::string usd_text(const ModelCost& cost) {
   return fmt::format("${:.4f}{}", cost.usd, cost.unpriced ? "+?" : "");
 }
 
-Json cost_json(const ModelCost& c) {
-  return {{"calls", c.calls},
-          {"input_tokens", c.input},
-          {"cached_tokens", c.cached},
-          {"output_tokens", c.output},
-          {"usd", c.usd},
-          {"unpriced", c.unpriced},
-          {"elapsed_ms", c.elapsed_ms}};
-}
-
-Result<ModelCost> cost_from(const Json& json) {
-  ObjectReader r(json, "compare.json#/cells/models");
-  ModelCost c;
-  CG_TRY(c.calls, r.integer("calls"));
-  CG_TRY(c.input, r.integer("input_tokens"));
-  CG_TRY(c.cached, r.integer("cached_tokens"));
-  CG_TRY(c.output, r.integer("output_tokens"));
-  CG_TRY(c.usd, r.number("usd"));
-  CG_TRY(c.unpriced, r.boolean("unpriced"));
-  CG_TRY(c.elapsed_ms, r.integer("elapsed_ms"));
-  return c;
-}
-
-Json cell_json(const CompareCell& c) {
-  Json out{{"task", c.task},
-           {"file", c.file.string()},
-           {"task_hash", c.task_hash},
-           {"strategy", c.strategy},
-           {"repeat", c.repeat}};
-  out.update(run_row_json(c));
-  out["models"] = cost_json(c.models);
-  out["curve_ns"] = Json::array();
-  for (const auto& ns : c.curve) out["curve_ns"].push_back(optional_json(ns));
-  return out;
-}
-
-Result<CompareCell> cell_from(const Json& json) {
-  ObjectReader r(json, "compare.json#/cells");
-  CompareCell c;
-  CG_TRY(c.task, r.string("task"));
-  CG_TRY(std::string file, r.string("file"));
-  c.file = file;
-  CG_TRY(c.task_hash, r.string("task_hash"));
-  CG_TRY(c.strategy, r.string("strategy"));
-  CG_TRY(int64_t repeat, r.integer("repeat"));
-  c.repeat = int(repeat);
-  CG_CHECK(read_run_row(r, c));
-  CG_TRY(Json models, r.object("models"));
-  CG_TRY(c.models, cost_from(models));
-  CG_TRY(Json curve, r.array("curve_ns"));
-  for (const Json& ns : curve)
-    c.curve.push_back(ns.is_number() ? std::optional(ns.get<double>()) : std::nullopt);
-  return c;
-}
-
 Json summary_json(const StrategySummary& s) {
   return {{"strategy", s.strategy},       {"runs", s.cells},
           {"correct", s.correct},         {"tasks", s.tasks},
           {"solved", s.solved},           {"floor_ratio_geomean", optional_json(s.floor_ratio)},
-          {"evaluations", s.evaluations}, {"models", cost_json(s.models)},
+          {"evaluations", s.evaluations}, {"models", to_json(s.models)},
           {"seconds", s.seconds}};
 }
 
@@ -265,7 +234,7 @@ Json compare_settings_json(const CompareSettings& s) {
   const OptimizeSettings& o = s.optimize;
   Json out{{"device", o.evaluator.device.text()},
            {"model", o.model},
-           {"search", search::to_json(o.search)},
+           {"search", to_json(o.search)},
            {"minutes", s.minutes},
            {"budget_usd", o.model_settings.usd},
            {"budget_tokens", o.model_settings.tokens},
@@ -279,8 +248,7 @@ Json compare_settings_json(const CompareSettings& s) {
 }
 
 Json compare_json(const CompareSettings& settings, const Comparison& comparison) {
-  Json cells = Json::array(), summary = Json::array(), curves = Json::object();
-  for (const CompareCell& c : comparison.cells) cells.push_back(cell_json(c));
+  Json summary = Json::array(), curves = Json::object();
   for (const StrategySummary& s : summaries(comparison.cells)) {
     summary.push_back(summary_json(s));
     Json& curve = curves[s.strategy] = Json::array();
@@ -293,7 +261,7 @@ Json compare_json(const CompareSettings& settings, const Comparison& comparison)
           {"settings", compare_settings_json(settings)},
           {"began", comparison.began},
           {"out", settings.out.string()},
-          {"cells", std::move(cells)},
+          {"cells", write_json(comparison.cells)},
           {"summary", std::move(summary)},
           {"common_tasks", common_tasks(comparison.cells)},
           {"curves", std::move(curves)},
@@ -311,10 +279,7 @@ Result<Comparison> comparison_from(const Json& document) {
   Comparison out;
   CG_TRY(out.began, r.string("began"));
   CG_TRY(Json cells, r.array("cells"));
-  for (const Json& json : cells) {
-    CG_TRY(CompareCell cell, cell_from(json));
-    out.cells.push_back(std::move(cell));
-  }
+  CG_TRY(out.cells, read_json<std::vector<CompareCell>>(cells, r.place("cells")));
   return out;
 }
 

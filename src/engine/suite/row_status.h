@@ -2,7 +2,7 @@
 // RowStatus: how far a row of a suite, of a comparison or of a judged folder came.
 //
 // Contract: the first values are those of a verdict. The names are frozen: tables in JSON and CSV
-// hold them. read_row_status() refuses an unknown name and lists the known ones.
+// hold them.
 //
 // Example: row.status = row_status(verdict.status); fmt::print("{}", to_string(row.status));
 #pragma once
@@ -30,8 +30,8 @@ inline constexpr std::array kRowStatuses{
     RowStatus::rejected, RowStatus::unsupported, RowStatus::aborted,
     RowStatus::error,    RowStatus::interrupted, RowStatus::pending};
 
-const char* to_string(RowStatus status);
+using cutegen::to_string;
+Names<RowStatus> enum_names(RowStatus);
 RowStatus row_status(Status status);
-Result<RowStatus> read_row_status(ObjectReader& r, const std::string& key);
 
 }  // namespace cutegen::engine

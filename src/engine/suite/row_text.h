@@ -2,10 +2,10 @@
 // Rows of runs (engine/suite/batch.h) as JSON and as words, for the tables of `bench` and
 // `compare`.
 //
-// Contract: foreign text is sanitized to one line. What read_run_row reads is what run_row_json
-// wrote; `models` and `curve` apart, which belong to `compare`.
+// Contract: foreign text is sanitized to one line. `models` and `curve` are not among the fields of
+// a row, because they belong to `compare`.
 //
-// Example: Json json = run_row_json(row); ObjectReader r(json, "x.json"); read_run_row(r, row);
+// Example: v("name", row.name); run_row_fields(v, row);
 #pragma once
 
 #include "base/words.h"
@@ -13,7 +13,6 @@
 
 namespace cutegen::engine {
 
-Json run_row_json(const RunRow& row);
-Result<void> read_run_row(ObjectReader& r, RunRow& row);
+void run_row_fields(Fields& v, RunRow& row);
 
 }  // namespace cutegen::engine

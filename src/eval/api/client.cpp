@@ -56,7 +56,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     CG_TRY(child_, sandbox::spawn(spec));
     channel_ = std::move(pair.first);
     pair.second.close();
-    CG_TRY(Json reply, ask(ctx, "hello", {{"options", protocol::to_json(options_)}}, {}));
+    CG_TRY(Json reply, ask(ctx, "hello", {{"options", to_json(options_)}}, {}));
     auto pid = reply.find("pid");
     if (pid == reply.end() || !pid->is_number_integer())
       return world_error("the evaluator did not send its hello");
@@ -76,14 +76,14 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
 
   Result<Verdict> evaluate(const Context& ctx, const EvaluateRequest& request,
                            const std::function<void(const std::string&)>& progress) override {
-    const Json body = protocol::to_json(request);
+    const Json body = to_json(request);
     return repeat_verdict(ctx, "evaluate", request.task, program_id(request.program), body,
                           progress);
   }
 
   Result<Verdict> judge_foreign(const Context& ctx, const ForeignRequest& request,
                                 const std::function<void(const std::string&)>& progress) override {
-    const Json body = protocol::to_json(request);
+    const Json body = to_json(request);
     return repeat_verdict(ctx, "foreign", request.task, foreign_id(request.answer), body, progress);
   }
 
@@ -91,12 +91,12 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
                               const std::function<void(const std::string&)>& progress) override {
     return repeat<Certificate>(ctx, [&]() -> Result<Certificate> {
       CG_TRY(std::string id, open_again(ctx, request.task));
-      Json body{{"task_id", id}, {"request", protocol::to_json(request)}};
+      Json body{{"task_id", id}, {"request", to_json(request)}};
       CG_TRY(Json reply, ask(ctx, "certify", body, progress));
       auto certificate = reply.find("certificate");
       if (certificate == reply.end())
         return world_error("the evaluator's reply has no certificate");
-      return certificate_from_json(*certificate);
+      return read_json<Certificate>(*certificate);
     });
   }
 
@@ -106,7 +106,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     using Times = std::vector<BaselineTime>;
     return repeat<Times>(ctx, [&]() -> Result<Times> {
       CG_TRY(std::string id, open_again(ctx, request.task));
-      Json body{{"task_id", id}, {"request", protocol::to_json(request)}};
+      Json body{{"task_id", id}, {"request", to_json(request)}};
       CG_TRY(Json reply, ask(ctx, "baselines", body, progress));
       return protocol::baseline_times_from_json(reply);
     });
@@ -124,9 +124,8 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     if (!open_.contains(children.task) || !channel_) return;
     EvaluateRequest request;
     request.program = children.parent;
-    const Json body{{"task_id", children.task},
-                    {"request", protocol::to_json(request)},
-                    {"count", children.count}};
+    const Json body{
+        {"task_id", children.task}, {"request", to_json(request)}, {"count", children.count}};
     auto told = ask(ctx, "expect_children", body, {});
     if (!told) log_debug("the evaluator expects no children: {}", told.error().message);
   }
@@ -200,7 +199,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     CG_TRY(Json reply, ask(ctx, "open_task", body, {}));
     auto opened = reply.find("opened");
     if (opened == reply.end()) return world_error("the evaluator's reply has no task");
-    CG_TRY(OpenedTask task, protocol::opened_task_from_json(*opened));
+    CG_TRY(OpenedTask task, read_json<OpenedTask>(*opened));
     last_ = task.task.id;
     files_[last_] = file;
     open_.insert(last_);
@@ -246,7 +245,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     CG_TRY(Json reply, ask(ctx, type, {{"task_id", id}, {"request", request}}, progress));
     auto verdict = reply.find("verdict");
     if (verdict == reply.end()) return world_error("the evaluator's reply has no verdict");
-    return verdict_from_json(*verdict);
+    return read_json<Verdict>(*verdict);
   }
 
   EvaluatorOptions options_;

@@ -102,7 +102,7 @@ class Client : public testing::Test {
     verdict.status = Status::failed;
     verdict.program_id = "p";
     verdict.feedback.headline = "as it was sent";
-    write("opened.json", dump_json(protocol::to_json(opened)));
+    write("opened.json", dump_json(to_json(opened)));
     write("verdict.json", dump_json(to_json(verdict)));
     write("cutegen-evaluator", kFake);
     ::chmod((folder / "cutegen-evaluator").c_str(), 0700);
@@ -160,7 +160,7 @@ TEST_F(Client, StartsTheEvaluatorWithItsOptions) {
   EXPECT_EQ(noted("starts")[0].at("cwd"), fs::current_path().string());
   Json hello = noted("requests").at(0);
   EXPECT_EQ(hello.at("schema"), protocol::kSchema);
-  EXPECT_EQ(hello.at("options"), protocol::to_json(options));
+  EXPECT_EQ(hello.at("options"), to_json(options));
 }
 
 TEST_F(Client, TheEvaluatorSeesOurVariablesAndNoSecrets) {
@@ -199,7 +199,7 @@ TEST_F(Client, OpensATaskAndGetsItsVerdicts) {
   EXPECT_THAT(requests(), ElementsAre("hello", "open_task", "evaluate", "evaluate"));
   EXPECT_EQ(noted("requests")[1].at("file"), fs::absolute("relu.py").string());
   EXPECT_EQ(noted("requests")[2].at("task_id"), "0123");
-  EXPECT_EQ(noted("requests")[2].at("request"), protocol::to_json(request));
+  EXPECT_EQ(noted("requests")[2].at("request"), to_json(request));
 }
 
 TEST_F(Client, AnEvaluatorThatDiedOnceIsStartedAgainWithItsTask) {

@@ -11,10 +11,22 @@
 // Example: channel.send(ctx, message("open_task", {{"file", path}}));
 #pragma once
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "eval/api/client.h"
 
-namespace cutegen::eval::protocol {
+namespace cutegen::eval {
+
+using cutegen::to_json;
+
+void fields(Fields& v, EvaluatorOptions& options);
+void fields(Fields& v, Admission& admission);
+void fields(Fields& v, OpenedTask& task);
+void fields(Fields& v, EvaluateRequest& request);
+void fields(Fields& v, CertifyRequest& request);
+void fields(Fields& v, ForeignRequest& request);
+void fields(Fields& v, BaselinesRequest& request);
+
+namespace protocol {
 
 inline constexpr const char* kSchema = "cutegen.evaluator.v1";
 inline constexpr int kMostTasks = 64, kMostSharing = 64;
@@ -24,21 +36,8 @@ Json message(const std::string& type, const Json& body);
 // The type of a message; error if the schema is another.
 Result<std::string> type_of(const Json& message);
 
-Json to_json(const EvaluatorOptions& options);
-Result<EvaluatorOptions> options_from_json(const Json& json);
-Json to_json(const Admission& admission);
-Result<Admission> admission_from_json(const Json& json);
-Json to_json(const OpenedTask& task);
-Result<OpenedTask> opened_task_from_json(const Json& json);
-Json to_json(const EvaluateRequest& request);
-Result<EvaluateRequest> request_from_json(const Json& json);
-Json to_json(const CertifyRequest& request);
-Result<CertifyRequest> certify_request_from_json(const Json& json);
-Json to_json(const ForeignRequest& request);
-Result<ForeignRequest> foreign_request_from_json(const Json& json);
-Json to_json(const BaselinesRequest& request);
-Result<BaselinesRequest> baselines_request_from_json(const Json& json);
 // The times in the reply of `baselines`.
 Result<std::vector<BaselineTime>> baseline_times_from_json(const Json& reply);
 
-}  // namespace cutegen::eval::protocol
+}  // namespace protocol
+}  // namespace cutegen::eval

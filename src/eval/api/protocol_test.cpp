@@ -19,7 +19,11 @@ OpenedTask opened() {
                     {"out", TensorRole::output, DType::f32, {4}, false}};
   t.task.shapes = {{.name = "official"}};
   t.task.shapes[0].tensors = {{"x", {4}}, {"out", {4}}};
-  t.admission = {true, 14, {"a copy of x passes on 'made'"}, {"made", "signed"}, "caught"};
+  t.admission = {.admitted = true,
+                 .lazy_answers_tried = 14,
+                 .passing = {"a copy of x passes on 'made'"},
+                 .families = {"made", "signed"},
+                 .remark = "caught"};
   t.floor_ns = 437.5;
   t.floor_bound_by = "memory";
   t.reachable_ns = 477.5, t.roofline_ns = 440;
@@ -56,9 +60,9 @@ TEST(Protocol, CountsOfOptionsAreBounded) {
     for (int bad : {0, -1, 65}) {
       Json options = to_json(EvaluatorOptions{});
       options[count] = bad;
-      auto read = options_from_json(options);
+      auto read = read_json<EvaluatorOptions>(options);
       ASSERT_FALSE(read) << count << " " << bad;
-      EXPECT_NE(read.error().message.find(count), std::string::npos);
+      EXPECT_NE(read.error().text().find(count), std::string::npos);
     }
 }
 
@@ -76,25 +80,25 @@ TEST(Protocol, MessagesAreThoseOfTheGoldenFile) {
 
 TEST(Protocol, RoundTrips) {
   Json task = to_json(opened()), query = to_json(request());
-  auto t = opened_task_from_json(task);
+  auto t = read_json<OpenedTask>(task);
   ASSERT_TRUE(t) << t.error().text();
   EXPECT_EQ(to_json(*t), task);
-  auto q = request_from_json(query);
+  auto q = read_json<EvaluateRequest>(query);
   ASSERT_TRUE(q) << q.error().text();
   EXPECT_EQ(to_json(*q), query);
   CertifyRequest certify{.program = request().program, .baselines = {{"callable", "m:f"}}};
   Json asked = to_json(certify);
-  EXPECT_EQ(to_json(*certify_request_from_json(asked)), asked);
+  EXPECT_EQ(to_json(*read_json<CertifyRequest>(asked)), asked);
   Json foreign = to_json(ForeignRequest{{"a.py", "text"}, Rung::load, 7});
-  EXPECT_EQ(to_json(*foreign_request_from_json(foreign)), foreign);
+  EXPECT_EQ(to_json(*read_json<ForeignRequest>(foreign)), foreign);
   BaselinesRequest baselines{.baselines = {{"eager", ""}, {"callable", "m:f"}}};
   Json wanted = to_json(baselines);
-  EXPECT_EQ(to_json(*baselines_request_from_json(wanted)), wanted);
+  EXPECT_EQ(to_json(*read_json<BaselinesRequest>(wanted)), wanted);
   EvaluateRequest against = request();
   against.against = against.program;
-  EXPECT_EQ(to_json(*request_from_json(to_json(against))), to_json(against));
+  EXPECT_EQ(to_json(*read_json<EvaluateRequest>(to_json(against))), to_json(against));
   EvaluatorOptions options{.python = "python3", .require_sandbox = true, .use_cache = false};
-  EXPECT_EQ(to_json(*options_from_json(to_json(options))), to_json(options));
+  EXPECT_EQ(to_json(*read_json<EvaluatorOptions>(to_json(options))), to_json(options));
 }
 
 TEST(Protocol, OtherProtocolsAreRefused) {
@@ -108,19 +112,19 @@ TEST(Protocol, MissingAndUnknownFieldsAreRefused) {
   for (const char* gone : {"program", "up_to", "profile"}) {
     Json j = to_json(request());
     j.erase(gone);
-    EXPECT_FALSE(request_from_json(j)) << gone;
+    EXPECT_FALSE(read_json<EvaluateRequest>(j)) << gone;
   }
   Json more = to_json(request());
   more["timer"] = 1;
-  EXPECT_FALSE(request_from_json(more));
+  EXPECT_FALSE(read_json<EvaluateRequest>(more));
   Json rung = to_json(request());
   rung["up_to"] = "roof";
-  EXPECT_FALSE(request_from_json(rung));
-  EXPECT_FALSE(opened_task_from_json(Json::array()));
+  EXPECT_FALSE(read_json<EvaluateRequest>(rung));
+  EXPECT_FALSE(read_json<OpenedTask>(Json::array()));
   Json task = to_json(opened());
-  EXPECT_TRUE(opened_task_from_json(task));
+  EXPECT_TRUE(read_json<OpenedTask>(task));
   task["seed"] = 7;
-  EXPECT_FALSE(opened_task_from_json(task));
+  EXPECT_FALSE(read_json<OpenedTask>(task));
   CertifyRequest certify{.program = request().program};
   for (auto [key, value] : {std::pair("processes", Json(0)),
                             {"processes", Json(99)},
@@ -128,18 +132,19 @@ TEST(Protocol, MissingAndUnknownFieldsAreRefused) {
                             {"baselines", Json("eager")}}) {
     Json j = to_json(certify);
     j[key] = value;
-    EXPECT_FALSE(certify_request_from_json(j)) << key;
+    EXPECT_FALSE(read_json<CertifyRequest>(j)) << key;
   }
   for (double seconds : {0.0, -1.0, 1e9}) {
     Json f = to_json(ForeignRequest{.answer = {"a.py", "text"}, .seconds = seconds});
-    EXPECT_FALSE(foreign_request_from_json(f)) << seconds;
+    EXPECT_FALSE(read_json<ForeignRequest>(f)) << seconds;
     Json j = to_json(BaselinesRequest{.build_seconds = seconds});
-    EXPECT_FALSE(baselines_request_from_json(j)) << seconds;
+    EXPECT_FALSE(read_json<BaselinesRequest>(j)) << seconds;
   }
 }
 
 TEST(Protocol, TimesOfBaselinesAreRead) {
-  BaselineTime eager{"eager", 10, 9, 11, 8, Origin::measured, 0, 1, ""};
+  BaselineTime eager{
+      .kind = "eager", .time_ns = 10, .low_ns = 9, .high_ns = 11, .samples = 8, .build_s = 1};
   Json reply = message("baselines", {{"times", Json::array({to_json(eager)})}});
   auto times = baseline_times_from_json(reply);
   ASSERT_TRUE(times) << times.error().text();

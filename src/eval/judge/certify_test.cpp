@@ -118,7 +118,7 @@ TEST(Certification, EveryWeightedShapeIsCertifiedAndTheHeadlineIsTheirMean) {
     EXPECT_EQ(accuracy_of(*c, "eager-fp32"), nullptr);
     EXPECT_NEAR(c->floor_ns, c->shapes[0].floor_ns, 1e-6);
     EXPECT_THAT(said, testing::Contains(testing::HasSubstr("shape 'wide': process 1 of 1: graph")));
-    auto back = certificate_from_json(to_json(*c));
+    auto back = read_json<Certificate>(to_json(*c));
     ASSERT_TRUE(back) << back.error().text();
     EXPECT_EQ(to_json(*back), to_json(*c));
   });
@@ -131,7 +131,7 @@ TEST(Certificate, HoldsItsFormThroughJson) {
   c.processes = 2, c.apart = 0.001, c.missing = {"compile: no"}, c.elapsed = Nanoseconds(7);
   c.modes = {{"cold", 10, 9, 11, {{"eager", "", 2, 1.9, 2.1, 20, 48, "precise"}}}};
   Json json = to_json(c);
-  auto back = certificate_from_json(json);
+  auto back = read_json<Certificate>(json);
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), json);
   EXPECT_THAT(back->missing, ElementsAre("compile: no"));
@@ -141,7 +141,7 @@ TEST(Certificate, HoldsItsFormThroughJson) {
   c.baselines = {{"eager", {"fp32", false, 0.5, true, ""}}};
   c.cudnn = "9.10.2", c.sm_clock_hz = 1.98e9, c.sm_clock_least_hz = 1.9e9, c.memory_clock_hz = 3e9;
   json = to_json(c);
-  back = certificate_from_json(json);
+  back = read_json<Certificate>(json);
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), json);
   EXPECT_EQ(back->shapes[1].weight, 2.5);
@@ -149,7 +149,7 @@ TEST(Certificate, HoldsItsFormThroughJson) {
   EXPECT_EQ(accuracy_of(*back, "eager")->share, 0.5);
   EXPECT_EQ(accuracy_of(*back, "compile"), nullptr);
   json["schema"] = "cutegen.certificate.v9";
-  EXPECT_FALSE(certificate_from_json(json));
+  EXPECT_FALSE(read_json<Certificate>(json));
 }
 
 }  // namespace

@@ -127,11 +127,11 @@ TEST(Foreign, IsJudgedOnEveryShapeAndFamilyAndLabelled) {
   EXPECT_EQ(v.compat->wrong, 0);
   Json json = to_json(v);
   EXPECT_EQ(json["label"], "foreign");
-  auto back = verdict_from_json(json);
+  auto back = read_json<Verdict>(json);
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), json);
   json["program_id"] = "abc";  // a label that is not the id's
-  EXPECT_FALSE(verdict_from_json(json));
+  EXPECT_FALSE(read_json<Verdict>(json));
 }
 
 TEST(Foreign, AWrongOneFailsWithItsPattern) {

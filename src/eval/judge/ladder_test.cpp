@@ -465,7 +465,7 @@ TEST(WeightedShapes, EachIsTimedAndTheHeadlineIsTheirWeightedGeometricMean) {
   ASSERT_TRUE(v.profile);
   EXPECT_EQ(v.profile->shape, "official");
   EXPECT_EQ(v.profile->kernels.size(), 1U) << "of the official shape alone";
-  auto back = verdict_from_json(to_json(v));
+  auto back = read_json<Verdict>(to_json(v));
   ASSERT_TRUE(back) << back.error().text();
   EXPECT_EQ(to_json(*back), to_json(v));
 }

@@ -89,10 +89,10 @@ class Server {
     if (type == "hello") return hello(body);
     if (!evaluator_) return user_error("the first request must be hello");
     if (type == "open_task") return open_task(body);
-    if (type == "evaluate") return evaluate(body);
-    if (type == "certify") return certify(body);
-    if (type == "foreign") return foreign(body);
-    if (type == "baselines") return baselines(body);
+    if (type == "evaluate") return work_on(type, body, "verdict", &Evaluator::evaluate);
+    if (type == "certify") return work_on(type, body, "certificate", &Evaluator::certify);
+    if (type == "foreign") return work_on(type, body, "verdict", &Evaluator::judge_foreign);
+    if (type == "baselines") return work_on(type, body, "times", &Evaluator::time_baselines);
     if (type == "close_task") return close_task(body);
     if (type == "expect_children") return expect_children(body);
     return user_error("the evaluator does not know the request '" + type + "'");
@@ -101,7 +101,7 @@ class Server {
   Result<Json> hello(const Json& body) {
     ObjectReader r(body, "hello#");
     CG_TRY(Json json, r.object("options"));
-    CG_TRY(EvaluatorOptions options, protocol::options_from_json(json));
+    CG_TRY(EvaluatorOptions options, read_json<EvaluatorOptions>(json));
     if (!options.log_level.empty()) set_log_level(level_from(options.log_level));
     CG_TRY(evaluator_, Evaluator::open(ctx_, std::move(options)));
     return protocol::message("hello", {{"pid", ::getpid()}});
@@ -118,52 +118,24 @@ class Server {
     CG_TRY(Json json, r.object_or_null("asked"));
     AskedAccuracy asked;
     if (!json.is_null()) {
-      CG_TRY(asked, asked_accuracy_from_json(json));
+      CG_TRY(asked, read_json<AskedAccuracy>(json));
     }
     CG_TRY(OpenedTask opened, evaluator_->open_task(ctx_, file, asked));
-    return protocol::message("open_task", {{"opened", protocol::to_json(opened)}});
+    return protocol::message("open_task", {{"opened", to_json(opened)}});
   }
 
-  Result<Json> evaluate(const Json& body) {
-    ObjectReader r(body, "evaluate#");
+  // {task_id, request}: long work on an open task, answered with its result as field `key`.
+  template <class Request, class T>
+  Result<Json> work_on(const std::string& type, const Json& body, const char* key,
+                       Result<T> (Evaluator::*work)(const Context&, const Request&,
+                                                    const Progress&)) {
+    ObjectReader r(body, type + "#");
     CG_TRY(std::string task_id, r.string("task_id"));
     CG_TRY(Json json, r.object("request"));
-    CG_TRY(EvaluateRequest request, protocol::request_from_json(json));
+    CG_TRY(Request request, read_json<Request>(json));
     request.task = task_id;
-    CG_TRY(Verdict verdict, evaluator_->evaluate(ctx_, request, progress()));
-    return protocol::message("evaluate", {{"verdict", to_json(verdict)}});
-  }
-
-  Result<Json> foreign(const Json& body) {
-    ObjectReader r(body, "foreign#");
-    CG_TRY(std::string task_id, r.string("task_id"));
-    CG_TRY(Json json, r.object("request"));
-    CG_TRY(ForeignRequest request, protocol::foreign_request_from_json(json));
-    request.task = task_id;
-    CG_TRY(Verdict verdict, evaluator_->judge_foreign(ctx_, request, progress()));
-    return protocol::message("foreign", {{"verdict", to_json(verdict)}});
-  }
-
-  Result<Json> certify(const Json& body) {
-    ObjectReader r(body, "certify#");
-    CG_TRY(std::string task_id, r.string("task_id"));
-    CG_TRY(Json json, r.object("request"));
-    CG_TRY(CertifyRequest request, protocol::certify_request_from_json(json));
-    request.task = task_id;
-    CG_TRY(Certificate certificate, evaluator_->certify(ctx_, request, progress()));
-    return protocol::message("certify", {{"certificate", to_json(certificate)}});
-  }
-
-  Result<Json> baselines(const Json& body) {
-    ObjectReader r(body, "baselines#");
-    CG_TRY(std::string task_id, r.string("task_id"));
-    CG_TRY(Json json, r.object("request"));
-    CG_TRY(BaselinesRequest request, protocol::baselines_request_from_json(json));
-    request.task = task_id;
-    CG_TRY(auto times, evaluator_->time_baselines(ctx_, request, progress()));
-    Json list = Json::array();
-    for (const BaselineTime& time : times) list.push_back(to_json(time));
-    return protocol::message("baselines", {{"times", std::move(list)}});
+    CG_TRY(T result, ((*evaluator_).*work)(ctx_, request, progress()));
+    return protocol::message(type, {{key, write_json(result)}});
   }
 
   Result<Json> expect_children(const Json& body) {
@@ -172,7 +144,7 @@ class Server {
     CG_TRY(std::string task_id, r.string("task_id"));
     CG_TRY(Json json, r.object("request"));
     CG_TRY(int64_t count, r.integer("count"));
-    CG_TRY(EvaluateRequest request, protocol::request_from_json(json));
+    CG_TRY(EvaluateRequest request, read_json<EvaluateRequest>(json));
     const int children = static_cast<int>(std::clamp<int64_t>(count, 0, kMost));
     evaluator_->expect_children(request.program, children, task_id);
     return protocol::message("expect_children", Json::object());

@@ -88,7 +88,7 @@ class Served {
 
 Json options(const DeviceName& device = "sim:h200", int tasks = 1) {
   EvaluatorOptions o{.device = device, .runner_threads = 1, .tasks = tasks};
-  return {{"options", protocol::to_json(o)}};
+  return {{"options", to_json(o)}};
 }
 
 KernelProgram program() {
@@ -117,17 +117,17 @@ TEST(Server, RefusesWhatItDoesNotKnow) {
   EXPECT_FALSE(s.ask("hello", options("sim:h200", 0)));
   EXPECT_FALSE(s.ask("hello", options("sim:h200", 65)));
   EXPECT_THAT(s.ask("sing", {}).error().message, HasSubstr("does not know the request 'sing'"));
-  const Json eager{{"task_id", ""}, {"request", protocol::to_json(BaselinesRequest{})}};
+  const Json eager{{"task_id", ""}, {"request", to_json(BaselinesRequest{})}};
   EXPECT_THAT(s.ask("baselines", eager).error().message, HasSubstr("need a GPU"));
   EXPECT_FALSE(s.ask("expect_children", {{"task_id", "x"}}));
-  EXPECT_TRUE(s.ask(
-      "expect_children",
-      {{"task_id", ""}, {"request", protocol::to_json(EvaluateRequest{program()})}, {"count", 3}}))
+  EXPECT_TRUE(
+      s.ask("expect_children",
+            {{"task_id", ""}, {"request", to_json(EvaluateRequest{program()})}, {"count", 3}}))
       << "advice, which may come too late";
   EXPECT_FALSE(s.ask("open_task", {}));
   EXPECT_FALSE(s.ask("evaluate", {{"task_id", "x"}}));
-  auto early = s.ask("evaluate",
-                     {{"task_id", ""}, {"request", protocol::to_json(EvaluateRequest{program()})}});
+  auto early =
+      s.ask("evaluate", {{"task_id", ""}, {"request", to_json(EvaluateRequest{program()})}});
   ASSERT_FALSE(early);
   EXPECT_THAT(early.error().message, HasSubstr("no task is open"));
   s.close();
@@ -155,7 +155,7 @@ class Evaluation : public testing::Test {
     EXPECT_THAT(refused.error().message, HasSubstr("the evaluator is busy"));
     auto opened = server_->receive();
     ASSERT_TRUE(opened) << opened.error().text();
-    opened_ = new OpenedTask(*protocol::opened_task_from_json(opened->at("opened")));
+    opened_ = new OpenedTask(*read_json<OpenedTask>(opened->at("opened")));
   }
   static void TearDownTestSuite() {
     delete server_;
@@ -174,13 +174,12 @@ class Evaluation : public testing::Test {
   static Result<Json> ask_verdict(const std::string& task, Rung up_to = Rung::timing) {
     server_->progress.clear();
     return server_->ask(
-        "evaluate",
-        {{"task_id", task}, {"request", protocol::to_json(EvaluateRequest{program(), up_to})}});
+        "evaluate", {{"task_id", task}, {"request", to_json(EvaluateRequest{program(), up_to})}});
   }
   static Verdict verdict(const std::string& task, Rung up_to = Rung::timing) {
     auto reply = ask_verdict(task, up_to);
     EXPECT_TRUE(reply) << reply.error().text();
-    return reply ? *verdict_from_json(reply->at("verdict")) : Verdict{};
+    return reply ? *read_json<Verdict>(reply->at("verdict")) : Verdict{};
   }
   void SetUp() override { ASSERT_TRUE(opened_); }
 
@@ -237,7 +236,7 @@ TEST_F(Evaluation, OnlyTheOpenTaskIsJudged) {
 TEST_F(Evaluation, ATaskThatALazyAnswerSolvesIsMarked) {
   auto reply = server_->ask("open_task", {{"file", task_file("x * 2")}});
   ASSERT_TRUE(reply) << reply.error().text();
-  auto opened = *protocol::opened_task_from_json(reply->at("opened"));
+  auto opened = *read_json<OpenedTask>(reply->at("opened"));
   EXPECT_FALSE(opened.admission.admitted);
   EXPECT_THAT(opened.admission.remark, HasSubstr("a linear map of x"));
   Verdict v = verdict(opened.task.id, Rung::compile);
@@ -254,7 +253,7 @@ TEST_F(Evaluation, TheAskedAccuracyMakesAnotherTask) {
              {"rtol", {{"value", 1e-3}, {"source", "flag --rtol"}}}};
   auto reply = server_->ask("open_task", {{"file", file}, {"asked", asked}});
   ASSERT_TRUE(reply) << reply.error().text();
-  auto opened = *protocol::opened_task_from_json(reply->at("opened"));
+  auto opened = *read_json<OpenedTask>(reply->at("opened"));
   EXPECT_NE(opened.task.id, opened_->task.id);
   EXPECT_EQ(opened.task.rtol, 1e-3);
   Verdict v = verdict(opened.task.id, Rung::compile);
@@ -275,7 +274,7 @@ TEST_F(Evaluation, SeveralTasksStayOpenOnRequest) {
   auto open = [](const std::string& result) {
     auto reply = server_->ask("open_task", {{"file", task_file(result)}});
     EXPECT_TRUE(reply) << reply.error().text();
-    return *protocol::opened_task_from_json(reply->at("opened"));
+    return *read_json<OpenedTask>(reply->at("opened"));
   };
   const OpenedTask abs = open("torch.abs(x)"), twice = open("x * 2");
   for (int round = 0; round < 2; ++round) {

@@ -18,27 +18,6 @@ constexpr auto kStartLimit = std::chrono::seconds(20);
 constexpr auto kLoadLimit = std::chrono::seconds(60);
 constexpr auto kSettleLimit = std::chrono::seconds(5);
 
-Json buffers_json(const std::vector<RunBuffer>& buffers) {
-  Json out = Json::array();
-  for (const RunBuffer& b : buffers) {
-    Json j{{"name", b.name}, {"bytes", b.bytes}, {"read_only", b.read_only}};
-    j["content"] = device::to_string(b.content);
-    if (b.offset >= 0) j["offset"] = b.offset;
-    if (b.pattern_bytes) j["pattern_bytes"] = b.pattern_bytes;
-    if (b.period_bytes) j["period_bytes"] = b.period_bytes;
-    if (b.copies > 1) j["copies"] = b.copies;
-    out.push_back(std::move(j));
-  }
-  return out;
-}
-
-Json probes_json(const std::vector<Probe>& probes) {
-  Json out = Json::array();
-  for (const Probe& p : probes)
-    out.push_back({{"buffer", p.buffer}, {"offset", p.offset}, {"bytes", p.bytes}, {"at", p.at}});
-  return out;
-}
-
 }  // namespace
 
 Runner::~Runner() {
@@ -177,8 +156,8 @@ Result<void> Runner::open(const Json& reply, Process& process) const {
   }
   CG_TRY(Json facts, r.object("facts"));
   CG_TRY(Json identity, r.object("identity"));
-  CG_TRY(process.facts, device::device_facts_from_json(facts));
-  CG_TRY(process.identity, device::device_identity_from_json(identity));
+  CG_TRY(process.facts, read_json<DeviceFacts>(facts));
+  CG_TRY(process.identity, read_json<device::DeviceIdentity>(identity));
   return {};
 }
 
@@ -280,10 +259,7 @@ Result<LoadOutcome> Runner::load_once(const Context& ctx) {
   auto facts = answer.body.find("facts");
   if (facts == answer.body.end() || !facts->is_array() || facts->size() != modules_.size())
     return world_error("the runner's reply to 'load' has no facts");
-  for (const Json& f : *facts) {
-    CG_TRY(ModuleFacts one, device::module_facts_from_json(f));
-    out.facts.push_back(std::move(one));
-  }
+  CG_TRY(out.facts, read_json<std::vector<ModuleFacts>>(*facts, "facts#"));
   out.ok = loaded_ = true;
   return out;
 }
@@ -306,13 +282,7 @@ Result<std::optional<Runner::Answer>> Runner::hand_over(const Context& ctx,
     std::vector<int> descriptors;
     for (size_t i = at; i < std::min(at + wire::kMaxFds, shared.size()); ++i) {
       const SharedBuffer& b = shared[i];
-      list.push_back({{"name", b.name},
-                      {"bytes", b.bytes},
-                      {"read_only", b.read_only},
-                      {"mapped_bytes", b.mapped_bytes},
-                      {"offset", b.offset},
-                      {"copies", b.copies}});
-      if (!b.initial.empty()) list.back()["initial"] = b.initial;
+      list.push_back(to_json(b));
       descriptors.push_back(b.descriptor);
     }
     Json body{{"schema", kSchema}, {"type", "share"}, {"first", at == 0}, {"buffers", list}};
@@ -330,7 +300,7 @@ Result<RunnerOutcome> Runner::run(const Context& ctx, const RunRequest& request)
   }
   Json body{{"schema", kSchema},
             {"type", "run"},
-            {"buffers", buffers_json(request.buffers)},
+            {"buffers", write_json(request.buffers)},
             {"plan", device::to_json(request.steps)},
             {"settings", device::to_json(request.settings)}};
   if (request.keep) body["keep"] = keeps_ = true;
@@ -354,7 +324,7 @@ Result<RunnerOutcome> Runner::time(const Context& ctx, const device::TimeRequest
 
 Result<void> Runner::read(const Context& ctx, const std::vector<Probe>& probes) {
   if (!process_.channel) return world_error("the runner ended before its results were read");
-  Json body{{"schema", kSchema}, {"type", "read"}, {"probes", probes_json(probes)}};
+  Json body{{"schema", kSchema}, {"type", "read"}, {"probes", write_json(probes)}};
   CG_TRY(Answer answer, ask(ctx, body, {}, kLoadLimit));
   if (!answer.alive) return world_error("the runner ended before its results were read");
   if (answer.is_error) return fail(answer.error);
@@ -397,7 +367,7 @@ Result<RunnerOutcome> Runner::outcome_of(const Answer& answer) {
   }
   auto report = answer.body.find("report");
   if (report == answer.body.end()) return world_error("the runner's reply has no report");
-  CG_TRY(out.report, device::run_report_from_json(*report));
+  CG_TRY(out.report, read_json<device::RunReport>(*report));
   if (out.report.device_lost) {
     stop();
     (void)take_spare();  // else the next run starts one

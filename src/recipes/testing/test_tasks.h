@@ -20,7 +20,7 @@ inline Task golden_task(const std::string& name) {
   if (!text) throw std::runtime_error(text.error().text());
   auto json = parse_json(*text, name);
   if (!json) throw std::runtime_error(json.error().text());
-  auto task = task_from_json(*json);
+  auto task = read_json<Task>(*json);
   if (!task) throw std::runtime_error(task.error().text());
   return *task;
 }
