@@ -46,7 +46,7 @@ constexpr Declared kDeclared[] = {
     {"math_mode", Type::choice, "", "precision that the task permits (default: from its dtypes)",
      "fp32 tf32 fp16 bf16"},
     {"rtol", Type::number, "",
-     "second bound of the error, in addition to cutegen's own: |y - truth| <= ATOL + RTOL |truth|"},
+     "second bound of the error, beside cutegen's own: |y - truth| <= ATOL + RTOL |truth|"},
     {"atol", Type::number, "", "absolute part of that bound"},
     {"require_sandbox", Type::boolean, "false", "refuse to run without the full sandbox"},
 };

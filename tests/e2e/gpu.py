@@ -139,7 +139,7 @@ class WithoutAGpu(FakeGpu):
         result = self.cutegen(*command, env=environment, timeout=240)
         self.assert_code(result, 0)
         for part in (r"device +NVIDIA H200 \(cuda:0, driver of CUDA 13.0\)",
-                     r"counters +none: CUTEGEN_NCU is not a program: /no/such/ncu; profiles take",
+                     r"counters +none: CUTEGEN_NCU is not a program: /no/such/ncu; profiles use",
                      r"vs best so far +SM clock", r"c1 +500 us +- +\S+( GHz)? +1\.00x .*better +\d+\.\d s +0:\d\d",
                      r"stopped +that is all", r"best +c1, 500 us measured", r"saved +launches \d+ -> 1",
                      r"certified +no: \S", r"shapes official", r"fall-back: an export",

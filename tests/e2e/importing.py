@@ -43,7 +43,7 @@ class Importing(gpu.FakeGpu):
         self.assertEqual(document["schema"], "cutegen.import.v1")
         rows = {row["entry"]: row for row in document["entries"]}
         self.assertEqual(rows["stranger"]["status"], "refused")
-        self.assertIn("another name", rows["stranger"]["detail"])
+        self.assertIn("another entry", rows["stranger"]["detail"])
         self.assertIn("the best program itself", rows["c1"]["detail"])
         self.assertEqual((rows["c1"]["candidate"], rows["c1"]["best"]), ("c2", True))
         self.assertEqual(rows["c1"]["device"], "NVIDIA H200 (driver of CUDA 13.0)")

@@ -156,7 +156,7 @@ class Relay(harness.Case):
 
     def test_flags_of_models_need_a_model(self):
         self.assert_error(self.cutegen("optimize", self.task, "--dialect", "cuda"), 2, "--dialect",
-                          "asks? a model", "--model")
+                          "only if a model proposes", "--model")
         self.assert_error(self.cutegen("optimize", self.task, "--model", "relay:q", "--profiling", "often"),
                           2, "--profiling", "adaptive")
         self.assert_error(self.cutegen("optimize", self.task, "--strategy", "cudaforge"), 2, "needs a model")
