@@ -41,8 +41,7 @@ constexpr Declared kDeclared[] = {
      "folder for the journals of runs; empty: ~/.local/share/cutegen/runs"},
     {"cache_limit_bytes", Type::integer, "4294967296", "size limit of cache_dir"},
     {"compile_memory", Type::text, "",
-     "memory for reading programs ahead: 4G, 0 for none; empty: a quarter of the memory, at most "
-     "8G"},
+     "memory to read programs ahead: 4G; 0: none; empty: a quarter of all, at most 8G"},
     {"math_mode", Type::choice, "", "precision that the task permits (default: from its dtypes)",
      "fp32 tf32 fp16 bf16"},
     {"rtol", Type::number, "",

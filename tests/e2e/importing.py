@@ -54,7 +54,7 @@ class Importing(gpu.FakeGpu):
         self.assertEqual(shown["best"]["imported"]["origin"], "measured")
         self.assertEqual(shown["state"], "finished")
         self.assertNotIn("best_gain", shown, "figures of two devices are not compared")
-        self.assertIn("its figures are imported: measured on NVIDIA H200", self.ok("show", "last").out)
+        self.assertIn("the figures are imported: measured on NVIDIA H200", self.ok("show", "last").out)
         self.ok("report", "last", "-o", "page.html")
         self.assertIn("<h2>Imported</h2>", (self.folder / "page.html").read_text())
 

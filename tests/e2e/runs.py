@@ -224,7 +224,7 @@ class Folders(harness.Case):
         self.assert_error(self.cutegen("runs", "--runs", self.folder / "runs"), 2, "not an sqlite database")
 
     def test_no_runs_yet(self):
-        self.assertIn("no runs yet", self.cutegen("runs").out)
+        self.assertIn("No runs yet", self.cutegen("runs").out)
         for command in ("show", "resume", "report"):
             self.assert_error(self.cutegen(command), 2, "no run", "cutegen optimize")
 
