@@ -66,6 +66,7 @@ unit: $(CONFIGURED)  ## the fast tests only
 check:  ## formatting, floors, figures, text rules, documentation, types, clang-tidy on what changed
 	tools/check_format.sh
 	/usr/bin/env python3 tools/check_floors.py
+	/usr/bin/env python3 tools/check_kinds.py
 	/usr/bin/env python3 tools/check_text.py
 	/usr/bin/env python3 tools/check_docs.py
 	@$(MAKE) --no-print-directory docs

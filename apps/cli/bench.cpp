@@ -21,7 +21,7 @@ struct Options {
   int jobs = 1, evaluators = 0;
   std::string trace;
   bool resume = false, no_profile = false;
-  std::string baseline = "auto";
+  std::string baseline = kAuto;
 };
 
 class ConsoleBench final : public engine::BenchObserver {
@@ -48,7 +48,7 @@ Result<engine::BenchSettings> bench_settings(const Options& options, const Confi
   engine::OptimizeSettings& o = s.optimize;
   CG_TRY(o.asked, asked_accuracy(config));
   o.strategy = config.text("strategy");
-  o.baselines = options.baseline == "auto";
+  o.baselines = options.baseline == kAuto;
   o.profile_slower = o.baselines && !options.no_profile;
   CG_CHECK(options.model.apply_to_many(config, s.evaluators, o));
   CG_CHECK(search::make_strategy(o.strategy, o.search));
@@ -116,7 +116,7 @@ void add_bench(CLI::App& app, Globals& g) {
   command
       ->add_option("--baseline", options->baseline,
                    "on a GPU: auto (use kept baselines, else time eager) or none (default auto)")
-      ->check(CLI::IsMember({"auto", "none"}));
+      ->check(CLI::IsMember({kAuto, "none"}));
   command->add_flag("--no-profile", options->no_profile,
                     "do not diagnose programs that are slower than their best baseline");
   command->add_flag("--resume", options->resume,

@@ -25,7 +25,7 @@ struct CertifyOptions {
 
 std::string page(const Certificate& c, const std::string& task) {
   return fmt::format("{} on {}\n{}  sandbox {}\n", task, engine::certificate_head(c),
-                     engine::certificate_text(c), c.sandbox.label);
+                     engine::certificate_text(c), to_string(c.sandbox.label));
 }
 
 Result<int> run(const Globals& g, const CertifyOptions& options, const Settings& settings) {

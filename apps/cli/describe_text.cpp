@@ -158,7 +158,7 @@ Json task_document(const Task& task, const GpuSpec& gpu, double seconds) {
                    {"floor_ns", bounds.floor_ns},
                    {"reachable_ns", bounds.reachable_ns},
                    {"roofline_ns", bounds.roofline_ns},
-                   {"bound_by", bounds.bound_by}};
+                   {"bound_by", to_string(bounds.bound_by)}};
   j["describe_ns"] = seconds * 1e9;
   return j;
 }

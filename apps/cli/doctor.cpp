@@ -111,12 +111,15 @@ Finding check_disk() {
           enough ? "" : "free at least " + human(Bytes{kLeastDisk})};
 }
 
+// The providers whose keys the advice names.
+const std::set<std::string> kWellKnown{"openai", "anthropic"};
+
 // Tells which providers have a key; never shows the key.
 Finding check_models() {
   std::vector<std::string> with, variables;
   for (const llm::ProviderState& p : llm::provider_states()) {
     if (p.key_present) with.push_back(p.provider + " (" + p.key_variable + ")");
-    if (p.provider == "openai" || p.provider == "anthropic") variables.push_back(p.key_variable);
+    if (kWellKnown.contains(p.provider)) variables.push_back(p.key_variable);
   }
   if (!with.empty()) return {"models", State::ok, "keys for " + join(with, ", "), {}};
   return {"models",

@@ -90,8 +90,8 @@ void check_sandbox(std::vector<Finding>& out) {
   std::vector<std::string> held;
   for (const auto& [what, is] : grade.held)
     if (is) held.push_back(what);
-  std::string detail = grade.label + " (" + join(held, ", ") + ")";
-  const bool full = grade.label == "full";
+  std::string detail = to_string(grade.label) + std::string(" (") + join(held, ", ") + ")";
+  const bool full = grade.label == Protection::full;
   if (!full && !grade.missing.empty()) detail += "; " + grade.missing;
   auto namespaces = grade.held.find("namespaces");
   const bool separate = namespaces != grade.held.end() && namespaces->second;

@@ -101,7 +101,7 @@ std::string verdict_text(const Verdict& v, const eval::OpenedTask& opened) {
   for (const std::string& s : v.skipped) out += "skipped: " + s + "\n";
   for (const std::string& m : v.marks) out += "mark: " + m + "\n";
   if (v.profile) out += profile_text(*v.profile);
-  out += fmt::format("sandbox {}, {} sets judged, {}\n", v.sandbox.label, v.sets_judged,
+  out += fmt::format("sandbox {}, {} sets judged, {}\n", to_string(v.sandbox.label), v.sets_judged,
                      human_ns(static_cast<double>(v.elapsed.count())));
   return out;
 }

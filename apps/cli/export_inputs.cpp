@@ -96,7 +96,7 @@ Result<ExportInputs> from_folder(const Globals& g, const ExportWords& words, con
   const bool named = !words.certificate.empty();
   CG_CHECK(add_certificate(
       named ? fs::path(words.certificate) : fs::path(words.what) / "certificate.json", named, in));
-  const bool chosen = !in.verdict || config.setting("device").source != "default";
+  const bool chosen = !in.verdict || !config.setting("device").is_default();
   CG_CHECK(set_target(chosen ? config.text("device") : in.verdict->device, in));
   return in;
 }

@@ -21,7 +21,7 @@ struct Options {
   std::string file, out = "out", replay, proposer;
   double minutes = 0, certify_minutes = 3, fail_under = 0;
   bool re_evaluate = false, no_profile = false;
-  std::string baseline = "auto";
+  std::string baseline = kAuto;
   double tolerance = 5;  // percent
   CLI::Option *tolerance_given = nullptr, *certify_given = nullptr;
 };
@@ -130,7 +130,7 @@ Result<int> optimize_file(const Globals& g, const Options& options) {
   CG_CHECK(toolchain::grant_compile_memory(config.text("compile_memory"), 1));
   s.search.budget.evaluations = config.integer("budget_evaluations");
   share_minutes(options, s);
-  s.baselines = options.baseline == "auto";
+  s.baselines = options.baseline == kAuto;
   CG_CHECK(options.model.apply(s));
   s.resolved_config = config.json();
   if (!options.proposer.empty())
@@ -163,7 +163,7 @@ void add_optimize(CLI::App& app, Globals& g) {
   command
       ->add_option("--baseline", options->baseline,
                    "on a GPU: auto (use kept baselines, else time eager) or none (default auto)")
-      ->check(CLI::IsMember({"auto", "none"}));
+      ->check(CLI::IsMember({kAuto, "none"}));
   command->add_option("--out", options->out, "folder for the best program (default out)");
   options->certify_given =
       command

@@ -46,7 +46,7 @@ std::string figure_text(const Figure& f) {
 }
 
 std::string diagnosis_text(const Diagnosis& d) {
-  if (d.bound.empty()) return {};
+  if (d.bound == Bound::unknown) return {};
   std::string out = "  diagnosis  " + sanitize(d.summary, 300) + "\n  evidence   ";
   for (size_t i = 0; i < d.evidence.size(); ++i)
     out += (i ? ", " : "") + figure_text(d.evidence[i]);
@@ -144,7 +144,7 @@ std::string profile_text(const Profile& profile) {
   std::string out;
   if (!profile.source.empty())
     out += "profile from " +
-           (profile.source == "simulator" ? "the simulator" : sanitize(profile.source, 80)) + "\n";
+           (profile.source == kSimulator ? "the simulator" : sanitize(profile.source, 80)) + "\n";
   if (!profile.note.empty()) out += "  " + sanitize(profile.note, 1500) + "\n";
   for (const KernelProfile& k : profile.kernels)
     out += head_text(k) + lines_text(k) + remarks_text(k) + counters_text(k);

@@ -21,9 +21,10 @@ const Config& defaults() {
 
 std::string flag_name(std::string key) {
   // Short names for the settings that people type most.
-  std::string brief = key == "runs_dir"             ? "--runs,"
-                      : key == "budget_evaluations" ? "--evaluations,"
-                                                    : "";
+  static const std::map<std::string, std::string> shorter{{"runs_dir", "--runs,"},
+                                                          {"budget_evaluations", "--evaluations,"}};
+  const auto known = shorter.find(key);
+  const std::string brief = known == shorter.end() ? "" : known->second;
   std::replace(key.begin(), key.end(), '_', '-');
   return brief + "--" + key;
 }
@@ -34,7 +35,7 @@ void Settings::add(CLI::App& command, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     const Config::Setting& setting = defaults().setting(key);
     Flag& flag = flags_[key];
-    flag.is_switch = setting.value == "true" || setting.value == "false";
+    flag.is_switch = setting.is_switch();
     bool has_default = !flag.is_switch && !setting.value.empty();
     flag.option = flag.is_switch ? command.add_flag(flag_name(key))
                                  : command.add_option(flag_name(key), flag.value);

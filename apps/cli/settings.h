@@ -20,6 +20,8 @@
 
 namespace cutegen::cli {
 
+inline constexpr const char* kAuto = "auto";  // a flag's value: cutegen decides
+
 class Settings {
  public:
   void add(CLI::App& command, std::initializer_list<const char*> keys);

@@ -196,7 +196,7 @@ class Server {
                {"log", sanitize(out.log, kMostLogBytes)},
                {"headers", files().take_opened()},
                {"refused", files().take_refused()},
-               {"grade", request.grade.label},
+               {"grade", to_string(request.grade.label)},
                {"missing", request.grade.missing},
                {"spent_ns", processor_ns()}};
     auto sent = request.reply.send(Context().with_timeout(std::chrono::seconds(60)), reply);

@@ -49,13 +49,13 @@ class Runner {
     CG_TRY(device_, device::open_device(name));
     // A GPU's driver opens its device files for writing only until here. A profiler's libraries do
     // so later, too.
-    sandbox::Grade locked{.label = "full"};
+    sandbox::Grade locked{.label = Protection::full};
     if (profiled)
-      locked = {.label = "none", .missing = "a profiler opens the GPU's devices later"};
+      locked = {.label = Protection::none, .missing = "a profiler opens the GPU's devices later"};
     else if (name.is_gpu())
       locked = sandbox::harden_self({}, {.no_network = true, .seccomp = true, .deny_open = true});
     return Json{{"schema", kSchema},
-                {"locked", locked.label == "full"},
+                {"locked", locked.label == Protection::full},
                 {"missing", locked.missing},
                 {"type", "opened"},
                 {"facts", device::to_json(device_->facts())},

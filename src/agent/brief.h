@@ -24,7 +24,7 @@ struct TaskBrief {
   GpuSpec gpu;
   DeviceName device;
   double floor_ns = 0;
-  std::string bound_by;
+  RooflineBound bound_by = RooflineBound::memory;
   Dialect dialect = Dialect::cute;
   double reachable_ns = 0, roofline_ns = 0;  // 0: not known
 };

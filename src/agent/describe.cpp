@@ -155,8 +155,8 @@ std::string describe_device(const GpuSpec& g, const DeviceName& device, const Ta
       kib(g.l2_bytes));
   out += fmt::format("Memory: {:.2f} TB/s.", g.dram_bytes_per_s / 1e12);
   for (const auto& [name, flops] : g.flops_per_s)
-    if (name == "fp32" || name == to_string(task.math_mode) ||
-        (name == "tf32" && task.tf32_convolutions))
+    if (name == to_string(MathMode::fp32) || name == to_string(task.math_mode) ||
+        (name == to_string(MathMode::tf32) && task.tf32_convolutions))
       out += fmt::format(" {}: {:.0f} TFLOP/s.", name, flops / 1e12);
   out += fmt::format(" A launch costs about {}.", human_ns(g.launch_ns));
   if (g.arch.starts_with("sm_9"))
@@ -224,10 +224,9 @@ std::string describe_floor(const TaskBrief& brief) {
   std::string work =
       fmt::format("{} and at least {} through memory", human(s.flops), human(s.least_bytes));
   if (brief.floor_ns <= 0) return work + "; the floor is unknown.";
-  const std::string bound_by = one_line(brief.bound_by, 40);
   std::string out = fmt::format("{}.\nFloor: {}.", work,
-                                floor_text(brief.floor_ns, brief.reachable_ns, bound_by));
-  const std::string roofline = roofline_text(brief.roofline_ns, bound_by);
+                                floor_text(brief.floor_ns, brief.reachable_ns, brief.bound_by));
+  const std::string roofline = roofline_text(brief.roofline_ns, brief.bound_by);
   return roofline.empty() ? out : out + "\nRoofline: " + roofline + ".";
 }
 

@@ -60,7 +60,7 @@ TaskBrief softmax_brief(size_t nodes = 2) {
   b.gpu = find_gpu("h200").value();
   b.device = "sim:h200";
   b.floor_ns = 6990, b.reachable_ns = 9600, b.roofline_ns = 7000;
-  b.bound_by = "memory";
+  b.bound_by = RooflineBound::memory;
   return b;
 }
 

@@ -33,6 +33,8 @@ class Config {
  public:
   struct Setting {
     std::string key, value, source, meaning;
+    bool is_switch() const { return value == "true" || value == "false"; }
+    bool is_default() const { return source == "default"; }
   };
   static Result<Config> load(const ConfigSources& sources);
 

@@ -14,7 +14,7 @@
 // Example:
 //   void fields(Fields& v, Mismatch& x) {
 //     v("shape", x.shape);
-//     v("gate", x.gate, field::written_if(x.gate != "element"));
+//     v("gate", x.gate, field::written_if(x.gate != Gate::element));
 //     v("first", x.first, field::list(64));
 //   }
 #pragma once

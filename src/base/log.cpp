@@ -5,25 +5,29 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace cutegen {
 namespace {
 
-LogLevel initial_level() {
-  const char* text = std::getenv("CUTEGEN_LOG");
-  std::string_view s = text ? text : "";
-  if (s == "debug") return LogLevel::debug;
-  if (s == "info") return LogLevel::info;
-  if (s == "error") return LogLevel::error;
-  return LogLevel::warning;
-}
+constexpr std::pair<std::string_view, LogLevel> kLevels[] = {{"debug", LogLevel::debug},
+                                                             {"info", LogLevel::info},
+                                                             {"warning", LogLevel::warning},
+                                                             {"error", LogLevel::error}};
 
 std::atomic<LogLevel>& level() {
-  static std::atomic<LogLevel> value = initial_level();
+  const char* text = std::getenv("CUTEGEN_LOG");
+  static std::atomic<LogLevel> value = log_level_from(text ? text : "", LogLevel::warning);
   return value;
 }
 
 }  // namespace
+
+LogLevel log_level_from(std::string_view name, LogLevel otherwise) {
+  for (const auto& [known, level] : kLevels)
+    if (known == name) return level;
+  return otherwise;
+}
 
 void set_log_level(LogLevel l) {
   level() = l;

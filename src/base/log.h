@@ -8,10 +8,13 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 
 namespace cutegen {
 
 enum class LogLevel { debug, info, warning, error };
+// The level of this name; `otherwise` if there is none.
+LogLevel log_level_from(std::string_view name, LogLevel otherwise);
 void set_log_level(LogLevel level);
 void log_line(LogLevel level, const std::string& text);
 

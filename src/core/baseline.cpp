@@ -39,23 +39,23 @@ bool has_cudnn_tf32(const Task& task) {
 
 BaselineAccuracy class_of(const std::string& kind, const Task& task) {
   BaselineAccuracy out;
-  if (kind.find(':') != std::string::npos || kind == "callable") return out;
+  if (kind.find(':') != std::string::npos || kind == kCallable) return out;
   const bool f32 = has_f32(task);
-  if (kind == "eager-tf32")
-    out.precision = "tf32";
-  else if (kind != "eager-fp32" && has_cudnn_tf32(task))
-    out.precision = "tf32 convolutions";
+  if (kind == kEagerTf32)
+    out.precision = to_string(MathMode::tf32);
+  else if (kind != kEagerFp32 && has_cudnn_tf32(task))
+    out.precision = kTf32Convolutions;
   else
-    out.precision = f32 ? "fp32" : to_string(task.math_mode);
+    out.precision = f32 ? to_string(MathMode::fp32) : to_string(task.math_mode);
   if (task.math_mode != MathMode::fp32 || !f32) return out;
-  out.coarser =
-      out.precision == "tf32" || (out.precision == "tf32 convolutions" && !task.tf32_convolutions);
+  out.coarser = out.precision == to_string(MathMode::tf32) ||
+                (out.precision == kTf32Convolutions && !task.tf32_convolutions);
   return out;
 }
 
 bool in_math_mode(const std::string& kind, const BaselineAccuracy& accuracy, MathMode mode) {
   if (accuracy.passes.value_or(false)) return true;
-  if (accuracy.precision.empty()) return mode != MathMode::fp32 || kind != "eager-tf32";
+  if (accuracy.precision.empty()) return mode != MathMode::fp32 || kind != kEagerTf32;
   return !accuracy.coarser;
 }
 

@@ -21,9 +21,17 @@
 
 namespace cutegen {
 
+// Kinds of baselines. A user's own has the kind MODULE:CALLABLE; the torch worker is asked for it
+// as kCallable.
+inline constexpr const char *kEager = "eager", *kEagerFp32 = "eager-fp32",
+                            *kEagerTf32 = "eager-tf32", *kCompile = "compile",
+                            *kCompileMax = "compile-max", *kCallable = "callable";
+// What a baseline rounds its operands to, if it is no name of a math mode.
+inline constexpr const char* kTf32Convolutions = "tf32 convolutions";
+
 // How accurate a baseline is, by the rule that judges candidates.
 struct BaselineAccuracy {
-  std::string precision;        // "fp32", "tf32 convolutions", "tf32", "fp16", "bf16"; "": unknown
+  std::string precision;        // the name of a math mode, or kTf32Convolutions; empty: unknown
   bool coarser = false;         // it rounds more coarsely than the task's math mode permits
   std::optional<double> share;  // largest error / tolerance over the judged sets
   std::optional<bool> passes;   // whether it is within the candidates' tolerance
@@ -31,8 +39,7 @@ struct BaselineAccuracy {
 };
 
 struct BaselineTime {
-  std::string kind;  // "eager", "eager-fp32", "eager-tf32", "compile", "compile-max", or
-                     // MODULE:CALLABLE
+  std::string kind;  // kEager, ..., or MODULE:CALLABLE
   double time_ns = 0, low_ns = 0, high_ns = 0;
   int samples = 0;
   Origin origin = Origin::measured;

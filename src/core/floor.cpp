@@ -88,22 +88,22 @@ Roofline floor_of(const GpuSpec& gpu, const Task& task) {
   return out;
 }
 
-std::string floor_text(double floor_ns, double reachable_ns, const std::string& bound_by) {
+std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound_by) {
   if (floor_ns <= 0) return "unknown";
   if (reachable_ns <= 0)
     return fmt::format("{} (bound by {}), the roofline as an older version computed it",
-                       human_ns(floor_ns), bound_by);
-  return fmt::format("{} ({}): no kernel is faster; reachable {} (a copy's bandwidth)",
-                     human_ns(floor_ns),
-                     bound_by == "launch" ? "a launch" : "least traffic at the nominal bandwidth",
-                     human_ns(reachable_ns));
+                       human_ns(floor_ns), to_string(bound_by));
+  return fmt::format(
+      "{} ({}): no kernel is faster; reachable {} (a copy's bandwidth)", human_ns(floor_ns),
+      bound_by == RooflineBound::launch ? "a launch" : "least traffic at the nominal bandwidth",
+      human_ns(reachable_ns));
 }
 
-std::string roofline_text(double roofline_ns, const std::string& bound_by) {
+std::string roofline_text(double roofline_ns, RooflineBound bound_by) {
   if (roofline_ns <= 0) return {};
   return fmt::format(
       "{} (bound by {}), an estimate: the operations as written; algebra can pass it",
-      human_ns(roofline_ns), bound_by);
+      human_ns(roofline_ns), to_string(bound_by));
 }
 
 }  // namespace cutegen

@@ -27,9 +27,9 @@ Bytes written_bytes(const Task& task, const ShapeCase& shape);
 // "213 us (least traffic at the nominal bandwidth): no kernel is faster; reachable 245 us (a copy's
 // bandwidth)". Without a reachable bound (runs of older versions): their roofline, labelled as
 // such.
-std::string floor_text(double floor_ns, double reachable_ns, const std::string& bound_by);
+std::string floor_text(double floor_ns, double reachable_ns, RooflineBound bound_by);
 // "2.05 ms (bound by compute), an estimate: the operations as written; algebra can pass it". Empty
 // if unknown.
-std::string roofline_text(double roofline_ns, const std::string& bound_by);
+std::string roofline_text(double roofline_ns, RooflineBound bound_by);
 
 }  // namespace cutegen

@@ -63,20 +63,22 @@ TEST(Work, OutputsAndWhatIsWrittenInPlaceAreWritten) {
 
 TEST(FloorText, SaysWhatIsABoundAndWhatIsAnEstimate) {
   EXPECT_EQ(
-      floor_text(213e3, 245e3, "memory"),
+      floor_text(213e3, 245e3, RooflineBound::memory),
       "213 us (least traffic at the nominal bandwidth): no kernel is faster; reachable 245 us "
       "(a copy's bandwidth)");
-  EXPECT_THAT(floor_text(1000, 2100, "launch"), HasSubstr("1 us (a launch): no kernel is faster"));
-  EXPECT_EQ(roofline_text(2.05e6, "compute"),
+  EXPECT_THAT(floor_text(1000, 2100, RooflineBound::launch),
+              HasSubstr("1 us (a launch): no kernel is faster"));
+  EXPECT_EQ(roofline_text(2.05e6, RooflineBound::compute),
             "2.05 ms (bound by compute), an estimate: the operations as written; algebra can pass "
             "it");
 }
 
 TEST(FloorText, AnOldRunClaimsNoBound) {
-  EXPECT_THAT(floor_text(2.05e6, 0, "compute"), Not(HasSubstr("no kernel is faster")));
-  EXPECT_THAT(floor_text(2.05e6, 0, "compute"), HasSubstr("as an older version computed it"));
-  EXPECT_EQ(roofline_text(0, "compute"), "");
-  EXPECT_EQ(floor_text(0, 0, ""), "unknown");
+  EXPECT_THAT(floor_text(2.05e6, 0, RooflineBound::compute), Not(HasSubstr("no kernel is faster")));
+  EXPECT_THAT(floor_text(2.05e6, 0, RooflineBound::compute),
+              HasSubstr("as an older version computed it"));
+  EXPECT_EQ(roofline_text(0, RooflineBound::compute), "");
+  EXPECT_EQ(floor_text(0, 0, RooflineBound::memory), "unknown");
 }
 
 }  // namespace

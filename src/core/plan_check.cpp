@@ -11,6 +11,9 @@
 namespace cutegen {
 namespace {
 
+constexpr const char* kPrepare = "prepare";  // the list of steps that run once
+constexpr const char* kGpu = "gpu";          // the symbol of the device's facts
+
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kMostSharedBytes = 232448;  // 227 KiB, the most of any GPU supported
 
@@ -46,7 +49,7 @@ class Checker {
     for (const auto& [name, e] : plan_.defines) early(e, "/defines/" + name);
     check_scratch_shapes();
     check_maps();
-    check_steps(plan_.prepare, "prepare");
+    check_steps(plan_.prepare, kPrepare);
     check_steps(plan_.steps, "steps");
     check_outputs();
     return std::move(errors_);
@@ -114,7 +117,7 @@ class Checker {
   void check_symbols() {
     for (const auto& [name, e] : plan_.symbols) {
       std::string place = "/symbols/" + name;
-      if (name == "gpu") report(place, "'gpu' is taken", "choose another name");
+      if (name == kGpu) report(place, "'gpu' is taken", "choose another name");
       check(e, place);
       if (needs_modules(e)) late_.insert(name);
       symbols_.push_back(name);
@@ -260,7 +263,7 @@ class Checker {
              fmt::format("'{}' is the task's {} and must not be written", s.fill_tensor,
                          to_string(t->role)),
              "fill an output, a mutated tensor or a scratch");
-    if (list == "prepare") check_prepared(s.fill_tensor, place + "/fill");
+    if (list == kPrepare) check_prepared(s.fill_tensor, place + "/fill");
     used_.insert(target(s.fill_tensor));
   }
 
@@ -301,7 +304,7 @@ class Checker {
   void check_arg(const ArgSpec& a, const std::string& list, const std::string& place) {
     if (a.kind == ArgSpec::Kind::tensor) {
       check_buffer(a.name, place + "/tensor");
-      if (list == "prepare") check_prepared(a.name, place + "/tensor");
+      if (list == kPrepare) check_prepared(a.name, place + "/tensor");
       used_.insert(target(a.name));
     } else if (a.kind == ArgSpec::Kind::map) {
       check_map_arg(a.name, list, place + "/map");
@@ -320,7 +323,7 @@ class Checker {
     for (const TensorMapSpec& m : plan_.tensor_maps) {
       names.push_back(m.name);
       if (m.name != name) continue;
-      if (list == "prepare") check_prepared(m.tensor, place);
+      if (list == kPrepare) check_prepared(m.tensor, place);
       used_.insert(target(m.tensor));
       return;
     }

@@ -14,6 +14,15 @@ Names<Origin> enum_names(Origin) {
   return names;
 }
 
+Names<Bound> enum_names(Bound) {
+  static constexpr Name<Bound> names[] = {{Bound::unknown, "unknown"},
+                                          {Bound::memory, "memory"},
+                                          {Bound::compute, "compute"},
+                                          {Bound::balanced, "balanced"},
+                                          {Bound::latency, "latency"}};
+  return names;
+}
+
 void fields(Fields& v, LineProfile& l) {
   v("line", l.line);
   v("text", l.text);
@@ -53,7 +62,7 @@ void fields(Fields& v, KernelProfile& k) {
   v("limited_by", k.limited_by, field::may_lack);
   v("lines", k.lines, field::if_set + field::list(4096));
   v("remarks", k.remarks, field::if_set + field::list(256));
-  v("diagnosis", k.diagnosis, field::written_if(!k.diagnosis.bound.empty()));
+  v("diagnosis", k.diagnosis, field::written_if(k.diagnosis.bound != Bound::unknown));
   v("modelled", k.modelled, field::if_set);
 }
 

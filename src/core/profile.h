@@ -41,10 +41,26 @@ struct ProfileRemark {
   Origin origin = Origin::modelled;  // of the figures behind it
 };
 
+// Units of a GPU that limit a kernel, as the time model and the counters name them. The list is
+// open: "fma", "tensor", "issue", "xu", ...
+namespace gpu_unit {
+inline constexpr const char *dram = "dram", *l2 = "l2", *l1 = "l1", *shared = "shared",
+                            *latency = "latency", *launch = "launch";
+}
+
+// What limits the CTAs per SM.
+namespace cta_limit {
+inline constexpr const char *registers = "registers", *shared_memory = "shared memory",
+                            *threads = "threads", *blocks = "blocks", *grid = "grid";
+}
+
+enum class Bound { unknown, memory, compute, balanced, latency };
+Names<Bound> enum_names(Bound);
+
 // What limits a kernel, and the figures that show it.
 struct Diagnosis {
-  std::string bound;  // "memory", "compute", "balanced", "latency"; empty: unknown
-  std::string unit;   // the busiest unit: "dram", "l2", "fma", "issue", ...
+  Bound bound = Bound::unknown;
+  std::string unit;  // the busiest unit: gpu_unit::dram, "fma", "issue", ...
   Origin origin = Origin::modelled;
   std::string summary;  // one line
   std::vector<Figure> evidence;
@@ -55,21 +71,25 @@ struct KernelProfile {
   std::string kernel;
   Origin origin = Origin::modelled;
   double time_ns = 0;
-  std::string bound_by;                    // "dram", "issue", "latency", ...
+  std::string bound_by;                    // gpu_unit::dram, "issue", gpu_unit::latency, ...
   std::map<std::string, double> counters;  // "warp_instructions", "global_load_sectors", ...
   double sampled_share = 1;                // share of the CTAs that ran
   double sample_error = 0;
-  std::string limited_by;          // what limits the CTAs per SM: "registers", "grid", ...
+  std::string limited_by;          // cta_limit::registers, cta_limit::grid, ...
   std::vector<LineProfile> lines;  // hottest first
   std::vector<ProfileRemark> remarks;
   Diagnosis diagnosis;
   // The simulator's counters of this launch, if `counters` come from a GPU.
   std::map<std::string, double> modelled = {};
 };
+
+inline constexpr const char* kSimulator = "simulator";  // sources of a profile
+inline constexpr const char* kResources = "resources";
+
 struct Profile {
   std::vector<KernelProfile> kernels;
   std::string shape;
-  std::string source = {};  // what counted: "simulator", "ncu 2025.3.1.0", "resources"
+  std::string source = {};  // what counted: kSimulator, kResources or "ncu 2025.3.1.0"
   std::string note = {};    // why there is no better source, and what helps
 };
 

@@ -56,6 +56,8 @@ struct ShapeCase {
   Bytes least_bytes;  // outputs, written once, and what must be read of inputs and parameters
 };
 
+inline constexpr const char* kElementwise = "elementwise";  // the class without a reduction
+
 struct Task {
   std::string id;                      // sha256
   std::string name;                    // file stem
@@ -73,7 +75,7 @@ struct Task {
   std::optional<std::string> baseline;
   std::vector<ShapeCase> shapes;
   Graph graph;
-  std::string workload;            // "matmul", "elementwise", ...; fused: "matmul+elementwise"
+  std::string workload;            // "matmul", kElementwise, ...; fused: "matmul+elementwise"
   std::vector<std::string> notes;  // marks: what limits the judgement of this task
   // Tensor names in the order of forward()'s results. Set only if forward() returns a tensor that
   // it mutates: such a result is no separate output.

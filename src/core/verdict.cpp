@@ -36,6 +36,12 @@ Names<Rung> enum_names(Rung) {
   return names;
 }
 
+Names<Gate> enum_names(Gate) {
+  static constexpr Name<Gate> names[] = {
+      {Gate::element, "element"}, {Gate::rms, "rms"}, {Gate::bias, "bias"}, {Gate::user, "user"}};
+  return names;
+}
+
 Names<RungResult> enum_names(RungResult) {
   static constexpr Name<RungResult> names[] = {{RungResult::passed, "passed"},
                                                {RungResult::failed, "failed"},
@@ -81,7 +87,7 @@ void fields(Fields& v, Mismatch& m) {
   v("first", m.first, field::list(64) + field::at_least(0));
   v("pattern", m.pattern);
   v("worst_ratio", m.worst_ratio);
-  v("gate", m.gate, field::written_if(m.gate != "element"));
+  v("gate", m.gate, field::written_if(m.gate != Gate::element));
 }
 
 void fields(Fields& v, Feedback& f) {

@@ -15,6 +15,7 @@
 
 #include "base/context.h"
 #include "base/fields.h"
+#include "base/protection.h"
 #include "core/audit.h"
 #include "core/profile.h"
 
@@ -23,6 +24,9 @@ namespace cutegen {
 enum class Status { correct, failed, rejected, unsupported, aborted };
 enum class Rung { lint, compile, audit, load, correctness, timing, profile };
 enum class RungResult { passed, failed, skipped };
+// The limits on an output: each element; the root mean square and the mean of its error; and the
+// user's own (--rtol, --atol).
+enum class Gate { element, rms, bias, user };
 
 struct RungReport {
   Rung rung = Rung::lint;
@@ -38,9 +42,7 @@ struct Mismatch {
   std::vector<std::vector<int64_t>> first;  // coordinates of the first wrong elements (at most 5)
   std::string pattern;                      // "every row from column 1024 on", "last tile", ...
   double worst_ratio = 0;                   // the largest error / tolerance
-  // The limit that failed: "element" (single elements), "rms" or "bias" (the output as a whole;
-  // worst_ratio then refers to that limit), "user" (--rtol, --atol).
-  std::string gate = "element";
+  Gate gate = Gate::element;                // the limit that failed; worst_ratio refers to it
 };
 
 struct Feedback {
@@ -51,9 +53,11 @@ struct Feedback {
   std::string resources;   // registers and spills per kernel, from the audit; may be empty
 };
 
+inline constexpr const char* kIncumbent = "incumbent";  // the best program of the run so far
+
 // This program against another one: alternating runs in random order on one device.
 struct PairedRatio {
-  std::string against;     // "incumbent", "eager", "torch.compile", ...
+  std::string against;     // kIncumbent or the kind of a baseline (core/baseline.h)
   std::string program_id;  // if it is a kernel program
   // The other's time / this program's time (above 1: this program is faster): the median over the
   // pairs, with its 95% interval.
@@ -99,7 +103,7 @@ struct Timing {
 
 // The protection that was in effect while the candidate was compiled and run.
 struct SandboxGrade {
-  std::string label = "none";        // "full", "partial", "none"
+  Protection label = Protection::none;
   std::map<std::string, bool> held;  // "namespaces", "network", "seccomp", "rlimits", ...
 };
 
@@ -154,6 +158,7 @@ struct Verdict {
 
 Names<Status> enum_names(Status);
 Names<Rung> enum_names(Rung);
+Names<Gate> enum_names(Gate);
 Result<Rung> rung_from(const std::string& name);
 int exit_code(Status status);
 void fields(Fields& v, Verdict& verdict);

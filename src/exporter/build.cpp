@@ -12,6 +12,8 @@
 namespace cutegen::exporter {
 namespace {
 
+constexpr const char* kOutput = "out";  // the only output of a module that returns a tensor
+
 constexpr size_t kMostModules = 64;
 constexpr size_t kMostImageBytes = size_t{64} << 20;
 
@@ -25,7 +27,7 @@ Result<void> check_outputs(const Task& task) {
   if (results.empty())
     return unsupported_error("the module of '" + task.name + "' returns no tensor");
   for (const TensorInfo* t : results)
-    if (!t->mutated && t->name != "out" && !t->name.starts_with("out."))
+    if (!t->mutated && t->name != kOutput && !t->name.starts_with("out."))
       return unsupported_error("the result '" + t->name +
                                "' has a form that exports do not support");
   return {};
@@ -111,16 +113,18 @@ Result<void> assemble(const Context& ctx, const toolchain::ToolPaths& tools, Exp
 
 }  // namespace
 
-Result<ExportKind> export_kind_from(const std::string& name) {
-  if (name == "torch") return ExportKind::torch;
-  if (name == "kernelbench") return ExportKind::kernelbench;
-  if (name == "cpp") return ExportKind::cpp;
-  return user_error("'" + sanitize(name, 60) + "' is not a kind of export", "--to",
-                    "one of torch, kernelbench, cpp");
+Names<ExportKind> enum_names(ExportKind) {
+  static constexpr Name<ExportKind> names[] = {{ExportKind::torch, "torch"},
+                                               {ExportKind::kernelbench, "kernelbench"},
+                                               {ExportKind::cpp, "cpp"}};
+  return names;
 }
 
-const char* to_string(ExportKind kind) {
-  return kind == ExportKind::torch ? "torch" : kind == ExportKind::cpp ? "cpp" : "kernelbench";
+Result<ExportKind> export_kind_from(const std::string& name) {
+  for (const auto& [kind, known] : enum_names(ExportKind{}))
+    if (name == known) return kind;
+  return user_error("'" + sanitize(name, 60) + "' is not a kind of export", "--to",
+                    "one of torch, kernelbench, cpp");
 }
 
 std::string plain_name(const std::string& name) {

@@ -7,6 +7,7 @@
 namespace cutegen {
 namespace {
 
+constexpr const char *kFp32 = "fp32", *kTf32 = "tf32", *kFp16 = "fp16", *kBf16 = "bf16";
 constexpr double kProductsOfFp32 = 3;  // tf32 products with the accuracy of one in fp32
 
 double peak(const GpuSpec& gpu, const std::string& mode) {
@@ -16,22 +17,29 @@ double peak(const GpuSpec& gpu, const std::string& mode) {
 }
 
 double products_per_s(const GpuSpec& gpu, const std::string& mode) {
-  if (mode != "fp32") return peak(gpu, mode);
-  return std::max(peak(gpu, "fp32"), peak(gpu, "tf32") / kProductsOfFp32);
+  if (mode != kFp32) return peak(gpu, mode);
+  return std::max(peak(gpu, kFp32), peak(gpu, kTf32) / kProductsOfFp32);
 }
 
 // Without matrix units. Each lane computes two halves at once.
 double other_per_s(const GpuSpec& gpu, const std::string& mode) {
-  const double fp32 = peak(gpu, "fp32");
-  if (mode != "fp16" && mode != "bf16") return fp32;
+  const double fp32 = peak(gpu, kFp32);
+  if (mode != kFp16 && mode != kBf16) return fp32;
   return std::max(fp32, 4 * gpu.rates.half_lanes * gpu.sms * gpu.clock_hz);
 }
 
 }  // namespace
 
+Names<RooflineBound> enum_names(RooflineBound) {
+  static constexpr Name<RooflineBound> names[] = {{RooflineBound::memory, "memory"},
+                                                  {RooflineBound::compute, "compute"},
+                                                  {RooflineBound::launch, "launch"}};
+  return names;
+}
+
 Roofline roofline(const GpuSpec& gpu, const Work& work) {
   const std::string convolutions =
-      work.tf32_convolutions && work.math_mode == "fp32" ? "tf32" : work.math_mode;
+      work.tf32_convolutions && work.math_mode == kFp32 ? kTf32 : work.math_mode;
   const double products_s = work.products.value / products_per_s(gpu, work.math_mode) +
                             work.convolutions.value / products_per_s(gpu, convolutions);
   const double other_s = work.other.value / other_per_s(gpu, work.math_mode);
@@ -44,9 +52,9 @@ Roofline roofline(const GpuSpec& gpu, const Work& work) {
   r.roofline_ns = std::max({r.compute_ns, r.memory_ns, gpu.least_launch_ns});
   r.floor_ns = std::max((least - kept) / gpu.dram_bytes_per_s * 1e9, gpu.least_launch_ns);
   r.reachable_ns = r.memory_ns / gpu.latency.dram_efficiency + gpu.launch_ns;
-  r.bound_by = std::max(r.compute_ns, r.memory_ns) < gpu.launch_ns ? "launch"
-               : r.compute_ns > r.memory_ns                        ? "compute"
-                                                                   : "memory";
+  r.bound_by = std::max(r.compute_ns, r.memory_ns) < gpu.launch_ns ? RooflineBound::launch
+               : r.compute_ns > r.memory_ns                        ? RooflineBound::compute
+                                                                   : RooflineBound::memory;
   return r;
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/names.h"
 #include "base/result.h"
 #include "base/units.h"
 
@@ -59,6 +60,10 @@ struct Work {
   bool tf32_convolutions = false;  // fp32 as PyTorch ships
 };
 
+// What bounds the roofline.
+enum class RooflineBound { memory, compute, launch };
+Names<RooflineBound> enum_names(RooflineBound);
+
 // Bounds and estimates of a task's time on one GPU, before anything runs.
 struct Roofline {
   double floor_ns = 0;      // no correct program is faster: the bytes that must cross the memory
@@ -67,7 +72,7 @@ struct Roofline {
   double roofline_ns = 0;   // estimate, graph as written: max(compute_ns, memory_ns, least launch)
   double compute_ns = 0;    // its FLOPs on the fastest unit that is as accurate as the math mode
   double memory_ns = 0;     // least bytes at the nominal bandwidth
-  std::string bound_by;     // what bounds the roofline: "memory" | "compute" | "launch"
+  RooflineBound bound_by = RooflineBound::memory;
 };
 
 Result<GpuSpec> find_gpu(const std::string& name);

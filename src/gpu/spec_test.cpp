@@ -103,7 +103,7 @@ TEST(Roofline, TheFloorIsTrafficAtTheNominalBandwidth) {
   EXPECT_DOUBLE_EQ(r.memory_ns, 1e6);
   EXPECT_DOUBLE_EQ(r.roofline_ns, 1e6);
   EXPECT_DOUBLE_EQ(r.reachable_ns, 1e6 / 0.92 + 2000);
-  EXPECT_EQ(r.bound_by, "memory");
+  EXPECT_EQ(r.bound_by, RooflineBound::memory);
 }
 
 TEST(Roofline, OutputsThatTheL2HoldsNeedNoBandwidth) {
@@ -123,13 +123,13 @@ TEST(Roofline, OperationsAreAnEstimateAndNoFloor) {
   EXPECT_DOUBLE_EQ(r.compute_ns, 1e9);
   EXPECT_DOUBLE_EQ(r.roofline_ns, 1e9);
   EXPECT_EQ(r.floor_ns, g.least_launch_ns);
-  EXPECT_EQ(r.bound_by, "compute");
+  EXPECT_EQ(r.bound_by, RooflineBound::compute);
 }
 
 TEST(Roofline, ALaunchIsTheLeast) {
   const GpuSpec g = find_gpu("h200").value();
   const Roofline tiny = roofline(g, {.other = Flops{1000}, .least = Bytes{1000}});
-  EXPECT_EQ(tiny.bound_by, "launch");
+  EXPECT_EQ(tiny.bound_by, RooflineBound::launch);
   EXPECT_EQ(tiny.floor_ns, g.least_launch_ns);
   EXPECT_LT(tiny.floor_ns, g.launch_ns) << "what is usual is no bound";
   EXPECT_EQ(roofline(g, {}).floor_ns, g.least_launch_ns);

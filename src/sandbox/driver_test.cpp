@@ -57,7 +57,8 @@ class Drivers : public testing::TestWithParam<Driver> {
   void SetUp() override {
     if (GetParam() == Driver::bubblewrap && bubblewrap().empty())
       GTEST_SKIP() << "no working bwrap here";
-    if (GetParam() == Driver::own && probe().label != "full") GTEST_SKIP() << probe().missing;
+    if (GetParam() == Driver::own && probe().label != Protection::full)
+      GTEST_SKIP() << probe().missing;
   }
   SpawnSpec script(const std::string& text) const { return shell(text, GetParam()); }
 };

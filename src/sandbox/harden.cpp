@@ -26,7 +26,9 @@ Grade harden_self(const Limits& limits, const Isolation& isolation) {
   }
   size_t held = 0;
   for (const auto& [what, ok] : g.held) held += ok;
-  g.label = held == g.held.size() ? "full" : held ? "partial" : "none";
+  g.label = held == g.held.size() ? Protection::full
+            : held                ? Protection::partial
+                                  : Protection::none;
   g.missing = join(missing, "; ");
   return g;
 }
@@ -46,7 +48,7 @@ Grade probe() {
     grade = child->grade();
     auto status = child->wait(Context().with_timeout(std::chrono::seconds(10)));
     if (!status || status->code != 0 || !status->exited) {
-      grade.label = "none";
+      grade.label = Protection::none;
       grade.missing = "a program that started in the sandbox failed";
     }
   });

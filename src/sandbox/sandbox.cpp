@@ -132,7 +132,7 @@ bool own_namespaces_work() {
   spec.isolation = {.namespaces = true, .no_network = true};
   spec.driver = Driver::own;
   auto child = spawn(spec);
-  return child && child->grade().label == "full";
+  return child && child->grade().label == Protection::full;
 }
 
 // For root, our own namespaces enforce more (the process limit) and start sooner. For other users
@@ -142,12 +142,14 @@ Driver better_driver() {
   return bubblewrap().empty() ? Driver::own : Driver::bubblewrap;
 }
 
+constexpr const char *kOwn = "own", *kBubblewrap = "bubblewrap";  // of CUTEGEN_SANDBOX
+
 Driver choose_driver(Driver asked) {
   if (asked != Driver::automatic) return asked;
   const char* named = std::getenv("CUTEGEN_SANDBOX");
   std::string name = named ? named : "";
-  if (name == "own") return Driver::own;
-  if (name == "bubblewrap" && !bubblewrap().empty()) return Driver::bubblewrap;
+  if (name == kOwn) return Driver::own;
+  if (name == kBubblewrap && !bubblewrap().empty()) return Driver::bubblewrap;
   static const Driver better = better_driver();
   return better;
 }
@@ -277,7 +279,7 @@ Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared
   }
   auto held = std::count_if(g.held.begin(), g.held.end(), [](auto& kv) { return kv.second; });
   bool every = held == static_cast<int64_t>(g.held.size());
-  g.label = held == 0 ? "none" : every ? "full" : "partial";
+  g.label = held == 0 ? Protection::none : every ? Protection::full : Protection::partial;
   g.missing = join(missing, "; ");
   return g;
 }
@@ -426,7 +428,7 @@ Result<Child> spawn(const SpawnSpec& spec) {
   s.grade = grade_of(spec, plan, shared);
   CG_CHECK(check_started(plan, shared));
   s.program = outer_pid(s.started.supervisor, plan.clone_flags, shared.program);
-  if (spec.required && s.grade.label != "full")
+  if (spec.required && s.grade.label != Protection::full)
     return world_error("the full sandbox is not available: " + s.grade.missing,
                        "allow user namespaces (sysctl user.max_user_namespaces) and seccomp, "
                        "install bubblewrap, or run without --require-sandbox");

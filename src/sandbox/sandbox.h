@@ -28,6 +28,7 @@
 
 #include "base/context.h"
 #include "base/file.h"
+#include "base/protection.h"
 
 namespace cutegen::sandbox {
 
@@ -53,8 +54,8 @@ struct Grade {
   // "namespaces", "network", "seccomp", "rlimits", if asked for; "bubblewrap" and "cgroup", if in
   // use; "capabilities": false if root keeps them.
   std::map<std::string, bool> held;
-  std::string label = "none";  // full: all that was asked for; partial; none
-  std::string missing;         // why some protection is missing
+  Protection label = Protection::none;  // full: all that was asked for
+  std::string missing;                  // why some protection is missing
 };
 
 // Who creates the namespaces. automatic: $CUTEGEN_SANDBOX ("own" or "bubblewrap"), else the better.

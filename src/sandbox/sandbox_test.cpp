@@ -73,7 +73,7 @@ TEST(Spawn, KeptCapabilitiesAreInTheGrade) {
       shell("grep CapEff /proc/self/status",
             {.namespaces = true, .no_network = true, .loopback = true, .keep_capabilities = true}));
   EXPECT_FALSE(kept.grade.held.at("capabilities"));
-  EXPECT_NE(kept.grade.label, "full");
+  EXPECT_NE(kept.grade.label, Protection::full);
   if (::geteuid() == 0) {
     EXPECT_EQ(kept.text.find("0000000000000000"), std::string::npos) << kept.text;
   }
@@ -237,7 +237,7 @@ TEST(Limits, ForkBombsAreStopped) {
 class Isolated : public testing::Test {
  protected:
   void SetUp() override {
-    if (probe().label != "full") GTEST_SKIP() << "this machine: " << probe().missing;
+    if (probe().label != Protection::full) GTEST_SKIP() << "this machine: " << probe().missing;
   }
 };
 
@@ -246,10 +246,10 @@ TEST_F(Isolated, GradeSaysWhatHeld) {
   spec.required = true;
   spec.limits.cpu_seconds = 5;
   Outcome o = run(spec);
-  EXPECT_EQ(o.grade.label, "full") << o.grade.missing;
+  EXPECT_EQ(o.grade.label, Protection::full) << o.grade.missing;
   for (const char* what : {"namespaces", "network", "seccomp", "rlimits"})
     EXPECT_TRUE(o.grade.held[what]) << what;
-  EXPECT_EQ(run(shell("true")).grade.label, "none");
+  EXPECT_EQ(run(shell("true")).grade.label, Protection::none);
 }
 
 TEST_F(Isolated, FilesAreReadOnlyAndTmpIsPrivate) {
@@ -281,7 +281,7 @@ TEST_F(Isolated, ReadableStaysVisibleReadOnly) {
   EXPECT_NE(o.text.find("seen\n"), std::string::npos) << o.text;
   EXPECT_NE(o.text.find("Read-only file system"), std::string::npos);
   EXPECT_NE(o.text.find("one file\n"), std::string::npos);
-  EXPECT_EQ(o.grade.label, "full") << o.grade.missing;
+  EXPECT_EQ(o.grade.label, Protection::full) << o.grade.missing;
 }
 
 TEST_F(Isolated, NoNetworkNoOtherProcessesNoNamespaces) {
@@ -325,7 +325,7 @@ int hardened(const Limits& limits, const Isolation& isolation, F body) {
   pid_t pid = ::fork();
   if (pid == 0) {
     Grade g = harden_self(limits, isolation);
-    ::_exit(g.label == "full" ? body() : 99);
+    ::_exit(g.label == Protection::full ? body() : 99);
   }
   int status = 0;
   ::waitpid(pid, &status, 0);

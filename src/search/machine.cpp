@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "gpu/spec.h"
 
 namespace cutegen::search {
 namespace {
@@ -12,7 +13,7 @@ constexpr int kMostSetAside = 2;  // in a row; more are the machinery's fault
 
 const PairedRatio* pair_with_incumbent(const Timing& timing) {
   for (const PairedRatio& p : timing.paired)
-    if (p.against == "incumbent") return &p;
+    if (p.against == kIncumbent) return &p;
   return nullptr;
 }
 
@@ -90,7 +91,7 @@ void Machine::apply(const Event& event) {
     floor_ns_ = number_at(event.data, "floor_ns");
     reachable_ns_ = number_at(event.data, "reachable_ns");
     roofline_ns_ = number_at(event.data, "roofline_ns");
-    memory_bound_ = text_at(event.data, "floor_bound_by") == "memory";
+    memory_bound_ = text_at(event.data, "floor_bound_by") == to_string(RooflineBound::memory);
     on_task(event.data);
   } else if (event.type == EventType::resumed) {
     issued_ = false;

@@ -7,12 +7,23 @@
 
 namespace cutegen::search {
 
+namespace {
+
+// How many correct programs come before the first profile, for the classes of a workload.
+constexpr int kHeavy = 6, kOthers = 5;
+const std::map<std::string, int> kDepths{{"matmul", kHeavy},    {"attention", kHeavy},
+                                         {"recurrent", kHeavy}, {"depthwise", kHeavy},
+                                         {"loss", 3},           {"elementwise", 2}};
+
+}  // namespace
+
 int Profiling::fixed_depth(const std::string& workload) {
   int depth = 0;
   for (const std::string& part : split(workload, '+')) {
-    bool heavy = part == "matmul" || part == "attention" || part == "recurrent" ||
-                 part.ends_with("conv") || part == "depthwise";
-    depth = std::max(depth, heavy ? 6 : part == "loss" ? 3 : part == "elementwise" ? 2 : 5);
+    const auto known = kDepths.find(part);
+    depth = std::max(depth, part.ends_with("conv")   ? kHeavy
+                            : known == kDepths.end() ? kOthers
+                                                     : known->second);
   }
   return depth;
 }

@@ -13,6 +13,8 @@
 namespace cutegen::store {
 namespace {
 
+constexpr const char* kWriteAheadLog = "wal";  // as SQLite names the mode
+
 constexpr int kApplicationId = 0x43474A31;  // "CGJ1", in the file's header
 constexpr int kFormat = 1;
 constexpr int kBusyMs = 20000;
@@ -92,7 +94,8 @@ Result<void> Database::prepare() {
   bool empty = sql_.execAndGet("SELECT count(*) FROM sqlite_master").getInt() == 0;
   reading.commit();
   if (id != kApplicationId && !(id == 0 && empty)) return foreign();
-  if (std::string mode = sql_.execAndGet("PRAGMA journal_mode = WAL").getString(); mode != "wal")
+  if (std::string mode = sql_.execAndGet("PRAGMA journal_mode = WAL").getString();
+      mode != kWriteAheadLog)
     return world_error("SQLite has no write-ahead log for '" + file().string() + "'",
                        "choose a local folder with --runs DIR");
   sql_.exec("PRAGMA synchronous = FULL");

@@ -4,6 +4,9 @@
 namespace cutegen::store {
 namespace {
 
+// Words of events that this module reads without the types behind them.
+constexpr const char *kAborted = "aborted", *kAccepted = "accepted";
+
 std::string text_at(const Json& data, const char* key) {
   auto it = data.find(key);
   return it != data.end() && it->is_string() ? it->get<std::string>() : std::string();
@@ -54,14 +57,14 @@ void fold_run_info(RunInfo& info, const Event& event) {
     info.floor_ns = number_at(data, "floor_ns");
   } else if (event.type == EventType::evaluated) {
     // An aborted attempt is an infrastructure failure and does not count as an evaluation.
-    if (data.contains("verdict") && text_at(data["verdict"], "status") != "aborted")
+    if (data.contains("verdict") && text_at(data["verdict"], "status") != kAborted)
       ++info.evaluations;
     info.times_ns[text_at(data, "candidate")] = verdict_time(data);
   } else if (event.type == EventType::accepted) {
     info.best_ns = info.times_ns[text_at(data, "candidate")];
   }
   if (event.type == EventType::imported) {  // comes after the end, and the end state stays
-    if (text_at(data, "decision") == "accepted") info.best_ns = verdict_time(data);
+    if (text_at(data, "decision") == kAccepted) info.best_ns = verdict_time(data);
     return;
   }
   if (event.type == EventType::finished)

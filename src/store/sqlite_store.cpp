@@ -14,6 +14,8 @@
 namespace cutegen::store {
 namespace {
 
+constexpr const char* kLastRun = "last";  // what users type for the newest run
+
 using DatabasePtr = std::shared_ptr<Database>;
 
 void insert_blob(SQLite::Database& sql, const std::string& hash, std::string_view bytes) {
@@ -206,7 +208,7 @@ class SqliteStore final : public Store {
     if (ids.empty())
       return user_error("there is no run in '" + db_->dir().string() + "' yet", {},
                         "start one with `cutegen optimize FILE`, or name the folder: --runs DIR");
-    if (run == "last") return ids.front();
+    if (run == kLastRun) return ids.front();
     std::vector<std::string> fitting;
     for (const std::string& id : ids) {
       if (id == run) return id;

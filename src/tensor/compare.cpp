@@ -12,7 +12,8 @@
 namespace cutegen {
 namespace {
 
-constexpr size_t kReach = 32;  // the window: the element and 32 neighbours on either side
+constexpr size_t kReach = 32;     // the window: the element and 32 neighbours on either side
+constexpr double kInOrder = 4;    // times the error of sequential sums, which another order may have
 
 enum class Class { finite, nan, plus, minus };
 
@@ -127,6 +128,16 @@ void note_order(Expected& e, std::span<const double> sensitivity) {
   }
 }
 
+// The largest error of each element and its neighbours in order of magnitude; empty for no values.
+std::vector<double> errors_nearby(const Expected& e, std::span<const double> values) {
+  std::vector<double> error(values.size(), 0);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double d = std::abs(values[i] - e.truth[i]);
+    if (std::isfinite(d)) error[i] = d;
+  }
+  return error.empty() ? error : smooth_by_magnitude(e.truth, error, kReach);
+}
+
 double narrowed(double tolerance, double truth, const ToleranceRule& rule) {
   if (rule.rtol < 0 && rule.atol < 0) return tolerance;
   const double size = std::isfinite(truth) ? std::abs(truth) : 0;
@@ -186,12 +197,8 @@ Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<d
   rule = for_dtype(rule, e.spec.dtype);
   note_order(e, sensitivity);
   size_t n = e.truth.size();
-  std::vector<double> error(n, 0);
-  for (size_t i = 0; i < n; ++i) {
-    double d = std::abs(e.native[i] - e.truth[i]);
-    if (std::isfinite(d)) error[i] = d;
-  }
-  e.tolerance = smooth_by_magnitude(e.truth, error, kReach);
+  e.tolerance = errors_nearby(e, e.native);
+  const std::vector<double> in_order = errors_nearby(e, sequential);
   double eps = std::max(rule.eps, half_ulp(e.spec.dtype));
   double least = flush_error(e.spec.dtype);
   e.unit.resize(n);
@@ -203,7 +210,9 @@ Expected make_expected(OutputSpec spec, std::vector<double> truth, std::vector<d
     if (!sensitivity.empty() && std::isfinite(sensitivity[i]))
       scale = std::max(scale, std::abs(sensitivity[i]));
     e.unit[i] = scale + least;
-    e.tolerance[i] = narrowed(rule.factor * scale + least, e.truth[i], rule);
+    const double least_honest = in_order.empty() ? 0 : kInOrder * in_order[i];
+    e.tolerance[i] =
+        narrowed(std::max(rule.factor * scale, least_honest) + least, e.truth[i], rule);
   }
   e.limits = limits_of(e, sensitivity, sequential, rule);
   return e;

@@ -90,6 +90,22 @@ TEST(Compare, SensitivityWidensOnlyWhereItIs) {
   EXPECT_EQ(j.is_wrong[1], 1);
 }
 
+// PyTorch adds running sums up in double on a processor, so its own error is nothing but the last
+// rounding, while the error of an honest loop is that of the sums before it.
+TEST(Compare, TheErrorOfASequentialSumIsAccepted) {
+  const std::vector<double> truth{40, 20, 1e-3}, native = truth, in_order{40, 20, 1e-3 + 2e-5};
+  auto wrong = [&](double value, std::span<const double> sequential) {
+    const Expected e =
+        make_expected({"out", DType::f32, {3}}, truth, native, {}, {.rms = 0}, sequential);
+    std::vector<std::byte> output(12);
+    from_double(DType::f32, std::vector<double>{40, 20, value}, output);
+    return judge(e, output).wrong;
+  };
+  EXPECT_EQ(wrong(1e-3 + 6e-5, {}), 1);
+  EXPECT_EQ(wrong(1e-3 + 6e-5, in_order), 0);
+  EXPECT_EQ(wrong(1e-3 + 9e-5, in_order), 1);
+}
+
 TEST(Compare, ClassesMatchExactly) {
   std::vector<double> truth{kNan, kInf, -kInf, 1, 1e39}, native{kNan, kInf, -kInf, 1, kInf};
   Expected e = make_expected({"out", DType::f32, {5}}, truth, native, {}, {});

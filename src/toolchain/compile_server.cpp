@@ -31,8 +31,8 @@ Result<ServerReply> read_reply(const Json& body, const sandbox::Grade& grade_of_
     out.spent = Nanoseconds(spent_ns);
     CG_TRY(std::string grade, r.string("grade"));
     CG_TRY(std::string missing, r.string("missing"));
-    if (grade == "full") return {};
-    if (out.grade.label == "full") out.grade.label = "partial";
+    if (grade == to_string(Protection::full)) return {};
+    if (out.grade.label == Protection::full) out.grade.label = Protection::partial;
     out.grade.missing += (out.grade.missing.empty() ? "" : "; ") + missing;
     return {};
   };

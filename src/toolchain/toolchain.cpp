@@ -209,7 +209,8 @@ Result<ServerReply> LocalToolchain::ask(const Context& ctx, const CompileRequest
     CG_TRY(auto with, server(ctx, key));
     prefix_headers = with->prefix_headers();
     auto reply = with->compile(ctx, text, limits());
-    if (reply && options_.require_sandbox && reply->died.empty() && reply->grade.label != "full")
+    if (reply && options_.require_sandbox && reply->died.empty() &&
+        reply->grade.label != Protection::full)
       return world_error("the compiler's sandbox is not complete: " + reply->grade.missing,
                          "allow seccomp, or run without --require-sandbox");
     if (reply && attempt == 0 && out_of_heap(*reply)) {
@@ -363,7 +364,8 @@ std::optional<ServerReply> LocalToolchain::ask_warm(const Context& ctx,
   const bool sure = reply && reply->died.empty() &&
                     (reply->ok || reply->status == "NVRTC_ERROR_COMPILATION") &&
                     reply->log.find("out of memory") == std::string::npos;
-  const bool sealed = reply && (!options_.require_sandbox || reply->grade.label == "full");
+  const bool sealed =
+      reply && (!options_.require_sandbox || reply->grade.label == Protection::full);
   if (!sure || !sealed) {
     log_info("a program that was read ahead could not be used: {}",
              reply ? reply->died + reply->status : reply.error().message);

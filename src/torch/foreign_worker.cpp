@@ -245,7 +245,7 @@ class Worker final : public ForeignWorker {
   Result<void> note_lock(const std::string& missing) {
     grade_.held["seccomp"] = missing.empty();
     if (missing.empty()) return {};
-    if (grade_.label == "full") grade_.label = "partial";
+    if (grade_.label == Protection::full) grade_.label = Protection::partial;
     grade_.missing = "the filter: " + sanitize(missing, kQuoted);
     if (!options_.require_sandbox) return {};
     stop();

@@ -59,9 +59,10 @@ Result<void> check_slot(const TensorSlot& slot, const Task& task, const ShapeCas
   auto expected = shape.tensors.find(slot.name);
   if (!tensor || expected == shape.tensors.end())
     return world_error("the task has no tensor '" + slot.name + "'");
-  const bool f64 = slot.part == "truth" || slot.part == "sensitivity" || slot.part == "sequential";
-  const bool initial = slot.part == "value" && tensor->role != TensorRole::output;
-  if (!initial && !((f64 || slot.part == "native") && is_result(*tensor)))
+  const bool f64 =
+      slot.part == part::truth || slot.part == part::sensitivity || slot.part == part::sequential;
+  const bool initial = slot.part == part::value && tensor->role != TensorRole::output;
+  if (!initial && !((f64 || slot.part == part::native) && is_result(*tensor)))
     return world_error("'" + slot.name + "' has no part '" + slot.part + "'");
   if (slot.shape != expected->second)
     return world_error(fmt::format("'{}' has shape {}; {} was described", slot.name,
@@ -96,8 +97,9 @@ Result<void> check_complete(const Task& task, const TensorSet& set) {
       return world_error("'" + s.name + "' came twice as " + s.part);
   for (const TensorInfo& t : task.tensors) {
     const bool initial = t.role != TensorRole::output, result = is_result(t);
-    if ((initial && !have.contains({t.name, "value"})) ||
-        (result && !(have.contains({t.name, "native"}) && have.contains({t.name, "truth"}))))
+    if ((initial && !have.contains({t.name, part::value})) ||
+        (result &&
+         !(have.contains({t.name, part::native}) && have.contains({t.name, part::truth}))))
       return world_error("the set has no '" + t.name + "'");
   }
   return {};

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "core/baseline.h"
 #include "sandbox/filter.h"
 #include "torch/interpreter.h"
 #include "torch/protocol.h"
@@ -66,7 +67,7 @@ class Worker final : public TorchWorker {
                  {"type", "add_baseline"},
                  {"kind", wanted.kind},
                  {"target", wanted.target}};
-    const bool tunes = options_.tuned && wanted.kind == "compile-max";
+    const bool tunes = options_.tuned && wanted.kind == kCompileMax;
     if (tunes) request["tuned"] = options_.tuned->all();
     CG_TRY(wire::Frame reply, call(ctx, request, "the task file", 1));
     if (auto found = reply.body.find("tuned"); tunes && found != reply.body.end())
@@ -188,7 +189,7 @@ Result<void> Worker::note_lock(const Json& hello) {
   CG_TRY(std::string missing, r.string_or("missing", ""));
   grade_.held["seccomp"] = missing.empty();
   if (missing.empty()) return {};
-  if (grade_.label == "full") grade_.label = "partial";
+  if (grade_.label == Protection::full) grade_.label = Protection::partial;
   grade_.missing = "the torch worker's filter: " + sanitize(missing, kQuoted);
   if (!options_.require_sandbox) return {};
   stop();

@@ -71,14 +71,19 @@ struct DescribedShapes {
   std::vector<std::optional<ShapeCase>> shapes;
 };
 
+// Parts of a set. The last three are in f64.
+namespace part {
+inline constexpr const char *value = "value",  // inputs and parameters
+    *native = "native", *truth = "truth", *sensitivity = "sensitivity",
+                            *sequential = "sequential";  // sequential sums, unless too much work
+}
+
 // One set of values: initial inputs, parameters and buffers, native outputs, float64 truth, and the
 // sensitivity of each output (see tensor/compare.h). Tensors are contiguous, packed at 256-byte
 // offsets.
 struct TensorSlot {
   std::string name;  // the task's tensor name
-  // "value" (inputs, parameters), "native", and in f64: "truth", "sensitivity", "sequential" (the
-  // result of sequential sums; missing if it takes too much work).
-  std::string part;
+  std::string part;  // part::value, ...
   DType dtype = DType::f32;
   Shape shape;
   size_t offset = 0, bytes = 0;

@@ -31,12 +31,14 @@ inline std::string fake_driver(const std::string& how) {
   return copy.string();
 }
 
+inline constexpr const char *kNoDriver = "none", *kRealDriver = "real";
+
 inline void with_driver(const std::string& how, const std::function<void()>& body) {
   pid_t pid = ::fork();
   ASSERT_GE(pid, 0);
   if (pid == 0) {
-    const std::string path = how == "none" ? "/no/such/libcuda.so.1" : fake_driver(how);
-    if (how != "real") ::setenv("CUTEGEN_CUDA_DRIVER", path.c_str(), 1);
+    const std::string path = how == kNoDriver ? "/no/such/libcuda.so.1" : fake_driver(how);
+    if (how != kRealDriver) ::setenv("CUTEGEN_CUDA_DRIVER", path.c_str(), 1);
     body();
     std::fflush(nullptr);
     ::_exit(testing::Test::HasFailure() ? 1 : 0);

@@ -54,7 +54,7 @@ class Truths {
     std::vector<torch::BaselineWanted> wanted;
     for (const torch::BaselineWanted& w : settings_.baselines)
       if (w.kind.starts_with("eager") &&
-          (w.kind != eval::kStrictEager || eval::same_as_eager(task).empty()))
+          (w.kind != kEagerFp32 || eval::same_as_eager(task).empty()))
         wanted.push_back(w);
     std::map<std::string, BaselineAccuracy> out;
     if (wanted.empty()) return out;

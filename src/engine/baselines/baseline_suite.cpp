@@ -179,7 +179,7 @@ class Suite {
     if (!admission) CG_CHECK(ctx_.check("admitting a task"));
     if (admission) eval::count_reads(item.task, *admission);
     const Roofline bounds = floor_of(gpu_.spec, task);
-    record.floor_ns = bounds.floor_ns, record.bound_by = bounds.bound_by;
+    record.floor_ns = bounds.floor_ns, record.bound_by = to_string(bounds.bound_by);
     record.admitted = admission && admission->admitted;
     record.remark = admission ? admission->remark : "not judged: " + admission.error().message;
     for (const std::string& note : task.notes)

@@ -8,6 +8,8 @@
 namespace cutegen::engine {
 namespace {
 
+constexpr const char* kColdMode = "cold";  // of a certificate
+
 // The least that two medians with intervals may be apart; without intervals, what they are.
 double least_ratio(double other_ns, double other_low, double own_ns,
                    const std::optional<double>& own_high) {
@@ -21,13 +23,13 @@ std::optional<BestGain> over_baseline(const RunView& view, const Timing& own) {
   for (const BaselineTime& t : view.baselines->times)
     if (t.kind == gain->kind) low = t.low_ns;
   return BestGain{gain->speedup, least_ratio(gain->time_ns, low, own.time_ns, own.high_ns),
-                  gain->kind, "baselines"};
+                  gain->kind, GainFrom::baselines};
 }
 
 std::optional<BestGain> over_first(const RunView& view, const RunStep& best) {
   auto ratio = view.over_first(best);
   if (!ratio) return std::nullopt;
-  BestGain out{*ratio, *ratio, "the first correct program", "first"};
+  BestGain out{*ratio, *ratio, "the first correct program", GainFrom::first};
   for (const RunStep& step : view.steps) {
     if (step.decision != Decision::accepted || !step.time_ns()) continue;
     const Timing& first = *step.verdict->timing;
@@ -40,15 +42,22 @@ std::optional<BestGain> over_first(const RunView& view, const RunStep& best) {
 
 }  // namespace
 
+Names<GainFrom> enum_names(GainFrom) {
+  static constexpr Name<GainFrom> names[] = {{GainFrom::certificate, "certificate"},
+                                             {GainFrom::baselines, "baselines"},
+                                             {GainFrom::first, "first"}};
+  return names;
+}
+
 std::optional<BestGain> certified_gain(const Certificate& certificate, MathMode mode) {
   for (CertifiedMode cold : certificate.modes) {
-    if (cold.mode != "cold") continue;
+    if (cold.mode != kColdMode) continue;
     std::erase_if(cold.against, [&](auto& p) {
       const BaselineAccuracy* known = accuracy_of(certificate, p.against);
       return !in_math_mode(p.against, known ? *known : BaselineAccuracy{}, mode);
     });
     if (const PairedRatio* p = hardest(cold))
-      return BestGain{p->speedup, p->low, p->against, "certificate"};
+      return BestGain{p->speedup, p->low, p->against, GainFrom::certificate};
   }
   return std::nullopt;
 }
@@ -68,15 +77,18 @@ bool reaches(const std::optional<BestGain>& gain, double wanted) {
 
 std::string to_text(const std::optional<BestGain>& gain) {
   if (!gain) return "there is no baseline to compare with";
-  const std::string how = gain->by == "certificate" ? "certified, cold"
-                          : gain->by == "baselines" ? "measured, not alternately"
-                                                    : "modelled";
+  const std::string how = gain->by == GainFrom::certificate ? "certified, cold"
+                          : gain->by == GainFrom::baselines ? "measured, not alternately"
+                                                            : "modelled";
   return fmt::format("at least {:.3f}x over {} ({}; median {:.3f}x)", gain->low,
                      one_line(gain->against, 60), how, gain->ratio);
 }
 
 Json to_json(const BestGain& gain) {
-  return {{"ratio", gain.ratio}, {"low", gain.low}, {"against", gain.against}, {"by", gain.by}};
+  return {{"ratio", gain.ratio},
+          {"low", gain.low},
+          {"against", gain.against},
+          {"by", to_string(gain.by)}};
 }
 
 }  // namespace cutegen::engine

@@ -14,10 +14,13 @@
 
 namespace cutegen::engine {
 
+enum class GainFrom { certificate, baselines, first };
+Names<GainFrom> enum_names(GainFrom);
+
 struct BestGain {
   double ratio = 0, low = 0;
   std::string against;  // "compile", "the first correct program"
-  std::string by;       // "certificate", "baselines", "first"
+  GainFrom by = GainFrom::first;
 };
 std::optional<BestGain> best_gain(const RunView& view);
 // Of a certificate alone.

@@ -34,7 +34,7 @@ TEST(FailUnder, OnASimulatorTheFirstCorrectProgramCounts) {
   RunView view = one_step("sim:h200");
   auto gain = best_gain(view);
   ASSERT_TRUE(gain);
-  EXPECT_EQ(gain->by, "first");
+  EXPECT_EQ(gain->by, GainFrom::first);
   EXPECT_EQ(gain->ratio, 2);
   EXPECT_NEAR(gain->low, 99 / 50.5, 1e-9);
   EXPECT_TRUE(reaches(gain, 1.9));
@@ -52,7 +52,7 @@ TEST(FailUnder, OnAGpuABaselineHasToBeKnown) {
   auto gain = best_gain(view);
   ASSERT_TRUE(gain);
   EXPECT_EQ(gain->against, "eager") << "tf32 is another math mode";
-  EXPECT_EQ(gain->by, "baselines");
+  EXPECT_EQ(gain->by, GainFrom::baselines);
   EXPECT_NEAR(gain->low, 79 / 50.5, 1e-9);
 }
 
@@ -61,7 +61,7 @@ TEST(FailUnder, ACertificateOfTheBestProgramDecides) {
   view.certified = BestCertificate{"c2", {}, toy_certificate(numbered_program(1))};
   auto gain = best_gain(view);
   ASSERT_TRUE(gain);
-  EXPECT_EQ(gain->by, "certificate");
+  EXPECT_EQ(gain->by, GainFrom::certificate);
   EXPECT_EQ(gain->against, "compile");
   EXPECT_EQ(gain->low, 1.98);
   EXPECT_THAT(to_text(gain),

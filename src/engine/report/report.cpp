@@ -156,7 +156,7 @@ ReportData what_holds_back(const RunView& view) {
     e.add("counters of", profile.source + (profile.note.empty() ? "" : "; " + profile.note));
   for (size_t i = 0; i < std::min(profile.kernels.size(), kKernels); ++i) {
     const KernelProfile& k = profile.kernels[i];
-    if (k.diagnosis.bound.empty()) continue;
+    if (k.diagnosis.bound == Bound::unknown) continue;
     std::string said =
         fmt::format("{} ({}): {}", human_ns(k.time_ns), to_string(k.origin), k.diagnosis.summary);
     for (size_t n = 0; n < std::min(k.remarks.size(), kRemarks); ++n)
@@ -263,7 +263,7 @@ ReportData limits(const RunView& view) {
   std::vector<std::string> without;
   for (const auto& [name, held] : o.sandbox.held)
     if (!held) without.push_back(name);
-  add("Sandbox: " + o.sandbox.label +
+  add(std::string("Sandbox: ") + to_string(o.sandbox.label) +
       (without.empty() ? "." : ", without " + join(without, ", ") + "."));
   for (const std::string& note : o.task.notes) add(note);
   return out;

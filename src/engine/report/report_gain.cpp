@@ -136,7 +136,7 @@ void set_box(ReportData& page, const std::string& name, const std::string& key,
 std::string in_turn_text(const RunStep& step) {
   if (step.time_ns())
     for (const PairedRatio& p : step.verdict->timing->paired)
-      if (p.against == "incumbent") return interval_text(p.speedup, p.low, p.high);
+      if (p.against == kIncumbent) return interval_text(p.speedup, p.low, p.high);
   return "-";
 }
 

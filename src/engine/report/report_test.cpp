@@ -28,7 +28,7 @@ std::vector<Event> run_events(const std::string& word) {
   settings.resolved_config = Json{{word, {{"value", word}, {"source", word}}}};
   add(EventType::opened, to_json(settings));
   eval::OpenedTask task = relu_task();
-  task.task.name = task.task.workload = task.floor_bound_by = task.toolchain = word;
+  task.task.name = task.task.workload = task.toolchain = word;
   task.task.notes = {word};
   task.admission.families = {word};
   task.admission.remark = word;
@@ -45,8 +45,7 @@ std::vector<Event> run_events(const std::string& word) {
     v.feedback.detail = word;
     v.skipped = {word};
     KernelProfile k;
-    k.kernel = k.diagnosis.bound = word, k.time_ns = 50,
-    k.diagnosis.summary = "memory bound " + word;
+    k.kernel = k.time_ns = 50, k.diagnosis.summary = "memory bound " + word;
     k.remarks = {{"tail", 0, "few waves " + word}};
     v.profile = Profile{{k}, "official", "simulator", "not read " + word};
     add(EventType::evaluated, {{"candidate", c.id}, {"verdict", to_json(v)}, {"elapsed_ms", 1500}});

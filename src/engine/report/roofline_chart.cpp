@@ -16,7 +16,8 @@ namespace {
 constexpr double kLeft = 92, kRight = 744, kTop = 14, kBottom = 250;
 
 struct Point {
-  std::string mark, name;          // "before" or "kept" of the style sheet; in the legend
+  bool before = false;             // else of the best program
+  std::string name;                // in the legend
   double intensity = 0, rate = 0;  // FLOP a byte, FLOP a second
 };
 
@@ -29,10 +30,10 @@ std::optional<GpuSpec> gpu_of(const RunView& view, const RunStep& best) {
   return spec ? std::optional(std::move(*spec)) : std::nullopt;
 }
 
-Point point(const std::string& mark, const std::string& name, const BeforeAfter& s, double ns,
+Point point(bool before, const std::string& name, const BeforeAfter& s, double ns,
             const std::optional<double>& bytes) {
   const double moved = bytes && *bytes > 0 ? *bytes : s.bytes_least;
-  return {mark,
+  return {before,
           name + (bytes ? "" : ", placed at the least bytes, because its traffic was not counted"),
           s.flops / std::max(moved, 1.0), s.flops / ns * 1e9};
 }
@@ -42,13 +43,13 @@ std::optional<Point> before_of(const RunView& view, const RunStep& best, const B
   if (view.baselines)
     if (const BaselineTime* b = best_baseline(view.baselines->times, view.task->task.math_mode))
       return point(
-          "before",
+          true,
           fmt::format("{}, {} ({}), placed at the bytes that its operators move (modelled)",
                       b->kind, human_ns(b->time_ns), to_string(b->origin)),
           s, b->time_ns, s.bytes_before);
   if (!view.first_ns || *view.first_ns <= 0) return std::nullopt;
-  return point("before", "the first correct program, " + human_ns(*view.first_ns), s,
-               *view.first_ns, std::nullopt);
+  return point(true, "the first correct program, " + human_ns(*view.first_ns), s, *view.first_ns,
+               std::nullopt);
 }
 
 // Logarithmic on both axes, in whole decades.
@@ -113,7 +114,7 @@ RooflineChart roofline_chart(const RunView& view) {
   if (auto before = before_of(view, *best, *s)) points.push_back(*before);
   const Timing& t = *best->verdict->timing;
   points.push_back(point(
-      "kept",
+      false,
       fmt::format("{}, {} ({})", best->candidate.id, human_ns(t.time_ns), to_string(t.origin)), *s,
       t.time_ns, s->bytes_after));
   const double knee = peak->second / gpu->dram_bytes_per_s;
@@ -123,15 +124,15 @@ RooflineChart roofline_chart(const RunView& view) {
                         kBottom + 40) +
             grid(axes) + roof(axes, knee, peak->second);
   for (const Point& p : points)
-    out.svg += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5.5\"/>\n", p.mark,
-                           axes.x(p.intensity), axes.y(p.rate));
+    out.svg += fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5.5\"/>\n",
+                           p.before ? "before" : "kept", axes.x(p.intensity), axes.y(p.rate));
   out.svg += "</svg>";
   out.legend = fmt::format("The roof is the peak of {} in {}: {} of memory, {} of arithmetic.",
                            gpu->name, mode, human(Bytes{int64_t(gpu->dram_bytes_per_s)}) + "/s",
                            rate_text(peak->second));
   for (const Point& p : points)
-    out.legend += fmt::format(" {}: {}; {}.", p.mark == "before" ? "Hollow" : "Filled", p.name,
-                              rate_text(p.rate));
+    out.legend +=
+        fmt::format(" {}: {}; {}.", p.before ? "Hollow" : "Filled", p.name, rate_text(p.rate));
   return out;
 }
 

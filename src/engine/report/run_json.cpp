@@ -43,7 +43,7 @@ Json step_json(const RunStep& step) {
     const Timing& t = *step.verdict->timing;
     if (t.sm_clock_hz) out["sm_clock_hz"] = *t.sm_clock_hz;
     for (const PairedRatio& p : t.paired)
-      if (p.against == "incumbent") out["over_best_so_far"] = to_json(p);
+      if (p.against == kIncumbent) out["over_best_so_far"] = to_json(p);
   }
   out["attempts"] = step.attempts;
   out["elapsed_ms"] = step.elapsed_ms;
@@ -68,7 +68,7 @@ Json run_json(const RunView& view, const std::string& run_id) {
     const eval::OpenedTask& o = *view.task;
     out["task"] = {{"id", o.task.id}, {"name", o.task.name}, {"workload", o.task.workload}};
     out["floor_ns"] = o.floor_ns;
-    out["floor_bound_by"] = o.floor_bound_by;
+    out["floor_bound_by"] = to_string(o.floor_bound_by);
     if (o.reachable_ns > 0) out["reachable_ns"] = o.reachable_ns;
     if (o.roofline_ns > 0) out["roofline_ns"] = o.roofline_ns;
     if (!o.driver.empty())

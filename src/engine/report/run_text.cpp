@@ -33,7 +33,8 @@ std::string sandbox_text(const SandboxGrade& grade) {
   std::vector<std::string> missing;
   for (const auto& [name, held] : grade.held)
     if (!held) missing.push_back(name);
-  return grade.label + (missing.empty() ? "" : " (without " + join(missing, ", ") + ")");
+  return to_string(grade.label) +
+         std::string(missing.empty() ? "" : " (without " + join(missing, ", ") + ")");
 }
 
 std::string admission_text(const eval::Admission& a) {
@@ -73,7 +74,7 @@ std::string device_text(const RunView& view) {
 const PairedRatio* in_turn(const RunStep& step) {
   if (!step.time_ns()) return nullptr;
   for (const PairedRatio& p : step.verdict->timing->paired)
-    if (p.against == "incumbent") return &p;
+    if (p.against == kIncumbent) return &p;
   return nullptr;
 }
 
@@ -143,12 +144,11 @@ const char* state_of(const RunView& view) {
 std::string task_text(const RunView& view) {
   if (!view.task) return {};
   const eval::OpenedTask& o = *view.task;
-  const std::string bound_by = clean(o.floor_bound_by);
-  const std::string roofline = roofline_text(o.roofline_ns, bound_by);
+  const std::string roofline = roofline_text(o.roofline_ns, o.floor_bound_by);
   return line("task", fmt::format("{}: {}, {}", clean(o.task.name), clean(o.task.workload),
                                   clean(mode_text(o.task)))) +
          line("", tensors_text(o.task)) + device_text(view) +
-         line("floor", floor_text(o.floor_ns, o.reachable_ns, bound_by)) +
+         line("floor", floor_text(o.floor_ns, o.reachable_ns, o.floor_bound_by)) +
          (roofline.empty() ? "" : line("roofline", roofline)) + baselines_text(view) +
          line("toolchain", clean(o.toolchain) + ", " + clean(o.torch)) +
          line("sandbox", sandbox_text(o.sandbox)) + line("admitted", admission_text(o.admission));

@@ -55,7 +55,7 @@ Result<TaskBaselines> look_up_baselines(const Parts& parts, const Context& ctx,
   request.build_seconds = kBuildSeconds;
   request.task = opened.task.id;
   // Eager alone would leave a task that is held to fp32 in its convolutions without a baseline.
-  if (class_of("eager", opened.task).coarser) request.baselines.push_back({eval::kStrictEager, ""});
+  if (class_of("eager", opened.task).coarser) request.baselines.push_back({kEagerFp32, ""});
   auto times = evaluator.time_baselines(
       ctx, request, [&](const std::string& line) { observer.on_progress("baseline: " + line); });
   CG_CHECK(ctx.check("timing eager"));

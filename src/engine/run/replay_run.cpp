@@ -111,7 +111,7 @@ class ReEvaluator {
     const eval::OpenedTask& now = opened_.task;
     remark("toolchain", recorded.toolchain, now.toolchain);
     remark("torch", recorded.torch, now.torch);
-    remark("sandbox", recorded.sandbox.label, now.sandbox.label);
+    remark("sandbox", to_string(recorded.sandbox.label), to_string(now.sandbox.label));
     if (recorded.task.id != now.task.id) return differs("task/id", recorded.task.id, now.task.id);
     if (recorded.device != now.device) return differs("task/device", recorded.device, now.device);
     if (recorded.reachable_ns <= 0 && now.reachable_ns > 0)

@@ -82,12 +82,12 @@ inline eval::OpenedTask relu_task() {
   t.graph.outputs = {"relu"};
   o.admission = {true, 7, {}, {"made", "wide"}, ""};
   o.floor_ns = 10;
-  o.floor_bound_by = "memory";
+  o.floor_bound_by = RooflineBound::memory;
   o.reachable_ns = 12, o.roofline_ns = 11;
   o.toolchain = "NVRTC 13.0";
   o.torch = "2.13.0";
   o.device = "sim:h200";
-  o.sandbox = {"partial", {{"seccomp", true}, {"network", false}}};
+  o.sandbox = {Protection::partial, {{"seccomp", true}, {"network", false}}};
   return o;
 }
 
@@ -117,7 +117,7 @@ inline Certificate toy_certificate(const KernelProgram& program) {
   }
   c.modes[3].against.pop_back();
   c.missing = {"compile-max: it raises\nan error"};
-  c.sandbox = {"partial", {}};
+  c.sandbox = {Protection::partial, {}};
   c.elapsed = std::chrono::seconds(50);
   return c;
 }

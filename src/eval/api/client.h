@@ -26,6 +26,7 @@
 #include "core/device_name.h"
 #include "core/task.h"
 #include "core/verdict.h"
+#include "gpu/spec.h"
 #include "torch/foreign_worker.h"
 
 namespace cutegen::eval {
@@ -57,8 +58,8 @@ struct Admission {
 struct OpenedTask {
   Task task;
   Admission admission;
-  double floor_ns = 0;         // at the official shape: no correct program is faster
-  std::string floor_bound_by;  // of the roofline: "memory", "compute" or "launch"
+  double floor_ns = 0;  // at the official shape: no correct program is faster
+  RooflineBound floor_bound_by = RooflineBound::memory;
   std::string toolchain, torch, device;
   std::string gpu, driver;  // "h200" (a file of gpus/); the driver of a real one, else empty
   std::string product;      // what the driver calls the GPU: "NVIDIA H200"
@@ -82,7 +83,7 @@ struct EvaluateRequest {
 struct CertifyRequest {
   KernelProgram program;
   std::vector<torch::BaselineWanted> baselines = {
-      {"eager", ""}, {"eager-fp32", ""}, {"eager-tf32", ""}, {"compile", ""}, {"compile-max", ""}};
+      {kEager, ""}, {kEagerFp32, ""}, {kEagerTf32, ""}, {kCompile, ""}, {kCompileMax, ""}};
   int processes = 2;
   double precise = 0.002;
   std::string task = {};
@@ -91,7 +92,7 @@ struct CertifyRequest {
 // Times the baselines of an open task one after the other, without a program; see
 // eval/judge/baselines.h.
 struct BaselinesRequest {
-  std::vector<torch::BaselineWanted> baselines = {{"eager", ""}};
+  std::vector<torch::BaselineWanted> baselines = {{kEager, ""}};
   double build_seconds = 60;  // limit for opening one
   std::string task = {};
 };

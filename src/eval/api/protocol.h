@@ -29,6 +29,7 @@ void fields(Fields& v, BaselinesRequest& request);
 namespace protocol {
 
 inline constexpr const char* kSchema = "cutegen.evaluator.v1";
+inline constexpr const char* kProgress = "progress";  // the type of a message before the reply
 inline constexpr int kMostTasks = 64, kMostSharing = 64;
 
 // `body` with schema and type added in front.

@@ -25,12 +25,12 @@ OpenedTask opened() {
                  .families = {"made", "signed"},
                  .remark = "caught"};
   t.floor_ns = 437.5;
-  t.floor_bound_by = "memory";
+  t.floor_bound_by = RooflineBound::memory;
   t.reachable_ns = 477.5, t.roofline_ns = 440;
   t.toolchain = "NVRTC 13.0.88";
   t.torch = "torch 2.13.0";
   t.device = "sim:h200";
-  t.sandbox = {"full", {{"network", true}}};
+  t.sandbox = {Protection::full, {{"network", true}}};
   return t;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 namespace cutegen::eval {
 namespace {
@@ -88,6 +89,9 @@ std::string of_peak(const Use& use) {
   return fmt::format("{} at {:.0f}% of its peak", use.unit, use.pct);
 }
 
+// States in which a warp does not wait.
+const std::set<std::string> kNoStalls{"selected", "not_selected"};
+
 // What a kernel that waits waits for.
 std::string waits_for(const KernelProfile& k) {
   const std::string prefix = "stall_pct.";
@@ -96,7 +100,7 @@ std::string waits_for(const KernelProfile& k) {
   for (const auto& [name, pct] : k.counters) {
     if (!name.starts_with(prefix) || pct <= share) continue;
     const std::string stall = name.substr(prefix.size());
-    if (stall != "selected" && stall != "not_selected") most = stall, share = pct;
+    if (!kNoStalls.contains(stall)) most = stall, share = pct;
   }
   if (most.empty()) return {};
   return fmt::format("; warps wait for {} {:.0f}% of the time", most, share);
@@ -107,23 +111,24 @@ void put(KernelProfile& k, const Uses& uses) {
   d.origin = k.origin;
   d.bound = bound_of(uses.compute.pct, uses.memory.pct);
   const bool by_compute =
-      d.bound == "compute" || (d.bound != "memory" && uses.compute.pct > uses.memory.pct);
+      d.bound == Bound::compute || (d.bound != Bound::memory && uses.compute.pct > uses.memory.pct);
   const Use &first = by_compute ? uses.compute : uses.memory,
             &second = by_compute ? uses.memory : uses.compute;
   d.unit = first.unit;
   d.evidence = {{"compute_pct", uses.compute.pct, "%"}, {"memory_pct", uses.memory.pct, "%"}};
   const auto waves = find(k.counters, "waves");
-  if (d.bound == "latency" && waves && *waves < 1)
+  if (d.bound == Bound::latency && waves && *waves < 1)
     d.summary = fmt::format("latency bound: the grid fills {:.2f} of a wave; {}, {}", *waves,
                             of_peak(first), of_peak(second));
-  else if (d.bound == "latency")
+  else if (d.bound == Bound::latency)
     d.summary = fmt::format("latency bound: nothing is busy: {}, {}{}", of_peak(first),
                             of_peak(second), waits_for(k));
-  else if (d.bound == "balanced")
+  else if (d.bound == Bound::balanced)
     d.summary =
         fmt::format("compute and memory are balanced: {}, {}", of_peak(first), of_peak(second));
   else
-    d.summary = fmt::format("{} bound: {}, {}", d.bound, of_peak(first), of_peak(second));
+    d.summary =
+        fmt::format("{} bound: {}, {}", to_string(d.bound), of_peak(first), of_peak(second));
   constexpr std::pair<const char*, const char*> kMore[] = {{"dram_pct", "%"},
                                                            {"l2_pct", "%"},
                                                            {"l1_pct", "%"},
@@ -137,18 +142,18 @@ void put(KernelProfile& k, const Uses& uses) {
                                                            {"local_sectors", "sectors"}};
   for (const auto& [name, unit] : kMore)
     if (auto value = find(k.counters, name)) d.evidence.push_back({name, *value, unit});
-  if (k.bound_by.empty()) k.bound_by = d.bound == "latency" ? "latency" : d.unit;
+  if (k.bound_by.empty()) k.bound_by = d.bound == Bound::latency ? gpu_unit::latency : d.unit;
 }
 
 }  // namespace
 
-std::string bound_of(double compute_pct, double memory_pct) {
+Bound bound_of(double compute_pct, double memory_pct) {
   const double most = std::max(compute_pct, memory_pct);
-  const char* larger = compute_pct >= memory_pct ? "compute" : "memory";
+  const Bound larger = compute_pct >= memory_pct ? Bound::compute : Bound::memory;
   if (most >= kBusy) return larger;
-  if (most < kWaits) return "latency";
+  if (most < kWaits) return Bound::latency;
   const bool apart = std::max(compute_pct - memory_pct, memory_pct - compute_pct) >= kLead;
-  return apart ? larger : "balanced";
+  return apart ? larger : Bound::balanced;
 }
 
 void diagnose(KernelProfile& kernel, const GpuSpec& gpu, double measured_ns) {

@@ -22,7 +22,7 @@ struct LeastWork {
 };
 
 // "memory", "compute", "balanced" or "latency", from shares of what the device can do, in percent.
-std::string bound_of(double compute_pct, double memory_pct);
+Bound bound_of(double compute_pct, double memory_pct);
 
 // From the kernel's counters, by its origin. measured_ns: how long a GPU takes for it, where only
 // the counters are the simulator's; 0: not known.

@@ -31,10 +31,11 @@ double sectors_of(const std::map<std::string, double>& c) {
 double heat(const LineProfile& line, const std::string& bound_by) {
   const double issue = at(line.counters, "issue_share"), memory = at(line.counters, "memory_share"),
                shared = at(line.counters, "shared_share");
-  const bool by_memory = bound_by == "dram" || bound_by == "l2" || bound_by == "l1" ||
-                         bound_by == "latency" || bound_by == "launch";
+  const bool by_memory = bound_by == gpu_unit::dram || bound_by == gpu_unit::l2 ||
+                         bound_by == gpu_unit::l1 || bound_by == gpu_unit::latency ||
+                         bound_by == gpu_unit::launch;
   if (by_memory) return memory + 0.01 * issue;
-  if (bound_by == "shared") return shared + 0.01 * issue;
+  if (bound_by == gpu_unit::shared) return shared + 0.01 * issue;
   return issue + 0.01 * (memory + shared);
 }
 
@@ -108,16 +109,17 @@ class Remarks {
 
   void occupancy() {
     const double occupancy = at(c_, "occupancy");
-    const bool waits = k_.bound_by == "latency" || k_.bound_by == "dram" || k_.bound_by == "l2";
+    const bool waits = k_.bound_by == gpu_unit::latency || k_.bound_by == gpu_unit::dram ||
+                       k_.bound_by == gpu_unit::l2;
     if (occupancy <= 0 || occupancy >= 0.4 || !waits) return;
     std::string advice =
-        k_.limited_by == "registers"
+        k_.limited_by == cta_limit::registers
             ? fmt::format("use fewer registers than the {:.0f} of a thread, or smaller blocks",
                           at(c_, "registers"))
-        : k_.limited_by == "shared memory" ? "use smaller tiles or fewer stages"
-        : k_.limited_by == "grid"          ? "launch more CTAs: split the work further"
-        : k_.limited_by == "blocks"        ? "larger blocks"
-                                           : "use smaller blocks, so that more of them fit";
+        : k_.limited_by == cta_limit::shared_memory ? "use smaller tiles or fewer stages"
+        : k_.limited_by == cta_limit::grid          ? "launch more CTAs: split the work further"
+        : k_.limited_by == cta_limit::blocks        ? "larger blocks"
+                                             : "use smaller blocks, so that more of them fit";
     add("occupancy", 0,
         fmt::format("{:.0f}% of the SM's warps are in use, limited by {}: {}", 100 * occupancy,
                     k_.limited_by, advice));
@@ -125,7 +127,7 @@ class Remarks {
 
   void in_flight() {
     const double have = at(c_, "bytes_in_flight"), need = at(c_, "bytes_to_saturate");
-    const bool waits = k_.bound_by == "dram" || k_.bound_by == "latency";
+    const bool waits = k_.bound_by == gpu_unit::dram || k_.bound_by == gpu_unit::latency;
     if (have <= 0 || have >= need || !waits) return;
     add("bytes_in_flight", 0,
         fmt::format("{:.0f} KB are in flight from DRAM at a time, {:.0f} KB would keep it busy: "

@@ -17,7 +17,7 @@ namespace {
 void describe_whole(const Judgement& j, Mismatch& m) {
   const AggregateLimits& l = j.limits;
   const bool rms = j.rms_is_wrong();
-  m.gate = rms ? "rms" : "bias";
+  m.gate = rms ? Gate::rms : Gate::bias;
   m.worst_ratio = rms ? j.rms / l.rms : std::abs(j.bias) / l.bias;
   m.pattern =
       rms ? fmt::format(
@@ -48,7 +48,7 @@ Mismatch describe_mismatch(const Judgement& judgement, const OutputSpec& output,
 }
 
 std::string text_of(const Mismatch& m) {
-  if (m.gate != "element")
+  if (m.gate != Gate::element)
     return fmt::format("{}: not accurate enough as a whole on shape {}, inputs '{}': {}", m.output,
                        m.shape, m.family, m.pattern);
   return fmt::format("{}: {} of {} elements wrong ({:.3g}%) on shape {}, inputs '{}': {}", m.output,
@@ -58,7 +58,7 @@ std::string text_of(const Mismatch& m) {
 }
 
 std::string details_of(const Mismatch& m) {
-  if (m.gate != "element")
+  if (m.gate != Gate::element)
     return text_of(m) +
            "\n"
            "Each single element is within its tolerance. The cause of such an error is lower "

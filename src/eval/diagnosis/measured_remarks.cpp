@@ -85,7 +85,7 @@ class Remarks {
   void occupancy() {
     const double fits = at("occupancy"), achieved = at("occupancy_achieved");
     const std::string by = k_.limited_by.empty() ? "" : ", limited by " + k_.limited_by;
-    if (fits > 0 && fits < kLowOccupancy && k_.diagnosis.bound != "compute")
+    if (fits > 0 && fits < kLowOccupancy && k_.diagnosis.bound != Bound::compute)
       add("occupancy", fmt::format("{:.0f}% of the SM's warps fit{}: use smaller blocks, smaller "
                                    "tiles or fewer registers",
                                    100 * fits, by));

@@ -38,17 +38,19 @@ TEST(NcuCounters, TheDetailsOfAnH200BecomeProfilesThatAgreeWithNcusRule) {
   const auto kernels = profiles_of("ncu_details.csv");
   ASSERT_THAT(kernels, SizeIs(8));
   struct Expected {
-    const char *kernel, *bound, *unit, *rule;
+    const char* kernel;
+    Bound bound;
+    const char *unit, *rule;
   };
   const Expected expected[] = {
-      {"copy", "memory", "dram", "analyzing DRAM"},
-      {"strided", "latency", "dram", "latency issues"},
-      {"fma_loop", "compute", "", "analyzing workloads in the Compute"},
-      {"one_thread", "latency", "", "too small to fill"},
-      {"conflicts", "memory", "l1", "analyzing L1"},
-      {"spills", "latency", "dram", "latency issues"},
-      {"exps", "compute", "", "analyzing workloads in the Compute"},
-      {"says", "latency", "", "too small to fill"},
+      {"copy", Bound::memory, "dram", "analyzing DRAM"},
+      {"strided", Bound::latency, "dram", "latency issues"},
+      {"fma_loop", Bound::compute, "", "analyzing workloads in the Compute"},
+      {"one_thread", Bound::latency, "", "too small to fill"},
+      {"conflicts", Bound::memory, "l1", "analyzing L1"},
+      {"spills", Bound::latency, "dram", "latency issues"},
+      {"exps", Bound::compute, "", "analyzing workloads in the Compute"},
+      {"says", Bound::latency, "", "too small to fill"},
   };
   for (size_t i = 0; i < kernels.size(); ++i) {
     const KernelProfile& k = kernels[i];

@@ -68,7 +68,7 @@ class Timer {
     BaselineTime time;
     time.kind = name_of(wanted);
     time.accuracy = class_of(wanted.kind, task_);
-    if (wanted.kind == kStrictEager) time.why = same_as_eager(task_);
+    if (wanted.kind == kEagerFp32) time.why = same_as_eager(task_);
     if (!time.why.empty()) return time;
     const auto start = Clock::now();
     auto done = open_and_time(wanted, time);
@@ -214,8 +214,7 @@ Result<std::vector<torch::BaselineWanted>> baselines_named(const std::vector<std
     if (!known && own)
       return user_error("more than one MODULE:CALLABLE given", {}, "name one MODULE:CALLABLE");
     own = own || !known;
-    out.push_back(known ? torch::BaselineWanted{name, {}}
-                        : torch::BaselineWanted{"callable", name});
+    out.push_back(known ? torch::BaselineWanted{name, {}} : torch::BaselineWanted{kCallable, name});
   }
   return out;
 }

@@ -37,9 +37,8 @@ struct BaselinesTimed {
   bool cut = false;            // a build ended early, because the Context's time was nearly over
 };
 
-inline constexpr const char* kStrictEager = "eager-fp32";
-inline const std::vector<std::string> kBaselineKinds{"eager", kStrictEager, "eager-tf32", "compile",
-                                                     "compile-max"};
+inline const std::vector<std::string> kBaselineKinds{kEager, kEagerFp32, kEagerTf32, kCompile,
+                                                     kCompileMax};
 
 // Why "eager-fp32" is not timed beside "eager"; empty if it is another computation.
 std::string same_as_eager(const Task& task);

@@ -89,8 +89,8 @@ class Certification {
     shape_ = &task_.official();
     wanted_ = request_.baselines;
     if (const std::string same = same_as_eager(task_); !same.empty())
-      if (std::erase_if(wanted_, [](auto& w) { return w.kind == kStrictEager; }))
-        out_.missing.push_back(std::string(kStrictEager) + ": " + same);
+      if (std::erase_if(wanted_, [](auto& w) { return w.kind == kEagerFp32; }))
+        out_.missing.push_back(std::string(kEagerFp32) + ": " + same);
     progress_("judging the program");
     EvaluateRequest whole{.program = request_.program};
     CG_TRY(Verdict verdict, climb(ctx_, services_, task_, whole, progress_));
@@ -106,7 +106,7 @@ class Certification {
     out_.gpu = services_.identity.gpu, out_.uuid = services_.identity.uuid;
     out_.driver = services_.identity.driver;
     const Roofline floor = floor_of(services_.gpu, task_);
-    out_.floor_ns = floor.floor_ns, out_.bound_by = floor.bound_by;
+    out_.floor_ns = floor.floor_ns, out_.bound_by = to_string(floor.bound_by);
     out_.processes = request_.processes;
     RungEnd end = prepared_.lint();
     CG_TRY(end, prepared_.compile(ctx_, services_));

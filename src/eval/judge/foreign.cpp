@@ -272,7 +272,7 @@ class Judge {
     for (const Expected& e : set.outputs) {
       const auto bytes = memory.bytes_of(e.spec.name);
       Judgement j = judge_result(set, e, bytes, &memory.poison());
-      if (set.family == "made")
+      if (set.family == family::made)
         count_compat(static_cast<int64_t>(e.truth.size()),
                      count_not_close(e, bytes, compat_tolerance(task_.math_mode)));
       if (!j.passes()) mismatches.push_back(describe_mismatch(j, e.spec, shape.name, set.family));
@@ -311,7 +311,7 @@ class Judge {
       gone_ = shown->model.gone() || shown->run.gone();
       note(shown->model, shown->notes);
       if (shown->judged) ++verdict_.sets_judged;
-      if (shown->judged && family == "made")
+      if (shown->judged && family == family::made)
         count_compat(shown->found.elements, shown->found.not_close);
       if (!shown->end.passed) return shown->end;
     }

@@ -64,7 +64,7 @@ class ToyAnswer final : public torch::ForeignWorker {
     return reply(Kind::done);
   }
   std::string version() const override { return "toy"; }
-  sandbox::Grade grade() const override { return {{{"seccomp", true}}, "full", {}}; }
+  sandbox::Grade grade() const override { return {{{"seccomp", true}}, Protection::full, {}}; }
 
  private:
   torch::ForeignReply measured(const torch::ForeignRun& run) {
@@ -121,7 +121,7 @@ TEST(Foreign, IsJudgedOnEveryShapeAndFamilyAndLabelled) {
   EXPECT_EQ(v.status, Status::correct);
   EXPECT_EQ(v.sets_judged, 6);
   EXPECT_THAT(v.marks.at(0), HasSubstr("never certified"));
-  EXPECT_EQ(v.sandbox.label, "full");
+  EXPECT_EQ(v.sandbox.label, Protection::full);
   EXPECT_EQ(result_of(v, Rung::compile), RungResult::skipped);
   EXPECT_EQ(result_of(v, Rung::timing), RungResult::skipped);
   EXPECT_EQ(v.compat->wrong, 0);

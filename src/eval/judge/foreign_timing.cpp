@@ -16,7 +16,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr const char* kBaseline = "eager";
+constexpr const char* kBaseline = kEager;
 constexpr int kWarmUp = 3, kBaselineRuns = 2, kControls = 9;
 constexpr size_t kLeastRounds = 9, kMostRounds = 30, kEveryOpen = 3;
 constexpr auto kEnoughTime = std::chrono::seconds(20);
@@ -186,7 +186,7 @@ class Timer {
     t.origin = Origin::measured;
     t.shape = task_.official().name;
     t.time_ns = m.value, t.low_ns = m.low, t.high_ns = m.high;
-    set_bounds(t, floor), t.bound_by = floor.bound_by;
+    set_bounds(t, floor), t.bound_by = to_string(floor.bound_by);
     t.samples = static_cast<int>(told.own.size());
     t.clock = clock;
     if (told.paired()) {

@@ -228,7 +228,7 @@ class Climber {
       verdict_.profile = std::move(made.profile);
       profiler_ = std::move(made.grade);
     } else {
-      verdict_.profile = Profile{kernels_, task_.official().name, "simulator", {}};
+      verdict_.profile = Profile{kernels_, task_.official().name, kSimulator, {}};
       for (KernelProfile& k : verdict_.profile->kernels) diagnose(k, services_.gpu);
     }
     return profiled();
@@ -242,7 +242,7 @@ class Climber {
     for (const KernelProfile& k : p.kernels) error = std::max(error, k.sample_error);
     std::string detail = fmt::format("{} kernel{}, counters of the {}", p.kernels.size(),
                                      p.kernels.size() == 1 ? "" : "s", p.source);
-    if (p.source == "simulator") detail += fmt::format(" +-{:.1f}%", 100 * error);
+    if (p.source == kSimulator) detail += fmt::format(" +-{:.1f}%", 100 * error);
     if (!p.note.empty()) {
       verdict_.skipped.push_back("profile: " + p.note);
       detail += "; " + p.note;
@@ -307,14 +307,14 @@ SandboxGrade weakest(const std::vector<sandbox::Grade>& grades) {
   SandboxGrade out;
   bool full = !grades.empty(), any = false;
   for (const sandbox::Grade& g : grades) {
-    full = full && g.label == "full";
-    any = any || g.label != "none";
+    full = full && g.label == Protection::full;
+    any = any || g.label != Protection::none;
     for (const auto& [what, held] : g.held) {
       auto [at, fresh] = out.held.emplace(what, held);
       if (!fresh) at->second = at->second && held;
     }
   }
-  out.label = full ? "full" : any ? "partial" : "none";
+  out.label = full ? Protection::full : any ? Protection::partial : Protection::none;
   return out;
 }
 

@@ -64,13 +64,13 @@ TEST(Ladder, TheSandboxGradeIsTheWeakestOfAll) {
   EXPECT_TRUE(v.sandbox.held.contains("namespaces"));
   EXPECT_EQ(v.sandbox.held.at("seccomp"), true);
   using sandbox::Grade;
-  Grade full{.held = {{"a", true}, {"b", true}}, .label = "full"};
-  Grade partial{.held = {{"a", false}}, .label = "partial"}, none{};
-  EXPECT_EQ(weakest({full, full}).label, "full");
-  EXPECT_EQ(weakest({full, partial}).label, "partial");
-  EXPECT_EQ(weakest({full, none}).label, "partial");
-  EXPECT_EQ(weakest({none, none}).label, "none");
-  EXPECT_EQ(weakest({}).label, "none");
+  Grade full{.held = {{"a", true}, {"b", true}}, .label = Protection::full};
+  Grade partial{.held = {{"a", false}}, .label = Protection::partial}, none{};
+  EXPECT_EQ(weakest({full, full}).label, Protection::full);
+  EXPECT_EQ(weakest({full, partial}).label, Protection::partial);
+  EXPECT_EQ(weakest({full, none}).label, Protection::partial);
+  EXPECT_EQ(weakest({none, none}).label, Protection::none);
+  EXPECT_EQ(weakest({}).label, Protection::none);
   EXPECT_EQ(weakest({full, partial}).held.at("a"), false);
   EXPECT_EQ(weakest({full, partial}).held.at("b"), true);
 }

@@ -16,13 +16,6 @@
 namespace cutegen::eval {
 namespace {
 
-LogLevel level_from(const std::string& name) {
-  if (name == "debug") return LogLevel::debug;
-  if (name == "info") return LogLevel::info;
-  if (name == "error") return LogLevel::error;
-  return LogLevel::warning;
-}
-
 class Server {
  public:
   explicit Server(wire::Channel channel) : channel_(std::move(channel)) {}
@@ -102,7 +95,8 @@ class Server {
     ObjectReader r(body, "hello#");
     CG_TRY(Json json, r.object("options"));
     CG_TRY(EvaluatorOptions options, read_json<EvaluatorOptions>(json));
-    if (!options.log_level.empty()) set_log_level(level_from(options.log_level));
+    if (!options.log_level.empty())
+      set_log_level(log_level_from(options.log_level, LogLevel::warning));
     CG_TRY(evaluator_, Evaluator::open(ctx_, std::move(options)));
     return protocol::message("hello", {{"pid", ::getpid()}});
   }

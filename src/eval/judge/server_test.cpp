@@ -195,10 +195,11 @@ TEST_F(Evaluation, OpeningTellsTheTaskAndWhatItRunsOn) {
   EXPECT_NEAR(opened_->floor_ns, 4096 * 1024 * 4 / 4.8e12 * 1e9, 1) << "the L2 holds the output";
   EXPECT_NEAR(opened_->reachable_ns, 2 * 4096 * 1024 * 4 / 4.8e12 / 0.92 * 1e9 + 2000, 1);
   EXPECT_NEAR(opened_->roofline_ns, 2 * 4096 * 1024 * 4 / 4.8e12 * 1e9, 1);
-  EXPECT_EQ(opened_->floor_bound_by, "memory");
+  EXPECT_EQ(opened_->floor_bound_by, RooflineBound::memory);
   EXPECT_THAT(opened_->toolchain, HasSubstr("NVRTC"));
   EXPECT_THAT(opened_->torch, HasSubstr("torch"));
-  EXPECT_THAT(opened_->sandbox.label, testing::AnyOf("full", "partial", "none"));
+  EXPECT_THAT(opened_->sandbox.label,
+              testing::AnyOf(Protection::full, Protection::partial, Protection::none));
   EXPECT_FALSE(opened_->sandbox.held.empty());
 }
 

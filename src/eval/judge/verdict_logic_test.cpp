@@ -209,11 +209,11 @@ TEST(Floor, IsTheLeastTrafficAtTheOfficialShape) {
   task.shapes[0].tensors["out"] = {1200};
   const Roofline r = floor_of(*find_gpu("h200"), task);
   EXPECT_NEAR(r.floor_ns, 1e6 - 1, 0.01) << "4800 bytes of outputs stay in the L2";
-  EXPECT_EQ(r.bound_by, "memory");
+  EXPECT_EQ(r.bound_by, RooflineBound::memory);
   task.shapes[0].flops = Flops{66.9e12};
   const Roofline heavy = floor_of(*find_gpu("h200"), task);
   EXPECT_EQ(heavy.floor_ns, r.floor_ns) << "operations are no bound";
-  EXPECT_EQ(heavy.bound_by, "compute");
+  EXPECT_EQ(heavy.bound_by, RooflineBound::compute);
   EXPECT_GT(heavy.roofline_ns, 1e8);
 }
 
@@ -229,7 +229,7 @@ TEST(Floor, AloneRejectsAMeasurement) {
                         .roofline_ns = 50'000,
                         .compute_ns = 50'000,
                         .memory_ns = 1000,
-                        .bound_by = "compute"};
+                        .bound_by = RooflineBound::compute};
   TimingOutcome below;
   hold_to_floor(bounds, of_time(960), below);
   EXPECT_EQ(below.end.status, Status::rejected);

@@ -61,7 +61,7 @@ Result<Counted> simulate(const Evaluation& e) {
   if (outcome->kernels.empty())
     return without(outcome->end.headline.empty() ? outcome->end.detail : outcome->end.headline);
   Counted out;
-  out.source = "simulator";
+  out.source = kSimulator;
   out.kernels = std::move(outcome->kernels);
   std::erase_if(out.kernels, [](const KernelProfile& k) { return k.kernel.starts_with(kFill); });
   return out;
@@ -123,7 +123,7 @@ void put_beside(std::vector<KernelProfile>& kernels, std::vector<KernelProfile> 
     k.modelled["time_ns"] = m.time_ns;
     k.lines = std::move(m.lines);
     k.sampled_share = m.sampled_share, k.sample_error = m.sample_error;
-    if (!m.diagnosis.summary.empty()) k.remarks.push_back({"simulator", 0, m.diagnosis.summary});
+    if (!m.diagnosis.summary.empty()) k.remarks.push_back({kSimulator, 0, m.diagnosis.summary});
     for (ProfileRemark& remark : m.remarks)  // of the kernel as a whole the hardware knows better
       if (remark.line > 0) k.remarks.push_back(std::move(remark));
   }
@@ -202,12 +202,12 @@ Result<GpuProfile> profile_on_gpu(const Evaluation& e, const GpuProfileInput& in
     out.source = modelled.source;
     out.kernels = std::move(modelled.kernels);
   } else {
-    out.source = "resources";
+    out.source = kResources;
     out.kernels = from_resources(e.services, e.task, *official, input);
   }
   for (KernelProfile& k : out.kernels) {
     if (k.origin != Origin::measured) continue;
-    if (out.source != "resources") diagnose(k, e.services.gpu);
+    if (out.source != kResources) diagnose(k, e.services.gpu);
     remark_on_measured(k);
   }
   return GpuProfile{std::move(out), hardware.grade};

@@ -75,7 +75,7 @@ TEST(GpuProfile, HardwareCountersHaveTheSimulatorsBesideThem) {
     ASSERT_THAT(made.profile.kernels, SizeIs(1));
     const KernelProfile& k = made.profile.kernels[0];
     EXPECT_EQ(k.origin, Origin::measured);
-    EXPECT_EQ(k.diagnosis.bound, "memory");
+    EXPECT_EQ(k.diagnosis.bound, Bound::memory);
     EXPECT_GT(k.modelled.at("warp_instructions"), 0);
     std::set<std::string> kinds;
     for (const ProfileRemark& r : k.remarks) kinds.insert(r.kind);
@@ -93,7 +93,7 @@ TEST(GpuProfile, WithoutThemTheSimulatorServesAndTheNoteSaysWhy) {
     EXPECT_THAT(made.profile.note, HasSubstr("ERR_NVGPUCTRPERM"));
     ASSERT_THAT(made.profile.kernels, SizeIs(1));
     EXPECT_EQ(made.profile.kernels[0].origin, Origin::modelled);
-    EXPECT_THAT(made.profile.kernels[0].diagnosis.bound, Not(IsEmpty()));
+    EXPECT_NE(made.profile.kernels[0].diagnosis.bound, Bound::unknown);
   });
 }
 
@@ -117,7 +117,7 @@ TEST(GpuProfile, WithNeitherTheRooflineAndTheAssemblerSpeak) {
     EXPECT_EQ(k.origin, Origin::measured);
     EXPECT_EQ(k.counters.at("registers"), 255);
     EXPECT_EQ(k.counters.at("spill_bytes"), 32);
-    EXPECT_EQ(k.diagnosis.bound, "latency");
+    EXPECT_EQ(k.diagnosis.bound, Bound::latency);
     EXPECT_THAT(k.diagnosis.summary, HasSubstr("least work"));
     ASSERT_FALSE(k.remarks.empty());
     EXPECT_EQ(k.remarks[0].kind, "spills");

@@ -19,9 +19,12 @@ bool launches_kernels(const std::string& function) {
 }
 
 std::string not_offered(const std::string& function) {
-  if (function == "vprintf") return "printf is not available in kernels";
-  if (function == "malloc" || function == "free") return "the device heap is not available";
-  return {};
+  static const std::map<std::string, std::string> why{
+      {"vprintf", "printf is not available in kernels"},
+      {"malloc", "the device heap is not available"},
+      {"free", "the device heap is not available"}};
+  const auto found = why.find(function);
+  return found == why.end() ? std::string() : found->second;
 }
 
 void end_once(AuditOutcome& out, Status status, const std::string& headline,

@@ -147,7 +147,7 @@ class Checker {
     for (const Expected& e : set.outputs) {
       auto bytes = arena.bytes_of(e.spec.name);
       Judgement j = judge_result(set, e, bytes, &arena.poison());
-      if (set.family == "made") count_compat(e, bytes), note_errors(e, bytes);
+      if (set.family == family::made) count_compat(e, bytes), note_errors(e, bytes);
       note_whole(e, j, shape.shape->name, set.family);
       if (!j.passes())
         mismatches.push_back(describe_mismatch(j, e.spec, shape.shape->name, set.family));

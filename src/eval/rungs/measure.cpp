@@ -175,7 +175,7 @@ class Measurement {
     t.origin = Origin::measured;
     t.shape = shape_.name;
     t.time_ns = m.value, t.low_ns = m.low, t.high_ns = m.high;
-    set_bounds(t, floor), t.bound_by = floor.bound_by;
+    set_bounds(t, floor), t.bound_by = to_string(floor.bound_by);
     t.samples = static_cast<int>(own_.size());
     if (!clocks_hz_.empty()) {
       t.sm_clock_hz = median_of(clocks_hz_).value;

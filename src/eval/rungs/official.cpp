@@ -55,7 +55,7 @@ class Checker {
     if (!damage.empty())
       return rung_failed(fmt::format("{} (shape {})", damage, shape_.shape->name));
     CG_TRY(OfficialFindings found, memory.judge(e_.ctx));
-    if (set->family == "made") count_compat(found);
+    if (set->family == family::made) count_compat(found);
     for (const std::string& note : set->notes) add_once(record_.marks, note);
     ++record_.sets_judged;
     if (found.mismatches.empty()) return rung_passed();
@@ -198,7 +198,7 @@ std::vector<std::string> official_families(const std::vector<std::string>& all, 
   if (kept >= static_cast<int64_t>(all.size())) return all;
   std::vector<std::string> out, others;
   for (const std::string& family : all)
-    (family == "made" || family == "outliers" ? out : others).push_back(family);
+    (family == family::made || family == family::outliers ? out : others).push_back(family);
   if (!others.empty()) out.push_back(others[chance % others.size()]);
   return out;
 }

@@ -148,7 +148,7 @@ Result<void> Runner::open(const Json& reply, Process& process) const {
   sandbox::Grade& grade = process.grade;
   if (options_.device.is_gpu()) grade.held["seccomp"] = locked;
   if (!locked) {
-    if (grade.label == "full") grade.label = "partial";
+    if (grade.label == Protection::full) grade.label = Protection::partial;
     grade.missing = "the runner's filter: " + missing;
     if (options_.require_sandbox)
       return world_error("the full sandbox is not available: " + grade.missing,

@@ -6,8 +6,9 @@
 namespace cutegen::eval {
 
 const std::vector<std::string>& input_families() {
-  static const std::vector<std::string> families{"made",     "signed",  "heavy",
-                                                 "outliers", "special", "extremes"};
+  static const std::vector<std::string> families{family::made,    family::is_signed,
+                                                 family::heavy,   family::outliers,
+                                                 family::special, family::extremes};
   return families;
 }
 

@@ -47,7 +47,7 @@ double rms_growth_in_order(double longest) {
 
 double longest_axis(const Task& task, const ShapeCase& shape) {
   int64_t longest = 1;
-  if (task.workload == "elementwise") return 1;
+  if (task.workload == kElementwise) return 1;
   for (const auto& [name, dims] : shape.tensors)
     for (int64_t d : dims) longest = std::max(longest, d);
   return static_cast<double>(longest);
@@ -62,9 +62,9 @@ MathMode accuracy_of(const Task& task, const TensorInfo& output) {
 Result<Expected> expected_of(const Task& task, const TensorInfo& info, const ShapeCase& at,
                              const torch::TensorSet& set, const Mapping& memory) {
   const Shape& shape = at.tensors.at(info.name);
-  const torch::TensorSlot* truth = find_slot(set, info.name, "truth");
-  const torch::TensorSlot* native = find_slot(set, info.name, "native");
-  const torch::TensorSlot* sensitivity = find_slot(set, info.name, "sensitivity");
+  const torch::TensorSlot* truth = find_slot(set, info.name, torch::part::truth);
+  const torch::TensorSlot* native = find_slot(set, info.name, torch::part::native);
+  const torch::TensorSlot* sensitivity = find_slot(set, info.name, torch::part::sensitivity);
   if (!native) return world_error("the torch worker gave no result for '" + info.name + "'");
   if (!truth) truth = native;  // float64 did not run: the set's notes say so
   if (native->shape != shape || native->dtype != info.dtype ||
@@ -74,7 +74,7 @@ Result<Expected> expected_of(const Task& task, const TensorInfo& info, const Sha
   if (sensitivity) wiggle = values_of(memory, *sensitivity);
   if (wiggle.size() != native->bytes / size_of(native->dtype)) wiggle.clear();
   std::vector<double> in_order;
-  if (const torch::TensorSlot* slot = find_slot(set, info.name, "sequential"))
+  if (const torch::TensorSlot* slot = find_slot(set, info.name, torch::part::sequential))
     in_order = values_of(memory, *slot);
   if (in_order.size() != native->bytes / size_of(native->dtype)) in_order.clear();
   Expected e =
@@ -87,7 +87,7 @@ Result<Expected> expected_of(const Task& task, const TensorInfo& info, const Sha
 }  // namespace
 
 bool leaves_out_elements(const std::string& family) {
-  return family == "special" || family == "extremes";
+  return family == family::special || family == family::extremes;
 }
 
 ToleranceRule tolerance_rule(const Task& task, const ShapeCase& shape, const TensorInfo& output) {
@@ -150,7 +150,7 @@ Result<std::shared_ptr<const InputSet>> make_input_set(const Task& task, const S
     if (at == shape.tensors.end())
       return world_error("shape '" + shape.name + "' lacks the tensor '" + info.name + "'");
     if (info.role == TensorRole::output) continue;
-    const torch::TensorSlot* slot = find_slot(tensors, info.name, "value");
+    const torch::TensorSlot* slot = find_slot(tensors, info.name, torch::part::value);
     if (!slot || slot->shape != at->second || slot->dtype != info.dtype)
       return world_error("the torch worker gave no value of the expected shape for '" + info.name +
                          "'");

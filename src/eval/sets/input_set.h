@@ -12,6 +12,7 @@
 #include <span>
 
 #include "core/task.h"
+#include "eval/sets/family.h"
 #include "tensor/compare.h"
 #include "torch/worker.h"
 

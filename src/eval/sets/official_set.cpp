@@ -77,7 +77,7 @@ class Maker {
     at_the_end_ = !at_the_end_;
     CG_CHECK(judge_.set_guards(ctx_, buffer, kOutside));
     CG_TRY(SharedBuffer shared, buffer.share(true));
-    add_slot(info, "value", info.dtype, dims, buffer.offset(), memory.size());
+    add_slot(info, torch::part::value, info.dtype, dims, buffer.offset(), memory.size());
     memory.push_back({shared.descriptor, static_cast<size_t>(shared.mapped_bytes)});
     set.bytes += shared.mapped_bytes;
     set.inputs.push_back(std::move(shared));
@@ -109,8 +109,8 @@ class Maker {
         add_slot(info, part, dtype, e.spec.shape, static_cast<int64_t>(at), memory.size());
         at += buffer.at();
       };
-      put("native", info.dtype, e.native);
-      put("truth", DType::f64, e.truth);
+      put(torch::part::native, info.dtype, e.native);
+      put(torch::part::truth, DType::f64, e.truth);
       if (is_floating(info.dtype)) put("margin", DType::f64, e.margin);
     }
     memory.push_back({descriptor, buffer.block().mapped_bytes});

@@ -34,7 +34,7 @@ class FakeToolchain : public toolchain::Toolchain {
     out.digest = digest;
     out.ptx = out.ok ? ptx : "";
     out.build_id = "build-" + request.name;
-    out.grade = {.held = {{"seccomp", true}}, .label = "full"};
+    out.grade = {.held = {{"seccomp", true}}, .label = Protection::full};
     return out;
   }
   Result<void> warm_up(const Context&, const std::string&) override { return {}; }

@@ -54,7 +54,7 @@ std::optional<int> sum_of_mean(const Fused& fused, int inst) {
   const Inst& sum = fused.insts[static_cast<size_t>(mean.inputs[0])];
   const Inst& count = fused.insts[static_cast<size_t>(mean.inputs[1])];
   if (sum.kind != InstKind::reduction || sum.reduce != ReduceKind::sum ||
-      count.kind != InstKind::constant || count.code != "count")
+      count.kind != InstKind::constant || count.code != kCount)
     return std::nullopt;
   return mean.inputs[0];
 }

@@ -58,8 +58,8 @@ class Builder {
            bool boolean = false);
   int reduce(const std::string& name, ReduceKind kind, int input);
   int constant(const std::string& code);
-  int count() { return constant("count"); }  // elements of a row
-  int position();                            // where an element stands along the reduced axes
+  int count() { return constant(kCount); }
+  int position();  // where an element stands along the reduced axes
   int expanded(const Reduction& r, int x);
   int norm(double order, int x);
 

@@ -19,6 +19,8 @@
 
 namespace cutegen::recipes {
 
+inline constexpr const char* kCount = "count";  // the code for the elements of a row
+
 enum class Level { row, element };
 enum class InstKind { leaf, constant, position, pointwise, reduction };
 enum class ReduceKind { sum, product, max, min, argmax, argmin };

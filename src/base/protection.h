@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Protection: how much of the protection that was asked for a process or a judgement had.
+//
+// Example: if (grade.label != Protection::full) warn(grade.missing);
+#pragma once
+
+#include "base/names.h"
+
+namespace cutegen {
+
+enum class Protection { none, partial, full };
+Names<Protection> enum_names(Protection);
+
+}  // namespace cutegen

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of the input families, as they stand in JSON. The torch worker draws the values.
+//
+// Example: if (set.family == family::made) count_compat(set);
+#pragma once
+
+namespace cutegen::eval::family {
+
+inline constexpr const char *made = "made",  // the task's own get_inputs()
+    *is_signed = "signed", *heavy = "heavy", *outliers = "outliers", *special = "special",
+                            *extremes = "extremes";
+
+}  // namespace cutegen::eval::family

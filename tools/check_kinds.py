@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks that C++ compares no kind by a string literal.
+
+Usage: check_kinds.py [ROOT]
+A status, role, event type or other kind is an enumeration, or a named constant if the list is open. Text becomes a
+kind in the parser of its language; PARSERS names these files. In all other files of src/ and apps/, except tests,
+`x == "word"` is refused.
+"""
+from __future__ import annotations
+
+import fnmatch
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import sources  # noqa: E402
+
+# Parsers, and the language that each reads.
+PARSERS = {
+    "src/ptx/text/*": "PTX",
+    "src/ptx/decode/*": "PTX",
+    "src/ptx/ops/*": "PTX",
+    "src/ptx/model/pipes.cpp": "names of SASS instructions",
+    "src/recipes/graph/*": "operators of torch.fx",
+    "src/recipes/nest/*": "operators of torch.fx",
+    "src/agent/fences.cpp": "a model's answer",
+    "src/agent/library.cpp": "components' pages",
+    "src/agent/plan_edit.cpp": "a model's answer",
+    "src/agent/reply.cpp": "a model's answer",
+    "src/agent/source_map.cpp": "C++",
+    "src/agent/tools.cpp": "a model's answer",
+    "src/base/config.*": "settings",
+    "src/core/baseline.cpp": "kinds of baselines",
+    "src/core/plan_parse.cpp": "plans",
+    "src/core/task.cpp": "numbers of the torch worker",
+    "src/engine/propose/command_proposer.cpp": "messages of a proposer",
+    "src/eval/judge/server.cpp": "messages of the engine",
+    "src/eval/source/*": "C++",
+    "src/llm/*": "messages of providers",
+    "src/sandbox/cgroup.cpp": "/proc/mounts",
+    "src/search/structure.cpp": "C++",
+    "src/toolchain/compile_server.cpp": "messages of the compiler",
+    "src/toolchain/cuts.cpp": "C++",
+    "src/toolchain/ncu_report.cpp": "reports of ncu",
+    "src/toolchain/ptx_use.cpp": "PTX",
+    "src/toolchain/scan.cpp": "C++",
+    "src/toolchain/tools.cpp": "what tools print",
+    "src/toolchain/warm_parent.cpp": "messages of the compiler",
+    "src/torch/foreign_worker.cpp": "messages of the torch worker",
+    "apps/compiler/*": "messages of the toolchain",
+    "apps/runner/main.cpp": "messages of the evaluator",
+}
+WORD = r'"[a-z][a-z0-9_-]*"'
+COMPARED = re.compile(rf"[=!]=\s*{WORD}|{WORD}\s*[=!]=")
+COMMENT = re.compile(r"//.*")
+PATH = re.compile(r"\b(?:filename|extension|stem)\(\)\s*[=!]=")  # a part of a path is no kind
+
+
+def is_checked(path: Path) -> bool:
+    name = str(path)
+    return (path.parts[0] in ("src", "apps") and path.suffix in (".h", ".cpp")
+            and not path.stem.endswith("_test") and "testing" not in path.parts
+            and not any(fnmatch.fnmatch(name, pattern) for pattern in PARSERS))
+
+
+def compared(text: str) -> Iterator[tuple[int, str]]:
+    """Yields (line, comparison) of each comparison with a word."""
+    for number, line in enumerate(text.splitlines(), 1):
+        code = COMMENT.sub("", line)
+        found = COMPARED.search(code)
+        if found and not PATH.search(code):
+            yield number, found.group()
+
+
+def main(arguments: list[str]) -> int:
+    root = Path(arguments[0] if arguments else Path(__file__).resolve().parent.parent)
+    count = 0
+    for path in filter(is_checked, sources.tracked(root)):
+        for number, comparison in compared((root / path).read_text(encoding="utf-8")):
+            print(f"{path}:{number}: compares a kind by its text ({comparison}); use an enumeration or a named "
+                  "constant, or add the parser to PARSERS in tools/check_kinds.py")
+            count += 1
+    print(f"{count} comparisons of kinds with string literals")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
