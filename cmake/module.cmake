@@ -129,9 +129,7 @@ function(module_tests NAME)
   # A test runs once; what is compiled most often is its own code.
   target_compile_options(${NAME}_test PRIVATE $<$<CONFIG:Release>:-O1>
     # g++ 12 is wrong about members that a designated initialiser leaves out.
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
-    # It is wrong about std::string, too.
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   precompile(${NAME}_test tests $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${NAME}_test PRIVATE
     CUTEGEN_SOURCE_DIR="${CMAKE_SOURCE_DIR}" CUTEGEN_BIN_DIR="${CMAKE_BINARY_DIR}/bin")

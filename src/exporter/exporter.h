@@ -23,7 +23,7 @@ namespace cutegen::exporter {
 
 enum class ExportKind { torch, kernelbench, cpp };
 Result<ExportKind> export_kind_from(const std::string& name);
-const char* to_string(ExportKind kind);
+Names<ExportKind> enum_names(ExportKind);
 
 struct ExportModule {
   std::string name;  // "kernel.sm_90a", without an extension
