@@ -34,8 +34,8 @@ void Input::refuse(Error error) const {
 
 void Input::wrong(const char* wanted) const {
   if (failed()) return;
-  reading_.error = Error{ErrorKind::user,
-                         fmt::format("expected {}, found {}", wanted, json_.type_name()), place()};
+  refuse({.message = fmt::format("expected {}, found {}", wanted, json_.type_name())});
+  if (!outer_) reading_.error->kind = ErrorKind::user;  // as ObjectReader does for a field
 }
 
 bool Input::is_object(const FieldRule& rule) const {
