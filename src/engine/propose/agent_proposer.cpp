@@ -263,11 +263,12 @@ class AgentProposer final : public Proposer {
                     const RunView& run, const agent::ToolDesk* desk) const {
     const KernelProgram* base = question.subject ? &question.subject->program : nullptr;
     if (std::string name = agent::named_draft(reply.message.text); !name.empty()) {
-      base = desk ? desk->draft(name) : nullptr;
-      if (!base)
+      const agent::Draft* draft = desk ? desk->drafts().find(name) : nullptr;
+      if (!draft)
         return tl::unexpected(
             agent::Reask{"no_draft", fmt::format("There is no draft '{}'; there are: {}.", name,
-                                                 desk ? desk->draft_names() : "none")});
+                                                 desk ? desk->drafts().names() : "none")});
+      base = &draft->candidate.program;
     }
     auto parsed = agent::parse_reply(reply.message.text, base, reply.stop == llm::Stop::length);
     if (!parsed) return tl::unexpected(parsed.error());
