@@ -63,6 +63,135 @@ std::string draft_name(std::string_view line) {
   return sanitize(trim(line.substr(kDraft.size())), 20);
 }
 
+// Takes the marked lines. Without a summary, the first other line is one.
+void read_prose(const std::vector<std::string>& lines, Reply& reply) {
+  std::string first_line;
+  for (const std::string& line : lines) {
+    std::string plain = without_marks(line);
+    std::string_view text = trim(plain);
+    if (text.empty()) continue;
+    std::string head = upper(text.substr(0, 8));
+    if (head == "SUMMARY:")
+      reply.summary = sanitize(trim(text.substr(8)), kSummary);
+    else if (head.starts_with("WHY:"))
+      reply.rationale = sanitize(trim(text.substr(4)), 600);
+    else if (head.starts_with(kDraft))
+      reply.draft = draft_name(text);
+    else if (first_line.empty())
+      first_line = sanitize(text, kSummary);
+  }
+  if (reply.summary.empty()) reply.summary = first_line;
+}
+
+// The source that a block without a name means.
+tl::expected<std::string, Reask> only_source(const Fence& fence, const KernelProgram* base) {
+  if (!fence.file.empty()) return fence.file;
+  if (!fence.title.empty()) return fence.title;
+  if (!base) return std::string("kernel.cu");
+  if (base->sources.size() == 1) return base->sources.begin()->first;
+  std::vector<std::string> names;
+  for (const auto& [name, text] : base->sources) names.push_back(name);
+  return reask("no_file",
+               fmt::format("The block at line {} of the reply does not name its file. Name it in "
+                           "the first line: ```{} NAME, NAME being one of {}.",
+                           fence.line, fence.kind, join(names, ", ")));
+}
+
+// A whole file defines kernels. It has includes if the present file has any.
+bool is_whole_file(const Fence& fence, const KernelProgram* base) {
+  if (!has_kernel(fence.text)) return false;
+  std::string name = !fence.file.empty() ? fence.file : fence.title;
+  if (!base) return true;
+  const std::string* present = nullptr;
+  if (auto it = base->sources.find(name); it != base->sources.end()) present = &it->second;
+  if (name.empty() && base->sources.size() == 1) present = &base->sources.begin()->second;
+  return !present || !has_include(*present) || has_include(fence.text);
+}
+
+tl::expected<PlanEdit, Reask> plan_edit_of(const Json& item, const Fence& fence) {
+  PlanEdit edit;
+  bool good = item.is_object() && item.contains("path") && item["path"].is_string();
+  if (good) {
+    edit.path = item["path"].get<std::string>();
+    edit.op = item.contains("op") && item["op"].is_string() ? item["op"].get<std::string>()
+                                                            : std::string("set");
+    static const std::vector<std::string> kOps{"set", "replace", "add", "remove"};
+    good = std::find(kOps.begin(), kOps.end(), edit.op) != kOps.end() &&
+           (edit.op == "remove" || item.contains("value"));
+  }
+  if (!good)
+    return reask("bad_plan_edit",
+                 fmt::format("The plan block at line {} of the reply: an edit is {{\"path\": "
+                             "\"/steps/0/block/0\", \"value\": 256}} (\"op\": \"set\", "
+                             "\"replace\", \"add\" or \"remove\"); this one is not: {}",
+                             fence.line, sanitize(dump_json(item), 200)));
+  if (edit.op != "remove") edit.value = item["value"];
+  return edit;
+}
+
+// A whole plan, one edit, or a list of edits.
+tl::expected<std::vector<Change>, Reask> plan_changes(const Json& json, const Fence& fence) {
+  std::vector<Change> out;
+  if (json.is_object() && json.contains("steps")) {
+    out.push_back(WholeFile{"plan.json", fence.text + "\n"});
+    return out;
+  }
+  const Json* list = &json;
+  if (json.is_object() && json.contains("edits")) list = &json["edits"];
+  const Json edits = list->is_array() ? *list : Json::array({json});
+  for (const Json& item : edits) {
+    auto edit = plan_edit_of(item, fence);
+    if (!edit) return tl::unexpected(edit.error());
+    out.push_back(std::move(*edit));
+  }
+  return out;
+}
+
+std::string file_of(const Change& change) {
+  if (auto* f = std::get_if<WholeFile>(&change)) return f->file;
+  if (auto* e = std::get_if<SearchReplace>(&change)) return e->file;
+  if (auto* d = std::get_if<WholeDefinitions>(&change)) return d->file;
+  return "plan.json";
+}
+
+// A file must come whole, or in edits, but not both.
+Parsed check_changes(const std::vector<Change>& changes) {
+  if (changes.size() > kMostChanges)
+    return reask("too_many",
+                 fmt::format("The reply has {} changes; the limit is {}. Send the whole file.",
+                             changes.size(), kMostChanges));
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (!std::holds_alternative<WholeFile>(changes[i])) continue;
+    std::string file = file_of(changes[i]);
+    for (size_t k = 0; k < changes.size(); ++k)
+      if (k != i && file_of(changes[k]) == file)
+        return reask("ambiguous",
+                     fmt::format("The reply contains the whole file {} and also another change "
+                                 "of it. Send either the whole file once, or edits.",
+                                 file));
+  }
+  return {};
+}
+
+// `plain`: the blocks whose kind is unknown.
+Reask nothing_found(bool saw_diff, const std::vector<Fence>& plain) {
+  if (saw_diff)
+    return Reask{
+        "diff",
+        "The reply contains a diff. cutegen does not apply diffs, because their line numbers are "
+        "often wrong. Send ```edit NAME blocks with SEARCH and REPLACE instead."};
+  if (!plain.empty())
+    return Reask{
+        "snippet",
+        fmt::format("The code block at line {} of the reply does not say what it is, and it is "
+                    "not a whole file. Begin it with ```function NAME (whole functions), ```edit "
+                    "NAME (SEARCH/REPLACE) or ```file NAME (everything).",
+                    plain.front().line)};
+  return Reask{"no_block",
+               "The reply contains no block to apply. Answer with ```edit, ```function, ```file "
+               "or ```plan blocks as described."};
+}
+
 class Parser {
  public:
   explicit Parser(const KernelProgram* base) : base_(base) {}
@@ -76,49 +205,20 @@ class Parser {
               "The block that begins at line {} of the reply is not closed: the reply was cut, or "
               "its last ``` is missing. Send all blocks again, shorter ones if they did not fit.",
               fences.open_line));
-    read_prose(fences.prose);
+    read_prose(fences.prose, reply_);
     if (auto r = loose_edits(fences.prose); !r) return tl::unexpected(r.error());
     for (const Fence& fence : fences.blocks)
       if (auto r = read(fence); !r) return tl::unexpected(r.error());
     if (auto r = take_plain_code(); !r) return tl::unexpected(r.error());
     if (reply_.changes.empty() && fences.blocks.empty()) take_bare_file(text);
-    if (auto r = check(); !r) return tl::unexpected(r.error());
+    bool code = saw_diff_ || !plain_.empty();
+    if (reply_.changes.empty() && (reply_.draft.empty() || code))
+      return tl::unexpected(nothing_found(saw_diff_, plain_));
+    if (auto r = check_changes(reply_.changes); !r) return tl::unexpected(r.error());
     return std::move(reply_);
   }
 
  private:
-  void read_prose(const std::vector<std::string>& lines) {
-    for (const std::string& line : lines) {
-      std::string plain = without_marks(line);
-      std::string_view text = trim(plain);
-      if (text.empty()) continue;
-      std::string head = upper(text.substr(0, 8));
-      if (head == "SUMMARY:")
-        reply_.summary = sanitize(trim(text.substr(8)), kSummary);
-      else if (head.starts_with("WHY:"))
-        reply_.rationale = sanitize(trim(text.substr(4)), 600);
-      else if (head.starts_with(kDraft))
-        reply_.draft = draft_name(text);
-      else if (first_line_.empty())
-        first_line_ = sanitize(text, kSummary);
-    }
-    if (reply_.summary.empty()) reply_.summary = first_line_;
-  }
-
-  // The source that a block without a name means.
-  tl::expected<std::string, Reask> only_source(const Fence& fence) const {
-    if (!fence.file.empty()) return fence.file;
-    if (!fence.title.empty()) return fence.title;
-    if (!base_) return std::string("kernel.cu");
-    if (base_->sources.size() == 1) return base_->sources.begin()->first;
-    std::vector<std::string> names;
-    for (const auto& [name, text] : base_->sources) names.push_back(name);
-    return reask("no_file",
-                 fmt::format("The block at line {} of the reply does not name its file. Name it in "
-                             "the first line: ```{} NAME, NAME being one of {}.",
-                             fence.line, fence.kind, join(names, ", ")));
-  }
-
   Parsed read(const Fence& fence) {
     if (fence.kind == "file") return read_file_block(fence);
     if (fence.kind == "edit") return read_edits(fence);
@@ -138,14 +238,14 @@ class Parser {
 
   Parsed read_file_block(const Fence& fence) {
     if (fence.file.ends_with(".json")) return read_json(fence);
-    auto name = only_source(fence);
+    auto name = only_source(fence, base_);
     if (!name) return tl::unexpected(name.error());
     add(WholeFile{*name, fence.text + "\n"});
     return {};
   }
 
   Parsed read_function(const Fence& fence) {
-    auto name = only_source(fence);
+    auto name = only_source(fence, base_);
     if (!name) return tl::unexpected(name.error());
     add(WholeDefinitions{*name, fence.text});
     return {};
@@ -163,7 +263,7 @@ class Parser {
                       "the new lines\n"
                       ">>>>>>> REPLACE",
                       fence.line, found.fault.empty() ? "it contains no edit" : found.fault));
-    auto name = only_source(fence);
+    auto name = only_source(fence, base_);
     if (!name) return tl::unexpected(name.error());
     for (const SearchBlock& b : found.blocks)
       add(SearchReplace{*name, b.search, b.replace, ++edits_});
@@ -199,43 +299,9 @@ class Parser {
       return reask("bad_json", fmt::format("The JSON block at line {} of the reply: {}. Send valid "
                                            "JSON: no comments, no trailing commas.",
                                            fence.line, json.error().text()));
-    return json_changes(*json, fence);
-  }
-
-  Parsed json_changes(const Json& json, const Fence& fence) {
-    if (json.is_object() && json.contains("steps")) {
-      add(WholeFile{"plan.json", fence.text + "\n"});
-      return {};
-    }
-    const Json* list = &json;
-    if (json.is_object() && json.contains("edits")) list = &json["edits"];
-    if (list->is_array()) {
-      for (const Json& item : *list)
-        if (auto r = plan_edit(item, fence); !r) return r;
-      return {};
-    }
-    return plan_edit(json, fence);
-  }
-
-  Parsed plan_edit(const Json& item, const Fence& fence) {
-    PlanEdit edit;
-    bool good = item.is_object() && item.contains("path") && item["path"].is_string();
-    if (good) {
-      edit.path = item["path"].get<std::string>();
-      edit.op = item.contains("op") && item["op"].is_string() ? item["op"].get<std::string>()
-                                                              : std::string("set");
-      static const std::vector<std::string> kOps{"set", "replace", "add", "remove"};
-      good = std::find(kOps.begin(), kOps.end(), edit.op) != kOps.end() &&
-             (edit.op == "remove" || item.contains("value"));
-    }
-    if (!good)
-      return reask("bad_plan_edit",
-                   fmt::format("The plan block at line {} of the reply: an edit is {{\"path\": "
-                               "\"/steps/0/block/0\", \"value\": 256}} (\"op\": \"set\", "
-                               "\"replace\", \"add\" or \"remove\"); this one is not: {}",
-                               fence.line, sanitize(dump_json(item), 200)));
-    if (edit.op != "remove") edit.value = item["value"];
-    add(std::move(edit));
+    auto changes = plan_changes(*json, fence);
+    if (!changes) return tl::unexpected(changes.error());
+    for (Change& change : *changes) add(std::move(change));
     return {};
   }
 
@@ -243,9 +309,9 @@ class Parser {
   Parsed take_plain_code() {
     std::vector<const Fence*> whole;
     for (const Fence& fence : plain_)
-      if (is_whole_file(fence)) whole.push_back(&fence);
+      if (is_whole_file(fence, base_)) whole.push_back(&fence);
     for (const Fence* fence : whole) {
-      auto name = only_source(*fence);
+      auto name = only_source(*fence, base_);
       if (!name) return tl::unexpected(name.error());
       bool explicit_one = std::any_of(reply_.changes.begin(), reply_.changes.end(),
                                       [&](const Change& c) { return file_of(c) == *name; });
@@ -263,17 +329,6 @@ class Parser {
     return {};
   }
 
-  // A whole file defines kernels. It has includes if the present file has any.
-  bool is_whole_file(const Fence& fence) const {
-    if (!has_kernel(fence.text)) return false;
-    std::string name = !fence.file.empty() ? fence.file : fence.title;
-    if (!base_) return true;
-    const std::string* present = nullptr;
-    if (auto it = base_->sources.find(name); it != base_->sources.end()) present = &it->second;
-    if (name.empty() && base_->sources.size() == 1) present = &base_->sources.begin()->second;
-    return !present || !has_include(*present) || has_include(fence.text);
-  }
-
   // Takes a reply that consists only of the text of the one source.
   void take_bare_file(const std::string& given) {
     std::string text(trim(given));
@@ -283,15 +338,8 @@ class Parser {
     Fence fence;
     fence.kind = "file";
     fence.text = text;
-    if (!code || !is_whole_file(fence)) return;
-    if (auto name = only_source(fence)) add(WholeFile{*name, text + "\n"});
-  }
-
-  static std::string file_of(const Change& change) {
-    if (auto* f = std::get_if<WholeFile>(&change)) return f->file;
-    if (auto* e = std::get_if<SearchReplace>(&change)) return e->file;
-    if (auto* d = std::get_if<WholeDefinitions>(&change)) return d->file;
-    return "plan.json";
+    if (!code || !is_whole_file(fence, base_)) return;
+    if (auto name = only_source(fence, base_)) add(WholeFile{*name, text + "\n"});
   }
 
   // A repeated block counts once. A repeated plan edit may be meant.
@@ -302,47 +350,8 @@ class Parser {
     if (!repeated) reply_.changes.push_back(std::move(change));
   }
 
-  Parsed check() const {
-    bool code = saw_diff_ || !plain_.empty();
-    if (reply_.changes.empty() && (reply_.draft.empty() || code)) return nothing_found();
-    if (reply_.changes.size() > kMostChanges)
-      return reask("too_many",
-                   fmt::format("The reply has {} changes; the limit is {}. Send the whole file.",
-                               reply_.changes.size(), kMostChanges));
-    for (size_t i = 0; i < reply_.changes.size(); ++i) {
-      if (!std::holds_alternative<WholeFile>(reply_.changes[i])) continue;
-      std::string file = file_of(reply_.changes[i]);
-      for (size_t k = 0; k < reply_.changes.size(); ++k)
-        if (k != i && file_of(reply_.changes[k]) == file)
-          return reask("ambiguous",
-                       fmt::format("The reply contains the whole file {} and also another change "
-                                   "of it. Send either the whole file once, or edits.",
-                                   file));
-    }
-    return {};
-  }
-
-  Parsed nothing_found() const {
-    if (saw_diff_)
-      return reask(
-          "diff",
-          "The reply contains a diff. cutegen does not apply diffs, because their line numbers are "
-          "often wrong. Send ```edit NAME blocks with SEARCH and REPLACE instead.");
-    if (!plain_.empty())
-      return reask(
-          "snippet",
-          fmt::format("The code block at line {} of the reply does not say what it is, and it is "
-                      "not a whole file. Begin it with ```function NAME (whole functions), ```edit "
-                      "NAME (SEARCH/REPLACE) or ```file NAME (everything).",
-                      plain_.front().line));
-    return reask("no_block",
-                 "The reply contains no block to apply. Answer with ```edit, ```function, ```file "
-                 "or ```plan blocks as described.");
-  }
-
   const KernelProgram* base_;
   Reply reply_;
-  std::string first_line_;
   std::vector<Fence> plain_;
   std::vector<WholeFile> taken_;
   bool saw_diff_ = false;

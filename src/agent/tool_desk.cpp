@@ -17,11 +17,6 @@ namespace {
 constexpr size_t kMostResult = 6000;  // bytes of one result
 constexpr double kBetter = 0.01;      // the least gain of a draft over the answer
 
-std::optional<double> time_of(const std::optional<Verdict>& verdict) {
-  if (!verdict || verdict->status != Status::correct || !verdict->timing) return std::nullopt;
-  return verdict->timing->time_ns;
-}
-
 bool writes(const Question& q) {
   return q.role == Role::coder || q.role == Role::debugger;
 }
@@ -35,6 +30,17 @@ std::string page_list() {
 
 std::string page_text(const Component& c) {
   return fmt::format("{}\nCompiled for: {}\n\n{}\n", c.title, join(c.archs, ", "), c.text);
+}
+
+std::string hint_list(const KernelProgram& program, const Verdict& verdict) {
+  std::string out;
+  for (const std::string& hint : hints_for(program, verdict)) out += "- " + hint + "\n";
+  return out;
+}
+
+std::string aborted_text(const Verdict& verdict) {
+  return "The evaluator could not do it, which says nothing about the draft: " +
+         verdict.feedback.headline;
 }
 
 }  // namespace
@@ -103,11 +109,11 @@ ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
   return evaluate(ctx, **draft);
 }
 
-// The draft that a call names or creates. A program that is already a draft keeps its name.
-tl::expected<ToolDesk::Draft*, Reask> ToolDesk::draft_of(const ToolUse& use) {
-  auto at = find(use.draft);
-  if (!use.draft.empty() && !at) return tl::unexpected(Reask{"no_draft", no_draft(use.draft)});
-  Draft* from = at ? &drafts_[*at] : nullptr;
+// The draft that a call names or creates.
+tl::expected<Draft*, Reask> ToolDesk::draft_of(const ToolUse& use) {
+  Draft* from = drafts_.find(use.draft);
+  if (!use.draft.empty() && !from)
+    return tl::unexpected(Reask{"no_draft", drafts_.missing_text(use.draft)});
   if (!use.changes()) return from;
   const KernelProgram* base = from                    ? &from->candidate.program
                               : set_.question.subject ? &set_.question.subject->program
@@ -116,23 +122,7 @@ tl::expected<ToolDesk::Draft*, Reask> ToolDesk::draft_of(const ToolUse& use) {
   if (!changes) return tl::unexpected(changes.error());
   auto program = apply_reply(*changes, base, set_.check);
   if (!program) return tl::unexpected(program.error());
-  return &keep(std::move(*program), changes->summary);
-}
-
-ToolDesk::Draft& ToolDesk::keep(KernelProgram program, const std::string& summary) {
-  const std::string id = program_id(program);
-  for (Draft& draft : drafts_)
-    if (program_id(draft.candidate.program) == id) return draft;
-  Draft draft;
-  draft.name = "d" + std::to_string(drafts_.size() + 1);
-  if (set_.question.subject) draft.candidate.parent = set_.question.subject->id;
-  draft.candidate.edit.summary =
-      summary.empty() ? "draft " + draft.name + " of the " + to_string(set_.question.role)
-                      : summary;
-  draft.candidate.edit.origin = set_.origin;
-  draft.candidate.program = std::move(program);
-  drafts_.push_back(std::move(draft));
-  return drafts_.back();
+  return &drafts_.keep(std::move(*program), changes->summary);
 }
 
 // `known`: done before the process died; the record holds the result.
@@ -140,18 +130,13 @@ ToolDesk::Told ToolDesk::compile(const Context& ctx, Draft& draft, bool known) {
   if (known) return Said{};
   const KernelProgram& program = draft.candidate.program;
   CG_TRY(Verdict v, host_.compile(ctx, program));
-  if (v.status == Status::aborted)
-    return Said{
-        "The evaluator could not do it, which says nothing about the draft: " + v.feedback.headline,
-        true};
+  if (v.status == Status::aborted) return Said{aborted_text(v), true};
   if (v.status == Status::correct)
     return Said{
         fmt::format("Draft {} compiles and loads.{}{}\n", draft.name,
                     v.feedback.resources.empty() ? "" : "\nResources: ", v.feedback.resources)};
-  std::string text = "Draft " + draft.name + " does not compile or load.\n" +
-                     describe_verdict(v, set_.floor_ns, false, 2);
-  for (const std::string& hint : hints_for(program, v)) text += "- " + hint + "\n";
-  return Said{text};
+  return Said{"Draft " + draft.name + " does not compile or load.\n" +
+              describe_verdict(v, set_.floor_ns, false, 2) + hint_list(program, v)};
 }
 
 // Gets the draft's verdict. Counts as an evaluation unless the evaluator aborted it.
@@ -174,25 +159,20 @@ ToolDesk::Told ToolDesk::evaluate(const Context& ctx, Draft& draft) {
       return Said{"The run's budget of evaluations is used up; answer now.", true};
     CG_CHECK(judge(ctx, draft));
   }
-  if (draft.verdict->status == Status::aborted)
-    return Said{"The evaluator could not do it, which says nothing about the draft: " +
-                    draft.verdict->feedback.headline,
-                true};
-  std::string text = fmt::format("Draft {} is kept as {}.\n", draft.name, draft.candidate.id) +
-                     describe_verdict(*draft.verdict, set_.floor_ns, set_.question.profile, 2);
-  for (const std::string& hint : hints_for(draft.candidate.program, *draft.verdict))
-    text += "- " + hint + "\n";
-  return Said{text};
+  if (draft.verdict->status == Status::aborted) return Said{aborted_text(*draft.verdict), true};
+  return Said{fmt::format("Draft {} is kept as {}.\n", draft.name, draft.candidate.id) +
+              describe_verdict(*draft.verdict, set_.floor_ns, set_.question.profile, 2) +
+              hint_list(draft.candidate.program, *draft.verdict)};
 }
 
 ToolDesk::Said ToolDesk::profile(const ToolUse& use) const {
   if (!set_.question.profile)
     return {"No profile is shown yet: first the program is made correct and its structure settles.",
             true};
-  auto at = find(use.draft);
-  if (!use.draft.empty() && !at) return {no_draft(use.draft), true};
+  const Draft* draft = drafts_.find(use.draft);
+  if (!use.draft.empty() && !draft) return {drafts_.missing_text(use.draft), true};
   const Verdict* verdict = set_.question.verdict;
-  if (at) verdict = drafts_[*at].verdict ? &*drafts_[*at].verdict : nullptr;
+  if (draft) verdict = draft->verdict ? &*draft->verdict : nullptr;
   if (!verdict || !verdict->profile)
     return {"No profile of it is known: only a program that was evaluated and is correct has one.",
             true};
@@ -200,57 +180,24 @@ ToolDesk::Said ToolDesk::profile(const ToolUse& use) const {
 }
 
 ToolDesk::Said ToolDesk::diff_best(const ToolUse& use) const {
-  auto at = find(use.draft.empty() && !drafts_.empty() ? drafts_.back().name : use.draft);
-  if (!at) return {no_draft(use.draft), true};
-  const Draft& draft = drafts_[*at];
-  std::string diff = host_.diff_best(draft.candidate.program);
-  if (diff.empty()) return {"There is no best program that differs from " + draft.name + ".", true};
-  return {"From the best program to " + draft.name + ":\n" + diff, false};
-}
-
-// The index of a draft; empty if none has the name.
-std::optional<size_t> ToolDesk::find(const std::string& name) const {
-  auto it =
-      std::find_if(drafts_.begin(), drafts_.end(), [&](const Draft& d) { return d.name == name; });
-  if (it == drafts_.end()) return std::nullopt;
-  return static_cast<size_t>(it - drafts_.begin());
-}
-
-const KernelProgram* ToolDesk::draft(const std::string& name) const {
-  auto at = find(name);
-  return at ? &drafts_[*at].candidate.program : nullptr;
-}
-
-std::string ToolDesk::no_draft(const std::string& name) const {
-  return fmt::format("There is no draft '{}'; there are: {}.", sanitize(name, 40), draft_names());
-}
-
-std::string ToolDesk::draft_names() const {
-  std::vector<std::string> names;
-  for (const Draft& d : drafts_) names.push_back(d.name);
-  return names.empty() ? "none" : join(names, ", ");
-}
-
-// The fastest correct draft.
-const ToolDesk::Draft* ToolDesk::best() const {
-  const Draft* out = nullptr;
-  for (const Draft& d : drafts_)
-    if (auto time = time_of(d.verdict); time && (!out || *time < *time_of(out->verdict))) out = &d;
-  return out;
+  const Draft* draft = use.draft.empty() ? drafts_.last() : drafts_.find(use.draft);
+  if (!draft) return {drafts_.missing_text(use.draft), true};
+  std::string diff = host_.diff_best(draft->candidate.program);
+  if (diff.empty())
+    return {"There is no best program that differs from " + draft->name + ".", true};
+  return {"From the best program to " + draft->name + ":\n" + diff, false};
 }
 
 Result<std::optional<Candidate>> ToolDesk::choose(const Context& ctx,
                                                   std::optional<Candidate> answer) {
-  const Draft* rival = best();
+  const Draft* rival = drafts_.fastest();
   if (!answer) return rival ? std::optional(rival->candidate) : std::nullopt;
-  const std::string rival_name = rival ? rival->name : "";
-  Draft& own = keep(answer->program, answer->edit.summary);
+  Draft& own = drafts_.keep(answer->program, answer->edit.summary);
   if (rival && !own.verdict && evaluations_ < set_.limits.run_evaluations)
     CG_CHECK(judge(ctx, own));
   answer->id = own.candidate.id;
-  if (rival_name.empty() || rival_name == own.name) return answer;
-  rival = &drafts_[*find(rival_name)];
-  auto time = time_of(own.verdict), best = time_of(rival->verdict);
+  if (!rival || rival == &own) return answer;
+  auto time = own.time_ns(), best = rival->time_ns();
   if (time && *time * (1 - kBetter) <= *best) return answer;
   Candidate kept = rival->candidate;
   kept.edit.rationale = own.verdict ? "a draft; the answer to the question was no better"

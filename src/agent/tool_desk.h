@@ -12,6 +12,7 @@
 #pragma once
 
 #include "agent/brief.h"
+#include "agent/drafts.h"
 #include "agent/edit.h"
 #include "agent/tools.h"
 #include "base/context.h"
@@ -62,26 +63,22 @@ struct ToolSetting {
 
 class ToolDesk {
  public:
-  ToolDesk(ToolSetting setting, ToolHost& host) : set_(std::move(setting)), host_(host) {}
+  ToolDesk(ToolSetting setting, ToolHost& host)
+      : set_(std::move(setting)),
+        host_(host),
+        drafts_(set_.question.subject, set_.question.role, set_.origin) {}
 
   Result<std::vector<llm::ToolResult>> answer(const Context& ctx,
                                               const std::vector<llm::ToolCall>& calls);
   int64_t calls_left() const;
   int calls() const { return calls_; }
-  // A draft of this question; null if no draft has the name. Valid until the next call.
-  const KernelProgram* draft(const std::string& name) const;
-  std::string draft_names() const;  // "d1, d2", or "none"
+  const Drafts& drafts() const { return drafts_; }
   // The result of the question: its answer (empty if none was usable), or a draft that proved
   // better. If there is a correct draft, choose() evaluates the answer too, for a fair comparison.
   // An evaluated candidate has its id.
   Result<std::optional<Candidate>> choose(const Context& ctx, std::optional<Candidate> answer);
 
  private:
-  struct Draft {
-    std::string name;
-    Candidate candidate;  // has its id once evaluated
-    std::optional<Verdict> verdict;
-  };
   struct Said {
     std::string text;
     bool is_error = false;
@@ -96,14 +93,10 @@ class ToolDesk {
   Said diff_best(const ToolUse& use) const;
   tl::expected<Draft*, Reask> draft_of(const ToolUse& use);
   Result<void> judge(const Context& ctx, Draft& draft);
-  Draft& keep(KernelProgram program, const std::string& summary);
-  std::optional<size_t> find(const std::string& name) const;
-  std::string no_draft(const std::string& name) const;
-  const Draft* best() const;
 
   ToolSetting set_;
   ToolHost& host_;
-  std::vector<Draft> drafts_;
+  Drafts drafts_;
   int calls_ = 0, evaluations_ = 0;
 };
 

@@ -164,7 +164,7 @@ TEST_F(Desk, EqualProgramsAreOneDraft) {
   EXPECT_THAT(one(desk, edit("evaluate", "0.25f")), HasSubstr("Draft d1 is kept as c1"));
   one(desk, edit("evaluate", "0.25f"));
   EXPECT_EQ(host_.evaluated, 1) << "what is known is not asked again";
-  EXPECT_EQ(desk.draft_names(), "d1, d2");
+  EXPECT_EQ(desk.drafts().names(), "d1, d2");
 }
 
 TEST_F(Desk, WhatDoesNotApplyIsSaidAndMakesNoDraft) {
@@ -172,7 +172,7 @@ TEST_F(Desk, WhatDoesNotApplyIsSaidAndMakesNoDraft) {
   EXPECT_THAT(one(desk, call("compile", {{"edits", "use more threads"}})), HasSubstr("no block"));
   EXPECT_THAT(one(desk, edit("compile", "0.5f")), HasSubstr("does not change the program"));
   EXPECT_THAT(one(desk, call("compile", {{"plan", "{\"cutegen\": 1"}})), HasSubstr("plan.json"));
-  EXPECT_EQ(desk.draft_names(), "none");
+  EXPECT_EQ(desk.drafts().names(), "none");
   EXPECT_EQ(host_.compiled, 0);
   EXPECT_THAT(host_.records, SizeIs(3)) << "every call is on record";
 }
@@ -196,7 +196,7 @@ TEST_F(Desk, WhatIsOnRecordIsNotDoneAgain) {
   ToolDesk again(setting(), host_);
   EXPECT_EQ(one(again, edit("compile", "0.25f")), said);
   EXPECT_EQ(host_.compiled, 1);
-  EXPECT_EQ(again.draft_names(), "d1");
+  EXPECT_EQ(again.drafts().names(), "d1");
   host_.past = host_.records;
   ToolDesk other(setting(), host_);
   EXPECT_FALSE(other.answer({}, {edit("compile", "0.75f")}));

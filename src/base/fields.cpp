@@ -34,8 +34,8 @@ void Input::refuse(Error error) const {
 
 void Input::wrong(const char* wanted) const {
   if (failed()) return;
-  reading_.error = Error{ErrorKind::user,
-                         fmt::format("expected {}, found {}", wanted, json_.type_name()), place()};
+  refuse({.message = fmt::format("expected {}, found {}", wanted, json_.type_name())});
+  if (!outer_) reading_.error->kind = ErrorKind::user;  // as ObjectReader does for a field
 }
 
 bool Input::is_object(const FieldRule& rule) const {
@@ -53,79 +53,79 @@ bool Input::is_array(size_t least, size_t most) const {
   return false;
 }
 
-void Input::scalar(std::string& out, const FieldRule& rule) const {
-  if (!json_.is_string()) return wrong("a string");
-  out = json_.get_ref<const std::string&>();
+void read_scalar(const Input& in, std::string& out, const FieldRule& rule) {
+  if (!in.json().is_string()) return in.wrong("a string");
+  out = in.json().get_ref<const std::string&>();
   if (rule.shown) out = sanitize(out, rule.shown);
 }
 
-void Input::scalar(int64_t& out, const FieldRule& rule) const {
-  if (!json_.is_number_integer()) return wrong("an integer");
-  if (json_.is_number_unsigned() && json_.get<uint64_t>() > uint64_t{INT64_MAX})
-    return refuse({.message = "integer is too large"});
-  out = json_.get<int64_t>();
+void read_scalar(const Input& in, int64_t& out, const FieldRule& rule) {
+  if (!in.json().is_number_integer()) return in.wrong("an integer");
+  if (in.json().is_number_unsigned() && in.json().get<uint64_t>() > uint64_t{INT64_MAX})
+    return in.refuse({.message = "integer is too large"});
+  out = in.json().get<int64_t>();
   if (rule.clamps)
     out = std::clamp(out, rule.low, rule.high);
   else if (out >= rule.low && out <= rule.high)
     return;
   else if (rule.high == INT64_MAX)
-    refuse({.message = fmt::format("{} is below {}", out, rule.low)});
+    in.refuse({.message = fmt::format("{} is below {}", out, rule.low)});
   else
-    refuse({.message = fmt::format("{} is not from {} to {}", out, rule.low, rule.high)});
+    in.refuse({.message = fmt::format("{} is not from {} to {}", out, rule.low, rule.high)});
 }
 
-void Input::scalar(int& out, const FieldRule& rule) const {
+void read_scalar(const Input& in, int& out, const FieldRule& rule) {
   int64_t wide = 0;
-  scalar(wide, rule);
+  read_scalar(in, wide, rule);
   out = static_cast<int>(std::clamp<int64_t>(wide, INT32_MIN, INT32_MAX));
 }
 
-void Input::scalar(uint64_t& out, const FieldRule& rule) const {
+void read_scalar(const Input& in, uint64_t& out, const FieldRule& rule) {
   int64_t number = 0;
-  scalar(number, rule);
+  read_scalar(in, number, rule);
   out = static_cast<uint64_t>(number);
 }
 
-void Input::scalar(uint32_t& out, const FieldRule& rule) const {
+void read_scalar(const Input& in, uint32_t& out, const FieldRule& rule) {
   int64_t number = 0;
-  scalar(number, rule);
+  read_scalar(in, number, rule);
   out = static_cast<uint32_t>(number);
 }
 
-void Input::scalar(double& out, const FieldRule& rule) const {
-  if (!json_.is_number()) return wrong("a number");
-  out = json_.get<double>();
+void read_scalar(const Input& in, double& out, const FieldRule& rule) {
+  if (!in.json().is_number()) return in.wrong("a number");
+  out = in.json().get<double>();
   if (rule.low != INT64_MIN && !(out >= static_cast<double>(rule.low)))
-    refuse({.message = fmt::format("{} is below {}", out, rule.low)});
+    in.refuse({.message = fmt::format("{} is below {}", out, rule.low)});
 }
 
-void Input::scalar(bool& out, const FieldRule&) const {
-  if (!json_.is_boolean()) return wrong("true or false");
-  out = json_.get<bool>();
+void read_scalar(const Input& in, bool& out, const FieldRule&) {
+  if (!in.json().is_boolean()) return in.wrong("true or false");
+  out = in.json().get<bool>();
 }
 
-void Input::scalar(Json& out, const FieldRule& rule) const {
-  if (rule.object && !json_.is_object()) return wrong("an object");
-  out = json_;
+void read_scalar(const Input& in, Json& out, const FieldRule& rule) {
+  if (rule.object && !in.json().is_object()) return in.wrong("an object");
+  out = in.json();
 }
 
-void Input::scalar(std::filesystem::path& out, const FieldRule& rule) const {
+void read_scalar(const Input& in, std::filesystem::path& out, const FieldRule& rule) {
   std::string text;
-  scalar(text, rule);
+  read_scalar(in, text, rule);
   out = text;
 }
 
-void Input::scalar(Nanoseconds& out, const FieldRule& rule) const {
+void read_scalar(const Input& in, Nanoseconds& out, const FieldRule& rule) {
   int64_t ns = 0;
-  scalar(ns, rule);
+  read_scalar(in, ns, rule);
   out = Nanoseconds(ns);
 }
 
-void Input::scalar(std::vector<std::byte>& out, const FieldRule&) const {
+void read_scalar(const Input& in, std::vector<std::byte>& out, const FieldRule&) {
   std::string text;
-  scalar(text, FieldRule{});
+  read_scalar(in, text, FieldRule{});
   auto bytes = from_hex(text);
-  if (!bytes) return refuse({.message = "expected bytes as hex"});
+  if (!bytes) return in.refuse({.message = "expected bytes as hex"});
   const auto* begin = reinterpret_cast<const std::byte*>(bytes->data());
   out.assign(begin, begin + bytes->size());
 }

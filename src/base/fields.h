@@ -78,7 +78,14 @@ class Input {
   void read_as(T& out, F form, const FieldRule& rule = {}) const;
   template <class E>
   void named(E& out, Names<E> names) const;
+
+  const Json& json() const { return json_; }
+  // False if the value has another type or too many entries; the error is then set.
   bool is_object(const FieldRule& rule) const;
+  bool is_array(size_t least, size_t most) const;
+  bool failed() const { return reading_.error.has_value(); }
+  void wrong(const char* wanted) const;  // its JSON type
+  void refuse(Error error) const;
 
  private:
   Input(const Json& json, const Input& outer, std::string_view key, size_t index)
@@ -88,21 +95,6 @@ class Input {
   void read_map(T& out, const FieldRule& rule) const;
   template <class T>
   void read_list(T& out, const FieldRule& rule) const;
-  void scalar(std::string& out, const FieldRule& rule) const;
-  void scalar(int64_t& out, const FieldRule& rule) const;
-  void scalar(int& out, const FieldRule& rule) const;
-  void scalar(uint64_t& out, const FieldRule& rule) const;
-  void scalar(uint32_t& out, const FieldRule& rule) const;
-  void scalar(double& out, const FieldRule& rule) const;
-  void scalar(bool& out, const FieldRule& rule) const;
-  void scalar(Json& out, const FieldRule& rule) const;
-  void scalar(std::filesystem::path& out, const FieldRule& rule) const;
-  void scalar(Nanoseconds& out, const FieldRule& rule) const;
-  void scalar(std::vector<std::byte>& out, const FieldRule& rule) const;
-  bool is_array(size_t least, size_t most) const;
-  bool failed() const { return reading_.error.has_value(); }
-  void wrong(const char* wanted) const;  // its JSON type
-  void refuse(Error error) const;
   std::string place() const;
 
   const Json& json_;
@@ -112,6 +104,18 @@ class Input {
   Reading& reading_;
 };
 
+// Values without parts, from JSON and to it.
+void read_scalar(const Input& in, std::string& out, const FieldRule& rule);
+void read_scalar(const Input& in, int64_t& out, const FieldRule& rule);
+void read_scalar(const Input& in, int& out, const FieldRule& rule);
+void read_scalar(const Input& in, uint64_t& out, const FieldRule& rule);
+void read_scalar(const Input& in, uint32_t& out, const FieldRule& rule);
+void read_scalar(const Input& in, double& out, const FieldRule& rule);
+void read_scalar(const Input& in, bool& out, const FieldRule& rule);
+void read_scalar(const Input& in, Json& out, const FieldRule& rule);
+void read_scalar(const Input& in, std::filesystem::path& out, const FieldRule& rule);
+void read_scalar(const Input& in, Nanoseconds& out, const FieldRule& rule);
+void read_scalar(const Input& in, std::vector<std::byte>& out, const FieldRule& rule);
 Json scalar_json(const std::filesystem::path& value);
 Json scalar_json(Nanoseconds value);
 Json scalar_json(const std::vector<std::byte>& value);
@@ -278,7 +282,7 @@ void Input::read(T& out, const FieldRule& rule) const {
   } else if constexpr (form_of<T> == Form::list) {
     if (is_array(0, rule.most)) read_list(out, rule);
   } else {
-    scalar(out, rule);
+    read_scalar(*this, out, rule);
   }
 }
 
@@ -301,7 +305,7 @@ void Input::read_as(T& out, F form, const FieldRule& rule) const {
 template <class E>
 void Input::named(E& out, Names<E> names) const {
   std::string name;
-  scalar(name, {});
+  read_scalar(*this, name, {});
   if (failed()) return;
   auto value = from_name<E>(name, std::string(key_), {}, names);
   if (value)

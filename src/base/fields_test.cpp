@@ -275,6 +275,7 @@ struct Peer {
   int count = 0;
   Colour colour = Colour::red;
   Colour lamp = Colour::red;
+  std::vector<int64_t> ports;
 };
 
 void fields(Fields& v, Peer& x) {
@@ -286,6 +287,7 @@ void fields(Fields& v, Peer& x) {
     if (name == "stop") return Colour::red;
     return user_error("no lamp is called so");
   });
+  v("ports", x.ports, field::may_lack);
 }
 
 TEST(Fields, OfAProcessGiveErrorsOfTheEnvironment) {
@@ -298,6 +300,14 @@ TEST(Fields, OfAProcessGiveErrorsOfTheEnvironment) {
   EXPECT_EQ(bad.error().text(), "peer#/count: error: 5 is not from 1 to 4");
   EXPECT_EQ(read(1, "green", "stop").error().where, "peer#/colour");
   EXPECT_EQ(read(1, "red", "up").error().text(), "peer#/lamp: error: no lamp is called so");
+}
+
+TEST(Fields, OfAProcessKeepTheKindOfErrorInsideLists) {
+  auto bad = read_json<Peer>(
+      {{"count", 1}, {"colour", "red"}, {"lamp", "stop"}, {"ports", Json::array({80, "http"})}});
+  ASSERT_FALSE(bad);
+  EXPECT_EQ(bad.error().kind, ErrorKind::world);
+  EXPECT_EQ(bad.error().text(), "peer#/ports/1: error: expected an integer, found string");
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 
 #include "base/hash.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "llm/api_json.h"
 #include "llm/tokens.h"
 
 namespace cutegen::llm {
@@ -29,10 +27,6 @@ Result<void> check_request(const ChatRequest& request) {
   if (request.messages.empty() || request.messages.back().speaker != Speaker::user)
     return fail({ErrorKind::internal, "a request must end with a user's message"});
   return {};
-}
-
-std::string beginning(const std::string& text) {
-  return sanitize(text.substr(0, 200), 200);
 }
 
 }  // namespace
@@ -97,8 +91,7 @@ Result<ChatReply> HttpModel::chat(const Context& ctx, const ChatRequest& request
   }
 }
 
-HttpModel::Attempt HttpModel::attempt(const Context& ctx, const ChatRequest& request,
-                                      const Shape& shape) {
+Attempt HttpModel::attempt(const Context& ctx, const ChatRequest& request, const Shape& shape) {
   HttpRequest http;
   http.url = options_.url + api_.path();
   http.headers = api_.headers(options_.key);
@@ -115,115 +108,9 @@ HttpModel::Attempt HttpModel::attempt(const Context& ctx, const ChatRequest& req
   });
   if (outcome.streamed) {
     if (auto last = sse.finish(take); !last && !outcome.error) outcome.error = last.error();
-    return read_stream(request, outcome, *assembler);
+    return AnswerReader(options_, request).stream(outcome, *assembler);
   }
-  return read_body(request, outcome);
-}
-
-HttpModel::Attempt HttpModel::failed(Fault fault) const {
-  fault.error.message = without_key(fault.error.message);
-  return {std::nullopt, std::move(fault)};
-}
-
-HttpModel::Attempt HttpModel::read_stream(const ChatRequest& request, const HttpOutcome& outcome,
-                                          const Assembler& assembler) const {
-  if (outcome.error && outcome.error->kind != ErrorKind::world)
-    return failed({FaultKind::fatal, *outcome.error});
-  Json so_far = assembler.response();
-  if (Json error = assembler.error(); !error.is_null()) {
-    Fault fault = read_fault({200, outcome.headers, {}, error}, options_.provider.name);
-    auto reply = api_.decode(so_far);
-    bool began = reply && (!reply->message.text.empty() || reply->usage.total() > 0);
-    if (began && fault.kind == FaultKind::retry) return cut(request, so_far, fault.error.message);
-    if (fault.kind == FaultKind::refusal) return refused(request, fault);
-    return failed(fault);
-  }
-  if (!assembler.complete())
-    return cut(request, so_far,
-               outcome.error ? outcome.error->message : "the stream ended in the middle");
-  auto reply = api_.decode(so_far);
-  if (!reply) return cut(request, so_far, reply.error().message);
-  return {finished(request, std::move(*reply)), {}};
-}
-
-HttpModel::Attempt HttpModel::read_body(const ChatRequest& request,
-                                        const HttpOutcome& outcome) const {
-  if (outcome.error && outcome.error->kind != ErrorKind::world)
-    return failed({FaultKind::fatal, *outcome.error});
-  if (outcome.status == 0)
-    return failed({FaultKind::retry,
-                   {ErrorKind::world,
-                    "cannot reach " + std::string(options_.provider.name) + " at " + options_.url +
-                        ": " + (outcome.error ? outcome.error->message : "no answer"),
-                    {},
-                    "check the network and --model-url"}});
-  if (outcome.status != 200) {
-    Fault fault =
-        read_fault({outcome.status, outcome.headers, outcome.body, {}}, options_.provider.name);
-    return fault.kind == FaultKind::refusal ? refused(request, fault) : failed(fault);
-  }
-  auto body = parse_json(outcome.body, "answer");
-  if (outcome.error || !body)
-    return cut(request, Json::object(),
-               outcome.error ? outcome.error->message
-                             : "the answer is not JSON: " + beginning(outcome.body));
-  if (Json error = error_of_body(*body); !error.is_null() && !body->contains("choices")) {
-    Fault fault = read_fault({200, outcome.headers, {}, error}, options_.provider.name);
-    return fault.kind == FaultKind::refusal ? refused(request, fault) : failed(fault);
-  }
-  auto reply = api_.decode(*body);
-  if (!reply) return cut(request, Json::object(), reply.error().message);
-  return {finished(request, std::move(*reply)), {}};
-}
-
-// The provider refused the question before the model saw it.
-HttpModel::Attempt HttpModel::refused(const ChatRequest& request, const Fault& fault) const {
-  ChatReply reply;
-  reply.message.speaker = Speaker::assistant;
-  reply.stop = Stop::refusal;
-  reply.detail = without_key(fault.error.message);
-  reply.model = options_.model;
-  reply.usage.input = estimate_tokens(request);
-  reply.usage.estimated = true;
-  return {finished(request, std::move(reply)), {}};
-}
-
-HttpModel::Attempt HttpModel::cut(const ChatRequest& request, const Json& so_far,
-                                  std::string why) const {
-  ChatReply reply;
-  if (auto decoded = api_.decode(so_far)) reply = std::move(*decoded);
-  reply.message.speaker = Speaker::assistant;
-  int64_t written = estimate_tokens(reply.message);
-  if (!reply.message.opaque.is_null()) written += estimate_tokens(dump_json(reply.message.opaque));
-  reply.message.opaque = {};  // never return incomplete reasoning
-  reply.message.calls.clear();
-  reply.stop = Stop::cut;
-  reply.detail = sanitize(without_key(std::move(why)), 300);
-  if (reply.usage.all_input() == 0) reply.usage.input = estimate_tokens(request);
-  // A broken stream reports the usage of its beginning only.
-  reply.usage.output = std::max(reply.usage.output, written);
-  reply.usage.estimated = true;
-  return {finished(request, std::move(reply)), {}};
-}
-
-ChatReply HttpModel::finished(const ChatRequest& request, ChatReply reply) const {
-  if (reply.usage.total() == 0) {
-    reply.usage.input = estimate_tokens(request);
-    reply.usage.output = estimate_tokens(reply.message);
-    reply.usage.estimated = true;
-  }
-  if (reply.model.empty()) reply.model = options_.model;
-  reply.message.text = without_key(std::move(reply.message.text));
-  take_out_key(reply.message.opaque);
-  for (ToolCall& call : reply.message.calls) {
-    take_out_key(call.arguments);
-    call.malformed = without_key(std::move(call.malformed));
-  }
-  if (options_.is_free)
-    reply.cost_usd = 0;
-  else if (!reply.cost_usd && options_.price)
-    reply.cost_usd = options_.price->cost(reply.usage);
-  return reply;
+  return AnswerReader(options_, request).body(outcome);
 }
 
 Shape HttpModel::shape() {
@@ -237,17 +124,6 @@ bool HttpModel::leave_out(const std::string& parameter, const Shape& used) {
   if (shape_.refused.insert(parameter).second)
     log_info("'{}' does not accept {}; cutegen asks without it", options_.name, parameter);
   return true;
-}
-
-std::string HttpModel::without_key(std::string text) const {
-  if (options_.key.empty()) return text;
-  return replace_all(std::move(text), options_.key, "[key]");
-}
-
-void HttpModel::take_out_key(Json& json) const {
-  if (json.is_string()) json = without_key(json.get<std::string>());
-  if (json.is_structured())
-    for (Json& inner : json) take_out_key(inner);
 }
 
 }  // namespace cutegen::llm

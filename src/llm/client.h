@@ -13,8 +13,8 @@
 #include <optional>
 #include <string>
 
+#include "llm/answer.h"
 #include "llm/api.h"
-#include "llm/faults.h"
 #include "llm/http.h"
 #include "llm/models.h"
 #include "llm/prices.h"
@@ -39,23 +39,10 @@ class HttpModel final : public ChatModel {
   std::optional<double> most_usd(const ChatRequest& request) const override;
 
  private:
-  struct Attempt {
-    std::optional<ChatReply> reply;
-    Fault fault;
-  };
   Attempt attempt(const Context& ctx, const ChatRequest& request, const Shape& shape);
-  Attempt read_stream(const ChatRequest& request, const HttpOutcome& outcome,
-                      const Assembler& assembler) const;
-  Attempt read_body(const ChatRequest& request, const HttpOutcome& outcome) const;
-  Attempt cut(const ChatRequest& request, const Json& so_far, std::string why) const;
-  Attempt refused(const ChatRequest& request, const Fault& fault) const;
-  Attempt failed(Fault fault) const;
-  ChatReply finished(const ChatRequest& request, ChatReply reply) const;
   Shape shape();
   // False if the refused request did not contain the parameter.
   bool leave_out(const std::string& parameter, const Shape& used);
-  std::string without_key(std::string text) const;
-  void take_out_key(Json& json) const;
 
   HttpModelOptions options_;
   const Api& api_;

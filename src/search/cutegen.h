@@ -12,10 +12,13 @@
 // Example: make_strategy("cutegen", {.agents = AgentSettings{.chains = 3}});
 #pragma once
 
+#include "search/lines.h"
 #include "search/machine.h"
-#include "search/profiling.h"
 
 namespace cutegen::search {
+
+// What a question asks a model for.
+enum class Wanted { plan, first, improve, fix, diagnosis };
 
 class CutegenStrategy final : public Machine {
  public:
@@ -23,24 +26,6 @@ class CutegenStrategy final : public Machine {
       : Machine(settings), agents_(*settings.agents) {}
 
  private:
-  struct Kept {
-    std::string id;
-    std::optional<Timing> timing;
-    Structure structure;
-    bool profiled = false;  // its verdict has a profile
-  };
-  struct Line {
-    std::string approach;
-    std::optional<Kept> best;
-    Profiling profiling;
-    int64_t evaluations = 0;
-    int misses = 0;    // steps in a row without gain
-    int fixes = 0;     // repairs in a row of the present candidate
-    int rewrites = 0;  // first programs given up as incorrect
-    bool dead = false;
-  };
-  enum class Wanted { plan, first, improve, fix, diagnosis };
-
   void on_task(const Json& data) override;
   void on_answer(const Proposed& answer) override;
   void on_verdict(const std::string& candidate, const Verdict& verdict) override;
@@ -51,29 +36,25 @@ class CutegenStrategy final : public Machine {
   void begin_lines(const std::vector<std::string>& approaches);
   void charge_line();
   void on_unusable(const std::string& reason);
-  void on_profiled(const Verdict& verdict);
+  void on_profiled();
   void on_correct(const std::string& candidate, const Verdict& verdict);
+  void on_best_of_line(const Kept& now);
   void after_rejection();
   void give_up_candidate();
   void decide();
-  bool next_line();
   void ask_for(Wanted wanted);
   void evaluate(const std::string& candidate);
   Json context(Wanted wanted) const;
-  bool line_is_over() const;
   std::optional<std::string> reason_to_stop() const;
-  int64_t share() const;  // the evaluations of each line before the last phase
   std::string best() const { return best_ ? best_->id : std::string(); }
   std::optional<double> best_ns() const;
-  Line& line() { return lines_[line_]; }
-  const Line& line() const { return lines_[line_]; }
+  Line& line() { return lines_.now(); }
+  const Line& line() const { return lines_.now(); }
 
   AgentSettings agents_;
   std::string workload_;
   bool profile_is_free_ = false;
-  std::vector<Line> lines_;
-  size_t line_ = 0;
-  bool last_phase_ = false;  // the best line continues alone
+  Lines lines_;
   std::optional<Kept> best_;
   Wanted wanted_ = Wanted::plan;
   std::optional<Candidate> proposed_;  // the present candidate

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "engine/baselines/memory_budget.h"
+#include "engine/baselines/suite_queue.h"
 #include "eval/rungs/timing.h"
 #include "eval/sets/admission.h"
 #include "eval/sets/lazy.h"
@@ -30,20 +30,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// One task on its way: described by a worker, then built and timed, and its truth made.
-struct Item {
-  BaselineRow* row = nullptr;
-  Task task;
-  int64_t build_bytes = 0, truth_bytes = 0;
-  int left = 2;        // parts that are not done
-  bool alone = false;  // it ran out of memory beside others
-};
-
-struct Job {
-  Item* item = nullptr;
-  bool describe = false;
-};
-
 int64_t budget_of(const BaselineGpu& gpu, int jobs) {
   const auto usable = static_cast<int64_t>(kUsable * static_cast<double>(gpu.memory_bytes));
   return std::max(kGiB, usable - kContext * (jobs + 3));
@@ -59,6 +45,76 @@ int64_t truth_bytes(const Task& task) {
   return needs->set_bytes + needs->work_bytes + eval::open_bytes(task.official()) + kGiB;
 }
 
+// Describes and admits a task, unless the cache has its times.
+class Describer {
+ public:
+  Describer(const Context& ctx, const BaselineCache& cache, const BaselineSuiteSettings& settings,
+            const BaselineGpu& gpu)
+      : ctx_(ctx), cache_(cache), settings_(settings), gpu_(gpu) {}
+
+  // True: the cache has the requested times.
+  Result<bool> describe(torch::TorchWorker& worker, SuiteItem& item) {
+    BaselineRecord& record = item.row->record;
+    torch::DescribeOptions options;
+    options.asked = settings_.asked;
+    CG_TRY(item.task,
+           worker.describe(ctx_.with_timeout(kDescribeLimit), item.row->task.file, options));
+    const Task& task = item.task;
+    if (!settings_.again && known(task, worker.version(), record)) return true;
+    record.task_id = task.id, record.name = task.name, record.workload = task.workload;
+    record.math_mode = task.math_mode;
+    record.gpu = gpu_.spec.id, record.uuid = gpu_.uuid, record.driver = gpu_.driver;
+    record.torch = worker.version(), record.measured = store::utc_now();
+    item.build_bytes = build_bytes(task), item.truth_bytes = truth_bytes(task);
+    eval::TruthPool pool(task, [&](const Context& c, const ShapeCase& shape,
+                                   const std::string& family, uint64_t seed) {
+      return worker.make_set(c.with_timeout(kSetLimit), task, shape, family, seed);
+    });
+    auto admission = eval::admission_of(ctx_, task, pool);
+    if (!admission) CG_CHECK(ctx_.check("admitting a task"));
+    if (admission) eval::count_reads(item.task, *admission);
+    const Roofline bounds = floor_of(gpu_.spec, task);
+    record.floor_ns = bounds.floor_ns, record.bound_by = to_string(bounds.bound_by);
+    record.admitted = admission && admission->admitted;
+    record.remark = admission ? admission->remark : "not judged: " + admission.error().message;
+    for (const std::string& note : task.notes)
+      record.remark += (record.remark.empty() ? "" : "; ") + note;
+    record.remark = sanitize(record.remark, 600);
+    return false;
+  }
+
+ private:
+  // The cache has the requested times.
+  bool known(const Task& task, const std::string& torch, BaselineRecord& record) const {
+    auto found = cache_.find(task.id, gpu_.spec.id, gpu_.driver, torch);
+    if (!found || found->cut) return false;
+    for (const torch::BaselineWanted& w : settings_.baselines)
+      if (std::none_of(found->times.begin(), found->times.end(), [&](const BaselineTime& t) {
+            return t.kind == (w.target.empty() ? w.kind : w.target);
+          }))
+        return false;
+    record = std::move(*found);
+    return true;
+  }
+
+  const Context& ctx_;
+  const BaselineCache& cache_;
+  const BaselineSuiteSettings& settings_;
+  const BaselineGpu& gpu_;
+};
+
+// The accuracy of each baseline, as the truth's worker judged it, or why it did not.
+void take_accuracy(BaselineRecord& record) {
+  for (BaselineTime& t : record.times) {
+    auto judged = record.truth.accuracy.find(t.kind);
+    if (judged != record.truth.accuracy.end())
+      t.accuracy = judged->second;
+    else if (t.known() && t.accuracy.why.empty())
+      t.accuracy.why =
+          "not judged: another process built it with torch.compile; cutegen certify judges it";
+  }
+}
+
 class Suite {
  public:
   Suite(const BaselineParts& parts, const Context& ctx, const BaselineCache& cache,
@@ -71,6 +127,7 @@ class Suite {
         settings_(settings),
         gpu_(gpu),
         observer_(observer),
+        describer_(ctx_, cache, settings, gpu),
         budget_(budget_of(gpu, settings.jobs)) {}
 
   Result<BaselineReport> run(const std::vector<SuiteTask>& tasks) {
@@ -78,7 +135,7 @@ class Suite {
     report_.gpu = gpu_.spec.id, report_.uuid = gpu_.uuid, report_.driver = gpu_.driver;
     for (const SuiteTask& task : tasks) report_.rows.push_back({.task = task});
     for (BaselineRow& row : report_.rows) items_.push_back({&row, {}, 0, 0, 2, false});
-    for (Item& item : items_) undescribed_.push_back(&item);
+    for (SuiteItem& item : items_) queue_.add(item);
     {
       std::jthread truths([this] { make_truths(); });
       std::vector<std::jthread> workers;
@@ -114,100 +171,36 @@ class Suite {
     }
   }
 
-  // Descriptions come first; of the builds, those that need least memory.
-  std::optional<Job> take() {
+  std::optional<SuiteJob> take() {
     std::unique_lock hold(lock_);
     for (;;) {
       if (ctx_.done() || fatal_) return std::nullopt;
-      if (!undescribed_.empty()) {
-        Item* item = undescribed_.front();
-        undescribed_.pop_front();
-        ++describing_;
-        return Job{item, true};
-      }
-      for (auto* from : {&unbuilt_, &alone_}) {
-        auto at = std::min_element(from->begin(), from->end(), [](const Item* a, const Item* b) {
-          return a->build_bytes < b->build_bytes;
-        });
-        if (at == from->end()) continue;
-        Item* item = *at;
-        from->erase(at);
-        ++building_;
-        return Job{item, false};
-      }
-      if (describing_ == 0 && building_ == 0) return std::nullopt;
+      if (auto job = queue_.next_job()) return job;
+      if (!queue_.has_jobs_under_way()) return std::nullopt;
       wake_.wait_for(hold, kLook);
     }
   }
 
-  void describe(torch::TorchWorker& worker, Item& item) {
+  void describe(torch::TorchWorker& worker, SuiteItem& item) {
     const auto start = Clock::now();
-    auto found = describe_in(worker, item);
+    auto found = describer_.describe(worker, item);
     std::unique_lock hold(lock_);
-    --describing_;
     item.row->describe_s = seconds_since(start);
-    if (found && !*found) {
-      unbuilt_.push_back(&item);
-      untrue_.push_back(&item);
-    } else if (found) {
+    queue_.described(item, found && !*found);
+    if (found && *found)
       end(item, BaselineStatus::cached, {});
-    } else if (!ctx_.done()) {
+    else if (!found && !ctx_.done())
       end(item, BaselineStatus::error, found.error().text());
-    }
     wake_.notify_all();
   }
 
-  // True: the cache has the requested times.
-  Result<bool> describe_in(torch::TorchWorker& worker, Item& item) {
-    BaselineRecord& record = item.row->record;
-    torch::DescribeOptions options;
-    options.asked = settings_.asked;
-    CG_TRY(item.task,
-           worker.describe(ctx_.with_timeout(kDescribeLimit), item.row->task.file, options));
-    const Task& task = item.task;
-    if (!settings_.again && known(task, worker.version(), record)) return true;
-    record.task_id = task.id, record.name = task.name, record.workload = task.workload;
-    record.math_mode = task.math_mode;
-    record.gpu = gpu_.spec.id, record.uuid = gpu_.uuid, record.driver = gpu_.driver;
-    record.torch = worker.version(), record.measured = store::utc_now();
-    item.build_bytes = build_bytes(task), item.truth_bytes = truth_bytes(task);
-    eval::TruthPool pool(task, [&](const Context& c, const ShapeCase& shape,
-                                   const std::string& family, uint64_t seed) {
-      return worker.make_set(c.with_timeout(kSetLimit), task, shape, family, seed);
-    });
-    auto admission = eval::admission_of(ctx_, task, pool);
-    if (!admission) CG_CHECK(ctx_.check("admitting a task"));
-    if (admission) eval::count_reads(item.task, *admission);
-    const Roofline bounds = floor_of(gpu_.spec, task);
-    record.floor_ns = bounds.floor_ns, record.bound_by = to_string(bounds.bound_by);
-    record.admitted = admission && admission->admitted;
-    record.remark = admission ? admission->remark : "not judged: " + admission.error().message;
-    for (const std::string& note : task.notes)
-      record.remark += (record.remark.empty() ? "" : "; ") + note;
-    record.remark = sanitize(record.remark, 600);
-    return false;
-  }
-
-  bool known(const Task& task, const std::string& torch, BaselineRecord& record) const {
-    auto found = cache_.find(task.id, gpu_.spec.id, gpu_.driver, torch);
-    if (!found || found->cut) return false;
-    for (const torch::BaselineWanted& w : settings_.baselines)
-      if (std::none_of(found->times.begin(), found->times.end(), [&](const BaselineTime& t) {
-            return t.kind == (w.target.empty() ? w.kind : w.target);
-          }))
-        return false;
-    record = std::move(*found);
-    return true;
-  }
-
-  void build(std::unique_ptr<torch::TorchWorker>& worker, Item& item) {
+  void build(std::unique_ptr<torch::TorchWorker>& worker, SuiteItem& item) {
     auto timed = build_in(*worker, item);
     if (!timed || timed->broken) worker.reset();
     std::unique_lock hold(lock_);
-    --building_;
+    queue_.built();
     if (timed && timed->out_of_memory && !item.alone) {
-      item.alone = true, item.build_bytes = budget_.total();
-      alone_.push_back(&item);
+      queue_.build_alone(item, budget_.total());
     } else if (timed) {
       item.row->record.times = std::move(timed->times);
       item.row->record.cut = timed->cut;
@@ -218,7 +211,7 @@ class Suite {
     wake_.notify_all();
   }
 
-  Result<eval::BaselinesTimed> build_in(torch::TorchWorker& worker, const Item& item) {
+  Result<eval::BaselinesTimed> build_in(torch::TorchWorker& worker, const SuiteItem& item) {
     CG_TRY(auto held, budget_.claim(ctx_, item.build_bytes, item.alone));
     return eval::time_baselines(ctx_, worker, item.task, settings_.baselines, settings_.limits,
                                 [&](const std::string& what) { tell(item, what); });
@@ -228,7 +221,7 @@ class Suite {
   void make_truths() {
     time_the_controls();
     while (auto begun = take_truth()) {
-      Item* item = begun->item;
+      SuiteItem* item = begun->item;
       tell(*item, "making the truth");
       auto truth = parts_.truth(ctx_, gpu_, item->task);
       begun.reset();
@@ -253,51 +246,31 @@ class Suite {
     }
   }
 
-  struct Begun {
-    Item* item;
-    MemoryBudget::Claim held;
-  };
-  // The largest described task whose memory is free now. Builds continue meanwhile; a task that
-  // does not fit beside them comes when they have ended.
-  std::optional<Begun> take_truth() {
+  std::optional<SuiteTruth> take_truth() {
     std::unique_lock hold(lock_);
     for (;;) {
       if (ctx_.done() || fatal_) return std::nullopt;
-      untrue_.sort([](const Item* a, const Item* b) { return a->truth_bytes > b->truth_bytes; });
-      for (auto at = untrue_.begin(); at != untrue_.end(); ++at) {
-        auto held = budget_.try_claim((*at)->truth_bytes);
-        if (!held) continue;
-        Item* item = *at;
-        untrue_.erase(at);
-        return Begun{item, std::move(*held)};
-      }
-      if (untrue_.empty() && describing_ == 0 && undescribed_.empty()) return std::nullopt;
+      if (auto truth = queue_.next_truth(budget_)) return truth;
+      if (!queue_.has_truths_to_come()) return std::nullopt;
       wake_.wait_for(hold, kLook);
     }
   }
 
   // --- rows; all under the lock --------------------------------------------------------------
-  void part_done(Item& item) {
+  void part_done(SuiteItem& item) {
     if (--item.left > 0) return;
     BaselineRecord& record = item.row->record;
     record.controls = report_.controls;
-    for (BaselineTime& t : record.times) {
-      auto judged = record.truth.accuracy.find(t.kind);
-      if (judged != record.truth.accuracy.end())
-        t.accuracy = judged->second;
-      else if (t.known() && t.accuracy.why.empty())
-        t.accuracy.why =
-            "not judged: another process built it with torch.compile; cutegen certify judges it";
-    }
+    take_accuracy(record);
     if (auto kept = cache_.keep(record); !kept)
       log_warning("baselines of {} are not kept: {}", record.name, kept.error().text());
     end(item, BaselineStatus::measured, {});
   }
 
-  void end(Item& item, BaselineStatus status, const std::string& reason) {
+  void end(SuiteItem& item, BaselineStatus status, const std::string& reason) {
     item.row->status = status, item.row->reason = sanitize(reason, 600);
     if (item.row->record.name.empty()) item.row->record.name = item.row->task.name;
-    std::erase(unbuilt_, &item), std::erase(untrue_, &item);
+    queue_.drop(item);
     observer_.on_row(*item.row, ++ended_, report_.rows.size());
   }
 
@@ -311,7 +284,7 @@ class Suite {
     if (!fatal_ && !ctx_.done()) fatal_ = error;
     wake_.notify_all();
   }
-  void tell(const Item& item, const std::string& what) {
+  void tell(const SuiteItem& item, const std::string& what) {
     std::lock_guard hold(lock_);
     observer_.on_progress(item.task.name + ": " + what);
   }
@@ -322,13 +295,13 @@ class Suite {
   const BaselineSuiteSettings& settings_;
   const BaselineGpu& gpu_;
   BaselineObserver& observer_;
+  Describer describer_;
   MemoryBudget budget_;
   std::mutex lock_;  // of all below, and of the observer
   std::condition_variable wake_;
   BaselineReport report_;
-  std::list<Item> items_;
-  std::list<Item*> undescribed_, unbuilt_, alone_, untrue_;
-  int describing_ = 0, building_ = 0;
+  std::list<SuiteItem> items_;
+  SuiteQueue queue_;
   size_t ended_ = 0;
   std::optional<Error> fatal_;
 };

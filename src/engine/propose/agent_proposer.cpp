@@ -92,6 +92,68 @@ bool writes(const agent::Question& q) {
   return q.role == Role::coder || q.role == Role::debugger;
 }
 
+std::string label_of(const agent::Question& question, const RunView& run, int attempt,
+                     const agent::ToolDesk* desk) {
+  std::string out =
+      fmt::format("{} ask {} try {}", to_string(question.role), run.answers + 1, attempt);
+  if (desk && desk->calls() > 0) out += fmt::format(" after {} calls", desk->calls());
+  return out;
+}
+
+bool calls_tools(const llm::ChatReply& reply, const agent::ToolDesk* desk) {
+  return desk && desk->calls_left() > 0 && !reply.message.calls.empty() &&
+         reply.stop != llm::Stop::refusal;
+}
+
+// Every call must have a result, also one that was not allowed.
+void ask_again(llm::ChatRequest& request, const llm::ChatReply& reply, std::string text) {
+  llm::Message again{.text = std::move(text)};
+  for (const llm::ToolCall& call : reply.message.calls)
+    again.results.push_back({call.id, "not done: this question has no calls left", true});
+  if (!reply.message.text.empty() || !reply.message.calls.empty())
+    request.messages.push_back(reply.message);
+  request.messages.push_back(std::move(again));
+}
+
+Answer unusable(const agent::Reask& why, const std::vector<std::string>& reasks) {
+  Answer answer;
+  answer.unusable = true;
+  answer.reason = why.reason + ": " + sanitize(why.text, 300);
+  answer.reasks = reasks;
+  return answer;
+}
+
+Result<Answer> recipe_answer(const Context& ctx, const Task& task) {
+  CG_TRY(auto builtin, make_proposer("builtin", task));
+  CG_TRY(Answer answer,
+         builtin->answer(ctx, search::Ask{Role::coder, {{"purpose", "first"}}}, RunView{}));
+  if (!answer.candidate) answer.unusable = true;
+  return answer;
+}
+
+// What can be said without a compiler. Broken rules are left to the evaluator's verdict.
+std::vector<Error> faults_of(const KernelProgram& program, const agent::TaskBrief& brief) {
+  std::vector<Error> out = check_plan(program.plan, brief.task);
+  for (const eval::LintFinding& finding : eval::lint_program(program))
+    if (!finding.rule) out.push_back(finding.error);
+  auto certain = agent::certain_faults(program, brief.gpu);
+  out.insert(out.end(), certain.begin(), certain.end());
+  if (program.plan.dialect != brief.dialect)
+    out.push_back(
+        {ErrorKind::user, std::string("the dialect is '") + to_string(program.plan.dialect) + "'",
+         "plan.json#/dialect", std::string("this run wants \"") + to_string(brief.dialect) + "\""});
+  return out;
+}
+
+std::optional<agent::Reask> tried_before(const KernelProgram& program, const RunView& run) {
+  std::string id = program_id(program);
+  for (const RunStep& step : run.steps)
+    if (!run.is_open_draft(step) && program_id(step.candidate.program) == id)
+      return agent::Reask{"repeated", "This program is the same as " + step.candidate.id +
+                                          ", which the run tried before. Make another change."};
+  return std::nullopt;
+}
+
 class AgentProposer final : public Proposer {
  public:
   AgentProposer(llm::RunModel& model, RunTools& tools, const OptimizeSettings& settings,
@@ -110,7 +172,7 @@ class AgentProposer final : public Proposer {
   }
 
   Result<Answer> answer(const Context& ctx, const search::Ask& ask, const RunView& run) override {
-    if (ask.role == Role::recipe) return recipe(ctx);
+    if (ask.role == Role::recipe) return recipe_answer(ctx, brief_.task);
     agent::Question question = question_of(ask, run);
     // One that is to know of no other attempt is shown none.
     const RunStep* subject = question.subject ? run.find(question.subject->id) : nullptr;
@@ -168,57 +230,18 @@ class AgentProposer final : public Proposer {
     }
   }
 
-  static std::string label_of(const agent::Question& question, const RunView& run, int attempt,
-                              const agent::ToolDesk* desk) {
-    std::string out =
-        fmt::format("{} ask {} try {}", to_string(question.role), run.answers + 1, attempt);
-    if (desk && desk->calls() > 0) out += fmt::format(" after {} calls", desk->calls());
-    return out;
-  }
-
-  static bool calls_tools(const llm::ChatReply& reply, const agent::ToolDesk* desk) {
-    return desk && desk->calls_left() > 0 && !reply.message.calls.empty() &&
-           reply.stop != llm::Stop::refusal;
-  }
-
-  // Every call must have a result, also one that was not allowed.
-  static void ask_again(llm::ChatRequest& request, const llm::ChatReply& reply, std::string text) {
-    llm::Message again{.text = std::move(text)};
-    for (const llm::ToolCall& call : reply.message.calls)
-      again.results.push_back({call.id, "not done: this question has no calls left", true});
-    if (!reply.message.text.empty() || !reply.message.calls.empty())
-      request.messages.push_back(reply.message);
-    request.messages.push_back(std::move(again));
-  }
-
   agent::ToolSetting setting_of(const agent::Question& question, const RunView& run) const {
     agent::ToolSetting set;
     set.question = question;
     set.floor_ns = brief_.floor_ns;
     set.origin = origin_;
-    set.check = [this](const KernelProgram& p) { return faults_of(p); };
+    set.check = [this](const KernelProgram& p) { return faults_of(p, brief_); };
     bool knows = !question.history.empty();
     set.tried = [&run, knows](const KernelProgram& p) -> std::optional<agent::Reask> {
       return knows ? tried_before(p, run) : std::nullopt;
     };
     set.limits = tools_.limits(run);
     return set;
-  }
-
-  static Answer unusable(const agent::Reask& why, const std::vector<std::string>& reasks) {
-    Answer answer;
-    answer.unusable = true;
-    answer.reason = why.reason + ": " + sanitize(why.text, 300);
-    answer.reasks = reasks;
-    return answer;
-  }
-
-  Result<Answer> recipe(const Context& ctx) const {
-    CG_TRY(auto builtin, make_proposer("builtin", brief_.task));
-    CG_TRY(Answer answer,
-           builtin->answer(ctx, search::Ask{Role::coder, {{"purpose", "first"}}}, RunView{}));
-    if (!answer.candidate) answer.unusable = true;
-    return answer;
   }
 
   Read read_reply(const llm::ChatReply& reply, const agent::Question& question, const RunView& run,
@@ -240,11 +263,12 @@ class AgentProposer final : public Proposer {
                     const RunView& run, const agent::ToolDesk* desk) const {
     const KernelProgram* base = question.subject ? &question.subject->program : nullptr;
     if (std::string name = agent::named_draft(reply.message.text); !name.empty()) {
-      base = desk ? desk->draft(name) : nullptr;
-      if (!base)
+      const agent::Draft* draft = desk ? desk->drafts().find(name) : nullptr;
+      if (!draft)
         return tl::unexpected(
             agent::Reask{"no_draft", fmt::format("There is no draft '{}'; there are: {}.", name,
-                                                 desk ? desk->draft_names() : "none")});
+                                                 desk ? desk->drafts().names() : "none")});
+      base = &draft->candidate.program;
     }
     auto parsed = agent::parse_reply(reply.message.text, base, reply.stop == llm::Stop::length);
     if (!parsed) return tl::unexpected(parsed.error());
@@ -253,7 +277,7 @@ class AgentProposer final : public Proposer {
       program = *base;
     else
       program = agent::apply_reply(*parsed, base,
-                                   [this](const KernelProgram& p) { return faults_of(p); });
+                                   [this](const KernelProgram& p) { return faults_of(p, brief_); });
     if (!program) return tl::unexpected(program.error());
     if (!question.history.empty())
       if (auto tried = tried_before(*program, run)) return tl::unexpected(*tried);
@@ -269,31 +293,6 @@ class AgentProposer final : public Proposer {
     c.program = std::move(*program);
     answer.candidate = std::move(c);
     return answer;
-  }
-
-  // What can be said without a compiler. Broken rules are left to the evaluator's verdict.
-  std::vector<Error> faults_of(const KernelProgram& program) const {
-    std::vector<Error> out = check_plan(program.plan, brief_.task);
-    for (const eval::LintFinding& finding : eval::lint_program(program))
-      if (!finding.rule) out.push_back(finding.error);
-    auto certain = agent::certain_faults(program, brief_.gpu);
-    out.insert(out.end(), certain.begin(), certain.end());
-    if (program.plan.dialect != brief_.dialect)
-      out.push_back({ErrorKind::user,
-                     std::string("the dialect is '") + to_string(program.plan.dialect) + "'",
-                     "plan.json#/dialect",
-                     std::string("this run wants \"") + to_string(brief_.dialect) + "\""});
-    return out;
-  }
-
-  static std::optional<agent::Reask> tried_before(const KernelProgram& program,
-                                                  const RunView& run) {
-    std::string id = program_id(program);
-    for (const RunStep& step : run.steps)
-      if (!run.is_open_draft(step) && program_id(step.candidate.program) == id)
-        return agent::Reask{"repeated", "This program is the same as " + step.candidate.id +
-                                            ", which the run tried before. Make another change."};
-    return std::nullopt;
   }
 
   llm::RunModel& model_;

@@ -26,6 +26,36 @@ std::optional<double> RunStep::time_ns() const {
   return verdict->timing->time_ns;
 }
 
+// A later evaluation (for a profile) that was aborted takes nothing from a verdict that was
+// correct.
+void RunStep::take(Verdict judged, int64_t took_ms) {
+  elapsed_ms += took_ms;
+  ++attempts;
+  const bool lost =
+      judged.status == Status::aborted && verdict && verdict->status == Status::correct;
+  if (!lost) verdict = std::move(judged);
+}
+
+// {"reply": {"usage": {...}, "cost_usd": ...}}, or an error that cost nothing.
+void ModelCost::add(const Json& call_end) {
+  ++calls;
+  if (call_end.contains("elapsed_ms") && call_end["elapsed_ms"].is_number_integer())
+    elapsed_ms += call_end["elapsed_ms"].get<int64_t>();
+  if (!call_end.contains("reply") || !call_end["reply"].is_object()) return;
+  const Json& reply = call_end["reply"];
+  auto number = [&](const char* key) {
+    const Json usage = reply.value("usage", Json::object());
+    return usage.contains(key) && usage[key].is_number_integer() ? usage[key].get<int64_t>() : 0;
+  };
+  input += number("input") + number("cache_written") + number("cached");
+  cached += number("cached");
+  output += number("output");
+  if (reply.contains("cost_usd") && reply["cost_usd"].is_number())
+    usd += reply["cost_usd"].get<double>();
+  else
+    unpriced = true;
+}
+
 const RunStep* RunView::find(const std::string& candidate) const {
   for (const RunStep& step : steps)
     if (step.candidate.id == candidate) return &step;
@@ -74,40 +104,14 @@ Result<void> RunView::add_step(ObjectReader& r, std::optional<int64_t> drafted) 
   return {};
 }
 
-// A later evaluation (for a profile) that was aborted takes nothing from a verdict that was
-// correct.
 Result<void> RunView::on_evaluated(const Event& event, ObjectReader& r) {
   CG_TRY(RunStep * step, step_of(event));
   CG_TRY(Json json, r.object("verdict"));
   CG_TRY(Verdict verdict, read_json<Verdict>(json));
   CG_TRY(int64_t elapsed, r.integer("elapsed_ms"));
-  step->elapsed_ms += elapsed;
-  ++step->attempts;
   if (verdict.status != Status::aborted) ++evaluations;
-  bool lost = verdict.status == Status::aborted && step->verdict &&
-              step->verdict->status == Status::correct;
-  if (!lost) step->verdict = std::move(verdict);
+  step->take(std::move(verdict), elapsed);
   return {};
-}
-
-// Of a call's end: {"reply": {"usage": {...}, "cost_usd": ...}}, or an error that cost nothing.
-void RunView::on_call_ended(const Json& data) {
-  ++models.calls;
-  if (data.contains("elapsed_ms") && data["elapsed_ms"].is_number_integer())
-    models.elapsed_ms += data["elapsed_ms"].get<int64_t>();
-  if (!data.contains("reply") || !data["reply"].is_object()) return;
-  const Json& reply = data["reply"];
-  auto number = [&](const char* key) {
-    const Json usage = reply.value("usage", Json::object());
-    return usage.contains(key) && usage[key].is_number_integer() ? usage[key].get<int64_t>() : 0;
-  };
-  models.input += number("input") + number("cache_written") + number("cached");
-  models.cached += number("cached");
-  models.output += number("output");
-  if (reply.contains("cost_usd") && reply["cost_usd"].is_number())
-    models.usd += reply["cost_usd"].get<double>();
-  else
-    models.unpriced = true;
 }
 
 Result<void> RunView::apply(const Event& event) {
@@ -130,7 +134,7 @@ Result<void> RunView::apply(const Event& event) {
   } else if (type == EventType::evaluated) {
     return on_evaluated(event, r);
   } else if (type == EventType::call_ended) {
-    on_call_ended(event.data);
+    models.add(event.data);
   } else if (type == EventType::accepted || type == EventType::rejected) {
     return on_decided(event, r);
   } else if (type == EventType::resumed) {

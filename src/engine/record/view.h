@@ -52,6 +52,8 @@ struct RunStep {
   std::optional<int64_t> drafted;        // by a tool: the answers that the run had then
   std::optional<ImportedFrom> imported;  // its times are those of that device
   std::optional<double> time_ns() const;
+  // Of one more evaluation.
+  void take(Verdict judged, int64_t took_ms);
 };
 
 // What the models of a run cost.
@@ -60,6 +62,8 @@ struct ModelCost {
   double usd = 0;
   bool unpriced = false;  // some call had no known price
   int64_t elapsed_ms = 0;
+  // The data of an event call_ended.
+  void add(const Json& call_end);
 };
 
 // What the end of a run found of its best program, or why not.
@@ -118,7 +122,6 @@ struct RunView {
   Result<void> on_decided(const Event& event, ObjectReader& r);
   Result<void> on_imported(const Json& data, const std::string& where);
   Result<void> apply_end(const Event& event, ObjectReader& r);
-  void on_call_ended(const Json& data);
 
   double told_usd_ = 0;  // what the steps so far account for
 };

@@ -20,6 +20,59 @@ namespace {
 
 using EvaluatorPtr = std::unique_ptr<eval::EvaluatorClient>;
 
+// The program with which a GPU times a candidate in turn: the best one so far, if it is another.
+std::optional<KernelProgram> rival_of(const std::string& candidate, const RunView& view) {
+  const RunStep* best = view.incumbent();
+  const bool timed = best && best->verdict && best->verdict->timing &&
+                     best->verdict->timing->origin == Origin::measured;
+  if (!timed || best->candidate.id == candidate) return std::nullopt;
+  return best->candidate.program;
+}
+
+// The evaluator could not answer: that is our failure, and the strategy decides about a retry.
+Verdict aborted(const Error& error, const RunView& view) {
+  Verdict v;
+  v.task_id = view.task->task.id;
+  v.device = view.settings.evaluator.device.text();
+  v.feedback.headline = error.message;
+  v.feedback.detail = error.text();
+  return v;
+}
+
+// What comes next begins like the best program, up to an edit, where a model or a command writes
+// it; a recipe's children differ in their first lines. At most a plateau of them come before
+// another is the best or the run ends.
+void expect_children(const Context& ctx, eval::EvaluatorClient& evaluator, const RunView& view) {
+  const RunStep* best = view.incumbent();
+  if (!best || view.finished || proposer_kind(view.settings.model) == ProposerKind::builtin) return;
+  const search::StrategySettings& search = view.settings.search;
+  const int64_t left = search.budget.evaluations - view.evaluations;
+  const auto count = static_cast<int>(std::min<int64_t>(left, search.plateau));
+  if (count > 0)
+    eval::expect_children(evaluator, ctx, {best->candidate.program, count, view.task->task.id});
+}
+
+Result<void> save_best(const RunView& view) {
+  const RunStep* best = view.incumbent();
+  if (!best || !best->verdict || view.settings.out.empty()) return {};
+  return save_out_folder(view.settings.out, best->candidate, *best->verdict,
+                         view.best_certificate());
+}
+
+// The data of the event `compared`; empty if there is nothing to compare.
+std::optional<Json> comparison_of(const RunView& view) {
+  auto best = view.gain();
+  if (!best) return std::nullopt;
+  const double own_ns = *view.incumbent()->time_ns();
+  Json against = Json::array();
+  for (const BaselineGain& g : gains(*view.baselines, view.task->task.math_mode, own_ns))
+    against.push_back(to_json(g));
+  return Json{{"candidate", view.best},
+              {"time_ns", own_ns},
+              {"against", std::move(against)},
+              {"best", to_json(*best)}};
+}
+
 class RunLoop : private llm::CallSink {
  public:
   RunLoop(const Parts& parts, const Context& ctx, std::unique_ptr<store::RunJournal> journal,
@@ -65,8 +118,8 @@ class RunLoop : private llm::CallSink {
   Result<RunResult> drive(EvaluatorPtr evaluator) {
     evaluator_ = std::move(evaluator);
     CG_CHECK(open_proposer());
-    CG_CHECK(save_best());  // a crash may have come between an acceptance and its saving
-    expect_children();
+    CG_CHECK(save_best(view()));  // a crash may have come between an acceptance and its saving
+    expect_children(ctx_, *evaluator_, view());
     while (!view().finished) {
       if (ctx_.done()) return interrupted();
       const search::Action* open = walk_.next();
@@ -109,15 +162,15 @@ class RunLoop : private llm::CallSink {
     if (std::holds_alternative<search::Finish>(action)) {
       CG_TRY(bool stopped, complete_best());
       if (stopped) return true;
-      CG_CHECK(compare_with_baselines());
+      if (auto compared = comparison_of(view())) CG_CHECK(record(EventType::compared, *compared));
     }
     CG_CHECK(record(search::event_type(action), search::event_data(action)));
     if (const search::Ask* ask = std::get_if<search::Ask>(&action)) return perform_ask(*ask);
     if (const search::Evaluate* evaluate = std::get_if<search::Evaluate>(&action))
       return perform_evaluate(*evaluate);
     if (std::holds_alternative<search::Accept>(action)) {
-      CG_CHECK(save_best());
-      expect_children();
+      CG_CHECK(save_best(view()));
+      expect_children(ctx_, *evaluator_, view());
     }
     return false;
   }
@@ -138,21 +191,8 @@ class RunLoop : private llm::CallSink {
     const BestCertificate made = certificate_of(ctx_, view(), *evaluator_, limit, observer_);
     if (!made.certificate && ctx_.done()) return true;
     CG_CHECK(record(EventType::certified, to_json(made)));
-    CG_CHECK(save_best());
+    CG_CHECK(save_best(view()));
     return false;
-  }
-
-  Result<void> compare_with_baselines() {
-    auto best = view().gain();
-    if (!best) return {};
-    const double own_ns = *view().incumbent()->time_ns();
-    Json against = Json::array();
-    for (const BaselineGain& g : gains(*view().baselines, view().task->task.math_mode, own_ns))
-      against.push_back(to_json(g));
-    return record(EventType::compared, {{"candidate", view().best},
-                                        {"time_ns", own_ns},
-                                        {"against", std::move(against)},
-                                        {"best", to_json(*best)}});
   }
 
   Result<bool> perform_ask(const search::Ask& ask) {
@@ -171,7 +211,7 @@ class RunLoop : private llm::CallSink {
     const RunStep* step = view().find(action.candidate);
     CG_ASSERT(step);
     eval::EvaluateRequest request{step->candidate.program, action.up_to, action.profile};
-    add_incumbent(request, action.candidate);
+    request.against = rival_of(action.candidate, view());
     auto judged =
         judge(ctx_, request, action.candidate + " " + step->candidate.edit.summary + ": ");
     if (!judged) return true;
@@ -179,14 +219,6 @@ class RunLoop : private llm::CallSink {
                                            {"verdict", to_json(judged->verdict)},
                                            {"elapsed_ms", judged->elapsed_ms}}));
     return false;
-  }
-
-  // On a GPU a candidate is timed in turn with the best one so far.
-  void add_incumbent(eval::EvaluateRequest& request, const std::string& candidate) const {
-    const RunStep* best = view().incumbent();
-    const bool timed = best && best->verdict && best->verdict->timing &&
-                       best->verdict->timing->origin == Origin::measured;
-    if (timed && best->candidate.id != candidate) request.against = best->candidate.program;
   }
 
   // An error only if the context ended.
@@ -198,40 +230,8 @@ class RunLoop : private llm::CallSink {
     auto verdict = evaluator_->evaluate(
         ctx, named, [&](const std::string& line) { observer_.on_progress(label + line); });
     if (!verdict && ctx.done()) return fail(verdict.error());
-    if (!verdict) verdict = aborted(verdict.error());
+    if (!verdict) verdict = aborted(verdict.error(), view());
     return Judged{std::move(*verdict), parts_.now_ms() - before};
-  }
-
-  // The evaluator could not answer: that is our failure, and the strategy decides about a retry.
-  Verdict aborted(const Error& error) const {
-    Verdict v;
-    v.task_id = view().task->task.id;
-    v.device = view().settings.evaluator.device.text();
-    v.feedback.headline = error.message;
-    v.feedback.detail = error.text();
-    return v;
-  }
-
-  // What comes next begins like the best program, up to an edit, where a model or a command writes
-  // it; a recipe's children differ in their first lines. At most a plateau of them come before
-  // another is the best or the run ends.
-  void expect_children() {
-    const RunStep* best = view().incumbent();
-    if (!best || view().finished || proposer_kind(view().settings.model) == ProposerKind::builtin)
-      return;
-    const search::StrategySettings& search = view().settings.search;
-    const int64_t left = search.budget.evaluations - view().evaluations;
-    const auto count = static_cast<int>(std::min<int64_t>(left, search.plateau));
-    if (count > 0)
-      cutegen::eval::expect_children(*evaluator_, ctx_,
-                                     {best->candidate.program, count, view().task->task.id});
-  }
-
-  Result<void> save_best() {
-    const RunStep* best = view().incumbent();
-    if (!best || !best->verdict || view().settings.out.empty()) return {};
-    return save_out_folder(view().settings.out, best->candidate, *best->verdict,
-                           view().best_certificate());
   }
 
   const Parts& parts_;

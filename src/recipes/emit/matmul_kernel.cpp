@@ -19,6 +19,133 @@ struct Access {
   std::string name, tensor, registers;
 };
 
+// Arguments of a kernel: a name and its plan expression.
+using Numbers = std::vector<std::pair<std::string, std::string>>;
+
+std::string innermost(const std::string& stride) {
+  const std::string maker = "make_stride(";
+  if (stride.rfind(maker, 0) != 0) return stride;
+  return stride.substr(maker.size(), stride.find(", ") - maker.size());
+}
+
+// The layouts of one kernel's operands. A size or stride that is not static is a new argument.
+class Layouts {
+ public:
+  Layouts(const Contraction& c, Code& code, Numbers& numbers)
+      : c_(c), code_(code), numbers_(numbers) {}
+
+  // A stride: static if it is 0 or 1, else a new argument of the kernel.
+  std::string stride_text(const Stride& s, const std::string& wanted) {
+    if (s.move == Move::none) return "Int<0>{}";
+    if (s.move == Move::next) return "Int<1>{}";
+    numbers_.emplace_back(code_.word(wanted), s.expression);
+    return numbers_.back().first;
+  }
+
+  // " + offset" of this CTA's batch.
+  std::string batch_offset(const Factor& factor, const std::string& prefix) {
+    std::vector<std::string> sizes, strides;
+    for (size_t i = c_.batch_axes.size(); i-- > 0;) {
+      std::string stride = stride_text(factor.batch[i], fmt::format("{}_batch{}", prefix, i));
+      bool moves = factor.batch[i].move != Move::none;
+      if (c_.batch_axes.size() == 1)
+        return moves ? fmt::format(" + batch * int64_t({})", stride) : "";
+      sizes.push_back(size(fmt::format("batch_size{}", i), c_.extent(c_.batch_axes[i])));
+      strides.push_back(stride);
+    }
+    if (sizes.empty()) return "";
+    return fmt::format(" + make_layout(make_shape({}), make_stride({}))(batch)", join(sizes, ", "),
+                       join(strides, ", "));
+  }
+
+  // Operands of `finish` as (element of the vector, m, n, batch).
+  std::string tensors(const std::vector<Access>& inputs, const std::vector<Access>& outputs) {
+    std::string text;
+    for (const auto* list : {&inputs, &outputs})
+      for (const Access& a : *list) text += tensor(a);
+    return text;
+  }
+
+ private:
+  std::string tensor(const Access& a) {
+    auto m = mode(a, c_.loops_m, "m", "m_size"), n = mode(a, c_.loops_n, "n", "n_size"),
+         batch = mode(a, c_.loops_batch, "b", "batches");
+    std::string step = c_.loops_n.empty() ? "Int<0>{}" : innermost(n.second);
+    return fmt::format(
+        "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
+        "    make_layout(make_shape(Int<kVector>{{}}, {}, {}, {}),\n"
+        "                make_stride({}, {}, {}, {})));\n",
+        a.tensor, a.name, m.first, n.first, batch.first, step, m.second, n.second, batch.second);
+  }
+
+  std::string size(const std::string& name, const std::string& extent) {
+    auto same = [&](const auto& number) { return number.first == name; };
+    if (std::none_of(numbers_.begin(), numbers_.end(), same)) numbers_.emplace_back(name, extent);
+    return fmt::format("int({})", name);
+  }
+
+  // One mode of an operand of `finish`: its shape and its stride, innermost loop first.
+  std::pair<std::string, std::string> mode(const Access& a, const std::vector<Loop>& loops,
+                                           const std::string& letter, const std::string& whole) {
+    std::vector<std::string> sizes, strides;
+    for (size_t i = loops.size(); i-- > 0;) {
+      strides.push_back(stride_text(stride(c_.finish, *a.operand, loops[i]),
+                                    fmt::format("{}_{}{}", a.name, letter, i)));
+      if (loops.size() == 1) return {whole, strides[0]};
+      sizes.push_back(size(fmt::format("{}_size{}", letter, i), loops[i].extent));
+    }
+    if (sizes.empty()) return {whole, "Int<0>{}"};
+    return {tuple_of("make_shape", sizes), tuple_of("make_stride", strides)};
+  }
+
+  const Contraction& c_;
+  Code& code_;
+  Numbers& numbers_;
+};
+
+// Which tiles of the depth this CTA takes.
+std::string steps(const Contraction& c, bool split) {
+  std::string text =
+      "const int tiles_k = ceil_div(k_size, kTileK);\n"
+      "const int first = 0;\n"
+      "int last = tiles_k;\n";
+  if (split)
+    text =
+        "const int tiles_k = ceil_div(k_size, kTileK), share = ceil_div(tiles_k, kSplit);\n"
+        "const int first = blockIdx.y * share;\n"
+        "int last = cute::min(first + share, tiles_k);\n";
+  if (c.zero_outside) {
+    const Mask& mask = *c.zero_outside;
+    text += fmt::format(
+        "// A tile outside the triangle is zero, whatever the product.\n"
+        "if ({}) last = first;\n",
+        mask.upper
+            ? fmt::format("(tile.n + 1) * kTileN - 1 - tile.m * kTileM < {}", mask.diagonal)
+            : fmt::format("tile.n * kTileN - ((tile.m + 1) * kTileM - 1) > {}", mask.diagonal));
+  }
+  return text;
+}
+
+std::string sizes(const Numbers& numbers) {
+  std::string text = "int m_size, int n_size, int k_size, int batches";
+  for (const auto& [name, expression] : numbers) text += ", int64_t " + name;
+  return text;
+}
+
+bool along_depth(const Factor& factor) {
+  return factor.depth.move == Move::next;
+}
+
+std::string gemm_type(const Contraction& c, const Json& params, bool cores) {
+  std::string element = element_type(c, params);
+  auto flag = [](bool b) { return b ? "true" : "false"; };
+  return fmt::format(
+      "cutegen::{}<{}{}, {}, kTileM, kTileN, kTileK, kThreads, kStages,\n"
+      "                      VECTOR_A, VECTOR_B, {}, {}>",
+      cores ? "MmaGemm" : "SimtGemm", cores ? element + ", " : "", type_of(c.a.operand),
+      type_of(c.b.operand), flag(along_depth(c.a)), flag(along_depth(c.b)));
+}
+
 class Writer {
  public:
   Writer(const Task& task, const Contraction& c, const Json& params)
@@ -64,16 +191,6 @@ class Writer {
     return c_.loads.names.at(factor.operand.tensor);
   }
 
-  // A stride: static if it is 0 or 1, else a new argument of the kernel.
-  std::string stride_text(const Stride& s, const std::string& wanted) {
-    if (s.move == Move::none) return "Int<0>{}";
-    if (s.move == Move::next) return "Int<1>{}";
-    numbers_->emplace_back(code_.word(wanted), s.expression);
-    return numbers_->back().first;
-  }
-
-  static bool along_depth(const Factor& factor) { return factor.depth.move == Move::next; }
-
   // Vectors run along the axis that is contiguous, if one is; all other strides are multiples of
   // its size.
   std::string vector_rule(const Factor& factor, int row) const {
@@ -89,71 +206,6 @@ class Writer {
     if (number("vector") == 1 || c_.loops_n.empty()) return "1";
     return fmt::format("({}) % {} == 0 ? {} : 1", c_.loops_n.back().extent, out_vector(),
                        out_vector());
-  }
-
-  // " + offset" of this CTA's batch.
-  std::string batch_offset(const Factor& factor, const std::string& prefix) {
-    std::vector<std::string> sizes, strides;
-    for (size_t i = c_.batch_axes.size(); i-- > 0;) {
-      std::string stride = stride_text(factor.batch[i], fmt::format("{}_batch{}", prefix, i));
-      bool moves = factor.batch[i].move != Move::none;
-      if (c_.batch_axes.size() == 1)
-        return moves ? fmt::format(" + batch * int64_t({})", stride) : "";
-      sizes.push_back(batch_size(i));
-      strides.push_back(stride);
-    }
-    if (sizes.empty()) return "";
-    return fmt::format(" + make_layout(make_shape({}), make_stride({}))(batch)", join(sizes, ", "),
-                       join(strides, ", "));
-  }
-
-  std::string batch_size(size_t i) {
-    std::string name = fmt::format("batch_size{}", i);
-    auto same = [&](const auto& number) { return number.first == name; };
-    if (std::none_of(numbers_->begin(), numbers_->end(), same))
-      numbers_->emplace_back(name, c_.extent(c_.batch_axes[i]));
-    return fmt::format("int({})", name);
-  }
-
-  // One mode of an operand of `finish`: its shape and its stride, innermost loop first.
-  std::pair<std::string, std::string> mode(const Access& a, const std::vector<Loop>& loops,
-                                           const std::string& letter, const std::string& whole) {
-    std::vector<std::string> sizes, strides;
-    for (size_t i = loops.size(); i-- > 0;) {
-      strides.push_back(stride_text(stride(c_.finish, *a.operand, loops[i]),
-                                    fmt::format("{}_{}{}", a.name, letter, i)));
-      if (loops.size() == 1) return {whole, strides[0]};
-      std::string name = fmt::format("{}_size{}", letter, i);
-      auto same = [&](const auto& number) { return number.first == name; };
-      if (std::none_of(numbers_->begin(), numbers_->end(), same))
-        numbers_->emplace_back(name, loops[i].extent);
-      sizes.push_back(fmt::format("int({})", name));
-    }
-    if (sizes.empty()) return {whole, "Int<0>{}"};
-    return {tuple_of("make_shape", sizes), tuple_of("make_stride", strides)};
-  }
-
-  // Operands of `finish` as (element of the vector, m, n, batch).
-  std::string tensors() {
-    std::string text;
-    for (const auto* list : {&inputs_, &outputs_})
-      for (const Access& a : *list) {
-        auto m = mode(a, c_.loops_m, "m", "m_size"), n = mode(a, c_.loops_n, "n", "n_size"),
-             batch = mode(a, c_.loops_batch, "b", "batches");
-        std::string step = c_.loops_n.empty() ? "Int<0>{}" : innermost(n.second);
-        text += fmt::format(
-            "Tensor {} = make_tensor(make_gmem_ptr({}),\n"
-            "    make_layout(make_shape(Int<kVector>{{}}, {}, {}, {}),\n"
-            "                make_stride({}, {}, {}, {})));\n",
-            a.tensor, a.name, m.first, n.first, batch.first, step, m.second, n.second,
-            batch.second);
-      }
-    return text;
-  }
-  static std::string innermost(const std::string& stride) {
-    const std::string maker = "make_stride(";
-    if (stride.rfind(maker, 0) != 0) return stride;
-    return stride.substr(maker.size(), stride.find(", ") - maker.size());
   }
 
   // The device function for one element: the product and values in, results out.
@@ -200,39 +252,6 @@ class Writer {
            join(values, ", ") + ");\n" + stores;
   }
 
-  // Which tiles of the depth this CTA takes.
-  std::string steps(bool split) const {
-    std::string text =
-        "const int tiles_k = ceil_div(k_size, kTileK);\n"
-        "const int first = 0;\n"
-        "int last = tiles_k;\n";
-    if (split)
-      text =
-          "const int tiles_k = ceil_div(k_size, kTileK), share = ceil_div(tiles_k, kSplit);\n"
-          "const int first = blockIdx.y * share;\n"
-          "int last = cute::min(first + share, tiles_k);\n";
-    if (c_.zero_outside) {
-      const Mask& mask = *c_.zero_outside;
-      text += fmt::format(
-          "// A tile outside the triangle is zero, whatever the product.\n"
-          "if ({}) last = first;\n",
-          mask.upper
-              ? fmt::format("(tile.n + 1) * kTileN - 1 - tile.m * kTileM < {}", mask.diagonal)
-              : fmt::format("tile.n * kTileN - ((tile.m + 1) * kTileM - 1) > {}", mask.diagonal));
-    }
-    return text;
-  }
-
-  std::string gemm_type() const {
-    std::string element = element_type(c_, params_);
-    auto flag = [](bool b) { return b ? "true" : "false"; };
-    return fmt::format(
-        "cutegen::{}<{}{}, {}, kTileM, kTileN, kTileK, kThreads, kStages,\n"
-        "                      VECTOR_A, VECTOR_B, {}, {}>",
-        cores() ? "MmaGemm" : "SimtGemm", cores() ? element + ", " : "", type_of(c_.a.operand),
-        type_of(c_.b.operand), flag(along_depth(c_.a)), flag(along_depth(c_.b)));
-  }
-
   // Every tensor of `operands` once, inputs before outputs, as parameters of a kernel.
   std::vector<std::string> declare(const std::vector<const Operand*>& operands, bool to_outputs,
                                    std::vector<std::string>& tensors) const {
@@ -250,26 +269,26 @@ class Writer {
   }
 
   std::map<std::string, std::string> product_text(MatmulKernel& k, bool split) {
-    numbers_ = &k.numbers;
+    Layouts layouts(c_, code_, k.numbers);
     std::map<std::string, std::string> t;
     t["title"] = title(task_, c_.finish);
     t["engine"] = cores() ? "mma" : "simt";
     for (const char* name : {"tile_m", "tile_n", "tile_k", "threads", "stages"})
       t[name] = params_.at(name).dump();
-    t["gemm"] = gemm_type();
+    t["gemm"] = gemm_type(c_, params_, cores());
     t["compute"] =
         (split ? fmt::format("constexpr int kSplit = {};\n\n", number("split")) : "") + compute();
     t["a"] = name_of(c_.a);
     t["b"] = name_of(c_.b);
-    std::string a_row = stride_text(c_.a.row, "a_row"),
-                a_depth = stride_text(c_.a.depth, "a_depth");
-    std::string b_row = stride_text(c_.b.row, "b_row"),
-                b_depth = stride_text(c_.b.depth, "b_depth");
+    std::string a_row = layouts.stride_text(c_.a.row, "a_row"),
+                a_depth = layouts.stride_text(c_.a.depth, "a_depth");
+    std::string b_row = layouts.stride_text(c_.b.row, "b_row"),
+                b_depth = layouts.stride_text(c_.b.depth, "b_depth");
     t["a_stride"] = fmt::format("make_stride({}, {})", a_row, a_depth);
     t["b_stride"] = fmt::format("make_stride({}, {})", b_row, b_depth);
-    t["a_batch"] = batch_offset(c_.a, "a");
-    t["b_batch"] = batch_offset(c_.b, "b");
-    t["steps"] = indent(steps(split), 2);
+    t["a_batch"] = layouts.batch_offset(c_.a, "a");
+    t["b_batch"] = layouts.batch_offset(c_.b, "b");
+    t["steps"] = indent(steps(c_, split), 2);
     std::vector<const Operand*> operands{&c_.a.operand, &c_.b.operand};
     if (!split)
       for (const Access& a : inputs_) operands.push_back(a.operand);
@@ -285,7 +304,7 @@ class Writer {
           "                  make_stride(Int<1>{}, int64_t(n_size), Int<1>{})));";
       t["finish"] = "    cutegen::store(product, parts(_, m, n));";
     } else {
-      t["tensors"] = indent(tensors(), 2);
+      t["tensors"] = indent(layouts.tensors(inputs_, outputs_), 2);
       t["finish"] = indent(finish(), 4);
     }
     t["params"] = join(declarations, ", ");
@@ -295,7 +314,7 @@ class Writer {
   }
 
   std::string combine_text(MatmulKernel& k) {
-    numbers_ = &k.numbers_combine;
+    Layouts layouts(c_, code_, k.numbers_combine);
     std::map<std::string, std::string> t;
     std::vector<const Operand*> operands;
     operands.reserve(inputs_.size());
@@ -303,17 +322,11 @@ class Writer {
     auto declarations = declare(operands, true, k.tensors_combine);
     k.tensors_combine.insert(k.tensors_combine.begin(), "partial");
     declarations.insert(declarations.begin(), "float const* __restrict__ partial");
-    t["tensors"] = indent(tensors(), 2);
+    t["tensors"] = indent(layouts.tensors(inputs_, outputs_), 2);
     t["finish"] = indent(finish(), 2);
     t["params"] = join(declarations, ", ");
     t["sizes"] = sizes(k.numbers_combine) + size_declarations(c_.finish);
     return fill("kernels/matmul/combine.cu", t);
-  }
-
-  static std::string sizes(const std::vector<std::pair<std::string, std::string>>& numbers) {
-    std::string text = "int m_size, int n_size, int k_size, int batches";
-    for (const auto& [name, expression] : numbers) text += ", int64_t " + name;
-    return text;
   }
 
   const Task& task_;
@@ -321,7 +334,6 @@ class Writer {
   const Json& params_;
   Code code_;
   std::vector<Access> inputs_, outputs_;
-  std::vector<std::pair<std::string, std::string>>* numbers_ = nullptr;
 };
 
 }  // namespace

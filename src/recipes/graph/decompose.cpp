@@ -22,22 +22,23 @@ const std::map<std::string, size_t>& losses() {
   return table;
 }
 
-// Writes the nodes that take the place of one.
-class Rewriter {
+// An attribute of the module that ends in `word` and has this value; else the number itself.
+std::string expression(const Task& task, const std::string& word, int64_t value) {
+  for (const ScalarInfo& s : task.attributes) {
+    const auto* number = std::get_if<int64_t>(&s.value);
+    bool named = s.name == word || (s.name.size() > word.size() &&
+                                    s.name.compare(s.name.size() - word.size() - 1,
+                                                   std::string::npos, "." + word) == 0);
+    if (number && *number == value && named) return fmt::format("attr({})", s.name);
+  }
+  return std::to_string(value);
+}
+
+// Writes nodes of a graph that take the place of one.
+class NodeWriter {
  public:
-  Rewriter(Decomposed& out, const Graph& graph, const Task& task, const Node& node)
-      : out_(out), graph_(graph), task_(task), node_(node) {}
-
-  // True if the node was replaced.
-  Result<bool> run();
-
- private:
-  Result<bool> loss(size_t place);
-  Result<bool> nll();
-  Result<bool> batch_norm();
-  Result<bool> group_norm();
-  Result<bool> max_with_index(const std::string& base);
-  Result<bool> variance_and_mean(const std::string& base);
+  NodeWriter(Graph& out, const Graph& graph, const Node& node)
+      : out_(out), graph_(graph), node_(node) {}
 
   // A new value; `name` if it is one of the node's own outputs.
   std::string add(const std::string& word, const std::string& op, std::vector<Json> args,
@@ -51,21 +52,78 @@ class Rewriter {
     for (const Value& output : node_.outputs)
       if (output.name == name) dtype = output.dtype;
     node.outputs = {Value{value, dtype, std::move(shape)}};
-    out_.graph.nodes.push_back(std::move(node));
+    out_.nodes.push_back(std::move(node));
     return value;
   }
   std::string view(const std::string& word, const std::string& from, const Shape& shape,
                    const std::string& name = "") {
     return add(word, "aten.view.default", {tensor_ref(from), Json(shape)}, shape, name);
   }
-  std::string mean_of(const std::string& word, const std::string& x, const std::vector<int>& axes,
-                      const Shape& kept) {
-    return add(word, "aten.mean.dim", {tensor_ref(x), Json(axes), true}, kept);
-  }
   // (x - mean) / sqrt(mean((x - mean)^2) + eps) over `axes`.
   std::string standardized(const std::string& x, const std::vector<int>& axes, double eps);
   // x * weight + bias along `axis`, as far as they are given; the node's first output.
   void scaled(std::string x, const Json& weight, const Json& bias, size_t axis);
+
+ private:
+  std::string mean_of(const std::string& word, const std::string& x, const std::vector<int>& axes,
+                      const Shape& kept) {
+    return add(word, "aten.mean.dim", {tensor_ref(x), Json(axes), true}, kept);
+  }
+
+  Graph& out_;
+  const Graph& graph_;  // with the node
+  const Node& node_;
+  int count_ = 0;
+};
+
+std::string NodeWriter::standardized(const std::string& x, const std::vector<int>& axes,
+                                     double eps) {
+  const Shape shape = out_.find(x) ? out_.find(x)->shape : graph_.find(x)->shape;
+  Shape kept = shape;
+  for (int axis : axes) kept[static_cast<size_t>(axis)] = 1;
+  std::string mean = mean_of("mean", x, axes, kept);
+  std::string centered =
+      add("centered", "aten.sub.Tensor", {tensor_ref(x), tensor_ref(mean)}, shape);
+  std::string square = add("square", "aten.square.default", {tensor_ref(centered)}, shape);
+  std::string variance = mean_of("variance", square, axes, kept);
+  std::string shifted = add("shifted", "aten.add.Scalar", {tensor_ref(variance), eps}, kept);
+  std::string scale = add("scale", "aten.rsqrt.default", {tensor_ref(shifted)}, kept);
+  return add("normalized", "aten.mul.Tensor", {tensor_ref(centered), tensor_ref(scale)}, shape);
+}
+
+void NodeWriter::scaled(std::string x, const Json& weight, const Json& bias, size_t axis) {
+  const Value& result = node_.outputs[0];
+  auto along = [&](const char* word, const std::string& name) {
+    Shape shape(result.shape.size(), 1);
+    shape[axis] = result.shape[axis];
+    return view(word, name, shape);
+  };
+  auto w = reference(weight), b = reference(bias);
+  if (w)
+    x = add("scaled", "aten.mul.Tensor", {tensor_ref(x), tensor_ref(along("weight", *w))},
+            result.shape, b ? "" : result.name);
+  if (b)
+    add("biased", "aten.add.Tensor", {tensor_ref(x), tensor_ref(along("bias", *b))}, result.shape,
+        result.name);
+  if (!w && !b) view("result", x, result.shape, result.name);
+}
+
+// Chooses what takes the place of a node.
+class Rewriter {
+ public:
+  Rewriter(Decomposed& out, const Graph& graph, const Task& task, const Node& node)
+      : out_(out), graph_(graph), task_(task), node_(node), write_(out.graph, graph, node) {}
+
+  // True if the node was replaced.
+  Result<bool> run();
+
+ private:
+  Result<bool> loss(size_t place);
+  Result<bool> nll();
+  Result<bool> batch_norm();
+  Result<bool> group_norm();
+  Result<bool> max_with_index(const std::string& base);
+  Result<bool> variance_and_mean(const std::string& base);
   const Value* tensor(size_t index, const std::string& keyword) const {
     auto name = reference(argument(node_, index, keyword));
     return name ? graph_.find(*name) : nullptr;
@@ -73,26 +131,13 @@ class Rewriter {
   tl::unexpected<Error> refuse(const std::string& what) const {
     return unsupported_error(node_.op + ": " + what, node_.id);
   }
-  // An attribute of the module that ends in `word` and has this value; else the number itself.
-  std::string expression(const std::string& word, int64_t value) const;
 
   Decomposed& out_;
   const Graph& graph_;
   const Task& task_;
   const Node& node_;
-  int count_ = 0;
+  NodeWriter write_;
 };
-
-std::string Rewriter::expression(const std::string& word, int64_t value) const {
-  for (const ScalarInfo& s : task_.attributes) {
-    const auto* number = std::get_if<int64_t>(&s.value);
-    bool named = s.name == word || (s.name.size() > word.size() &&
-                                    s.name.compare(s.name.size() - word.size() - 1,
-                                                   std::string::npos, "." + word) == 0);
-    if (number && *number == value && named) return fmt::format("attr({})", s.name);
-  }
-  return std::to_string(value);
-}
 
 Result<bool> Rewriter::run() {
   if (node_.op.rfind("aten.", 0) != 0 || node_.outputs.empty()) return false;
@@ -118,10 +163,10 @@ Result<bool> Rewriter::loss(size_t place) {
   std::vector<Json> args = node_.args;
   if (place >= args.size()) return refuse("its reduction is not a positional argument");
   args[place] = 0;
-  std::string each = add("each", node_.op, std::move(args), shape);
+  std::string each = write_.add("each", node_.op, std::move(args), shape);
   bool mean = *reduction == 1;
-  add(mean ? "mean" : "sum", mean ? "aten.mean.default" : "aten.sum.default", {tensor_ref(each)},
-      {}, node_.outputs[0].name);
+  write_.add(mean ? "mean" : "sum", mean ? "aten.mean.default" : "aten.sum.default",
+             {tensor_ref(each)}, {}, node_.outputs[0].name);
   return true;
 }
 
@@ -134,56 +179,27 @@ Result<bool> Rewriter::nll() {
   auto ignored = number(argument(node_, 4, "ignore_index"));
   if (!reduction || !ignored) return refuse("its reduction or ignored class is not a number");
   const Shape& shape = target->shape;
-  std::string picked =
-      add("picked", "cutegen.pick",
-          {tensor_ref(x->name), tensor_ref(target->name), x->shape.size() == 1 ? 0 : 1}, shape);
-  std::string kept = add("kept", "aten.ne.Scalar", {tensor_ref(target->name), *ignored}, shape);
+  std::string picked = write_.add(
+      "picked", "cutegen.pick",
+      {tensor_ref(x->name), tensor_ref(target->name), x->shape.size() == 1 ? 0 : 1}, shape);
+  std::string kept =
+      write_.add("kept", "aten.ne.Scalar", {tensor_ref(target->name), *ignored}, shape);
   out_.graph.nodes.back().outputs[0].dtype = DType::boolean;
-  std::string negated = add("negated", "aten.neg.default", {tensor_ref(picked)}, shape);
+  std::string negated = write_.add("negated", "aten.neg.default", {tensor_ref(picked)}, shape);
   bool none = *reduction == 0;
   std::string each =
-      add("each", "aten.where.ScalarOther", {tensor_ref(kept), tensor_ref(negated), 0}, shape,
-          none ? node_.outputs[0].name : "");
+      write_.add("each", "aten.where.ScalarOther", {tensor_ref(kept), tensor_ref(negated), 0},
+                 shape, none ? node_.outputs[0].name : "");
   if (none) return true;
   bool mean = *reduction == 1;
-  std::string total =
-      add("total", "aten.sum.default", {tensor_ref(each)}, {}, mean ? "" : node_.outputs[0].name);
+  std::string total = write_.add("total", "aten.sum.default", {tensor_ref(each)}, {},
+                                 mean ? "" : node_.outputs[0].name);
   if (!mean) return true;
-  std::string one = add("counted", "aten.where.Scalar", {tensor_ref(kept), 1, 0}, shape);
-  std::string count = add("count", "aten.sum.default", {tensor_ref(one)}, {});
-  add("mean", "aten.div.Tensor", {tensor_ref(total), tensor_ref(count)}, {}, node_.outputs[0].name);
+  std::string one = write_.add("counted", "aten.where.Scalar", {tensor_ref(kept), 1, 0}, shape);
+  std::string count = write_.add("count", "aten.sum.default", {tensor_ref(one)}, {});
+  write_.add("mean", "aten.div.Tensor", {tensor_ref(total), tensor_ref(count)}, {},
+             node_.outputs[0].name);
   return true;
-}
-
-std::string Rewriter::standardized(const std::string& x, const std::vector<int>& axes, double eps) {
-  const Shape shape = out_.graph.find(x) ? out_.graph.find(x)->shape : graph_.find(x)->shape;
-  Shape kept = shape;
-  for (int axis : axes) kept[static_cast<size_t>(axis)] = 1;
-  std::string mean = mean_of("mean", x, axes, kept);
-  std::string centered =
-      add("centered", "aten.sub.Tensor", {tensor_ref(x), tensor_ref(mean)}, shape);
-  std::string square = add("square", "aten.square.default", {tensor_ref(centered)}, shape);
-  std::string variance = mean_of("variance", square, axes, kept);
-  std::string shifted = add("shifted", "aten.add.Scalar", {tensor_ref(variance), eps}, kept);
-  std::string scale = add("scale", "aten.rsqrt.default", {tensor_ref(shifted)}, kept);
-  return add("normalized", "aten.mul.Tensor", {tensor_ref(centered), tensor_ref(scale)}, shape);
-}
-
-void Rewriter::scaled(std::string x, const Json& weight, const Json& bias, size_t axis) {
-  const Value& result = node_.outputs[0];
-  auto along = [&](const char* word, const std::string& name) {
-    Shape shape(result.shape.size(), 1);
-    shape[axis] = result.shape[axis];
-    return view(word, name, shape);
-  };
-  auto w = reference(weight), b = reference(bias);
-  if (w)
-    x = add("scaled", "aten.mul.Tensor", {tensor_ref(x), tensor_ref(along("weight", *w))},
-            result.shape, b ? "" : result.name);
-  if (b)
-    add("biased", "aten.add.Tensor", {tensor_ref(x), tensor_ref(along("bias", *b))}, result.shape,
-        result.name);
-  if (!w && !b) view("result", x, result.shape, result.name);
 }
 
 // native_batch_norm(x, weight, bias, mean, var, training, momentum, eps); legit_no_training lacks
@@ -200,21 +216,22 @@ Result<bool> Rewriter::batch_norm() {
     std::vector<int> axes;
     for (size_t i = 0; i < x->shape.size(); ++i)
       if (i != 1) axes.push_back(static_cast<int>(i));
-    scaled(standardized(x->name, axes, *eps), weight, bias, 1);
+    write_.scaled(write_.standardized(x->name, axes, *eps), weight, bias, 1);
     return true;
   }
   const Value *mean = tensor(3, "running_mean"), *variance = tensor(4, "running_var");
   if (!mean || !variance) return refuse("without running statistics");
   Shape channels(x->shape.size(), 1);
   channels[1] = x->shape[1];
-  std::string m = view("mean", mean->name, channels),
-              v = view("variance", variance->name, channels);
+  std::string m = write_.view("mean", mean->name, channels),
+              v = write_.view("variance", variance->name, channels);
   std::string centered =
-      add("centered", "aten.sub.Tensor", {tensor_ref(x->name), tensor_ref(m)}, x->shape);
-  std::string shifted = add("shifted", "aten.add.Scalar", {tensor_ref(v), *eps}, channels);
-  std::string scale = add("scale", "aten.rsqrt.default", {tensor_ref(shifted)}, channels);
-  scaled(add("normalized", "aten.mul.Tensor", {tensor_ref(centered), tensor_ref(scale)}, x->shape),
-         weight, bias, 1);
+      write_.add("centered", "aten.sub.Tensor", {tensor_ref(x->name), tensor_ref(m)}, x->shape);
+  std::string shifted = write_.add("shifted", "aten.add.Scalar", {tensor_ref(v), *eps}, channels);
+  std::string scale = write_.add("scale", "aten.rsqrt.default", {tensor_ref(shifted)}, channels);
+  write_.scaled(write_.add("normalized", "aten.mul.Tensor",
+                           {tensor_ref(centered), tensor_ref(scale)}, x->shape),
+                weight, bias, 1);
   return true;
 }
 
@@ -227,11 +244,11 @@ Result<bool> Rewriter::group_norm() {
   if (g < 1 || x->shape[1] % g != 0) return refuse("channels that do not make whole groups");
   int64_t pixels = 1;
   for (size_t i = 2; i < x->shape.size(); ++i) pixels *= x->shape[i];
-  std::string seen = view("groups", x->name, {x->shape[0], g, x->shape[1] / g, pixels});
-  out_.extents[seen][1] = expression("num_groups", g);
-  std::string normal = standardized(seen, {2, 3}, *eps);
-  scaled(view("channels", normal, x->shape), argument(node_, 1, "weight"),
-         argument(node_, 2, "bias"), 1);
+  std::string seen = write_.view("groups", x->name, {x->shape[0], g, x->shape[1] / g, pixels});
+  out_.extents[seen][1] = expression(task_, "num_groups", g);
+  std::string normal = write_.standardized(seen, {2, 3}, *eps);
+  write_.scaled(write_.view("channels", normal, x->shape), argument(node_, 1, "weight"),
+                argument(node_, 2, "bias"), 1);
   return true;
 }
 
@@ -241,10 +258,10 @@ Result<bool> Rewriter::max_with_index(const std::string& base) {
   if (!x) return refuse("its input is not a tensor of the graph");
   Json dim = argument(node_, 1, "dim"), keep = argument(node_, 2, "keepdim");
   const Value &value = node_.outputs[0], &index = node_.outputs[1];
-  add("value", base == "max" ? "aten.amax.default" : "aten.amin.default",
-      {tensor_ref(x->name), Json::array({dim}), keep}, value.shape, value.name);
-  add("index", base == "max" ? "aten.argmax.default" : "aten.argmin.default",
-      {tensor_ref(x->name), dim, keep}, index.shape, index.name);
+  write_.add("value", base == "max" ? "aten.amax.default" : "aten.amin.default",
+             {tensor_ref(x->name), Json::array({dim}), keep}, value.shape, value.name);
+  write_.add("index", base == "max" ? "aten.argmax.default" : "aten.argmin.default",
+             {tensor_ref(x->name), dim, keep}, index.shape, index.name);
   return true;
 }
 
@@ -254,9 +271,9 @@ Result<bool> Rewriter::variance_and_mean(const std::string& base) {
   Json dim = argument(node_, 1, "dim"), correction = argument(node_, 2, "correction"),
        keep = argument(node_, 3, "keepdim");
   const Value &spread = node_.outputs[0], &mean = node_.outputs[1];
-  add("spread", base == "var_mean" ? "aten.var.correction" : "aten.std.correction",
-      {tensor_ref(x->name), dim, correction, keep}, spread.shape, spread.name);
-  add("mean", "aten.mean.dim", {tensor_ref(x->name), dim, keep}, mean.shape, mean.name);
+  write_.add("spread", base == "var_mean" ? "aten.var.correction" : "aten.std.correction",
+             {tensor_ref(x->name), dim, correction, keep}, spread.shape, spread.name);
+  write_.add("mean", "aten.mean.dim", {tensor_ref(x->name), dim, keep}, mean.shape, mean.name);
   return true;
 }
 

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drafts: the programs that a model tries before it answers one question, named d1, d2, ...
+//
+// Contract: a program is one draft, however often it is kept. References to drafts stay valid.
+//
+// Example: Drafts drafts(subject, Role::coder, "openai:gpt-5"); drafts.keep(program, "tile 128");
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+
+#include "agent/brief.h"
+#include "core/program.h"
+#include "core/verdict.h"
+
+namespace cutegen::agent {
+
+struct Draft {
+  std::string name;
+  Candidate candidate;  // has its id once evaluated
+  std::optional<Verdict> verdict;
+  std::optional<double> time_ns() const;  // of a correct one
+};
+
+class Drafts {
+ public:
+  // `subject`: the program in question, or null. `origin`: the model that writes the drafts.
+  Drafts(const Candidate* subject, Role role, std::string origin)
+      : subject_(subject), role_(role), origin_(std::move(origin)) {}
+
+  Draft& keep(KernelProgram program, const std::string& summary);
+  // Null if no draft has the name.
+  const Draft* find(const std::string& name) const;
+  Draft* find(const std::string& name);
+  // Null if there is none.
+  const Draft* last() const { return drafts_.empty() ? nullptr : &drafts_.back(); }
+  const Draft* fastest() const;  // of the correct ones
+  std::string names() const;     // "d1, d2", or "none"
+  // For the model, if it asks for a draft that does not exist.
+  std::string missing_text(const std::string& name) const;
+
+ private:
+  const Candidate* subject_;
+  Role role_;
+  std::string origin_;
+  std::deque<Draft> drafts_;
+};
+
+}  // namespace cutegen::agent

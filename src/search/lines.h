@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines: the lines of work of the strategy `cutegen`, each with its best program and its misses.
+//
+// Contract: one line is present. A line is over when it cannot make a program correct, when it has
+// used its share of the evaluations, or when several steps in a row gain nothing. In the last
+// phase, the line that made the run's best program continues, and only the first rule holds.
+//
+// Example: lines.begin(settings, approaches, workload); lines.now().take(kept, false, 0.01);
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "search/profiling.h"
+
+namespace cutegen::search {
+
+struct Kept {
+  std::string id;
+  std::optional<Timing> timing;
+  Structure structure;
+  bool profiled = false;  // its verdict has a profile
+};
+
+struct Line {
+  std::string approach;
+  Profiling profiling;
+  std::optional<Kept> best = {};
+  int64_t evaluations = 0;
+  int misses = 0;    // steps in a row without gain
+  int fixes = 0;     // repairs in a row of the present candidate
+  int rewrites = 0;  // first programs given up as incorrect
+
+  // A correct candidate; true if it is the line's new best. `of_run`: the line's best is the run's
+  // incumbent, with which the candidate was compared.
+  bool take(const Kept& now, bool of_run, double min_gain);
+  void take_failure();
+  // Gives up repairs and returns to the line's best, or to a new first program.
+  void give_up_candidate();
+  bool is_hopeless() const;
+  Stage stage() const;  // of the next improvement
+};
+
+class Lines {
+ public:
+  // Several lines share half of the budget, unless the settings say how much each has.
+  void begin(const StrategySettings& settings, const std::vector<std::string>& approaches,
+             const std::string& workload);
+  bool have_begun() const { return !lines_.empty(); }
+  Line& now() { return lines_[at_]; }
+  const Line& now() const { return lines_[at_]; }
+  size_t number() const { return at_ + 1; }
+  bool in_last_phase() const { return last_phase_; }
+  bool is_over() const;  // the present line
+  // Moves to the next line, or to that of the run's best program for the last phase. False if
+  // there is none.
+  bool next(const std::optional<Kept>& best);
+
+ private:
+  std::vector<Line> lines_;
+  size_t at_ = 0;
+  int64_t share_ = 0;  // the evaluations of each line before the last phase
+  bool last_phase_ = false;
+};
+
+}  // namespace cutegen::search
