@@ -108,8 +108,7 @@ class Certification {
     const Roofline floor = floor_of(services_.gpu, task_);
     out_.floor_ns = floor.floor_ns, out_.bound_by = floor.bound_by;
     out_.processes = request_.processes;
-    RungEnd end = prepared_.lint();
-    CG_TRY(end, prepared_.compile(ctx_, services_));
+    CG_TRY(const RungEnd end, prepared_.compile(ctx_, services_));
     if (!end.passed) return world_error("the program does not compile again: " + end.headline);
     CG_TRY(AuditOutcome audited, audit_binaries(ctx_, services_, task_, prepared_.images()));
     prepared_.keep_code(std::move(audited.code));

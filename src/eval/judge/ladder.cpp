@@ -112,7 +112,7 @@ class Climber {
   Result<RungEnd> step(Rung rung, RungResult& result) {
     switch (rung) {
       case Rung::lint:
-        return prepared_.lint();
+        return lint_rung(request_.program, task_);
       case Rung::compile:
         return prepared_.compile(ctx_, services_);
       case Rung::audit:

@@ -128,7 +128,7 @@ Result<void> OfficialRuns::fit() {
 Result<void> OfficialRuns::prepare_other(const Context& ctx, const KernelProgram& against) {
   other_.emplace(against, task_);
   other_id_ = program_id(against);
-  RungEnd end = other_->lint();
+  RungEnd end = lint_rung(against, task_);
   if (end.passed) {
     CG_TRY(end, other_->compile(ctx, services_));
   }
