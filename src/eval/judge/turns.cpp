@@ -96,8 +96,8 @@ Result<std::optional<double>> Turns::own_block() {
         fmt::format("{}: {}", name_of(mode_), !end ? end.error().message : (*end)->end.headline));
     return std::optional<double>();
   }
-  clocks_.note_sms(runs_.state());
-  return std::optional<double>(median_of(runs_.own()).value);
+  clocks_.note_sms(runs_.last().state);
+  return std::optional<double>(median_of(runs_.last().own).value);
 }
 
 Result<std::optional<double>> Turns::block_of(const torch::BaselineWanted& baseline) {
