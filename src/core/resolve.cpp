@@ -54,161 +54,107 @@ Result<std::string> define_text(const Number& value) {
   return text + "f";
 }
 
-// Resolves the steps of a plan. Each call of resolve_plan uses its own instance.
-class Resolver {
+Result<int64_t> scratch_bytes(const ScratchSpec& s, const PlanScope& scope) {
+  Shape shape;
+  for (const Expr& e : s.shape) {
+    CG_TRY(int64_t n, e.integer(scope));
+    shape.push_back(n);
+  }
+  CG_TRY(int64_t count, element_count(shape));
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(count, static_cast<int64_t>(size_of(s.dtype)), &bytes))
+    return user_error("scratch '" + s.name + "' overflows");
+  return bytes;
+}
+
+Result<std::vector<ScratchBuffer>> resolve_scratch(const Plan& plan, const PlanScope& scope) {
+  std::vector<ScratchBuffer> out;
+  int64_t total = 0;
+  for (size_t i = 0; i < plan.scratch.size(); ++i) {
+    const ScratchSpec& s = plan.scratch[i];
+    std::string where = fmt::format("plan.json#/scratch/{}/shape", i);
+    ScratchBuffer buffer{s.name, 0, s.zero, s.weights_life};
+    CG_TRY(buffer.bytes, placed(scratch_bytes(s, scope), where));
+    if (buffer.bytes > kMaxScratchBytes - total)
+      return user_error(
+          fmt::format("scratch '{}' of {} takes the total over the limit of {}", s.name,
+                      human(Bytes{buffer.bytes}), human(Bytes{kMaxScratchBytes})),
+          where);
+    total += buffer.bytes;
+    out.push_back(std::move(buffer));
+  }
+  return out;
+}
+
+// Accepts a tensor of the task or a scratch.
+Result<void> check_buffer(const PlanContext& context, const PlanScope& scope,
+                          const std::string& name, const std::string& where) {
+  std::vector<std::string> known;
+  for (const ScratchSpec& s : context.plan.scratch) known.push_back(s.name);
+  for (const auto& [alias, target] : context.plan.bind) known.push_back(alias);
+  for (const auto& [tensor, shape] : context.shape.tensors) known.push_back(tensor);
+  const std::string& real = scope.task_name(name);
+  bool scratch = false;
+  for (const ScratchSpec& s : context.plan.scratch) scratch = scratch || s.name == real;
+  if (scratch || context.shape.tensors.contains(real)) return {};
+  auto near = nearest(name, known);
+  return user_error("neither the task nor the scratch has '" + name + "'", where,
+                    near ? "did you mean '" + *near + "'?" : "");
+}
+
+DType dtype_of(const PlanContext& context, const std::string& name) {
+  if (const TensorInfo* tensor = context.task.find(name)) return tensor->dtype;
+  for (const ScratchSpec& s : context.plan.scratch) {
+    if (s.name == name) return s.dtype;
+  }
+  return DType::f32;
+}
+
+Result<const EntryFacts*> find_entry(const std::vector<ModuleFacts>& facts,
+                                     const std::string& kernel, const std::string& where,
+                                     size_t& module) {
+  const EntryFacts* found = nullptr;
+  std::vector<std::string> known;
+  for (size_t m = 0; m < facts.size(); ++m)
+    for (const EntryFacts& e : facts[m].entries) {
+      known.push_back(e.name);
+      if (e.name != kernel) continue;
+      if (found)
+        return user_error("two sources define the kernel '" + kernel + "'", where,
+                          "give them different names");
+      found = &e;
+      module = m;
+    }
+  if (found) return found;
+  auto near = nearest(kernel, known);
+  std::string remedy = near ? "did you mean '" + *near + "'?"
+                       : known.empty()
+                           ? "declare it extern \"C\" __global__"
+                           : "the sources define " + fmt::format("{}", fmt::join(known, ", "));
+  return user_error("no kernel '" + kernel + "' in the sources", where, remedy);
+}
+
+template <class T>
+LaunchArg value_arg(T value) {
+  LaunchArg out;
+  out.bytes.resize(sizeof value);
+  std::memcpy(out.bytes.data(), &value, sizeof value);
+  return out;
+}
+
+// Resolves the arguments of kernels of one module.
+class Arguments {
  public:
-  Resolver(PlanContext context, const std::vector<ModuleFacts>& facts)
-      : context_(context), facts_(facts), scope_(context, &facts) {}
+  Arguments(const PlanContext& context, const PlanScope& scope, const ModuleFacts& module)
+      : context_(context), scope_(scope), module_(module) {}
 
-  Result<ResolvedPlan> run() {
-    const Plan& plan = context_.plan;
-    CG_CHECK(check_requires(plan, context_.shape, scope_));
-    ResolvedPlan out;
-    CG_TRY(out.scratch, scratch());
-    CG_TRY(out.prepare, steps(plan.prepare, "prepare"));
-    CG_TRY(out.steps, steps(plan.steps, "steps"));
-    return out;
-  }
-
- private:
-  using Steps = std::vector<std::variant<Launch, Fill>>;
-
-  Result<std::vector<ScratchBuffer>> scratch() {
-    std::vector<ScratchBuffer> out;
-    int64_t total = 0;
-    for (size_t i = 0; i < context_.plan.scratch.size(); ++i) {
-      const ScratchSpec& s = context_.plan.scratch[i];
-      std::string where = fmt::format("plan.json#/scratch/{}/shape", i);
-      ScratchBuffer buffer{s.name, 0, s.zero, s.weights_life};
-      CG_TRY(buffer.bytes, placed(scratch_bytes(s), where));
-      if (buffer.bytes > kMaxScratchBytes - total)
-        return user_error(
-            fmt::format("scratch '{}' of {} takes the total over the limit of {}", s.name,
-                        human(Bytes{buffer.bytes}), human(Bytes{kMaxScratchBytes})),
-            where);
-      total += buffer.bytes;
-      out.push_back(std::move(buffer));
-    }
-    return out;
-  }
-
-  Result<int64_t> scratch_bytes(const ScratchSpec& s) const {
-    Shape shape;
-    for (const Expr& e : s.shape) {
-      CG_TRY(int64_t n, e.integer(scope_));
-      shape.push_back(n);
-    }
-    CG_TRY(int64_t count, element_count(shape));
-    int64_t bytes = 0;
-    if (__builtin_mul_overflow(count, static_cast<int64_t>(size_of(s.dtype)), &bytes))
-      return user_error("scratch '" + s.name + "' overflows");
-    return bytes;
-  }
-
-  Result<Steps> steps(const std::vector<Step>& list, const char* key) {
-    Steps out;
-    for (size_t i = 0; i < list.size(); ++i) {
-      const Step& s = list[i];
-      where_ = fmt::format("plan.json#/{}/{}", key, i);
-      if (s.when) {
-        CG_TRY(bool wanted, placed(holds(*s.when, scope_), where_ + "/when"));
-        if (!wanted) continue;
-      }
-      if (s.is_fill) {
-        CG_CHECK(check_buffer(s.fill_tensor, where_ + "/fill"));
-        const std::string& name = scope_.task_name(s.fill_tensor);
-        out.emplace_back(Fill{s.id, name, s.fill_value, fill_dtype(name)});
-      } else {
-        CG_TRY(Launch launch, this->launch(s));
-        out.emplace_back(std::move(launch));
-      }
-    }
-    return out;
-  }
-
-  DType fill_dtype(const std::string& name) const {
-    if (const TensorInfo* tensor = context_.task.find(name)) return tensor->dtype;
-    for (const ScratchSpec& s : context_.plan.scratch) {
-      if (s.name == name) return s.dtype;
-    }
-    return DType::f32;
-  }
-
-  Result<Launch> launch(const Step& s) {
-    Launch out{.step = s.id, .kernel = s.kernel, .cooperative = s.cooperative, .pdl = s.pdl};
-    CG_TRY(const EntryFacts* entry, find_entry(s.kernel, out.module));
-    CG_TRY(out.grid, triple(s.grid, "grid"));
-    CG_TRY(out.block, triple(s.block, "block"));
-    CG_TRY(out.cluster, triple(s.cluster, "cluster"));
-    CG_TRY(out.shared_bytes, placed(s.shared_bytes.integer(scope_), where_ + "/shared_bytes"));
-    CG_CHECK(check_launch(out, *entry, context_.device, where_));
-    CG_TRY(out.args, arguments(s, *entry, out.module));
-    return out;
-  }
-
-  Result<const EntryFacts*> find_entry(const std::string& kernel, size_t& module) const {
-    const EntryFacts* found = nullptr;
-    std::vector<std::string> known;
-    for (size_t m = 0; m < facts_.size(); ++m)
-      for (const EntryFacts& e : facts_[m].entries) {
-        known.push_back(e.name);
-        if (e.name != kernel) continue;
-        if (found)
-          return user_error("two sources define the kernel '" + kernel + "'", where_ + "/kernel",
-                            "give them different names");
-        found = &e;
-        module = m;
-      }
-    if (found) return found;
-    auto near = nearest(kernel, known);
-    std::string remedy = near ? "did you mean '" + *near + "'?"
-                         : known.empty()
-                             ? "declare it extern \"C\" __global__"
-                             : "the sources define " + fmt::format("{}", fmt::join(known, ", "));
-    return user_error("no kernel '" + kernel + "' in the sources", where_ + "/kernel", remedy);
-  }
-
-  Result<std::array<int64_t, 3>> triple(const std::array<Expr, 3>& exprs, const char* key) const {
-    std::array<int64_t, 3> out{};
-    for (size_t i = 0; i < 3; ++i) {
-      std::string where = fmt::format("{}/{}/{}", where_, key, i);
-      CG_TRY(out[i], placed(exprs[i].integer(scope_), where));
-      if (out[i] <= 0)
-        return user_error(fmt::format("{} of {} ('{}') at shape '{}'", key, out[i], exprs[i].text(),
-                                      context_.shape.name),
-                          where,
-                          "it must be positive; skip an empty step with \"when\": \"... > 0\"");
-    }
-    return out;
-  }
-
-  Result<std::vector<LaunchArg>> arguments(const Step& s, const EntryFacts& entry, size_t module) {
-    if (s.args.size() != entry.params.size())
-      return user_error(fmt::format("'{}' takes {} argument(s), the plan gives {}", s.kernel,
-                                    entry.params.size(), s.args.size()),
-                        where_ + "/args");
-    std::vector<LaunchArg> out;
-    for (size_t i = 0; i < s.args.size(); ++i) {
-      std::string where = fmt::format("{}/args/{}", where_, i);
-      CG_TRY(LaunchArg arg, placed(argument(s.args[i], module, where), where));
-      bool map = s.args[i].kind == ArgSpec::Kind::map;
-      size_t size = map ? kTensorMapBytes : arg.buffer.empty() ? arg.bytes.size() : 8;
-      if (size != entry.params[i].size)
-        return user_error(fmt::format("argument {} of '{}' has {} bytes, the plan gives {}", i,
-                                      s.kernel, entry.params[i].size, size),
-                          where, "check the type and the order of the arguments");
-      out.push_back(std::move(arg));
-    }
-    return out;
-  }
-
-  Result<LaunchArg> argument(const ArgSpec& a, size_t module, const std::string& where) {
+  Result<LaunchArg> resolve(const ArgSpec& a, const std::string& where) const {
     switch (a.kind) {
       case ArgSpec::Kind::tensor:
-        CG_CHECK(check_buffer(a.name, where));
+        CG_CHECK(check_buffer(context_, scope_, a.name, where));
         return LaunchArg{scope_.task_name(a.name), {}};
       case ArgSpec::Kind::map:
-        return tensor_map(a.name, module);
+        return tensor_map(a.name);
       case ArgSpec::Kind::i32:
         return integer<int32_t>(a.value, "an i32");
       case ArgSpec::Kind::u32:
@@ -224,14 +170,7 @@ class Resolver {
     return LaunchArg{};
   }
 
-  template <class T>
-  static LaunchArg value_arg(T value) {
-    LaunchArg out;
-    out.bytes.resize(sizeof value);
-    std::memcpy(out.bytes.data(), &value, sizeof value);
-    return out;
-  }
-
+ private:
   template <class T>
   Result<LaunchArg> integer(const Expr& e, const char* type) const {
     CG_TRY(int64_t value, e.integer(scope_));
@@ -250,29 +189,14 @@ class Resolver {
     return value_arg(narrow);
   }
 
-  // Accepts a tensor of the task or a scratch.
-  Result<void> check_buffer(const std::string& name, const std::string& where) const {
-    std::vector<std::string> known;
-    for (const ScratchSpec& s : context_.plan.scratch) known.push_back(s.name);
-    for (const auto& [alias, target] : context_.plan.bind) known.push_back(alias);
-    for (const auto& [tensor, shape] : context_.shape.tensors) known.push_back(tensor);
-    const std::string& real = scope_.task_name(name);
-    bool scratch = false;
-    for (const ScratchSpec& s : context_.plan.scratch) scratch = scratch || s.name == real;
-    if (scratch || context_.shape.tensors.contains(real)) return {};
-    auto near = nearest(name, known);
-    return user_error("neither the task nor the scratch has '" + name + "'", where,
-                      near ? "did you mean '" + *near + "'?" : "");
-  }
-
-  Result<LaunchArg> tensor_map(const std::string& name, size_t module) const {
+  Result<LaunchArg> tensor_map(const std::string& name) const {
     for (size_t i = 0; i < context_.plan.tensor_maps.size(); ++i) {
       const TensorMapSpec& m = context_.plan.tensor_maps[i];
       if (m.name != name) continue;
       std::string where = "plan.json#/tensor_maps/" + name;
-      CG_CHECK(check_buffer(m.tensor, where + "/tensor"));
-      auto spec = facts_[module].tma_specs.find(m.spec);
-      if (spec == facts_[module].tma_specs.end())
+      CG_CHECK(check_buffer(context_, scope_, m.tensor, where + "/tensor"));
+      auto spec = module_.tma_specs.find(m.spec);
+      if (spec == module_.tma_specs.end())
         return unsupported_error(fmt::format("tensor maps are not available on {} (no spec '{}' in "
                                              "the module)",
                                              context_.device.name, m.spec),
@@ -298,6 +222,98 @@ class Resolver {
     LaunchArg out{scope_.task_name(m.tensor), {}};
     out.bytes.resize(words.size() * sizeof(int64_t));
     std::memcpy(out.bytes.data(), words.data(), out.bytes.size());
+    return out;
+  }
+
+  const PlanContext& context_;
+  const PlanScope& scope_;
+  const ModuleFacts& module_;
+};
+
+// Resolves the steps of a plan. Each call of resolve_plan uses its own instance.
+class Resolver {
+ public:
+  Resolver(PlanContext context, const std::vector<ModuleFacts>& facts)
+      : context_(context), facts_(facts), scope_(context, &facts) {}
+
+  Result<ResolvedPlan> run() {
+    const Plan& plan = context_.plan;
+    CG_CHECK(check_requires(plan, context_.shape, scope_));
+    ResolvedPlan out;
+    CG_TRY(out.scratch, resolve_scratch(plan, scope_));
+    CG_TRY(out.prepare, steps(plan.prepare, "prepare"));
+    CG_TRY(out.steps, steps(plan.steps, "steps"));
+    return out;
+  }
+
+ private:
+  using Steps = std::vector<std::variant<Launch, Fill>>;
+
+  Result<Steps> steps(const std::vector<Step>& list, const char* key) {
+    Steps out;
+    for (size_t i = 0; i < list.size(); ++i) {
+      const Step& s = list[i];
+      where_ = fmt::format("plan.json#/{}/{}", key, i);
+      if (s.when) {
+        CG_TRY(bool wanted, placed(holds(*s.when, scope_), where_ + "/when"));
+        if (!wanted) continue;
+      }
+      if (s.is_fill) {
+        CG_CHECK(check_buffer(context_, scope_, s.fill_tensor, where_ + "/fill"));
+        const std::string& name = scope_.task_name(s.fill_tensor);
+        out.emplace_back(Fill{s.id, name, s.fill_value, dtype_of(context_, name)});
+      } else {
+        CG_TRY(Launch launch, this->launch(s));
+        out.emplace_back(std::move(launch));
+      }
+    }
+    return out;
+  }
+
+  Result<Launch> launch(const Step& s) {
+    Launch out{.step = s.id, .kernel = s.kernel, .cooperative = s.cooperative, .pdl = s.pdl};
+    CG_TRY(const EntryFacts* entry, find_entry(facts_, s.kernel, where_ + "/kernel", out.module));
+    CG_TRY(out.grid, triple(s.grid, "grid"));
+    CG_TRY(out.block, triple(s.block, "block"));
+    CG_TRY(out.cluster, triple(s.cluster, "cluster"));
+    CG_TRY(out.shared_bytes, placed(s.shared_bytes.integer(scope_), where_ + "/shared_bytes"));
+    CG_CHECK(check_launch(out, *entry, context_.device, where_));
+    CG_TRY(out.args, arguments(s, *entry, out.module));
+    return out;
+  }
+
+  Result<std::array<int64_t, 3>> triple(const std::array<Expr, 3>& exprs, const char* key) const {
+    std::array<int64_t, 3> out{};
+    for (size_t i = 0; i < 3; ++i) {
+      std::string where = fmt::format("{}/{}/{}", where_, key, i);
+      CG_TRY(out[i], placed(exprs[i].integer(scope_), where));
+      if (out[i] <= 0)
+        return user_error(fmt::format("{} of {} ('{}') at shape '{}'", key, out[i], exprs[i].text(),
+                                      context_.shape.name),
+                          where,
+                          "it must be positive; skip an empty step with \"when\": \"... > 0\"");
+    }
+    return out;
+  }
+
+  Result<std::vector<LaunchArg>> arguments(const Step& s, const EntryFacts& entry, size_t module) {
+    if (s.args.size() != entry.params.size())
+      return user_error(fmt::format("'{}' takes {} argument(s), the plan gives {}", s.kernel,
+                                    entry.params.size(), s.args.size()),
+                        where_ + "/args");
+    const Arguments arguments(context_, scope_, facts_[module]);
+    std::vector<LaunchArg> out;
+    for (size_t i = 0; i < s.args.size(); ++i) {
+      std::string where = fmt::format("{}/args/{}", where_, i);
+      CG_TRY(LaunchArg arg, placed(arguments.resolve(s.args[i], where), where));
+      bool map = s.args[i].kind == ArgSpec::Kind::map;
+      size_t size = map ? kTensorMapBytes : arg.buffer.empty() ? arg.bytes.size() : 8;
+      if (size != entry.params[i].size)
+        return user_error(fmt::format("argument {} of '{}' has {} bytes, the plan gives {}", i,
+                                      s.kernel, entry.params[i].size, size),
+                          where, "check the type and the order of the arguments");
+      out.push_back(std::move(arg));
+    }
     return out;
   }
 

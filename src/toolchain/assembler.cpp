@@ -64,6 +64,16 @@ std::string digest_of(const std::string& log) {
   return sanitize(trim(out), kMostDigest);
 }
 
+std::string why_it_failed(const ToolRun& run, const AssemblerOptions& options) {
+  if (run.timed_out)
+    return fmt::format("the assembler took longer than {:g} s",
+                       std::chrono::duration<double>(options.timeout).count());
+  std::string digest = digest_of(run.log);
+  if (!digest.empty()) return digest;
+  return fmt::format("the assembler crashed on this program, or needed more than {} MiB ({})",
+                     options.memory_bytes >> 20, run.died);
+}
+
 // Whether the log blames the tool rather than the program: ptxas does not know this PTX or GPU.
 bool is_too_old(const std::string& log) {
   return log.find("Unsupported .version") != std::string::npos ||
@@ -89,14 +99,102 @@ std::string raw_arch(const std::string& arch) {
   return "SM" + arch.substr(std::min<size_t>(3, arch.size()));
 }
 
+// ptxas and nvdisasm, with processes started ahead for one architecture.
+class BinaryTools {
+ public:
+  explicit BinaryTools(const AssemblerOptions& options) : options_(options) {
+    versions_.assembler =
+        toolchain::tool_version(options_.paths.ptxas, "ptxas", "nvidia_cuda_nvcc");
+    versions_.disassembler =
+        toolchain::tool_version(options_.paths.nvdisasm, "nvdisasm", "nvidia_cuda_nvdisasm");
+  }
+
+  // Only names the tools; the name of a missing tool is empty.
+  const BinaryAudit& versions() const { return versions_; }
+  void warm_up(const std::string& arch);
+  Result<ToolRun> assemble(const Context& ctx, const std::string& ptx, const std::string& arch);
+  Result<ToolRun> list(const Context& ctx, const std::string& code, const std::string& arch);
+
+ private:
+  // The spares of one architecture. Never replaced.
+  struct Warm {
+    std::string arch;
+    std::unique_ptr<ToolSpares> assemblers, listers;
+  };
+  ToolCall call(const std::filesystem::path& tool, std::vector<std::string> arguments) const;
+  ToolCall assembler_call(const std::string& arch) const;
+  ToolCall lister_call(const std::string& arch) const;
+  const Warm* warm(const std::string& arch);
+
+  const AssemblerOptions& options_;
+  BinaryAudit versions_;
+  std::mutex warm_lock_;
+  std::unique_ptr<Warm> warm_;
+};
+
+ToolCall BinaryTools::call(const std::filesystem::path& tool,
+                           std::vector<std::string> arguments) const {
+  ToolCall out;
+  out.argv = {tool.string()};
+  out.argv.insert(out.argv.end(), arguments.begin(), arguments.end());
+  out.memory_bytes = options_.memory_bytes;
+  out.output_bytes = options_.output_bytes;
+  out.timeout = options_.timeout;
+  return out;
+}
+
+ToolCall BinaryTools::assembler_call(const std::string& arch) const {
+  return call(options_.paths.ptxas,
+              {"-v", "-arch", arch, "-o", toolchain::kToolOutput, toolchain::kToolInput});
+}
+
+ToolCall BinaryTools::lister_call(const std::string& arch) const {
+  auto out = call(options_.paths.nvdisasm, {"-b", raw_arch(arch), toolchain::kToolInput});
+  out.stdout_is_output = true;
+  return out;
+}
+
+void BinaryTools::warm_up(const std::string& arch) {
+  std::lock_guard hold(warm_lock_);
+  if (warm_) return;
+  warm_ = std::make_unique<Warm>();
+  warm_->arch = arch;
+  if (!versions_.assembler.empty())
+    warm_->assemblers =
+        std::make_unique<ToolSpares>(assembler_call(arch), kAssemblerGate, kSpareAssemblers);
+  if (!versions_.disassembler.empty())
+    warm_->listers = std::make_unique<ToolSpares>(lister_call(arch), kListerGate, kSpareListers);
+}
+
+const BinaryTools::Warm* BinaryTools::warm(const std::string& arch) {
+  std::lock_guard hold(warm_lock_);
+  return warm_ && warm_->arch == arch ? warm_.get() : nullptr;
+}
+
+Result<ToolRun> BinaryTools::assemble(const Context& ctx, const std::string& ptx,
+                                      const std::string& arch) {
+  const Warm* ready = warm(arch);
+  if (ready && ready->assemblers) return ready->assemblers->run(ctx, ptx);
+  ToolCall fresh = assembler_call(arch);
+  fresh.input = ptx;
+  return run_tool(ctx, fresh);
+}
+
+Result<ToolRun> BinaryTools::list(const Context& ctx, const std::string& code,
+                                  const std::string& arch) {
+  const Warm* ready = warm(arch);
+  if (ready && ready->listers) return ready->listers->run(ctx, code);
+  ToolCall fresh = lister_call(arch);
+  fresh.input = code;
+  return run_tool(ctx, fresh);
+}
+
 class LocalAssembler final : public Assembler {
  public:
   explicit LocalAssembler(AssemblerOptions options)
-      : options_(std::move(options)), cache_(options_.paths.cache_dir, options_.cache_limit_bytes) {
-    tools_.assembler = toolchain::tool_version(options_.paths.ptxas, "ptxas", "nvidia_cuda_nvcc");
-    tools_.disassembler =
-        toolchain::tool_version(options_.paths.nvdisasm, "nvdisasm", "nvidia_cuda_nvdisasm");
-  }
+      : options_(std::move(options)),
+        cache_(options_.paths.cache_dir, options_.cache_limit_bytes),
+        tools_(options_) {}
 
   Result<AssemblyReport> audit(const Context& ctx, const std::string& ptx,
                                const std::string& arch) override {
@@ -108,22 +206,12 @@ class LocalAssembler final : public Assembler {
                                                    const std::string& arch) override;
   Result<void> list_all(const Context& ctx, const std::vector<std::string>& ptx,
                         const std::string& arch, std::vector<AssemblyReport>& reports) override;
-  void warm_up(const std::string& arch) override;
-  std::string version() const override { return tools_.assembler; }
+  void warm_up(const std::string& arch) override { tools_.warm_up(arch); }
+  std::string version() const override { return tools_.versions().assembler; }
 
  private:
-  // The spares of one architecture. Never replaced.
-  struct Warm {
-    std::string arch;
-    std::unique_ptr<ToolSpares> assemblers, listers;
-  };
   static void cache_form(Fields& v, AssemblyReport& r);
-  ToolCall assembler_call(const std::string& arch) const;
-  ToolCall lister_call(const std::string& arch) const;
-  const Warm* warm(const std::string& arch);
   std::optional<AssemblyReport> find(const std::string& key);
-  ToolCall call(const std::filesystem::path& tool, std::vector<std::string> arguments,
-                std::string_view input) const;
   Result<AssemblyReport> assemble(const Context& ctx, const std::string& ptx,
                                   const std::string& arch);
   Result<void> list_code(const Context& ctx, const std::string& arch,
@@ -131,9 +219,7 @@ class LocalAssembler final : public Assembler {
 
   AssemblerOptions options_;
   toolchain::Cache cache_;
-  BinaryAudit tools_;  // versions only
-  std::mutex warm_lock_;
-  std::unique_ptr<Warm> warm_;
+  BinaryTools tools_;
 };
 
 void LocalAssembler::cache_form(Fields& v, AssemblyReport& r) {
@@ -153,51 +239,11 @@ std::optional<AssemblyReport> LocalAssembler::find(const std::string& key) {
   return report ? std::optional(std::move(*report)) : std::nullopt;
 }
 
-ToolCall LocalAssembler::call(const std::filesystem::path& tool, std::vector<std::string> arguments,
-                              std::string_view input) const {
-  ToolCall out;
-  out.argv = {tool.string()};
-  out.argv.insert(out.argv.end(), arguments.begin(), arguments.end());
-  out.input = input;
-  out.memory_bytes = options_.memory_bytes;
-  out.output_bytes = options_.output_bytes;
-  out.timeout = options_.timeout;
-  return out;
-}
-
-ToolCall LocalAssembler::assembler_call(const std::string& arch) const {
-  return call(options_.paths.ptxas,
-              {"-v", "-arch", arch, "-o", toolchain::kToolOutput, toolchain::kToolInput}, {});
-}
-
-ToolCall LocalAssembler::lister_call(const std::string& arch) const {
-  auto out = call(options_.paths.nvdisasm, {"-b", raw_arch(arch), toolchain::kToolInput}, {});
-  out.stdout_is_output = true;
-  return out;
-}
-
-void LocalAssembler::warm_up(const std::string& arch) {
-  std::lock_guard hold(warm_lock_);
-  if (warm_) return;
-  warm_ = std::make_unique<Warm>();
-  warm_->arch = arch;
-  if (!tools_.assembler.empty())
-    warm_->assemblers =
-        std::make_unique<ToolSpares>(assembler_call(arch), kAssemblerGate, kSpareAssemblers);
-  if (!tools_.disassembler.empty())
-    warm_->listers = std::make_unique<ToolSpares>(lister_call(arch), kListerGate, kSpareListers);
-}
-
-const LocalAssembler::Warm* LocalAssembler::warm(const std::string& arch) {
-  std::lock_guard hold(warm_lock_);
-  return warm_ && warm_->arch == arch ? warm_.get() : nullptr;
-}
-
 Result<AssemblyReport> LocalAssembler::assemble(const Context& ctx, const std::string& ptx,
                                                 const std::string& arch) {
   AssemblyReport out;
   out.listed = false;
-  out.audit = tools_;
+  out.audit = tools_.versions();
   if (ptx.size() <= kMostScannedPtx) {
     auto use = toolchain::read_ptx_use(ptx);
     out.audit.globals = std::move(use.globals);
@@ -206,33 +252,22 @@ Result<AssemblyReport> LocalAssembler::assemble(const Context& ctx, const std::s
   } else {
     out.audit.skipped.emplace_back("global variables: the PTX is too large");
   }
-  if (tools_.assembler.empty()) {
+  if (tools_.versions().assembler.empty()) {
     out.certain = false;  // not worth caching
     out.audit.skipped.emplace_back(
         "registers and machine code: ptxas is missing (wheel nvidia-cuda-nvcc); run 'make setup'");
     return out;
   }
-  ToolCall fresh = assembler_call(arch);
-  fresh.input = ptx;
-  const Warm* ready = warm(arch);
-  CG_TRY(ToolRun run,
-         ready && ready->assemblers ? ready->assemblers->run(ctx, ptx) : run_tool(ctx, fresh));
+  CG_TRY(ToolRun run, tools_.assemble(ctx, ptx, arch));
   if (!run.ok && is_too_old(run.log)) {
-    out.audit.skipped.push_back("registers and machine code: " + tools_.assembler +
+    out.audit.skipped.push_back("registers and machine code: " + out.audit.assembler +
                                 " does not know this PTX: " + digest_of(run.log));
     return out;
   }
   if (!run.ok) {
     out.ok = false;
     out.certain = run.exited;
-    out.digest = digest_of(run.log);
-    if (run.timed_out)
-      out.digest = fmt::format("the assembler took longer than {:g} s",
-                               std::chrono::duration<double>(options_.timeout).count());
-    else if (out.digest.empty())
-      out.digest =
-          fmt::format("the assembler crashed on this program, or needed more than {} MiB ({})",
-                      options_.memory_bytes >> 20, run.died);
+    out.digest = why_it_failed(run, options_);
     return out;
   }
   out.audit.kernels = toolchain::read_ptxas_log(run.log);
@@ -256,14 +291,10 @@ Result<void> LocalAssembler::list_code(const Context& ctx, const std::string& ar
         break;
       }
   bool certain = true;
-  if (tools_.disassembler.empty()) {
+  if (tools_.versions().disassembler.empty()) {
     trouble = "nvdisasm is missing (wheel nvidia-cuda-nvdisasm); run 'make setup'";
   } else if (!kernels.empty()) {
-    ToolCall fresh = lister_call(arch);
-    fresh.input = code;
-    const Warm* ready = warm(arch);
-    CG_TRY(ToolRun run,
-           ready && ready->listers ? ready->listers->run(ctx, code) : run_tool(ctx, fresh));
+    CG_TRY(ToolRun run, tools_.list(ctx, code, arch));
     certain = run.ok || run.exited;
     if (!run.ok)
       trouble = "nvdisasm failed: " + (run.timed_out ? "it took too long"
@@ -292,7 +323,7 @@ Result<std::vector<AssemblyReport>> LocalAssembler::assemble_all(
   std::vector<AssemblyReport> out(ptx.size());
   std::vector<size_t> fresh;
   for (size_t i = 0; i < ptx.size(); ++i) {
-    if (auto report = find(key_of(ptx[i], arch, tools_)))
+    if (auto report = find(key_of(ptx[i], arch, tools_.versions())))
       out[i] = std::move(*report);
     else
       fresh.push_back(i);
@@ -317,7 +348,7 @@ Result<void> LocalAssembler::list_all(const Context& ctx, const std::vector<std:
   for (size_t i = 0; i < reports.size(); ++i) {
     if (reports[i].listed) continue;
     fresh.push_back(&reports[i]);
-    keys.push_back(key_of(ptx[i], arch, tools_));
+    keys.push_back(key_of(ptx[i], arch, tools_.versions()));
   }
   if (fresh.empty()) return {};
   CG_CHECK(list_code(ctx, arch, fresh));

@@ -3,66 +3,25 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "base/log.h"
+#include "eval/api/evaluator_process.h"
 #include "eval/api/expect_children.h"
 #include "eval/api/foreign_file.h"
 #include "eval/api/protocol.h"
-#include "sandbox/sandbox.h"
-#include "wire/channel.h"
-
-extern char** environ;
 
 namespace cutegen::eval {
 namespace {
 
 constexpr int kMostRuns = 3;  // the first, and two more when the evaluator died under it
 
-// The evaluator is trusted, but what it starts should find no secrets in its environment.
-std::vector<std::string> evaluator_environment() {
-  std::vector<std::string> out = sandbox::scrubbed_environment();
-  for (char** e = environ; e && *e; ++e) {
-    std::string_view entry(*e), name = entry.substr(0, entry.find('='));
-    bool ours = name.starts_with("CUTEGEN_") || name.starts_with("XDG_");
-    bool secret = name.find("KEY") != name.npos || name.find("TOKEN") != name.npos ||
-                  name.find("SECRET") != name.npos || name.find("PASSW") != name.npos ||
-                  name.find("CREDENTIAL") != name.npos;
-    if (ours && !secret && std::find(out.begin(), out.end(), entry) == out.end())
-      out.emplace_back(entry);
-  }
-  return out;
-}
-
 class Client : public EvaluatorClient, public TakesChildrenToCome {
  public:
   explicit Client(EvaluatorOptions options) : options_(std::move(options)) {}
 
-  Result<void> launch(const Context& ctx) {
-    channel_.close();
-    child_ = sandbox::Child();
-    CG_TRY(auto program, sister_program("cutegen-evaluator"));
-    CG_TRY(auto pair, wire::Channel::make_pair());
-    sandbox::SpawnSpec spec;
-    spec.argv = {program.string()};
-    spec.env = evaluator_environment();
-    spec.cwd = std::filesystem::current_path().string();
-    spec.fds = {{pair.second.fd(), 3}};
-    spec.capture_stderr = false;
-    CG_TRY(child_, sandbox::spawn(spec));
-    channel_ = std::move(pair.first);
-    pair.second.close();
-    CG_TRY(Json reply, ask(ctx, "hello", {{"options", to_json(options_)}}, {}));
-    auto pid = reply.find("pid");
-    if (pid == reply.end() || !pid->is_number_integer())
-      return world_error("the evaluator did not send its hello");
-    pid_ = pid->get<int>();
-    return {};
-  }
+  Result<void> launch(const Context& ctx) { return process_.start(ctx, options_); }
 
   Result<OpenedTask> open_task(const Context& ctx, const std::filesystem::path& file) override {
     return open_task_as(ctx, file, {});
@@ -92,7 +51,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     return repeat<Certificate>(ctx, [&]() -> Result<Certificate> {
       CG_TRY(std::string id, open_again(ctx, request.task));
       Json body{{"task_id", id}, {"request", to_json(request)}};
-      CG_TRY(Json reply, ask(ctx, "certify", body, progress));
+      CG_TRY(Json reply, process_.ask(ctx, "certify", body, progress));
       auto certificate = reply.find("certificate");
       if (certificate == reply.end())
         return world_error("the evaluator's reply has no certificate");
@@ -107,7 +66,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     return repeat<Times>(ctx, [&]() -> Result<Times> {
       CG_TRY(std::string id, open_again(ctx, request.task));
       Json body{{"task_id", id}, {"request", to_json(request)}};
-      CG_TRY(Json reply, ask(ctx, "baselines", body, progress));
+      CG_TRY(Json reply, process_.ask(ctx, "baselines", body, progress));
       return protocol::baseline_times_from_json(reply);
     });
   }
@@ -115,76 +74,37 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
   // What is not open any more, or whose evaluator went away, is closed already.
   void close_task(const Context& ctx, const std::string& id) override {
     files_.erase(id);
-    if (open_.erase(id) == 0 || !channel_) return;
-    auto closed = ask(ctx, "close_task", {{"task_id", id}}, {});
+    if (open_.erase(id) == 0 || !process_.connected()) return;
+    auto closed = process_.ask(ctx, "close_task", {{"task_id", id}});
     if (!closed) log_debug("a task was not closed: {}", closed.error().message);
   }
 
   void expect_children(const Context& ctx, const ChildrenToCome& children) override {
-    if (!open_.contains(children.task) || !channel_) return;
+    if (!open_.contains(children.task) || !process_.connected()) return;
     EvaluateRequest request;
     request.program = children.parent;
     const Json body{
         {"task_id", children.task}, {"request", to_json(request)}, {"count", children.count}};
-    auto told = ask(ctx, "expect_children", body, {});
+    auto told = process_.ask(ctx, "expect_children", body);
     if (!told) log_debug("the evaluator expects no children: {}", told.error().message);
   }
 
-  int pid() const override { return pid_; }
+  int pid() const override { return process_.pid(); }
 
  private:
-  // The reply of one request; progress frames before it go to `progress`.
-  Result<Json> ask(const Context& ctx, const std::string& type, const Json& body,
-                   const std::function<void(const std::string&)>& progress) {
-    auto reply = exchange(ctx, type, body, progress);
-    bool ended = !reply && (reply.error().kind == ErrorKind::cancelled ||
-                            reply.error().kind == ErrorKind::timeout);
-    if (ended && ctx.done()) stop();  // what runs there has no reader any more
-    return reply;
-  }
-
-  Result<Json> exchange(const Context& ctx, const std::string& type, const Json& body,
-                        const std::function<void(const std::string&)>& progress) {
-    CG_CHECK(channel_.send(ctx, protocol::message(type, body)));
-    for (;;) {
-      CG_TRY(wire::Frame frame, channel_.receive(ctx));
-      if (auto e = frame.body.find("error"); e != frame.body.end())
-        return fail(wire::error_from_json(*e));
-      auto named = protocol::type_of(frame.body);
-      if (!named) return fail(named.error());
-      const std::string& got = *named;
-      if (got == protocol::kProgress) {
-        auto text = frame.body.find("text");
-        if (progress && text != frame.body.end() && text->is_string())
-          progress(text->get<std::string>());
-        continue;
-      }
-      if (got != type) return world_error("the evaluator answered another request");
-      return std::move(frame.body);
-    }
-  }
-
-  void stop() {
-    channel_.close();
-    child_ = sandbox::Child();
-    open_.clear();
-  }
-
   // Runs `once`, again after a restart while the evaluator dies under it.
   template <class T, class F>
   Result<T> repeat(const Context& ctx, F once) {
     for (int run = 1;; ++run) {
-      if (!channel_ || !child_.running()) {
+      if (!process_.running()) {
         open_.clear();
         CG_CHECK(launch(ctx));
       }
       Result<T> result = once();
       bool died = !result && wire::is_closed(result.error());
       if (!died || run == kMostRuns) return result;
-      auto status = child_.wait(ctx.with_timeout(std::chrono::seconds(2)));
-      log_warning("the evaluator died ({}); cutegen starts it again",
-                  status ? status->text() : status.error().message);
-      stop();
+      log_warning("the evaluator died ({}); cutegen starts it again", process_.how_it_ends(ctx));
+      process_.stop();
     }
   }
 
@@ -196,7 +116,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
   Result<OpenedTask> open_once(const Context& ctx, const TaskFile& file) {
     Json body{{"file", file.path.string()}};
     if (!file.asked.empty()) body["asked"] = to_json(file.asked);
-    CG_TRY(Json reply, ask(ctx, "open_task", body, {}));
+    CG_TRY(Json reply, process_.ask(ctx, "open_task", body));
     auto opened = reply.find("opened");
     if (opened == reply.end()) return world_error("the evaluator's reply has no task");
     CG_TRY(OpenedTask task, read_json<OpenedTask>(*opened));
@@ -242,19 +162,17 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
                                const Json& request,
                                const std::function<void(const std::string&)>& progress) {
     CG_TRY(std::string id, open_again(ctx, task));
-    CG_TRY(Json reply, ask(ctx, type, {{"task_id", id}, {"request", request}}, progress));
+    CG_TRY(Json reply, process_.ask(ctx, type, {{"task_id", id}, {"request", request}}, progress));
     auto verdict = reply.find("verdict");
     if (verdict == reply.end()) return world_error("the evaluator's reply has no verdict");
     return read_json<Verdict>(*verdict);
   }
 
   EvaluatorOptions options_;
-  sandbox::Child child_;
-  wire::Channel channel_;
+  EvaluatorProcess process_;
   std::map<std::string, TaskFile> files_;  // of the tasks, by their ids
-  std::set<std::string> open_;             // those that this evaluator has
+  std::set<std::string> open_;             // in the process, while it is connected
   std::string last_;                       // the task that was opened last
-  int pid_ = -1;
 };
 
 }  // namespace

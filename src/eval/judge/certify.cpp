@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <random>
 #include <thread>
 
 #include "base/text.h"
@@ -13,35 +12,105 @@
 #include "eval/judge/baseline_accuracy.h"
 #include "eval/judge/baselines.h"
 #include "eval/judge/ladder.h"
+#include "eval/judge/turns.h"
 #include "eval/rungs/audit.h"
 #include "eval/rungs/official.h"
-#include "eval/rungs/official_runs.h"
 
 namespace cutegen::eval {
 namespace {
 
-constexpr int kBlock = 5;  // runs of one participant in a round
-constexpr size_t kLeastRounds = 8, kMostRounds = 24;
-constexpr auto kMostTime = std::chrono::seconds(8);  // of one mode in one process
 // Of the GPU's memory: what modules may take that are opened side by side.
 constexpr double kTogether = 0.3;
 constexpr device::TimeMode kModes[] = {device::TimeMode::cold, device::TimeMode::warm,
                                        device::TimeMode::graph, device::TimeMode::call};
-constexpr const char* kModeNames[] = {"cold", "warm", "graph", "call"};
-
-const char* name_of(device::TimeMode mode) {
-  return kModeNames[static_cast<size_t>(mode)];
-}
-
-std::string name_of(const torch::BaselineWanted& wanted) {
-  return wanted.target.empty() ? wanted.kind : wanted.target;
-}
 
 // A fresh process with its baselines.
 struct Fresh {
   std::unique_ptr<torch::TorchWorker> worker;
   std::vector<torch::BaselineOpened> told;
 };
+
+// In front of what is said of one of several shapes.
+std::string at_shape(const Task& task, const ShapeCase& shape) {
+  return timed_shapes(task).size() > 1 ? name_of(shape).substr(4) + ": " : std::string();
+}
+
+void merge(const std::string& kind, BaselineAccuracy found, std::vector<CertifiedBaseline>& into) {
+  for (CertifiedBaseline& b : into) {
+    if (b.kind != kind) continue;
+    keep_worse(b.accuracy, found);
+    return;
+  }
+  into.push_back({kind, std::move(found)});
+}
+
+bool fit_together(int processes, const ShapeCase& shape, const device::DeviceIdentity& gpu) {
+  return processes * static_cast<double>(open_bytes(shape)) <=
+         kTogether * static_cast<double>(gpu.memory_bytes);
+}
+
+// Opens fresh processes with the wanted baselines at one shape.
+class FreshProcesses {
+ public:
+  FreshProcesses(const Context& ctx, const WorkerSource& open_worker, const Task& task,
+                 const ShapeCase& shape, const std::vector<torch::BaselineWanted>& wanted)
+      : ctx_(ctx), open_worker_(open_worker), task_(task), shape_(shape), wanted_(wanted) {}
+
+  bool empty() const { return ready_.empty(); }
+
+  // In parallel.
+  void open(size_t count) {
+    ready_.resize(count);
+    std::vector<std::jthread> threads;
+    threads.reserve(count);
+    for (auto& fresh : ready_) threads.emplace_back([&] { fresh.emplace(open_one()); });
+  }
+
+  Result<Fresh> take() {
+    auto next = std::move(ready_.back());
+    ready_.pop_back();
+    return std::move(*next);
+  }
+
+ private:
+  Result<Fresh> open_one() const {
+    Fresh out;
+    CG_TRY(out.worker, open_worker_());
+    CG_TRY(out.told, out.worker->open_baselines(ctx_, task_, shape_, wanted_));
+    return out;
+  }
+
+  const Context& ctx_;
+  const WorkerSource& open_worker_;
+  const Task& task_;
+  const ShapeCase& shape_;
+  const std::vector<torch::BaselineWanted>& wanted_;
+  std::vector<std::optional<Result<Fresh>>> ready_;
+};
+
+// A certificate with its head only: the verdict's ids, the GPU, the floor.
+Result<Certificate> judge(const Context& ctx, const Services& services, const Task& task,
+                          const CertifyRequest& request, const Progress& progress) {
+  progress("judging the program");
+  EvaluateRequest whole{.program = request.program};
+  CG_TRY(Verdict verdict, climb(ctx, services, task, whole, progress));
+  if (verdict.status == Status::aborted) return world_error(verdict.feedback.headline);
+  if (verdict.status != Status::correct)
+    return user_error(fmt::format("this program is not correct ({}): {}", to_string(verdict.status),
+                                  verdict.feedback.headline),
+                      {},
+                      "run cutegen eval for the details; cutegen certifies only correct programs");
+  Certificate out;
+  out.program_id = verdict.program_id;
+  out.task_id = task.id;
+  out.shape = task.official().name;
+  out.gpu = services.identity.gpu, out.uuid = services.identity.uuid;
+  out.driver = services.identity.driver;
+  const Roofline floor = floor_of(services.gpu, task);
+  out.floor_ns = floor.floor_ns, out.bound_by = to_string(floor.bound_by);
+  out.processes = request.processes;
+  return out;
+}
 
 class Certification {
  public:
@@ -58,22 +127,40 @@ class Certification {
 
   Result<Certificate> run() {
     const auto start = Clock::now();
-    CG_CHECK(judge());
+    CG_TRY(out_, judge(ctx_, services_, task_, request_, progress_));
+    choose_baselines();
+    CG_CHECK(prepare());
     for (const ShapeCase* shape : timed_shapes(task_)) CG_CHECK(one_shape(*shape));
     out_.modes = headline_modes(out_.shapes);
     if (out_.shapes.size() == 1) out_.shapes.clear();
     if (out_.modes.empty())
       return world_error("nothing could be measured: " +
                          (out_.missing.empty() ? std::string("no mode ran") : out_.missing[0]));
-    if (!clocks_hz_.empty()) out_.sm_clock_hz = median_of(clocks_hz_).value;
+    clocks_.write(out_);
     out_.elapsed = Clock::now() - start;
     return std::move(out_);
   }
 
  private:
+  void choose_baselines() {
+    wanted_ = request_.baselines;
+    if (const std::string same = same_as_eager(task_); !same.empty())
+      if (std::erase_if(wanted_, [](auto& w) { return w.kind == kEagerFp32; }))
+        out_.missing.push_back(std::string(kEagerFp32) + ": " + same);
+  }
+
+  Result<void> prepare() {
+    CG_TRY(const RungEnd end, prepared_.compile(ctx_, services_));
+    if (!end.passed) return world_error("the program does not compile again: " + end.headline);
+    CG_TRY(AuditOutcome audited, audit_binaries(ctx_, services_, task_, prepared_.images()));
+    prepared_.keep_code(std::move(audited.code));
+    return {};
+  }
+
   Result<void> one_shape(const ShapeCase& shape) {
     shape_ = &shape;
-    rounds_.clear(), ready_.clear();
+    rounds_.clear();
+    fresh_.emplace(ctx_, open_worker_, task_, shape, wanted_);
     for (int p = 0; p < request_.processes; ++p) CG_CHECK(one_process(p));
     CertifiedShape out{shape.name, shape.weight, floor_of(services_.gpu, task_, shape).floor_ns};
     for (device::TimeMode mode : kModes) {
@@ -85,37 +172,6 @@ class Certification {
     return {};
   }
 
-  Result<void> judge() {
-    shape_ = &task_.official();
-    wanted_ = request_.baselines;
-    if (const std::string same = same_as_eager(task_); !same.empty())
-      if (std::erase_if(wanted_, [](auto& w) { return w.kind == kEagerFp32; }))
-        out_.missing.push_back(std::string(kEagerFp32) + ": " + same);
-    progress_("judging the program");
-    EvaluateRequest whole{.program = request_.program};
-    CG_TRY(Verdict verdict, climb(ctx_, services_, task_, whole, progress_));
-    if (verdict.status == Status::aborted) return world_error(verdict.feedback.headline);
-    if (verdict.status != Status::correct)
-      return user_error(
-          fmt::format("this program is not correct ({}): {}", to_string(verdict.status),
-                      verdict.feedback.headline),
-          {}, "run cutegen eval for the details; cutegen certifies only correct programs");
-    out_.program_id = verdict.program_id;
-    out_.task_id = task_.id;
-    out_.shape = task_.official().name;
-    out_.gpu = services_.identity.gpu, out_.uuid = services_.identity.uuid;
-    out_.driver = services_.identity.driver;
-    const Roofline floor = floor_of(services_.gpu, task_);
-    out_.floor_ns = floor.floor_ns, out_.bound_by = to_string(floor.bound_by);
-    out_.processes = request_.processes;
-    RungEnd end = prepared_.lint();
-    CG_TRY(end, prepared_.compile(ctx_, services_));
-    if (!end.passed) return world_error("the program does not compile again: " + end.headline);
-    CG_TRY(AuditOutcome audited, audit_binaries(ctx_, services_, task_, prepared_.images()));
-    prepared_.keep_code(std::move(audited.code));
-    return {};
-  }
-
   Result<void> one_process(int number) {
     services_.runner->stop();
     CG_TRY(RungEnd loaded, prepared_.load(ctx_, services_));
@@ -124,18 +180,18 @@ class Certification {
     out_.torch = worker_->version(), out_.cudnn = worker_->cudnn();
     out_.sandbox = weakest({services_.runner->grade(), worker_->grade()});
     const PreparedShape* prepared = shape_of(prepared_, shape_->name);
-    if (!prepared) return world_error("the program does not accept " + eval::name_of(*shape_));
+    if (!prepared) return world_error("the program does not accept " + name_of(*shape_));
     runs_.emplace(services_, task_, prepared_, *prepared);
     const std::string user = fmt::format("{} certified {}", out_.program_id, number);
     CG_CHECK(runs_->prepare(ctx_, user, official_set(user), nullptr));
     if (auto end = runs_->too_large()) return world_error(end->end.detail);
     CG_TRY(auto end, runs_->begin(ctx_));
     if (end) return world_error("the program does not run again: " + end->end.headline);
-    CG_TRY(end, runs_->control(ctx_, kBlock));
+    CG_TRY(end, runs_->control(ctx_, Turns::kBlock));
     if (end) return world_error("the program does not run again: " + end->end.headline);
     for (device::TimeMode mode : kModes) {
-      progress_(fmt::format("{}process {} of {}: {}", at_shape(), number + 1, request_.processes,
-                            name_of(mode)));
+      progress_(fmt::format("{}process {} of {}: {}", at_shape(task_, *shape_), number + 1,
+                            request_.processes, name_of(mode)));
       CG_CHECK(one_mode(mode, number));
     }
     CG_CHECK(note_memory_clock());
@@ -149,13 +205,8 @@ class Certification {
     if (!services_.official || !services_.official->missing().empty()) return nullptr;
     auto set = services_.official->draw(ctx_, task_, *shape_, services_.families.front(), user);
     if (set) return std::move(*set);
-    note(fmt::format("values at {}: {}", eval::name_of(*shape_), set.error().message));
+    note(fmt::format("values at {}: {}", name_of(*shape_), set.error().message));
     return nullptr;
-  }
-
-  // In front of what is said of one of several shapes.
-  std::string at_shape() const {
-    return timed_shapes(task_).size() > 1 ? eval::name_of(*shape_).substr(4) + ": " : std::string();
   }
 
   // Behind the last block, while the GPU is still warm.
@@ -163,35 +214,23 @@ class Certification {
     auto state = runs_->watch(ctx_);
     CG_CHECK(ctx_.check("certifying"));
     if (!state) return {};
-    if (auto at = state->find("memory_clock_hz"); at != state->end() && at->second > 0)
-      out_.memory_clock_hz = std::min(out_.memory_clock_hz.value_or(at->second), at->second);
+    clocks_.note_memory(*state);
     return {};
-  }
-
-  void note_clocks(const std::map<std::string, double>& state) {
-    if (auto at = state.find("sm_clock_hz"); at != state.end() && at->second > 0)
-      clocks_hz_.push_back(at->second);
-    if (auto at = state.find("sm_clock_least_hz"); at != state.end() && at->second > 0)
-      out_.sm_clock_least_hz = std::min(out_.sm_clock_least_hz.value_or(at->second), at->second);
   }
 
   // Opens all wanted baselines in parallel, if they fit, before it times any of them, because
   // torch.compile's builds take most of a certificate's time.
   Result<void> next_worker(int number) {
-    if (ready_.empty()) {
-      const int left = request_.processes - number, count = fit_together(left) ? left : 1;
-      progress_(at_shape() + (count > 1
-                                  ? fmt::format("opening the baselines of {} processes", count)
-                                  : fmt::format("process {} of {}: opening the baselines",
-                                                number + 1, request_.processes)));
-      ready_.resize(static_cast<size_t>(count));
-      std::vector<std::jthread> threads;
-      threads.reserve(ready_.size());
-      for (auto& fresh : ready_) threads.emplace_back([&] { fresh.emplace(open_fresh()); });
+    if (fresh_->empty()) {
+      const int left = request_.processes - number;
+      const int count = fit_together(left, *shape_, services_.identity) ? left : 1;
+      progress_(at_shape(task_, *shape_) +
+                (count > 1 ? fmt::format("opening the baselines of {} processes", count)
+                           : fmt::format("process {} of {}: opening the baselines", number + 1,
+                                         request_.processes)));
+      fresh_->open(static_cast<size_t>(count));
     }
-    auto next = std::move(ready_.back());
-    ready_.pop_back();
-    CG_TRY(Fresh fresh, std::move(*next));
+    CG_TRY(Fresh fresh, fresh_->take());
     worker_ = std::move(fresh.worker);
     open_.clear();
     for (size_t i = 0; i < fresh.told.size(); ++i) {
@@ -207,89 +246,31 @@ class Certification {
   Result<void> judge_open() {
     if (judged_ == shape_) return {};
     judged_ = shape_;
-    progress_(at_shape() + "judging the baselines");
+    progress_(at_shape(task_, *shape_) + "judging the baselines");
     const BaselineSets sets = sets_of(services_.official, task_, *shape_, services_.families);
     CG_TRY(auto found, judge_baselines(ctx_, sets, *worker_, task_, *shape_, open_));
-    for (size_t i = 0; i < open_.size(); ++i) merge(name_of(open_[i]), std::move(found[i]));
+    for (size_t i = 0; i < open_.size(); ++i) {
+      if (!found[i].passes || !*found[i].passes)
+        found[i].why = at_shape(task_, *shape_) + found[i].why;
+      merge(name_of(open_[i]), std::move(found[i]), out_.baselines);
+    }
     return {};
   }
 
-  void merge(const std::string& kind, BaselineAccuracy found) {
-    if (!found.passes || !*found.passes) found.why = at_shape() + found.why;
-    for (CertifiedBaseline& b : out_.baselines) {
-      if (b.kind != kind) continue;
-      keep_worse(b.accuracy, found);
-      return;
-    }
-    out_.baselines.push_back({kind, std::move(found)});
-  }
-
-  Result<Fresh> open_fresh() {
-    Fresh out;
-    CG_TRY(out.worker, open_worker_());
-    CG_TRY(out.told, out.worker->open_baselines(ctx_, task_, *shape_, wanted_));
-    return out;
-  }
-
-  bool fit_together(int processes) const {
-    return processes * static_cast<double>(open_bytes(*shape_)) <=
-           kTogether * static_cast<double>(services_.identity.memory_bytes);
-  }
-
   void note(std::string what) {
-    what = sanitize(at_shape() + what, 400);
+    what = sanitize(at_shape(task_, *shape_) + what, 400);
     if (std::find(out_.missing.begin(), out_.missing.end(), what) == out_.missing.end())
       out_.missing.push_back(std::move(what));
   }
 
   Result<void> one_mode(device::TimeMode mode, int number) {
+    Turns turns(ctx_, *runs_, *worker_, mode, open_, clocks_);
+    CG_CHECK(turns.run(request_.precise));
+    for (const std::string& why : turns.notes()) note(why);
     auto& processes = rounds_[mode];
     processes.resize(static_cast<size_t>(number) + 1);
-    Rounds& rounds = processes.back();
-    std::vector<torch::BaselineWanted> others = open_;
-    const auto start = Clock::now();
-    while (rounds.own.size() < kMostRounds && Clock::now() - start < kMostTime) {
-      CG_CHECK(ctx_.check("certifying"));
-      if (rounds.own.size() >= kLeastRounds && precise_enough(rounds, request_.precise)) break;
-      CG_TRY(bool going, one_round(mode, others, rounds));
-      if (!going) break;
-    }
+    processes.back() = turns.rounds();
     return {};
-  }
-
-  // Everybody once, in random order. False: the program itself cannot run in this mode.
-  Result<bool> one_round(device::TimeMode mode, std::vector<torch::BaselineWanted>& others,
-                         Rounds& rounds) {
-    std::vector<size_t> order(others.size() + 1);
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::shuffle(order.begin(), order.end(), random_);
-    std::map<std::string, double> medians;
-    double own = 0;
-    for (size_t who : order) {
-      if (who == others.size()) {
-        auto end = runs_->block(ctx_, mode, kBlock);
-        if (!end && ctx_.done()) return fail(end.error());
-        if (!end || *end) {
-          note(fmt::format("{}: {}", name_of(mode),
-                           !end ? end.error().message : (*end)->end.headline));
-          return false;
-        }
-        own = median_of(runs_->own()).value;
-        note_clocks(runs_->state());
-        continue;
-      }
-      auto times = worker_->time_baseline(ctx_, others[who].kind, name_of(mode), kBlock);
-      if (!times && ctx_.done()) return fail(times.error());
-      if (times)
-        medians[name_of(others[who])] = median_of(*times).value;
-      else
-        note(fmt::format("{}, {}: {}", name_of(others[who]), name_of(mode), times.error().message));
-    }
-    std::erase_if(others, [&](auto& o) { return !medians.contains(name_of(o)); });
-    std::erase_if(rounds.others, [&](auto& o) { return !medians.contains(o.first); });
-    rounds.own.push_back(own);
-    for (const auto& [name, ns] : medians) rounds.others[name].push_back(ns);
-    return true;
   }
 
   const Context& ctx_;
@@ -300,27 +281,18 @@ class Certification {
   const Progress& progress_;
   Prepared prepared_;
   Certificate out_;
-  const ShapeCase* shape_ = nullptr;           // that is certified now
-  const ShapeCase* judged_ = nullptr;          // at which the baselines were judged last
-  std::vector<double> clocks_hz_;              // of the SMs, a median for each block
+  const ShapeCase* shape_ = nullptr;   // that is certified now
+  const ShapeCase* judged_ = nullptr;  // at which the baselines were judged last
+  Clocks clocks_;
   std::vector<torch::BaselineWanted> wanted_;  // without those that are the same as another
   std::unique_ptr<torch::TorchWorker> worker_;
-  std::vector<std::optional<Result<Fresh>>> ready_;
+  std::optional<FreshProcesses> fresh_;
   std::optional<OfficialRuns> runs_;
   std::vector<torch::BaselineWanted> open_;
   std::map<device::TimeMode, std::vector<Rounds>> rounds_;
-  std::mt19937_64 random_{std::random_device()()};
 };
 
 }  // namespace
-
-bool precise_enough(const Rounds& rounds, double precise) {
-  return std::all_of(rounds.others.begin(), rounds.others.end(), [&](const auto& other) {
-    if (other.second.size() != rounds.own.size()) return false;
-    const Median m = speedup_of(rounds.own, other.second);
-    return (m.high - m.low) / 2 <= precise * m.value;
-  });
-}
 
 CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& processes, double precise,
                      double& apart) {
@@ -353,7 +325,7 @@ CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& process
                            median_of(theirs).value,
                            static_cast<int>(mine.size()),
                            known ? "precise" : "enough"});
-    if (mode == kModeNames[0]) apart = std::max(apart, highest / lowest - 1);
+    if (mode == name_of(device::TimeMode::cold)) apart = std::max(apart, highest / lowest - 1);
   }
   return out;
 }

@@ -3,10 +3,8 @@
 //
 // Contract: first judges the program like any candidate, without times; an incorrect program gets
 // no certificate. Then it starts `processes` fresh runners and torch workers. In each, the program
-// and every baseline run alternating short blocks in random order, until every ratio is known to
-// `precise`
-// (half its 95% interval) or the rounds are used up. Modes: cold, warm, as a CUDA graph, by the
-// call. Every timed shape of the task has its own processes; headlines are weighted geometric means
+// and every baseline take turns (turns.h). Modes: cold, warm, as a CUDA graph, by the call. Every
+// timed shape of the task has its own processes; headlines are weighted geometric means
 // (core/weighted.h). The certificate names a baseline that raises, or whose result differs from
 // eager's, instead of timing it. Baselines run in processes that see no candidate.
 //
@@ -26,13 +24,7 @@ Result<Certificate> certify(const Context& ctx, const Services& services, const 
                             const CertifyRequest& request, const WorkerSource& open_worker,
                             const Progress& progress);
 
-// Times of one mode: round i of each.
-struct Rounds {
-  std::vector<double> own;
-  std::map<std::string, std::vector<double>> others;
-};
-// Whether all ratios are known to `precise`.
-bool precise_enough(const Rounds& rounds, double precise);
+struct Rounds;  // turns.h
 // The rounds of all processes as one; `apart` grows, in the mode cold, to the largest difference
 // between two of them.
 CertifiedMode pooled(const std::string& mode, const std::vector<Rounds>& processes, double precise,

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "device/cuda/driver_process.h"
+#include "eval/judge/turns.h"
 #include "eval/testing/ladder_world.h"
 #include "eval/testing/toy_worker.h"
 

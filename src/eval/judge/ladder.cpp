@@ -36,6 +36,102 @@ Nanoseconds thread_time() {
   return std::chrono::seconds(t.tv_sec) + Nanoseconds(t.tv_nsec);
 }
 
+void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+bool wanted(const EvaluateRequest& request, Rung rung) {
+  if (rung == Rung::profile) return request.profile || request.up_to == Rung::profile;
+  return rung <= request.up_to || (request.profile && rung <= Rung::timing);
+}
+
+Verdict begin_verdict(const Services& services, const Task& task, const EvaluateRequest& request) {
+  Verdict out;
+  out.program_id = program_id(request.program);
+  out.task_id = task.id;
+  out.math_mode = mode_text(task);
+  out.device = services.device.name;
+  out.gpu = services.identity.gpu;
+  out.driver = services.identity.driver;
+  out.status = Status::correct;
+  return out;
+}
+
+void note_failure(RungEnd end, Verdict& verdict) {
+  verdict.status = end.status;
+  verdict.feedback.headline = sanitize(end.headline, 400);
+  verdict.feedback.detail = sanitize(end.detail, kMostDetail);
+  verdict.feedback.mismatches = std::move(end.mismatches);
+}
+
+RungEnd note_audit(AuditOutcome outcome, RungResult& result, Verdict& verdict) {
+  result = outcome.result;
+  append(verdict.marks, outcome.marks);
+  if (result != RungResult::skipped)
+    for (const std::string& s : outcome.audit.skipped) verdict.skipped.push_back("audit: " + s);
+  verdict.feedback.resources = summary_of(outcome.audit);
+  verdict.audit = std::move(outcome.audit);
+  return outcome.end;
+}
+
+// The pools restock during the first rungs; they would disturb the ones that run the program.
+void pause_restocking(const Services& services) {
+  services.pool->pause();
+  if (services.excerpts) services.excerpts->pause();
+  if (services.official) services.official->pause();
+}
+
+void note_correctness(const CorrectnessRecord& record, bool passed, Verdict& verdict) {
+  verdict.sets_judged = record.sets_judged;
+  verdict.compat = record.compat;
+  if (passed) verdict.accuracy = record.accuracy;
+  append(verdict.marks, record.marks);
+  append(verdict.skipped, record.skipped);
+}
+
+RungEnd note_profile(double floor_ns, Verdict& verdict) {
+  const Profile& p = *verdict.profile;
+  verdict.feedback.bottleneck = bottleneck_of(p.kernels, floor_ns);
+  double error = 0;
+  for (const KernelProfile& k : p.kernels) error = std::max(error, k.sample_error);
+  std::string detail = fmt::format("{} kernel{}, counters of the {}", p.kernels.size(),
+                                   p.kernels.size() == 1 ? "" : "s", p.source);
+  if (p.source == kSimulator) detail += fmt::format(" +-{:.1f}%", 100 * error);
+  if (!p.note.empty()) {
+    verdict.skipped.push_back("profile: " + p.note);
+    detail += "; " + p.note;
+  }
+  return rung_passed(detail);
+}
+
+std::vector<sandbox::Grade> grades_of(const Services& services, const Prepared& prepared) {
+  std::vector<sandbox::Grade> out{services.runner->grade()};
+  if (services.simulator && !services.simulator->grade().held.empty())
+    out.push_back(services.simulator->grade());
+  if (!prepared.compile_grade().held.empty()) out.push_back(prepared.compile_grade());
+  return out;
+}
+
+std::string headline_of(const Verdict& correct) {
+  std::string out = correct.sets_judged ? fmt::format("correct on {} sets", correct.sets_judged)
+                                        : "no step failed; correctness was not judged";
+  if (correct.timing) out += ", " + correct.rungs[static_cast<size_t>(Rung::timing)].detail;
+  if (correct.official_not_compared.empty()) return out;
+  return sanitize(fmt::format("{}; outputs of the official shape were not compared ({})", out,
+                              correct.official_not_compared),
+                  400);
+}
+
+void log_times(const Verdict& verdict, Nanoseconds waited, Nanoseconds processor_time) {
+  auto ms = [](Nanoseconds t) { return static_cast<double>(t.count()) / 1e6; };
+  Nanoseconds compiling = verdict.rungs[static_cast<size_t>(Rung::compile)].elapsed;
+  log_info(
+      "evaluation: {:.1f} ms: compile {:.1f}, runner {:.1f}, evaluator {:.1f}; processor time of "
+      "this thread {:.1f} ms",
+      ms(verdict.elapsed), ms(compiling), ms(waited), ms(verdict.elapsed - compiling - waited),
+      ms(processor_time));
+}
+
 class Climber {
  public:
   Climber(const Context& ctx, const Services& services, const Task& task,
@@ -45,21 +141,14 @@ class Climber {
         task_(task),
         request_(request),
         progress_(progress),
-        prepared_(request.program, task) {
-    verdict_.program_id = program_id(request.program);
-    verdict_.task_id = task.id;
-    verdict_.math_mode = mode_text(task);
-    verdict_.device = services.device.name;
-    verdict_.gpu = services.identity.gpu;
-    verdict_.driver = services.identity.driver;
-    verdict_.status = Status::correct;
-  }
+        prepared_(request.program, task),
+        verdict_(begin_verdict(services, task, request)) {}
 
   Result<Verdict> run() {
     auto start = Clock::now();
     bool going = true;
     for (Rung rung : kRungs) {
-      if (!going || !wanted(rung)) {
+      if (!going || !wanted(request_, rung)) {
         verdict_.rungs.push_back({rung, RungResult::skipped, Nanoseconds(0),
                                   going ? "not asked for" : "an earlier step failed"});
         continue;
@@ -77,11 +166,6 @@ class Climber {
 
  private:
   Evaluation evaluation() const { return {ctx_, services_, task_, prepared_, progress_}; }
-
-  bool wanted(Rung rung) const {
-    if (rung == Rung::profile) return request_.profile || request_.up_to == Rung::profile;
-    return rung <= request_.up_to || (request_.profile && rung <= Rung::timing);
-  }
 
   // False when the ladder ends here.
   Result<bool> climb_one(Rung rung) {
@@ -102,17 +186,14 @@ class Climber {
       verdict_.skipped.push_back(fmt::format("{}: {}", to_string(rung), report.detail));
     verdict_.rungs.push_back(report);
     if (end->passed) return true;
-    verdict_.status = end->status;
-    verdict_.feedback.headline = sanitize(end->headline, 400);
-    verdict_.feedback.detail = sanitize(end->detail, kMostDetail);
-    verdict_.feedback.mismatches = std::move(end->mismatches);
+    note_failure(std::move(*end), verdict_);
     return false;
   }
 
   Result<RungEnd> step(Rung rung, RungResult& result) {
     switch (rung) {
       case Rung::lint:
-        return prepared_.lint();
+        return lint_rung(request_.program, task_);
       case Rung::compile:
         return prepared_.compile(ctx_, services_);
       case Rung::audit:
@@ -122,22 +203,8 @@ class Climber {
         if (end && end->passed && verdict_.audit) prepared_.note_registers(*verdict_.audit);
         return end;
       }
-      case Rung::correctness: {
-        services_.pool->pause();  // until here it restocked; from now on it would disturb
-        if (services_.excerpts) services_.excerpts->pause();
-        if (services_.official) services_.official->pause();
-        CorrectnessRecord record;
-        auto end = check_correctness(evaluation(), verdict_.program_id, record);
-        official_ = record.official;
-        coverage_ = std::move(record.coverage);
-        verdict_.sets_judged = record.sets_judged;
-        verdict_.compat = record.compat;
-        if (end && end->passed) verdict_.accuracy = record.accuracy;
-        verdict_.marks.insert(verdict_.marks.end(), record.marks.begin(), record.marks.end());
-        verdict_.skipped.insert(verdict_.skipped.end(), record.skipped.begin(),
-                                record.skipped.end());
-        return end;
-      }
+      case Rung::correctness:
+        return judge_correctness();
       case Rung::timing:
         return time(result);
       case Rung::profile:
@@ -146,28 +213,28 @@ class Climber {
     CG_ASSERT(false);
   }
 
+  Result<RungEnd> judge_correctness() {
+    pause_restocking(services_);
+    CorrectnessRecord record;
+    auto end = check_correctness(evaluation(), verdict_.program_id, record);
+    official_ = record.official;
+    coverage_ = std::move(record.coverage);
+    note_correctness(record, end && end->passed, verdict_);
+    return end;
+  }
+
   Result<RungEnd> audit(RungResult& result) {
     auditor_.emplace(services_, task_, prepared_.images());
     CG_TRY(AuditOutcome outcome, auditor_->assemble(ctx_));
     if (services_.on_gpu()) prepared_.keep_code(std::move(outcome.code));
-    if (!outcome.end.passed) return audited(std::move(outcome), result);
+    if (!outcome.end.passed) return note_audit(std::move(outcome), result, verdict_);
     if (!services_.precision_tells) {  // the listing may end the ladder
       CG_TRY(outcome, auditor_->list(ctx_));
-      return audited(std::move(outcome), result);
+      return note_audit(std::move(outcome), result, verdict_);
     }
     result = outcome.result;
     verdict_.audit = std::move(outcome.audit);  // registers, for the next rungs
     listing_ = std::async(std::launch::async, [this] { return auditor_->list(ctx_); });
-    return outcome.end;
-  }
-
-  RungEnd audited(AuditOutcome outcome, RungResult& result) {
-    result = outcome.result;
-    verdict_.marks.insert(verdict_.marks.end(), outcome.marks.begin(), outcome.marks.end());
-    if (result != RungResult::skipped)
-      for (const std::string& s : outcome.audit.skipped) verdict_.skipped.push_back("audit: " + s);
-    verdict_.feedback.resources = summary_of(outcome.audit);
-    verdict_.audit = std::move(outcome.audit);
     return outcome.end;
   }
 
@@ -176,7 +243,7 @@ class Climber {
     if (!listing_.valid()) return {};
     CG_TRY(AuditOutcome outcome, listing_.get());
     RungReport& report = verdict_.rungs[static_cast<size_t>(Rung::audit)];
-    RungEnd end = audited(std::move(outcome), report.result);
+    RungEnd end = note_audit(std::move(outcome), report.result, verdict_);
     if (report.result != RungResult::skipped) report.detail = sanitize(end.detail, 400);
     return {};
   }
@@ -187,14 +254,15 @@ class Climber {
     services_.runner->settle(ctx_);  // a context that is being made or ends would be timed too
     if (services_.official) services_.official->make_room(task_);
     CG_TRY(ShapesTimed timed, time_shapes(prepared_, [&](const PreparedShape& shape) {
-             return measured ? measure(shape)
-                             : time_official(evaluation(), {&coverage_, verdict_.program_id,
-                                                            wanted(Rung::profile), &shape});
+             return measured
+                        ? measure(shape)
+                        : time_official(evaluation(), {&coverage_, verdict_.program_id,
+                                                       wanted(request_, Rung::profile), &shape});
            }));
     TimingOutcome& outcome = timed.outcome;
     official_timing_ = std::move(timed.official);
     result = outcome.result;
-    verdict_.marks.insert(verdict_.marks.end(), outcome.marks.begin(), outcome.marks.end());
+    append(verdict_.marks, outcome.marks);
     verdict_.timing = outcome.timing;
     verdict_.official_not_compared = outcome.official_not_compared;
     kernels_ = std::move(outcome.kernels);
@@ -231,57 +299,19 @@ class Climber {
       verdict_.profile = Profile{kernels_, task_.official().name, kSimulator, {}};
       for (KernelProfile& k : verdict_.profile->kernels) diagnose(k, services_.gpu);
     }
-    return profiled();
-  }
-
-  RungEnd profiled() {
-    const Profile& p = *verdict_.profile;
-    const double floor = official_timing_ ? official_timing_->floor_ns : 0;
-    verdict_.feedback.bottleneck = bottleneck_of(p.kernels, floor);
-    double error = 0;
-    for (const KernelProfile& k : p.kernels) error = std::max(error, k.sample_error);
-    std::string detail = fmt::format("{} kernel{}, counters of the {}", p.kernels.size(),
-                                     p.kernels.size() == 1 ? "" : "s", p.source);
-    if (p.source == kSimulator) detail += fmt::format(" +-{:.1f}%", 100 * error);
-    if (!p.note.empty()) {
-      verdict_.skipped.push_back("profile: " + p.note);
-      detail += "; " + p.note;
-    }
-    return rung_passed(detail);
+    return note_profile(official_timing_ ? official_timing_->floor_ns : 0, verdict_);
   }
 
   void finish(Clock::time_point start) {
     for (const KernelImage& image : prepared_.images())
       if (!image.build_id.empty()) verdict_.build_ids.push_back(image.build_id);
-    for (const std::string& s : prepared_.skipped()) verdict_.skipped.push_back(s);
-    std::vector<sandbox::Grade> grades{services_.runner->grade()};
-    if (services_.simulator && !services_.simulator->grade().held.empty())
-      grades.push_back(services_.simulator->grade());
-    if (!prepared_.compile_grade().held.empty()) grades.push_back(prepared_.compile_grade());
+    append(verdict_.skipped, prepared_.skipped());
+    std::vector<sandbox::Grade> grades = grades_of(services_, prepared_);
     if (profiler_) grades.push_back(*profiler_);
     verdict_.sandbox = weakest(grades);
-    if (verdict_.status == Status::correct) {
-      verdict_.feedback.headline = verdict_.sets_judged
-                                       ? fmt::format("correct on {} sets", verdict_.sets_judged)
-                                       : "no step failed; correctness was not judged";
-      if (verdict_.timing)
-        verdict_.feedback.headline +=
-            ", " + verdict_.rungs[static_cast<size_t>(Rung::timing)].detail;
-      if (!verdict_.official_not_compared.empty())
-        verdict_.feedback.headline =
-            sanitize(fmt::format("{}; outputs of the official shape were not compared ({})",
-                                 verdict_.feedback.headline, verdict_.official_not_compared),
-                     400);
-    }
+    if (verdict_.status == Status::correct) verdict_.feedback.headline = headline_of(verdict_);
     verdict_.elapsed = Clock::now() - start;
-    auto ms = [](Nanoseconds t) { return static_cast<double>(t.count()) / 1e6; };
-    Nanoseconds waited = services_.runner->take_waited();
-    Nanoseconds compiling = verdict_.rungs[static_cast<size_t>(Rung::compile)].elapsed;
-    log_info(
-        "evaluation: {:.1f} ms: compile {:.1f}, runner {:.1f}, evaluator {:.1f}; processor time of "
-        "this thread {:.1f} ms",
-        ms(verdict_.elapsed), ms(compiling), ms(waited), ms(verdict_.elapsed - compiling - waited),
-        ms(thread_time() - cpu_start_));
+    log_times(verdict_, services_.runner->take_waited(), thread_time() - cpu_start_);
   }
 
   Nanoseconds cpu_start_ = thread_time();

@@ -10,8 +10,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr int64_t kTiles = 3;  // that an axis has to have, and a tail
-constexpr int64_t kTail = 8;   // elements over: vector accesses still fit
+constexpr int64_t kTail = ShapeGoal::kTail;
 constexpr int64_t kLeastStep = 64, kLongestStep = 16384;
 constexpr double kMostFlops = kMostTestFlops, kLightWork = 32;  // operations an element
 constexpr int64_t kMostElements = kMostTestElements, kMostLightElements = int64_t{3} << 21;
@@ -19,13 +18,6 @@ constexpr int64_t kMostBlocks = 1 << 16;
 constexpr int kMostDescribed = 48;  // for one program
 constexpr int kRounds = 5;          // to find the value of a size
 constexpr size_t kMostNew = 16;     // shapes kept of one task
-constexpr int64_t kMuchMore = int64_t{1} << 40;
-
-int64_t value_of(const torch::ShapeConstants& constants, const std::string& name, int64_t other) {
-  for (const auto& [n, v] : constants)
-    if (n == name) return v;
-  return other;
-}
 
 // Every size at this shape, in the order of `sizes`.
 torch::ShapeConstants values_at(const ShapeCase& shape, const torch::ShapeConstants& sizes) {
@@ -38,102 +30,92 @@ int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-int64_t product(const PlanReach::Launch& launch) {
-  int64_t blocks = 1;
-  for (int64_t g : launch.grid) blocks = std::min(kMuchMore, blocks * std::min(g, kMuchMore >> 20));
-  return blocks;
+// The sizes that grew, as multiples, but at most as they are officially.
+torch::ShapeConstants in_multiples(torch::ShapeConstants grown, const torch::ShapeConstants& from,
+                                   const torch::ShapeConstants& sizes, int64_t multiple) {
+  for (size_t i = 0; i < grown.size(); ++i)
+    if (grown[i].second != from[i].second)
+      grown[i].second = std::min(round_up(grown[i].second, multiple), sizes[i].second);
+  return grown;
 }
 
-int64_t largest_tensor(const ShapeCase& shape) {
-  int64_t most = 0;
-  for (const auto& [name, dims] : shape.tensors)
-    if (auto n = element_count(dims); n) most = std::max(most, *n);
-  return most;
+// The one with the least work that is not the official one.
+const ShapeCase* smallest_shape(const Task& task) {
+  const ShapeCase* small = nullptr;
+  for (const ShapeCase& s : task.shapes)
+    if (s.kind != ShapeKind::official && (!small || s.flops.value < small->flops.value)) small = &s;
+  return small;
 }
 
-bool enough(const std::optional<PlanReach::Division>& at,
-            const std::optional<PlanReach::Division>& official) {
-  return at && official && at->tiles() >= std::min(kTiles, official->tiles());
-}
-
-}  // namespace
-
-std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedShape& other,
-                                    const torch::ShapeConstants& sizes, int64_t longest_step) {
-  using Kind = ShapeWish::Kind;
-  const PlanReach& r = official.reach;
-  std::vector<ShapeWish> out;
-  for (size_t i = 0; i < r.launches.size(); ++i) {
-    if (!r.launches[i]) continue;
-    const auto several =
-        std::count_if(r.divisions_of[i].begin(), r.divisions_of[i].end(),
-                      [&](size_t d) { return r.divisions[d] && r.divisions[d]->tiles() > 1; });
-    if (several > 1) out.push_back({Kind::tiles, i});
-    const bool same =
-        other.reach.launches[i] && other.reach.launches[i]->grid == r.launches[i]->grid;
-    const int64_t threads = product(*r.launches[i]) * r.launches[i]->threads;
-    if (same && product(*r.launches[i]) > 1 && largest_tensor(*official.shape) > threads)
-      out.push_back({Kind::once_round, i, 0,
-                     std::min(kTiles * threads, largest_tensor(*official.shape) * 3 / 4)});
+// The work of a derived shape: at most a fixed limit, or that of the task's own test shapes.
+class WorkLimit {
+ public:
+  explicit WorkLimit(const Task& task) {
+    for (const ShapeCase& s : task.shapes) {
+      if (!is_test_shape(s)) continue;
+      flops_ = std::max(flops_, 1.2 * s.flops.value);
+      elements_ = std::max(elements_, elements_of(s));
+    }
   }
-  for (size_t i = 0; i < r.divisions.size(); ++i)
-    if (r.divisions[i] && r.divisions[i]->tiles() > 1)
-      out.push_back({Kind::division, i, 0, std::min(kTiles, r.divisions[i]->tiles())});
-  for (size_t i = 0; i < r.bounds.size(); ++i)
-    if (r.bounds[i] && r.bounds[i]->a != r.bounds[i]->b) out.push_back({Kind::passes, i});
-  for (const auto& [name, value] : sizes)
-    out.push_back({Kind::length, 0, 0, std::min(value * 3 / 4, kTiles * longest_step), name});
-  for (size_t i = 0; i < r.launches.size(); ++i)
-    for (size_t axis = 0; r.launches[i] && axis < 3; ++axis)
-      if (r.launches[i]->grid[axis] > 1)
-        out.push_back({Kind::blocks, i, axis, std::min(kTiles, r.launches[i]->grid[axis])});
+
+  bool permits(const ShapeCase& shape) const {
+    const int64_t elements = elements_of(shape);
+    const bool light = shape.flops.value <= kLightWork * static_cast<double>(elements);
+    return shape.flops.value <= std::max(kMostFlops, flops_) &&
+           elements <= std::max(light ? kMostLightElements : kMostElements, elements_);
+  }
+
+ private:
+  double flops_ = 0;
+  int64_t elements_ = 0;
+};
+
+// A power of two, so that programs with similar steps share shapes.
+int64_t longest_step(const KernelProgram& program, const Task& task, const ReachedShape& official,
+                     const DeviceFacts& device) {
+  int64_t most = kLeastStep;
+  for (int64_t n : whole_numbers(program, kLeastStep, kLongestStep)) most = std::max(most, n);
+  for (const auto& launch : official.reach.launches)
+    if (launch) most = std::max(most, launch->threads);
+  if (auto builds = module_builds(program, task, *official.shape, device); builds)
+    for (const ModuleBuild& b : *builds)
+      for (const auto& [name, text] : b.defines)
+        if (text.size() <= 5 && text.find_first_not_of("0123456789") == std::string::npos)
+          if (int64_t n = std::stoll(text); n <= kLongestStep) most = std::max(most, n);
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most)));
+}
+
+// Two of them.
+std::vector<const ReachedShape*> cheapest(const std::vector<ReachedShape>& known) {
+  std::vector<const ReachedShape*> out;
+  for (const ReachedShape& k : known) out.push_back(&k);
+  std::stable_sort(out.begin(), out.end(), [](const ReachedShape* a, const ReachedShape* b) {
+    return a->shape->flops.value < b->shape->flops.value;
+  });
+  if (out.size() > 2) out.erase(out.begin() + 2, out.end());
   return out;
 }
 
-bool meets(const ShapeWish& wish, const ReachedShape& at, const ReachedShape& official,
-           const torch::ShapeConstants& sizes, bool strictly) {
-  using Kind = ShapeWish::Kind;
-  const PlanReach &r = at.reach, &full = official.reach;
-  switch (wish.kind) {
-    case Kind::tiles:
-      return std::all_of(full.divisions_of[wish.at].begin(), full.divisions_of[wish.at].end(),
-                         [&](size_t d) {
-                           return !full.divisions[d] || enough(r.divisions[d], full.divisions[d]);
-                         });
-    case Kind::division:
-      return enough(r.divisions[wish.at], full.divisions[wish.at]) &&
-             (!strictly || r.divisions[wish.at]->has_tail());
-    case Kind::passes: {
-      const auto &here = r.bounds[wish.at], &there = full.bounds[wish.at];
-      if (!here) return false;
-      return there->a > there->b ? here->a > here->b : here->b > here->a;
-    }
-    case Kind::blocks:
-      return r.launches[wish.at] && r.launches[wish.at]->grid[wish.axis] >= wish.least;
-    case Kind::once_round:
-      return largest_tensor(*at.shape) >= wish.least;
-    case Kind::length:
-      return value_of(at.shape->constants, wish.name, value_of(sizes, wish.name, 0)) >= wish.least;
-  }
-  return true;
-}
+}  // namespace
 
 // One program's search.
 class DerivedShapes::Search {
  public:
   Search(DerivedShapes& owner, const Context& ctx, const KernelProgram& program,
          const DeviceFacts& device)
-      : owner_(owner), ctx_(ctx), program_(program), device_(device), sizes_(*owner.sizes_) {}
+      : owner_(owner),
+        ctx_(ctx),
+        program_(program),
+        device_(device),
+        sizes_(*owner.sizes_),
+        limit_(owner.task_) {}
 
   Result<std::vector<ShapeCasePtr>> run() {
-    auto full = plan_reach(program_, owner_.task_, owner_.task_.official(), device_);
+    auto full = reached(owner_.task_.official());
     if (!full) return chosen_;  // the rung load says why
-    official_ = {&owner_.task_.official(), std::move(*full)};
-    for (const ShapeCase& s : owner_.task_.shapes) {
-      most_flops_ = std::max(most_flops_, is_test_shape(s) ? 1.2 * s.flops.value : 0);
-      most_elements_ = std::max(most_elements_, is_test_shape(s) ? elements_of(s) : 0);
+    official_ = std::move(*full);
+    for (const ShapeCase& s : owner_.task_.shapes)
       if (is_test_shape(s) && accepts(s)) note(s);
-    }
     if (known_.empty()) CG_CHECK(find_base());
     if (known_.empty()) return chosen_;
     std::vector<ShapeWish> wishes = unmet();
@@ -155,14 +137,21 @@ class DerivedShapes::Search {
     return module_builds(program_, owner_.task_, shape, device_).has_value();
   }
 
+  // Nothing if the plan refuses the shape.
+  std::optional<ReachedShape> reached(const ShapeCase& shape) const {
+    auto reach = plan_reach(program_, owner_.task_, shape, device_);
+    if (!reach) return std::nullopt;
+    return ReachedShape{&shape, std::move(*reach)};
+  }
+
   void note(const ShapeCase& shape) {
-    if (auto reach = plan_reach(program_, owner_.task_, shape, device_); reach)
-      known_.push_back({&shape, std::move(*reach)});
+    if (auto at = reached(shape)) known_.push_back(std::move(*at));
   }
 
   std::vector<ShapeWish> unmet() const {
     std::vector<ShapeWish> out;
-    for (ShapeWish& w : shape_wishes(official_, known_.front(), sizes_, longest_step()))
+    for (ShapeWish& w : shape_wishes(official_, known_.front(), sizes_,
+                                     longest_step(program_, owner_.task_, official_, device_)))
       if (!is_met(w)) out.push_back(std::move(w));
     return out;
   }
@@ -173,26 +162,11 @@ class DerivedShapes::Search {
     });
   }
 
-  // A power of two, so that programs with similar steps share shapes.
-  int64_t longest_step() const {
-    int64_t most = kLeastStep;
-    for (int64_t n : whole_numbers(program_, kLeastStep, kLongestStep)) most = std::max(most, n);
-    for (const auto& launch : official_.reach.launches)
-      if (launch) most = std::max(most, launch->threads);
-    if (auto builds = module_builds(program_, owner_.task_, *official_.shape, device_); builds)
-      for (const ModuleBuild& b : *builds)
-        for (const auto& [name, text] : b.defines)
-          if (text.size() <= 5 && text.find_first_not_of("0123456789") == std::string::npos)
-            if (int64_t n = std::stoll(text); n <= kLongestStep) most = std::max(most, n);
-    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most)));
-  }
-
   bool helps(const ShapeCase& shape, const std::vector<ShapeWish>& wishes) const {
-    auto reach = plan_reach(program_, owner_.task_, shape, device_);
-    if (!reach) return false;
-    const ReachedShape at{&shape, std::move(*reach)};
-    return std::any_of(wishes.begin(), wishes.end(),
-                       [&](const ShapeWish& w) { return meets(w, at, official_, sizes_, true); });
+    const auto at = reached(shape);
+    return at && std::any_of(wishes.begin(), wishes.end(), [&](const ShapeWish& w) {
+             return meets(w, *at, official_, sizes_, true);
+           });
   }
 
   void take(const ShapeCasePtr& shape, std::vector<ShapeWish>& wishes) {
@@ -206,15 +180,11 @@ class DerivedShapes::Search {
   }
 
   bool affordable(const ShapeCase& shape) const {
-    const int64_t elements = elements_of(shape);
-    const bool light = shape.flops.value <= kLightWork * static_cast<double>(elements);
-    if (shape.flops.value > std::max(kMostFlops, most_flops_)) return false;
-    if (elements > std::max(light ? kMostLightElements : kMostElements, most_elements_))
-      return false;
-    auto reach = plan_reach(program_, owner_.task_, shape, device_);
-    if (!reach) return false;
+    if (!limit_.permits(shape)) return false;
+    const auto at = reached(shape);
+    if (!at) return false;
     int64_t blocks = 0;
-    for (const auto& launch : reach->launches) blocks += launch ? product(*launch) : 0;
+    for (const auto& launch : at->reach.launches) blocks += launch ? blocks_of(*launch) : 0;
     return blocks <= kMostBlocks;
   }
 
@@ -226,10 +196,7 @@ class DerivedShapes::Search {
 
   // Where the plan refuses every test shape: one with some size as it is officially.
   Result<void> find_base() {
-    const ShapeCase* small = nullptr;
-    for (const ShapeCase& s : owner_.task_.shapes)
-      if (s.kind != ShapeKind::official && (!small || s.flops.value < small->flops.value))
-        small = &s;
+    const ShapeCase* small = smallest_shape(owner_.task_);
     if (!small) return {};
     const torch::ShapeConstants from = values_at(*small, sizes_);
     for (size_t i = 0; i < sizes_.size() * sizes_.size(); ++i) {
@@ -247,73 +214,16 @@ class DerivedShapes::Search {
     return {};
   }
 
-  // What is to grow for a wish, and how far.
-  struct Goal {
-    std::function<int64_t(const ReachedShape&)> measure;
-    int64_t target = 0, step = kTail;
-  };
-
-  Goal goal_of_division(size_t d) const {
-    const int64_t step = official_.reach.divisions[d]->step;
-    const int64_t size = official_.reach.divisions[d]->size;
-    return {[d](const ReachedShape& at) {
-              return at.reach.divisions[d] ? at.reach.divisions[d]->size : 0;
-            },
-            std::min(size, kTiles * step + kTail), step};
-  }
-
-  std::vector<Goal> goals_of(const ShapeWish& wish) const {
-    using Kind = ShapeWish::Kind;
-    switch (wish.kind) {
-      case Kind::tiles: {
-        std::vector<Goal> out;
-        for (size_t d : official_.reach.divisions_of[wish.at])
-          if (official_.reach.divisions[d] && official_.reach.divisions[d]->tiles() > 1)
-            out.push_back(goal_of_division(d));
-        return out;
-      }
-      case Kind::division:
-        return {goal_of_division(wish.at)};
-      case Kind::passes: {
-        const size_t i = wish.at;
-        const bool first = official_.reach.bounds[i]->a > official_.reach.bounds[i]->b;
-        const int64_t most = first ? official_.reach.bounds[i]->b : official_.reach.bounds[i]->a;
-        return {{[i, first](const ReachedShape& at) {
-                   if (!at.reach.bounds[i]) return int64_t{0};
-                   return first ? at.reach.bounds[i]->a : at.reach.bounds[i]->b;
-                 },
-                 2 * most + 1}};
-      }
-      case Kind::blocks:
-        return {{[wish](const ReachedShape& at) {
-                   const auto& launch = at.reach.launches[wish.at];
-                   return launch ? launch->grid[wish.axis] : 0;
-                 },
-                 wish.least}};
-      case Kind::once_round:
-        return {{[](const ReachedShape& at) { return largest_tensor(*at.shape); }, wish.least}};
-      case Kind::length: {
-        const std::string name = wish.name;
-        const torch::ShapeConstants& sizes = sizes_;
-        return {{[name, sizes](const ReachedShape& at) {
-                   return value_of(at.shape->constants, name, value_of(sizes, name, 0));
-                 },
-                 wish.least + kTail}};
-      }
-    }
-    return {};
-  }
-
   // The cheapest shape that the plan takes and that meets the wish, or null.
   Result<ShapeCasePtr> solve(const ShapeWish& wish) {
-    const std::vector<Goal> goals = goals_of(wish);
+    const std::vector<ShapeGoal> goals = goals_of(wish, official_, sizes_);
     int64_t step = kTail;
-    for (const Goal& g : goals) step = std::max(step, g.step);
-    for (const ReachedShape* base : cheapest()) {
+    for (const ShapeGoal& g : goals) step = std::max(step, g.step);
+    for (const ReachedShape* base : cheapest(known_)) {
       torch::ShapeConstants values = values_at(*base->shape, sizes_);
       const torch::ShapeConstants from = values;
       bool grown = true;
-      for (const Goal& goal : goals) {
+      for (const ShapeGoal& goal : goals) {
         CG_TRY(bool more, grow(values, goal));
         grown = grown && more;
       }
@@ -324,18 +234,8 @@ class DerivedShapes::Search {
     return ShapeCasePtr{};
   }
 
-  std::vector<const ReachedShape*> cheapest() const {
-    std::vector<const ReachedShape*> out;
-    for (const ReachedShape& k : known_) out.push_back(&k);
-    std::stable_sort(out.begin(), out.end(), [](const ReachedShape* a, const ReachedShape* b) {
-      return a->shape->flops.value < b->shape->flops.value;
-    });
-    if (out.size() > 2) out.erase(out.begin() + 2, out.end());
-    return out;
-  }
-
   // Raises the one size that brings the measure to its target; false if none does.
-  Result<bool> grow(torch::ShapeConstants& values, const Goal& goal) {
+  Result<bool> grow(torch::ShapeConstants& values, const ShapeGoal& goal) {
     CG_TRY(std::optional<int64_t> start, measured(values, goal));
     if (!start || *start >= goal.target) return start.has_value();
     for (size_t i = 0; i < sizes_.size(); ++i) {
@@ -360,30 +260,25 @@ class DerivedShapes::Search {
     return false;
   }
 
-  Result<std::optional<int64_t>> measured(const torch::ShapeConstants& values, const Goal& goal) {
+  Result<std::optional<int64_t>> measured(const torch::ShapeConstants& values,
+                                          const ShapeGoal& goal) {
     CG_TRY(ShapeCasePtr shape, described(values));
     if (!shape) return std::optional<int64_t>{};
-    auto reach = plan_reach(program_, owner_.task_, *shape, device_);
-    if (!reach) return std::optional<int64_t>{};
-    return std::optional<int64_t>(goal.measure({shape.get(), std::move(*reach)}));
+    const auto at = reached(*shape);
+    return at ? std::optional<int64_t>(goal.measure(*at)) : std::nullopt;
   }
 
   // The grown sizes as they are, else as multiples of what a plan may ask for.
   Result<ShapeCasePtr> rounded(const ShapeWish& wish, const torch::ShapeConstants& from,
                                const torch::ShapeConstants& grown, int64_t step) {
     for (int64_t multiple : std::set<int64_t>{1, 16, 32, 64, 128, step}) {
-      torch::ShapeConstants values = grown;
-      for (size_t i = 0; i < values.size(); ++i)
-        if (values[i].second != from[i].second)
-          values[i].second = std::min(round_up(values[i].second, multiple), sizes_[i].second);
-      CG_TRY(ShapeCasePtr shape, described(values));
+      CG_TRY(ShapeCasePtr shape, described(in_multiples(grown, from, sizes_, multiple)));
       if (!shape || !accepts(*shape) || !affordable(*shape)) continue;
-      auto reach = plan_reach(program_, owner_.task_, *shape, device_);
-      if (!reach) continue;
-      const ReachedShape at{shape.get(), std::move(*reach)};
-      if (meets(wish, at, official_, sizes_, true)) return shape;
+      const auto at = reached(*shape);
+      if (!at) continue;
+      if (meets(wish, *at, official_, sizes_, true)) return shape;
       // Without a tail it is worth a run only if no shape has as many tiles.
-      if (meets(wish, at, official_, sizes_, false) && !is_met(wish, false)) return shape;
+      if (meets(wish, *at, official_, sizes_, false) && !is_met(wish, false)) return shape;
     }
     return ShapeCasePtr{};
   }
@@ -396,8 +291,7 @@ class DerivedShapes::Search {
   ReachedShape official_;
   std::vector<ReachedShape> known_;  // test shapes that the plan takes
   std::vector<ShapeCasePtr> chosen_;
-  double most_flops_ = 0;
-  int64_t most_elements_ = 0;
+  const WorkLimit limit_;
   int count_ = 0;
 };
 

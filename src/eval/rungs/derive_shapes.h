@@ -16,42 +16,14 @@
 #include <memory>
 #include <optional>
 
-#include "core/plan_reach.h"
+#include "eval/rungs/shape_wishes.h"
 #include "eval/sets/test_shapes.h"
-#include "torch/worker.h"
 
 namespace cutegen::eval {
 
 using ShapeCasePtr = std::shared_ptr<const ShapeCase>;
 using DescribeShapes = std::function<Result<torch::DescribedShapes>(
     const Context&, const std::vector<torch::ShapeConstants>&)>;
-
-// One thing that a program does along an axis and that some test shape has to reach.
-struct ShapeWish {
-  enum class Kind {
-    tiles,       // every division in the grid of launch `at`, at the same shape
-    division,    // division `at`: `least` tiles and a tail
-    passes,      // bound `at`: the smaller side of the official shape is less than the other
-    blocks,      // axis `axis` of the grid of launch `at`
-    once_round,  // a grid that no size changes, launch `at`: more elements than it has threads
-    length,      // the size `name`
-  } kind = Kind::division;
-  size_t at = 0, axis = 0;
-  int64_t least = 0;
-  std::string name = {};
-};
-
-struct ReachedShape {
-  const ShapeCase* shape = nullptr;
-  PlanReach reach;
-};
-
-// What a program that is at `official` there wants to see; `longest_step` of its loops.
-std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedShape& other,
-                                    const torch::ShapeConstants& sizes, int64_t longest_step);
-// strictly: with a tail too.
-bool meets(const ShapeWish& wish, const ReachedShape& at, const ReachedShape& official,
-           const torch::ShapeConstants& sizes, bool strictly);
 
 class DerivedShapes {
  public:

@@ -122,12 +122,13 @@ class Measurement {
   Result<End> block(int samples) {
     CG_TRY(End end, runs_.block(e_.ctx, device::TimeMode::cold, samples));
     if (end) return end;
-    own_.insert(own_.end(), runs_.own().begin(), runs_.own().end());
-    other_ns_.insert(other_ns_.end(), runs_.other().begin(), runs_.other().end());
-    blocks_.push_back({runs_.claimed_ns(), runs_.seen_ns(), samples * (runs_.paired() ? 2 : 1)});
+    own_.insert(own_.end(), runs_.last().own.begin(), runs_.last().own.end());
+    other_ns_.insert(other_ns_.end(), runs_.last().other.begin(), runs_.last().other.end());
+    blocks_.push_back(
+        {runs_.last().claimed_ns, runs_.last().seen_ns, samples * (runs_.paired() ? 2 : 1)});
     auto told = [&](const char* name) {
-      auto at = runs_.state().find(name);
-      return at == runs_.state().end() ? 0 : at->second;
+      auto at = runs_.last().state.find(name);
+      return at == runs_.last().state.end() ? 0 : at->second;
     };
     note_scrubbing();
     if (double hz = told("sm_clock_hz"); hz > 0) clocks_hz_.push_back(hz);
@@ -138,7 +139,7 @@ class Measurement {
   // What the device could not overwrite between runs.
   void note_scrubbing() {
     constexpr std::string_view kMissing = "not_scrubbed.";
-    for (const auto& [name, value] : runs_.state())
+    for (const auto& [name, value] : runs_.last().state)
       if (name.starts_with(kMissing)) not_scrubbed_.insert(name.substr(kMissing.size()));
   }
 

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <random>
 #include <set>
-#include <utility>
 
 #include "base/units.h"
 #include "eval/rungs/audit.h"
@@ -39,8 +38,84 @@ double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-double ns_of(Nanoseconds t) {
-  return static_cast<double>(t.count());
+BlockTimes times_of(RunnerOutcome outcome) {
+  BlockTimes out;
+  out.own = std::move(outcome.report.samples_ns), out.other = std::move(outcome.report.against_ns);
+  out.state = std::move(outcome.report.state);
+  out.claimed_ns = sum(out.own) + sum(out.other);
+  out.seen_ns = static_cast<double>(outcome.elapsed.count());
+  return out;
+}
+
+Result<void> check_times(const BlockTimes& block, size_t samples, bool paired) {
+  if (block.own.size() != samples || block.other.size() != (paired ? samples : 0))
+    return world_error("the runner reports fewer runs than requested");
+  for (const auto* list : {&block.own, &block.other})
+    if (std::any_of(list->begin(), list->end(), [](double ns) { return !(ns > 0); }))
+      return world_error("the runner reports a run that took no time");
+  return {};
+}
+
+// The candidate's own outputs, besides those of the other program.
+void reserve_outputs(const OfficialSet& set, bool paired, TimedBuffers& buffers) {
+  for (const GpuExpected& e : set.outputs) {
+    const int64_t bytes = e.elements * static_cast<int64_t>(size_of(e.spec.dtype));
+    buffers.reserve(bytes);
+    if (paired && set.initial(e.spec.name)) buffers.reserve(bytes);
+  }
+}
+
+TimingOutcome does_not_fit(const ShapeCase& shape, int64_t bytes,
+                           const device::DeviceIdentity& gpu) {
+  TimingOutcome out;
+  out.result = RungResult::skipped;
+  out.end = rung_passed(fmt::format(
+      "no time: {} needs {}, {} has {}{}", name_of(shape), human(Bytes{bytes}), gpu.gpu,
+      human(Bytes{gpu.memory_bytes}),
+      shape.kind == ShapeKind::user ? "; give it weight = 0 or smaller constants in the side file"
+                                    : ""));
+  return out;
+}
+
+// With the same machine code as when it was judged.
+Result<RungEnd> prepare_program(const Context& ctx, const Services& services,
+                                const KernelProgram& program, const Task& task, Prepared& out) {
+  RungEnd end = lint_rung(program, task);
+  if (!end.passed) return end;
+  CG_TRY(end, out.compile(ctx, services));
+  if (!end.passed) return end;
+  CG_TRY(AuditOutcome audited, audit_binaries(ctx, services, task, out.images()));
+  out.keep_code(std::move(audited.code));
+  return out.load(ctx, services);
+}
+
+Result<void> load_both(const Context& ctx, Runner& runner, const Prepared& own,
+                       const Prepared* other) {
+  std::vector<std::string> ptx, code;
+  for (const Prepared* program : {&own, other}) {
+    if (!program) continue;
+    for (const KernelImage& image : program->images()) ptx.push_back(image.ptx);
+    code.insert(code.end(), program->code().begin(), program->code().end());
+    code.resize(ptx.size());
+  }
+  CG_TRY(LoadOutcome loaded, runner.load(ctx, ptx, code));
+  if (!loaded.ok) return world_error("two programs cannot be loaded: " + loaded.error.message);
+  return {};
+}
+
+// Without an official set: places of the outputs must not hold their pattern any more.
+Result<RungEnd> look_at_outputs(const Context& ctx, Runner& runner, const Task& task,
+                                const ShapeCase& shape, TimedBuffers& buffers, int runs) {
+  auto probes = buffers.draw_probes(task, runs);
+  CG_CHECK(runner.read(ctx, probes));
+  for (const TensorInfo* out : task.with_role(TensorRole::output)) {
+    int64_t looked_at = 0;
+    if (int64_t left = buffers.unwritten(probes, *out, looked_at); left > 0)
+      return rung_failed(
+          fmt::format("at {} the output '{}' is not written: {} of the {} checked elements",
+                      name_of(shape), out->name, left, looked_at));
+  }
+  return rung_passed();
 }
 
 // A program's steps for a runner that has loaded it behind `modules` others, on buffers of its own.
@@ -77,23 +152,23 @@ Result<SetPtr> small_set(const Context& ctx, const Services& services, const Pre
 
 Result<void> OfficialRuns::prepare(const Context& ctx, const std::string& program_id,
                                    OfficialSetPtr set, const KernelProgram* against) {
-  set_ = std::move(set);
+  sets_.use(std::move(set), program_id);
   program_id_ = program_id;
   if (against) {
     CG_CHECK(prepare_other(ctx, *against));
-    CG_CHECK(load(ctx));
+    CG_CHECK(load_both(ctx, *services_.runner, prepared_, other_ ? &*other_ : nullptr));
   }
   CG_CHECK(add_buffers(ctx));
-  if (fits_ || !set_) return {};
+  if (fits_ || !sets_.set()) return {};
   note_ = "the GPU's memory cannot hold the truth and the copies for timed runs";
-  set_.reset();
+  sets_.drop();
   return add_buffers(ctx);
 }
 
 Result<void> OfficialRuns::add_buffers(const Context& ctx) {
   buffers_ = TimedBuffers();
   SetPtr small;
-  if (set_) {
+  if (sets_.set()) {
     CG_CHECK(buffers_.add_scratch(official_));
   } else {
     CG_TRY(small, small_set(ctx, services_, prepared_, program_id_));
@@ -106,19 +181,16 @@ Result<void> OfficialRuns::add_buffers(const Context& ctx) {
 // How many copies of the outputs there is room for, in what is free now or in all of the GPU.
 Result<void> OfficialRuns::fit() {
   int64_t room = services_.identity.memory_bytes - kSpare;
-  if (set_) {
+  const OfficialSet* set = sets_.set();
+  if (set) {
     services_.official->make_room(task_);
     CG_TRY(int64_t free, services_.official->gpu().free_bytes());
     room = free - kSpare;
-    for (const GpuExpected& e : set_->outputs) {  // the candidate's own, besides the other's
-      const int64_t bytes = e.elements * static_cast<int64_t>(size_of(e.spec.dtype));
-      buffers_.reserve(bytes);
-      if (other_ && set_->initial(e.spec.name)) buffers_.reserve(bytes);
-    }
+    reserve_outputs(*set, paired(), buffers_);
   }
   int64_t inputs = 0;
-  if (set_)
-    for (const SharedBuffer& b : set_->inputs) inputs += b.mapped_bytes;
+  if (set)
+    for (const SharedBuffer& b : set->inputs) inputs += b.mapped_bytes;
   // A copy of the inputs is worth less than a second copy of the outputs.
   room_for_inputs_ = buffers_.fit(room - inputs, kMostCopies) && buffers_.copies() > 1;
   fits_ = room_for_inputs_ || buffers_.fit(room, kMostCopies);
@@ -128,15 +200,7 @@ Result<void> OfficialRuns::fit() {
 Result<void> OfficialRuns::prepare_other(const Context& ctx, const KernelProgram& against) {
   other_.emplace(against, task_);
   other_id_ = program_id(against);
-  RungEnd end = other_->lint();
-  if (end.passed) {
-    CG_TRY(end, other_->compile(ctx, services_));
-  }
-  if (end.passed) {  // the same machine code as when it was judged
-    CG_TRY(AuditOutcome audited, audit_binaries(ctx, services_, task_, other_->images()));
-    other_->keep_code(std::move(audited.code));
-    CG_TRY(end, other_->load(ctx, services_));
-  }
+  CG_TRY(const RungEnd end, prepare_program(ctx, services_, against, task_, *other_));
   if (end.passed && shape_of(*other_, official_.shape->name)) return {};
   note_ = "not timed alternately with the other program, which cannot be prepared: " + end.headline;
   other_.reset();
@@ -147,32 +211,9 @@ const PreparedShape& OfficialRuns::others_shape() const {
   return *shape_of(*other_, official_.shape->name);
 }
 
-Result<void> OfficialRuns::load(const Context& ctx) {
-  std::vector<std::string> ptx, code;
-  auto add = [&](const Prepared& program) {
-    for (const KernelImage& image : program.images()) ptx.push_back(image.ptx);
-    code.insert(code.end(), program.code().begin(), program.code().end());
-    code.resize(ptx.size());
-  };
-  add(prepared_);
-  if (other_) add(*other_);
-  CG_TRY(LoadOutcome loaded, services_.runner->load(ctx, ptx, code));
-  if (!loaded.ok) return world_error("two programs cannot be loaded: " + loaded.error.message);
-  return {};
-}
-
 OfficialRuns::End OfficialRuns::too_large() const {
   if (fits_) return std::nullopt;
-  TimingOutcome out;
-  out.result = RungResult::skipped;
-  const std::string needs = fmt::format("{} needs {}, {} has {}", name_of(*official_.shape),
-                                        human(Bytes{buffers_.total()}), services_.identity.gpu,
-                                        human(Bytes{services_.identity.memory_bytes}));
-  out.end = rung_passed("no time: " + needs +
-                        (official_.shape->kind == ShapeKind::user
-                             ? "; give it weight = 0 or smaller constants in the side file"
-                             : ""));
-  return out;
+  return does_not_fit(*official_.shape, buffers_.total(), services_.identity);
 }
 
 OfficialRuns::End OfficialRuns::noted(const RunnerOutcome& outcome) {
@@ -199,23 +240,18 @@ Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
 
 // The evaluator's own memory, or none if it does not fit.
 Result<void> OfficialRuns::share_memory(const Context& ctx, RunRequest& request) {
-  memory_.reset();
-  if (!set_) return {};
-  OfficialRunOptions options;
-  options.copies = buffers_.copies();
-  options.against = other_.has_value();
-  first_block_ = true;
-  if (!next_) next_ = services_.official->ready(task_, set_->shape, set_->family, program_id_);
-  options.own_inputs = next_ && room_for_inputs_;
-  auto made = OfficialRun::make(ctx, services_.official->gpu(), set_, official_, options);
-  if (!made) {
+  sets_.unmap();
+  if (!sets_.set()) return {};
+  auto mapped = sets_.map(
+      ctx,
+      {.copies = buffers_.copies(), .own_inputs = room_for_inputs_, .against = other_.has_value()});
+  if (!mapped) {
     CG_CHECK(ctx.check("measuring"));
-    note_ = "outputs of timed runs are not compared: " + made.error().message;
-    set_.reset();
+    note_ = "outputs of timed runs are not compared: " + mapped.error().message;
+    sets_.drop();
     return add_buffers(ctx);
   }
-  memory_.emplace(std::move(*made));
-  for (SharedBuffer& b : memory_->buffers())
+  for (SharedBuffer& b : *mapped)
     if (!buffers_.holds(b.name)) request.shared.push_back(std::move(b));
   return {};
 }
@@ -239,8 +275,7 @@ Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples)
     nothing.control = true;
     CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, nothing, kRunLimit));
     if (auto end = noted(outcome)) return end;
-    control_seen_ = ns_of(outcome.elapsed);
-    control_claimed_ = sum(outcome.report.samples_ns) + sum(outcome.report.against_ns);
+    control_ = times_of(std::move(outcome));
   }
   return End();
 }
@@ -255,62 +290,17 @@ Result<std::map<std::string, double>> OfficialRuns::watch(const Context& ctx) {
 Result<OfficialRuns::End> OfficialRuns::block(const Context& ctx, device::TimeMode mode,
                                               int samples) {
   CG_CHECK(ctx.check("measuring"));
-  if (memory_) {
-    CG_CHECK(next_set(ctx));
-    CG_CHECK(memory_->poison_again(ctx));
-  }
+  if (sets_.mapped()) CG_CHECK(sets_.next(ctx));
   CG_TRY(RunnerOutcome outcome, services_.runner->time(ctx, request(mode, samples), kRunLimit));
   if (auto end = noted(outcome)) return end;
-  own_ = std::move(outcome.report.samples_ns), other_ns_ = std::move(outcome.report.against_ns);
-  state_ = std::move(outcome.report.state);
-  const auto wanted = static_cast<size_t>(samples);
-  if (own_.size() != wanted || other_ns_.size() != (other_ ? wanted : 0))
-    return world_error("the runner reports fewer runs than requested");
-  for (const auto* list : {&own_, &other_ns_})
-    if (std::any_of(list->begin(), list->end(), [](double ns) { return !(ns > 0); }))
-      return world_error("the runner reports a run that took no time");
-  claimed_ns_ = sum(own_) + sum(other_ns_) - control_claimed_;
-  seen_ns_ = ns_of(outcome.elapsed) - control_seen_;
+  last_ = times_of(std::move(outcome));
+  CG_CHECK(check_times(last_, static_cast<size_t>(samples), paired()));
+  last_.claimed_ns -= control_.claimed_ns, last_.seen_ns -= control_.seen_ns;
   const int copies = std::min(mode == device::TimeMode::graph ? 1 : samples, buffers_.copies());
-  return memory_ ? compare_outputs(ctx, copies) : look_at_outputs(ctx, copies);
-}
-
-// The next block's inputs, if the pool has a set that the program has not met: no block waits for
-// one.
-Result<void> OfficialRuns::next_set(const Context& ctx) {
-  if (std::exchange(first_block_, false) || !next_ || !room_for_inputs_) return {};
-  CG_CHECK(memory_->renew(ctx, next_));
-  set_ = std::exchange(next_,
-                       services_.official->ready(task_, set_->shape, set_->family, program_id_));
-  return {};
-}
-
-Result<OfficialRuns::End> OfficialRuns::compare_outputs(const Context& ctx, int runs) {
-  CG_TRY(std::string damage, memory_->damage());
-  if (!damage.empty())
-    return End(failed(rung_failed(
-        fmt::format("out_of_bounds: {} ({}, timed)", damage, name_of(*official_.shape)))));
-  for (int copy = 0; copy < runs; ++copy) {
-    CG_TRY(OfficialFindings found, memory_->judge(ctx, copy));
-    if (found.mismatches.empty()) continue;
-    RungEnd end = end_of_mismatches(std::move(found.mismatches));
-    end.headline = "in a timed run: " + end.headline;
-    return End(failed(std::move(end)));
-  }
-  return End();
-}
-
-Result<OfficialRuns::End> OfficialRuns::look_at_outputs(const Context& ctx, int runs) {
-  auto probes = buffers_.draw_probes(task_, runs);
-  CG_CHECK(services_.runner->read(ctx, probes));
-  for (const TensorInfo* out : task_.with_role(TensorRole::output)) {
-    int64_t looked_at = 0;
-    if (int64_t left = buffers_.unwritten(probes, *out, looked_at); left > 0)
-      return End(failed(rung_failed(
-          fmt::format("at {} the output '{}' is not written: {} of the {} checked elements",
-                      name_of(*official_.shape), out->name, left, looked_at))));
-  }
-  return End();
+  CG_TRY(RungEnd outputs, sets_.mapped() ? sets_.compare(ctx, copies)
+                                         : look_at_outputs(ctx, *services_.runner, task_,
+                                                           *official_.shape, buffers_, copies));
+  return outputs.passed ? End() : End(failed(std::move(outputs)));
 }
 
 }  // namespace cutegen::eval

@@ -12,10 +12,10 @@
 // cutegen's own failures are errors. From begin() on, no other process of cutegen uses the GPU.
 //
 // Example: CG_CHECK(runs.prepare(ctx, id, set, nullptr)); CG_TRY(auto end, runs.begin(ctx));
-//   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.own()); }
+//   if (!end) { CG_TRY(end, runs.block(ctx, TimeMode::cold, 8)); use(runs.last().own); }
 #pragma once
 
-#include "eval/rungs/official.h"
+#include "eval/rungs/block_sets.h"
 #include "eval/rungs/timed_buffers.h"
 #include "eval/rungs/timing.h"
 #include "eval/runner/gpu_slot.h"
@@ -26,6 +26,13 @@ namespace cutegen::eval {
 Result<SetPtr> small_set(const Context& ctx, const Services& services, const Prepared& prepared,
                          const std::string& program_id);
 
+// What a block of runs took.
+struct BlockTimes {
+  std::vector<double> own, other;       // ns: each run of the candidate and of the other program
+  std::map<std::string, double> state;  // of the GPU: the clocks of the SMs
+  double claimed_ns = 0, seen_ns = 0;   // all of it by the runner's clock, and by this process's
+};
+
 class OfficialRuns {
  public:
   using End = std::optional<TimingOutcome>;
@@ -33,7 +40,11 @@ class OfficialRuns {
   // At one of the prepared timed shapes.
   OfficialRuns(const Services& services, const Task& task, const Prepared& prepared,
                const PreparedShape& shape)
-      : services_(services), task_(task), prepared_(prepared), official_(shape) {}
+      : services_(services),
+        task_(task),
+        prepared_(prepared),
+        official_(shape),
+        sets_(services, task, shape) {}
 
   // `against`: a program to be timed in turn; why it cannot be is in note().
   Result<void> prepare(const Context& ctx, const std::string& program_id, OfficialSetPtr set,
@@ -54,24 +65,15 @@ class OfficialRuns {
   const std::string& note() const { return note_; }
   const std::string& other_id() const { return other_id_; }
   const std::vector<KernelProfile>& kernels() const { return kernels_; }
-  // Of the last block: times of the candidate and of the other; the SMs' clocks; both clocks, less
-  // what the last control took.
-  const std::vector<double>& own() const { return own_; }
-  const std::vector<double>& other() const { return other_ns_; }
-  const std::map<std::string, double>& state() const { return state_; }
-  double claimed_ns() const { return claimed_ns_; }
-  double seen_ns() const { return seen_ns_; }
+  // The last block, less what the last control took.
+  const BlockTimes& last() const { return last_; }
 
  private:
   Result<void> prepare_other(const Context& ctx, const KernelProgram& against);
   const PreparedShape& others_shape() const;
-  Result<void> load(const Context& ctx);
   Result<void> add_buffers(const Context& ctx);
   Result<void> fit();
   Result<void> share_memory(const Context& ctx, RunRequest& request);
-  Result<End> look_at_outputs(const Context& ctx, int runs);
-  Result<void> next_set(const Context& ctx);
-  Result<End> compare_outputs(const Context& ctx, int runs);
   device::TimeRequest request(device::TimeMode mode, int samples) const;
   End noted(const RunnerOutcome& outcome);
 
@@ -81,17 +83,13 @@ class OfficialRuns {
   const PreparedShape& official_;
   std::optional<Prepared> other_;
   std::string program_id_, other_id_, note_;
-  OfficialSetPtr set_, next_;          // next_: of the block that follows
-  std::optional<OfficialRun> memory_;  // with a set
+  BlockSets sets_;  // none if the GPU's memory cannot hold one
   TimedBuffers buffers_;
   bool fits_ = true;
   std::optional<GpuSlot> slot_;
-  std::vector<double> own_, other_ns_;
   std::vector<KernelProfile> kernels_;
-  std::map<std::string, double> state_;
-  bool first_block_ = true, room_for_inputs_ = false;
-  double control_seen_ = 0, control_claimed_ = 0, claimed_ns_ = 0, seen_ns_ = 0;
-  bool died_ = false;
+  BlockTimes control_, last_;
+  bool room_for_inputs_ = false, died_ = false;
 };
 
 }  // namespace cutegen::eval

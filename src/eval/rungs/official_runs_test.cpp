@@ -87,10 +87,10 @@ TEST(OfficialRuns, AnOfficialSetIsMappedAndItsCopiesAreComparedInEveryMode) {
       end = runs.block(Context(), mode, 12);  // more than there are copies
       ASSERT_TRUE(end) << end.error().text();
       EXPECT_FALSE(*end);
-      EXPECT_THAT(runs.own(), SizeIs(12));
-      EXPECT_THAT(runs.other(), SizeIs(12));
+      EXPECT_THAT(runs.last().own, SizeIs(12));
+      EXPECT_THAT(runs.last().other, SizeIs(12));
       if (mode != device::TimeMode::call) {
-        EXPECT_THAT(runs.own(), Each(5e5));
+        EXPECT_THAT(runs.last().own, Each(5e5));
       }
     }
   });

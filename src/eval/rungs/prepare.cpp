@@ -75,10 +75,10 @@ device::PlanSteps PreparedShape::all_steps() const {
   return out;
 }
 
-RungEnd Prepared::lint() const {
+RungEnd lint_rung(const KernelProgram& program, const Task& task) {
   std::vector<Error> problems;
   bool rule = false, unsupported = false;
-  for (LintFinding& f : lint_program(program_)) {
+  for (LintFinding& f : lint_program(program)) {
     // A broken rule comes first: it decides the status.
     if (f.rule && !rule)
       problems.insert(problems.begin(), f.error);
@@ -86,13 +86,13 @@ RungEnd Prepared::lint() const {
       problems.push_back(f.error);
     rule = rule || f.rule;
   }
-  for (Error& e : check_plan(program_.plan, task_)) {
+  for (Error& e : check_plan(program.plan, task)) {
     unsupported = unsupported || e.kind == ErrorKind::unsupported;
     problems.push_back(std::move(e));
   }
   if (problems.empty())
-    return rung_passed(fmt::format("{} source{}, plan valid", program_.sources.size(),
-                                   program_.sources.size() == 1 ? "" : "s"));
+    return rung_passed(fmt::format("{} source{}, plan valid", program.sources.size(),
+                                   program.sources.size() == 1 ? "" : "s"));
   std::string detail;
   for (size_t i = 0; i < std::min<size_t>(problems.size(), 8); ++i)
     detail += problems[i].text() + "\n";

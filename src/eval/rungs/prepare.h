@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a program to launches with numbers: the rungs lint, compile and load.
 //
-// Contract: each rung fills its part of Prepared. `skipped` names each shape that the plan rejects
-// (`requires`). Without the official shape, a weighted shape, or any test shape, the program is
-// unsupported. Modules are compiled once for each distinct set of defines, in parallel. Long and
-// derived shapes may add a few modules; a shape that needs more is skipped.
+// Contract: compile() and load() fill their parts of Prepared. `skipped` names each shape that the
+// plan rejects (`requires`). Without the official shape, a weighted shape, or any test shape, the
+// program is unsupported. Modules are compiled once for each distinct set of defines, in parallel.
+// Long and derived shapes may add a few modules; a shape that needs more is skipped.
 //
-// Example: Prepared p(program, task); CG_TRY(RungEnd end, p.lint()); ... p.compile(ctx, services)
+// Example: RungEnd end = lint_rung(program, task); Prepared p(program, task);
+//   CG_TRY(end, p.compile(ctx, services)); CG_TRY(end, p.load(ctx, services));
 #pragma once
 
 #include <memory>
@@ -23,11 +24,13 @@ struct PreparedShape {
   device::PlanSteps all_steps() const;  // zeros of scratch, prepare, steps
 };
 
+// Checks the sources against the policy and the plan against the task.
+RungEnd lint_rung(const KernelProgram& program, const Task& task);
+
 class Prepared {
  public:
   Prepared(const KernelProgram& program, const Task& task) : program_(program), task_(task) {}
 
-  RungEnd lint() const;
   Result<RungEnd> compile(const Context& ctx, const Services& services);
   Result<RungEnd> load(const Context& ctx, const Services& services);
   // After the audit: the cubin of each image, which the device may load instead of the PTX.

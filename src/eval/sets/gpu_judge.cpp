@@ -12,7 +12,6 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "eval/sets/judge_rule.h"
 
 namespace cutegen::eval {
 
@@ -33,6 +32,23 @@ unsigned char random_byte() {
   std::byte b{};
   random_bytes(std::span(&b, 1));
   return static_cast<unsigned char>(b);
+}
+
+GpuJudgement judgement_of(const JudgeTally& t, const GpuExpected& e) {
+  GpuJudgement out;
+  out.counts.elements = e.elements;
+  out.counts.wrong = static_cast<int64_t>(t.wrong);
+  out.counts.nan = static_cast<int64_t>(t.nan);
+  out.counts.zero = static_cast<int64_t>(t.zero);
+  out.counts.unwritten = static_cast<int64_t>(t.unwritten);
+  out.counts.worst_ratio = std::bit_cast<double>(t.worst);
+  out.not_close = static_cast<int64_t>(t.not_close);
+  out.whole = AggregateError(static_cast<int64_t>(t.finite), t.squares, t.signed_sum);
+  out.counts.rms = out.whole.rms(), out.counts.bias = out.whole.bias();
+  out.counts.limits = e.limits;
+  if (t.wrong == 0) return out;
+  out.first = static_cast<int64_t>(t.first), out.last = static_cast<int64_t>(t.last);
+  return out;
 }
 
 }  // namespace
@@ -102,11 +118,6 @@ Result<SharedBuffer> GpuBuffer::share(bool read_only) {
   return SharedBuffer{name_,   bytes_,   fd, static_cast<int64_t>(block_.mapped_bytes),
                       offset_, read_only};
 }
-
-struct GpuJudge::Tally {
-  uint64_t wrong, nan, zero, unwritten, not_close, first, last, worst, finite;
-  double squares, signed_sum;
-};
 
 GpuJudge::GpuJudge(std::unique_ptr<device::cuda::Session> session)
     : side_(std::make_shared<GpuSide>()) {
@@ -208,14 +219,14 @@ Result<std::string> GpuJudge::damage(const GpuBuffer& b) {
   return std::string();
 }
 
-Result<void> GpuJudge::run(const Context& ctx, const GpuExpected& e, device::cuda::Address out,
-                           const Poison& poison, int64_t from, int64_t count,
-                           device::cuda::Address mask, Tally& tally) {
+Result<JudgeTally> GpuJudge::run(const Context& ctx, const GpuExpected& e,
+                                 device::cuda::Address out, const Poison& poison, int64_t from,
+                                 int64_t count, device::cuda::Address mask) {
   std::lock_guard one_at_a_time(side_->lock);
   device::cuda::Session& session = *side_->session;
   CG_CHECK(session.enter());
   const JudgeRule rule = judge_rule(e.spec.dtype, e.rule, e.close, e.nan_is_undefined, poison);
-  tally = {0, 0, 0, 0, 0, ~uint64_t{0}, 0, 0, 0, 0, 0};
+  JudgeTally tally;
   device::cuda::Address rule_at = words_.at() + kRuleAt, tally_at = words_.at() + kTallyAt;
   CG_CHECK(session.write(rule_at, std::as_bytes(std::span(&rule, 1))));
   CG_CHECK(session.write(tally_at, std::as_bytes(std::span(&tally, 1))));
@@ -224,7 +235,8 @@ Result<void> GpuJudge::run(const Context& ctx, const GpuExpected& e, device::cud
       session.launch("judge", blocks_for(count), kThreads,
                      {&out, &truth, &native, &margin, &mask, &tally_at, &rule_at, &from, &count}));
   CG_CHECK(session.wait(ctx));
-  return session.read(std::as_writable_bytes(std::span(&tally, 1)), tally_at);
+  CG_CHECK(session.read(std::as_writable_bytes(std::span(&tally, 1)), tally_at));
+  return tally;
 }
 
 Result<GpuJudgement> GpuJudge::compare(const Context& ctx, const GpuExpected& e,
@@ -232,25 +244,16 @@ Result<GpuJudgement> GpuJudge::compare(const Context& ctx, const GpuExpected& e,
   if (!loaded_) return world_error("the comparison kernel is not loaded");
   if (output.bytes() != e.elements * static_cast<int64_t>(size_of(e.spec.dtype)))
     return world_error("the output '" + e.spec.name + "' has another size than its truth");
-  Tally t{};
-  if (e.elements) CG_CHECK(run(ctx, e, output.at(), poison, 0, e.elements, 0, t));
-  GpuJudgement out;
-  out.counts.elements = e.elements;
-  out.counts.wrong = static_cast<int64_t>(t.wrong);
-  out.counts.nan = static_cast<int64_t>(t.nan);
-  out.counts.zero = static_cast<int64_t>(t.zero);
-  out.counts.unwritten = static_cast<int64_t>(t.unwritten);
-  out.counts.worst_ratio = std::bit_cast<double>(t.worst);
-  out.not_close = static_cast<int64_t>(t.not_close);
-  out.whole = AggregateError(static_cast<int64_t>(t.finite), t.squares, t.signed_sum);
-  out.counts.rms = out.whole.rms(), out.counts.bias = out.whole.bias();
-  out.counts.limits = e.limits;
-  if (t.wrong == 0) return out;
-  out.first = static_cast<int64_t>(t.first), out.last = static_cast<int64_t>(t.last);
+  JudgeTally tally;
+  if (e.elements) {
+    CG_TRY(tally, run(ctx, e, output.at(), poison, 0, e.elements, 0));
+  }
+  GpuJudgement out = judgement_of(tally, e);
+  if (out.counts.wrong == 0) return out;
   if (e.elements > kMostMarks) out.marked_from = std::min(out.first, e.elements - kMostMarks);
   const int64_t count = std::min(e.elements, kMostMarks);
   CG_TRY(GpuBuffer mask, take("marks", count, false));
-  CG_CHECK(run(ctx, e, output.at(), poison, out.marked_from, count, mask.at(), t));
+  CG_CHECK(run(ctx, e, output.at(), poison, out.marked_from, count, mask.at()));
   out.counts.is_wrong.resize(static_cast<size_t>(count));
   std::lock_guard one_at_a_time(side_->lock);
   CG_CHECK(side_->session->enter());
@@ -261,8 +264,7 @@ Result<GpuJudgement> GpuJudge::compare(const Context& ctx, const GpuExpected& e,
 Result<AggregateLimits> GpuJudge::limits_of(const Context& ctx, const GpuExpected& e) {
   if (!is_floating(e.spec.dtype) || e.elements == 0) return AggregateLimits{};
   const ToleranceRule rule = for_dtype(e.rule, e.spec.dtype);
-  Tally t{};
-  CG_CHECK(run(ctx, e, e.native, Poison{}, 0, e.elements, 0, t));
+  CG_TRY(const JudgeTally t, run(ctx, e, e.native, Poison{}, 0, e.elements, 0));
   HonestErrors honest;
   honest.native = AggregateError(static_cast<int64_t>(t.finite), t.squares, t.signed_sum);
   // The margin holds sensitivity and native error together, and is one unit at most.

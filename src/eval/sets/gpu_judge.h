@@ -17,6 +17,7 @@
 
 #include "device/cuda/session.h"
 #include "eval/runner/runner.h"
+#include "eval/sets/judge_rule.h"
 #include "tensor/compare.h"
 #include "toolchain/toolchain.h"
 
@@ -105,10 +106,10 @@ class GpuJudge {
 
  private:
   explicit GpuJudge(std::unique_ptr<device::cuda::Session> session);
-  struct Tally;
-  Result<void> run(const Context& ctx, const GpuExpected& expected, device::cuda::Address output,
-                   const Poison& poison, int64_t from, int64_t count, device::cuda::Address mask,
-                   Tally& tally);
+  // Counts in `count` elements from `from` on; marks the wrong ones if `mask` is not 0.
+  Result<JudgeTally> run(const Context& ctx, const GpuExpected& expected,
+                         device::cuda::Address output, const Poison& poison, int64_t from,
+                         int64_t count, device::cuda::Address mask);
   Result<void> fill_guards(GpuBuffer& buffer);
 
   std::shared_ptr<GpuSide> side_;

@@ -19,11 +19,6 @@ namespace {
 
 constexpr double kClose = 1e-4;
 
-struct Counts {
-  uint64_t wrong, nan, zero, unwritten, not_close, first, last, worst, finite;
-  double squares, signed_sum;
-};
-
 std::string compiled(const std::string& arch) {
   auto paths = toolchain::find_tools();
   if (!paths) return {};
@@ -48,7 +43,7 @@ std::span<std::byte> span_of(std::vector<T>& values) {
   return std::as_writable_bytes(std::span(values));
 }
 
-void expect_same(const Counts& got, int64_t not_close, const JudgeCase& c,
+void expect_same(const JudgeTally& got, int64_t not_close, const JudgeCase& c,
                  const std::vector<uint8_t>& mask) {
   Judgement want = judge(c.expected, c.output, &c.poison);
   const std::string dtype = to_string(c.dtype);
@@ -86,7 +81,7 @@ class OnTheSimulator : public testing::Test {
   void compare(JudgeCase& c) {
     JudgeRule rule = judge_rule(c.dtype, c.rule, kClose, c.nan_is_undefined, c.poison);
     std::vector<JudgeRule> rules{rule};
-    std::vector<Counts> tally{{0, 0, 0, 0, 0, ~uint64_t{0}, 0, 0, 0, 0, 0}};
+    std::vector<JudgeTally> tally(1);
     const uint64_t from = 0, count = c.expected.truth.size();
     std::vector<uint8_t> mask(count, 9);
     auto bound = device_->bind({{"output", c.output},
@@ -179,10 +174,10 @@ TEST_F(OnAGpu, EveryDtypeIsJudgedAsOnTheHost) {
       auto j = judge_->compare(Context(), e, output, c.poison);
       ASSERT_TRUE(j) << j.error().text();
       const Judgement& n = j->counts;
-      Counts got{static_cast<uint64_t>(n.wrong),      static_cast<uint64_t>(n.nan),
-                 static_cast<uint64_t>(n.zero),       static_cast<uint64_t>(n.unwritten),
-                 static_cast<uint64_t>(j->not_close), static_cast<uint64_t>(j->first),
-                 static_cast<uint64_t>(j->last),      std::bit_cast<uint64_t>(n.worst_ratio)};
+      JudgeTally got{static_cast<uint64_t>(n.wrong),      static_cast<uint64_t>(n.nan),
+                     static_cast<uint64_t>(n.zero),       static_cast<uint64_t>(n.unwritten),
+                     static_cast<uint64_t>(j->not_close), static_cast<uint64_t>(j->first),
+                     static_cast<uint64_t>(j->last),      std::bit_cast<uint64_t>(n.worst_ratio)};
       expect_same(got, j->not_close, c, n.is_wrong);
       auto damage = judge_->damage(output);
       ASSERT_TRUE(damage);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of the comparison kernel for an output, with the layout of Rule in
+// What the comparison kernel takes and returns for an output, with the layouts of Rule and Tally in
 // kernels/judge.cu.
 //
 // Contract: the numbers that src/tensor/compare.cpp would use for the dtype and the rule.
@@ -19,6 +19,14 @@ struct JudgeRule {
   int32_t dtype, overflows_to_nan, nan_is_undefined, unused;
 };
 static_assert(sizeof(JudgeRule) == 88);
+
+struct JudgeTally {
+  uint64_t wrong = 0, nan = 0, zero = 0, unwritten = 0, not_close = 0;
+  uint64_t first = ~uint64_t{0}, last = 0, worst = 0;  // worst: bits of a double
+  uint64_t finite = 0;                                 // elements in the sums below
+  double squares = 0, signed_sum = 0;
+};
+static_assert(sizeof(JudgeTally) == 88);
 
 JudgeRule judge_rule(DType dtype, ToleranceRule rule, double close, bool nan_is_undefined,
                      const Poison& poison);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/sets/official_pool.h"
 
-#include <algorithm>
-
 #include "base/hash.h"
 
 namespace cutegen::eval {
@@ -20,10 +18,6 @@ bool is_of_the_task(const Error& error) {
 
 }  // namespace
 
-OfficialPool::Key OfficialPool::key_of(const OfficialSet& set) {
-  return {set.task_id, set.shape, set.family};
-}
-
 OfficialPool::OfficialPool(Source source) : source_(std::move(source)) {
   thread_ = std::thread([this] { restock(); });
 }
@@ -37,25 +31,14 @@ OfficialPool::~OfficialPool() {
   thread_.join();
 }
 
-// A set takes part in the order of use; what was met or used up is left alone or dropped.
-OfficialSetPtr OfficialPool::in_stock(const Key& key, const std::string& program_id) {
+OfficialSetPtr OfficialPool::in_stock(const OfficialKey& key, const std::string& program_id) {
   std::lock_guard hold(lock_);
-  for (auto at = stock_.begin(); at != stock_.end(); ++at) {
-    if (key_of(*at->set) != key || at->met.contains(program_id)) continue;
-    OfficialSetPtr set = at->set;
-    at->met.insert(program_id);
-    if (++at->uses >= kMostUses)
-      stock_.erase(at);
-    else
-      stock_.splice(stock_.end(), stock_, at);
-    return set;
-  }
-  return nullptr;
+  return stock_.take(key, program_id);
 }
 
 Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
                                           const ShapeCase& shape, const std::string& family) {
-  const Key key{task.id, shape.name, family};
+  const OfficialKey key{task.id, shape.name, family};
   {
     std::lock_guard hold(lock_);
     auto at = refused_.find(key);
@@ -64,7 +47,7 @@ Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
   }
   if (auto needs = official_needs(task, shape)) {
     std::lock_guard hold(lock_);
-    drop_until(std::max<int64_t>(0, most_bytes_ - needs->set_bytes));
+    stock_.make_room(needs->set_bytes);
   }
   auto set = source_(ctx, task, shape, family, secret_seed());
   if (set || !is_of_the_task(set.error())) return set;
@@ -76,7 +59,7 @@ Result<OfficialSetPtr> OfficialPool::make(const Context& ctx, const Task& task,
 Result<OfficialSetPtr> OfficialPool::draw(const Context& ctx, const Task& task,
                                           const ShapeCase& shape, const std::string& family,
                                           const std::string& program_id) {
-  const Key key{task.id, shape.name, family};
+  const OfficialKey key{task.id, shape.name, family};
   if (OfficialSetPtr set = in_stock(key, program_id)) return set;
   std::lock_guard one_at_a_time(source_lock_);
   if (OfficialSetPtr set = in_stock(key, program_id)) return set;  // made while we waited
@@ -96,36 +79,15 @@ Result<OfficialSetPtr> OfficialPool::fresh(const Context& ctx, const Task& task,
   return make(ctx, task, shape, family);
 }
 
-int64_t OfficialPool::held() const {
-  int64_t bytes = 0;
-  for (const Stocked& s : stock_) bytes += s.set->bytes;
-  return bytes;
-}
-
-void OfficialPool::drop_until(int64_t most) {
-  while (!stock_.empty() && held() > most) stock_.pop_front();
-}
-
 void OfficialPool::keep(const OfficialSetPtr& set, const std::string& program_id) {
   std::lock_guard hold(lock_);
-  if (set->bytes > most_bytes_) return;  // it lives as long as its run
-  // A program that is judged repeatedly has met the other sets, so they make room first.
-  std::erase_if(stock_, [&](const Stocked& s) {
-    return !program_id.empty() && key_of(*s.set) == key_of(*set);
-  });
-  drop_until(most_bytes_ - set->bytes);
-  Stocked stocked{set, 0, {}};
-  if (!program_id.empty()) {
-    stocked.uses = 1;
-    stocked.met.insert(program_id);
-  }
-  stock_.push_back(std::move(stocked));
+  stock_.keep(set, program_id);
 }
 
 void OfficialPool::allow(int64_t bytes) {
   {
     std::lock_guard hold(lock_);
-    most_bytes_ = bytes;
+    stock_.allow(bytes);
   }
   wake_.notify_all();
 }
@@ -146,8 +108,8 @@ void OfficialPool::want(const Task& task, const ShapeCase& shape,
 void OfficialPool::forget(const std::string& task_id) {
   std::lock_guard hold(lock_);
   std::erase_if(wanted_, [&](const Wanted& w) { return w.task.id == task_id; });
-  std::erase_if(stock_, [&](const Stocked& s) { return s.set->task_id == task_id; });
-  std::erase_if(refused_, [&](const auto& r) { return std::get<0>(r.first) == task_id; });
+  stock_.forget(task_id);
+  std::erase_if(refused_, [&](const auto& r) { return r.first.task_id == task_id; });
 }
 
 void OfficialPool::pause() {
@@ -166,29 +128,28 @@ void OfficialPool::resume() {
 
 void OfficialPool::shrink(int64_t bytes) {
   std::lock_guard hold(lock_);
-  drop_until(bytes);
+  stock_.shrink(bytes);
 }
 
 int64_t OfficialPool::bytes() {
   std::lock_guard hold(lock_);
-  return held();
+  return stock_.bytes();
 }
 
 int64_t OfficialPool::allowed() {
   std::lock_guard hold(lock_);
-  return most_bytes_;
+  return stock_.allowed();
 }
 
 // A set that is wanted, missing, and fits into the free memory. Call it under the lock.
 const OfficialPool::Wanted* OfficialPool::missing() {
-  std::map<Key, int64_t> wanted;  // sets of each
+  std::map<OfficialKey, int64_t> wanted;  // sets of each
   for (const Wanted& want : wanted_) {
-    const Key key{want.task.id, want.shape.name, want.family};
+    const OfficialKey key{want.task.id, want.shape.name, want.family};
     if (refused_.contains(key)) continue;
-    const auto there = std::count_if(stock_.begin(), stock_.end(),
-                                     [&](const Stocked& s) { return key_of(*s.set) == key; });
     auto needs = official_needs(want.task, want.shape);
-    if (++wanted[key] > there && needs && held() + needs->set_bytes <= most_bytes_) return &want;
+    if (++wanted[key] > stock_.count(key) && needs && stock_.has_room(needs->set_bytes))
+      return &want;
   }
   return nullptr;
 }

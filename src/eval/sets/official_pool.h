@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // OfficialPool: official sets of the open tasks, kept in GPU memory as far as there is room.
 //
-// Contract: follows the rules of TruthPool: draw() returns a set that the program has not met, or
-// makes one, and drops a set after kMostUses draws. All sets together take at most the memory of
-// allow(); the pool first drops the sets drawn longest ago. If a task's set cannot be made
+// Contract: follows the rules of TruthPool: draw() returns a stocked set that the program has not
+// met (official_stock.h), or makes one. All sets together take at most the memory of allow(); the
+// pool first drops the sets drawn longest ago. If a task's set cannot be made
 // (`unsupported`, or the task's error), the pool waits kPatience before it tries again, because
 // memory may be free by then. After want(), the pool's thread makes the missing sets of a task: one
 // for each family and kMoreToTime more of the first family, but not between pause() and resume().
@@ -14,20 +14,16 @@
 
 #include <condition_variable>
 #include <functional>
-#include <list>
 #include <map>
 #include <mutex>
-#include <set>
 #include <thread>
-#include <tuple>
 
-#include "eval/sets/official_set.h"
+#include "eval/sets/official_stock.h"
 
 namespace cutegen::eval {
 
 class OfficialPool {
  public:
-  static constexpr int kMostUses = 12;
   static constexpr int kMoreToTime = 2;  // sets of the first family: timed blocks take turns
   static constexpr auto kPatience = std::chrono::minutes(1);
   using Source = std::function<Result<OfficialSetPtr>(const Context&, const Task&, const ShapeCase&,
@@ -55,34 +51,24 @@ class OfficialPool {
   int64_t allowed();
 
  private:
-  struct Stocked {
-    OfficialSetPtr set;
-    int uses = 0;
-    std::set<std::string> met;
-  };
   struct Wanted {
     Task task;
     ShapeCase shape;
     std::string family;
   };
-  using Key = std::tuple<std::string, std::string, std::string>;  // task, shape, family
-  static Key key_of(const OfficialSet& set);
   Result<OfficialSetPtr> make(const Context& ctx, const Task& task, const ShapeCase& shape,
                               const std::string& family);
-  OfficialSetPtr in_stock(const Key& key, const std::string& program_id);
+  OfficialSetPtr in_stock(const OfficialKey& key, const std::string& program_id);
   void keep(const OfficialSetPtr& set, const std::string& program_id);
-  void drop_until(int64_t most);
-  int64_t held() const;
   const Wanted* missing();
   void restock();
 
   Source source_;
-  int64_t most_bytes_ = 0;
   std::mutex source_lock_;  // one set is made at a time
   std::mutex lock_;
   std::condition_variable wake_;
-  std::list<Stocked> stock_;  // the one drawn last comes last
-  std::map<Key, std::pair<Error, Clock::time_point>> refused_;
+  OfficialStock stock_;
+  std::map<OfficialKey, std::pair<Error, Clock::time_point>> refused_;
   std::vector<Wanted> wanted_;
   bool paused_ = false, busy_ = false;
   std::stop_source stop_;

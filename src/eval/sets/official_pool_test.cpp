@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <set>
 
 #include "eval/testing/toy_task.h"
 
@@ -77,7 +78,7 @@ TEST_F(Pool, AProgramNeverMeetsASetTwice) {
 TEST_F(Pool, ASetIsDroppedAfterItsLastUse) {
   pool_->allow(10 * kSet);
   std::set<OfficialSetPtr> met;
-  for (int i = 0; i < 2 * OfficialPool::kMostUses; ++i)
+  for (int i = 0; i < 2 * OfficialStock::kMostUses; ++i)
     met.insert(draw("made", "program " + std::to_string(i)));
   EXPECT_EQ(met.size(), 2U);
   EXPECT_EQ(pool_->bytes(), 0);

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMostSourceBytes = 1 << 20;
 constexpr size_t kMostSources = 32;
+constexpr size_t kMostFindings = 32;  // of one source
 
 // Headers that device code may include: beginnings of their names.
 const std::vector<std::string>& allowed_headers() {
@@ -103,12 +104,30 @@ constexpr Forbidden kForbiddenBeginnings[] = {
 
 constexpr const char* kForbiddenInText[] = {".incbin", ".include", "tex.", "suld.", "sust."};
 
-class Linter {
+// The findings of one source.
+class Findings {
  public:
-  Linter(std::string name, std::vector<Token> tokens)
-      : name_(std::move(name)), tokens_(std::move(tokens)) {}
+  explicit Findings(std::string name) : name_(std::move(name)) {}
 
-  std::vector<LintFinding> run() {
+  void add(const Token& at, bool rule, const std::string& what, const std::string& remedy) {
+    if (found_.size() >= kMostFindings) return;
+    found_.push_back(
+        {rule,
+         {ErrorKind::user, what, fmt::format("{}:{}:{}", name_, at.line, at.column), remedy}});
+  }
+  std::vector<LintFinding> take() { return std::move(found_); }
+
+ private:
+  std::string name_;
+  std::vector<LintFinding> found_;
+};
+
+// Finds words, directives and assembly that no device source may have.
+class WordLinter {
+ public:
+  WordLinter(const std::vector<Token>& tokens, Findings& out) : tokens_(tokens), out_(out) {}
+
+  void run() {
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const Token& t = tokens_[i];
       if (t.kind == Token::Kind::directive) directive(t);
@@ -116,21 +135,11 @@ class Linter {
       if (t.kind == Token::Kind::string) text(i);
       if (i + 2 < tokens_.size() && t.mark('<') && tokens_[i + 1].mark('<') &&
           tokens_[i + 2].mark('<') && adjacent(i))
-        add(t, true, "launches from the device are not available", "add a step to the plan");
+        out_.add(t, true, "launches from the device are not available", "add a step to the plan");
     }
-    globals();
-    for (size_t i = 0; i < tokens_.size(); ++i)
-      if (tokens_[i].is("static")) static_variable(i);
-    return std::move(out_);
   }
 
  private:
-  void add(const Token& at, bool rule, const std::string& what, const std::string& remedy) {
-    if (out_.size() >= 32) return;
-    out_.push_back(
-        {rule,
-         {ErrorKind::user, what, fmt::format("{}:{}:{}", name_, at.line, at.column), remedy}});
-  }
   bool adjacent(size_t i) const {
     return tokens_[i].line == tokens_[i + 2].line && tokens_[i].column + 2 == tokens_[i + 2].column;
   }
@@ -146,7 +155,7 @@ class Linter {
     if (word == "include")
       include(t, body);
     else if (word == "include_next" || word == "embed" || word == "import" || word == "using")
-      add(t, true, fmt::format("#{} is not allowed", word), "#include an allowed header");
+      out_.add(t, true, fmt::format("#{} is not allowed", word), "#include an allowed header");
     else if (word == "pragma")
       pragma(t, body);
     else
@@ -166,23 +175,23 @@ class Linter {
     bool angle = body.size() > 2 && body.front() == '<' && body.back() == '>';
     bool quoted = body.size() > 2 && body.front() == '"' && body.back() == '"';
     if (!angle && !quoted)
-      return add(t, true, "an include must name its file plainly", "write #include <...>");
+      return out_.add(t, true, "an include must name its file plainly", "write #include <...>");
     std::string file = body.substr(1, body.size() - 2);
     if (file.front() == '/' || file.find("..") != std::string::npos ||
         file.find('\\') != std::string::npos)
-      return add(t, true, fmt::format("the include '{}' is outside the allowed headers", file),
-                 "include headers of cute/, cutlass/, cub/block/, cuda/ or cutegen/");
+      return out_.add(t, true, fmt::format("the include '{}' is outside the allowed headers", file),
+                      "include headers of cute/, cutlass/, cub/block/, cuda/ or cutegen/");
     if (!starts_with_any(file, allowed_headers()))
-      add(t, false, fmt::format("the header '{}' is not allowed", file),
-          "include headers of cute/, cutlass/, cub/block/, cuda/ or cutegen/");
+      out_.add(t, false, fmt::format("the header '{}' is not allowed", file),
+               "include headers of cute/, cutlass/, cub/block/, cuda/ or cutegen/");
   }
 
   void pragma(const Token& t, const std::string& body) {
     static const std::vector<std::string> kAllowed{"unroll",        "once",     "nv_",
                                                    "diag_suppress", "nounroll", "pack"};
     if (!starts_with_any(body, kAllowed))
-      add(t, true, fmt::format("#pragma {} is not allowed", body.substr(0, 40)),
-          "use only unroll, once and nv_diagnostic pragmas");
+      out_.add(t, true, fmt::format("#pragma {} is not allowed", body.substr(0, 40)),
+               "use only unroll, once and nv_diagnostic pragmas");
   }
 
   void word(size_t i) {
@@ -191,24 +200,25 @@ class Linter {
       bool plain = i + 2 < tokens_.size() && tokens_[i + 1].mark('(') &&
                    tokens_[i + 2].kind == Token::Kind::string;
       if (plain) return pragma(t, tokens_[i + 2].text);
-      return add(t, true, "_Pragma must name its pragma plainly", "write _Pragma(\"unroll\")");
+      return out_.add(t, true, "_Pragma must name its pragma plainly", "write _Pragma(\"unroll\")");
     }
     bool after_equal = i > 0 && tokens_[i - 1].mark('=');
     if (t.text == "delete" && !after_equal)
-      return add(t, false, "the device heap is not available", "use scratch of the plan");
+      return out_.add(t, false, "the device heap is not available", "use scratch of the plan");
     bool placement = i + 1 < tokens_.size() && tokens_[i + 1].mark('(');
     bool is_operator = i > 0 && tokens_[i - 1].is("operator");
     if (t.text == "new" && !placement && !is_operator)
-      return add(t, false, "the device heap is not available", "use scratch of the plan");
+      return out_.add(t, false, "the device heap is not available", "use scratch of the plan");
     forbidden_word(t);
   }
 
   void forbidden_word(const Token& t) {
     for (const Forbidden& f : kForbidden)
-      if (t.text == f.word) return add(t, f.rule, fmt::format("'{}' {}", t.text, f.why), f.remedy);
+      if (t.text == f.word)
+        return out_.add(t, f.rule, fmt::format("'{}' {}", t.text, f.why), f.remedy);
     for (const Forbidden& f : kForbiddenBeginnings)
       if (t.text.starts_with(f.word))
-        return add(t, f.rule, fmt::format("'{}' {}", t.text, f.why), f.remedy);
+        return out_.add(t, f.rule, fmt::format("'{}' {}", t.text, f.why), f.remedy);
   }
 
   // Adjacent literals are one text for the compiler.
@@ -226,10 +236,26 @@ class Linter {
       bool inside_word = found != std::string::npos && found > 0 && bad[0] != '.' &&
                          std::isalnum(static_cast<unsigned char>(text[found - 1]));
       if (found != std::string::npos && !inside_word)
-        return add(at, true, fmt::format("'{}' is not allowed in assembly", bad), "remove it");
+        return out_.add(at, true, fmt::format("'{}' is not allowed in assembly", bad), "remove it");
     }
   }
 
+  const std::vector<Token>& tokens_;
+  Findings& out_;
+};
+
+// Finds variables that outlive a launch.
+class StateLinter {
+ public:
+  StateLinter(const std::vector<Token>& tokens, Findings& out) : tokens_(tokens), out_(out) {}
+
+  void run() {
+    globals();
+    for (size_t i = 0; i < tokens_.size(); ++i)
+      if (tokens_[i].is("static")) static_variable(i);
+  }
+
+ private:
   // Variables of the module that kernels can write outlive a launch.
   void globals() {
     int depth = 0;            // braces that are no namespace and no extern "C"
@@ -268,8 +294,8 @@ class Linter {
       if (t.mark('(') && !alignment) return;  // a function
       if (t.mark(';') || t.mark('=') || t.mark('{')) break;
     }
-    add(tokens_[at], true, "a static variable keeps state between launches",
-        "use scratch of the plan, or declare it const");
+    out_.add(tokens_[at], true, "a static variable keeps state between launches",
+             "use scratch of the plan, or declare it const");
   }
 
   bool opens_scope(size_t from, size_t to) const {
@@ -296,14 +322,20 @@ class Linter {
       if (t.mark('(') && !alignment) return;  // a function
     }
     if (device && !fixed)
-      add(*device, true, "a writable __device__ variable keeps state between launches",
-          "use scratch of the plan, or declare it const");
+      out_.add(*device, true, "a writable __device__ variable keeps state between launches",
+               "use scratch of the plan, or declare it const");
   }
 
-  std::string name_;
-  std::vector<Token> tokens_;
-  std::vector<LintFinding> out_;
+  const std::vector<Token>& tokens_;
+  Findings& out_;
 };
+
+std::vector<LintFinding> lint_tokens(const std::string& name, const std::vector<Token>& tokens) {
+  Findings out(name);
+  WordLinter(tokens, out).run();
+  StateLinter(tokens, out).run();
+  return out.take();
+}
 
 LintFinding plan_finding(const std::string& what, const std::string& where,
                          const std::string& remedy) {
@@ -337,7 +369,7 @@ void check_step(const Step& step, const std::string& where,
 }  // namespace
 
 std::vector<LintFinding> lint_source(const std::string& name, const std::string& text) {
-  return Linter(name, scan_source(text)).run();
+  return lint_tokens(name, scan_source(text));
 }
 
 std::vector<LintFinding> lint_program(const KernelProgram& program) {
@@ -359,7 +391,7 @@ std::vector<LintFinding> lint_program(const KernelProgram& program) {
       macros_declare = macros_declare || (t.kind == Token::Kind::directive &&
                                           t.text.find("__global__") != std::string::npos);
     for (Signature& s : kernel_signatures(tokens)) kernels[s.name].push_back(std::move(s));
-    auto findings = Linter(name, std::move(tokens)).run();
+    auto findings = lint_tokens(name, tokens);
     out.insert(out.end(), findings.begin(), findings.end());
   }
   if (macros_declare) return out;

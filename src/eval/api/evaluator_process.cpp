@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/api/evaluator_process.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "eval/api/protocol.h"
+
+extern char** environ;
+
+namespace cutegen::eval {
+namespace {
+
+// The evaluator is trusted, but what it starts should find no secrets in its environment.
+std::vector<std::string> evaluator_environment() {
+  std::vector<std::string> out = sandbox::scrubbed_environment();
+  for (char** e = environ; e && *e; ++e) {
+    std::string_view entry(*e), name = entry.substr(0, entry.find('='));
+    bool ours = name.starts_with("CUTEGEN_") || name.starts_with("XDG_");
+    bool secret = name.find("KEY") != name.npos || name.find("TOKEN") != name.npos ||
+                  name.find("SECRET") != name.npos || name.find("PASSW") != name.npos ||
+                  name.find("CREDENTIAL") != name.npos;
+    if (ours && !secret && std::find(out.begin(), out.end(), entry) == out.end())
+      out.emplace_back(entry);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<void> EvaluatorProcess::start(const Context& ctx, const EvaluatorOptions& options) {
+  channel_.close();
+  child_ = sandbox::Child();
+  CG_TRY(auto program, sister_program("cutegen-evaluator"));
+  CG_TRY(auto pair, wire::Channel::make_pair());
+  sandbox::SpawnSpec spec;
+  spec.argv = {program.string()};
+  spec.env = evaluator_environment();
+  spec.cwd = std::filesystem::current_path().string();
+  spec.fds = {{pair.second.fd(), 3}};
+  spec.capture_stderr = false;
+  CG_TRY(child_, sandbox::spawn(spec));
+  channel_ = std::move(pair.first);
+  pair.second.close();
+  CG_TRY(Json reply, ask(ctx, "hello", {{"options", to_json(options)}}));
+  auto pid = reply.find("pid");
+  if (pid == reply.end() || !pid->is_number_integer())
+    return world_error("the evaluator did not send its hello");
+  pid_ = pid->get<int>();
+  return {};
+}
+
+Result<Json> EvaluatorProcess::ask(const Context& ctx, const std::string& type, const Json& body,
+                                   const std::function<void(const std::string&)>& progress) {
+  auto reply = exchange(ctx, type, body, progress);
+  bool ended = !reply && (reply.error().kind == ErrorKind::cancelled ||
+                          reply.error().kind == ErrorKind::timeout);
+  if (ended && ctx.done()) stop();  // what runs there has no reader any more
+  return reply;
+}
+
+Result<Json> EvaluatorProcess::exchange(const Context& ctx, const std::string& type,
+                                        const Json& body,
+                                        const std::function<void(const std::string&)>& progress) {
+  CG_CHECK(channel_.send(ctx, protocol::message(type, body)));
+  for (;;) {
+    CG_TRY(wire::Frame frame, channel_.receive(ctx));
+    if (auto e = frame.body.find("error"); e != frame.body.end())
+      return fail(wire::error_from_json(*e));
+    auto named = protocol::type_of(frame.body);
+    if (!named) return fail(named.error());
+    const std::string& got = *named;
+    if (got == "progress") {
+      auto text = frame.body.find("text");
+      if (progress && text != frame.body.end() && text->is_string())
+        progress(text->get<std::string>());
+      continue;
+    }
+    if (got != type) return world_error("the evaluator answered another request");
+    return std::move(frame.body);
+  }
+}
+
+void EvaluatorProcess::stop() {
+  channel_.close();
+  child_ = sandbox::Child();
+}
+
+std::string EvaluatorProcess::how_it_ends(const Context& ctx) {
+  auto status = child_.wait(ctx.with_timeout(std::chrono::seconds(2)));
+  return status ? status->text() : status.error().message;
+}
+
+}  // namespace cutegen::eval

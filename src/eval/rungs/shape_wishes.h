@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program does along the axes of its task, and what a test shape needs to reach it.
+//
+// Contract: shape_wishes() lists what the program does at the official shape; meets() says whether
+// another shape reaches it, goals_of() what has to grow until one does.
+//
+// Example: for (ShapeWish& w : shape_wishes(official, other, sizes, step))
+//   if (!meets(w, other, official, sizes, true)) use(goals_of(w, official, sizes));
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/plan_reach.h"
+#include "torch/worker.h"
+
+namespace cutegen::eval {
+
+// One thing that a program does along an axis and that some test shape has to reach.
+struct ShapeWish {
+  enum class Kind {
+    tiles,       // every division in the grid of launch `at`, at the same shape
+    division,    // division `at`: `least` tiles and a tail
+    passes,      // bound `at`: the smaller side of the official shape is less than the other
+    blocks,      // axis `axis` of the grid of launch `at`
+    once_round,  // a grid that no size changes, launch `at`: more elements than it has threads
+    length,      // the size `name`
+  } kind = Kind::division;
+  size_t at = 0, axis = 0;
+  int64_t least = 0;
+  std::string name = {};
+};
+
+struct ReachedShape {
+  const ShapeCase* shape = nullptr;
+  PlanReach reach;
+};
+
+// What a program that is at `official` there wants to see; `longest_step` of its loops.
+std::vector<ShapeWish> shape_wishes(const ReachedShape& official, const ReachedShape& other,
+                                    const torch::ShapeConstants& sizes, int64_t longest_step);
+// strictly: with a tail too.
+bool meets(const ShapeWish& wish, const ReachedShape& at, const ReachedShape& official,
+           const torch::ShapeConstants& sizes, bool strictly);
+
+// A measure that has to grow for a wish, and how far.
+struct ShapeGoal {
+  static constexpr int64_t kTail = 8;  // elements over: vector accesses still fit
+  std::function<int64_t(const ReachedShape&)> measure;
+  int64_t target = 0, step = kTail;
+};
+std::vector<ShapeGoal> goals_of(const ShapeWish& wish, const ReachedShape& official,
+                                const torch::ShapeConstants& sizes);
+
+// The value of a constant, or `other` if the shape does not change it.
+int64_t value_of(const torch::ShapeConstants& constants, const std::string& name, int64_t other);
+int64_t blocks_of(const PlanReach::Launch& launch);
+
+}  // namespace cutegen::eval

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "eval/sets/official_stock.h"
+
+#include <algorithm>
+
+namespace cutegen::eval {
+namespace {
+
+OfficialKey key_of(const OfficialSet& set) {
+  return {set.task_id, set.shape, set.family};
+}
+
+}  // namespace
+
+int64_t OfficialStock::bytes() const {
+  int64_t bytes = 0;
+  for (const Stocked& s : sets_) bytes += s.set->bytes;
+  return bytes;
+}
+
+int64_t OfficialStock::count(const OfficialKey& key) const {
+  return std::count_if(sets_.begin(), sets_.end(),
+                       [&](const Stocked& s) { return key_of(*s.set) == key; });
+}
+
+OfficialSetPtr OfficialStock::take(const OfficialKey& key, const std::string& program_id) {
+  for (auto at = sets_.begin(); at != sets_.end(); ++at) {
+    if (key_of(*at->set) != key || at->met.contains(program_id)) continue;
+    OfficialSetPtr set = at->set;
+    at->met.insert(program_id);
+    if (++at->uses >= kMostUses)
+      sets_.erase(at);
+    else
+      sets_.splice(sets_.end(), sets_, at);
+    return set;
+  }
+  return nullptr;
+}
+
+void OfficialStock::keep(const OfficialSetPtr& set, const std::string& program_id) {
+  if (set->bytes > most_bytes_) return;  // it lives as long as its run
+  // A program that is judged repeatedly has met the other sets, so they make room first.
+  std::erase_if(sets_, [&](const Stocked& s) {
+    return !program_id.empty() && key_of(*s.set) == key_of(*set);
+  });
+  make_room(set->bytes);
+  Stocked stocked{set, 0, {}};
+  if (!program_id.empty()) {
+    stocked.uses = 1;
+    stocked.met.insert(program_id);
+  }
+  sets_.push_back(std::move(stocked));
+}
+
+void OfficialStock::make_room(int64_t bytes) {
+  shrink(std::max<int64_t>(0, most_bytes_ - bytes));
+}
+
+void OfficialStock::shrink(int64_t bytes) {
+  while (!sets_.empty() && this->bytes() > bytes) sets_.pop_front();
+}
+
+void OfficialStock::forget(const std::string& task_id) {
+  std::erase_if(sets_, [&](const Stocked& s) { return s.set->task_id == task_id; });
+}
+
+}  // namespace cutegen::eval

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// OfficialStock: the official sets that a pool keeps, in the order of their draws.
+//
+// Contract: take() returns a set that the program has not met, and drops it after kMostUses draws.
+// keep() drops the sets drawn longest ago until the limit of allow() holds. A set over the limit is
+// not kept. Not thread-safe: the pool locks.
+//
+// Example: OfficialStock stock; stock.allow(bytes); stock.keep(set, program_id);
+//   OfficialSetPtr other = stock.take({task_id, shape, family}, other_id);
+#pragma once
+
+#include <compare>
+#include <list>
+#include <set>
+#include <string>
+
+#include "eval/sets/official_set.h"
+
+namespace cutegen::eval {
+
+struct OfficialKey {
+  std::string task_id, shape, family;
+  auto operator<=>(const OfficialKey&) const = default;
+};
+
+class OfficialStock {
+ public:
+  static constexpr int kMostUses = 12;
+
+  void allow(int64_t bytes) { most_bytes_ = bytes; }
+  int64_t allowed() const { return most_bytes_; }
+  int64_t bytes() const;
+  bool has_room(int64_t bytes) const { return this->bytes() + bytes <= most_bytes_; }
+  int64_t count(const OfficialKey& key) const;
+
+  // nullptr: there is none that the program has not met.
+  OfficialSetPtr take(const OfficialKey& key, const std::string& program_id);
+  // An empty program_id: the set was made ahead, and no program has met it.
+  void keep(const OfficialSetPtr& set, const std::string& program_id);
+  // Drops sets until `bytes` more fit.
+  void make_room(int64_t bytes);
+  // Drops sets until they take at most `bytes`.
+  void shrink(int64_t bytes);
+  void forget(const std::string& task_id);
+
+ private:
+  struct Stocked {
+    OfficialSetPtr set;
+    int uses = 0;
+    std::set<std::string> met;
+  };
+  int64_t most_bytes_ = 0;
+  std::list<Stocked> sets_;  // the one drawn last comes last
+};
+
+}  // namespace cutegen::eval
