@@ -49,7 +49,7 @@ PARSERS = {
     "src/toolchain/scan.cpp": "C++",
     "src/toolchain/tools.cpp": "what tools print",
     "src/toolchain/warm_parent.cpp": "messages of the compiler",
-    "src/torch/foreign_worker.cpp": "messages of the torch worker",
+    "src/torch/foreign_process.cpp": "messages of the torch worker",
     "apps/compiler/*": "messages of the toolchain",
     "apps/runner/main.cpp": "messages of the evaluator",
 }

@@ -12,8 +12,8 @@
 namespace cutegen {
 namespace {
 
-constexpr size_t kReach = 32;     // the window: the element and 32 neighbours on either side
-constexpr double kInOrder = 4;    // times the error of sequential sums, which another order may have
+constexpr size_t kReach = 32;   // the window: the element and 32 neighbours on either side
+constexpr double kInOrder = 4;  // times the error of sequential sums, which another order may have
 
 enum class Class { finite, nan, plus, minus };
 

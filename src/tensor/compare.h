@@ -5,9 +5,9 @@
 // native_i is the largest error |native - truth| among the element and its 32 neighbours on either
 // side in order of magnitude. An element where the native reference happens to be exact therefore
 // need not be exact. If sequential sums are known, the tolerance is at least 4 times their largest
-// error in the same window: PyTorch may sum in double where an honest kernel cannot. eps is at least the dtype's half ulp. The user's bound (rtol, atol) can only
-// narrow the tolerance.
-// NaN and infinity match by class. If the native reference has another class than the truth (it
+// error in the same window: PyTorch may sum in double where an honest kernel cannot. eps is at
+// least the dtype's half ulp. The user's bound (rtol, atol) can only narrow the tolerance. NaN and
+// infinity match by class. If the native reference has another class than the truth (it
 // overflowed), both classes match. Integers must equal the truth or the native result. With
 // nan_is_undefined, elements whose truth is NaN are not judged. A sensitivity of +infinity leaves
 // an element unjudged, because its value depends on the order of evaluation. A sensitivity with the

@@ -71,7 +71,7 @@ Result<Json> EvaluatorProcess::exchange(const Context& ctx, const std::string& t
     auto named = protocol::type_of(frame.body);
     if (!named) return fail(named.error());
     const std::string& got = *named;
-    if (got == "progress") {
+    if (got == protocol::kProgress) {
       auto text = frame.body.find("text");
       if (progress && text != frame.body.end() && text->is_string())
         progress(text->get<std::string>());
