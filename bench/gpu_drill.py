@@ -117,6 +117,8 @@ class Drill:
                 "elapsed_ms": verdict["elapsed_ns"] / 1e6, "waited_ms": 1e3 * (time.monotonic() - began),
                 "timed": bool(verdict.get("timing")), "sandbox": verdict["sandbox"],
                 "gpu": verdict.get("gpu"), "driver": verdict.get("driver")}
+        if kind == "good" and verdict["status"] != "correct":
+            line["feedback"] = verdict["feedback"]
         self.out.write(json.dumps(line) + "\n")
         self.out.flush()
         return verdict["status"]
