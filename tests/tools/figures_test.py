@@ -162,8 +162,7 @@ class Text(unittest.TestCase):
             self.assertEqual(len(found), 1, (text, found))
             self.assertIn("hard to read", found[0])
         for name, text in (("a.cpp", cpp + "bool is_" + "told;\n"), ("a.py", python + "x = y is " + "None\n"),
-                           ("a.py", python + "x = f'{0 if y is " + "None else y}'\n"),
-                           ("src/ptx/a.h", cpp + f"// what it {told}\n")):
+                           ("a.py", python + "x = f'{0 if y is " + "None else y}'\n")):
             self.assertEqual(self.faults(name, text), [], text)
 
     def test_long_lines_of_python(self):
