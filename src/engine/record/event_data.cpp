@@ -23,6 +23,11 @@ void admission_form(Fields& v, eval::Admission& a) {
   fields(v, a);
 }
 
+// The first versions named the memory by its unit.
+Result<RooflineBound> bound_from(const std::string& name) {
+  return from_name<RooflineBound>(name == gpu_unit::dram ? "memory" : name, "floor_bound_by");
+}
+
 // Journals have their own order, and the simulated GPU only as `device`.
 void task_form(Fields& v, eval::OpenedTask& o) {
   v.document("task");
@@ -30,7 +35,7 @@ void task_form(Fields& v, eval::OpenedTask& o) {
   v("task", o.task);
   v.as("admission", o.admission, admission_form);
   v("floor_ns", o.floor_ns);
-  v("floor_bound_by", o.floor_bound_by);
+  v.by_name("floor_bound_by", o.floor_bound_by, bound_from);
   v("toolchain", o.toolchain);
   v("torch", o.torch);
   v("device", o.device);

@@ -45,7 +45,8 @@ std::vector<Event> run_events(const std::string& word) {
     v.feedback.detail = word;
     v.skipped = {word};
     KernelProfile k;
-    k.kernel = k.time_ns = 50, k.diagnosis.summary = "memory bound " + word;
+    k.kernel = word, k.time_ns = 50, k.diagnosis.bound = Bound::memory,
+    k.diagnosis.summary = "memory bound " + word;
     k.remarks = {{"tail", 0, "few waves " + word}};
     v.profile = Profile{{k}, "official", "simulator", "not read " + word};
     add(EventType::evaluated, {{"candidate", c.id}, {"verdict", to_json(v)}, {"elapsed_ms", 1500}});
