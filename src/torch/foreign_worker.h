@@ -43,7 +43,7 @@ struct ForeignOptions {
 // mutated parameter or buffer.
 struct ForeignBlock {
   int descriptor = -1;
-  size_t bytes = 0;  // of GPU memory; a memory file knows its own size
+  size_t bytes = 0;  // size of GPU memory; unused for a memory file, which knows its size
   bool host = true, read_only = false;
 };
 struct ForeignTensors {

@@ -2,9 +2,9 @@
 // A comparison as a table for people, as CSV and as JSON (schema cutegen.compare.v1).
 //
 // Contract: the JSON contains all that is needed to continue; comparison_from reads it back. Ratios
-// are best time / floor. A strategy's mean is geometric, over the tasks that every strategy solved
-// in at least one repeat; a task solved in several repeats counts with their geometric mean. A
-// curve gives the best result after k evaluations; a run that ended earlier keeps its last value.
+// are best time / floor. Means are geometric: first over the repeats that solved a task, then over
+// the tasks that every strategy solved. A curve gives the best result after k evaluations; a run
+// that ended earlier keeps its last value.
 //
 // Example: print_text(compare_table(settings, comparison));
 #pragma once
