@@ -15,7 +15,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr int kMostRuns = 3;  // the first, and two more when the evaluator died under it
+constexpr int kMostRuns = 3;  // one, and two more if the evaluator dies during them
 
 class Client : public EvaluatorClient, public TakesChildrenToCome {
  public:
@@ -71,7 +71,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     });
   }
 
-  // What is not open any more, or whose evaluator went away, is closed already.
+  // Does nothing for a task that is not open, or whose evaluator has ended.
   void close_task(const Context& ctx, const std::string& id) override {
     files_.erase(id);
     if (open_.erase(id) == 0 || !process_.connected()) return;
@@ -92,7 +92,7 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
   int pid() const override { return process_.pid(); }
 
  private:
-  // Runs `once`, again after a restart while the evaluator dies under it.
+  // Runs `once`. If the evaluator dies meanwhile, restarts it and runs `once` again.
   template <class T, class F>
   Result<T> repeat(const Context& ctx, F once) {
     for (int run = 1;; ++run) {
@@ -126,12 +126,12 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
     return task;
   }
 
-  // A task's id; it is opened again if this evaluator is a fresh one.
+  // Returns a task's id. Opens the task again if the evaluator has been restarted.
   Result<std::string> open_again(const Context& ctx, const std::string& task) {
     const std::string id = task.empty() ? last_ : task;
     auto file = files_.find(id);
     if (file == files_.end()) return user_error("no task is open", {}, "open a task first");
-    if (!open_.contains(id)) {  // a fresh evaluator knows no task
+    if (!open_.contains(id)) {  // a restarted evaluator has no open tasks
       const TaskFile opened = file->second;
       CG_TRY(OpenedTask again, open_once(ctx, opened));
       if (id != again.task.id)
@@ -170,9 +170,9 @@ class Client : public EvaluatorClient, public TakesChildrenToCome {
 
   EvaluatorOptions options_;
   EvaluatorProcess process_;
-  std::map<std::string, TaskFile> files_;  // of the tasks, by their ids
-  std::set<std::string> open_;             // in the process, while it is connected
-  std::string last_;                       // the task that was opened last
+  std::map<std::string, TaskFile> files_;  // task files by task id
+  std::set<std::string> open_;             // ids of the tasks that the running evaluator has open
+  std::string last_;                       // id of the task opened last
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ extern char** environ;
 namespace cutegen::eval {
 namespace {
 
-// The evaluator is trusted, but what it starts should find no secrets in its environment.
+// The evaluator is trusted, but the processes that it starts must not inherit secrets.
 std::vector<std::string> evaluator_environment() {
   std::vector<std::string> out = sandbox::scrubbed_environment();
   for (char** e = environ; e && *e; ++e) {
@@ -56,7 +56,7 @@ Result<Json> EvaluatorProcess::ask(const Context& ctx, const std::string& type, 
   auto reply = exchange(ctx, type, body, progress);
   bool ended = !reply && (reply.error().kind == ErrorKind::cancelled ||
                           reply.error().kind == ErrorKind::timeout);
-  if (ended && ctx.done()) stop();  // what runs there has no reader any more
+  if (ended && ctx.done()) stop();  // nobody would read the result
   return reply;
 }
 

@@ -75,7 +75,7 @@ void fields(Fields& v, OpenedTask& t) {
   v("reachable_ns", t.reachable_ns, field::if_set);
   v("roofline_ns", t.roofline_ns, field::if_set);
   v("gpu", t.gpu, field::if_set);
-  v("driver", t.driver, field::if_set);  // of a real GPU
+  v("driver", t.driver, field::if_set);  // real GPUs only
   v("product", t.product, field::if_set);
   v("counters", t.counters, field::if_set);
   v("sandbox", t.sandbox);

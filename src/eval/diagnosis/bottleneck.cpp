@@ -11,7 +11,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr double kBusy = 80, kWaits = 60, kLead = 10;  // percent, as ncu's rule has them
+constexpr double kBusy = 80, kWaits = 60, kLead = 10;  // percent, the thresholds of ncu's rule
 
 using CounterMap = std::map<std::string, double>;
 
@@ -25,7 +25,7 @@ struct Use {
   double pct = 0;
 };
 
-// How much of the device's compute and memory is in use, and the busiest unit of each.
+// Utilization of the device's compute and memory, and the busiest unit of each.
 struct Uses {
   Use compute, memory;
 };
@@ -34,14 +34,14 @@ void take_larger(Use& use, const std::string& unit, std::optional<double> pct) {
   if (pct && (use.unit.empty() || *pct > use.pct)) use = {unit, *pct};
 }
 
-// The one that a sum comes from: other counters of a level may lie above it, which the sum leaves
-// out.
+// Takes the unit nearest to ncu's aggregate. Units that the aggregate does not count may lie above
+// it.
 void take_nearest(Use& use, double sum, const std::string& unit, std::optional<double> pct) {
   if (pct && (use.unit.empty() || std::abs(*pct - sum) < std::abs(use.pct - sum)))
     use = {unit, *pct};
 }
 
-// The hardware reports the sums; the units inside only explain them.
+// Takes ncu's aggregates for compute and memory. The units only explain them.
 std::optional<Uses> measured_uses(const CounterMap& c) {
   auto compute = find(c, "compute_pct"), memory = find(c, "memory_pct");
   if (!compute || !memory) return std::nullopt;
@@ -60,8 +60,8 @@ std::optional<Uses> measured_uses(const CounterMap& c) {
   return out;
 }
 
-// The terms of the time model against the time from the first to the last instruction, measured or
-// modelled; DRAM against the data sheet's bandwidth, as the hardware's counter has it.
+// Divides the time model's terms by the measured or modelled time without the launch. DRAM is
+// relative to the data sheet's bandwidth, as in the hardware counter.
 std::optional<Uses> modelled_uses(const KernelProfile& k, const GpuSpec& gpu, double measured_ns) {
   const CounterMap& c = k.counters;
   const double launch = find(c, "modelled_ns.launch").value_or(0),
@@ -75,7 +75,7 @@ std::optional<Uses> modelled_uses(const KernelProfile& k, const GpuSpec& gpu, do
   Uses out;
   for (const char* term : {"issue", "fma", "half", "alu", "xu", "convert", "fp64", "tensor"})
     take_larger(out.compute, term, pct(term));
-  // Loads and stores are in both of ncu's sums, by a hair more in memory's.
+  // ncu counts loads and stores in both aggregates, with slightly more weight in memory.
   for (const char* term : {"l2", "l1", "shared", "lsu"}) take_larger(out.memory, term, pct(term));
   auto read = find(c, "dram_read_bytes"), written = find(c, "dram_write_bytes");
   if (read && written && gpu.dram_bytes_per_s > 0)
@@ -92,7 +92,7 @@ std::string of_peak(const Use& use) {
 // States in which a warp does not wait.
 const std::set<std::string> kNoStalls{"selected", "not_selected"};
 
-// What a kernel that waits waits for.
+// Names the most frequent stall of a latency-bound kernel.
 std::string waits_for(const KernelProfile& k) {
   const std::string prefix = "stall_pct.";
   std::string most;

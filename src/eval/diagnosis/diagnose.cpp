@@ -11,7 +11,7 @@ namespace cutegen::eval {
 namespace {
 
 constexpr size_t kMostLines = 24, kMostRemarks = 16;
-constexpr double kHot = 0.05;  // share of a resource from which a line is worth a remark
+constexpr double kHot = 0.05;  // a line with this share of a resource gets a remark
 
 double at(const std::map<std::string, double>& counters, const std::string& name) {
   auto it = counters.find(name);
@@ -27,7 +27,7 @@ double sectors_of(const std::map<std::string, double>& c) {
          at(c, "global_atomic_sectors") + at(c, "local_sectors");
 }
 
-// Which of a line's shares counts most, given what binds the kernel.
+// A line's weight: its share of the resource that bounds the kernel, then its other shares.
 double heat(const LineProfile& line, const std::string& bound_by) {
   const double issue = at(line.counters, "issue_share"), memory = at(line.counters, "memory_share"),
                shared = at(line.counters, "shared_share");

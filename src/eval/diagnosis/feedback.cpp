@@ -13,7 +13,7 @@ namespace cutegen::eval {
 
 namespace {
 
-// No element is wrong by itself: the output as a whole is.
+// Every element is within its tolerance, but the output's RMS error or bias is too large.
 void describe_whole(const Judgement& j, Mismatch& m) {
   const AggregateLimits& l = j.limits;
   const bool rms = j.rms_is_wrong();

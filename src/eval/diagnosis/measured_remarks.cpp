@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remarks on a kernel from a GPU's own counters; those by source line are the simulator's.
+// Remarks on a kernel from hardware counters. Only the simulator makes remarks on source lines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr double kStall = 25;  // percent of a warp's time that is worth a remark
+constexpr double kStall = 25;  // a stall with this percentage of a warp's time gets a remark
 constexpr double kLowOccupancy = 0.4, kLostOccupancy = 0.7;
 
 struct Stall {
@@ -97,7 +97,7 @@ class Remarks {
 
   void coalescing(const char* what, const std::string& prefix) {
     const double requests = at(prefix + "_requests"), sectors = at(prefix + "_sectors");
-    if (requests <= 0 || sectors <= 16.5 * requests) return;  // 16 bytes a lane at most
+    if (requests <= 0 || sectors <= 16.5 * requests) return;  // 16 bytes a lane need 16 sectors
     add("uncoalesced", fmt::format("{}s touch {:.1f} sectors per request; full lines need at most "
                                    "16: let neighbouring threads access neighbouring addresses",
                                    what, sectors / requests));

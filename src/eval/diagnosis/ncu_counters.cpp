@@ -6,7 +6,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr const char* kAny = "*";  // counts have units of their own: "inst", "sector", "block"
+constexpr const char* kAny = "*";  // the unit of a count varies: "inst", "sector", "block"
 
 struct Known {
   const char* metric;
@@ -17,7 +17,7 @@ struct Known {
 
 constexpr Known kKnown[] = {
     {"gpu__time_duration.sum", "time_ns", "ns"},
-    // How much of what the device could do: compute, memory, and the units of each.
+    // Utilization of compute, memory and their units.
     {"sm__throughput.avg.pct_of_peak_sustained_elapsed", "compute_pct", "%"},
     {"gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "memory_pct", "%"},
     {"gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "dram_pct", "%"},
@@ -65,7 +65,7 @@ constexpr Known kKnown[] = {
     {"l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum", "local_store_sectors"},
     {"l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "shared_wavefronts"},
     {"l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "shared_conflicts"},
-    // Cycles between two instructions of a warp, and what they are spent on.
+    // Cycles between two instructions of a warp.
     {"smsp__average_warp_latency_per_inst_issued.ratio", "warp_cycles_per_instruction"},
 };
 
@@ -92,7 +92,7 @@ std::string stall_metric(const std::string& stall) {
   return "smsp__average_warps_issue_stalled_" + stall + "_per_issue_active.ratio";
 }
 
-// Shares of the time between two instructions of a warp, in percent.
+// Adds each stall's share of the time between two instructions of a warp, in percent.
 void add_stalls(const toolchain::NcuKernel& kernel, KernelProfile& out) {
   double all = 0;
   for (const char* stall : kStalls)
@@ -104,7 +104,7 @@ void add_stalls(const toolchain::NcuKernel& kernel, KernelProfile& out) {
       out.counters[std::string("stall_pct.") + stall] = 100 * std::max(0.0, at->second.value) / all;
 }
 
-// What allows the fewest CTAs of an SM.
+// The resource that permits the fewest CTAs on an SM.
 std::string limiter_of(const KernelProfile& k) {
   std::string out;
   double least = 0;

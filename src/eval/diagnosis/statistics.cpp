@@ -9,8 +9,8 @@
 namespace cutegen::eval {
 namespace {
 
-// P(k <= B <= n - k) of B ~ Binomial(n, 1/2): the chance that samples k and n + 1 - k (from 1) hold
-// the median.
+// P(k <= B <= n - k) for B ~ Binomial(n, 1/2): the chance that the median lies between the k-th
+// smallest and the k-th largest of n samples.
 double coverage(size_t n, size_t k) {
   double chance = std::pow(0.5, static_cast<double>(n)), below = 0;
   for (size_t i = 0; i < k; ++i) {
@@ -28,7 +28,7 @@ Median median_of(std::vector<double> samples, double level) {
   const size_t n = samples.size();
   Median out;
   out.value = n % 2 ? samples[n / 2] : (samples[n / 2 - 1] + samples[n / 2]) / 2;
-  size_t k = 1;  // the largest whose interval is wide enough
+  size_t k = 1;  // the largest k whose interval still reaches `level`
   while (k + 1 <= n / 2 && coverage(n, k + 1) >= level) ++k;
   const double here = coverage(n, k);
   out.low = samples[k - 1], out.high = samples[n - k];

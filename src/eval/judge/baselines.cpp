@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kMode = "cold";
 constexpr int kFirst = 4, kLeast = 8, kMost = 40;  // runs
-constexpr double kWanted = 0.15e9;                 // ns of runs, within these bounds
-constexpr double kWide = 0.05;  // half the interval over the median: timed once more
+constexpr double kWanted = 0.15e9;                 // ns of runs to aim at, within these counts
+constexpr double kWide = 0.05;  // times more runs if half the relative interval is wider
 constexpr auto kTimeLimit = std::chrono::seconds(60);
 constexpr auto kCloseLimit = std::chrono::seconds(20);
 
@@ -51,7 +51,7 @@ class Timer {
   }
 
  private:
-  // Those that were timed and are still open.
+  // Judges the baselines that were timed; they are still open.
   Result<void> judge(const std::vector<torch::BaselineWanted>& wanted, const BaselineSets& sets) {
     std::vector<torch::BaselineWanted> some;
     std::vector<BaselineTime*> to;
@@ -82,7 +82,7 @@ class Timer {
     return time;
   }
 
-  // What a hung worker was at is known here better than there.
+  // A worker that hangs cannot say what it was doing, so the message uses `doing_`.
   std::string reason(const Error& error) {
     if (error.kind == ErrorKind::timeout) {
       open_ = false;
@@ -94,7 +94,7 @@ class Timer {
     return sanitize(error.message, 400);
   }
 
-  // Half of the time that is left, so that what follows gets some, too.
+  // At most half of the remaining time, so that the next baselines get some, too.
   Nanoseconds build_limit() const { return ctx_.remaining(2 * limits_.build) / 2; }
 
   Context limited(const char* doing, Nanoseconds limit) {
@@ -161,10 +161,10 @@ class Timer {
   bool open_ = false;
   std::string doing_;
   Nanoseconds limit_{0};
-  bool early_ = false;  // the limit is below the requested one
+  bool early_ = false;  // the limit is shorter than limits_.build
 };
 
-// One way at all shapes.
+// Combines one baseline's times at all shapes.
 BaselineTime combined(const std::vector<const ShapeCase*>& shapes,
                       const std::vector<BaselinesTimed>& all, size_t way) {
   BaselineTime out = all.front().times[way];

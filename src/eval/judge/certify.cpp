@@ -19,18 +19,18 @@
 namespace cutegen::eval {
 namespace {
 
-// Of the GPU's memory: what modules may take that are opened side by side.
+// The share of GPU memory that modules of concurrent processes may take.
 constexpr double kTogether = 0.3;
 constexpr device::TimeMode kModes[] = {device::TimeMode::cold, device::TimeMode::warm,
                                        device::TimeMode::graph, device::TimeMode::call};
 
-// A fresh process with its baselines.
+// A fresh process and what it reported about its baselines.
 struct Fresh {
   std::unique_ptr<torch::TorchWorker> worker;
   std::vector<torch::BaselineOpened> told;
 };
 
-// In front of what is said of one of several shapes.
+// A prefix that names the shape, if the task has several timed shapes.
 std::string at_shape(const Task& task, const ShapeCase& shape) {
   return timed_shapes(task).size() > 1 ? name_of(shape).substr(4) + ": " : std::string();
 }
@@ -49,7 +49,7 @@ bool fit_together(int processes, const ShapeCase& shape, const device::DeviceIde
          kTogether * static_cast<double>(gpu.memory_bytes);
 }
 
-// Opens fresh processes with the wanted baselines at one shape.
+// Opens the wanted baselines at one shape in fresh processes.
 class FreshProcesses {
  public:
   FreshProcesses(const Context& ctx, const WorkerSource& open_worker, const Task& task,
@@ -58,7 +58,7 @@ class FreshProcesses {
 
   bool empty() const { return ready_.empty(); }
 
-  // In parallel.
+  // Opens `count` processes in parallel.
   void open(size_t count) {
     ready_.resize(count);
     std::vector<std::jthread> threads;
@@ -88,7 +88,7 @@ class FreshProcesses {
   std::vector<std::optional<Result<Fresh>>> ready_;
 };
 
-// A certificate with its head only: the verdict's ids, the GPU, the floor.
+// Judges the program and fills in the certificate's head: the verdict's ids, the GPU, the floor.
 Result<Certificate> judge(const Context& ctx, const Services& services, const Task& task,
                           const CertifyRequest& request, const Progress& progress) {
   progress("judging the program");
@@ -200,7 +200,7 @@ class Certification {
     return {};
   }
 
-  // The truth at the official shape, if it can be computed.
+  // A set with the truth at the official shape; null if it cannot be computed.
   OfficialSetPtr official_set(const std::string& user) {
     if (!services_.official || !services_.official->missing().empty()) return nullptr;
     auto set = services_.official->draw(ctx_, task_, *shape_, services_.families.front(), user);
@@ -209,7 +209,7 @@ class Certification {
     return nullptr;
   }
 
-  // Behind the last block, while the GPU is still warm.
+  // Call it after the last block, while the GPU still runs at full clocks.
   Result<void> note_memory_clock() {
     auto state = runs_->watch(ctx_);
     CG_CHECK(ctx_.check("certifying"));
@@ -218,8 +218,8 @@ class Certification {
     return {};
   }
 
-  // Opens all wanted baselines in parallel, if they fit, before it times any of them, because
-  // torch.compile's builds take most of a certificate's time.
+  // If they fit in GPU memory, opens the remaining processes in parallel before it times any,
+  // because torch.compile's builds take most of a certificate's time.
   Result<void> next_worker(int number) {
     if (fresh_->empty()) {
       const int left = request_.processes - number;
@@ -242,7 +242,7 @@ class Certification {
     return judge_open();
   }
 
-  // Once for each shape; a baseline passes if it does at every shape.
+  // Judges the baselines once per shape. A baseline passes if it passes at every shape.
   Result<void> judge_open() {
     if (judged_ == shape_) return {};
     judged_ = shape_;
@@ -281,10 +281,10 @@ class Certification {
   const Progress& progress_;
   Prepared prepared_;
   Certificate out_;
-  const ShapeCase* shape_ = nullptr;   // that is certified now
-  const ShapeCase* judged_ = nullptr;  // at which the baselines were judged last
+  const ShapeCase* shape_ = nullptr;   // the shape being certified
+  const ShapeCase* judged_ = nullptr;  // the shape at which the baselines were last judged
   Clocks clocks_;
-  std::vector<torch::BaselineWanted> wanted_;  // without those that are the same as another
+  std::vector<torch::BaselineWanted> wanted_;  // without baselines that equal another one
   std::unique_ptr<torch::TorchWorker> worker_;
   std::optional<FreshProcesses> fresh_;
   std::optional<OfficialRuns> runs_;

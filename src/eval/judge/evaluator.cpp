@@ -28,12 +28,12 @@ namespace {
 constexpr auto kBaselineLimit = std::chrono::minutes(10);  // torch.compile tries many kernels
 constexpr int64_t kBaselineMemory = int64_t{64} << 30;
 
-// The architecture that programs for this device usually name: the exact one, else what it says.
+// Programs for a device usually name the device's exact architecture.
 std::string warm_arch(const DeviceFacts& device) {
   return device.arch;
 }
 
-// While it lives, the compiler does nothing in the background.
+// Holds the compiler's background work during its lifetime.
 class Quiet {
  public:
   explicit Quiet(toolchain::Toolchain& toolchain) : toolchain_(toolchain) {
@@ -108,7 +108,7 @@ Result<void> Evaluator::prepare(const Context& ctx) {
   return {};
 }
 
-// A GPU is asked by the runner, which has seen no program yet; a simulated one is known.
+// The runner queries a GPU before it sees any program. A simulated GPU's facts are known.
 Result<void> Evaluator::know_device(const Context& ctx) {
   services_.device_name = options_.device;
   if (options_.device.is_gpu()) {
@@ -127,7 +127,7 @@ void Evaluator::warm_up(const Context&) {
   if (warm_.valid()) return;
   assembler_->warm_up(warm_arch(services_.device));
   warm_ = std::async(std::launch::async, [this, ctx = Context(warm_stop_.get_token())] {
-    // A failure here is met again, and reported, by the first candidate.
+    // If this fails, the first candidate meets the same failure and reports it.
     if (auto ready = toolchain_->warm_up(ctx, warm_arch(services_.device)); !ready)
       log_info("the compile server is not warm: {}", ready.error().text());
   });
@@ -159,7 +159,7 @@ Result<OpenedTask> Evaluator::open_file(const Context& ctx, const std::string& f
   return open_new(ctx, std::move(task));
 }
 
-// Closes the task used least recently, if there are as many as may be open.
+// Closes the least recently used tasks until one more may be opened.
 void Evaluator::make_room() {
   while (!open_.empty() && open_.size() >= size_t(std::max(options_.tasks, 1))) {
     close(open_.front());
@@ -195,7 +195,7 @@ Result<OpenedTask> Evaluator::open_new(const Context& ctx, Task described) {
   CG_TRY(out.admission, admission_of(ctx, task, *open->pool));
   open->precision_tells = out.admission.precision_tells;
   open->families = out.admission.families;
-  if (open->families.empty()) open->families = input_families();  // there is no test shape
+  if (open->families.empty()) open->families = input_families();  // the task has no test shape
   count_reads(open->task, out.admission);
   std::vector<std::pair<ShapeCase, std::string>> wanted;
   for (const ShapeCase* shape : test_shapes(task))
@@ -259,7 +259,7 @@ void Evaluator::expect_children(const KernelProgram& program, int children,
     toolchain_->expect_children(request, children);
 }
 
-// The other tasks restock no more.
+// Also pauses the restocking of all other tasks.
 Services Evaluator::services_of(const Open& open) {
   Services out = services_;
   out.pool = open.pool.get();
@@ -281,7 +281,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   CG_TRY(Open * open, find(request.task));
   Quiet quiet(*toolchain_);
   const Services services = services_of(*open);
-  baselines_.reset();  // of a search: its memory on the GPU is the certificate's now
+  baselines_.reset();  // the certificate needs the GPU memory of a search's baselines
   torch::TorchWorkerOptions torch;
   torch.python = options_.python;
   torch.device = options_.device.text();
@@ -292,7 +292,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   torch.call_timeout = kBaselineLimit;
   torch.memory_bytes = kBaselineMemory;
   std::mutex mutex;
-  std::vector<UniqueFd> slots;  // each worker's own: they take turns while they open
+  std::vector<UniqueFd> slots;  // one lock file for each worker: they open one at a time
   auto open_worker = [&]() -> Result<std::unique_ptr<torch::TorchWorker>> {
     CG_TRY(UniqueFd slot, GpuSlot::file(services_.identity.uuid));
     torch::TorchWorkerOptions own = torch;
@@ -310,7 +310,7 @@ Result<Certificate> Evaluator::certify(const Context& ctx, const CertifyRequest&
   return certificate;
 }
 
-// The worker stays for the next task: its start takes longer than most modules' times.
+// Keeps the worker for the next task, because starting one takes longer than timing most modules.
 Result<std::vector<BaselineTime>> Evaluator::time_baselines(const Context& ctx,
                                                             const BaselinesRequest& request,
                                                             const Progress& progress) {
@@ -358,7 +358,7 @@ Result<Verdict> Evaluator::evaluate(const Context& ctx, const EvaluateRequest& r
   return verdict;
 }
 
-// What limits every judgement of the task.
+// Marks what limits every verdict on this task.
 void Evaluator::mark(const Open& open, Verdict& verdict) const {
   const Admission& admission = open.told.admission;
   if (!admission.admitted) verdict.marks.push_back("task " + admission.remark);

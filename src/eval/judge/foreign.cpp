@@ -102,7 +102,7 @@ class Judge {
     verdict_.rungs.push_back({rung, RungResult::skipped, Nanoseconds(0), why});
   }
 
-  // False when the ladder ends here.
+  // Returns false if the ladder ends at this rung.
   Result<bool> climb(Rung rung) {
     CG_CHECK(ctx_.check("judging a third-party solution"));
     progress_(to_string(rung));
@@ -136,8 +136,8 @@ class Judge {
     return load_again();
   }
 
-  // The control calls run before the solution's code is loaded. If they fail, the rung that needs
-  // them meets the failure again and reports it.
+  // Times the control calls before the solution's code is loaded. If they fail, the timing rung is
+  // skipped and says why.
   Result<void> take_controls() {
     if (!on_gpu_ || request_.up_to < Rung::timing || !services_.official ||
         !services_.official->missing().empty())
@@ -171,7 +171,7 @@ class Judge {
     if (services_.official) services_.official->pause();
     std::vector<const ShapeCase*> shapes = test_shapes(task_);
     std::stable_partition(shapes.begin(), shapes.end(), [](const ShapeCase* s) {
-      return s->kind == ShapeKind::official;  // it decides
+      return s->kind == ShapeKind::official;  // its result decides
     });
     bool official = false;
     std::optional<RungEnd> narrow;
@@ -185,7 +185,7 @@ class Judge {
       if (!narrow) narrow = end;
       verdict_.skipped.push_back(
           sanitize(fmt::format("shape {}: {}", shape->name, end.headline), 400));
-      if (gone_ || on_gpu_) break;  // a fault may have broken its process
+      if (gone_ || on_gpu_) break;  // a fault may have broken the solution's process
     }
     if (narrow && on_gpu_) {
       CG_TRY(RungEnd again, load_again());
@@ -289,7 +289,7 @@ class Judge {
     verdict_.compat->wrong += wrong;
   }
 
-  // On a GPU, values at an official shape that is too large for the others' way.
+  // On a GPU, judges an official shape that is too large to be judged like the test shapes.
   Result<RungEnd> large_official(bool& judged) {
     if (judged || !services_.official) return rung_passed();
     if (const std::string& why = services_.official->missing(); !why.empty()) {
@@ -303,7 +303,7 @@ class Judge {
       progress_(fmt::format("correctness: official shape, {}", family));
       auto shown = official.show(family, 0, {});
       if (!shown && shown.error().kind != ErrorKind::unsupported) return fail(shown.error());
-      if (!shown) {  // its set does not fit
+      if (!shown) {  // the set does not fit in GPU memory
         add_once(verdict_.marks,
                  "outputs of the official shape were not compared: " + shown.error().text());
         return rung_passed();
@@ -319,7 +319,7 @@ class Judge {
     return rung_passed();
   }
 
-  // The official judge starts in the background; nothing of it may be missing here.
+  // Call it only if official->missing() is empty: the official judge starts in the background.
   ForeignPlace place() {
     return {services_.official->gpu(), [this](const std::string& family) {
               return services_.official->fresh(ctx_, task_, task_.official(), family);
@@ -341,7 +341,7 @@ class Judge {
     CG_TRY(TimingOutcome outcome, time_foreign(ctx_, services_, task_, official,
                                                {controls_,
                                                 [this] {
-                                                  worker_.reset();  // with all that it started
+                                                  worker_.reset();  // and its child processes
                                                   return controls_now();
                                                 }},
                                                openers_.baseline, progress_));
@@ -362,11 +362,11 @@ class Judge {
   std::vector<double> controls_;  // ns
   std::string no_controls_;
   Verdict verdict_;
-  int shapes_ = 0;     // that it holds for
-  bool gone_ = false;  // its process, at the last request
+  int shapes_ = 0;     // shapes at which the solution passed
+  bool gone_ = false;  // the solution's process ended during the last request
 };
 
-// By its own words, which cost it nothing but time.
+// Trusts the solution's own error message: a false one only makes the evaluator judge it again.
 bool faulted(const Verdict& v) {
   return v.status == Status::failed &&
          v.feedback.headline.find("illegal memory access") != std::string::npos;
@@ -399,7 +399,7 @@ Result<Verdict> judge_foreign(const Context& ctx, const Services& services, cons
                               const Progress& progress) {
   CG_TRY(Verdict verdict, Judge(ctx, services, task, request, openers, progress).run());
   if (!services.on_gpu() || !faulted(verdict)) return verdict;
-  // Another process may be to blame, as long as it happened once.
+  // Another process on the GPU may have caused a single fault.
   progress("it faulted: judging it once more");
   CG_TRY(Verdict again, Judge(ctx, services, task, request, openers, progress).run());
   add_once(again.marks, "judged twice: a fault of the GPU ended the first attempt (" +

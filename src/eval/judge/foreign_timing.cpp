@@ -20,12 +20,12 @@ constexpr const char* kBaseline = kEager;
 constexpr int kWarmUp = 3, kBaselineRuns = 2, kControls = 9;
 constexpr size_t kLeastRounds = 9, kMostRounds = 30, kEveryOpen = 3;
 constexpr auto kEnoughTime = std::chrono::seconds(20);
-constexpr double kPrecise = 0.01;                         // half the interval of the ratio
-constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // what the clocks may differ by
+constexpr double kPrecise = 0.01;                         // half the confidence interval, relative
+constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // permitted difference of the clocks
 constexpr double kLeastSleepNs = 50e3, kMostSleepNs = 0.2e9, kSleepShare = 1.5;
 
-// What a foreign process was given is never used again: memory that it may still have mapped must
-// not become another set's truth.
+// Frees the memory that a foreign process was given. The process may still have it mapped, so it
+// must not become another set's truth.
 class LetGo {
  public:
   explicit LetGo(GpuJudge& judge) : judge_(judge) {}
@@ -84,7 +84,7 @@ class Timer {
     return {};
   }
 
-  // The GPU is ours alone; who goes first is drawn.
+  // Holds the GPU exclusively and draws at random whether the solution or the baseline goes first.
   Result<torch::ForeignReply> round(const ForeignOfficial::Call& call, bool open) {
     CG_TRY(GpuSlot slot, GpuSlot::acquire(ctx_, services_.identity.uuid));
     ForeignSeries& series = open ? times_.open : times_.queued;
@@ -143,7 +143,7 @@ class Timer {
            check_foreign_clock(times_, times_.open).agrees;
   }
 
-  // Before it is called a liar: a machine that became slower slows control calls too.
+  // Before a rejection, repeats the control calls: the machine may have become slower.
   Result<void> control_again() {
     if (clocks_agree() || !controls_.again) return {};
     progress_("timing: repeating the control calls");
@@ -226,7 +226,7 @@ torch::ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& 
                                                std::initializer_list<TensorRole> roles) const {
   torch::ForeignTensors out;
   for (const TensorInfo& info : task_.tensors) {
-    // The final values of a state go back to the memory that its initial ones came from.
+    // The final values of a mutated tensor replace its initial values in the same memory.
     const bool calls = std::find(roles.begin(), roles.end(), TensorRole::input) != roles.end();
     const bool final = calls && info.mutated && info.role != TensorRole::input;
     if (!final && std::find(roles.begin(), roles.end(), info.role) == roles.end()) continue;
@@ -249,7 +249,7 @@ torch::ForeignTensors ForeignOfficial::tensors(const std::vector<SharedBuffer>& 
 Result<ForeignOfficial::Shown> ForeignOfficial::show(const std::string& family, int warm_up,
                                                      const Around& around) {
   const ShapeCase& shape = task_.official();
-  LetGo let_go(place_.gpu);  // goes last
+  LetGo let_go(place_.gpu);  // destroyed last
   CG_TRY(OfficialSetPtr set, place_.fresh(family));
   OfficialRunOptions options;
   options.at_the_end = std::random_device()() % 2 != 0;
@@ -267,7 +267,7 @@ Result<ForeignOfficial::Shown> ForeignOfficial::show(const std::string& family, 
   if (!out.end.passed) return out;
   const double sleep_ns =
       std::clamp(kSleepShare * out.model.claimed_ns + kLeastSleepNs, kLeastSleepNs, kMostSleepNs);
-  const Call call = [&](bool control, bool open) {  // the inputs are not seen before their call
+  const Call call = [&](bool control, bool open) {  // the solution sees the inputs only in the call
     auto given = control ? tensors(memory.buffers(), {TensorRole::output})
                          : tensors(memory.buffers(), {TensorRole::input, TensorRole::output});
     return worker_.run(ctx_, {std::move(given), control, open ? 0 : sleep_ns});

@@ -29,7 +29,7 @@ constexpr size_t kMostDetail = 1500;
 constexpr Rung kRungs[] = {Rung::lint,        Rung::compile, Rung::audit,  Rung::load,
                            Rung::correctness, Rung::timing,  Rung::profile};
 
-// Processor time of this thread: what an evaluation costs besides waiting for others.
+// CPU time of this thread: the evaluation's cost without the time it waits for other processes.
 Nanoseconds thread_time() {
   timespec t{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -74,7 +74,8 @@ RungEnd note_audit(AuditOutcome outcome, RungResult& result, Verdict& verdict) {
   return outcome.end;
 }
 
-// The pools restock during the first rungs; they would disturb the ones that run the program.
+// The pools restock during the first rungs. Later rungs run the program, which restocking would
+// disturb.
 void pause_restocking(const Services& services) {
   services.pool->pause();
   if (services.excerpts) services.excerpts->pause();
@@ -167,7 +168,7 @@ class Climber {
  private:
   Evaluation evaluation() const { return {ctx_, services_, task_, prepared_, progress_}; }
 
-  // False when the ladder ends here.
+  // Returns false if the ladder ends at this rung.
   Result<bool> climb_one(Rung rung) {
     CG_CHECK(ctx_.check("evaluating"));
     progress_(to_string(rung));
@@ -228,17 +229,17 @@ class Climber {
     CG_TRY(AuditOutcome outcome, auditor_->assemble(ctx_));
     if (services_.on_gpu()) prepared_.keep_code(std::move(outcome.code));
     if (!outcome.end.passed) return note_audit(std::move(outcome), result, verdict_);
-    if (!services_.precision_tells) {  // the listing may end the ladder
+    if (!services_.precision_tells) {  // the listing may reject the program
       CG_TRY(outcome, auditor_->list(ctx_));
       return note_audit(std::move(outcome), result, verdict_);
     }
     result = outcome.result;
-    verdict_.audit = std::move(outcome.audit);  // registers, for the next rungs
+    verdict_.audit = std::move(outcome.audit);  // the next rungs need the register counts
     listing_ = std::async(std::launch::async, [this] { return auditor_->list(ctx_); });
     return outcome.end;
   }
 
-  // What the listing adds to the rung audit. No timing runs meanwhile.
+  // Adds the listing's results to the audit rung. Timing must not run at the same time.
   Result<void> join_listing() {
     if (!listing_.valid()) return {};
     CG_TRY(AuditOutcome outcome, listing_.get());
@@ -251,7 +252,7 @@ class Climber {
   Result<RungEnd> time(RungResult& result) {
     const bool measured = services_.on_gpu();
     CG_CHECK(join_listing());
-    services_.runner->settle(ctx_);  // a context that is being made or ends would be timed too
+    services_.runner->settle(ctx_);  // GPU contexts that start or end would disturb the times
     if (services_.official) services_.official->make_room(task_);
     CG_TRY(ShapesTimed timed, time_shapes(prepared_, [&](const PreparedShape& shape) {
              return measured
@@ -282,7 +283,7 @@ class Climber {
     return measure_official(evaluation(), options);
   }
 
-  // On a simulator the counters of the timing run are the profile: it needs no second run.
+  // On a simulator the timing run's counters are the profile, so no second run is needed.
   Result<RungEnd> profile(RungResult& result) {
     if (kernels_.empty()) {
       result = RungResult::skipped;
@@ -325,10 +326,10 @@ class Climber {
   std::vector<KernelProfile> kernels_;
   std::optional<sandbox::Grade> profiler_;
   std::optional<BinaryAuditor> auditor_;
-  std::future<Result<AuditOutcome>> listing_;  // ends before what it uses
+  std::future<Result<AuditOutcome>> listing_;  // destroyed before the auditor that it uses
   Coverage coverage_;
-  std::map<std::string, OfficialSetPtr> official_;  // what each large timed shape was judged on
-  std::optional<Timing> official_timing_;           // of the official shape alone, for its profile
+  std::map<std::string, OfficialSetPtr> official_;  // the set that judged each large timed shape
+  std::optional<Timing> official_timing_;           // the official shape's time, for its profile
 };
 
 }  // namespace

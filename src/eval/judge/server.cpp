@@ -35,7 +35,7 @@ class Server {
       hold.unlock();
       wake_.notify_all();
     }
-    stop_.request_stop();  // the engine went away: so does everything that runs for it
+    stop_.request_stop();  // the engine is gone: stop its work
     wake_.notify_all();
     worker.join();
     return kExitOk;
@@ -118,7 +118,7 @@ class Server {
     return protocol::message("open_task", {{"opened", to_json(opened)}});
   }
 
-  // {task_id, request}: long work on an open task, answered with its result as field `key`.
+  // Handles {task_id, request}: works on an open task and replies with the result in field `key`.
   template <class Request, class T>
   Result<Json> work_on(const std::string& type, const Json& body, const char* key,
                        Result<T> (Evaluator::*work)(const Context&, const Request&,

@@ -11,7 +11,7 @@ namespace cutegen::eval {
 namespace {
 
 constexpr size_t kLeastRounds = 8, kMostRounds = 24;
-constexpr auto kMostTime = std::chrono::seconds(8);  // of one mode in one process
+constexpr auto kMostTime = std::chrono::seconds(8);  // for one mode in one process
 constexpr const char* kModeNames[] = {"cold", "warm", "graph", "call"};
 
 void note_least(const std::map<std::string, double>& state, const std::string& key,
@@ -65,7 +65,8 @@ Result<void> Turns::run(double precise) {
   return {};
 }
 
-// Everybody once, in random order. False: the program itself cannot run in this mode.
+// Times the program and each baseline once, in random order. False: the program cannot run in this
+// mode.
 Result<bool> Turns::round() {
   std::vector<size_t> order(baselines_.size() + 1);
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kInstead = "; profiles use the simulator's";
 
-// "RmProfilingAdminOnly: 1" is the driver's word for it.
+// The driver reports this as "RmProfilingAdminOnly: 1".
 bool administrators_only(const std::filesystem::path& settings) {
   auto text = read_file(settings, size_t{1} << 20);
   if (!text) return false;

@@ -17,10 +17,10 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr auto kGpuLimit = std::chrono::seconds(60);  // of all passes over one launch
-constexpr int64_t kSpare = int64_t{2} << 30;  // of the GPU's memory, for ncu and the context
+constexpr auto kGpuLimit = std::chrono::seconds(60);  // for all passes of ncu over one launch
+constexpr int64_t kSpare = int64_t{2} << 30;          // GPU memory for ncu and the context
 
-constexpr const char* kFill = "fill ";  // what a device calls a step that launches nothing
+constexpr const char* kFill = "fill ";  // begins the name that a device gives a fill step
 
 // Kernels with counters, or why there are none.
 struct Counted {
@@ -40,7 +40,7 @@ std::vector<std::string> launched(const PreparedShape& shape) {
   return out;
 }
 
-// The same launches on a simulator of this GPU.
+// Runs the same launches on a simulator of this GPU.
 Result<Counted> simulate(const Evaluation& e) {
   const DeviceName device = DeviceName::simulator_of(e.services.gpu.id);
   auto facts = device::device_facts(device);
@@ -85,7 +85,8 @@ Result<CountRequest> count_request(const Evaluation& e, const PreparedShape& off
   return out;
 }
 
-// By the hardware, around a runner of its own; the others let go of the GPU's memory first.
+// Reads hardware counters from a separate runner under ncu. The other holders of GPU memory
+// release it first.
 Result<Counted> count(const Evaluation& e, const PreparedShape& official,
                       const std::string& program_id) {
   if (!e.services.counters) return without("this evaluator does not read hardware counters");
@@ -113,7 +114,7 @@ Result<Counted> count(const Evaluation& e, const PreparedShape& official,
   return out;
 }
 
-// The simulator's view of the same launches, beside the hardware's.
+// Adds the simulator's counters, lines and remarks to the measured kernels.
 void put_beside(std::vector<KernelProfile>& kernels, std::vector<KernelProfile> modelled) {
   if (kernels.size() != modelled.size()) return;
   for (size_t i = 0; i < kernels.size(); ++i) {
@@ -124,12 +125,12 @@ void put_beside(std::vector<KernelProfile>& kernels, std::vector<KernelProfile> 
     k.lines = std::move(m.lines);
     k.sampled_share = m.sampled_share, k.sample_error = m.sample_error;
     if (!m.diagnosis.summary.empty()) k.remarks.push_back({kSimulator, 0, m.diagnosis.summary});
-    for (ProfileRemark& remark : m.remarks)  // of the kernel as a whole the hardware knows better
+    for (ProfileRemark& remark : m.remarks)  // hardware counters describe the whole kernel better
       if (remark.line > 0) k.remarks.push_back(std::move(remark));
   }
 }
 
-// How long each launch takes: the measured time of the whole, parted as a single run was.
+// Splits the measured time of the program among its launches as in a single run.
 std::vector<double> launch_times(const GpuProfileInput& input) {
   std::vector<double> out;
   double all = 0;
@@ -142,7 +143,7 @@ std::vector<double> launch_times(const GpuProfileInput& input) {
   return out;
 }
 
-// Times that were measured, and what the assembler says of the kernels.
+// Profiles from measured times and the assembler's resource counts alone, without counters.
 std::vector<KernelProfile> from_resources(const Services& services, const Task& task,
                                           const PreparedShape& official,
                                           const GpuProfileInput& input) {

@@ -19,7 +19,7 @@ using toolchain::NcuRefusal;
 
 constexpr auto kEndLimit = std::chrono::seconds(20);  // ncu writes its table
 constexpr auto kProbeLimit = std::chrono::seconds(40);
-constexpr int kMostTries = 4, kMostFailures = 2;  // failures: of an ncu that never worked
+constexpr int kMostTries = 4, kMostFailures = 2;  // failures of an ncu that never worked
 constexpr int64_t kMostLog = int64_t{8} << 20;
 constexpr const char* kLogPath = "/proc/self/fd/4";
 
@@ -43,8 +43,8 @@ size_t launches_of(const device::PlanSteps& steps) {
   }));
 }
 
-// Clocks are left as they are, as in timed runs; caches are cold in every pass. The section is
-// there for its rule. What the tool says goes to a file of its own: a kernel can print, too.
+// ncu leaves the clocks alone, as in timed runs, and flushes caches before every pass. The section
+// adds the text of its rule. ncu logs to a separate file, because a kernel can print, too.
 std::vector<std::string> command_of(const toolchain::NcuTool& tool, const CountRequest& request) {
   return {tool.path.string(),
           "--log-file",
@@ -79,7 +79,7 @@ std::string text_of(int file) {
   return out;
 }
 
-// What came between the runner and its end, in words; empty: nothing.
+// Why the run failed; empty if it succeeded.
 std::string trouble_of(const RunnerOutcome& outcome) {
   if (outcome.kind != RunnerOutcome::Kind::reported) return outcome.text;
   return outcome.report.status == device::RunReport::Status::ok ? "" : outcome.report.message;
@@ -107,7 +107,7 @@ Result<HardwareCounters::Answer> HardwareCounters::once(const Context& ctx,
   const Context limited = ctx.with_timeout(request.limit);
   Answer out;
   out.tool = "ncu " + tool_->version;
-  UniqueFd log(::memfd_create("ncu", MFD_CLOEXEC));  // ncu empties it when it opens it
+  UniqueFd log(::memfd_create("ncu", MFD_CLOEXEC));  // ncu truncates the file when it opens it
   if (!log) return errno_error("making a memory file for ncu");
   std::string trouble;
   {
@@ -176,7 +176,7 @@ Result<HardwareCounters::Answer> HardwareCounters::count(const Context& ctx, Cou
   return out;
 }
 
-// Whether there is a looser sandbox in which it may work.
+// Selects a weaker sandbox in which ncu may work; false if there is none.
 bool HardwareCounters::loosen(NcuRefusal::Kind why) {
   if (require_sandbox_ || sandbox_ != Sandbox::full) return false;
   const bool permission = why == NcuRefusal::Kind::permission;

@@ -56,8 +56,8 @@ void judge_calls(AuditOutcome& out) {
   }
 }
 
-// Bits that the outputs of a task permit to be rounded to: fewer than `finest` are marked, fewer
-// than `coarsest` break the rule.
+// Mantissa bits that the outputs permit. If measuring can prove accuracy, MMA with fewer bits than
+// `finest` adds a mark; otherwise fewer than `coarsest` is rejected.
 struct Permitted {
   int finest = 23, coarsest = 23;
   std::string mode;
@@ -105,7 +105,7 @@ void judge_clocks(AuditOutcome& out) {
         fmt::format("{} reads the clock: its results may depend on time", sanitize(kernel, 100)));
 }
 
-// What is not of the task, by what code could learn from it.
+// Marks reads that reveal where the code runs, and rejects reads of other state.
 void judge_reads(AuditOutcome& out) {
   for (const std::string& read : out.audit.unusual_reads) {
     const bool place =

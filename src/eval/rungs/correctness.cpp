@@ -18,20 +18,20 @@
 namespace cutegen::eval {
 namespace {
 
-// Warp instructions of one launch. Test shapes are small: an honest program stays far below.
+// Warp instructions of one launch. Test shapes are small, so a correct program needs far fewer.
 constexpr uint64_t kInstructionBudget = 60'000'000;
-constexpr uint64_t kLongBudget = 4 * kInstructionBudget;  // of long and derived shapes
-constexpr uint64_t kMorePolls = 4;  // where those that wait begin before those they wait for
-constexpr uint64_t kSimulatedBudget = 20'000'000;  // beside a GPU: it must not keep it waiting
+constexpr uint64_t kLongBudget = 4 * kInstructionBudget;  // for derived shapes
+constexpr uint64_t kMorePolls = 4;                 // times the budget, if waiting threads run first
+constexpr uint64_t kSimulatedBudget = 20'000'000;  // a GPU must not wait for the simulator
 constexpr auto kRunLimit = std::chrono::seconds(60);
-constexpr auto kGpuLimit = std::chrono::seconds(2);  // of one launch on a GPU
+constexpr auto kGpuLimit = std::chrono::seconds(2);  // for one launch on a GPU
 
 class Checker {
  public:
   Checker(const Evaluation& e, CorrectnessRecord& record, uint64_t most_instructions = UINT64_MAX)
       : e_(e), record_(record), most_instructions_(most_instructions) {}
 
-  // One set, once; `fill` decides what unwritten memory holds.
+  // Runs one set once. `fill` decides what unwritten memory holds.
   Result<RungEnd> run(const PreparedShape& shape, const InputSet& set, Arena::Fill fill,
                       device::RunOrder order = device::RunOrder::in_order) {
     if (e_.prepared.has_globals()) CG_CHECK(reload(e_.ctx, e_.services, e_.prepared));
@@ -39,7 +39,7 @@ class Checker {
     CG_TRY(RunnerOutcome outcome, run_in(arena, shape, fill, order));
     if (outcome.kind != RunnerOutcome::Kind::reported) {
       CG_TRY(arena, Arena::make(items_of(shape, set), fill));
-      CG_TRY(outcome, run_in(arena, shape, fill, order));  // once more, alone in a fresh runner
+      CG_TRY(outcome, run_in(arena, shape, fill, order));  // once more, in a fresh runner
     }
     if (order == device::RunOrder::in_order)
       communicates_ = outcome.report.state.contains("communicates");
@@ -54,13 +54,13 @@ class Checker {
     return end;
   }
 
-  // Whether a finding of the device ended the last run (a race, an access out of bounds, ...), or
-  // the order of CTAs and warps decided the result.
+  // Whether the device reported a finding (a race, an access out of bounds, ...) in the last run,
+  // or the result depended on the order of CTAs and warps.
   bool found() const { return found_; }
   bool communicates() const { return communicates_; }
 
-  // The set that was right once more: other values in unwritten memory and, if threads exchange
-  // values, other orders of CTAs and warps. A GPU orders them as it likes.
+  // Repeats a set that passed, with other values in unwritten memory. On the simulator, if threads
+  // exchange values, also with other orders of CTAs and warps.
   Result<RungEnd> run_again(const PreparedShape& shape, const InputSet& set) {
     constexpr auto kFill = Arena::Fill::plausible;
     const bool orders = communicates_ && !e_.services.on_gpu();
@@ -129,7 +129,7 @@ class Checker {
                      static_cast<uint64_t>(shape.shape->flops.value / 4));
     if (order != device::RunOrder::in_order) request.settings.instruction_budget *= kMorePolls;
     request.settings.threads = e_.services.threads;
-    // the run with plausible numbers in unwritten memory repeats one that was checked
+    // The run with plausible numbers in unwritten memory repeats one that was checked.
     request.settings.checks = fill == Arena::Fill::nan;
     request.settings.trace = fill == Arena::Fill::nan && !e_.services.on_gpu();
     request.settings.order = order, request.settings.order_seed = e_.services.sample_seed;
@@ -165,7 +165,7 @@ class Checker {
     record_.compat->wrong += count_not_close(e, bytes, tolerance);
   }
 
-  // The sets that come nearest to the limits of an output as a whole.
+  // Keeps the outputs that come nearest to the limits on RMS error and bias.
   void note_whole(const Expected& e, const Judgement& j, const std::string& shape,
                   const std::string& family) {
     const AggregateLimits& l = j.limits;
@@ -194,8 +194,8 @@ class Checker {
 
   const Evaluation e_;
   CorrectnessRecord& record_;
-  const uint64_t most_instructions_;  // of a launch
-  bool communicates_ = false;         // the threads of the set that ran last exchange values
+  const uint64_t most_instructions_;  // limit for one launch
+  bool communicates_ = false;         // threads exchanged values in the last run
   bool found_ = false;
 };
 
@@ -212,7 +212,7 @@ class Simulated {
                           [this, &shape, set = std::move(set)] { return check(shape, *set); });
   }
 
-  // What it found, or a rung that passed; the reason for checking nothing goes to `skipped`.
+  // The simulator's findings, or a rung that passed. Notes in `skipped` why nothing was checked.
   Result<RungEnd> end(CorrectnessRecord& record) {
     if (running_.valid()) {
       auto outcome = running_.get();
@@ -225,7 +225,7 @@ class Simulated {
   }
 
  private:
-  // `failed` only for what the simulator's checks found.
+  // Returns `failed` only for findings of the simulator's checks.
   Result<RungEnd> check(const PreparedShape& shape, const InputSet& set) {
     services_.device_name = DeviceName::simulator_of(services_.gpu.id);
     CG_TRY(services_.device, device::device_facts(services_.device_name));
@@ -241,7 +241,7 @@ class Simulated {
     return rung_ended(Status::unsupported, end.headline);
   }
 
-  Services services_;  // of the simulator
+  Services services_;  // with the simulator as runner
   const Evaluation e_;
   std::future<Result<RungEnd>> running_;
   std::optional<RungEnd> ended_;
@@ -288,7 +288,7 @@ RungEnd end_of_mismatches(std::vector<Mismatch> mismatches) {
 
 namespace {
 
-// Small and odd shapes on all families, long and derived ones on two.
+// Checks each test shape on all families, but a derived or large one on only two.
 Result<RungEnd> check_test_shapes(const Evaluation& e,
                                   const std::vector<const PreparedShape*>& shapes,
                                   const std::string& program_id, Checker& checker,
@@ -323,7 +323,7 @@ Result<RungEnd> check_correctness(const Evaluation& e, const std::string& progra
   std::vector<const PreparedShape*> shapes;
   for (const PreparedShape& s : e.prepared.shapes())
     if (is_test_shape(*s.shape)) shapes.push_back(&s);
-  // The official shape, if it is small enough to be among them, comes last: others fail sooner.
+  // The official shape, if it is small enough to be a test shape, runs last: others fail sooner.
   std::stable_partition(shapes.begin(), shapes.end(), [](const PreparedShape* s) {
     return s->shape->kind != ShapeKind::official;
   });
@@ -331,7 +331,7 @@ Result<RungEnd> check_correctness(const Evaluation& e, const std::string& progra
   Simulated simulated(e);
   CG_TRY(RungEnd end, check_test_shapes(e, shapes, program_id, checker, simulated, record));
   CG_TRY(RungEnd seen, simulated.end(record));
-  if (!seen.passed) return seen;  // it names the cause of wrong values, too
+  if (!seen.passed) return seen;  // its finding also explains wrong values
   if (!end.passed) return end;
   const int before = record.sets_judged;
   CG_TRY(RungEnd official, check_official(e, program_id, record));

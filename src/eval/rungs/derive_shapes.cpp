@@ -12,14 +12,14 @@ namespace {
 
 constexpr int64_t kTail = ShapeGoal::kTail;
 constexpr int64_t kLeastStep = 64, kLongestStep = 16384;
-constexpr double kMostFlops = kMostTestFlops, kLightWork = 32;  // operations an element
+constexpr double kMostFlops = kMostTestFlops, kLightWork = 32;  // FLOPs per element
 constexpr int64_t kMostElements = kMostTestElements, kMostLightElements = int64_t{3} << 21;
 constexpr int64_t kMostBlocks = 1 << 16;
-constexpr int kMostDescribed = 48;  // for one program
-constexpr int kRounds = 5;          // to find the value of a size
-constexpr size_t kMostNew = 16;     // shapes kept of one task
+constexpr int kMostDescribed = 48;  // shapes that torch describes for one program
+constexpr int kRounds = 5;          // trials for the value of one size
+constexpr size_t kMostNew = 16;     // derived shapes that a task keeps
 
-// Every size at this shape, in the order of `sizes`.
+// The value of each size at this shape, in the order of `sizes`.
 torch::ShapeConstants values_at(const ShapeCase& shape, const torch::ShapeConstants& sizes) {
   torch::ShapeConstants out = sizes;
   for (auto& [name, value] : out) value = value_of(shape.constants, name, value);
@@ -30,7 +30,7 @@ int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// The sizes that grew, as multiples, but at most as they are officially.
+// Rounds the sizes that grew up to multiples, at most to their official values.
 torch::ShapeConstants in_multiples(torch::ShapeConstants grown, const torch::ShapeConstants& from,
                                    const torch::ShapeConstants& sizes, int64_t multiple) {
   for (size_t i = 0; i < grown.size(); ++i)
@@ -39,7 +39,7 @@ torch::ShapeConstants in_multiples(torch::ShapeConstants grown, const torch::Sha
   return grown;
 }
 
-// The one with the least work that is not the official one.
+// The shape with the fewest FLOPs, except the official one.
 const ShapeCase* smallest_shape(const Task& task) {
   const ShapeCase* small = nullptr;
   for (const ShapeCase& s : task.shapes)
@@ -47,7 +47,7 @@ const ShapeCase* smallest_shape(const Task& task) {
   return small;
 }
 
-// The work of a derived shape: at most a fixed limit, or that of the task's own test shapes.
+// Limits the work of a derived shape: to a fixed limit or, if larger, the work of a test shape.
 class WorkLimit {
  public:
   explicit WorkLimit(const Task& task) {
@@ -70,7 +70,7 @@ class WorkLimit {
   int64_t elements_ = 0;
 };
 
-// A power of two, so that programs with similar steps share shapes.
+// Rounds up to a power of two, so that programs with similar steps share shapes.
 int64_t longest_step(const KernelProgram& program, const Task& task, const ReachedShape& official,
                      const DeviceFacts& device) {
   int64_t most = kLeastStep;
@@ -85,7 +85,7 @@ int64_t longest_step(const KernelProgram& program, const Task& task, const Reach
   return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most)));
 }
 
-// Two of them.
+// The two known shapes with the fewest FLOPs.
 std::vector<const ReachedShape*> cheapest(const std::vector<ReachedShape>& known) {
   std::vector<const ReachedShape*> out;
   for (const ReachedShape& k : known) out.push_back(&k);
@@ -98,7 +98,7 @@ std::vector<const ReachedShape*> cheapest(const std::vector<ReachedShape>& known
 
 }  // namespace
 
-// One program's search.
+// The search for one program.
 class DerivedShapes::Search {
  public:
   Search(DerivedShapes& owner, const Context& ctx, const KernelProgram& program,
@@ -112,14 +112,14 @@ class DerivedShapes::Search {
 
   Result<std::vector<ShapeCasePtr>> run() {
     auto full = reached(owner_.task_.official());
-    if (!full) return chosen_;  // the rung load says why
+    if (!full) return chosen_;  // the load rung reports why
     official_ = std::move(*full);
     for (const ShapeCase& s : owner_.task_.shapes)
       if (is_test_shape(s) && accepts(s)) note(s);
     if (known_.empty()) CG_CHECK(find_base());
     if (known_.empty()) return chosen_;
     std::vector<ShapeWish> wishes = unmet();
-    for (const ShapeCasePtr& s : owner_.given_) {  // what other programs wanted may do
+    for (const ShapeCasePtr& s : owner_.given_) {  // shapes of other programs may suffice
       if (wishes.empty() || chosen_.size() == kMost) break;
       if (accepts(*s) && affordable(*s) && helps(*s, wishes)) take(s, wishes);
     }
@@ -137,7 +137,7 @@ class DerivedShapes::Search {
     return module_builds(program_, owner_.task_, shape, device_).has_value();
   }
 
-  // Nothing if the plan refuses the shape.
+  // Empty if the plan refuses the shape.
   std::optional<ReachedShape> reached(const ShapeCase& shape) const {
     auto reach = plan_reach(program_, owner_.task_, shape, device_);
     if (!reach) return std::nullopt;
@@ -194,13 +194,13 @@ class DerivedShapes::Search {
     return owner_.described(ctx_, values);
   }
 
-  // Where the plan refuses every test shape: one with some size as it is officially.
+  // If the plan refuses every test shape, looks for a small shape with one or two official sizes.
   Result<void> find_base() {
     const ShapeCase* small = smallest_shape(owner_.task_);
     if (!small) return {};
     const torch::ShapeConstants from = values_at(*small, sizes_);
     for (size_t i = 0; i < sizes_.size() * sizes_.size(); ++i) {
-      const size_t a = i % sizes_.size(), b = i / sizes_.size();  // singles first: a == b
+      const size_t a = i % sizes_.size(), b = i / sizes_.size();  // a == b first: a single size
       const size_t second = (a + b) % sizes_.size();
       torch::ShapeConstants values = from;
       values[a].second = sizes_[a].second;
@@ -214,7 +214,7 @@ class DerivedShapes::Search {
     return {};
   }
 
-  // The cheapest shape that the plan takes and that meets the wish, or null.
+  // A cheap shape that the plan accepts and that meets the wish, or null.
   Result<ShapeCasePtr> solve(const ShapeWish& wish) {
     const std::vector<ShapeGoal> goals = goals_of(wish, official_, sizes_);
     int64_t step = kTail;
@@ -234,7 +234,7 @@ class DerivedShapes::Search {
     return ShapeCasePtr{};
   }
 
-  // Raises the one size that brings the measure to its target; false if none does.
+  // Raises one size until the measure reaches its target; false if no size achieves that.
   Result<bool> grow(torch::ShapeConstants& values, const ShapeGoal& goal) {
     CG_TRY(std::optional<int64_t> start, measured(values, goal));
     if (!start || *start >= goal.target) return start.has_value();
@@ -250,7 +250,7 @@ class DerivedShapes::Search {
             std::min(round_up(static_cast<int64_t>(wanted) + 1, kTail), sizes_[i].second);
         if (trial[i].second <= before) break;
         CG_TRY(std::optional<int64_t> then, measured(trial, goal));
-        if (!then || *then <= now) break;  // another size decides
+        if (!then || *then <= now) break;  // this size does not affect the measure
         now = *then;
       }
       if (now < goal.target) continue;
@@ -268,7 +268,7 @@ class DerivedShapes::Search {
     return at ? std::optional<int64_t>(goal.measure(*at)) : std::nullopt;
   }
 
-  // The grown sizes as they are, else as multiples of what a plan may ask for.
+  // Tries the grown sizes as they are, then rounded up to multiples that a plan may require.
   Result<ShapeCasePtr> rounded(const ShapeWish& wish, const torch::ShapeConstants& from,
                                const torch::ShapeConstants& grown, int64_t step) {
     for (int64_t multiple : std::set<int64_t>{1, 16, 32, 64, 128, step}) {
@@ -277,7 +277,7 @@ class DerivedShapes::Search {
       const auto at = reached(*shape);
       if (!at) continue;
       if (meets(wish, *at, official_, sizes_, true)) return shape;
-      // Without a tail it is worth a run only if no shape has as many tiles.
+      // A shape without a tail is worth a run only if no other shape has as many tiles.
       if (meets(wish, *at, official_, sizes_, false) && !is_met(wish, false)) return shape;
     }
     return ShapeCasePtr{};
@@ -289,7 +289,7 @@ class DerivedShapes::Search {
   const DeviceFacts& device_;
   const torch::ShapeConstants& sizes_;
   ReachedShape official_;
-  std::vector<ReachedShape> known_;  // test shapes that the plan takes
+  std::vector<ReachedShape> known_;  // test shapes that the plan accepts
   std::vector<ShapeCasePtr> chosen_;
   const WorkLimit limit_;
   int count_ = 0;
@@ -298,7 +298,7 @@ class DerivedShapes::Search {
 Result<void> DerivedShapes::learn_sizes(const Context& ctx) {
   if (sizes_) return {};
   CG_TRY(torch::DescribedShapes told, describe_(ctx, {}));
-  std::set<std::string> vary;  // what a shape of the task has changed
+  std::set<std::string> vary;  // the constants that some shape of the task changes
   for (const ShapeCase& s : task_.shapes)
     for (const auto& [name, value] : s.constants) vary.insert(name);
   torch::ShapeConstants sizes;

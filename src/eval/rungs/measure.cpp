@@ -16,16 +16,16 @@ namespace cutegen::eval {
 namespace {
 
 constexpr int kBlock = 8;           // runs of each program in a block
-constexpr int kLeastBlock = 5;      // where they take long
-constexpr int kMostAlone = 32;      // runs of a program that is compared with none
+constexpr int kLeastBlock = 5;      // runs in a block if they take long
+constexpr int kMostAlone = 32;      // runs of a program without an incumbent
 constexpr double kLongBlock = 1e8;  // ns
-constexpr auto kEnoughAlone = std::chrono::milliseconds(60);  // of timed runs
+constexpr auto kEnoughAlone = std::chrono::milliseconds(60);  // for timed runs without an incumbent
 constexpr auto kEnoughPaired = std::chrono::seconds(2);
-constexpr int kMoreForTheClock = 3;  // blocks at least, while the clocks disagree
-constexpr auto kForTheClock = std::chrono::seconds(2);  // and so long, since a busy machine calms
-constexpr double kClockSlack = 0.97;                    // of the floor: what an event may miss
-constexpr double kFullClock = 0.97;                     // of the GPU's: below, the detail says why
-constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // of a run: what the clocks may differ by
+constexpr int kMoreForTheClock = 3;  // more blocks at least, while the clocks disagree
+constexpr auto kForTheClock = std::chrono::seconds(2);  // and this long, because load may end
+constexpr double kClockSlack = 0.97;  // of the floor, because event times are inexact
+constexpr double kFullClock = 0.97;   // of the GPU's clock; below this, a mark says why
+constexpr double kUnseenShare = 0.15, kUnseenNs = 300e3;  // permitted clock difference of a run
 
 double total_ns(const std::vector<KernelProfile>& kernels) {
   double out = 0;
@@ -33,7 +33,7 @@ double total_ns(const std::vector<KernelProfile>& kernels) {
   return out;
 }
 
-// NVML's words for what holds the clocks of a GPU back now.
+// Names NVML's current reasons for low clocks.
 std::string throttle_text(double reasons) {
   constexpr std::pair<unsigned, const char*> kReasons[] = {
       {0x2, "clocks are set"}, {0x4, "power cap"},         {0x8, "hardware slowdown"},
@@ -58,7 +58,7 @@ class Measurement {
     tell("ready", start);
     if (auto end = runs_.too_large()) return *end;
     CG_TRY(End end, measure());
-    if (end && runs_.died()) {  // once more, in a fresh process
+    if (end && runs_.died()) {  // once more, in a fresh runner
       CG_TRY(end, measure());
     }
     if (end) return std::move(*end);
@@ -67,7 +67,7 @@ class Measurement {
   }
 
  private:
-  // Everything from the first run to the last block. A value: how it ended without times.
+  // Runs everything from the first run to the last block. Returns an outcome if there are no times.
   Result<End> measure() {
     own_.clear(), other_ns_.clear(), blocks_.clear(), clocks_hz_.clear();
     least_hz_ = e_.services.gpu.clock_hz;
@@ -114,7 +114,7 @@ class Measurement {
       if (more > kMoreForTheClock && Clock::now() - disagreeing > kForTheClock)
         return world_error("the runner's times disagree with this process's clock",
                            "end other programs on this machine, then try again");
-      CG_TRY(end, runs_.control(e_.ctx, samples));  // it may have been the one that was disturbed
+      CG_TRY(end, runs_.control(e_.ctx, samples));  // load may have disturbed the control runs
       if (end) return end;
     }
   }
@@ -136,14 +136,14 @@ class Measurement {
     return End();
   }
 
-  // What the device could not overwrite between runs.
+  // Notes what the device could not overwrite between runs.
   void note_scrubbing() {
     constexpr std::string_view kMissing = "not_scrubbed.";
     for (const auto& [name, value] : runs_.last().state)
       if (name.starts_with(kMissing)) not_scrubbed_.insert(name.substr(kMissing.size()));
   }
 
-  // Asks NVML why the clocks were low, but only if they were, because this takes long.
+  // Asks NVML why the clocks were low. The query is slow, so it is made only if they were.
   Result<void> look_at_clock() {
     if (clocks_hz_.empty() || least_hz_ >= kFullClock * e_.services.gpu.clock_hz) return {};
     CG_TRY(auto state, runs_.watch(e_.ctx));
@@ -207,7 +207,7 @@ class Measurement {
   OfficialRuns runs_;
   std::vector<double> own_, other_ns_;
   std::vector<TimedBlock> blocks_;
-  std::vector<double> clocks_hz_;  // of the SMs, a median for each block
+  std::vector<double> clocks_hz_;  // SM clocks, a median for each block
   double least_hz_ = 0;
   bool drop_losers_ = true;
   std::string stopped_, slow_;

@@ -15,11 +15,11 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr auto kWorkerLimit = std::chrono::seconds(120);  // one set of the largest tasks
-constexpr auto kGpuLimit = std::chrono::seconds(10);      // of one launch
+constexpr auto kWorkerLimit = std::chrono::seconds(120);  // for one set of the largest tasks
+constexpr auto kGpuLimit = std::chrono::seconds(10);      // for one launch
 constexpr auto kRunLimit = std::chrono::seconds(120);
-constexpr int64_t kRunSpare = int64_t{4} << 30;  // of a run, beside a task's tensors
-constexpr double kShare = 0.6;  // of the GPU's memory, for the sets that all evaluators keep
+constexpr int64_t kRunSpare = int64_t{4} << 30;  // memory of a run besides the task's tensors
+constexpr double kShare = 0.6;  // of GPU memory, for the sets that all evaluators keep
 
 void add_once(std::vector<std::string>& marks, const std::string& mark) {
   if (std::find(marks.begin(), marks.end(), mark) == marks.end()) marks.push_back(mark);
@@ -112,8 +112,8 @@ OfficialJudge::OfficialJudge(Options options) : options_(std::move(options)) {
 
 OfficialJudge::~OfficialJudge() {
   stop_.request_stop();
-  static_cast<void>(missing());  // waits for the start
-  pool_.reset();                 // its thread uses the others
+  static_cast<void>(missing());  // waits until the start is over
+  pool_.reset();                 // its thread uses the other members
 }
 
 Result<void> OfficialJudge::start() {
@@ -205,7 +205,7 @@ std::vector<std::string> official_families(const std::vector<std::string>& all, 
 
 namespace {
 
-// One large shape on all of its families.
+// Checks one large shape on all of its families.
 Result<RungEnd> check_large(const Evaluation& e, const PreparedShape& shape,
                             const std::string& program_id, CorrectnessRecord& record) {
   if (const std::string& why = e.services.official->missing(); !why.empty()) {

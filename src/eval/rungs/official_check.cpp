@@ -17,17 +17,17 @@ namespace cutegen::eval {
 namespace {
 
 constexpr double kMostUncovered = 0.05;     // share of instructions that no compared run executed
-constexpr double kLeastArithmetic = 0.125;  // of what compared runs did for the task's FLOPs
+constexpr double kLeastArithmetic = 0.125;  // relative to the compared runs, per FLOP of the task
 constexpr double kLeastStored = 0.9;        // of the outputs' bytes
-constexpr int64_t kEnough = 256;            // right elements that show that blocks were compared
+constexpr int64_t kEnough = 256;            // least correct elements for a comparison to count
 
 struct Compared {
   int64_t written = 0, wrong = 0;
   std::optional<Mismatch> first;
 };
 
-// The excerpt's tile at `origin`: written elements, and the truth for unwritten ones. Counts
-// elements.
+// Fills a tile of the excerpt with the written elements, and with the truth for unwritten ones.
+// Counts the written elements.
 class Tiles {
  public:
   Tiles(const OfficialMemory::Output& output, const Poison& poison, bool unfinished)
@@ -74,7 +74,7 @@ class Tiles {
     const auto* poison = reinterpret_cast<const std::byte*>(&word_) + at % 8;
     if (std::memcmp(o_.bytes.data() + at, poison, element_) == 0) return false;
     if (!unfinished_ || !is_floating(o_.place.dtype)) return true;
-    // Results of unwritten scratch are NaN.
+    // A NaN may come from scratch that skipped blocks did not write.
     return !std::isnan(load_double(o_.place.dtype, o_.bytes.data() + at)) ||
            std::isnan(o_.expected->truth[of_truth]) || std::isnan(o_.expected->native[of_truth]);
   }
@@ -101,7 +101,7 @@ Compared compare(const OfficialMemory::Output& o, const OfficialMemory& memory, 
     Mismatch m = describe_mismatch(j, o.expected->spec, "official", memory.family());
     for (auto& at : m.first)
       for (size_t d = 0; d < at.size(); ++d) at[d] += origin[d];
-    if (o.place.mapped_again()) m.first.clear();  // which of the blocks wrote there is not known
+    if (o.place.mapped_again()) m.first.clear();  // several tiles share the memory: place unknown
     out.first = std::move(m);
   });
   if (out.first) out.first->elements = out.written, out.first->wrong = out.wrong;
@@ -129,7 +129,7 @@ class Checking {
     return std::move(out_);
   }
 
-  // Blocks that were drawn at random stand for all: together they write every output.
+  // The sample of blocks is random, so its stores, scaled up, must cover the outputs.
   std::optional<RungEnd> stores_too_little() const {
     double stored = 0, error = 0, wanted = 0;
     for (const auto& step : run_.steps)
@@ -209,7 +209,7 @@ class Checking {
 
   const OfficialRun& run_;
   OfficialCheck out_;
-  std::set<size_t> compared_;  // launches whose blocks' results were compared
+  std::set<size_t> compared_;  // launches with compared results
 };
 
 }  // namespace

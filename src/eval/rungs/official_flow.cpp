@@ -26,11 +26,11 @@ bool meet(const Buffers& a, const Buffers& b) {
   return std::any_of(a.begin(), a.end(), [&](const std::string& name) { return b.contains(name); });
 }
 
-// One launch of the plan with the report of its run.
+// One launch of the plan and the trace of its run.
 struct Ran {
   const Launch* launch;
   const device::LaunchTrace* trace;
-  size_t number;  // among the launches
+  size_t number;  // index among the launches
   bool whole() const { return trace->ctas_run == trace->ctas_total; }
 };
 

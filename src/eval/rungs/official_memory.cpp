@@ -11,10 +11,10 @@ namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kPage = 4096;
-constexpr int64_t kMostHeld = int64_t{768} << 20;     // of all tensors with values
-constexpr int64_t kMostScratch = int64_t{128} << 20;  // of one scratch buffer that is held
-constexpr int64_t kSmall = int64_t{16} << 20;         // without values: held whole up to here
-constexpr int64_t kNoiseBytes = 1031 * kPage;         // of numbers that repeat: no power of two
+constexpr int64_t kMostHeld = int64_t{768} << 20;     // for all tensors and scratch
+constexpr int64_t kMostScratch = int64_t{128} << 20;  // for one scratch buffer
+constexpr int64_t kSmall = int64_t{16} << 20;         // up to here, held whole without values
+constexpr int64_t kNoiseBytes = 1031 * kPage;         // period of random values; no power of two
 constexpr size_t kRingBytes = size_t{32} << 20;
 
 int64_t bytes_of(const TensorInfo& info, const Shape& shape) {

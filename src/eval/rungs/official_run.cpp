@@ -10,7 +10,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr size_t kMostFirst = 5;          // coordinates in a mismatch
+constexpr size_t kMostFirst = 5;          // coordinates listed in a mismatch
 constexpr unsigned char kOutside = 0xff;  // NaN in every float width, beside the inputs
 
 std::string initial_name(const std::string& name) {
@@ -26,7 +26,7 @@ std::vector<int64_t> coordinates(int64_t index, const Shape& shape) {
   return at;
 }
 
-// Describes a wrong output if only some of its elements were marked.
+// Describes a wrong output of which only some elements were marked.
 std::string far_pattern(const GpuJudgement& j, const Shape& shape) {
   const Judgement& c = j.counts;
   const char* kind = c.unwritten == c.wrong ? ", never written"
@@ -114,7 +114,7 @@ Result<OfficialRun> OfficialRun::make(const Context& ctx, GpuJudge& judge, Offic
   return run;
 }
 
-// A set's memory begins with its inputs.
+// The first buffers of a set are its inputs.
 Result<void> OfficialRun::copy_inputs(const Context& ctx) {
   const size_t count = set_->inputs.size();
   if (set_->memory.size() < count || (!inputs_.empty() && inputs_.size() != count))

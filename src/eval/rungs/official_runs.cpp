@@ -15,10 +15,10 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr int kMostCopies = 8;                        // of the outputs
-constexpr auto kGpuLimit = std::chrono::seconds(10);  // of one run of all steps
+constexpr int kMostCopies = 8;                        // copies of the outputs
+constexpr auto kGpuLimit = std::chrono::seconds(10);  // for one run of all steps
 constexpr auto kRunLimit = std::chrono::seconds(120);
-constexpr int64_t kSpare = int64_t{2} << 30;  // of the GPU's memory, for all else
+constexpr int64_t kSpare = int64_t{2} << 30;  // GPU memory for everything else
 
 TimingOutcome failed(RungEnd end) {
   TimingOutcome out;
@@ -27,7 +27,7 @@ TimingOutcome failed(RungEnd end) {
   return out;
 }
 
-// What ended a run, if anything did.
+// The outcome of a run that failed, or nothing.
 OfficialRuns::End trouble_of(const RunnerOutcome& outcome, const std::string& shape) {
   RungEnd end = end_of(outcome, shape, true);
   if (end.passed) return std::nullopt;
@@ -56,7 +56,7 @@ Result<void> check_times(const BlockTimes& block, size_t samples, bool paired) {
   return {};
 }
 
-// The candidate's own outputs, besides those of the other program.
+// Reserves memory for the outputs. A mutated tensor needs a second buffer for the other program.
 void reserve_outputs(const OfficialSet& set, bool paired, TimedBuffers& buffers) {
   for (const GpuExpected& e : set.outputs) {
     const int64_t bytes = e.elements * static_cast<int64_t>(size_of(e.spec.dtype));
@@ -77,7 +77,7 @@ TimingOutcome does_not_fit(const ShapeCase& shape, int64_t bytes,
   return out;
 }
 
-// With the same machine code as when it was judged.
+// Assembles the program, so that it runs the same machine code as when it was judged.
 Result<RungEnd> prepare_program(const Context& ctx, const Services& services,
                                 const KernelProgram& program, const Task& task, Prepared& out) {
   RungEnd end = lint_rung(program, task);
@@ -103,7 +103,7 @@ Result<void> load_both(const Context& ctx, Runner& runner, const Prepared& own,
   return {};
 }
 
-// Without an official set: places of the outputs must not hold their pattern any more.
+// Without an official set, probes of the outputs must no longer hold the initial pattern.
 Result<RungEnd> look_at_outputs(const Context& ctx, Runner& runner, const Task& task,
                                 const ShapeCase& shape, TimedBuffers& buffers, int runs) {
   auto probes = buffers.draw_probes(task, runs);
@@ -118,7 +118,7 @@ Result<RungEnd> look_at_outputs(const Context& ctx, Runner& runner, const Task& 
   return rung_passed();
 }
 
-// A program's steps for a runner that has loaded it behind `modules` others, on buffers of its own.
+// A program's steps for a runner that loaded `modules` other modules first, with separate buffers.
 device::PlanSteps beside(const Task& task, const PreparedShape& official, size_t modules) {
   std::set<std::string> own;
   for (const TensorInfo* out : results_of(task)) own.insert(out->name);
@@ -178,7 +178,7 @@ Result<void> OfficialRuns::add_buffers(const Context& ctx) {
   return fit();
 }
 
-// How many copies of the outputs there is room for, in what is free now or in all of the GPU.
+// Computes how many copies of the outputs fit in free GPU memory, or without a set in all of it.
 Result<void> OfficialRuns::fit() {
   int64_t room = services_.identity.memory_bytes - kSpare;
   const OfficialSet* set = sets_.set();
@@ -191,7 +191,7 @@ Result<void> OfficialRuns::fit() {
   int64_t inputs = 0;
   if (set)
     for (const SharedBuffer& b : set->inputs) inputs += b.mapped_bytes;
-  // A copy of the inputs is worth less than a second copy of the outputs.
+  // A second copy of the outputs takes precedence over a copy of the inputs.
   room_for_inputs_ = buffers_.fit(room - inputs, kMostCopies) && buffers_.copies() > 1;
   fits_ = room_for_inputs_ || buffers_.fit(room, kMostCopies);
   return {};
@@ -238,7 +238,7 @@ Result<OfficialRuns::End> OfficialRuns::begin(const Context& ctx) {
   return noted(outcome);
 }
 
-// The evaluator's own memory, or none if it does not fit.
+// Maps the evaluator's memory for the run. If that fails, outputs are not compared.
 Result<void> OfficialRuns::share_memory(const Context& ctx, RunRequest& request) {
   sets_.unmap();
   if (!sets_.set()) return {};
@@ -268,7 +268,7 @@ device::TimeRequest OfficialRuns::request(device::TimeMode mode, int samples) co
   return out;
 }
 
-// Once to get ready, once by the clock.
+// Times empty runs: once as a warm-up, then for the result.
 Result<OfficialRuns::End> OfficialRuns::control(const Context& ctx, int samples) {
   for (int runs : {1, samples}) {
     device::TimeRequest nothing = request(device::TimeMode::cold, runs);

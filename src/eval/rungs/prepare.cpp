@@ -16,16 +16,16 @@ namespace cutegen::eval {
 namespace {
 
 constexpr size_t kMostBuilds = 64;
-constexpr size_t kMostExtraBuilds = 2;  // for long and derived shapes alone
+constexpr size_t kMostExtraBuilds = 2;  // builds that only derived shapes need
 
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-// The compiler has no __DATE__ and __TIME__ (apps/compiler/files.cpp).
+// The compiler does not define __DATE__ and __TIME__ (apps/compiler/files.cpp).
 constexpr const char* kBuildTime = "\"_NOW\" is undefined";
 
-// The line of a digest that says what is wrong.
+// The first line of a digest that names an error.
 std::string error_line(const std::string& digest) {
   for (size_t at = 0; at < digest.size();) {
     size_t end = std::min(digest.find('\n', at), digest.size());
@@ -49,7 +49,7 @@ bool declares_globals(const std::string& ptx) {
   for (size_t at = ptx.find(".global"); at != std::string::npos; at = ptx.find(".global", at + 1)) {
     size_t line = ptx.rfind('\n', at) + 1;
     size_t word = ptx.find_first_not_of(" \t", line);
-    // A declaration starts the line (perhaps after .visible); ld.global and the like do not.
+    // A declaration starts its line, perhaps after .visible. ld.global and the like do not.
     std::string start = ptx.substr(word, at - word);
     if (start.empty() || start.starts_with(".visible") || start.starts_with(".weak") ||
         start.starts_with(".extern") || start.starts_with(".common"))

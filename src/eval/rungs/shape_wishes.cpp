@@ -6,7 +6,7 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr int64_t kTiles = 3;  // that an axis has to have, and a tail
+constexpr int64_t kTiles = 3;  // tiles that an axis should have, plus a tail
 constexpr int64_t kTail = ShapeGoal::kTail;
 constexpr int64_t kMuchMore = int64_t{1} << 40;
 

@@ -11,11 +11,11 @@ namespace {
 
 constexpr int64_t kAlign = 256;
 constexpr int64_t kProbeBytes = 4096;
-constexpr int kProbes = 24;  // of each copy of an output
+constexpr int kProbes = 24;  // probes of each copy of an output
 constexpr int kMostCopies = 16;
-constexpr int64_t kMostProbed = int64_t{64} << 20;  // bytes of all probes of one look
+constexpr int64_t kMostProbed = int64_t{64} << 20;  // bytes of all probes together
 
-// A NaN in every float width, eight bytes that no program knows.
+// Eight random bytes that are NaN in every float width.
 std::vector<std::byte> unwritten_pattern() {
   std::vector<std::byte> out(8);
   random_bytes(out);
@@ -146,7 +146,7 @@ std::vector<Probe> TimedBuffers::draw_probes(const Task& task, int runs) {
     for (int copy = 0; copy < std::min(runs, copies_) && size > 0; ++copy)
       for (int i = 0; i < places && at + size <= probes_at_ + kMostProbed; ++i) {
         int64_t offset = 8 * std::uniform_int_distribution<int64_t>(0, last)(random_);
-        if (i == 0) offset = 0;  // the ends always
+        if (i == 0) offset = 0;  // always probe both ends
         if (i == 1) offset = 8 * last;
         out.push_back({copy_name(info->name, copy), offset, size, at});
         at += (size + kAlign - 1) / kAlign * kAlign;
@@ -166,7 +166,7 @@ int64_t TimedBuffers::unwritten(const std::vector<Probe>& probes, const TensorIn
     int64_t here = 0;
     for (int64_t i = 0; i + int64_t(size) <= p.bytes; i += int64_t(size), ++looked_at)
       here += std::memcmp(mapping_.data() + p.at + i, stock->bytes.data() + i % 8, size) == 0;
-    // A byte is what it is by chance: only a whole stretch tells.
+    // A single byte may equal the pattern by chance, so bytes count only if the whole probe does.
     if (size > 1 || here == p.bytes) left += here;
   }
   return left;

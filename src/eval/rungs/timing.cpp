@@ -14,12 +14,12 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // of the sample of each launch
+constexpr int64_t kFirstCtas = 8, kMostCtas = 128;  // CTAs in a launch's sample
 constexpr double kSampleError = 0.02;
 constexpr uint64_t kInstructionBudget = 60'000'000;
 constexpr auto kRunLimit = std::chrono::seconds(60);
-constexpr uint64_t kLongBudget = 400'000'000;       // to tell long work from none that ends
-constexpr uint64_t kWholeInstructions = 8'000'000;  // of launches that others read from
+constexpr uint64_t kLongBudget = 400'000'000;       // to tell a long block from an endless one
+constexpr uint64_t kWholeInstructions = 8'000'000;  // a launch up to this size runs whole
 
 Result<int64_t> bytes_of(const TensorInfo& info, const ShapeCase& shape) {
   auto at = shape.tensors.find(info.name);
@@ -43,7 +43,7 @@ TimingOutcome failed(RungEnd end) {
   return out;
 }
 
-// The output or mutated tensor that no step of the official shape is given, or none.
+// The output or mutated tensor that no step of the official shape takes, or null.
 const TensorInfo* unwritten_result(const Task& task, const device::PlanSteps& steps) {
   auto writes = [](const std::string& name) {
     return [&name](const auto& step) {
@@ -57,7 +57,7 @@ const TensorInfo* unwritten_result(const Task& task, const device::PlanSteps& st
   return nullptr;
 }
 
-// Bytes that the launches move to and from global memory, scaled from the sample.
+// Bytes that the launches move to and from global memory, extrapolated from the sample.
 double moved_bytes(const std::vector<KernelProfile>& kernels) {
   double total = 0;
   auto counter = [](const KernelProfile& k, const char* name) {
@@ -71,8 +71,8 @@ double moved_bytes(const std::vector<KernelProfile>& kernels) {
   return total;
 }
 
-// Values are not judged at the official shape, so a program might do nothing there. A fraction of
-// the least traffic, in less time than the model gives to all of it, is no doubtful case any more.
+// Rejects a program that moves a fraction of the least traffic in less time than the whole traffic
+// needs. The values at the official shape may not have been compared.
 std::optional<RungEnd> leaves_work_out(const TimingOutcome& timed, const ShapeCase& official,
                                        double memory_ns) {
   constexpr double kShare = 0.25;
@@ -90,7 +90,7 @@ int64_t blocks_of(const device::RunReport& report) {
   return report.traces.empty() ? 1 : report.traces.back().ctas_total;
 }
 
-// The launch that ended it took longer than any launch that does this task's work.
+// Fails the program if one block ran much longer than this task's work can need; else skips.
 TimingOutcome out_of_budget(const device::RunReport& report, const ShapeCase& official,
                             const OfficialQuestion& asked) {
   if (!asked.coverage || report.traces.empty())
@@ -107,7 +107,7 @@ TimingOutcome out_of_budget(const device::RunReport& report, const ShapeCase& of
                               longest, most)));
 }
 
-// Once more, where a larger budget can tell an endless block from a long one.
+// Runs once more if a larger budget can tell an endless block from a long one.
 Result<RunnerOutcome> run_longer(const Context& ctx, const Services& services, RunRequest request,
                                  RunnerOutcome first, const ShapeCase& official,
                                  const OfficialQuestion& asked) {
@@ -119,7 +119,7 @@ Result<RunnerOutcome> run_longer(const Context& ctx, const Services& services, R
   return services.runner->run(ctx, request);
 }
 
-// The text that a kernel was compiled from.
+// The source that a kernel was compiled from.
 std::string source_of(const std::string& kernel, const Prepared& prepared,
                       const PreparedShape& shape) {
   for (const auto& step : shape.all_steps()) {
@@ -181,7 +181,7 @@ int64_t large_addresses(const Task& task) {
         if (__builtin_add_overflow(one, *bytes, &one)) return INT64_MAX / 4;
     total = std::max(total, one);
   }
-  return std::min(total, INT64_MAX / 8) * 2;  // as much again for scratch
+  return std::min(total, INT64_MAX / 8) * 2;  // twice, to leave room for scratch
 }
 
 Result<TimingOutcome> time_official(const Evaluation& e, const OfficialQuestion& asked) {

@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kAlign = 256;
 constexpr uint64_t kMostGap = 16;  // in units of kAlign
 
-// SplitMix64: a fast stream from a secret seed; guards need no more.
+// SplitMix64, a fast generator. With a secret seed it is good enough for guards.
 struct Stream {
   uint64_t state;
   uint64_t next() {
@@ -35,7 +35,7 @@ size_t round_up(size_t bytes) {
   return (bytes + kAlign - 1) / kAlign * kAlign;
 }
 
-// Calls f(begin, end) for every stretch of memory that belongs to no buffer.
+// Calls f(begin, end) for every range of memory outside the buffers.
 template <class F>
 void each_gap(const std::vector<RunBuffer>& buffers, size_t total, F f) {
   size_t at = 0;

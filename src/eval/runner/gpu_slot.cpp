@@ -11,9 +11,9 @@
 namespace cutegen::eval {
 namespace {
 
-constexpr auto kAskAgain = std::chrono::milliseconds(1);  // many may ask at once
+constexpr auto kAskAgain = std::chrono::milliseconds(1);  // many processes may be waiting
 
-// Any user may take the lock, so the file is everybody's; it never holds anything.
+// Every user may open the file, because every user may take the lock. The file stays empty.
 Result<UniqueFd> open_file(const std::string& uuid) {
   std::string name;
   for (char c : uuid)

@@ -32,7 +32,7 @@ void Runner::stop() {
     process_.child = sandbox::Child();
     return;
   }
-  // A broken context takes a GPU's driver 0.2 s and more to take down.
+  // The driver may need 0.2 s or more to destroy a broken context, so another thread waits for it.
   auto ended = [](std::future<void>& f) {
     return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   };
@@ -81,9 +81,8 @@ sandbox::SpawnSpec Runner::spawn_spec(const std::string& program) const {
   spec.isolation = {.namespaces = true, .no_network = true, .seccomp = true, .deny_open = true};
   spec.required = options_.require_sandbox;
   if (!options_.device.is_gpu()) return spec;
-  // The driver reserves far more addresses than there is memory, and when it starts it opens its
-  // device files for writing and makes a socket (in the empty network). The runner puts the filter
-  // on itself after that, before it sees a program.
+  // At its start the driver reserves far more addresses than there is memory, opens device files
+  // and makes a socket. The runner installs the filter itself later, before it sees a program.
   spec.limits.memory_bytes = 0;
   spec.limits.file_bytes = -1;
   spec.limits.open_files = 4096;
@@ -176,7 +175,7 @@ Result<void> Runner::ready(const Context& ctx) {
   return take_spare() ? Result<void>{} : start(ctx);
 }
 
-// Becomes the spare, if there is one, and starts the next.
+// Replaces the process with the spare, if one is ready, and starts the next spare.
 bool Runner::take_spare() {
   if (!spare_.valid() || spare_.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
     return false;
@@ -271,7 +270,7 @@ Result<LoadOutcome> Runner::load(const Context& ctx, const std::vector<std::stri
   loaded_ = false;
   CG_TRY(LoadOutcome first, load_once(ctx));
   if (!first.died) return first;
-  return load_once(ctx);  // alone in a fresh runner, before the program is blamed
+  return load_once(ctx);  // in a fresh runner, before blaming the program
 }
 
 Result<std::optional<Runner::Answer>> Runner::hand_over(const Context& ctx,
@@ -354,10 +353,10 @@ Result<RunnerOutcome> Runner::outcome_of(const Answer& answer) {
     out.text = answer.death;
     return out;
   }
-  if (answer.is_error) {  // a launch that the device does not take is the program's doing
+  if (answer.is_error) {  // the program causes a launch that the device refuses
     bool unsupported = answer.error.kind == ErrorKind::unsupported;
     if (!unsupported && answer.error.kind != ErrorKind::user) {
-      stop();  // the device may be broken: what comes next begins afresh
+      stop();  // the device may be broken: the next call starts a fresh runner
       return fail(answer.error);
     }
     out.report.status =
@@ -370,7 +369,7 @@ Result<RunnerOutcome> Runner::outcome_of(const Answer& answer) {
   CG_TRY(out.report, read_json<device::RunReport>(*report));
   if (out.report.device_lost) {
     stop();
-    (void)take_spare();  // else the next run starts one
+    (void)take_spare();  // without a spare, the next run starts a runner
   }
   return out;
 }

@@ -31,15 +31,15 @@ std::vector<double> values_of(const Mapping& memory, const torch::TensorSlot& sl
   return out;
 }
 
-// Rounding errors of a sum in order, one after the other, grow like the root of its length against
-// those of the native one, which sums by blocks.
+// Relative to the native sum, which adds block by block, the rounding error of a sequential sum
+// grows with the square root of its length.
 double growth_in_order(double longest) {
   constexpr double kBlock = 256, kMost = 8;
   return std::clamp(std::sqrt(longest / kBlock), 1.0, kMost);
 }
 
-// The same for the root mean square, where no sequential sum was made: 3.5, 10.6, 14.7 and 31 times
-// the error of cuBLAS were measured for sums of 512, 4,096, 32,768 and 262,144 uniform products.
+// The same for the RMS if no sequential reference exists. Measured for 512, 4,096, 32,768 and
+// 262,144 uniform products: 3.5, 10.6, 14.7 and 31 times the error of cuBLAS.
 double rms_growth_in_order(double longest) {
   constexpr double kPerRoot = 6, kMost = 31;
   return std::min(1 + std::sqrt(longest) / kPerRoot, kMost);
@@ -53,7 +53,7 @@ double longest_axis(const Task& task, const ShapeCase& shape) {
   return static_cast<double>(longest);
 }
 
-// A result below a convolution that PyTorch computes in TF32 is as accurate as TF32.
+// If PyTorch computes a task's convolutions in TF32, float32 results have only TF32's accuracy.
 MathMode accuracy_of(const Task& task, const TensorInfo& output) {
   const MathMode mode = mode_of(task, output);
   return mode == MathMode::fp32 && task.tf32_convolutions ? MathMode::tf32 : mode;

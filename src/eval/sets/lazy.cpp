@@ -32,7 +32,7 @@ double mean_of(const Values& v) {
   return count ? sum / static_cast<double>(count) : 0;
 }
 
-// Every element becomes the mean of the truth over its group.
+// Replaces every element with the mean of the truth over its group.
 template <class F>
 LazyValues group_means(const Expected& e, F group_of, size_t groups) {
   Values sum(groups, 0), count(groups, 0), out(e.truth.size());
@@ -46,7 +46,7 @@ LazyValues group_means(const Expected& e, F group_of, size_t groups) {
   return out;
 }
 
-// The mean by index of one axis. Groups of a single element would be the truth itself.
+// The mean for each index of one axis. A group of a single element would be the truth itself.
 LazyValues axis_means(const InputSet& set, size_t output, int64_t axis) {
   const Expected& e = set.outputs[output];
   auto rank = static_cast<int64_t>(e.spec.shape.size());
@@ -79,7 +79,7 @@ LazyValues input_values(const InputSet& set, size_t output, const std::string& n
   return std::nullopt;
 }
 
-// a * x + b by least squares over finite elements.
+// Fits a * x + b to the truth by least squares over finite elements.
 LazyValues linear_map(const InputSet& set, size_t output, const std::string& name) {
   LazyValues x = input_values(set, output, name);
   const Values& t = set.outputs[output].truth;
@@ -113,7 +113,7 @@ LazyValues rounded(const InputSet& set, size_t output, int mantissa_bits) {
   return out;
 }
 
-// The truth with everything from `share` of the way on left at zero.
+// The truth, with zeros after the first `share` of the elements.
 LazyValues unfinished(const InputSet& set, size_t output, double share) {
   Values out = set.outputs[output].truth;
   auto from = static_cast<size_t>(static_cast<double>(out.size()) * share);
@@ -139,7 +139,7 @@ LazyValues last_column_missing(const InputSet& set, size_t output) {
   return out;
 }
 
-// Both halves of each row in the place of the other, as a wrong tile index has it.
+// Swaps the halves of each row, as a wrong tile index would.
 LazyValues halves_swapped(const InputSet& set, size_t output) {
   const Expected& e = set.outputs[output];
   size_t columns = e.spec.shape.empty() ? 0 : static_cast<size_t>(e.spec.shape.back());
@@ -151,7 +151,8 @@ LazyValues halves_swapped(const InputSet& set, size_t output) {
   return out;
 }
 
-// A result that is negative within its tolerance only (a divergence) has no sign to lose.
+// Keeps elements that are negative only within their tolerance (a divergence): their sign may be
+// noise.
 LazyValues without_signs(const InputSet& set, size_t output) {
   const Expected& e = set.outputs[output];
   Values out = e.truth;
@@ -160,8 +161,8 @@ LazyValues without_signs(const InputSet& set, size_t output) {
   return out;
 }
 
-// Numbers drawn from a law with the moments of the truth; which numbers does not matter. Of one
-// element or two the moments are the truth itself.
+// Random numbers with the truth's mean and variance. These nearly determine fewer than four
+// elements.
 LazyValues same_moments(const InputSet& set, size_t output) {
   const Values& t = set.outputs[output].truth;
   if (t.size() < 4) return std::nullopt;
@@ -191,7 +192,7 @@ struct Trial {
   bool formed = true, passes = true, exact = true;
 };
 
-// The results that an answer is tried on; it has the others right.
+// The results that a degenerate solution replaces; the others count as correct.
 std::vector<size_t> tried_on(const LazyAnswer& answer, const InputSet& set) {
   std::vector<size_t> outputs, states;
   for (size_t o = 0; o < set.outputs.size(); ++o) {
@@ -203,7 +204,7 @@ std::vector<size_t> tried_on(const LazyAnswer& answer, const InputSet& set) {
   return outputs.empty() ? states : outputs;
 }
 
-// One answer on one set.
+// Judges one degenerate solution on one set.
 Trial try_answer(const LazyAnswer& answer, const InputSet& set, const InputSet* replayed) {
   Trial trial;
   const std::vector<size_t> results = tried_on(answer, set);
@@ -220,7 +221,7 @@ Trial try_answer(const LazyAnswer& answer, const InputSet& set, const InputSet* 
   return trial;
 }
 
-// Bytes of these tensors at the official shape.
+// Bytes of these tensors at `shape`.
 int64_t bytes_read(const Task& task, const ShapeCase& shape,
                    const std::vector<std::string>& names) {
   int64_t total = 0;
@@ -236,7 +237,7 @@ int64_t bytes_read(const Task& task, const ShapeCase& shape,
   return total;
 }
 
-// Of the answers that pass everywhere, the one that reads least.
+// Keeps the inputs of the degenerate solution that passes everywhere and reads the fewest bytes.
 void keep_least_reads(const Task& task, const LazyAnswer& answer, Admission& admission) {
   if (!answer.reads) return;
   auto bytes = [&](const std::vector<std::string>& names) {
@@ -323,7 +324,7 @@ std::vector<LazyAnswer> lazy_answers(const Task& task) {
     const std::vector<std::string> itself{n};
     auto initial = [n](Set s, size_t o, Other) { return input_values(s, o, n); };
     if (t.mutated) out.push_back({"'" + n + "' left as it was", initial, true, std::nullopt, n});
-    if (t.mutated && !outputs) continue;  // a copy of it is what it was
+    if (t.mutated && !outputs) continue;  // without outputs, a copy of it is the case above
     out.push_back({"a copy of " + n, initial, false, itself});
     if (is_floating(t.dtype))
       out.push_back({"a linear map of " + n,

@@ -62,7 +62,7 @@ Result<OfficialSetPtr> OfficialPool::draw(const Context& ctx, const Task& task,
   const OfficialKey key{task.id, shape.name, family};
   if (OfficialSetPtr set = in_stock(key, program_id)) return set;
   std::lock_guard one_at_a_time(source_lock_);
-  if (OfficialSetPtr set = in_stock(key, program_id)) return set;  // made while we waited
+  if (OfficialSetPtr set = in_stock(key, program_id)) return set;  // made by another thread
   CG_TRY(OfficialSetPtr set, make(ctx, task, shape, family));
   keep(set, program_id);
   return set;
@@ -141,9 +141,9 @@ int64_t OfficialPool::allowed() {
   return stock_.allowed();
 }
 
-// A set that is wanted, missing, and fits into the free memory. Call it under the lock.
+// A wanted set that is missing and fits into the free memory. Call it under the lock.
 const OfficialPool::Wanted* OfficialPool::missing() {
-  std::map<OfficialKey, int64_t> wanted;  // sets of each
+  std::map<OfficialKey, int64_t> wanted;  // number of wanted sets
   for (const Wanted& want : wanted_) {
     const OfficialKey key{want.task.id, want.shape.name, want.family};
     if (refused_.contains(key)) continue;
@@ -173,7 +173,7 @@ void OfficialPool::restock() {
       std::lock_guard one_at_a_time(source_lock_);
       auto set = make(ctx, want.task, want.shape, want.family);
       if (set) keep(*set, {});
-      // Trouble of our own is met again, and reported, when a set is drawn.
+      // If the task is not to blame, drawing a set meets the same failure and reports it.
       failed = !set && !is_of_the_task(set.error());
     }
     hold.lock();

@@ -13,9 +13,9 @@ namespace cutegen::eval {
 namespace {
 
 constexpr int64_t kAlign = 256;
-constexpr int64_t kPage = int64_t{2} << 20;   // of GPU memory: every tensor takes a multiple
-constexpr int64_t kSpare = int64_t{1} << 30;  // of the GPU's memory, for all else
-constexpr int64_t kMostTensors = 256;         // each has a descriptor
+constexpr int64_t kPage = int64_t{2} << 20;   // of GPU memory; every tensor takes whole pages
+constexpr int64_t kSpare = int64_t{1} << 30;  // GPU memory for everything else
+constexpr int64_t kMostTensors = 256;         // each needs a descriptor
 constexpr unsigned char kOutside = 0xff;      // NaN in every float width, beside the inputs
 
 Result<const Shape*> shape_of(const TensorInfo& info, const ShapeCase& shape) {
@@ -25,7 +25,7 @@ Result<const Shape*> shape_of(const TensorInfo& info, const ShapeCase& shape) {
   return &at->second;
 }
 
-// Puts tensors one behind the other into the memory of the references.
+// Places the references' tensors one after the other in one block of memory.
 class Layout {
  public:
   int64_t place(int64_t bytes) {
@@ -85,7 +85,7 @@ class Maker {
     return {};
   }
 
-  // Addresses become whole ones when their memory is there.
+  // Stores offsets; add_references() adds the address of their memory.
   void add_output(OfficialSet& set, const TensorInfo& info, const Shape& dims, int64_t count) {
     GpuExpected e;
     e.spec = {info.name, info.dtype, dims};
@@ -144,7 +144,7 @@ Result<OfficialNeeds> official_needs(const Task& task, const ShapeCase& shape) {
     CG_TRY(int64_t count, element_count(*dims));
     const bool result = is_result(info), floats = is_floating(info.dtype);
     int64_t each = static_cast<int64_t>(size_of(info.dtype));
-    if (info.mutated) each *= 2;  // its initial values, and those of the native reference
+    if (info.mutated) each *= 2;  // its initial values and the native reference's results
     if (result) each += floats ? 16 : 8;
     int64_t bytes = 0;
     if (__builtin_mul_overflow(count, each, &bytes) || bytes > INT64_MAX / 1024)

@@ -24,7 +24,7 @@ TruthPool::~TruthPool() {
   stop_.request_stop();
   {
     std::lock_guard hold(lock_);
-    refilling_ = true;  // wakes the thread, which sees the stop
+    refilling_ = true;  // wakes the thread, so that it sees the stop request
   }
   wake_.notify_all();
   thread_.join();
@@ -59,7 +59,7 @@ Result<SetPtr> TruthPool::draw(const Context& ctx, const ShapeCase& shape,
   CG_TRY(SetPtr set, make(ctx, shape, family));
   std::lock_guard hold(lock_);
   auto& stock = stock_[key];
-  // A program that is judged repeatedly has met all sets: drop the oldest.
+  // A program that is judged repeatedly has used all sets: drop the oldest.
   if (stock.size() >= 2 * kStock) stock.erase(stock.begin());
   stock.push_back({set, 1, {program_id}});
   return set;
@@ -116,7 +116,7 @@ void TruthPool::refill() {
     auto set = make(ctx, shape, family);
     hold.lock();
     busy_ = false;
-    // A set that cannot be made now is made, or its failure reported, when it is drawn.
+    // If this failed, drawing the set tries again and reports the failure.
     if (set)
       stock_[{shape.name, family}].push_back({*set, 0, {}});
     else

@@ -14,9 +14,9 @@ namespace {
 
 constexpr size_t kMostSourceBytes = 1 << 20;
 constexpr size_t kMostSources = 32;
-constexpr size_t kMostFindings = 32;  // of one source
+constexpr size_t kMostFindings = 32;  // in one source
 
-// Headers that device code may include: beginnings of their names.
+// Prefixes of the headers that device code may include.
 const std::vector<std::string>& allowed_headers() {
   static const std::vector<std::string> kAllowed{"cute/",
                                                  "cutlass/",
@@ -59,7 +59,7 @@ const std::vector<std::string>& allowed_headers() {
   return kAllowed;
 }
 
-// Words that no device source needs, by what they would do.
+// Words that no device source needs.
 struct Forbidden {
   const char* word;
   bool rule;
@@ -84,7 +84,7 @@ constexpr Forbidden kForbidden[] = {
     {"dlopen", true, "is host code", "write device code only"},
     {"fopen", true, "is host code", "write device code only"}};
 
-// Beginnings of words with the same fate.
+// Prefixes of forbidden words.
 constexpr Forbidden kForbiddenBeginnings[] = {
     {"tex1D", false, "textures are not available", "read through pointers"},
     {"tex2D", false, "textures are not available", "read through pointers"},
@@ -162,7 +162,7 @@ class WordLinter {
       for_words_in(t, body);
   }
 
-  // A macro's body or a condition: the same words are forbidden there.
+  // The same words are forbidden in a macro's body and in a condition.
   void for_words_in(const Token& at, const std::string& body) {
     for (Token& inner : scan_source(body)) {
       inner.line = at.line;
@@ -221,7 +221,7 @@ class WordLinter {
         return out_.add(t, f.rule, fmt::format("'{}' {}", t.text, f.why), f.remedy);
   }
 
-  // Adjacent literals are one text for the compiler.
+  // The compiler joins adjacent literals, so this does, too.
   void text(size_t i) {
     if (i > 0 && tokens_[i - 1].kind == Token::Kind::string) return;
     std::string whole;
@@ -256,11 +256,11 @@ class StateLinter {
   }
 
  private:
-  // Variables of the module that kernels can write outlive a launch.
+  // A module variable that kernels can write outlives a launch.
   void globals() {
-    int depth = 0;            // braces that are no namespace and no extern "C"
-    size_t start = 0;         // of the current declaration
-    std::vector<bool> plain;  // per open brace: does it count as depth
+    int depth = 0;            // open braces, except of namespaces and extern "C"
+    size_t start = 0;         // first token of the current declaration
+    std::vector<bool> plain;  // for each open brace: whether it counts in `depth`
     for (size_t i = 0; i < tokens_.size(); ++i) {
       const Token& t = tokens_[i];
       if (t.kind == Token::Kind::directive) {
@@ -305,10 +305,10 @@ class StateLinter {
            tokens_[from + 1].kind == Token::Kind::string;
   }
 
-  // tokens [from, to): a declaration at namespace scope, without its body or initialiser braces.
+  // Checks a declaration at namespace scope: tokens [from, to), up to its body or initialiser.
   void declaration(size_t from, size_t to) {
     const Token* device = nullptr;
-    bool fixed = false;  // const, of the variable and not only of what it points to
+    bool fixed = false;  // the variable itself is const, not only what it points to
     for (size_t i = from; i < to; ++i) {
       const Token& t = tokens_[i];
       if (t.is("constexpr") || t.is("__constant__") || t.is("struct") || t.is("class") ||
@@ -342,7 +342,7 @@ LintFinding plan_finding(const std::string& what, const std::string& where,
   return {false, {ErrorKind::user, what, where, remedy}};
 }
 
-// One step against the kernels that the sources declare.
+// Checks one step against the kernels that the sources declare.
 void check_step(const Step& step, const std::string& where,
                 const std::map<std::string, std::vector<Signature>>& kernels,
                 std::vector<LintFinding>& out) {

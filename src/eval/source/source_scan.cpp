@@ -42,7 +42,7 @@ class Scanner {
   }
 
  private:
-  // Steps over backslash-newline, which is nothing anywhere outside raw strings.
+  // Skips backslash-newline, which the compiler removes everywhere except in raw strings.
   void splice() {
     for (;;) {
       size_t at = at_;
@@ -99,7 +99,7 @@ class Scanner {
     }
     return false;
   }
-  // The whole logical line, blanks collapsed, comments gone.
+  // Reads the whole logical line, collapses blanks and drops comments.
   void read_directive(Token& t) {
     t.kind = Token::Kind::directive;
     if (take() == '%') take();
@@ -198,7 +198,7 @@ std::vector<Signature> kernel_signatures(const std::vector<Token>& t) {
   std::vector<Signature> out;
   for (size_t i = 0; i < t.size(); ++i) {
     if (!t[i].is("__global__")) continue;
-    // The name is the last word before the first parenthesis that is no attribute's.
+    // The name is the last word before the first parenthesis that does not belong to an attribute.
     size_t at = i + 1;
     for (; at < t.size() && !t[at].mark('{') && !t[at].mark(';'); ++at) {
       bool attribute = t[at].is("__launch_bounds__") || t[at].is("__attribute__") ||

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comparison of src/tensor/compare.cpp on a GPU, and the filling of memory before a run. Runs in
-// the evaluator's own context, which never sees a candidate.
+// Does the comparison of src/tensor/compare.cpp on a GPU, and fills memory before a run. Runs in the
+// evaluator's own context, which never sees a candidate.
 //
-// Every operation rounds as the host's does: products and sums are kept apart (no fused ones).
+// Every operation rounds as on the host: no product and sum are fused.
 
 typedef unsigned long long word;
 
 struct Rule {
-  double factor, eps, least, largest, overflow;  // |truth| >= overflow is no number in the dtype
-  double close;                                  // of the looser public rule
+  double factor, eps, least, largest, overflow;  // |truth| >= overflow does not fit in the dtype
+  double close;                                  // tolerance of the looser public rule
   double rtol, atol;                             // the user's bound; both negative: none
   word poison;
   int dtype, overflows_to_nan, nan_is_undefined;
@@ -16,8 +16,8 @@ struct Rule {
 
 struct Tally {
   word wrong, nan, zero, unwritten, not_close, first, last, worst;  // worst: bits of a double
-  word finite;              // elements in the sums below
-  double squares, signed_;  // of errors in units of their scale
+  word finite;              // number of elements in the sums below
+  double squares, signed_;  // sums of errors in units of their scale
 };
 
 namespace {
@@ -39,7 +39,7 @@ __device__ int class_of(double v) {
   return kFinite;
 }
 
-// A float of `fraction` explicit bits: its exponent field is what lies above them.
+// A float with `fraction` explicit mantissa bits and `exponent_bits` exponent bits above them.
 __device__ double small_float(unsigned bits, int exponent_bits, int fraction) {
   const unsigned sign = bits >> (exponent_bits + fraction) & 1;
   const int exponent = int(bits >> fraction & ((1u << exponent_bits) - 1));
@@ -55,7 +55,7 @@ __device__ double small_float(unsigned bits, int exponent_bits, int fraction) {
   return sign ? -value : value;
 }
 
-// Without infinities: all ones is NaN, the rest of the top exponent are numbers.
+// E4M3 has no infinities. All ones is NaN; other values with the top exponent are finite.
 __device__ double e4m3(unsigned bits) {
   if ((bits & 0x7f) == 0x7f) return not_a_number();
   const int exponent = int(bits >> 3 & 15);
@@ -112,8 +112,8 @@ __device__ bool holds(const void* from, int dtype, word i, word poison) {
   return true;
 }
 
-// A margin says how much an element may miss; its sign bit that NaN is accepted too, infinity that any
-// value is.
+// A margin says how far an element may be off. Its sign bit permits NaN, too; an infinite margin
+// permits any value.
 __device__ bool any_value(double margin) {
   return class_of(margin) == kPlus || class_of(margin) == kMinus;
 }
@@ -135,7 +135,7 @@ __device__ double tolerance_of(const Rule& r, double truth, double scale) {
   return fmin(own, __dadd_rn(fmax(r.atol, 0.0), __dmul_rn(fmax(r.rtol, 0.0), size)));
 }
 
-// 0 when accepted, else the ratio by which it is off (infinity for a wrong class).
+// 0 if `value` passes, else error / tolerance (infinity for a wrong class).
 __device__ double miss(const Rule& r, double value, double truth, double native, double tolerance,
                        bool nan_is_fine) {
   const int got = class_of(value), other = class_of(native);
@@ -186,7 +186,7 @@ __device__ bool is_close(const Rule& r, double value, double native) {
          __dadd_rn(r.close, __dmul_rn(r.close, fabs(native)));
 }
 
-// One addition for each warp: a million threads that add to three places would wait for each other.
+// Adds once per warp, because atomics of a million threads on three addresses would serialise.
 __device__ void add_sums(Tally t, Tally* tally) {
   for (int step = 16; step > 0; step /= 2) {
     t.finite += __shfl_xor_sync(~0u, t.finite, step);
@@ -201,7 +201,7 @@ __device__ void add_sums(Tally t, Tally* tally) {
 
 }  // namespace
 
-// Elements [from, from + count) of an output; their marks, where `mask` is not null, begin at 0.
+// Judges elements [from, from + count) of an output. If `mask` is not null, mask[0] is for `from`.
 extern "C" __global__ void judge(const void* output, const double* truth, const void* native,
                                  const double* margin, unsigned char* mask, Tally* tally,
                                  const Rule* rule, word from, word count) {
@@ -236,7 +236,7 @@ extern "C" __global__ void judge(const void* output, const double* truth, const 
   atomicMax(&tally->worst, t.worst);
 }
 
-// `words` words of eight bytes.
+// Fills `words` words of eight bytes.
 extern "C" __global__ void fill(word* at, word words, word value) {
   for (word k = blockIdx.x * word(blockDim.x) + threadIdx.x; k < words;
        k += word(gridDim.x) * blockDim.x)
