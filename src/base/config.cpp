@@ -26,7 +26,7 @@ struct Declared {
   Type type;
   const char* fallback;
   const char* meaning;
-  const char* choices = "";  // "fp32 tf32"
+  const char* choices = "";  // separated by spaces: "fp32 tf32"
 };
 
 constexpr Declared kDeclared[] = {

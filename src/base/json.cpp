@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMaxDepth = 200;
 
-// Levels of nesting outside strings. parse_json refuses deep input before the parser recurses.
+// Counts the levels of nesting, so that parse_json refuses deep input before the parser recurses.
 int depth_of(std::string_view text) {
   int depth = 0, most = 0;
   bool in_string = false;
@@ -218,7 +218,7 @@ Result<void> ObjectReader::finish() {
 std::optional<std::string> nearest(const std::string& word,
                                    const std::vector<std::string>& options) {
   std::optional<std::string> best;
-  size_t least = std::max<size_t>(1, (word.size() + 1) / 3) + 1;  // two swapped letters count as 2
+  size_t least = std::max<size_t>(1, (word.size() + 1) / 3) + 1;  // swapping two letters costs 2
   for (const auto& option : options) {
     size_t d = edit_distance(word, option);
     if (d < least) least = d, best = option;

@@ -48,7 +48,7 @@ std::string kernel_summary(const KernelAudit& k) {
 }  // namespace
 
 bool is_mma(const std::string& opcode) {
-  // Matrix instructions of sm_70 to sm_90, then those of tensor memory. HFMA2.MMA is not one.
+  // Matrix instructions of sm_70 to sm_90, then tensor-memory ones. HFMA2.MMA is not one of them.
   static constexpr std::array<std::string_view, 15> kRoots{
       "HMMA",  "IMMA",  "DMMA",  "BMMA",    "QMMA",    "OMMA",    "HGMMA",  "IGMMA",
       "QGMMA", "BGMMA", "DGMMA", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA"};
@@ -72,7 +72,7 @@ std::optional<int> mma_bits(const std::string& opcode) {
 }
 
 std::string summary_of(const BinaryAudit& audit) {
-  // Mention a kernel of several modules once, as its worst build.
+  // If several modules contain a kernel, mention only its worst build.
   std::map<std::string, const KernelAudit*> worst;
   for (const KernelAudit& k : audit.kernels) {
     const KernelAudit*& at = worst[k.kernel];

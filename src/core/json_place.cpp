@@ -32,7 +32,7 @@ class Walker {
       space();
       take();  // the colon
       space();
-      if (name == key) found = at_;  // the last one counts, as in the parser
+      if (name == key) found = at_;  // the last duplicate counts, as in the parser
       skip_value();
       if (peek() != ',') break;
       take();
@@ -69,7 +69,7 @@ class Walker {
     space();
   }
 
-  // After a character of a number or word: does it continue?
+  // True if the number or word that contains `c` continues.
   bool in_scalar(char c) const {
     static constexpr std::string_view ends = ",]} \t\r\n";
     bool word = c != '"' && c != '}' && c != ']';

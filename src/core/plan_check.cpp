@@ -182,7 +182,7 @@ class Checker {
 
   void check_tensor_node(const Expr::Node& n, const std::string& place) {
     const TensorInfo* t = task_.find(target(n.name));
-    if (!t && target(n.name) != n.name) return;  // reported at its bind
+    if (!t && target(n.name) != n.name) return;  // the check of `bind` reports it
     if (!t)
       return report(place, "the task has no tensor '" + n.name + "'",
                     meant(n.name, visible_names(), known("tensors", tensors_)));
@@ -236,7 +236,7 @@ class Checker {
   }
 
   void check_buffer(const std::string& name, const std::string& place) {
-    bool bound = target(name) != name;  // a wrong target is reported at its bind
+    bool bound = target(name) != name;  // the check of `bind` reports a wrong target
     if (!bound && !scratch(name) && !task_.find(name))
       report(place, "neither the task nor the scratch has '" + name + "'",
              meant(name, visible_names(), known("tensors", tensors_)));
@@ -361,7 +361,7 @@ class Checker {
   const Plan& plan_;
   const Task& task_;
   std::vector<Error> errors_;
-  std::vector<std::string> tensors_, symbols_;  // symbols_: defined so far
+  std::vector<std::string> tensors_, symbols_;  // symbols_: those defined so far
   std::set<std::string> late_, ids_, used_;
 };
 

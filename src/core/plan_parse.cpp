@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxText = size_t{1} << 20;
 constexpr size_t kMaxSources = 16, kMaxNames = 256, kMaxSteps = 256, kMaxArgs = 256, kMaxRank = 8;
 
-// Fields that are designed but not built: the error says so instead of "unknown field".
+// The error for a planned field says that it is reserved, instead of "unknown field".
 Result<void> refuse_reserved(const Json& json, std::initializer_list<const char*> names,
                              const std::string& where) {
   for (const char* name : names)
@@ -22,7 +22,7 @@ Result<void> refuse_reserved(const Json& json, std::initializer_list<const char*
   return {};
 }
 
-// Formerly reserved. A mutated tensor needs no field of its own.
+// `states` was once reserved. Mutated tensors turned out to need no field.
 Result<void> refuse_states(const Json& json, const std::string& where) {
   if (!json.is_object() || !json.contains("states")) return {};
   return user_error("'states' is not a field of a plan", where + "/states",

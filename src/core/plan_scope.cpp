@@ -8,7 +8,7 @@
 namespace cutegen {
 namespace {
 
-constexpr int64_t kReservedSharedBytes = 1024;  // the system's share of each block, from sm_80 on
+constexpr int64_t kReservedSharedBytes = 1024;  // CUDA reserves this per block, from sm_80 on
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& options) {
   auto near = nearest(word, options);

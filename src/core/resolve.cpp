@@ -86,7 +86,7 @@ Result<std::vector<ScratchBuffer>> resolve_scratch(const Plan& plan, const PlanS
   return out;
 }
 
-// Accepts a tensor of the task or a scratch.
+// Accepts the name of a tensor of the task or of a scratch buffer.
 Result<void> check_buffer(const PlanContext& context, const PlanScope& scope,
                           const std::string& name, const std::string& where) {
   std::vector<std::string> known;

@@ -20,7 +20,7 @@ struct WeightedRatios {
   const std::vector<PairedRatio>* ratios = nullptr;
 };
 
-// Means of the ratios that all shapes have, in the order of the first shape.
+// Averages the ratios that every shape has, in the order of the first shape.
 std::vector<PairedRatio> mean_ratios(const std::vector<WeightedRatios>& of) {
   std::vector<PairedRatio> out;
   for (const PairedRatio& first : *of.front().ratios) {
@@ -60,7 +60,7 @@ std::optional<double> mean_of(const std::vector<ShapeTimed>& timed,
   return geometric_mean(values);
 }
 
-// The lowest over all shapes; unknown if one shape lacks it.
+// The field's lowest value over all shapes; empty if one shape lacks it.
 std::optional<double> least_of(const std::vector<ShapeTimed>& timed,
                                std::optional<double> Timing::* field) {
   std::optional<double> out;
