@@ -8,7 +8,7 @@ namespace cutegen {
 namespace {
 
 constexpr const char *kFp32 = "fp32", *kTf32 = "tf32", *kFp16 = "fp16", *kBf16 = "bf16";
-constexpr double kProductsOfFp32 = 3;  // tf32 products with the accuracy of one in fp32
+constexpr double kProductsOfFp32 = 3;  // tf32 products that emulate one fp32 product
 
 double peak(const GpuSpec& gpu, const std::string& mode) {
   auto at = gpu.flops_per_s.find(mode);
@@ -21,7 +21,7 @@ double products_per_s(const GpuSpec& gpu, const std::string& mode) {
   return std::max(peak(gpu, kFp32), peak(gpu, kTf32) / kProductsOfFp32);
 }
 
-// Without matrix units. Each lane computes two halves at once.
+// FLOP/s without matrix units. Each half-precision lane computes two values at once.
 double other_per_s(const GpuSpec& gpu, const std::string& mode) {
   const double fp32 = peak(gpu, kFp32);
   if (mode != kFp16 && mode != kBf16) return fp32;
@@ -47,7 +47,7 @@ Roofline roofline(const GpuSpec& gpu, const Work& work) {
   const auto kept =
       static_cast<double>(std::min({work.written.value, gpu.l2_bytes, work.least.value}));
   Roofline r;
-  r.compute_ns = std::max(products_s, other_s) * 1e9;  // both kinds of units work at the same time
+  r.compute_ns = std::max(products_s, other_s) * 1e9;  // matrix units and other units overlap
   r.memory_ns = least / gpu.dram_bytes_per_s * 1e9;
   r.roofline_ns = std::max({r.compute_ns, r.memory_ns, gpu.least_launch_ns});
   r.floor_ns = std::max((least - kept) / gpu.dram_bytes_per_s * 1e9, gpu.least_launch_ns);

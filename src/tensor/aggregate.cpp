@@ -96,7 +96,7 @@ Independent independent_errors(std::span<const double> errors, const Shape& shap
     const Excess found = excess_of(errors, shape, axis);
     const double left = std::max(found.slices, 1.0);
     const double by_few = left < kFewSlices ? kSharedByFew : kShared;
-    // With infinite inputs few rows may remain; chance could explain what these share.
+    // If infinite inputs leave few finite slices, these may agree by chance.
     const bool lost = left < slices;
     if (left < 2 || found.variance > (lost ? by_few : kShared)) out.rms = std::min(out.rms, left);
     if (left < 2 || found.variance > by_few) out.bias = std::min(out.bias, left);

@@ -13,7 +13,7 @@ namespace cutegen {
 namespace {
 
 constexpr size_t kReach = 32;   // the window: the element and 32 neighbours on either side
-constexpr double kInOrder = 4;  // times the error of sequential sums, which another order may have
+constexpr double kInOrder = 4;  // permitted error over a sequential sum's, for other orders
 
 enum class Class { finite, nan, plus, minus };
 
@@ -128,7 +128,7 @@ void note_order(Expected& e, std::span<const double> sensitivity) {
   }
 }
 
-// The largest error of each element and its neighbours in order of magnitude; empty for no values.
+// For each element, the largest error among itself and its neighbours in the order of |truth|.
 std::vector<double> errors_nearby(const Expected& e, std::span<const double> values) {
   std::vector<double> error(values.size(), 0);
   for (size_t i = 0; i < values.size(); ++i) {
