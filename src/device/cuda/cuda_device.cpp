@@ -6,7 +6,7 @@
 namespace cutegen::device::cuda {
 namespace {
 
-constexpr int kPersistingL2 = 6;  // a limit of the context
+constexpr int kPersistingL2 = 6;  // CU_LIMIT_PERSISTING_L2_CACHE_SIZE
 
 }  // namespace
 
@@ -25,7 +25,7 @@ CudaDevice::CudaDevice(const Driver& driver, Found gpu, Handle)
                                        gpu_.identity.cuda_version % 1000 / 10);
 }
 
-// Leaves a broken context to the end of the process, which frees everything.
+// Does not clean up a broken context: the end of the process frees everything.
 CudaDevice::~CudaDevice() {
   if (queue_.lost()) return;
   buffers_.clear();
@@ -94,7 +94,7 @@ Result<RunReport> CudaDevice::run(const Context& ctx, const PlanSteps& steps,
   return report;
 }
 
-// Copies the buffers to the caller; a guard that was written is a finding.
+// Copies the buffers to the caller. A damaged guard is a finding.
 Result<void> CudaDevice::copy_back(RunReport& report) {
   CG_TRY(std::string damage, buffers_.copy_back());
   if (report.status == RunReport::Status::ok && !damage.empty()) {

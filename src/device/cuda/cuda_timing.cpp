@@ -10,7 +10,7 @@ namespace cutegen::device::cuda {
 namespace {
 
 constexpr size_t kMostGatedSteps = 256;  // a stream queues about 1,000 launches
-constexpr int kRelaxed = 2;              // capture mode: other calls stay allowed
+constexpr int kRelaxed = 2;              // capture mode that permits other calls
 
 std::set<std::string> buffers_of(const PlanSteps& steps) {
   std::set<std::string> out;
@@ -78,8 +78,8 @@ class TimedRuns {
   Scrubber& scrubber_;
 };
 
-// The state before a run: fresh outputs, mutated tensors and scratch; unrelated values in shared
-// memory, local memory and registers; the L2 cold or warm.
+// Restores outputs, mutated tensors and scratch, overwrites shared memory, local memory and
+// registers, and makes the L2 cold or warm.
 Result<void> TimedRuns::set_scene(const Timed& timed) {
   for (const std::string& name : timed.buffers) CG_CHECK(buffers_.refill(name, queue_.stream()));
   CG_CHECK(own_.soil_shared(queue_.stream()));
@@ -111,7 +111,7 @@ Result<void> TimedRuns::capture(Timed& timed) {
 }
 
 // Queues gate, event, steps, event and tick. The gate opens when all are queued, so that the time
-// excludes the host.
+// excludes the host's work.
 Result<double> TimedRuns::by_events(Timed& timed, RunReport& report) {
   if (timed.steps.size() <= kMostGatedSteps) CG_CHECK(own_.shut_gate(queue_.stream()));
   Status status = queue_.record_begin();

@@ -23,7 +23,7 @@ constexpr int kLeastVersion = 12000;  // has launch attributes and tensor maps
 constexpr const char* kInstall =
     "install NVIDIA's driver (R525 or later), or use --device sim:h200";
 
-// The names that the library exports. Some carry the version of the function.
+// Calls f with each function and its exported name, which may end in the function's version.
 template <class F>
 bool each_function(Driver& d, F f) {
   return f("cuInit", d.init) && f("cuDriverGetVersion", d.version) &&

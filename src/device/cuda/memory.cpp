@@ -33,7 +33,7 @@ void BlockMemory::drop_kept() {
   kept_bytes_ = 0;
 }
 
-// [unmapped page][mapped][unmapped page]
+// Maps the block between two unmapped pages.
 Status BlockMemory::map(Block& b, size_t page, bool read_only) {
   AccessDescription access;
   access.location.id = device_;

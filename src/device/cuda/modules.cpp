@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kMostCode = size_t{256} << 20;
 constexpr size_t kLogBytes = 16384;
 constexpr int kStaticShared = 1;                  // attribute of a function
-constexpr int kErrorLog = 5, kErrorLogBytes = 6;  // options of the assembler
-constexpr int kPtx = 1;                           // kind of its input
+constexpr int kErrorLog = 5, kErrorLogBytes = 6;  // options of the linker
+constexpr int kPtx = 1;                           // kind of the linker's input
 constexpr const char* kElf =
     "\x7f"
     "ELF";

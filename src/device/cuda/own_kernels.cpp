@@ -15,7 +15,7 @@ constexpr int kDynamicShared = 8;  // attribute of a function
 // gate: holds back everything queued behind it until a word of pinned memory is `gate_value`.
 //   It is a kernel, because a stream's own wait yields the GPU to other processes for milliseconds.
 //   It opens by itself after kGateLimit, because a driver call may wait for the GPU.
-// tick: reads the SM's cycles over some nanoseconds.
+// tick: counts the SM's cycles during a known time.
 // soil: overwrites all shared memory of each SM, so that no data passes to the next run.
 constexpr auto kGateLimit = std::chrono::milliseconds(250);
 constexpr const char* kOwnKernels = R"(.version 7.0
@@ -119,8 +119,8 @@ void OwnKernels::close() {
   if (pinned_) driver_.host_free(pinned_);
 }
 
-// Writes one half and copies it to the other, so that the L2 holds none of the program's data and
-// not only dirty lines.
+// Writes one half and copies it to the other. The L2 then holds none of the program's data, and has
+// clean lines, too.
 Result<void> OwnKernels::cool_l2(Handle stream) {
   const size_t half = flush_bytes_ / 2;
   Status s = driver_.set8(flush_, static_cast<unsigned char>(gates_), half, stream);

@@ -9,8 +9,8 @@ namespace {
 constexpr int kHeld = 224;         // registers per thread that hold the value at the same time
 constexpr int kLocalBytes = 1024;  // per thread
 
-// Volatile loads fill the registers before a barrier. The factor behind it is unknown at compile
-// time, so all of them must stay live across it.
+// Volatile loads fill the registers before a barrier. The factor after the barrier is unknown at
+// compile time, so all registers stay live across the barrier.
 std::string registers_kernel() {
   std::string out = fmt::format(R"(.visible .entry scrub_registers(.param .u32 scrub_registers_v,
   .param .u64 scrub_registers_p)

@@ -7,7 +7,7 @@ namespace cutegen::device::cuda {
 namespace {
 
 constexpr auto kSpin = std::chrono::microseconds(500);
-// Keeps blocks for the outputs and scratch of one program after another, within these limits.
+// Keeps freed blocks within these limits, for the outputs and scratch of the next program.
 constexpr Keeping kKeeping{
     .most_bytes = size_t{8} << 30, .most_block = size_t{2} << 30, .shareable = true};
 

@@ -19,8 +19,7 @@ constexpr int64_t kPlainShared = 48 << 10, kPortableCluster = 8;
 // Polls without sleep at first, because the host may sleep for longer than asked.
 constexpr auto kSpin = std::chrono::milliseconds(2);
 
-// The kernel's fault, in the words of the simulator's findings. Empty if no kernel can cause the
-// status.
+// Describes the kernel's fault in the simulator's words. Empty if a kernel cannot cause the status.
 std::string fault_of(Status status) {
   switch (status) {
     case kIllegalAddress:
@@ -95,7 +94,7 @@ Result<Status> StepQueue::queue_launch(const Launch& step, bool first) {
   const std::string where = "step " + sanitize(step.step, 80);
   CG_TRY(Handle function, modules_.function(step.module, step.kernel));
   std::vector<std::vector<std::byte>> values;
-  std::vector<TensorMap> maps(step.args.size());  // sized at once, because pointers refer to them
+  std::vector<TensorMap> maps(step.args.size());  // never resized: `pointers` refers to elements
   std::vector<void*> pointers;
   values.reserve(step.args.size());
   for (size_t i = 0; i < step.args.size(); ++i) {
