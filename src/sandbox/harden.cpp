@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process can do to itself, and what protection this machine offers.
+// Restricts the calling process, and reports what protection this machine offers.
 #include <cstdlib>
 #include <cstring>
 #include <mutex>

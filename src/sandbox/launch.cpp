@@ -57,7 +57,7 @@ int set_read_only(int at, const char* path, unsigned flags) {
   return r == 0 ? 0 : errno;
 }
 
-// Opens a read-only handle on what must stay visible below the private /tmp.
+// Opens a read-only mount handle for a path that must stay visible below the private /tmp.
 int clone_readable(const Readable& r) {
   long tree = ::syscall(SYS_open_tree, AT_FDCWD, r.path.c_str(),
                         OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
@@ -82,7 +82,8 @@ int attach_readable(const Readable& r, int tree) {
   return done == 0 ? 0 : errno;
 }
 
-// NVRTC keeps its heap there: 0.3 GB for CuTe's headers, several times more with a matrix product.
+// NVRTC keeps its heap in /tmp: 0.3 GB for CuTe's headers, several times more with a matrix
+// product.
 int private_tmpfs(const char* path) {
   unsigned long flags = MS_NOSUID | MS_NODEV;
   return ::mount("tmpfs", path, "tmpfs", flags, "size=4g,mode=1777") == 0 ? 0 : errno;
@@ -112,8 +113,8 @@ void set_mount_view(Plan& plan) {
   }
 }
 
-// The new network has only a loopback, which is down. Programs that need it see a failure
-// themselves.
+// Enables the loopback, the only interface of a new network. If this fails, a program that needs it
+// sees the failure itself.
 void raise_loopback() {
   int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return;
@@ -172,7 +173,7 @@ void reset_signals() {
     if (error) ::_exit(127);
   };
   ::setpgid(0, 0);
-  // Before descriptors move. "0" means the writing process.
+  // Join the cgroup before descriptors move. "0" means the writing process.
   if (plan.cgroup >= 0) note(plan, kStepCgroup, ::write(plan.cgroup, "0", 1) == 1 ? 0 : errno);
   must(kStepDescriptors, place_descriptors(plan));
   must(kStepFolder, ::chdir(plan.cwd.c_str()) == 0 ? 0 : errno);
@@ -226,8 +227,7 @@ bool reap(pid_t program, SharedPage& shared) {
   }
 }
 
-// Kills the processes below us: when the program ends, its children become ours. Each round kills
-// one more generation.
+// When the program ends, its children become ours: kill them. Each round kills one more generation.
 void end_orphans() {
   for (int round = 0; round < 64; ++round) {
     int fd = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
@@ -307,7 +307,7 @@ void run_supervisor(Plan& plan) {
   if (program == 0) run_program(plan, self);
   if (program < 0) note(plan, kStepStart, errno);
   plan.shared->program = std::max(program, 0);
-  // This is a copy of the caller's memory, so nobody may read it through /proc.
+  // This process is a copy of the caller's memory, so nobody may read it through /proc.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, fd);

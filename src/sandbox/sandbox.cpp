@@ -68,8 +68,8 @@ Result<std::string> find_program(const std::string& name) {
   return world_error("there is no program '" + name + "' on the PATH");
 }
 
-// What must stay visible even below /tmp: the program with its libraries, its folder, cutegen's own
-// files, and the caller's `readable`.
+// Paths that must stay visible even below /tmp: the program with its libraries, its folder,
+// cutegen's own files, and the caller's `readable`.
 std::vector<Readable> readable_below_tmp(const SpawnSpec& spec, const std::string& program) {
   std::vector<fs::path> wanted(spec.readable.begin(), spec.readable.end());
   std::error_code error;
@@ -142,7 +142,7 @@ Driver better_driver() {
   return bubblewrap().empty() ? Driver::own : Driver::bubblewrap;
 }
 
-constexpr const char *kOwn = "own", *kBubblewrap = "bubblewrap";  // of CUTEGEN_SANDBOX
+constexpr const char *kOwn = "own", *kBubblewrap = "bubblewrap";  // values of CUTEGEN_SANDBOX
 
 Driver choose_driver(Driver asked) {
   if (asked != Driver::automatic) return asked;
@@ -159,7 +159,7 @@ struct Attempt {
   bool bubblewrap = false;
 };
 
-// What to try, best first. The last attempt asks for nothing.
+// The attempts to make, best first. The last one asks for nothing.
 std::vector<Attempt> attempts(const Isolation& want, Driver driver) {
   int all = (want.namespaces ? kNamespaces : 0) | (want.no_network ? CLONE_NEWNET : 0);
   std::vector<Attempt> out;
@@ -269,7 +269,7 @@ Grade grade_of(const SpawnSpec& spec, const Plan& plan, const SharedPage& shared
     g.held["rlimits"] = holds({kStepRlimit});
     bool root = ::geteuid() == 0;  // RLIMIT_NPROC does not bind root
     if (group) {
-      // the cgroup enforces it, for root too
+      // The cgroup enforces the process limit, for root, too.
     } else if (root && l.processes > 0 && (plan.clone_flags & CLONE_NEWPID) == 0) {
       g.held["rlimits"] = false;
       missing.emplace_back("the process limit: does not bind root without a pid namespace");
@@ -412,7 +412,7 @@ Result<Child> spawn(const SpawnSpec& spec) {
     if (attempt.bubblewrap && !apply_bubblewrap(plan, spec.isolation, storage)) continue;
     bool last = attempt.flags == 0;
     started = start(plan);
-    // Without a mapping of ids nothing works in the namespace: retry with less.
+    // Without id maps nothing works in the namespace: retry with fewer namespaces.
     if (started && (last || started->shared->page->errors[kStepIds] == 0)) break;
     if (!started && last) return fail(started.error());
     if (started) reap_supervisor(*started);

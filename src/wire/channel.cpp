@@ -71,8 +71,8 @@ struct Header {
   }
 };
 
-// Reads the header and the descriptors that travel with its first byte. Sets `started` once a byte
-// is read: stopping after that would leave the stream out of step.
+// Reads the header and the descriptors that travel with its first byte. Sets `started` once it has
+// read a byte: stopping after that would leave the stream out of step.
 Result<std::pair<Header, std::vector<UniqueFd>>> receive_header(const Context& ctx, int socket,
                                                                 bool& started) {
   Header header;
