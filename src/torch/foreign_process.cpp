@@ -89,7 +89,7 @@ std::vector<std::string> environment(const std::string& folder) {
   return out;
 }
 
-// As for a torch worker with a GPU: the driver starts first, then the filter follows.
+// As in a torch worker with a GPU, the child installs the filter after the driver has started.
 Result<void> let_cuda_start(const std::string& arch, sandbox::SpawnSpec& spec) {
   CG_TRY(fs::path names, sister_program(kThreadNames));
   spec.limits.memory_bytes = 0;
@@ -113,7 +113,7 @@ ForeignProcess::ForeignProcess(const ForeignOptions& options, std::string python
 
 ForeignProcess::~ForeignProcess() {
   stop();
-  std::error_code error;  // exists only if the child had no /tmp of its own
+  std::error_code error;  // the folder exists only if the child had no private /tmp
   fs::remove_all(folder_, error);
 }
 

@@ -90,7 +90,7 @@ class Worker final : public ForeignWorker {
  private:
   Json message(const char* type) { return {{"schema", kSchema}, {"type", type}, {"id", ++id_}}; }
 
-  // In several requests, because a frame carries few descriptors.
+  // Sends several requests, because a frame carries few descriptors.
   Result<ForeignReply> hand_over(const Context& ctx, const std::vector<ForeignBlock>& blocks) {
     ForeignReply last;
     size_t at = 0;
@@ -150,7 +150,7 @@ Result<std::unique_ptr<ForeignWorker>> ForeignWorker::open(const Context& ctx,
   return std::unique_ptr<ForeignWorker>(std::move(worker));
 }
 
-// As in values.py: parts joined by zero bytes.
+// Hashes the parts joined by zero bytes, as seed_of() in values.py does.
 uint64_t model_seed_of(uint64_t seed, const std::string& family, const std::string& shape) {
   const std::string zero(1, '\0');
   const uint64_t set = seed_of(std::to_string(seed) + zero + family + zero + shape);

@@ -77,7 +77,7 @@ Result<void> check_slot(const TensorSlot& slot, const Task& task, const ShapeCas
   return {};
 }
 
-// A shape must have exactly the task's tensors, each with as many axes.
+// A shape must have exactly the task's tensors, each of the same rank.
 Result<void> check_tensors(const Task& task, const ShapeCase& shape) {
   for (const TensorInfo& t : task.tensors) {
     auto at = shape.tensors.find(t.name);
@@ -89,7 +89,7 @@ Result<void> check_tensors(const Task& task, const ShapeCase& shape) {
   return {};
 }
 
-// Each tensor must have all its parts, once.
+// Each tensor must have all its parts, each part once.
 Result<void> check_complete(const Task& task, const TensorSet& set) {
   std::set<std::pair<std::string, std::string>> have;
   for (const TensorSlot& s : set.slots)

@@ -124,7 +124,7 @@ class Worker final : public TorchWorker {
   void stop() {
     channel_.close();
     child_.kill();
-    // The child may have held the lock, which lives while our copy of its file is open.
+    // The child may have held the lock, and our open descriptor would keep it locked.
     if (options_.slot >= 0) ::flock(options_.slot, LOCK_UN);
   }
 
@@ -183,7 +183,7 @@ Result<void> Worker::let_cuda_start(sandbox::SpawnSpec& spec) const {
   return {};
 }
 
-// Takes the worker's report on its filter, from before it saw a task.
+// Notes what the worker reported about its filter before it saw a task.
 Result<void> Worker::note_lock(const Json& hello) {
   ObjectReader r(hello, "hello#");
   CG_TRY(std::string missing, r.string_or("missing", ""));
@@ -245,7 +245,7 @@ Result<wire::Frame> Worker::call(const Context& ctx, const Json& request, const 
     Error error = reply.error();
     bool timeout = error.kind == ErrorKind::timeout, closed = wire::is_closed(error);
     if (channel_ && !timeout && !closed && error.kind != ErrorKind::cancelled)
-      return fail(std::move(error));  // an error reply: the worker is well
+      return fail(std::move(error));  // an error reply from a healthy worker
     std::string how;
     if (closed)
       if (auto status = child_.wait(ctx.with_timeout(std::chrono::seconds(2))))
@@ -334,7 +334,7 @@ Result<std::vector<std::string>> Worker::fill(const Context& ctx, const Task& ta
   return notes;
 }
 
-// In several requests, because a frame carries few descriptors.
+// Sends several requests, because a frame carries few descriptors.
 Result<void> Worker::hand_over(const Context& ctx, const Task& task,
                                const std::vector<GpuMemory>& memory) {
   for (size_t at = 0; at < memory.size(); at += wire::kMaxFds) {
