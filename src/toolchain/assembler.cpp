@@ -27,7 +27,7 @@ using toolchain::ToolCall;
 using toolchain::ToolRun;
 using toolchain::ToolSpares;
 
-// The version of the readers of tool output. It is part of the cache keys.
+// The version of the code that reads tool output. It is part of the cache keys.
 constexpr const char* kReaderVersion = "3";
 constexpr size_t kMostDigest = 1500;
 constexpr size_t kMostScannedPtx = size_t{8} << 20;
@@ -109,14 +109,14 @@ class BinaryTools {
         toolchain::tool_version(options_.paths.nvdisasm, "nvdisasm", "nvidia_cuda_nvdisasm");
   }
 
-  // Only names the tools; the name of a missing tool is empty.
+  // Holds only the tools' versions; empty for a missing tool.
   const BinaryAudit& versions() const { return versions_; }
   void warm_up(const std::string& arch);
   Result<ToolRun> assemble(const Context& ctx, const std::string& ptx, const std::string& arch);
   Result<ToolRun> list(const Context& ctx, const std::string& code, const std::string& arch);
 
  private:
-  // The spares of one architecture. Never replaced.
+  // The idle processes for one architecture. Set once.
   struct Warm {
     std::string arch;
     std::unique_ptr<ToolSpares> assemblers, listers;

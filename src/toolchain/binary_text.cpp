@@ -78,8 +78,8 @@ std::optional<size_t> hex_number(std::string_view text) {
   return value;
 }
 
-// Reads {0x40, "BSSY B0, x"} from "   /*0040*/   @!P0 BSSY B0, x ;". Empty if the line is no
-// instruction.
+// Reads {0x40, "BSSY B0, x"} from "   /*0040*/   @!P0 BSSY B0, x ;". Empty if the line is not
+// an instruction.
 std::optional<Line> read_line(std::string_view line) {
   line = trim(line);
   if (!line.starts_with("/*")) return std::nullopt;

@@ -94,7 +94,7 @@ class Scanner {
     for (; i_ < end + 2; ++i_) {
       if (text_[i_] == '\\' && at(i_ + 1) == '\n') return odd();
       if (text_[i_] != '\n') continue;
-      if (i_ < body_ && end >= body_) return odd();  // swallows the #line before the source
+      if (i_ < body_ && end >= body_) return odd();  // hides the #line before the source
       count_line();
     }
   }
@@ -110,7 +110,7 @@ class Scanner {
     if (!in_directive_) last_ = quote;
   }
 
-  // Reads names and numbers; the ' in a number is no quote.
+  // Reads names and numbers. The ' in a number is not a quote.
   void word() {
     const bool number = std::isdigit(static_cast<unsigned char>(text_[i_]));
     while (is_word(at(i_)) || (number && at(i_) == '\'' && is_word(at(i_ + 1)))) ++i_;
@@ -153,7 +153,7 @@ class Scanner {
     while (at(i_) == ' ' || at(i_) == '\t') ++i_;
   }
 
-  // Accepts <header> and "folder/header", which lie in an include folder and not beside the piece.
+  // Accepts <header> and "folder/header", which the compiler finds in an include folder.
   void include() {
     const char close = at(i_) == '<' ? '>' : '"';
     if (at(i_) != '<' && at(i_) != '"') return odd();
@@ -192,7 +192,7 @@ class Scanner {
   Cuts out_;
   size_t i_ = 0;
   int line_ = 1, paren_ = 0, directive_paren_ = 0;
-  std::vector<int> groups_;  // per open #if: its count of open parentheses
+  std::vector<int> groups_;  // for each open #if: its number of open parentheses
   char last_ = '\0';         // the last character of code
   bool fresh_line_ = true, in_directive_ = false;
   bool news_ = false;  // there was code since the last cut

@@ -16,10 +16,10 @@ namespace {
 constexpr size_t kMostDigest = 1490, kMostMessage = 600, kMostLine = 160;
 
 struct Diagnostic {
-  std::string file;  // empty: no place
+  std::string file;  // empty if the diagnostic has no place
   int line = 0, column = 0;
   std::string message;
-  std::vector<int> through;  // candidate lines on the path of instantiation
+  std::vector<int> through;  // candidate lines on the instantiation path
   // The line that the compiler quotes, if it is not the candidate's.
   std::string quoted;
 };
@@ -55,7 +55,7 @@ std::optional<Diagnostic> header_of(const std::string& line) {
   return d;
 }
 
-// The lines of one diagnostic are indented, or notes.
+// Lines that are indented or notes continue a diagnostic.
 bool starts_another(const std::string& line) {
   if (line.empty() || line[0] == ' ' || line[0] == '\t') return false;
   return line.find("): note") == std::string::npos;
@@ -80,7 +80,7 @@ void read_details(const std::vector<std::string>& lines, size_t from, const std:
   }
 }
 
-// Removes deeply nested template arguments, and the compiler's restatements of types.
+// Removes deeply nested template arguments and the compiler's (aka ...) types.
 std::string fold_types(const std::string& message) {
   std::string text = message.substr(0, 8192);
   for (size_t at; (at = text.find(" (aka \"")) != std::string::npos;) {

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kVersionLimit = std::chrono::seconds(10);
-constexpr int kLeastYear = 2022, kLeastRelease = 3;  // the first to support Hopper
+constexpr int kLeastYear = 2022, kLeastRelease = 3;  // the first release that supports Hopper
 constexpr const char* kInstall =
     "install Nsight Compute (apt-get install cuda-nsight-compute-13-0, or from "
     "https://developer.nvidia.com/nsight-compute), or name it: CUTEGEN_NCU=/path/to/ncu";

@@ -26,8 +26,8 @@ std::string_view next_line(std::string_view& text) {
   return line.size() > kMostLine ? std::string_view() : line;
 }
 
-// The fields of a row, all of them quoted; empty if the line is no such row. A comma may end a row
-// of metrics, in place of the columns of rules.
+// Splits a row of quoted fields; empty if the line is not such a row. A row of metrics may end in a
+// comma instead of the rule columns.
 std::optional<std::vector<std::string>> fields_of(std::string_view line) {
   std::vector<std::string> out;
   size_t at = 0;
@@ -59,12 +59,12 @@ bool is_metric(const std::string& name) {
 }
 
 // Reads both forms of the table. Raw: one row per launch, with metrics in columns and a row of
-// units. Details: one row per metric or rule, which names it.
+// units. Details: one row per metric or rule, with its name.
 class Table {
  public:
   explicit Table(NcuReport& report) : report_(report) {}
 
-  // False: reads no further.
+  // Takes one line. Returns false after an error.
   bool take(std::string_view line) {
     auto fields = fields_of(line);
     if (header_.empty()) {
@@ -104,7 +104,7 @@ class Table {
       metric_ = header_.size();
   }
 
-  // The kernel of this row; `fresh` (a new ID) begins another.
+  // The kernel of this row. If `fresh` (a new ID), begins a new kernel.
   NcuKernel* kernel_of(const std::vector<std::string>& fields, bool fresh) {
     if (!fresh) return &report_.kernels.back();
     if (report_.kernels.size() >= kMostKernels) {
@@ -147,7 +147,7 @@ class Table {
   NcuReport& report_;
   std::vector<std::string> header_, units_;
   size_t name_ = 0, metric_ = 0, unit_ = 0, value_ = 0, rule_ = 0, words_ = 0;
-  std::string id_;  // of the current launch
+  std::string id_;  // the current launch's ID
 };
 
 bool is_number(char c) {
@@ -171,7 +171,7 @@ double prefix_scale(char c) {
   }
 }
 
-// 1000 for "usecond" and "us"; 0 if the unit is no time.
+// 1000 for "usecond" and "us"; 0 if the unit is not a time.
 double nanoseconds(std::string_view unit) {
   constexpr std::pair<const char*, double> kTimes[] = {
       {"ns", 1},   {"nsecond", 1},   {"us", 1e3}, {"usecond", 1e3},

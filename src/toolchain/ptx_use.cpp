@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kMostVariables = 65536, kMostCalls = 256, kMostNameBytes = 1024;
 constexpr size_t kMostReads = 64;  // special registers to report
 constexpr size_t kMostMarks = 1 << 20;
-constexpr int kMostRounds = 64;  // of data flow, for loops
+constexpr int kMostRounds = 64;  // rounds of data flow; loops need several
 
 using Words = std::vector<std::string_view>;
 
@@ -243,7 +243,7 @@ class Reader {
       for (std::string_view m : *marks) variables_[std::string(m)].written = true;
   }
 
-  // True if it added a mark.
+  // Follows addresses through one instruction. True if this added a mark.
   bool flow(const Words& words) {
     size_t begin = 0;
     if (words[0] == "@") begin = words.size() > 1 && words[1] == "!" ? 3 : 2;
@@ -290,8 +290,8 @@ class Reader {
     return changed;
   }
 
-  // Whether it loads from constant memory, or converts a pointer to it, at an address of no
-  // declared variable.
+  // Whether the instruction loads from constant memory, or converts a pointer to it, at an address
+  // that does not come from a declared variable.
   bool constant_by_address(const Words& words) {
     size_t at = words[0] == "@" ? (words.size() > 1 && words[1] == "!" ? 3 : 2) : 0;
     if (at >= words.size()) return false;

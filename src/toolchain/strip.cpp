@@ -73,8 +73,8 @@ std::vector<Variable> variables(std::string_view ptx) {
   return out;
 }
 
-// A plan may name it, as k(name) or as the spec of a tensor map. Such names are C names with a
-// value; the constants of headers have mangled C++ names.
+// A plan may name the variable, as k(name) or as the spec of a tensor map. Such variables have a C
+// name and a value; constants from headers have mangled C++ names.
 bool is_for_the_plan(const Variable& v) {
   return v.name.starts_with("cg_") ||
          (!v.name.starts_with('_') && v.rest.find('=') != std::string_view::npos);

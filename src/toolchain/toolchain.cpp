@@ -34,7 +34,7 @@ using toolchain::ServerSetup;
 constexpr size_t kMostLogBytes = size_t{64} << 10;
 constexpr size_t kMostLineBytes = 8192;
 constexpr size_t kMostServers = 4;
-// The version of the steps after NVRTC. It is part of the ids.
+// The version of the steps after NVRTC. It is part of the build ids.
 constexpr const char* kPipelineVersion = "1";
 
 std::vector<std::string> compiler_options(const std::string& arch) {
@@ -61,7 +61,7 @@ Result<CompileResult> cached_result(const Json& json) {
   return read_json_as<CompileResult>(json, cache_form);
 }
 
-// NVRTC: "cannot open source file" and "could not open source file".
+// NVRTC reports "cannot open source file" or "could not open source file".
 bool misses_a_file(const std::string& log) {
   return log.find("open source file") != std::string::npos;
 }
@@ -155,7 +155,7 @@ std::shared_ptr<LocalToolchain::Slot> LocalToolchain::slot(const Key& key) {
   if (at == slots_.end()) {
     slots_.push_front(std::make_shared<Slot>());
     slots_.front()->key = key;
-    if (slots_.size() > kMostServers) slots_.pop_back();  // its users keep it until they are done
+    if (slots_.size() > kMostServers) slots_.pop_back();  // threads that use it keep it alive
   } else {
     slots_.splice(slots_.begin(), slots_, at);
   }
@@ -349,7 +349,7 @@ std::string warm_key(const std::string& arch, CuteUse cute) {
   return arch + " " + prefix_header(cute);
 }
 
-// Empty if no parsed program begins alike, or if anything fails that is not the source's own error.
+// Empty if no parsed program has the same beginning, or if anything but the source itself fails.
 // The caller then compiles from the beginning.
 std::optional<ServerReply> LocalToolchain::ask_warm(const Context& ctx,
                                                     const CompileRequest& request, CuteUse cute,

@@ -21,7 +21,7 @@ constexpr const char* kRemedy = "run 'make setup'";
 
 using toolchain::sorted_entries;
 
-// The packages to search: the project's own, then those of the interpreter that runs the torch
+// The site-packages to search: the project's, then those of the interpreter that runs the torch
 // worker.
 std::vector<fs::path> site_packages(const fs::path& share, const std::string& asked) {
   std::error_code error;
@@ -49,7 +49,7 @@ std::string version_text(int version) {
 }
 
 struct Compiler {
-  // `headers`: CUDA's own, of the same release. Empty if CUTEGEN_INCLUDE is set.
+  // `headers`: CUDA's headers of the same release as NVRTC. Empty if CUTEGEN_INCLUDE is set.
   fs::path nvrtc, headers;
 };
 
@@ -73,7 +73,7 @@ Result<Compiler> compiler_given(const char* library, const fs::path& share,
     return user_error("CUTEGEN_NVRTC names '" + std::string(library) + "', which is not a file", {},
                       "give the path of libnvrtc.so.13");
   const int version = toolchain::nvrtc_at(library).version;
-  // The root of its installation: SITE/nvidia/PACKAGE/lib, or a toolkit's lib64.
+  // The root of the installation: SITE/nvidia/PACKAGE/lib, or a toolkit's lib64.
   const fs::path package = fs::absolute(library).parent_path().parent_path();
   std::vector<fs::path> places{package.parent_path().parent_path()};
   places.insert(places.end(), sites.begin(), sites.end());
@@ -117,7 +117,7 @@ Result<Compiler> find_compiler(const fs::path& share, const std::vector<fs::path
                      "CUTEGEN_NVRTC and CUTEGEN_INCLUDE");
 }
 
-// A program of the audit. The path is empty if there is none, or if the variable is empty.
+// Finds a program for the audit. The path is empty if there is none or the variable is empty.
 Result<fs::path> find_program(const std::vector<fs::path>& sites, const char* variable,
                               const std::string& name) {
   std::error_code error;

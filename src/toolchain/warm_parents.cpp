@@ -117,7 +117,7 @@ void WarmParents::evict() {
   }
 }
 
-// Measures until every program is parsed, and once more after that.
+// Measures memory until every program is parsed, and once more after that.
 void WarmParents::watch(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     bool reading = false;
