@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accuracy that a user asks for: flags of the command and keys of the side file.
+"""The accuracy that the user asks for, by command-line flags and by keys of the side file.
 
 A flag and the side file may both name the math mode or a bound, and must agree.
 """

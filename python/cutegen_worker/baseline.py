@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Baselines: what the user would run today, on a GPU, timed as a candidate is.
+"""Baselines: what the user would run today, timed on a GPU by the same rules as a candidate.
 
-A worker that times baselines sees no candidate. The module and its inputs are made on the GPU as the
-task file makes them; each way to run it is opened once and then timed in small blocks, which the
-evaluator takes in turn with blocks of a candidate. Modes: cold (other data in the L2, launches queued
+A worker that times baselines never sees a candidate. It makes the module and its inputs on the GPU as
+the task file does, opens each baseline once, and then times it in small blocks. The evaluator alternates
+these with blocks of a candidate. Modes: cold (other data in the L2, launches queued
 behind a kernel that waits), warm, graph (a CUDA graph, cold), call (the host's clock, cold).
 """
 
@@ -38,13 +38,13 @@ Way = Callable[..., Any]
 LEAST_FLUSH = 128 << 20
 WARM_UP = 3
 MOST_SLEEP_NS = 2e9
-LATE = 4  # calls in a row that the GPU reached before the host had left them, with ever longer waits
-FAR = 0.02  # of the largest value: further from eager than this is another function
+LATE = 4  # consecutive calls that the GPU began before the host had queued all of them
+FAR = 0.02  # share of the largest value; a baseline further from eager computes another function
 COMPILED = {"compile": None, "compile-max": "max-autotune-no-cudagraphs"}
 
 
 class Flags:
-    """Who may use TF32: products, and what cuDNN computes. PyTorch ships with (False, True)."""
+    """Whether matrix products and cuDNN may use TF32. PyTorch's defaults are (False, True)."""
 
     OF = {"eager-fp32": (False, False), "eager-tf32": (True, True)}
 
@@ -60,10 +60,10 @@ class Flags:
 
 
 class Pace:
-    """How long the GPU waits before the calls of one way, so that the host has queued all of a call by then.
+    """How long the GPU waits before a baseline's call, so that the host can queue the whole call meanwhile.
 
-    A call that itself waits for the GPU (it reads a value back, or copies from ordinary memory) cannot be
-    queued: each wait would be in the time that the next one is made from. The GPU does not wait for it.
+    A call that waits for the GPU itself (it reads a value back, or copies from pageable memory) cannot be
+    queued: its host time would include the wait, so every next wait would be longer. It gets no wait.
     """
 
     def __init__(self) -> None:
@@ -73,16 +73,16 @@ class Pace:
         return 0.0 if self.late >= LATE else min(1.5 * self.host_ns + 5e4, MOST_SLEEP_NS)
 
     def saw(self, host_ns: float, begun: bool) -> None:
-        """One call: the host's time, and whether the GPU had begun with it when the host left it."""
+        """Notes one call: the host's time, and whether the GPU had begun before the host had queued all of it."""
         if self.late < LATE:
             self.host_ns, self.late = host_ns, self.late + 1 if begun else 0
 
 
 class Opened:
-    """The module and its inputs on the GPU, and the ways to run it that were asked for."""
+    """The module and its inputs on the GPU, and the baselines that run it."""
 
-    initial: dict[str, Tensor] = {}  # of what forward() mutates
-    returns: Sequence[str] = ()  # as core/task.h has it
+    initial: dict[str, Tensor] = {}  # initial values of the tensors that forward() mutates
+    returns: Sequence[str] = ()  # as in core/task.h
 
     def __init__(self, request: Json, slot: Slot) -> None:
         self.slot = slot
@@ -107,7 +107,7 @@ class Opened:
         self.hertz = torch.cuda.get_device_properties(self.device).clock_rate * 1e3
 
     def take(self, model: torch.nn.Module, inputs: Inputs) -> None:
-        """The module and its inputs on the device, and all their tensors by the names of the task."""
+        """Moves the module and its inputs to the device."""
         self.model = model.to(self.device)
         self.given: dict[str, Tensor] = {}
         self.args, self.kwargs = inputs.map(
@@ -115,22 +115,22 @@ class Opened:
 
     @property
     def named(self) -> dict[str, Tensor]:
-        """All tensors by the names of the task, as they are now: forward() may replace some."""
+        """All current tensors by their names in the task; forward() may replace some."""
         return {**state_of(self.model, self.given), **self.given}
 
     def tensors(self, names: Iterable[str]) -> list[tuple[str, Tensor]]:
-        """(name, tensor) of inputs, parameters and buffers, as they are now."""
+        """(name, tensor) of the current inputs, parameters and buffers."""
         found = self.named if names else {}
         return [(n, found[n]) for n in names]
 
     def restore(self) -> None:
-        """What forward() mutates has its initial values again."""
+        """Restores the initial values of what forward() mutates."""
         with torch.no_grad():
             for name, tensor in self.tensors(self.initial):
                 tensor.copy_(self.initial[name])
 
     def add(self, kind: str, target: str) -> float:
-        """Opens one way to run the module; how far its result is from eager's."""
+        """Opens one baseline. Returns how far its result is from eager's."""
         if kind in COMPILED:
             call = compiled(self.model, COMPILED[kind])
         elif kind == "callable":
@@ -140,7 +140,7 @@ class Opened:
         flags = Flags(kind)
         self.ways[kind] = (call, flags)
         with blame(self.file, f"the baseline {kind}", SIZES):
-            if kind in COMPILED:  # built outside the slot; what it times, it times behind it
+            if kind in COMPILED:  # builds without the GPU lock, but takes it for autotuning
                 self.slot.guard_autotuning()
                 self.results(call, flags)
             with self.slot:
@@ -163,7 +163,7 @@ class Opened:
         with torch.no_grad(), flags:
             out = call(*self.args, **self.kwargs)
         found = results(out, {"returns": self.returns}, dict(self.tensors(self.initial)))
-        return [t.clone() for t in found] if self.initial else found  # the next call writes them
+        return [t.clone() for t in found] if self.initial else found  # the next call overwrites them
 
     def run(self, kind: str) -> Any:
         call, flags = self.ways[kind]
@@ -171,7 +171,7 @@ class Opened:
             return call(*self.args, **self.kwargs)
 
     def run_on(self, kind: str, places: Places, outputs: list[str]) -> None:
-        """Runs a way on the values in `places`, which the module keeps, and puts its results there."""
+        """Runs a baseline on the values in `places`, puts its results there, and keeps the values."""
         if kind not in self.ways:
             raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
         with self.slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
@@ -195,7 +195,7 @@ class Opened:
         if kind not in self.ways:
             raise WorkerError(f"the baseline {kind} is not open", "", "", "internal")
         with self.slot, torch.no_grad(), blame(self.file, f"the baseline {kind}", SIZES):
-            if (kind, mode) not in self.started:  # what a first run pays is not kept
+            if (kind, mode) not in self.started:  # drops the first run, which pays one-time costs
                 self.started.add((kind, mode))
                 self.time(kind, mode, 1)
             if mode == "call":
@@ -210,7 +210,7 @@ class Opened:
         self.flush[half:].copy_(self.flush[:half])
 
     def by_events(self, kind: str, call: Callable[[], Any], mode: str) -> float:
-        """Launches are queued while the GPU waits in a kernel, so that the host is not in the time."""
+        """Queues the launches while the GPU waits in a kernel, so that the time excludes the host."""
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         if mode == "warm":
             self.run(kind)
@@ -256,7 +256,7 @@ def l2_bytes(device: torch.device) -> int:
 
 
 def compiled(model: torch.nn.Module, mode: str | None) -> Way:
-    """torch.compile of the module, in this process and anew."""
+    """Compiles the module anew with torch.compile in this process."""
     torch._dynamo.reset()
     return torch.compile(model, mode=mode)
 
@@ -292,14 +292,14 @@ def distance(wanted: Tensor, got: Tensor) -> float:
         w, g = wanted[at : at + (1 << 26)].double(), got[at : at + (1 << 26)].double()
         if (w.isnan() != g.isnan()).any():
             return math.inf
-        apart = torch.where(w == g, 0.0, (w - g).abs())  # infinities that agree are no distance
+        apart = torch.where(w == g, 0.0, (w - g).abs())  # equal infinities have no distance
         worst = max(worst, torch.nan_to_num(apart, 0.0, math.inf).max().item())
         largest = max(largest, torch.nan_to_num(w.abs(), 0.0, 0.0).max().item())
     return worst / largest if largest else float(worst > 0)
 
 
 def open_baselines(request: Json, worker: Worker) -> Answer:
-    """Answers which of `kinds` are available: [{kind, far} or {kind, why}]."""
+    """Opens baselines and says which are available: [{kind, far} or {kind, why}]."""
     worker.opened = None
     try:
         with blame(request["file"], "the module on the GPU", SIZES), contextlib.redirect_stdout(sys.stderr):
@@ -335,8 +335,8 @@ def no_memory(doing: str, error: BaseException) -> WorkerError:
 
 
 def add_baseline(request: Json, worker: Worker) -> Answer:
-    """One more way to run the module that is open: {kind, far} or {kind, why}. With what others `tuned`, what is
-    known of that afterwards."""
+    """Adds a baseline of the open module: {kind, far} or {kind, why}. If the request has the `tuned` times of
+    other workers, the reply has the times known afterwards."""
     if worker.opened is None:
         raise WorkerError("no module is open", "", "", "internal")
     if "tuned" not in request:
@@ -346,7 +346,7 @@ def add_baseline(request: Json, worker: Worker) -> Answer:
 
 
 def close_baselines(_: Json, worker: Worker) -> Answer:
-    """The GPU's memory is free again; a context that a kernel broke is an error here."""
+    """Frees the GPU's memory. Fails if a kernel broke the context."""
     worker.opened = None
     if "torch._dynamo" in sys.modules:
         torch._dynamo.reset()
@@ -357,7 +357,7 @@ def close_baselines(_: Json, worker: Worker) -> Answer:
 
 
 def run_baseline(request: Json, worker: Worker) -> Answer:
-    """One run on values in memory that came before; its outputs go there."""
+    """Runs a baseline once on the values in the memory that was handed over, and writes its outputs there."""
     opened = worker.opened
     if opened is None:
         raise WorkerError("no baselines are open", "", "", "internal")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workload class of a graph: its heaviest kind of work, and what is fused with it."""
+"""The workload class of a graph: its heaviest kind of work, and the work fused with it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def users_after(calls: list[Call], start: int) -> list[Call]:
 
 
 def hand_written(calls: list[Call], kinds: list[str | None]) -> dict[int, str]:
-    """softmax or norm spelt out: a reduction whose result is combined with its own input's shape."""
+    """A softmax or norm written out: a reduction whose result is combined with a tensor of its input's shape."""
     found: dict[int, str] = {}
     for i, call in enumerate(calls):
         if kinds[i] != "reduction":
@@ -115,7 +115,7 @@ def is_recurrent(calls: list[Call], kinds: list[str | None], types: set[str]) ->
 
 
 def absorb(kinds: list[str | None], special: dict[int, str]) -> set[str]:
-    """Classes present, without the pointwise steps that belong to a spelt-out norm."""
+    """The classes present. The steps of a written-out norm do not count separately."""
     present = {k for k in kinds if k}
     if special:
         present.update(special.values())

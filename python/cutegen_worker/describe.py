@@ -75,7 +75,7 @@ class Described(NamedTuple):
 
 
 def describe_shapes(request: Json, worker: Worker) -> Json:
-    """The task at each of the wanted sizes, or null where it is another program there."""
+    """Describes the task at each set of wanted sizes; null if the task is another program there."""
     task_id, file, train = request["task_id"], request["file"], request["train_mode"]
     last = worker.described
     if last is None or last.key != (task_id, file, train):

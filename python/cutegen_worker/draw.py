@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fresh values: inputs of each family, and re-drawn parameters.
 
-What an input plainly promises is kept: zeros of a triangular matrix, symmetry, rows that are
-probabilities, values from a set of two. The rest of the made values is replaced (signed, heavy), or
-changed at secret places (outliers, special); extremes are drawn by extremes.py. Where the module cannot
-work on any number, the values are drawn again in a narrower domain (values.py): without signs, then
-inside the made range.
+Fresh values keep what an input evidently promises: the zeros of a triangular matrix, symmetry, rows
+that are probabilities, values from a set of two. Other values are replaced (signed, heavy) or changed at
+secret places (outliers, special); extremes.py draws the family `extremes`. If the module does not work on
+arbitrary numbers, values.py draws again in a narrower domain: first non-negative values, then values in
+the range of the task's own.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES = "signed", "heavy", "outliers", "spe
 FAMILIES = ("made", SIGNED, HEAVY, OUTLIERS, SPECIAL, EXTREMES)
 ANY, POSITIVE, RANGE = "any", "positive", "range"
 DOMAINS = (ANY, POSITIVE, RANGE)
-FAR_AMONG = 8  # rows at least, for one of them to be far below zero
-PEAK, PEAK_AMONG = 200.0, 10  # the largest value of one row in so many
-BLOCK = 64  # one outlier in each row, or in each such stretch where rows are shorter
+FAR_AMONG = 8  # the least number of rows for one to be far below zero
+PEAK, PEAK_AMONG = 200.0, 10  # least size of a peak; at most one row in PEAK_AMONG has one
+BLOCK = 64  # one outlier in each row, or in each stretch of this length if rows are shorter
 
 
 def domains(family: str, facts: Facts, request: Json) -> Iterable[Domain]:
-    """In the order in which they are tried, until the module works on the values."""
+    """Domains in the order in which to try them until the module works on the values."""
     if family == "made":
         return (RANGE,)
     if family == EXTREMES:
@@ -47,8 +47,8 @@ def domains(family: str, facts: Facts, request: Json) -> Iterable[Domain]:
 
 def input_values(made: Tensor, family: str, generator: Generator, domain: Domain = ANY, nan: bool = True,
                  dtype: torch.dtype | None = None, peaks: bool = True) -> Tensor:  # fmt: skip
-    """`made` with the values of `family`; integers and booleans as they are. `dtype`: of the input, where
-    `made` has its values in another. `peaks`: whether outliers may be very large."""
+    """Replaces the values of `made` with values of `family`, except integers and booleans. `dtype`: the
+    input's, if `made` has another. `peaks`: whether outliers may be very large."""
     if family == "made" or not made.is_floating_point() or made.numel() == 0:
         return made
     if float8.is_float8(made):
@@ -56,7 +56,7 @@ def input_values(made: Tensor, family: str, generator: Generator, domain: Domain
         return float8.rounded(new, made.dtype, nan)
     dtype = dtype or made.dtype
     if made.numel() > 16 and made.reshape(-1)[:4096].unique().numel() <= 2:
-        if made.unique().numel() <= 2:  # a sort of everything: only where the beginning asks for it
+        if made.unique().numel() <= 2:  # sorts everything, so only if the beginning has at most two values
             return made
     if family == SPECIAL:
         return special(made, generator, domain, nan, dtype)
@@ -87,8 +87,8 @@ def shuffled(count: int, generator: Generator) -> Tensor:
 
 
 def signed(shape: Sequence[int], generator: Generator) -> Tensor:
-    """Normal values with an affine map of the whole tensor and one of each leading row; some rows and
-    columns, at times everything, negative."""
+    """Normal values, scaled and shifted as a whole and by leading row. Some rows and columns, sometimes all
+    values, are negative."""
     scale = torch.exp(0.5 * normal((), generator))
     values = normal(shape, generator) * scale + 0.5 * normal((), generator)
     if len(shape) >= 2:
@@ -98,8 +98,8 @@ def signed(shape: Sequence[int], generator: Generator) -> Tensor:
 
 
 def heavy(shape: Sequence[int], generator: Generator) -> Tensor:
-    """Log-normal magnitudes with random signs, and a few large values at random places; some rows and
-    columns, at times everything, positive."""
+    """Log-normal magnitudes with random signs, and a few large values at random places. Some rows and
+    columns, sometimes all values, are positive."""
     values = torch.exp(1.5 * normal(shape, generator)) * torch.sign(normal(shape, generator))
     flat = values.view(-1)
     count = max(1, flat.numel() // 4096)
@@ -109,9 +109,9 @@ def heavy(shape: Sequence[int], generator: Generator) -> Tensor:
 
 
 def with_signs(values: Tensor, sign: int, generator: Generator) -> Tensor:
-    """An eighth of the leading rows and of the innermost columns have one sign; one time in four all.
+    """Gives one sign to an eighth of the leading rows and innermost columns, or one time in four to all values.
 
-    A maximum that starts at zero is right wherever some value is positive.
+    A kernel whose maximum starts at zero is wrong only if all values of a row are negative.
     """
     if not values.dim() or uniform((), generator) < 0.25:
         return sign * values.abs() if values.dim() else values
@@ -123,8 +123,8 @@ def with_signs(values: Tensor, sign: int, generator: Generator) -> Tensor:
 
 
 def with_far_rows(values: Tensor, generator: Generator) -> Tensor:
-    """One leading row and one innermost column go so far below zero that every exponential is zero:
-    a softmax whose maximum starts at zero divides by zero there."""
+    """Moves one leading row and one innermost column so far below zero that every exponential is zero.
+    A softmax whose maximum starts at zero divides by zero there."""
     for axis in {0, values.dim() - 1} if values.dim() else ():
         if values.shape[axis] >= FAR_AMONG:
             at = below(values.shape[axis], (1,), generator)
@@ -134,11 +134,11 @@ def with_far_rows(values: Tensor, generator: Generator) -> Tensor:
 
 
 def outliers(made: Tensor, generator: Generator, peaks: bool) -> Tensor:
-    """The task's own values; in each row or stretch a large and a very negative one move the result.
+    """The task's own values with a large and a very negative one in each row or stretch.
 
-    An answer that leaves out a tile, a slice of a sum or an element misses some of them. Rows take
-    different places while there are any: the ends and the powers of two, where loops begin and end,
-    go first.
+    A solution that omits a tile, a slice of a sum or an element misses some of them. Rows take different
+    places as long as there are any. The ends and the powers of two come first, because loops begin and
+    end there.
     """
     values = made.detach().clone().contiguous()
     flat = values.view(-1)
@@ -162,7 +162,7 @@ def outliers(made: Tensor, generator: Generator, peaks: bool) -> Tensor:
 
 
 def places(width: int, count: int, generator: Generator) -> Tensor:
-    """`count` places below `width` in a random order: each once before any comes again."""
+    """`count` places below `width` in a random order; all occur before one repeats."""
     powers = [p for p in (2**i for i in range(5, 31)) if p < width]
     on = generator.device
     edges = torch.tensor(sorted({0, width - 1, *powers, *(p - 1 for p in powers)}), device=on)
@@ -194,7 +194,7 @@ def special(made: Tensor, generator: Generator, domain: Domain, nan: bool, dtype
     tiny = torch.finfo(dtype).tiny / 4
     planted = [(0.0, many), (-0.0, many), (tiny, many), (-tiny, many)]
     endless = [math.inf, -math.inf] + ([math.nan] if nan else [])
-    if flat.numel() < 1024:  # all of them would leave nothing of so small a tensor
+    if flat.numel() < 1024:  # so few elements cannot take all of them
         at = int(below(len(endless), (), generator))
         endless = endless[at : at + 1]
     for value, count in planted + [(v, few) for v in endless]:
@@ -207,7 +207,7 @@ def special(made: Tensor, generator: Generator, domain: Domain, nan: bool, dtype
 
 
 def within(made: Tensor, new: Tensor, domain: Domain) -> Tensor:
-    """The new values without signs, or pressed into the range of the made ones."""
+    """Makes the new values non-negative, or maps them into the range of the task's own."""
     if domain == POSITIVE:
         return new.abs()
     if domain == RANGE:
@@ -243,7 +243,7 @@ def initial(tensor: Tensor, generator: Generator) -> Tensor:
 
 
 def redraw(model: torch.nn.Module, generator: Generator, mutated: Sequence[Tensor] = ()) -> None:
-    """Constant parameters, running statistics and `mutated` tensors get values of their own."""
+    """Redraws constant parameters, running statistics and `mutated` tensors."""
     with torch.no_grad():
         for parameter in model.parameters():
             vary(parameter, generator)
@@ -265,7 +265,7 @@ def vary(tensor: Tensor, generator: Generator) -> None:
         return
     first = tensor.flatten()[0]
     if not torch.all(tensor == first):
-        return  # the constructor drew it from a law, with this run's seed
+        return  # the constructor drew it at random with this run's seed
     noise, now = normal(tensor.shape, generator), float8.widened(tensor)
     noise = noise.to(now.dtype)
     tensor.copy_(0.1 * noise if first == 0 else now * torch.exp(0.2 * noise))

@@ -62,7 +62,7 @@ def blame(file: str, doing: str, remedy: str) -> Iterator[None]:
             f"install {error.name} there, or name another interpreter: --python",
         ) from None
     except BaseException as error:  # noqa: BLE001 - the user's code may raise anything
-        if type(error).__name__ == "OutOfMemoryError":  # torch's, of a GPU: no fault of the file
+        if type(error).__name__ == "OutOfMemoryError":  # torch's error for GPU memory; the file is not to blame
             raise
         text = first_line(error)
         name = type(error).__name__

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An excerpt of the official shape: a few rows (and columns) of it, with the truth of these alone.
+"""An excerpt of the official shape: a few of its rows (and columns), and their truth.
 
 The official tensors of many tasks do not fit this process, and their float64 truth takes too long.
 Most tasks treat some axes as a batch: each index along such an axis gives its own part of the output.
-An excerpt has `count` of `of` indexes along these axes. Inputs that repeat it have an output that
-repeats the excerpt's.
+An excerpt has `count` of `of` indexes along these axes. If inputs repeat the excerpt's inputs, the output
+repeats the excerpt's output.
 
-plan() finds the axes on meta tensors. make() draws values and shows that the axes are independent:
-the results of permuted indexes are the permuted results, those of fewer indexes are a part of them.
+plan() finds the axes on meta tensors. make() draws values and checks that the axes are independent:
+permuted indexes must give permuted results, and fewer indexes a part of the results.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from .trace import Trace
 from .wire import Answer, Json
 
 Constants = dict[str, int]
-Cuts = dict[str, dict[int, int]]  # of each tensor: axis -> count
+Cuts = dict[str, dict[int, int]]  # tensor -> axis -> count
 
 WANT_ELEMENTS, WANT_FLOPS = 1 << 18, 5e7  # stop cutting here
-MOST_ELEMENTS, MOST_FLOPS = 1 << 23, 2e9  # of a set that is made at all
-MOST_DRAWN = 1 << 26  # elements that are drawn whole before they are cut
+MOST_ELEMENTS, MOST_FLOPS = 1 << 23, 2e9  # limits of an excerpt
+MOST_DRAWN = 1 << 26  # elements drawn before cutting
 LEAST = 3
 PRIMES = [3, 5, 7, 13, 31, 61, 127, 251, 509, 1021, 2039, 4093, 8191, 16381, 65521, 262139]
-SAME = 1e-6  # of an output's scale: float64 sums in another order differ by less
-MOST_SECONDS = 0.5  # of one float64 run: a set takes about fifteen
+SAME = 1e-6  # share of an output's scale; float64 sums in another order differ by less
+MOST_SECONDS = 0.5  # for one float64 run; a set takes about fifteen runs
 MOST_PLACES = 24  # constants or tensors of one size that are tried
-DRAWS = 4  # of values, until results differ from index to index
+DRAWS = 4  # attempts to draw values whose results differ from index to index
 DIFFERENT = 0.05  # share of the results that must change when indexes change places
 
 
@@ -94,7 +94,7 @@ class Planner:
                           self.source.file, "", "unsupported")  # fmt: skip
 
     def cut(self, axis: int) -> None:
-        """Keeps fewer indexes along one axis of every output, if that is possible."""
+        """Reduces one axis of every output to fewer indexes, if that is possible."""
         sizes = {t.shape[axis] if axis < t.dim() else 0 for _, t in self.now.outputs}
         of = sizes.pop()
         if sizes or of < 2 * LEAST:
@@ -115,7 +115,7 @@ class Planner:
                 return
 
     def ways(self, of: int) -> Iterator[Callable[[int], tuple[Constants, Cuts]]]:
-        """Functions count -> (constants, cuts): by constants of this value, else by cutting tensors."""
+        """Functions count -> (constants, cuts). They change constants of this value, or else cut tensors."""
         names = [n for n, v in self.source.constants.items() if v == of and n not in self.constants]
         names = names[:MOST_PLACES]
         for some in [[n] for n in names] + ([names] if len(names) > 1 else []):
@@ -141,7 +141,7 @@ class Planner:
         return cuts
 
     def dims(self, found: CutTrace, axis: int, of: int, count: int) -> dict[str, int] | None:
-        """{tensor: axis that is cut}, or None where anything else has changed."""
+        """{tensor: axis that is cut}, or None if anything else has changed."""
         before, after, dims = self.now.shapes(), found.shapes(), {}
         if before.keys() != after.keys():
             return None
@@ -157,7 +157,7 @@ class Planner:
         return dims if all(dims.get(n) == axis for n in outputs) else None
 
     def most(self, least: CutTrace, of: int) -> int:
-        """The largest count that stays below what is wanted; work grows with it in proportion."""
+        """The largest count within the wanted work, which grows in proportion to the count."""
         best = LEAST
         for count in PRIMES:
             share = (count - LEAST) / (of - LEAST)
@@ -169,7 +169,7 @@ class Planner:
 
 
 def plan(request: Json) -> Json:
-    """Where to cut: constants, axes and the shapes that are left."""
+    """Plans an excerpt: constants, axes and the resulting shapes."""
     source = Source(request["source"], request["file"])
     planner = Planner(source, request["train_mode"], request["constants"])
     planner.run()
@@ -197,7 +197,7 @@ def make(request: Json) -> Answer:
 
 
 def drawn(request: Json, source: Source, number: int) -> tuple[values.Reference, Generator, list[Tensor]]:
-    """One draw of the excerpt's values: reference, generator, and the module's plain results."""
+    """Draws the excerpt's values once: reference, generator, and the module's plain results."""
     family = request["family"]
     seed = values.seed_of(request["seed"], family, request["shape"], number)
     for domain in draw.DOMAINS if family != "made" else (draw.RANGE,):
@@ -231,7 +231,7 @@ def exact(_: str, t: Tensor) -> Tensor:
 def exact_results(reference: values.Reference, request: Json, generator: Generator) -> list[Tensor] | None:
     """The results in float64, or None if the module does not run in float64 (values.pack reports that).
 
-    Raises unless each index along an axis gives its part of the output, whatever the others hold.
+    Raises an error unless each index of an axis gives its part of the output regardless of the others.
     """
     start = time.process_time()
     try:

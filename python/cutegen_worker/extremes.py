@@ -7,9 +7,9 @@ lines, the largest and the smallest value occur several times. Rows that are pro
 zeros. An Extent says how far this goes; extents() narrows it until the module works.
 
 Elements that the native reference gets wrong (an intermediate overflowed) or that lie at the limit of
-the dtype have no sure answer: settle() makes their truth NaN, and they are not judged. Where one rounding
-of the inputs changes a result by a tenth (the exponential of a difference of large numbers), an honest
-error is a factor of any size: loosen() lets it have any value as large as other results.
+the dtype cannot be judged: settle() makes their truth NaN. If one rounding of the inputs changes a result
+by a tenth (the exponential of a difference of large numbers), an accurate solution may be off by any
+factor: loosen() permits any value as large as the other results.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from .wire import Json
 
 
-DEEP = (1.1e3, 2e4, 1e5, 1e8, 1e15, 1e30)  # the largest value of a line is below minus this
+DEEP = (1.1e3, 2e4, 1e5, 1e8, 1e15, 1e30)  # the largest value of a line is below -DEEP
 MAGNITUDES = (1e-30, 1e-15, 1e-8, 1e-4, 1e-2, 1.0, *DEEP)
 WIDEST, NARROWER = 1e30, (1e15, 1e6, 1e2, 10.0)
 SPREAD = 0.5  # values of a line lie between its magnitude and 1.5 times that
 SOME, DEEPEST, HIGH, TINY, SMALL, MIXED, HUGE, USUAL = range(8)  # kinds; SOME: large negative values
 OTHERS = (TINY, DEEPEST, HIGH, MIXED, USUAL, SMALL, HUGE)
-STRETCH = 64  # of a tensor of one dimension
-LEADING = 4  # slices at least, for the leading dimension to be cut
-MOST_TIED = 1 << 22  # elements of the lines that get ties
+STRETCH = 64  # length of a line in a tensor of one dimension
+LEADING = 4  # the least number of slices for which the leading dimension is cut
+MOST_TIED = 1 << 22  # most elements in the lines that get ties
 ALL, NONE = "all", "none"
-WRONG = 0.1  # relative error of a native result that overflowed or lost everything on the way
-LOOSE = 0.1  # relative change of a result by one rounding of its inputs
-EDGE = 0.1  # of the largest number: closer to overflow than this is not judged
+WRONG = 0.1  # relative error from which a native result counts as wrong
+LOOSE = 0.1  # relative change of a result by one rounding of its inputs, from which any value passes
+EDGE = 0.1  # share of the largest number; results this close to overflow are not judged
 
 
 class Extent:
-    """How far the values of one attempt go."""
+    """The range of values of one attempt."""
 
     def __init__(self, most: float, positive: bool = False, zeros: str | int = NONE, across: bool = False,
                  ties: bool = True, limit: float = math.inf) -> None:  # fmt: skip
@@ -67,12 +67,12 @@ class Extent:
 
 
 def extents(facts: Facts, request: Json, low: torch.dtype | None) -> Iterator[Extent]:
-    """Extents in the order in which they are tried; `low`: the dtype that the math mode rounds to.
-    The caller ends the loop at the first that the module works with."""
+    """Extents in the order in which to try them. The caller stops at the first with which the module works.
+    `low`: the dtype to which the math mode rounds."""
     limit = torch.finfo(low).max if low is not None else math.inf
     across = request["shape"].endswith("1")
     floats = all(d.startswith(("f", "bf")) for d in request["dtypes"])
-    if facts.most > 1 and (facts.tells_ties or floats):  # else an order that nobody promises decides
+    if facts.most > 1 and (facts.tells_ties or floats):  # else an unspecified order decides the result
         first = Extent(facts.most, False, ALL, across, facts.tells_ties, limit)
         yield first
         for one in range(first.probabilities) if first.probabilities > 1 else ():
@@ -84,7 +84,7 @@ def extents(facts: Facts, request: Json, low: torch.dtype | None) -> Iterator[Ex
 
 
 def lines(made: Tensor, extent: Extent, generator: Generator, dtype: torch.dtype) -> tuple[Tensor, list[int]]:
-    """New values of the shape of `made`, and the axes that lie within a line."""
+    """New values in the shape of `made`, and the axes within a line."""
     on, shape = generator.device, made.shape
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     index, axes = cut(shape, extent, generator)
@@ -105,7 +105,7 @@ def lines(made: Tensor, extent: Extent, generator: Generator, dtype: torch.dtype
 
 
 def cut(shape: Sequence[int], extent: Extent, generator: Generator) -> tuple[Tensor, list[int]]:
-    """(the number of each element's line, in a shape that broadcasts; the axes within a line)."""
+    """(the index of each element's line, in a shape that broadcasts; the axes within a line)."""
     on, last = generator.device, len(shape) - 1
     coin = bool(torch.rand((), generator=generator, device=on) < 0.5)
     if last == 0:
@@ -121,7 +121,7 @@ def cut(shape: Sequence[int], extent: Extent, generator: Generator) -> tuple[Ten
 
 def kinds(count: int, extent: Extent, generator: Generator, dtype: torch.dtype,
           wide: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """The kind of each of `count` lines; and by kind the magnitude, the sign or 0 for both, and whether
+    """The kind of each of `count` lines. For each kind: the magnitude, the sign (0 for both) and whether
     magnitudes are mixed."""
     on = generator.device
 
@@ -131,7 +131,7 @@ def kinds(count: int, extent: Extent, generator: Generator, dtype: torch.dtype,
     tiny, most = torch.finfo(dtype).tiny, largest(extent, dtype)
     deep = [d for d in DEEP if d <= most] or [most]
     small = [m for m in magnitudes(extent, dtype) if m < 1] or [1.0]
-    # Squares of float's subnormal numbers are nothing; half's are numbers like others.
+    # Squares of float32's subnormal numbers underflow to zero; those of half do not.
     subnormal = 0.3 * tiny if extent.wide >= WIDEST or tiny * extent.wide >= 1 else small[0]
     table = {SOME: (deep[0], -1), DEEPEST: (deep[-1], -1), HIGH: (pick(deep), 1),
              TINY: (subnormal, 0), SMALL: (pick(small), 0), MIXED: (1, 0), HUGE: (most, 0),
@@ -159,9 +159,9 @@ def magnitudes(extent: Extent, dtype: torch.dtype) -> list[float]:
 
 
 def plant_ties(values: Tensor, axes: list[int], generator: Generator) -> Tensor:
-    """In a part of the lines along each axis the largest and the smallest value occur three times: where
-    they are, and at places that take turns, the ends and powers of two first."""
-    from . import draw  # it imports this
+    """Plants the largest and the smallest value of some lines along each axis twice more. The places take
+    turns; the ends and powers of two come first."""
+    from . import draw  # avoids an import cycle
 
     for axis in axes:
         size = values.shape[axis]
@@ -185,7 +185,7 @@ def plant_ties(values: Tensor, axes: list[int], generator: Generator) -> Tensor:
 
 
 def with_zeros(made: Tensor, generator: Generator) -> Tensor:
-    """Rows of new probabilities, half of them with zeros, some with a single one."""
+    """New rows of probabilities. Half of the rows have zeros, some have only one non-zero value."""
     on = generator.device
     values = torch.softmax(2 * torch.randn(made.shape, generator=generator, device=on), -1)
     row = (*made.shape[:-1], 1)
@@ -198,12 +198,12 @@ def with_zeros(made: Tensor, generator: Generator) -> Tensor:
 
 
 def unsure(native: Tensor, truth: Tensor) -> Tensor:
-    """Where the answer is not sure: other classes, near overflow, or a native result far off."""
+    """Where the truth is uncertain: classes differ, overflow is near, or the native result is far off."""
     most, tiny = torch.finfo(native.dtype).max, torch.finfo(native.dtype).tiny
     n, t = native.double(), truth.double()
     rounded = t.to(native.dtype).double()
     other = torch.isfinite(n) != torch.isfinite(rounded)
-    # Modules clamp to float8's largest number, which is far from what rounds beyond it.
+    # Modules clamp to float8's largest number, so results just below it are certain.
     low = most if float8.is_float8(native) else (1 - EDGE) * most
     edge = (t.abs() > low) & (t.abs() < (1 + EDGE) * most)
     far = (n - t).abs() > WRONG * t.abs() + 4 * tiny
@@ -211,7 +211,7 @@ def unsure(native: Tensor, truth: Tensor) -> Tensor:
 
 
 def settle(native: Tensor, truth: Tensor, piece: int = 1 << 26) -> None:
-    """Makes the truth NaN where it is not sure."""
+    """Makes the truth NaN where it is uncertain."""
     native, truth = native.reshape(-1), truth.view(-1)
     for at in range(0, truth.numel(), piece):
         part = slice(at, at + piece)
@@ -219,8 +219,8 @@ def settle(native: Tensor, truth: Tensor, piece: int = 1 << 26) -> None:
 
 
 def loosen(moved: Tensor, truth: Tensor, piece: int = 1 << 26) -> None:
-    """Raises the sensitivities `moved` that exceed LOOSE of the truth to the largest result. (A truth of
-    zero is left alone: beside ReLU's kink a small sensitivity is all that an honest error needs.)"""
+    """Raises sensitivities in `moved` that exceed LOOSE times the truth to the largest result. Skips elements
+    whose truth is zero: beside ReLU's kink a small sensitivity covers an accurate solution's error."""
     moved, truth = moved.view(-1), truth.reshape(-1)
     parts = [slice(at, at + piece) for at in range(0, truth.numel(), piece)]
     largest = max((float(truth[p].nan_to_num(0, 0, 0).abs().max()) for p in parts), default=0.0)
@@ -231,7 +231,7 @@ def loosen(moved: Tensor, truth: Tensor, piece: int = 1 << 26) -> None:
 
 
 def settle_packed(slots: list[Json], tensors: list[Tensor]) -> None:
-    """The same for the outputs among the slots of a set."""
+    """Calls settle() and loosen() for the outputs of a set."""
     part = {(s["name"], s["part"]): i for i, s in enumerate(slots)}
     for (name, what), i in part.items():
         native = tensors[part[name, "native"]] if (name, "native") in part else None

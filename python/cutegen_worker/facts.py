@@ -3,8 +3,8 @@
 
 Indices: which size an integer input indexes, so that its values can be kept below that size at every
 shape. Magnitudes: how large inputs may get before honest ways to compute the same differ, because one
-multiplies in float where the other does in double, or in another order. Ties: whether torch documents
-which of several equal values comes first. Casts: whether the module names floating dtypes.
+multiplies in float and the other in double, or in another order. Ties: whether torch documents which of
+several equal values comes first. Casts: whether the module names floating dtypes.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ MULTIPLY = {"mul", "mm", "bmm", "matmul", "addmm", "baddbmm", "addbmm", "addcmul
             "convolution", "_scaled_mm", "bilinear", "_trilinear"}  # fmt: skip
 PRODUCTS = {"prod", "cumprod", "linalg_det", "_linalg_det"}
 UNORDERED = {"topk", "sort", "argsort", "kthvalue", "median", "nanmedian", "mode", "msort"}
-MASKS = (torch.bool, torch.uint8)  # as an index they take as many dimensions as they have
+MASKS = (torch.bool, torch.uint8)  # a mask as an index consumes as many dimensions as it has
 MOST_KNOWN = 64
 SUMS = MULTIPLY | {"sum", "mean", "cumsum", "avg_pool1d", "avg_pool2d", "avg_pool3d"}
-# A rounding error of a large sum decides what these give.
+# A rounding error of a large sum can decide the result of these.
 CHOOSE = {"exp", "exp2", "expm1", "_softmax", "_safe_softmax", "softmax", "_log_softmax", "log_softmax",
           "logsumexp", "argmax", "argmin", "max", "min", "topk", "sort"}  # fmt: skip
 WIDEST, SQUARED, COUNTED, CHOSEN, MULTIPLIED = 1e30, 1e15, 1e4, 1e2, 1.0
 
 
 class Limit:
-    """Values of an index: below `size`, but for `ignored`; in order for the offsets of bags."""
+    """Permitted values of an index: below `size`, or `ignored`. Offsets of bags are sorted."""
 
     __slots__ = ("size", "ignored", "ordered")
 
@@ -58,7 +58,7 @@ class Limit:
         self.size, self.ignored, self.ordered = size, ignored, ordered
 
     def keep(self, values: Tensor) -> Tensor:
-        """`values` with those that are too large taken modulo the size; below zero as they are."""
+        """Takes values that are too large modulo the size. Keeps negative values."""
         large = values >= self.size
         if self.ignored is not None:
             large &= values != self.ignored
@@ -73,12 +73,12 @@ class Facts:
     def __init__(self, trace: Trace) -> None:
         self.limits: dict[str, Limit] = {}
         self.most, self.tells_ties, self.casts = WIDEST, True, False
-        self.sums = False  # values were added up
+        self.sums = False  # whether values were added up
         roots = {name: {name} for name, (role, t) in trace.tensors.items()
                  if role == "input" and is_index(t.dtype)}  # fmt: skip
-        # What does not grow with the inputs: parameters, buffers and their views.
+        # Tensors that do not grow with the inputs: parameters, buffers and their views.
         fixed = {name for name, (role, _) in trace.tensors.items() if role != "input"}
-        ranges = {}  # of arange: where an index is compared with it, as one_hot does
+        ranges = {}  # results of arange: one_hot compares an index with such a range
         for call in trace.calls:
             name = call.func.overloadpacket.__name__
             name = name if name.endswith("__") else name.removesuffix("_")
@@ -119,7 +119,7 @@ def is_index(dtype: torch.dtype) -> bool:
 
 
 def multiplies_inputs(call: Call, name: str, fixed: set[str]) -> bool:
-    """Whether values that depend on the inputs are multiplied by such values."""
+    """Whether a call multiplies two values that depend on the inputs."""
     if name in ("square", "pow") or name.startswith("_scaled_dot_product"):
         return True
     refs = [r for r in call.args if isinstance(r, Ref) and r.shape and r.dtype.is_floating_point]
@@ -127,7 +127,7 @@ def multiplies_inputs(call: Call, name: str, fixed: set[str]) -> bool:
 
 
 def to_float(call: Call) -> bool:
-    """Whether the dtype of a cast is a floating one that is named."""
+    """Whether a cast names a floating dtype."""
     to = call.kwargs.get("dtype")
     return to is not None and to.is_floating_point
 
@@ -176,7 +176,7 @@ def remember(key: Key, trace: Trace) -> Facts:
 
 
 def facts_of(request: Json) -> Facts:
-    """The Facts of a request's shape. They ask for a trace, which puts torch's defaults back."""
+    """The Facts of a request's shape. Needs a trace, which resets torch's defaults."""
     constants = tuple(sorted(request["constants"].items()))
     key = request["source"], request["file"], constants, request["train_mode"]
     if key not in known:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of float8, for which PyTorch has conversions and few operators: work is done in float."""
+"""Float8 tensors. PyTorch has conversions but few operators for them, so this computes in float."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def is_float8(tensor: Tensor) -> bool:
 
 
 def widened(tensor: Tensor) -> Tensor:
-    """A float8 tensor as float; any other as it is."""
+    """Converts a float8 tensor to float; returns any other tensor unchanged."""
     return tensor.float() if is_float8(tensor) else tensor
 
 
 def rounded(values: Tensor, dtype: torch.dtype, nan: bool = True) -> Tensor:
-    """Float values in a float8 dtype: finite ones stay finite; without `nan`, so do those that the
-    dtype has no infinity for."""
+    """Converts float values to a float8 dtype. Finite values stay finite. If the dtype has no infinity,
+    infinities become NaN, or without `nan` the largest number."""
     most = torch.finfo(dtype).max
     kept = values.clamp(-most, most)
     if nan or dtype == torch.float8_e5m2:

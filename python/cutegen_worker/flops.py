@@ -71,7 +71,7 @@ def attention(refs: list[Ref], outs: list[Out]) -> int:
 
 
 def recurrent(refs: list[Ref]) -> int:
-    """Every weight matrix (the last ranks of 2) is used once a time step and batch row."""
+    """Counts each weight matrix (the last tensors of rank 2) once per time step and batch row."""
     steps = prod(refs[0].shape[:-1])
     return 2 * steps * sum(prod(r.shape) for r in refs[1:] if len(r.shape) == 2)
 

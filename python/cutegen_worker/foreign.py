@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer's answer to a task, `class ModelNew` of one file: made and called here, judged elsewhere.
+"""Runs a third-party solution, `class ModelNew` of one file. Another process judges it.
 
-From the import of its file on this process is the answer's. It gets inputs and gives outputs; it
-never holds a truth, a tolerance or the seed of an input, and what it says is a claim.
+After the import of its file, the solution controls this process. The process gets inputs and returns
+outputs. It never holds a truth, a tolerance or the seed of an input, and its replies are only claims.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ REMEDY = "define class ModelNew(torch.nn.Module); cutegen constructs it with the
 
 
 class Failed(Exception):
-    """What the answer did, for its verdict: `raised`, `rule` (broke one), `needs_gpu`, or `lacks`
-    (what it needs is not installed here)."""
+    """What the solution did, for its verdict: `raised`, `rule` (it broke a rule), `needs_gpu`, or `lacks`
+    (something it needs is not installed here)."""
 
     def __init__(self, what: str, where: str = "", kind: str = "raised") -> None:
         super().__init__(what)
@@ -52,7 +52,7 @@ class Failed(Exception):
 
 
 class Task:
-    """The reference's file: what ModelNew is made with, and how its inputs are passed."""
+    """The reference's file, which defines ModelNew's constructor arguments and how inputs are passed."""
 
     def __init__(self, source: str, file: str) -> None:
         self.source = Source(source, file)
@@ -119,7 +119,7 @@ class Answer:
         return {}
 
     def make_model(self, request: Json) -> Json:
-        """ModelNew as the reference was made, with the reference's values."""
+        """Constructs ModelNew like the reference and copies the reference's values into it."""
         self.model = self.last = None
         gc.collect()
         self.device.empty()
@@ -150,11 +150,11 @@ class Answer:
         inputs.args, inputs.kwargs = inputs.map(lambda _, t: t.to("meta"))
         inputs.leaves = [(n, t.to("meta") if isinstance(t, torch.Tensor) else t)
                          for n, t in inputs.leaves]  # fmt: skip
-        self.inputs = inputs  # their structure
+        self.inputs = inputs  # keeps their structure
         return {"kept": kept[:16], "host_ns": host}
 
     def mutated_state(self, names: Iterable[str]) -> Iterator[tuple[str, Tensor]]:
-        """(name, tensor) of ModelNew's own parameters and buffers that stand for these of the reference."""
+        """(name, tensor) of the parameters and buffers of ModelNew that correspond to these of the reference."""
         own: dict[str | None, Tensor] = {n: t for n, _, t in state_tensors(self.model)}
         for name in names:
             tensor = own.get(self.counterparts.get(name))
@@ -162,7 +162,7 @@ class Answer:
                 yield name, tensor
 
     def warm_up(self, inputs: Inputs, times: int) -> float:
-        """Calls on inputs of its own; what the host takes for one."""
+        """Calls the solution on separate inputs. Returns the host's time in the last call."""
         host = 0.0
         if times:
             args, kwargs = inputs.map(lambda _, t: t.to(self.device.name))
@@ -174,7 +174,7 @@ class Answer:
     def run(self, request: Json) -> Json:
         values, outputs, final = self.given.tensors(request)
         given = {name: self.device.give(t) for name, t in values.items()}
-        if request["control"]:  # it comes without inputs
+        if request["control"]:  # a control call has no inputs
             out, ns, _ = self.device.timed(lambda: self.last, request["sleep_ns"])
         else:
             args, kwargs = self.inputs.map(lambda name, _: given[name])
@@ -182,7 +182,7 @@ class Answer:
                 out, ns, _ = self.device.timed(lambda: self.call(args, kwargs), request["sleep_ns"])
         with self.blame("its result"):
             self.put(out, outputs)
-            for name, t in values.items():  # copies went to the GPU: what became of them
+            for name, t in values.items():  # copies the final values back from the GPU
                 if given[name] is not t:
                     t.copy_(given[name])
             self.put_state(final)
@@ -192,7 +192,7 @@ class Answer:
         self.given.drop()
         return {"ns": ns}
 
-    # --- the answer -------------------------------------------------------------------------------
+    # --- the solution -----------------------------------------------------------------------------
 
     def call(self, args: Any, kwargs: dict[str, Any]) -> Any:
         return self.model(*args, **kwargs)
@@ -243,14 +243,14 @@ class Answer:
             yield
         except Failed:
             raise
-        except BaseException as error:  # noqa: BLE001 - the answer may raise anything
+        except BaseException as error:  # noqa: BLE001 - the solution may raise anything
             traceback.print_exc(limit=-4)
             raise self.failure(error, doing) from None
 
     def failure(self, error: BaseException, doing: str) -> Failed:
         where = place(error, self.path).replace(self.path, self.file) if self.path else ""
         name, text = type(error).__name__, first_line(error)
-        if compiler := COMPILER.search(str(error)):  # of a build, which is not the first line
+        if compiler := COMPILER.search(str(error)):  # a build's error, which is not the first line
             text = f"{text[:120]}: {compiler.group().strip()[:300]}"
         if isinstance(error, SystemExit):
             return Failed(f"{doing} ends the program (sys.exit)", where)
@@ -275,7 +275,7 @@ class Answer:
             return {"failed": failed.json()}
         except WorkerError as error:
             return {"failed": Failed(error.message, error.where).json()}
-        except BaseException as error:  # noqa: BLE001 - the answer may have broken anything here
+        except BaseException as error:  # noqa: BLE001 - the solution may have broken anything here
             traceback.print_exc(limit=-4)
             return {"failed": self.failure(error, "the solution's process").json()}
 
@@ -285,8 +285,8 @@ HANDLERS = {"hello": Answer.hello, "load": Answer.load,
 
 
 def copy_in(model: torch.nn.Module, state: dict[str, Tensor]) -> tuple[list[str], dict[str, str]]:
-    """The reference's values for tensors of the same name and shape; what is then left on both sides
-    is matched in order, where all shapes agree. Names of those that keep what they were made with, and
+    """Copies the reference's values into tensors of the same name and shape. Then matches the rest in order
+    if all shapes agree. Returns the names of tensors that keep their own values, and
     {reference's name: own name} of the others."""
     own = [(name, t) for name, _, t in state_tensors(model)]
     rest = {name.removeprefix("self."): t for name, t in state.items()}
@@ -307,7 +307,7 @@ def copy_in(model: torch.nn.Module, state: dict[str, Tensor]) -> tuple[list[str]
 
 
 def main() -> None:
-    fd = os.dup(SOCKET)  # not inherited by what the answer starts
+    fd = os.dup(SOCKET)  # processes that the solution starts do not inherit it
     os.close(SOCKET)
     channel, answer = Channel(fd), Answer()
     getpid, leave = os.getpid, os._exit
@@ -320,5 +320,5 @@ def main() -> None:
         for given in descriptors:
             os.close(given)
         if getpid() != answer.own:
-            leave(0)  # the answer forked: only the first process speaks
+            leave(0)  # the solution forked: only the first process replies
         channel.send({**reply, "id": request["id"]})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a foreign answer runs: the memory it is given, and the clock around its calls.
+"""The device of a third-party solution: the memory it is given, and the clock around its calls.
 
-All that is used after the answer's file was imported is taken from torch before, so that an answer
-which replaces names there replaces them for itself only.
+This module takes all that it uses from torch before it imports the solution's file. A solution that
+replaces names in torch therefore replaces them only for itself.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class HostBlock:
         return flat.view(shape)
 
     def close(self) -> None:
-        """It goes with the last tensor that lies in it."""
+        """Does nothing: the mapping lives as long as the last tensor in it."""
 
 
 class Given:
@@ -74,7 +74,7 @@ class Given:
 
 
 class Host:
-    """The processor: correctness only."""
+    """The CPU, for correctness only."""
 
     name = "cpu"
 
@@ -97,7 +97,7 @@ class Host:
 
 
 class Gpu:
-    """A GPU: calls are queued behind a kernel that waits, with a cold L2, as baselines are."""
+    """A GPU. Calls are queued behind a waiting kernel, with a cold L2, like baselines."""
 
     def __init__(self, name: str, tf32: bool, tf32_convolutions: bool = False) -> None:
         self.name = name
@@ -119,7 +119,7 @@ class Gpu:
         self.idle = min(self.joining() for _ in range(IDLE_TRIES))
 
     def give(self, tensor: Tensor) -> Tensor:
-        """A fresh tensor on the GPU, unless it is there already."""
+        """Copies a tensor to the GPU, unless it is there already."""
         return tensor if tensor.is_cuda else tensor.to(self.name)
 
     def settle(self) -> None:
@@ -135,9 +135,9 @@ class Gpu:
         return self.clock() - start
 
     def timed(self, call: Callable[[], Any], sleep_ns: float) -> Timed:
-        """(result, ns, ns of the host in the call). What still runs on any stream after the event
-        of this one counts too. A wait holds this stream alone; without one (0) the GPU is idle when
-        the call begins, and all of its work is in the time, with the host's share."""
+        """(result, ns, host ns in the call). Work on any stream that outlasts this stream's end event counts, too.
+        The waiting kernel holds only this stream. Without it (0) the GPU is idle when the call begins, so the time
+        includes the host's share."""
         self.fill(1)
         self.copy(self.halves[0])
         if sleep_ns:

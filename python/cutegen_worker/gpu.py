@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker that has a GPU: it starts CUDA, then takes rights from itself, before it sees a task."""
+"""Prepares a worker with a GPU: starts CUDA, then installs the filter, before the worker sees a task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 from .errors import WorkerError, first_line
 
-SECCOMP, SET_FILTER, ALL_THREADS = 317, 1, 1  # the system call of x86-64, its operation and flag
+SECCOMP, SET_FILTER, ALL_THREADS = 317, 1, 1  # number, operation and flag of the x86-64 system call
 NO_NEW_PRIVILEGES = 38
 INSTRUCTION = 8  # bytes of a filter's instruction
 
@@ -20,12 +20,12 @@ class Program(ctypes.Structure):
 
 
 def start(device: str) -> None:
-    """CUDA is running on `device` ("cuda:0"), with all the threads that the driver makes."""
+    """Starts CUDA on `device` ("cuda:0"), with all the threads that the driver makes."""
     if not torch.backends.cuda.is_built():
         raise WorkerError(f"torch {torch.__version__} is built without CUDA", "",
                           "install a torch for CUDA, or name another interpreter: --python",
                           "world")  # fmt: skip
-    # What fp32 means here: products of whole floats.
+    # fp32 means products of full float32 operands.
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     try:
@@ -37,7 +37,7 @@ def start(device: str) -> None:
 
 
 def cudnn_version() -> str:
-    """ "9.10.2", or an empty text without cuDNN."""
+    """ "9.10.2", or an empty string without cuDNN."""
     number = torch.backends.cudnn.version() or 0
     if number >= 90000:  # from 9 on: major * 10000 + minor * 100 + patch
         return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
@@ -45,7 +45,7 @@ def cudnn_version() -> str:
 
 
 def lock(program: bytes) -> str:
-    """Installs the filter on every thread; why it could not, or an empty text."""
+    """Installs the filter on every thread. Returns why that failed, or an empty string."""
     libc = ctypes.CDLL(None, use_errno=True)
     text = ctypes.create_string_buffer(program, len(program))
     given = Program(len(program) // INSTRUCTION, ctypes.addressof(text))

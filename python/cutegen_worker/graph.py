@@ -18,7 +18,7 @@ Shapes = dict[str, list[int]]
 Traced = tuple[list[Call], Shapes]
 
 IGNORED = {"device", "layout", "pin_memory", "memory_format", "generator"}
-NUMBERS = {"Tensor", "number"}  # of a schema's types: where arithmetic takes a Python number
+NUMBERS = {"Tensor", "number"}  # schema types of arguments that may be a Python number
 
 
 def alive(calls: list[Call], outputs: Iterable[str]) -> list[Call]:
@@ -63,7 +63,7 @@ def normal(call: Call) -> tuple[list[Any], dict[str, Any]]:
 
 
 def op_name(call: Call) -> str:
-    """aten.NAME.OVERLOAD; an in-place call is named as the operator that makes a new value."""
+    """aten.NAME.OVERLOAD. An in-place call gets the name of its out-of-place operator."""
     packet, overload = call.func.overloadpacket.__name__, call.func._overloadname
     space = call.func.namespace
     if packet.endswith("_") and not packet.endswith("__"):
@@ -97,9 +97,9 @@ def node(call: Call) -> Json:
 
 
 def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[str, list[Json]]:
-    """{node id: [{index, tensor, dim}]}: the whole numbers among the arguments of arithmetic that change
-    with the shapes as a size of a tensor of the task does (`x.size(0)` in forward()). `official` and each of
-    `others` are (calls, {name: shape}); one whose calls are others says nothing."""
+    """{node id: [{index, tensor, dim}]}: integer arguments of arithmetic that change with the shapes like a
+    size of one of the task's tensors (`x.size(0)` in forward()). `official` and each of `others` are (calls,
+    {name: shape}). A shape with other calls is ignored."""
     calls, shapes = official
     alike = [(c, s) for c, s in others
              if len(c) == len(calls) and all(a.func == b.func for a, b in zip(c, calls))]  # fmt: skip
@@ -117,7 +117,7 @@ def sizes(official: Traced, others: list[Traced], tensors: list[str]) -> dict[st
 
 
 def places(values: list[int], shapes: list[Shapes], tensors: list[str]) -> Iterator[tuple[str, int]]:
-    """The sizes of tensors that have these values, shape by shape."""
+    """The tensor sizes that have these values at the respective shapes."""
     for name in tensors:
         for dim in range(len(shapes[0][name])):
             if all(s[name][dim] == v for v, s in zip(values, shapes)):
@@ -135,7 +135,7 @@ def size(shape: Sequence[int], dtype: torch.dtype) -> int:
 
 
 def signature(calls: list[Call]) -> list[tuple[Any, ...]]:
-    """What must stay the same when only sizes change: operators, ranks, values of no size."""
+    """What must not change when only sizes change: operators, ranks, and values that are not sizes."""
     out = []
     for call in calls:
         fixed: list[Any] = []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Float64 runs of modules that name their dtypes: `x.float()` must not round the truth to float.
 
-A cast to float, half or bfloat16 keeps float64. A cast to float8 rounds, since what is computed from
-the rounded values is meant; only where the cast is an output does the truth stay unrounded, so that
-a result beside a tie is not wrong.
+A cast to float, half or bfloat16 keeps float64. A cast to float8 rounds, because the module means to
+compute with the rounded values. If the cast is an output, the truth stays unrounded, so that a result
+beside a rounding tie passes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCALED_MM = torch.ops.aten._scaled_mm.default
 class KeepDouble(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
-        self.casts: dict[int, tuple[Tensor, Tensor]] = {}  # float8 tensors by id, with what was rounded
+        self.casts: dict[int, tuple[Tensor, Tensor]] = {}  # id of a float8 tensor -> (it, its unrounded values)
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
@@ -50,14 +50,14 @@ class KeepDouble(TorchDispatchMode):
         return made
 
     def unrounded(self, tensor: Tensor) -> Tensor:
-        """What an output was before its cast to float8; any other as it is."""
+        """The values of an output before its cast to float8; returns any other tensor unchanged."""
         return self.casts.get(id(tensor), (None, tensor))[1]
 
 
 def scaled_product(a: Tensor, b: Tensor, scale_a: Tensor, scale_b: Tensor, bias: Tensor | None = None,
                    scale_result: Tensor | None = None, out_dtype: torch.dtype | None = None,
                    use_fast_accum: bool = False) -> Tensor:  # fmt: skip
-    """torch._scaled_mm in float64; what only changes its rounding is left out."""
+    """torch._scaled_mm in float64. Ignores arguments that only change the rounding."""
     product = (a.double() @ b.double()) * scale_a.double() * scale_b.double()
     return product if bias is None else product + bias.double()
 

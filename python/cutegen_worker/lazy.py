@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps torch._dynamo away until something needs it: its import takes two seconds.
 
-torch marks many functions (its meta kernels among them) as not to be compiled, through
-torch._dynamo.disable on their first call. Nothing is compiled here, so a stand-in gives the function
-back as it is. Any other use of torch._dynamo loads the real one in its place.
+On the first call of many functions (such as meta kernels), torch marks them with torch._dynamo.disable.
+This worker compiles nothing, so a stand-in returns the function unchanged. Any other use of torch._dynamo
+loads the real module.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Long shapes: one size as long as the work limit allows, the others small.
 
-A kernel that handles the first tile, chunk or pass of a loop alone is right at small sizes. So each
-size has one shape in which it is at least three tiles of a power of two and a tail of eight: as long
-as the official size, the kind of work and the limit let it be. Multiples of eight take the paths of
-vector accesses and bulk copies, which primes do not.
+A kernel that handles only the first tile, chunk or pass of a loop is correct at small sizes. So each size
+gets one shape in which it is three tiles of a power of two and a tail of eight: as long as the official
+size, the kind of work and the limit permit. Multiples of eight use vector accesses and bulk copies; primes
+do not.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ LONGEST = {"recurrent": 392, "matmul": 1032, "conv": 1032, "attention": 1032, "d
 MOST_LONG = 4  # shapes
 MOST_ELEMENTS, MOST_FLOPS = 3 << 19, 1e8
 MOST_PARTNERS = 2
-MOST_REFUSALS = 3  # of the module, at one background
+MOST_REFUSALS = 3  # shapes at one background that the module may refuse
 MOST_RUNS = 80
-MUCH_LONGER = 1.25  # than at any other test shape: else it tells little that is new
+MUCH_LONGER = 1.25  # a long size must exceed that of any other test shape by this factor
 
 
 def longest_of(workload: str) -> int:
-    """Tiles of products have hundreds of rows and columns; rows of sums take thousands at once."""
+    """The largest length. Tiles of products have hundreds of rows and columns; reductions take thousands at once."""
     return min((n for word, n in LONGEST.items() if word in workload), default=LENGTHS[0])
 
 
 def long_shapes(shrinker: Shrinker, workload: str, known: list[Found]) -> list[Found]:
-    """[(constants, trace)], at most MOST_LONG; `known`: what there is already."""
+    """[(constants, trace)], at most MOST_LONG. `known`: the shapes found before."""
     if not shrinker.sizes:
         return []
     search = Search(shrinker, known)
@@ -52,7 +52,7 @@ class Search:
     def __init__(self, shrinker: Shrinker, known: list[Found]) -> None:
         self.shrinker, self.official = shrinker, shrinker.source.constants
         self.known = [constants for constants, _ in known]
-        self.have = list(self.known)  # and what this search found
+        self.have = list(self.known)  # plus the shapes that this search found
         shrinker.renew(MOST_RUNS)
         shrinker.most_elements = max(shrinker.most_elements, MOST_ELEMENTS)
         shrinker.most_flops = max(shrinker.most_flops, MOST_FLOPS)
@@ -61,7 +61,7 @@ class Search:
         self.guesses = real / 2 <= guess <= real * 2
 
     def longest_so_far(self, name: str) -> int:
-        """The largest value among the shapes, of those that vector accesses take."""
+        """The largest value among the shapes; only multiples of eight count if the official size is one."""
         vectors = self.official[name] % 8 == 0
         values = [constants.get(name, self.official[name]) for constants in self.have]
         return max((v for v in values if v % 8 == 0 or not vectors), default=1)
@@ -72,7 +72,7 @@ class Search:
     def longest(self, name: str, wanted: list[int]) -> Found | None:
         """The shape with the largest of `wanted` sizes that the module takes and that fits, or None."""
         grounds = [Ground(values, [name]) for values in self.backgrounds()]
-        for partner in self.partners(name):  # a size that grows with it, such as a mask's
+        for partner in self.partners(name):  # a size that must grow with it, such as a mask's
             grounds.append(Ground(self.at(self.known[0]), [name, partner]))
         for n in wanted:
             for ground in grounds:
@@ -86,8 +86,8 @@ class Search:
         return {k: constants.get(k, v) for k, v in self.shrinker.sizes.items()}
 
     def backgrounds(self) -> Iterator[dict[str, int]]:
-        """Values for the other sizes: eights (batches of three), else those of the shapes known, else
-        those of `small` with batches and heads of one."""
+        """Values for the other sizes: eights (batches of three), then those of the known shapes, then those of
+        `small` with batches and heads of one."""
         from .shrink import goes_first, is_batch
 
         sizes = self.shrinker.sizes.items()
@@ -101,7 +101,7 @@ class Search:
         return [k for k in sizes if k != name and sizes[k] >= sizes[name]][:MOST_PARTNERS]
 
     def attempt(self, ground: Ground, n: int) -> Found | None:
-        """(constants, trace) if the module takes this size there and the work fits."""
+        """(constants, trace) if the module accepts this size and the work fits."""
         whole = self.official[ground.names[0]]
         together = {k: n * self.official[k] // whole for k in ground.names}
         values = {**ground.values, **together}
@@ -120,7 +120,7 @@ class Search:
 
 
 class Ground:
-    """The values of the other sizes, and what is known of them as a background."""
+    """The values of the other sizes, and what the search has learnt about them."""
 
     def __init__(self, values: dict[str, int], names: list[str]) -> None:
         self.values, self.names = values, names

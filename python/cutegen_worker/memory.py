@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of a GPU that the evaluator owns, mapped here while a set is written into it."""
+"""GPU memory of the evaluator, mapped here while this process writes a set into it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Access(ctypes.Structure):
 
 
 class Bytes:
-    """What torch takes as an array: bytes of the GPU at an address."""
+    """GPU bytes at an address, as an array that torch accepts."""
 
     def __init__(self, address: int, count: int) -> None:
         self.__cuda_array_interface__ = {
@@ -33,8 +33,8 @@ class Bytes:
 
 
 class Mapped:
-    """One block of shared memory at an address of this process, until close(). With `again` False the
-    address is not given back: no later block gets it, and who kept it reads nothing."""
+    """One block of shared memory, mapped until close(). With `again` False the address stays reserved: no later
+    block gets it, so code that kept the address reads nothing."""
 
     def __init__(self, descriptor: int, count: int, rights: int = READ_AND_WRITE, again: bool = True) -> None:
         self.again = again
@@ -65,7 +65,7 @@ class Mapped:
             raise WorkerError(f"{name} fails with {status} on shared GPU memory", "", "", "world")
 
     def tensor(self, offset: int, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
-        """A view of the memory; it must be gone before close()."""
+        """A view of the memory. Drop it before close()."""
         count = torch.Size(shape).numel() * dtype.itemsize
         if offset < 0 or offset + count > self.count:
             raise WorkerError("a tensor lies outside the shared GPU memory", "", "", "internal")

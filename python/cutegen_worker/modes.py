@@ -28,7 +28,7 @@ COMPUTED_IN: dict[torch.dtype | None, str] = {
     torch.float16: "fp16", torch.bfloat16: "bf16", torch.float8_e4m3fn: "bf16",
     torch.float8_e5m2: "bf16",
 }  # fmt: skip
-# Their results are values of the inputs, or whole numbers: no rounding.
+# These return values of their inputs or integers, so they do not round.
 EXACT = {
     "relu", "abs", "neg", "sign", "floor", "ceil", "round", "trunc", "maximum", "minimum", "fmax",
     "fmin", "max", "min", "amax", "amin", "aminmax", "clamp", "clamp_min", "clamp_max", "hardtanh",
@@ -47,7 +47,7 @@ def coarsest(*dtypes: torch.dtype | None) -> torch.dtype | None:
 
 
 class Way:
-    """What lies on the way to one value."""
+    """The roundings on the way to one value."""
 
     __slots__ = ("dtype", "computed", "narrowed", "read", "convolution")
 
@@ -59,12 +59,12 @@ class Way:
     def __init__(self, dtype: torch.dtype, ways: Sequence[Way]) -> None:
         self.dtype = dtype
         self.computed = coarsest(*(w.computed for w in ways))  # dtype of the coarsest rounding
-        self.narrowed = coarsest(*(w.narrowed for w in ways))  # a conversion not computed with yet
+        self.narrowed = coarsest(*(w.narrowed for w in ways))  # a conversion whose result no call has computed with yet
         self.read = set().union(*(w.read for w in ways))  # floating dtypes of the inputs
-        self.convolution = any(w.convolution for w in ways)  # one in float32
+        self.convolution = any(w.convolution for w in ways)  # whether there is a float32 convolution
 
     def rounding(self) -> torch.dtype | None:
-        """The coarsest rounding that the value shows, apart from its own storage."""
+        """The coarsest rounding of the value, apart from its own storage."""
         narrowed = self.narrowed
         if narrowed is not None and self.dtype in BITS and BITS[narrowed] >= BITS[self.dtype]:
             narrowed = None
@@ -72,7 +72,7 @@ class Way:
 
     def mode(self) -> str:
         rounding = self.rounding()
-        if rounding is None:  # nothing is computed: the finest dtype that a copy passes through
+        if rounding is None:  # only copies: the finest dtype on the way
             dtypes = self.read | ({self.dtype} & BITS.keys())
             rounding = max(dtypes, key=BITS.__getitem__, default=None)
         return COMPUTED_IN.get(rounding, "fp32")
@@ -84,8 +84,8 @@ def bare_name(call: Call) -> str:
 
 
 def advance(name: str, dtype: torch.dtype, ways: list[Way], fused: torch.dtype | None) -> Way:
-    """The way to a result of `dtype` of a call whose arguments came these `ways`; `fused`: the
-    dtype of the function that the call is a part of."""
+    """The way to a call's result of `dtype`, given its arguments' `ways`. `fused`: the dtype of the function that
+    contains the call."""
     way = Way(dtype, ways)
     if dtype not in BITS:
         return way
@@ -94,7 +94,7 @@ def advance(name: str, dtype: torch.dtype, ways: list[Way], fused: torch.dtype |
         if source is not None and BITS[dtype] < BITS[source]:
             way.narrowed = coarsest(way.narrowed, dtype)
         return way
-    if ways:  # a factory's values are the same everywhere
+    if ways:  # a factory returns the same values everywhere
         way.computed = coarsest(way.computed, way.narrowed, dtype, fused)
         way.narrowed = None
     if dtype is torch.float32 and name.lstrip("_").startswith(CONVOLUTIONS):
@@ -120,7 +120,7 @@ def ways_of(trace: Trace) -> dict[str, Way]:
 
 
 class Modes:
-    """The modes of a task that names none: `task`, `results` (those that differ, by name)."""
+    """The modes of a task that names none: `task`, and `results` (results with another mode, by name)."""
 
     def __init__(self, trace: Trace) -> None:
         found = ways_of(trace)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors of a task that forward() writes in place: which ones, their final values, least bytes.
 
-A tensor is mutated if a call writes its storage (a view's writes count), or if forward() puts another
-tensor of its shape and dtype in its place (`self.state = new`). A copy of itself is no other one, and a plain
-attribute counts only if forward() reads what it held: others are by-products, as a weight that is computed
-anew in each call.
+A tensor is mutated if a call writes its storage (a view's writes count), or if forward() replaces it with
+another tensor of its shape and dtype (`self.state = new`). A copy of itself does not count. A plain attribute
+counts only if forward() reads its old value. Others are by-products, such as a weight computed anew in each
+call.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from .record import Call, Place, Recorder, Tensors
     from .wire import Json
 
-# Each element gets a new value. Others may keep some: a ReLU need not write what is positive.
+# These change each element. Others may keep some: a ReLU need not write positive elements.
 CHANGE_ALL = {"add", "sub", "mul", "div", "lerp", "addcmul", "addcdiv", "addmm", "baddbmm", "exp", "neg",
               "sigmoid", "tanh", "cumsum", "fill", "zero", "normal", "uniform"}  # fmt: skip
-MOST_UNSURE = 8  # tensors whose reads are counted each alone
+MOST_UNSURE = 8  # tensors whose reads are counted separately
 COPIES = {"_to_copy", "clone", "detach", "alias", "lift_fresh"}
 
 
@@ -36,7 +36,7 @@ def owners(tensors: Tensors) -> dict[int, str]:
 
 
 def find(recorder: Recorder, tensors: Tensors, replaced: Iterable[str]) -> set[str]:
-    """Names of the tensors that the recorded calls write, and of those that were replaced."""
+    """Names of the tensors that the recorded calls write, and of the tensors that forward() replaced."""
     storages = {p.storage for c in recorder.calls for p in c.written}
     written = {n for n, (_, t) in tensors.items() if t.untyped_storage()._cdata in storages}
     return written | set(replaced)
@@ -44,8 +44,8 @@ def find(recorder: Recorder, tensors: Tensors, replaced: Iterable[str]) -> set[s
 
 def replaced(recorder: Recorder, model: torch.nn.Module, tensors: Tensors,
              inputs: Collection[str]) -> tuple[dict[str, Tensor], list[str]]:  # fmt: skip
-    """{name: tensor} that forward() put in the place of a parameter, buffer or attribute, and names of
-    those whose new tensor has another shape or dtype."""
+    """{name: tensor} that replaced a parameter, buffer or attribute, and the names whose new tensor has another
+    shape or dtype."""
     found: dict[str, Tensor] = {}
     changed: list[str] = []
     read = {r.name for c in recorder.calls for r in c.refs}
@@ -65,7 +65,7 @@ def replaced(recorder: Recorder, model: torch.nn.Module, tensors: Tensors,
 
 
 def is_copy(recorder: Recorder, tensor: Tensor, name: str) -> bool:
-    """Whether a tensor holds just what the tensor called `name` held before the call."""
+    """Whether a tensor holds the initial values of the tensor called `name`."""
     made = {n: c for c in recorder.calls for n in c.out_names}
     at = recorder.names.get(id(tensor))
     while at in made:
@@ -88,7 +88,7 @@ def same_memory(a: Tensor, b: Tensor) -> bool:
 
 
 def results(out: Any, request: Json, final: dict[str, Tensor]) -> list[Tensor]:
-    """What a set judges: the outputs that are no mutated tensor, then `final` values by name."""
+    """What a set judges: the outputs that are not mutated tensors, then the `final` values by name."""
     found = [t for _, t in flatten("out", out) if isinstance(t, torch.Tensor)]
     names = request.get("returns") or []
     if len(names) == len(found):
@@ -97,10 +97,10 @@ def results(out: Any, request: Json, final: dict[str, Tensor]) -> list[Tensor]:
 
 
 class Changes:
-    """What calls, as they were written, surely read and write where forward() mutates tensors; see reads.py.
+    """Lower bounds on what calls read and write if forward() mutates tensors; see reads.py.
 
-    What stays as it was is in its place already: it counts neither as read nor as written. So a value that is
-    computed from the old one and put in its place counts only if its call gives each element a new value.
+    An element that keeps its value is in place already: it counts neither as read nor as written. So a value
+    computed from the old one and written over it counts only if its call changes every element.
     """
 
     def __init__(self, recorder: Recorder, tensors: Tensors, final: dict[str, Tensor],
@@ -122,7 +122,7 @@ class Changes:
                 self.note_replaced(name, place_of(tensor))
 
     def note(self, name: str, place: Place, at: int) -> None:
-        """Call number `at` writes a part of a tensor."""
+        """Notes that call number `at` writes a part of a tensor."""
         self.ends[name].append(place)
         if self.tells(name, at):
             self.sure[name] = max(self.sure[name], reads.distinct(place)[0])
@@ -139,19 +139,19 @@ class Changes:
         return self.changes_all(call)
 
     def is_new(self, name: str, storage: int, at: int) -> bool:
-        """Whether a value does not depend on the tensor, or is another one everywhere."""
+        """Whether a value does not depend on the tensor, or differs from it in every element."""
         makers = [c for c in self.calls[:at] if writes_to(c, storage)]
         if len(makers) == 1 and self.changes_all(makers[0]):
             return True
         return storage not in reads.depends(self.calls[:at], [self.tensors[name].untyped_storage()._cdata])
 
     def changes_all(self, call: Call) -> bool:
-        """Whether a call gives each element that it writes a new value, so that no store can be left out."""
+        """Whether a call changes every element that it writes, so that no store can be omitted."""
         name = call.func.overloadpacket.__name__
         return name in NORMS or name.rstrip("_") in CHANGE_ALL and not self.leaves_some(call)
 
     def leaves_some(self, call: Call) -> bool:
-        """Whether constants among a call's arguments may leave elements as they are: x + 0, x * mask."""
+        """Whether constant arguments may leave elements unchanged: x + 0, x * mask."""
         name = call.func.overloadpacket.__name__.rstrip("_")
         same = 1 if name in ("mul", "div") else 0
         if name not in ("fill", "zero") and same in [a for a in call.args[1:] if type(a) in (int, float)]:
@@ -167,13 +167,13 @@ class Changes:
             self.unsure.add(name)
 
     def writes(self) -> dict[str, int]:
-        """{name: bytes}. Of several calls that write parts of a tensor only the largest part counts, since
-        they may write the same one."""
+        """{name: bytes}. If several calls write parts of a tensor, only the largest part counts, because the parts
+        may overlap."""
         return {n: min(count, self.tensors[n].numel()) * self.tensors[n].element_size()
                 for n, count in self.sure.items()}  # fmt: skip
 
     def reads(self) -> dict[str, int]:
-        """{name: elements} of all tensors of the task: for the outputs, or for what is written besides."""
+        """{name: elements} of each of the task's tensors that the outputs or the written tensors need."""
         needed = self.needed(self.ends, self.final)
         for i, name in enumerate(sorted(self.unsure)):
             ends = {n: places for n, places in self.ends.items() if n != name}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a task's tensors and scalars are called."""
+"""Names of a task's tensors and scalars."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Inputs:
         return [(n, v) for n, v in self.leaves if isinstance(v, torch.Tensor)]
 
     def map(self, change: Callable[[str, Tensor], Tensor]) -> tuple[Any, dict[str, Any]]:
-        """The same structure with change(name, tensor) for each tensor; gives (args, kwargs)."""
+        """The same structure with change(name, tensor) for each tensor, as (args, kwargs)."""
         leaves = iter(self.leaves)
 
         def walk(value: Any) -> Any:
@@ -114,7 +114,7 @@ class Inputs:
 
 
 def stray_tensors(model: torch.nn.Module) -> Iterator[tuple[str, torch.nn.Module, str, Tensor]]:
-    """(path, owner, attribute, tensor) of plain tensor attributes, which torch does not list."""
+    """(path, owner, attribute, tensor) of plain tensor attributes, which torch's methods do not list."""
     for path, module in model.named_modules():
         for key, value in list(vars(module).items()):
             if isinstance(value, torch.Tensor):

@@ -2,7 +2,7 @@
 """Rules of reads.py: how many elements of its arguments a call needs for some of its results.
 
 A rule takes an Asked and gives one count for each tensor argument. Counts are lower bounds over all values
-of the arguments: an operand that meets a zero still has to be read, an index may repeat itself.
+of the arguments: an operand that is multiplied by zero must still be read, but indices may all be equal.
 """
 
 from __future__ import annotations
@@ -73,18 +73,18 @@ class Asked:
 
     @property
     def whole(self) -> bool:
-        """Whether all of some result is needed."""
+        """Whether some result is needed as a whole."""
         return any(n == s > 0 for n, s in zip(self.counts, self.sizes))
 
     def constant(self, ref: Ref) -> bool:
         return ref.place.storage not in self.live
 
     def broadcast(self, ref: Ref, count: int | None = None) -> int:
-        """Of an operand that is read once for several results: at least so many elements."""
+        """The least number of elements needed of an operand that serves several results."""
         return share(self.count if count is None else count, prod(ref.shape), self.size)
 
     def where_whole(self, *counts: int) -> list[int]:
-        """These counts, if all of a result is needed; else nothing is known."""
+        """These counts if a result is needed as a whole; else zeros, because nothing is known."""
         given = list(counts) + [prod(r.shape) for r in self.refs[len(counts):]]
         return given if self.whole else [0] * len(self.refs)
 
@@ -106,12 +106,12 @@ def is_zero(number: Any) -> bool:
 
 
 def cancelled(asked: Asked) -> bool:
-    """Whether a factor or exponent of zero stands in the source."""
+    """Whether a factor or exponent in the source is the literal zero."""
     return any(is_zero(asked.args.get(k)) for k in FACTORS.get(asked.name, ()))
 
 
 def telling(asked: Asked, ref: Ref) -> int:
-    """Results whose other operands count beside a constant, whose values a program may know."""
+    """Results whose other operands are needed, if a program knows the values of the constant `ref`."""
     if ref.known is None or asked.name not in ("add", "sub", "rsub", "mul", "div") or not full(ref):
         return 0
     fine = torch.isfinite(ref.known)
@@ -121,7 +121,7 @@ def telling(asked: Asked, ref: Ref) -> int:
 
 
 def selected(asked: Asked) -> list[int]:
-    """where and masked_fill: the condition decides; what it takes is known of a constant one only."""
+    """where and masked_fill: the condition selects. What it selects is known only of a constant condition."""
     mask: Any = asked.args.get("condition", asked.args.get("mask"))
     taken = {"self": False, "other": False}
     if mask.known is not None and mask.known.numel() and asked.constant(mask):
@@ -148,7 +148,7 @@ def reduction(asked: Asked) -> list[int]:
 
 
 def rows(asked: Asked, number: int) -> list[int]:
-    """Results that need all of their row, of `number` rows; affine operands are broadcast."""
+    """Counts for results that need their whole row, of `number` rows. Affine operands are broadcast."""
     first, *others = asked.refs
     length = full(first) // max(number, 1)
     results = [share(n, 1, max(s // max(number, 1), 1)) for n, s in zip(asked.counts, asked.sizes)]
@@ -175,7 +175,7 @@ def batch_norm(asked: Asked) -> list[int]:
     training = asked.args.get("training", asked.name == "_batch_norm_with_update")
     if not training:
         return [asked.broadcast(r) for r in asked.refs]
-    updated = {}  # of running statistics: the old ones are read, unless the momentum leaves one of both out
+    updated = {}  # running statistics: the old ones are read unless the momentum drops them or the new ones
     if type(asked.args.get("momentum")) is float and 0 < asked.args["momentum"] < 1:
         given = asked.call.written
         updated = {p.storage: n for p, n in zip(given, asked.counts[len(asked.counts) - len(given):])}
@@ -191,7 +191,7 @@ def product(asked: Asked) -> list[int]:
     if cancelled(asked):
         return [0] * len(asked.refs)
     depth = a.shape[-1]
-    across = max(asked.size // max(full(a) // max(depth, 1), 1), 1)  # results that a row of `a` serves
+    across = max(asked.size // max(full(a) // max(depth, 1), 1), 1)  # number of results that need a row of `a`
     down = max(asked.size // max(full(b) // max(depth, 1), 1), 1)
     counts = {id(a): share(asked.count, 1, across) * depth, id(b): share(asked.count, 1, down) * depth}
     if len(b.shape) == 2 and every_column(asked):
@@ -201,14 +201,14 @@ def product(asked: Asked) -> list[int]:
 
 
 def every_column(asked: Asked) -> bool:
-    """Whether some rows of a product's result are needed whole, as of `product(x)[:, -1]`."""
+    """Whether whole rows of a product's result are needed, as in `product(x)[:, -1]`."""
     columns = asked.shapes[0][-1]
     return any(n == prod(p.shape) and (1, columns) in zip(p.strides, p.shape)
                for p, n in asked.uses[0].items())  # fmt: skip
 
 
 def hits(inputs: int, outputs: int, taps: int, stride: int, padding: int, dilation: int) -> tuple[int, int]:
-    """Along one axis: how many inputs some window covers, and how many taps meet an input."""
+    """Along one axis: how many inputs lie in a window, and how many taps meet an input."""
     met = 0
     for k in range(taps):
         first = max(0, share(padding - k * dilation, 1, stride))
@@ -265,7 +265,7 @@ def attention(asked: Asked) -> list[int]:
         return [0, 0, 0] + [asked.broadcast(r) for r in asked.refs[3:]]
     queries, keys = q.shape[-2], k.shape[-2]
     seen = min(queries, keys) if asked.args.get("is_causal") else keys
-    deciding = queries - 1 if asked.args.get("is_causal") else queries  # the first row sees one key
+    deciding = queries - 1 if asked.args.get("is_causal") else queries  # a causal mask leaves the first row one key
     if seen <= 1:
         deciding = 0
     scores = seen if deciding else 0
@@ -274,7 +274,7 @@ def attention(asked: Asked) -> list[int]:
 
 
 def recurrent(asked: Asked) -> list[int]:
-    """All of the sequence, its last step or the last states: each depends on every step."""
+    """The whole sequence, its last step and the last states depend on every step."""
     steps_axis = 1 if asked.args.get("batch_first") else 0
     shape = asked.shapes[0]
     if len(shape) < 3 or shape[steps_axis] < 2:
@@ -288,7 +288,7 @@ def recurrent(asked: Asked) -> list[int]:
 
 
 def half(asked: Asked) -> list[int]:
-    """tril and triu: the rest is zero, whatever stands there."""
+    """tril and triu: the other half is zero, regardless of the input."""
     kept = triangle(asked.name, asked.shapes[0], asked.args.get("diagonal", 0))
     return [max(0, asked.count - (asked.size - kept))]
 
@@ -316,7 +316,7 @@ def upsample(asked: Asked) -> list[int]:
 
 
 def picked(asked: Asked) -> list[int]:
-    """Gathers: indices may all be the same; they themselves must be read."""
+    """Gathers: indices must be read, but they may all be equal."""
     source = asked.refs[0]
     if asked.name == "embedding":
         least = source.shape[-1]
@@ -328,11 +328,11 @@ def picked(asked: Asked) -> list[int]:
 
 
 def placed(asked: Asked) -> list[int]:
-    """Writes into a copy: what is surely not overwritten is needed; a source may be overwritten in turn."""
+    """Writes into a copy: elements that are surely not overwritten are needed. Sources may overwrite each other."""
     source: Any = asked.args.get("src", asked.args.get("source", asked.args.get("values")))
     index: Any = asked.args.get("index")
     adds = asked.name in ("index_add", "scatter_add") or asked.args.get("accumulate")
-    over = asked.size  # of what a call with neither source nor index may write
+    over = asked.size  # elements that a call without source and index may write
     if adds:
         over = 0
     elif asked.name == "scatter":
@@ -353,7 +353,7 @@ def placed(asked: Asked) -> list[int]:
 
 
 def nll(asked: Asked) -> list[int]:
-    """Of each row the target's value; of a log-softmax that takes the whole row."""
+    """Needs the target's value of each row. If a log-softmax made the row, that needs the whole row."""
     x, target, *others = asked.refs
     if asked.args.get("ignore_index", -100) >= 0:
         return [0] * len(asked.refs)
@@ -383,7 +383,7 @@ RULES: dict[str, Rule] = {
 
 
 def keeps_some(asked: Asked) -> bool:
-    """Whether a call in place may leave elements as they are without a look at them."""
+    """Whether an in-place call may keep elements without reading them."""
     constant = any(r.known is not None and asked.constant(r) for r in asked.refs) or any(
         type(asked.args.get(k)) in (int, float) and asked.args[k] == same
         for k, same in KEPT_BY.get(asked.name, ()))  # fmt: skip

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A set at the official shape, made on the GPU and written into memory of the evaluator.
+"""A set at the official shape, made on the GPU and written into the evaluator's memory.
 
-What a set has is as in values.py, but for one part: `margin`, the larger of the sensitivity and of the
-native reference's own error among the elements nearest in magnitude, which a comparing kernel needs
-beside truth and native. The rule is that of src/tensor/compare.cpp.
+A set has the parts described in values.py, except that `margin` replaces the sensitivity: the larger of
+the sensitivity and the native reference's error among the elements nearest in magnitude. The comparing
+kernel needs it besides truth and native. The rule is the same as in src/tensor/compare.cpp.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .wire import Json
 
 Margins = list[Tensor | None]
 
-REACH = 32  # neighbours by magnitude to either side
-WINDOW = 1 << 27  # elements among which neighbours are sought: a sort needs six times their bytes
+REACH = 32  # neighbours by magnitude on either side
+WINDOW = 1 << 27  # elements that are sorted at once; a sort needs six times their bytes
 BY_NAME = {name: dtype for dtype, name in DTYPES.items()}
 MOST_PIECES = 64
-AGREES = 0.05  # of an output's scale: pieces that belong together differ from the whole by rounding
+AGREES = 0.05  # share of an output's scale; parts of a batch may differ from the whole this much, by rounding
 
 given: list[Mapped] = []  # memory for the next fill
 
@@ -48,11 +48,11 @@ def drop_memory() -> None:
 
 
 def fill(request: Json) -> Json:
-    """Notes on the set that now lies in the memory which came before."""
+    """Writes a set into the memory that was handed over. Returns notes on it."""
     device = torch.device("cuda", torch.cuda.current_device())
     torch.cuda.reset_peak_memory_stats()
     failed, notes = None, []
-    facts_of(request)  # before the default device is set: a trace puts it back
+    facts_of(request)  # before the default device is set, because a trace resets it
     try:
         with clean_state(request["file"]), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -60,7 +60,7 @@ def fill(request: Json) -> Json:
             notes = make(request, device)
     except torch.OutOfMemoryError as error:
         failed = too_large(first_line(error))
-    except WorkerError as error:  # without its traceback, which holds tensors
+    except WorkerError as error:  # drops the traceback, which holds tensors
         failed = WorkerError(error.message, error.where, error.remedy, error.kind)
     gc.collect()
     torch.cuda.synchronize()
@@ -74,7 +74,7 @@ def fill(request: Json) -> Json:
 def too_large(text: str) -> WorkerError:
     free, total = torch.cuda.mem_get_info()
     used = torch.cuda.max_memory_allocated()
-    text = text.split(" GPU ")[0]  # what follows are words on the allocator
+    text = text.split(" GPU ")[0]  # drops details on the allocator
     return WorkerError(f"its float64 truth needs more than {used / 2**30:.1f} GiB in addition to the inputs, "
                        f"and {free / 2**30:.1f} of {total / 2**30:.1f} GiB were free: {text}",
                        "", "", "unsupported")  # fmt: skip
@@ -93,20 +93,20 @@ def make(request: Json, device: torch.device) -> list[str]:
 
 
 class Places:
-    """Where each part of each tensor is to be written."""
+    """Where to write each part of each tensor."""
 
     def __init__(self, slots: list[Json]) -> None:
         self.slots = {(s["name"], s["part"]): s for s in slots}
 
     def view(self, name: str, part: str) -> Tensor | None:
-        """The tensor there, or None where it is not wanted."""
+        """A view of the place, or None if the part is not wanted."""
         slot = self.slots.get((name, part))
         if slot is None:
             return None
         return given[slot["memory"]].tensor(slot["offset"], slot["shape"], BY_NAME[slot["dtype"]])
 
     def put(self, name: str, part: str, tensor: Tensor) -> Tensor:
-        """The value there as a view of it; its shape has to be the described one."""
+        """Copies the value to its place and returns a view. The shape must be the described one."""
         view = self.view(name, part)
         if view is None:
             raise WorkerError(f"'{name}' was not described", "", "describe the task again")
@@ -154,7 +154,7 @@ def write(places: Places, reference: values.Reference, generator: Generator, req
 
 
 def mark(reference: values.Reference, permitted: values.Permitted, native: list[Tensor], margins: Margins) -> None:
-    """Where the order of evaluation decides the class of a value; without memory for that, nowhere."""
+    """Marks values whose class depends on the order of evaluation. Marks none if memory does not suffice."""
     try:
         values.put_marks(margins, values.order_marks(reference, permitted, native))
     except torch.OutOfMemoryError:
@@ -163,7 +163,7 @@ def mark(reference: values.Reference, permitted: values.Permitted, native: list[
 
 def truths(places: Places, reference: values.Reference, names: list[str], native: list[Tensor],
            notes: list[str]) -> list[Tensor]:  # fmt: skip
-    """The float64 results, in their places."""
+    """Writes the float64 results to their places."""
     with values.truthfully():
         found = in_one_or_more(reference, lambda _, t: t.double(), torch.float64, native)
     for name, t in zip(names, found):
@@ -180,7 +180,7 @@ def clear(margins: Margins) -> None:
 
 def moved(reference: values.Reference, truth: list[Tensor], permitted: values.Permitted, generator: Generator,
           margins: Margins) -> None:  # fmt: skip
-    """The sensitivity of every output, into its margin."""
+    """Writes the sensitivity of every output into its margin."""
     clear(margins)
     of = [permitted.of(k) for k in range(len(truth))]
     for mode in dict.fromkeys(of):
@@ -202,10 +202,10 @@ def moved(reference: values.Reference, truth: list[Tensor], permitted: values.Pe
 
 def in_one_or_more(reference: values.Reference, change: values.Change, dtype: torch.dtype,
                    like: list[Tensor]) -> list[Tensor]:  # fmt: skip
-    """The outputs of one run; where it does not fit, those of runs on parts of the batch.
+    """The outputs of one run or, if it does not fit, of runs on parts of the batch.
 
-    Parts are taken only where every output has as many leading rows as the batch, and agree with
-    `like`: a module that mixes rows gives another result in parts, and is not taken apart.
+    Parts are possible only if every output has as many leading rows as the batch, and if the results agree
+    with `like`: a module that mixes rows gives other results in parts.
     """
     try:
         return reference.run(change, dtype)
@@ -271,7 +271,7 @@ def smoothed(truth: Tensor, native: Tensor) -> Tensor:
     """The largest error of the native result among elements within REACH ranks by magnitude."""
     error = (native.double() - truth).abs()
     error = torch.where(torch.isfinite(error), error, 0.0)
-    order = torch.sort(truth.abs(), stable=True).indices  # NaN come last, and keep what they have
+    order = torch.sort(truth.abs(), stable=True).indices  # NaN come last, and keep their own error
     count = truth.numel() - int(torch.isnan(truth).sum())
     order = order[:count]
     largest = torch.nn.functional.pad(error[order], (REACH, REACH))

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other ways to evaluate the reference, each as honest as PyTorch's own.
+"""Other ways to evaluate the reference, each as legitimate as PyTorch's own.
 
-Each class is a dispatch mode: the reference runs as it is, and the operators that sum are computed
-another way. `Sequential` sums one term after the other in float32, as a naive loop does.
-`TF32Convolutions` rounds the operands of convolutions, as cuDNN does by default. `EndlessSums` gives
-NaN wherever some order of evaluation does: a sum with an infinite term is NaN in Kahan's algorithm, in a
-product split into three, and over a whole tile in Winograd's. `ProductRange` gives NaN where the
-product of some run of terms leaves the range of float32, so that the result depends on the order.
+Each class is a dispatch mode: the reference runs unchanged, and the mode computes summing operators
+differently. `Sequential` sums one term after the other in float32, like a naive loop. `TF32Convolutions`
+rounds the operands of convolutions, as cuDNN does by default. `EndlessSums` gives NaN if some order of
+evaluation does: a sum with an infinite term is NaN in Kahan's algorithm, in a product split into three, and
+over a whole tile in Winograd's algorithm. `ProductRange` gives NaN if the product of some run of factors
+leaves the range of float32, so that the result depends on the order.
 
 Two modes are for the float64 truth. `Accurate` computes GELU without its cancellation. `RoundedAnew`
-rounds every float64 result another way, which shows how far the truth itself is known.
+rounds every float64 result differently, which shows how accurate the truth itself is.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 Dims = int | Sequence[int] | None
 
-CHUNK = 256  # terms that are summed one after the other, many chunks side by side
-MOST_WORK = 1 << 28  # multiplications of one operator; beyond that no sequential sum is made
-MOST_PRODUCTS = 1 << 22  # products that are held at once
+CHUNK = 256  # terms in a chunk; chunks are summed in parallel
+MOST_WORK = 1 << 28  # multiplications of one operator; larger operators get no sequential sum
+MOST_PRODUCTS = 1 << 22  # products held at once
 WINOGRAD = 6  # elements beyond the window that share a tile with an output
 NORMAL_EXPONENTS = 126  # of float32
 aten = torch.ops.aten
@@ -48,8 +48,8 @@ def to_tf32(t: Tensor) -> Tensor:
 def chain(terms: Tensor) -> Tensor:
     """The float32 sum of the last axis, one term after the other.
 
-    Rounding depends on the partial sum alone, which is known in float64. So chunks are summed side by
-    side, each from its own partial sum, and their errors are added up.
+    Rounding depends only on the partial sum, which is known in float64. So this sums the chunks in parallel,
+    each from its own partial sum, and adds up their errors.
     """
     count = terms.shape[-1]
     if count == 0:
@@ -116,7 +116,7 @@ def count_of(t: Tensor, dims: Dims) -> int:
 
 
 class Unknown(Exception):
-    """An operator takes too much work to be summed in order."""
+    """An operator has too much work for a sequential sum."""
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
@@ -138,7 +138,7 @@ def product(a: Tensor, b: Tensor) -> Tensor:
 def convolution(x: Tensor, w: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int],
                 dilation: Sequence[int], transposed: bool, output_padding: Sequence[int],
                 groups: int) -> Tensor:  # fmt: skip
-    """Any convolution, over input channels and kernel positions in order."""
+    """Any convolution, summed over input channels and kernel positions in order."""
     x, w, spatial = x.float(), w.float(), w.dim() - 2
     shape = aten.convolution(x.to("meta"), w.to("meta"), None, stride, padding, dilation, transposed,
                              output_padding, groups).shape  # fmt: skip
@@ -203,7 +203,7 @@ def in_dtype_of(t: Tensor, value: Tensor) -> Tensor:
 
 
 class Sequential(TorchDispatchMode):
-    """Sums in order, in float32. `whole` is False where some operator took too much work."""
+    """Sums in order, in float32. `whole` is False if some operator had too much work."""
 
     def __init__(self, tf32: bool = False) -> None:
         super().__init__()
@@ -238,7 +238,7 @@ def round_operands(func: OpOverload, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def floats(args: tuple[Any, ...]) -> bool:
-    """Whether the first tensor is of a type that is summed in float32."""
+    """Whether the first tensor has a dtype that is summed in float32."""
     first = next((a for a in args if isinstance(a, torch.Tensor)), None)
     return first is not None and first.dtype in (torch.float32, torch.float16, torch.bfloat16)
 
@@ -395,7 +395,7 @@ def smooth_l1(x: Tensor, y: Tensor, beta: float = 1.0) -> Tensor:
 def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0, causal: bool = False, *,
               attn_mask: Tensor | None = None,
               scale: float | None = None) -> tuple[Tensor, Tensor] | None:  # fmt: skip
-    """The first of the flash operator's results; the second is for backward passes."""
+    """The flash operator's first result. Only backward passes use the second."""
     if dropout:
         return None
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
@@ -411,7 +411,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, dropout: float = 0.0, causal: boo
 
 
 def overloads(*names: str) -> Iterator[OpOverload]:
-    """Those that this PyTorch has."""
+    """The overloads that this PyTorch has."""
     for name in names:
         packet, _, overload = name.partition(".")
         found = getattr(getattr(aten, packet, None), overload or "default", None)
@@ -452,7 +452,7 @@ SUMS = {
 
 
 class EndlessSums(TorchDispatchMode):
-    """NaN where an infinite or undefined term enters a sum, or a product overflows in one."""
+    """Gives NaN where an infinite or undefined term enters a sum, or a product within a sum overflows."""
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple[Any, ...] = (),
                            kwargs: dict[str, Any] | None = None) -> Any:  # fmt: skip
@@ -467,7 +467,7 @@ class EndlessSums(TorchDispatchMode):
 
 
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
-    """GELU of float64 without 1 + tanh or 1 + erf, which is all rounding where the result is small."""
+    """GELU in float64 without 1 + tanh or 1 + erf, which cancel if the result is small."""
     if approximate == "tanh":
         inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
         return x * torch.sigmoid(2 * inner)
@@ -483,7 +483,7 @@ class Accurate(TorchDispatchMode):
 
 
 class RoundedAnew(TorchDispatchMode):
-    """A last bit up or down on each new float64 tensor."""
+    """Moves each element of each new float64 tensor up or down by a last bit."""
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
@@ -510,7 +510,7 @@ def endless_product(_: Tensor, a: Tensor, b: Tensor, *rest: Any, **more: Any) ->
 
 def endless_sum(out: Tensor, t: Tensor, dims: Any = None, *rest: Any, **more: Any) -> Tensor:
     if isinstance(dims, (int, float)) and not isinstance(dims, bool) and rest:
-        dims = rest[0]  # of a norm: its order comes first
+        dims = rest[0]  # a norm's order comes before its dims
     bad = endless(t)
     axes = axes_of(t, dims if not isinstance(dims, (float, bool)) else None)
     for d in axes:
@@ -536,7 +536,7 @@ def endless_convolution(out: Tensor, x: Tensor, w: Tensor, bias: Tensor | None, 
 
 
 def endless_rows(out: Tensor, t: Tensor, dim: int, *rest: Any, **more: Any) -> Tensor:
-    """A softmax over nothing but -infinity is 0 / 0 by its definition, and zeros in PyTorch's."""
+    """A softmax over only -infinity is 0 / 0 by definition, but PyTorch's may give zeros."""
     return (~torch.isfinite(t)).all(dim, True).expand(out.shape)
 
 
@@ -562,8 +562,8 @@ ENDLESS = {
 
 
 class ProductRange(TorchDispatchMode):
-    """NaN where products of some terms leave the normal range, and what is behind; `seen`: there were
-    such products at all."""
+    """Gives NaN where the product of some run of factors leaves the normal range, and after it. `seen`: whether
+    any product was computed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -590,7 +590,7 @@ PRODUCTS = set(overloads("cumprod", "prod", "prod.dim_int"))
 def out_of_order(t: Tensor, dim: int) -> Tensor:
     """Where some order of multiplication overflows, or underflows on the way to a normal result.
 
-    A product that is itself too small is zero in every order, so it is not among them.
+    A product that is itself too small is zero in every order, so it does not count.
     """
     zero = (t == 0).to(torch.int32).cumsum(dim) > 0
     size = torch.where(torch.isfinite(t) & (t != 0), t, 1.0).double().abs().log2()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What get_inputs() and the constructor promise of a tensor's values: a program may leave the rest unread.
+"""What get_inputs() and the constructor promise about a tensor: a program need not read what is promised.
 
-All input families keep zeros at their places, symmetry, and tensors of one or two values (draw.py). So of
-each storage we note how many elements nobody can know beforehand: none of zeros(), the lower half after
-tril(), half of A + A.T. In doubt less. Views share their storage, hence its note.
+All input families keep the places of zeros, symmetry, and tensors of one or two values (draw.py). So this
+notes for each storage how many elements nobody can know beforehand: none after zeros(), the lower half after
+tril(), half of A + A.T. In doubt it counts fewer. Views share the note of their storage.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from torch._ops import OpOverload
 
-Known = tuple[int, frozenset[int]]  # elements that must be read, draws that they stem from
+Known = tuple[int, frozenset[int]]  # elements that must be read; random draws that they come from
 
 MASKS = {"mul", "where", "masked_fill", "div", "logical_and", "bitwise_and", "__and__"}
 OVERWRITES = {"copy_", "fill_", "zero_", "set_"}
@@ -37,10 +37,10 @@ def triangle(name: str, shape: Sequence[int], diagonal: int) -> int:
 class Promises:
     def __init__(self) -> None:
         self.unknown: dict[int, Known] = {}  # by storage
-        self.keep: list[Tensor] = []  # storages are known by address: none may be freed meanwhile
+        self.keep: list[Tensor] = []  # keeps storages alive, because they are known by address
 
     def elements(self, tensor: Tensor) -> int:
-        """How many elements of `tensor` a program can know by reading them only."""
+        """The number of elements of `tensor` that a program can know only by reading them."""
         return min(self.of(tensor)[0], tensor.numel())
 
     def of(self, tensor: Tensor) -> Known:
@@ -48,7 +48,7 @@ class Promises:
 
     def note(self, func: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor],
              outs: list[Tensor], written: list[Tensor]) -> None:  # fmt: skip
-        """After a call: `tensors` are its arguments, `written` those that it changed."""
+        """Notes the effect of a call on its arguments `tensors`, of which it changed `written`."""
         drawn = torch.Tag.nondeterministic_seeded in func.tags
         name = func.overloadpacket.__name__
         given = {t.untyped_storage()._cdata for t in tensors}
@@ -65,7 +65,7 @@ class Promises:
                 self.unknown[storage] = self.made(name, args, kwargs, tensors, t)
 
     def overwrite(self, storage: int, target: Tensor, tensors: list[Tensor]) -> None:
-        """What was there is lost for sure only where nothing random comes in its place."""
+        """Adds the sources' unknown elements to those that the write may have left."""
         count, roots = self.unknown.get(storage, (0, frozenset()))
         sources = [self.of(t) for t in tensors if t.untyped_storage()._cdata != storage]
         count = max(0, count - target.numel()) + sum(n for n, _ in sources)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu"}
-PROBABILITY = ("dropout_p", "p", "dropout")  # of arguments: nothing is drawn at zero
+PROBABILITY = ("dropout_p", "p", "dropout")  # with such an argument at zero, nothing is drawn
 TRAINS = ("train", "training")
 EVAL = ("remove `mode = \"train\"` from the side file, so that the module runs in eval mode, "
         "or pass the random tensor as an input")  # fmt: skip
@@ -37,13 +37,13 @@ def draws(call: Call) -> bool:
     if any(named.get(key) is False for key in TRAINS):
         return False
     if call.func.overloadpacket.__name__.startswith(("bernoulli", "geometric")):
-        return True  # p is no rate of dropout there
+        return True  # p is not a dropout rate there
     rates = [named[key] for key in PROBABILITY if key in named]
     return not rates or any(rate is None or rate > 0 for rate in rates)
 
 
 def refuse(trace: Trace, train: bool) -> None:
-    """An error that names the first call of a trace on which a result depends and which draws."""
+    """Raises an error that names the first random call on which a result of the trace depends."""
     for call in trace.calls:
         if not draws(call):
             continue
@@ -56,7 +56,7 @@ def refuse(trace: Trace, train: bool) -> None:
 
 
 def path_of(model: torch.nn.Module, module: torch.nn.Module | None) -> str | None:
-    """"Dropout 'block.drop'" of a submodule; nothing of the task's own Model."""
+    """"Dropout 'block.drop'" for a submodule; empty for the task's own Model."""
     for path, found in model.named_modules():
         if found is module and path:
             return f"{type(module).__name__} '{path}'"

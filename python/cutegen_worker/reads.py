@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many elements of each tensor of a task a correct program must read: a lower bound.
 
-From the outputs back through the calls: of each value, how many elements the result depends on. A view is
-a place in its storage, so slices of one tensor add up if they cannot meet. Each operator has a rule in
-needs.py; what has none needs nothing. In doubt the count is less, never more.
+Walks from the outputs back through the calls and counts how many elements of each value the result depends
+on. A view is a place in its storage, so slices of one tensor add up if they cannot overlap. The rules of the
+operators are in needs.py; an operator without a rule needs nothing. In doubt the count is lower, never higher.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .needs import share
 if TYPE_CHECKING:
     from .record import Call, Place
 
-MOST_USES = 256  # of one storage that are told apart
+MOST_USES = 256  # uses of one storage that are distinguished
 
 
 def distinct(place: Place) -> tuple[int, int]:
-    """Elements of a view that are surely at addresses of their own, and how often each may be seen."""
+    """The number of elements of a view that surely have distinct addresses, and how often each may occur."""
     span, kept = 0, 1
     for stride, size in sorted(zip(place.strides, place.shape)):
         if size > 1 and stride > span:
@@ -35,7 +35,7 @@ def distinct(place: Place) -> tuple[int, int]:
 
 
 def window(place: Place, modulus: int | None) -> tuple[int, int] | None:
-    """[first, last] of the addresses modulo `modulus`, or None where they go round."""
+    """[first, last] of the addresses modulo `modulus`, or None if they wrap around."""
     first, last = place.offset, place.offset
     for stride, size in zip(place.strides, place.shape):
         if size <= 1:
@@ -60,7 +60,7 @@ def disjoint(a: Place, b: Place) -> bool:
 
 
 def united(uses: dict[Place, int]) -> int:
-    """At least so many elements are in the union of `uses`, {place: elements needed of it}."""
+    """A lower bound on the elements in the union of `uses`, {place: elements needed of it}."""
     kept: list[Place] = []
     total = 0
     for place, count in sorted(uses.items(), key=lambda u: -u[1])[:MOST_USES]:
@@ -77,7 +77,7 @@ class Demand:
         self.uses: dict[int, dict[Place, int]] = {}  # by storage
 
     def add(self, place: Place, count: int) -> None:
-        """`count` elements of a view are needed."""
+        """Notes that `count` elements of a view are needed."""
         if count <= 0 or not prod(place.shape):
             return
         kept, times = distinct(place)
@@ -85,11 +85,11 @@ class Demand:
         uses[place] = max(uses.get(place, 0), min(kept, share(count, 1, times)))
 
     def take(self, place: Place) -> dict[Place, int]:
-        """The uses that what was written to `place` serves; earlier values serve the others."""
+        """Takes the uses that a write to `place` serves. Earlier values serve the others."""
         uses = self.uses.pop(place.storage, {})
         if distinct(place)[0] >= place.total:
             return uses
-        gone = prod(place.shape)  # at most so many elements of a view that meets the place
+        gone = prod(place.shape)  # a write covers at most this many elements of another view
         left = {p: n if disjoint(p, place) else n - gone for p, n in uses.items() if p != place}
         left = {p: n for p, n in left.items() if n > 0}
         if left:
@@ -104,7 +104,7 @@ def is_view(call: Call) -> bool:
 
 
 def results(call: Call) -> list[Place]:
-    """Where a call puts what it gives: what it writes in place first."""
+    """The places of a call's results; for an in-place operator, the written ones come first."""
     written = {p.storage for p in call.written}
     fresh = [p for p in call.places if p.storage not in written]
     in_place = call.func.overloadpacket.__name__.endswith("_")
@@ -112,7 +112,7 @@ def results(call: Call) -> list[Place]:
 
 
 def depends(calls: list[Call], storages: Iterable[int]) -> set[int]:
-    """The storages with values that depend on those of the task; random ones do, too."""
+    """The storages whose values depend on the task's tensors or on random numbers."""
     live = set(storages)
     for call in calls:
         drawn = torch.Tag.nondeterministic_seeded in call.func.tags
@@ -124,8 +124,8 @@ def depends(calls: list[Call], storages: Iterable[int]) -> set[int]:
 def elements(calls: list[Call], tensors: dict[str, Place], ends: Iterable[Place],
              stays: Collection[int] = ()) -> dict[str, int]:  # fmt: skip
     """{name: elements that must be read} of `tensors` ({name: place}) for `ends`, the places that hold the
-    results after all `calls`. Tensors that share a storage count once. Memory of a task that is written in
-    place is in `stays`: what a call keeps there need not be read."""
+    results after all `calls`. Tensors that share a storage count once. `stays` has the storages that the task
+    writes in place: elements that a call keeps there need not be read."""
     live = depends(calls, [p.storage for p in tensors.values()])
     demand = Demand()
     for place in ends:

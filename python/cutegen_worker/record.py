@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running a module without its memory: meta tensors, and a record of the ATen calls.
+"""Runs a module on meta tensors, without memory for its values, and records the ATen calls.
 
-Recorder is a dispatch mode. Factories make meta tensors (shape and dtype, no storage), except small
+Recorder is a dispatch mode. Factories return meta tensors (shape and dtype, no storage), except small
 deterministic ones (arange, linspace, zeros, ...), which stay real so that Python code may read
 their values. While `recording`, each call becomes a Call; in-place calls rebind the name of the
 tensor that they write.
@@ -33,14 +33,14 @@ SEEDED = torch.Tag.nondeterministic_seeded
 ABOUT: dict[OpOverload, About] = {}  # operator -> what Recorder.facts says of it
 MOST_CALLS = 150_000
 MOST_REAL = 1 << 16
-SIZES = {"full": 1, "scalar_tensor": 0}  # of a factory's arguments, those before its value
+SIZES = {"full": 1, "scalar_tensor": 0}  # number of a factory's arguments before its value
 NORMS = {"native_batch_norm", "_native_batch_norm_legit"}
 REAL_FACTORIES = {"arange", "linspace", "logspace", "zeros", "ones", "full", "eye",
                   "scalar_tensor", "tril_indices", "triu_indices"}  # fmt: skip
 
 
 class Place(NamedTuple):
-    """Where a tensor lies: which elements of which storage, and how many that storage has."""
+    """A tensor's elements in its storage, and the storage's number of elements."""
 
     storage: int
     offset: int
@@ -76,8 +76,7 @@ class Call:
 
 
 class Ref:
-    """A tensor argument: the name its value had when the call was made, and its place; of a constant
-    the values."""
+    """A tensor argument: its place, the name of its value at the time of the call, and a constant's values."""
 
     __slots__ = ("name", "shape", "dtype", "place", "known")
 
@@ -129,7 +128,7 @@ def real_constants() -> Iterator[None]:
 
 
 class Recorder(TorchDispatchMode):
-    """`file`: the task's; the place of calls that may draw random numbers is looked up in it."""
+    """Records calls. `file`: the task file, in which to locate calls that may draw random numbers."""
 
     def __init__(self, file: str = "") -> None:
         super().__init__()
@@ -138,13 +137,13 @@ class Recorder(TorchDispatchMode):
         self.calls: list[Call] = []
         self.names: dict[int, str] = {}
         self.used: set[str] = set()
-        self.keep: list[Tensor] = []  # names are by id(): the tensors must live as long as this
+        self.keep: list[Tensor] = []  # keeps tensors alive, because names are by id()
         self.storages: dict[int, list[int]] = {}
         self.stale: set[int] = set()
         self.hidden_write = False  # a view of a written tensor was read later
-        self.constants: list[tuple[str, Tensor]] = []  # (name, tensor) of tensors that came from nowhere
+        self.constants: list[tuple[str, Tensor]] = []  # (name, tensor) of tensors that no call made
         self.twins: dict[int, Tensor] = {}
-        self.fused: dict[int, torch.dtype] = {}  # id of a call -> dtype of the function that it is a part of (fused.py)
+        self.fused: dict[int, torch.dtype] = {}  # id of a call -> dtype of the function that contains it (fused.py)
         self.promises = Promises()
 
     def unique(self, base: str) -> str:
@@ -163,7 +162,7 @@ class Recorder(TorchDispatchMode):
         self.stale.discard(id(tensor))
 
     def twin(self, tensor: Tensor) -> Tensor:
-        """The meta tensor that stands for a real one beside meta arguments."""
+        """The meta tensor that replaces a real one among meta arguments."""
         made = self.twins.get(id(tensor))
         if made is None:
             made = to_meta(tensor)
@@ -282,14 +281,14 @@ class Recorder(TorchDispatchMode):
 
 
 def statistics_written(func: OpOverload, args: tuple[Any, ...]) -> list[Tensor]:
-    """The running statistics that a batch norm writes in train mode; its schema may not say so."""
+    """The running statistics that a batch norm writes in train mode, even if its schema does not say so."""
     if func.overloadpacket.__name__ not in NORMS or len(args) < 6 or args[5] is not True:
         return []
     return [t for t in args[3:5] if isinstance(t, torch.Tensor)]
 
 
 def as_tensors(value: Any) -> list[Tensor]:
-    """The tensors of what an operator gave or took."""
+    """The tensors among an operator's results or arguments."""
     found: list[Tensor] = []
     gather(value if isinstance(value, (list, tuple)) else [value], found)
     return found

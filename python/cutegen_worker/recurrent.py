@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.nn's recurrent layers as one call each.
+"""Records each of torch.nn's recurrent layers as one call.
 
-Below the level of ATen they are loops over time: tens of thousands of calls that tell nothing.
+As ATen calls they are loops over time: tens of thousands of calls without information.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ SOCKET = 3
 
 
 def hello(request: Json, worker: Worker) -> Answer:
-    gc.disable()  # the import makes a million objects and no garbage
+    gc.disable()  # the import makes a million objects but no garbage
     import torch
 
-    from . import describe  # noqa: F401 - here, so that no task pays for it
+    from . import describe  # noqa: F401 - imported here, so that no task waits for it
 
     gc.freeze()
     gc.enable()
@@ -150,7 +150,7 @@ def as_json(error: BaseException) -> Json:
 
 
 def main() -> None:
-    fd = os.dup(SOCKET)  # not inherited by what a task file starts
+    fd = os.dup(SOCKET)  # processes that a task file starts do not inherit it
     os.close(SOCKET)
     channel, worker = Channel(fd), Worker()
     owner = os.getpid()
@@ -163,7 +163,7 @@ def main() -> None:
         for given in descriptors:
             os.close(given)
         if os.getpid() != owner:
-            os._exit(0)  # the task file forked: only the worker itself speaks
+            os._exit(0)  # the task file forked: only the worker itself replies
         try:
             channel.send(reply, [memory] if memory is not None else [])
         except ValueError as error:

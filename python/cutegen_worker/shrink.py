@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small and odd shapes: the same program at sizes that the simulator can afford.
 
-Constants are scaled down together: every one above a cap becomes the cap. The cap is guessed from
-the official shapes and lowered until the work fits. A shape counts only if the module still builds
-and runs, and its calls are the same but for sizes (graph.signature). Odd shapes replace constants
-by primes, all at once, else one after the other. Where sizes depend on one another, all are scaled in
-proportion. Where the module fixes sizes, only the others become small, and the work limit is wider.
-Few runs: each costs milliseconds.
+The search scales constants down together: every constant above a cap becomes the cap. It guesses the cap
+from the official shapes and lowers it until the work fits. A shape counts only if the module still builds
+and runs, and its calls differ only in sizes (graph.signature). Odd shapes replace constants by primes, all at
+once or else one after the other. If sizes depend on one another, the search scales all in proportion. If the
+module fixes sizes, only the others become small, and the work limit is wider. The number of runs is limited,
+because each costs milliseconds.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Found = tuple[Constants, Trace]
 
 CAPS = [512, 256, 128, 64, 48, 32, 24, 16, 12, 8, 6, 4]
 MOST_FLOPS = 5e7
-FROZEN_ELEMENTS = 1 << 19  # where some size must stay
-FIXED_FLOPS, FIXED_ELEMENTS = 2e8, 1 << 24  # where the module fixes sizes, as nn.Linear(4096, 1024)
+FROZEN_ELEMENTS = 1 << 19  # if some size cannot shrink
+FIXED_FLOPS, FIXED_ELEMENTS = 2e8, 1 << 24  # if the module fixes sizes, as in nn.Linear(4096, 1024)
 MOST_RUNS = 40
 MOST_SECONDS = 3.0
-LEAST = 8  # smaller constants are axes, kernel sizes, group counts
+LEAST = 8  # smaller constants are probably axes, kernel sizes or group counts
 INNER = 1031  # over 1,024 and prime
 BATCH = re.compile(r"batch|^(bs|n|b)$", re.IGNORECASE)
 FIXED = re.compile(r"kernel|strid|pad|dilat|axis|(?<![a-z])eps|seed|num_layers", re.IGNORECASE)
@@ -56,8 +56,7 @@ def eligible(name: str, value: int) -> bool:
 
 
 def varying(source: Source) -> Constants:
-    """The sizes that may vary, with their official values; those that begin a literal shape if nothing
-    else does."""
+    """The sizes that may vary, with their official values. If there are none, the literals that begin a shape."""
     sizes = {n: v for n, v in source.constants.items() if eligible(n, v)}
     return {n: v for n, v in sizes.items() if ".lead" not in n} or sizes
 
@@ -77,7 +76,7 @@ class Shrinker:
         self.reason = "no module-level integer constant decides a size"
 
     def attempt(self, constants: Constants) -> Trace | None:
-        """The trace with these constants if it is the same program; None else."""
+        """The trace with these constants, or None if it is not the same program."""
         key = tuple(sorted(constants.items()))
         if key not in self.cache:
             self.cache[key] = self.run(constants)
@@ -102,7 +101,7 @@ class Shrinker:
         return trace
 
     def renew(self, runs: int = MOST_RUNS) -> None:
-        """Runs and seconds for another search."""
+        """Grants runs and seconds for another search."""
         self.runs, self.most_runs, self.start = 0, runs, time.process_time()
 
     def fits(self, trace: Trace) -> bool:
@@ -116,14 +115,14 @@ class Shrinker:
         return total
 
     def follow(self, size: int, constants: Constants) -> int:
-        """A size as it would be: in proportion to the constant that it is nearest to."""
+        """The expected value of a size, which follows the constant nearest to it in proportion."""
         near = min(self.sizes.items(), key=lambda item: max(item[1], size) / max(1, min(item[1], size)))
         if not size / 4 <= near[1] <= size * 4:
             return size
         return max(1, size * constants.get(near[0], near[1]) // near[1])
 
     def capped(self, cap: int) -> Constants:
-        """Every constant above the cap becomes the cap; batches become smaller still."""
+        """Replaces every constant above the cap by the cap, and batches by smaller values."""
         wanted = {}
         for name, value in self.sizes.items():
             most = max(2, cap // 4) if is_batch(name) and cap <= 16 else cap
@@ -153,9 +152,9 @@ class Shrinker:
         return self.in_proportion(reversed(range(1, 9))) or self.one_by_one() or self.where_fixed()
 
     def where_fixed(self) -> Found | None:
-        """For modules that fix sizes: what else varies gets small, under a wider limit.
+        """For modules that fix sizes: makes the other sizes small, under a wider limit.
 
-        From here on only those sizes vary.
+        After this, only those other sizes vary.
         """
         self.renew()
         self.most_elements, self.most_flops = FIXED_ELEMENTS, FIXED_FLOPS
@@ -175,8 +174,8 @@ class Shrinker:
         return (constants, trace) if trace is not None and self.fits(trace) else None
 
     def in_proportion(self, parts: Iterable[int]) -> Found | None:
-        """All constants divided by what divides them all, times one of `parts`: for modules where one
-        size must equal a sum or a multiple of others."""
+        """Divides all constants by their greatest common divisor and multiplies by one of `parts`, for modules in
+        which a size must equal a sum or a multiple of others."""
         whole = gcd(*self.sizes.values())
         for part in parts:
             if part >= whole:
@@ -188,8 +187,8 @@ class Shrinker:
         return None
 
     def one_by_one(self) -> Found | None:
-        """Divides one constant after the other, batches and heads first, then the largest, as long as
-        anything helps. Where one is fixed, more elements are allowed: the others stay sizes."""
+        """Divides one constant after the other as long as that helps: batches and heads first, then the largest.
+        If one cannot be divided, permits more elements, so that the others keep realistic values."""
         constants: Constants = {}
         frozen: set[str] = set()
         best = self.official
@@ -214,7 +213,7 @@ class Shrinker:
             self.most_elements = usual if not frozen else max(usual, FROZEN_ELEMENTS)
 
     def divided(self, constants: Constants, name: str) -> Found | None:
-        """(constants, trace) with this one divided by the largest part that works, or None."""
+        """(constants, trace) with this constant divided by the largest factor that works, or None."""
         value = constants.get(name, self.sizes[name])
         for part in (64, 16, 4, 2) if goes_first(name) else (16, 4, 2):
             if value // part >= (1 if is_batch(name) else 2) and value % part == 0:
@@ -225,7 +224,7 @@ class Shrinker:
         return None
 
     def divided_together(self, constants: Constants, name: str) -> Found | None:
-        """The same with another one: as the width of all heads and their number."""
+        """Divides this constant together with another, such as the total head width and the number of heads."""
         value = constants.get(name, self.sizes[name])
         for other in self.sizes:
             with_it = constants.get(other, self.sizes[other])
@@ -261,13 +260,13 @@ class Shrinker:
         return {n: small.get(n, v) for n, v in self.sizes.items()}
 
     def primes(self, small: Constants, skip: int = 0) -> Constants:
-        """A prime of its own, a little above, for each constant."""
+        """A different prime for each constant, a little above its value."""
         wanted: Constants = {}
         equal: dict[int, int] = {}
         taken: set[int] = set()
         for name, value in sorted(self.now(small).items(), key=lambda item: item[1]):
             official = self.source.constants[name]
-            if official in equal:  # sizes that are equal by intent stay equal
+            if official in equal:  # equal sizes stay equal
                 wanted[name] = equal[official]
                 continue
             target = value * 5 // 8 if value > 16 else value // 2
@@ -278,7 +277,7 @@ class Shrinker:
         return wanted
 
     def long(self, small: Constants) -> Found | None:
-        """The innermost dimension over 1,024, the others as small primes."""
+        """A shape whose innermost dimension is over 1,024; the others are small primes."""
         inner = self.innermost()
         if inner is None:
             return None
@@ -301,8 +300,8 @@ class Shrinker:
         return next((n for n, v in reversed(self.sizes.items()) if v == last), None)
 
     def nearest(self, small: Constants, wanted: Constants) -> Found | None:
-        """All of `wanted` at once, else as much of it as works, one constant after the other; where a
-        prime does not (channels in groups), an odd multiple of a power of two."""
+        """Tries all of `wanted` at once, then one constant after the other. If a prime does not work (channels in
+        groups), tries odd multiples of a power of two."""
         wanted = {n: v for n, v in wanted.items() if v != self.source.constants[n]}
         if not wanted:
             return None

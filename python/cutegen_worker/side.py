@@ -26,7 +26,7 @@ BOUNDS = ("rtol", "atol")
 MOST_BOUND = 1e300
 OFFICIAL = "official"
 MOST_WEIGHT = 1e6
-MOST_TIMED = 16  # every one is timed for each candidate
+MOST_TIMED = 16  # each is timed for every candidate
 
 
 def short(number: object) -> str:
@@ -64,7 +64,7 @@ class Side:
                               "name another interpreter with --python") from None  # fmt: skip
         try:
             return tomllib.loads(text)
-        except (ValueError, RecursionError) as error:  # ValueError: also of an endless number
+        except (ValueError, RecursionError) as error:  # ValueError: also for a number with too many digits
             line = re.search(r"line (\d+)", str(error))
             where = f"{self.file}:{line.group(1)}" if line else self.file
             raise WorkerError(f"the side file does not parse: {error}", where,
@@ -115,7 +115,7 @@ class Side:
         return table.get("name", f"user{index + 1}"), float(weight), constants
 
     def take_official(self) -> float:
-        """The weight of the official shape: 1, or what the entry of that name gives it."""
+        """The weight of the official shape: 1, or the weight in the side file's entry of that name."""
         weight = 1.0
         for name, given, constants in [s for s in self.shapes if s[0] == OFFICIAL]:
             if constants:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GPU's slot: who holds its lock measures; everybody else builds meanwhile.
+"""The GPU's lock. Its holder measures; other processes may build meanwhile.
 
-The lock is a file that the caller opened (flock), the same for every process of cutegen on the machine.
+The caller opens the lock file (flock), which all cutegen processes on the machine share.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ import threading
 import time
 from typing import Any
 
-SLOT = 4  # descriptor at which the file comes
+SLOT = 4  # the lock file's descriptor
 ASK_AGAIN_S = 0.002
 BRIEF_OWN = {"estimation_iters": 2, "max_benchmark_duration": 10}  # ms
 BRIEF_TRITON = {"warmup": 5, "rep": 25}  # ms
-SIDE_BY_SIDE = 2  # threads of a worker that has others beside it
+SIDE_BY_SIDE = 2  # threads of a worker that runs beside others
 
 
 class Slot:
-    """Held once or several times by one thread; without a file it is always free."""
+    """A lock that one thread may hold several times. Without a file it is always free."""
 
     def __init__(self) -> None:
         self.file: int | None = None
         self.depth, self.turn = 0, threading.RLock()
         self.guarded = False
-        self.for_opening = False  # the caller measures from then on, and holds the lock itself
+        self.for_opening = False  # after opening, the caller holds the lock itself
 
     def take_over(self, descriptor: int) -> None:
-        self.file = os.dup(descriptor)  # not inherited by what a task file starts
+        self.file = os.dup(descriptor)  # processes that a task file starts do not inherit it
         os.close(descriptor)
 
     def opened(self) -> None:
-        """Baselines are open."""
+        """Call it when the baselines are open: the caller then holds the lock itself."""
         if self.for_opening and self.file is not None:
             os.close(self.file)
             self.file = None
@@ -57,8 +57,8 @@ class Slot:
         self.turn.release()
 
     def guard_autotuning(self) -> None:
-        """What torch.compile times while it builds, it times behind the lock, and more briefly: the GPU
-        is what the workers wait for."""
+        """Makes torch.compile take the lock for its autotuning, and tune more briefly, because other workers wait
+        for the GPU."""
         if self.file is None or self.guarded:
             return
         self.guarded = True
@@ -67,13 +67,13 @@ class Slot:
         plain = benchmarker.benchmark_gpu
         own = "max_benchmark_duration" in inspect.signature(plain).parameters
         brief = BRIEF_OWN if own else BRIEF_TRITON
-        if self.for_opening:  # of a certificate, which few share
+        if self.for_opening:  # for a certificate, whose workers are few
             brief = {}
 
         def behind_the_lock(*args: Any, **kwargs: Any) -> Any:
             with self:
                 out = plain(*args, **{**kwargs, **brief})
-            if self.file is not None:  # hundreds follow each other: who waits gets his turn
+            if self.file is not None:  # hundreds of measurements follow: lets waiting processes take the lock
                 time.sleep(2 * ASK_AGAIN_S)
             return out
 

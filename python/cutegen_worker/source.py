@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Task files: their module-level constants, and running them with other constants."""
+"""Finds the module-level constants of task files, and runs the files with other constants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODULE = "cutegen_task"
 NAMES = ("Model", "get_inputs", "get_init_inputs")
 REMEDY = "a task file defines Model, get_inputs() and get_init_inputs(); see docs/tasks.md"
 
-LEAST_LITERAL = 8  # smaller ones are axes, counts, kernel sizes
+LEAST_LITERAL = 8  # smaller literals are probably axes, counts or kernel sizes
 MAKERS = {"randn", "rand", "randint", "zeros", "ones", "empty", "full"}
 
 REMEDY_RUN = "correct the file so that `python FILE` runs"
@@ -64,7 +64,7 @@ def places(tree: ast.Module) -> Iterator[Place]:
         if isinstance(statement, ast.FunctionDef) and statement.name == NAMES[1]:
             yield from leading(statement)
         if isinstance(statement, ast.Assign):
-            target = statement.targets[0]  # of `height = width = 128` the first names both
+            target = statement.targets[0]  # in `height = width = 128` the first names both
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             target = statement.target
         else:
@@ -83,10 +83,10 @@ def places(tree: ast.Module) -> Iterator[Place]:
 
 
 def literals(function: ast.FunctionDef) -> Iterator[Place]:
-    """The sizes written into a function's body, in the order of the text."""
+    """The sizes in a function's body, in source order."""
     found: list[tuple[Any, Any, int | str]] = []
     for node in ast.walk(function):
-        if isinstance(node, ast.UnaryOp):  # -100 marks labels that a loss ignores, and is no size
+        if isinstance(node, ast.UnaryOp):  # -100 marks labels that a loss ignores; it is not a size
             continue
         for field, value in ast.iter_fields(node):
             if isinstance(value, list):
@@ -158,7 +158,7 @@ class Source:
             raise WorkerError(f"the file does not parse: {error}", self.file, REMEDY) from None
 
     def check(self, tree: ast.Module) -> None:
-        """Names that are plainly missing; star imports and assignments may define them too."""
+        """Refuses a file that lacks required names. Star imports and assignments may define them, too."""
         found: set[str | None] = set()
         for node in tree.body:
             if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
@@ -174,7 +174,7 @@ class Source:
                 raise WorkerError(f"the file has no {name}", self.file, REMEDY)
 
     def run(self, constants: Mapping[str, int]) -> types.ModuleType:
-        """Executes the file as a module, with these constants instead of its own."""
+        """Executes the file as a module with these constants in place of its own."""
         tree = self.parse()
         unknown = [name for name in constants if name not in self.constants]
         if unknown:

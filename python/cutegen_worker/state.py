@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reference and a peer's answer have to have alike: the seed they are made with, and the device."""
+"""What the reference and a third-party solution must share: the seed of the constructor, and the device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def seed_all(seed: int) -> None:
 
 
 def move_state(model: torch.nn.Module, device: torch.device | str | None) -> None:
-    """Parameters and all else that the model holds, where they are on another device."""
+    """Moves parameters, buffers and plain tensor attributes of a model to `device`."""
     if device is None:
         return
     model.to(device)

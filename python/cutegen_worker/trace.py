@@ -23,7 +23,7 @@ from .source import Source
 from .wire import Json
 
 lazy.install()
-REDRAWN = ("running_mean", "running_var")  # of buffers: draw.redraw() gives them values of their own
+REDRAWN = ("running_mean", "running_var")  # buffers that draw.redraw() redraws
 SIZES = "check the sizes in get_inputs() and get_init_inputs()"
 VALUES = ("cannot be called on meta tensors", "Cannot copy out of meta tensor",
           "Tensor.item()", "data-dependent", "on meta tensors")  # fmt: skip
@@ -45,7 +45,7 @@ def build(module: types.ModuleType, file: str) -> tuple[torch.nn.Module, Inputs]
 
 
 class Trace:
-    """Everything one run on meta tensors tells."""
+    """The facts from one run on meta tensors."""
 
     def __init__(self, source: Source, constants: dict[str, int], train: bool) -> None:
         self.file = source.file
@@ -89,7 +89,7 @@ class Trace:
             self.as_written = self.recorder, self.tensors, self.final, self.outputs
 
     def note_mutated(self, model: torch.nn.Module, inputs: Inputs, out: Any) -> None:
-        """Which tensors forward() writes or replaces, and which of its results are such a tensor."""
+        """Notes which tensors forward() writes or replaces, and which of its results are such tensors."""
         names = {n for n, _ in inputs.tensors()}
         new, changed = mutated.replaced(self.recorder, model, self.tensors, names)
         self.mutated = mutated.find(self.recorder, self.tensors, new)
@@ -118,7 +118,7 @@ class Trace:
         return torch.func.functionalize(call)
 
     def run_functional(self, source: Source, constants: dict[str, int], train: bool) -> None:
-        """Writes through views are only seen after functionalization."""
+        """Runs with functionalization, which makes writes through views visible."""
         first, self.recorder = self.recorder, Recorder(source.file)
         kept = dict(self.__dict__)
         try:
@@ -173,7 +173,7 @@ class Trace:
         self.types = {type(m).__name__ for m in model.modules()}
 
     def results(self) -> list[tuple[str, str, Tensor]]:
-        """(value, name, tensor) of outputs and then of what forward() mutates, as it is afterwards."""
+        """(value, name, tensor) of the outputs, then of the final values of mutated tensors."""
         outputs = [(v, n, t) for v, (n, t) in zip(self.output_values, self.outputs)]
         return outputs + self.final_values
 
@@ -190,7 +190,7 @@ class Trace:
         return name
 
     def count_bytes(self) -> int:
-        """Bytes that every correct program moves: what it must read, and what it must write."""
+        """Bytes that every correct program must read and write."""
         written = [graph.size(t.shape, t.dtype) for _, t in self.outputs]
         if self.mutated:
             changes = mutated.Changes(*self.as_written)
@@ -204,7 +204,7 @@ class Trace:
         return read + sum(written)
 
     def unknown(self, name: str) -> int:
-        """Elements of a tensor that the task does not promise; see promises.py and draw.redraw()."""
+        """Elements of a tensor whose values the task does not promise; see promises.py and draw.redraw()."""
         role, tensor = self.tensors[name]
         count = self.promised[name]
         redrawn = role == "parameter" or name in self.mutated or name.endswith(REDRAWN)
@@ -221,7 +221,7 @@ class Trace:
         )
 
     def hollow(self) -> bool:
-        """Whether some call gives a tensor of no elements, as windows larger than their input do."""
+        """Whether some call returns an empty tensor, as a window larger than its input does."""
         return any(0 in shape for call in self.calls for shape, _ in call.outs)
 
     def signature(self) -> tuple[Any, ...]:
@@ -256,7 +256,7 @@ class Trace:
         return found + [item(n, "output", t) for n, t in self.outputs]
 
     def graph(self, others: Sequence[Trace] = ()) -> Json:
-        """`others`: the same module's traces at other shapes, which tell the sizes from the constants."""
+        """`others`: the same module's traces at other shapes, which distinguish sizes from constants."""
         used = {r.name for c in self.calls for r in c.refs} | set(self.output_values)
         holders = [graph.value(n, t.shape, t.dtype) for n, (_, t) in self.tensors.items()
                    if n in used]  # fmt: skip

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What torch.compile's max-autotune measured, handed on to other workers of the same suite and GPU.
+"""Shares the times of torch.compile's max-autotune between workers of the same suite and GPU.
 
-Many tasks of a suite have a product of the same sizes. PyTorch keeps the times of the kernels that it tried by
-operator, inputs, precision and hash of the kernel's text, in its own cache; here that part of the cache, times
-only and no code, is read out after a build and put in before one: {operator: {inputs: {precision: {hash: ms}}}}.
-A PyTorch that keeps them otherwise hands on nothing.
+Many tasks of a suite have matrix products of the same sizes. PyTorch's cache keeps the times of the kernels
+that it tried by operator, inputs, precision and source hash. This module reads these times (no code) after a
+build, and puts them in before a build: {operator: {inputs: {precision: {hash: ms}}}}. If PyTorch's format
+differs, nothing is shared.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 Times = dict[str, Any]
 
-NEVER_MS = 1e30  # a kernel that does not run: JSON has no infinity
+NEVER_MS = 1e30  # time of a kernel that does not run, because JSON has no infinity
 
 
 def cache() -> Any:
@@ -32,7 +32,7 @@ def merged(into: Times, more: Times) -> Times:
 
 
 def times_in(kept: Times) -> Times:
-    """What PyTorch keeps there besides is left out."""
+    """Only the times; drops PyTorch's other entries."""
     told: Times = {}
     for name, below in kept.items():
         if isinstance(below, dict):
@@ -43,7 +43,7 @@ def times_in(kept: Times) -> Times:
 
 
 def put(times: Times) -> None:
-    """Before a build."""
+    """Puts known times into PyTorch's cache, before a build."""
     if not times:
         return
     try:
@@ -54,7 +54,7 @@ def put(times: Times) -> None:
 
 
 def found() -> Times:
-    """After a build: all that this worker knows."""
+    """All times that this worker knows, after a build."""
     try:
         return times_in(cache().get_local_cache())
     except (ImportError, AttributeError, OSError, ValueError, TypeError, RuntimeError):

@@ -31,16 +31,16 @@ from .trace import SIZES, build
 from .wire import Answer, Json
 
 Change = Callable[[str, Tensor], Tensor]
-Marks = tuple[Tensor | None, Tensor | None]  # where NaN is right too, where any value is
+Marks = tuple[Tensor | None, Tensor | None]  # where NaN is also correct; where any value is
 
 ALIGN = 256
 DRAWS = 3
-UNSURE = 4  # times what another rounding of float64 changes: so far the truth is not known
-FAR = 32  # roundings at once, in both directions: what lies beyond a kink is seen
-MOST_PAIRINGS = 4  # tells 16 tensors apart
+UNSURE = 4  # the truth is uncertain by this times the change under another float64 rounding
+FAR = 32  # roundings at once, in both directions, which reach across a kink
+MOST_PAIRINGS = 4  # enough to distinguish 16 tensors
 MANY = 1 << 22
-PIECE = 1 << 26  # elements that are worked on at once where temporaries would not fit
-MOST_ENDLESS = 0.1  # share of an output that may be NaN or infinite where inputs are numbers
+PIECE = 1 << 26  # elements processed at once, so that temporaries fit
+MOST_ENDLESS = 0.1  # largest share of NaN or infinity in an output of finite inputs
 ULP = {"fp32": 2.0**-23, "tf32": 2.0**-10, "fp16": 2.0**-10, "bf16": 2.0**-7}
 LOW = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -75,15 +75,15 @@ class Reference:
                  casts: bool = False) -> None:  # fmt: skip
         self.model, self.inputs, self.file, self.seed = model, inputs, file, seed
         self.request = request or {}
-        self.as_made = False  # the family left the inputs as the task file makes them
-        self.casts = casts  # it names floating dtypes: keep_double.py
+        self.as_made = False  # the family did not change the task file's inputs
+        self.casts = casts  # the module names floating dtypes: keep_double.py
 
     def run(self, change: Change, default: torch.dtype = torch.float32) -> list[Tensor]:
-        """Results of a copy whose floating tensors went through change(name, tensor): the outputs, then
-        the final values of mutated tensors by name."""
+        """Runs a copy whose floating tensors went through change(name, tensor). Returns the outputs, then the final
+        values of mutated tensors by name."""
         model, double, given = copy.deepcopy(self.model), default == torch.float64, {}
 
-        def changed(name: str, t: Tensor) -> Tensor:  # in a half mode, float8 stays: a module asks for it by name
+        def changed(name: str, t: Tensor) -> Tensor:  # half modes keep float8, which a module requests by name
             return t if float8.is_float8(t) and not double else change(name, t)
 
         def fresh(name: str, t: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ class Reference:
         return [kept.unrounded(t) for t in results(out, self.request, {n: final[n] for n in names})]
 
     def rows(self, some: slice, count: int) -> Reference:
-        """The same with these leading rows of the inputs that have `count`."""
+        """The same reference with only the rows `some` of the inputs that have `count` leading rows."""
         args, kwargs = self.inputs.map(
             lambda _, t: t[some] if t.dim() and t.shape[0] == count else t
         )
@@ -122,21 +122,21 @@ def replace_state(model: torch.nn.Module, change: Change) -> None:
 
 
 class Permitted:
-    """What rounding a request permits: the modes of outputs, and how the native result is made."""
+    """The rounding that a request permits: the modes of outputs, and how to compute the native result."""
 
     def __init__(self, request: Json) -> None:
         self.mode = request["math_mode"]
         self.modes = request.get("modes") or [self.mode] * len(request["outputs"])
         self.tf32 = request.get("tf32_convolutions", False)
-        # A mode that the user asked for is emulated; else the module runs in its own dtypes.
+        # A mode from the user is emulated. Otherwise the module runs in its own dtypes.
         self.emulated = self.mode if request.get("math_mode_asked", True) else "fp32"
 
     def of(self, k: int) -> str:
-        """The mode that an output is as accurate as."""
+        """The mode whose accuracy an output has."""
         return "tf32" if self.tf32 and self.modes[k] == "fp32" else self.modes[k]
 
     def as_shipped(self) -> bool:
-        """Whether a plain run of the module on this machine is the native result."""
+        """Whether a plain run of the module here gives the native result."""
         return self.emulated == "fp32" and not self.tf32
 
     def change(self) -> tuple[Change, torch.dtype]:
@@ -156,14 +156,14 @@ def native(reference: Reference, permitted: Permitted) -> list[Tensor]:
 
 
 def in_order(reference: Reference, permitted: Permitted) -> list[Tensor] | None:
-    """The outputs by sequential sums in the mode's arithmetic; None where that takes too much work."""
+    """The outputs by sequential sums in the mode's arithmetic; None if that is too much work."""
     with orders.Sequential(permitted.tf32) as summed:
         outputs = reference.run(*permitted.change())
     return outputs if summed.whole else None
 
 
 def one_sign(pattern: int, bit: int | None, eps: float) -> Change:
-    """A change that moves all of a tensor one way: the way that bit `bit` of its number says."""
+    """A change that moves all elements of a tensor in one direction, given by bit `bit` of the tensor's number."""
     numbers = itertools.count()
 
     def moved(_: str, t: Tensor) -> Tensor:
@@ -184,19 +184,18 @@ def signs(shape: Sequence[int], generator: Generator) -> Tensor:
 
 
 def fractions(shape: Sequence[int], generator: Generator) -> Tensor:
-    """Uniform from -1 to 1: unlike signs, two of them never agree."""
+    """Uniform from -1 to 1. Unlike random signs, two of them never agree."""
     return 2 * draw.uniform(shape, generator).double() - 1
 
 
 def moves(mode: str, generator: Generator, tensors: Iterator[int]) -> Iterator[tuple[Change, float]]:
-    """Changes of the inputs, as (change(name, tensor), roundings of it); `tensors` counts one run.
+    """Changes of the inputs, as (change(name, tensor), its size in roundings). `tensors` counts a run's tensors.
 
-    One rounding takes random signs once, random fractions DRAWS - 1 times, once the same sign, and
-    then, for every two tensors, once opposite ones: where a difference of two elements is nearly
-    nothing, signs that agree by chance show no change at all. FAR roundings go one way and back: below a
-    ReLU's kink the truth is zero, and so is the native result, and no single rounding moves it,
-    though a sum of thousands may honestly end above. In modes of few bits FAR would be no small
-    change any more.
+    Changes by one rounding use random signs once, random fractions DRAWS - 1 times, the same sign once, and
+    opposite signs once for every two tensors: if two elements nearly cancel, equal signs would show no change.
+    In fp32, changes by FAR roundings go in both directions: below a ReLU's kink truth and native result are
+    zero and no single rounding moves them, but an accurate sum of thousands of terms may end above the kink.
+    In coarser modes FAR roundings would not be a small change.
     """
     eps = ULP[mode]
 
@@ -229,8 +228,8 @@ def moves(mode: str, generator: Generator, tensors: Iterator[int]) -> Iterator[t
 
 def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted, generator: Generator,
                 worst: Sequence[Tensor | None]) -> None:  # fmt: skip
-    """Largest change of each output for one rounding of its inputs, into `worst` (zeros, or None
-    for outputs that are no numbers)."""
+    """Writes the largest change of each output for one rounding of its inputs into `worst` (zeros at first; None
+    for outputs that are not floating)."""
     of = [permitted.of(k) for k in range(len(truth))]
     for mode in dict.fromkeys(of):
         for change, roundings in moves(mode, generator, itertools.count()):
@@ -248,7 +247,7 @@ def sensitivity(reference: Reference, truth: list[Tensor], permitted: Permitted,
 
 
 def order_matters(request: Json) -> bool:
-    """Whether the class of a value may depend on the order of evaluation: infinite inputs, products."""
+    """Whether the class of a value may depend on the order of evaluation: with infinite inputs or products."""
     return request["family"] == draw.SPECIAL or "prod" in request["source"]
 
 
@@ -258,10 +257,10 @@ def finite(t: Tensor) -> bool:
 
 
 def order_marks(reference: Reference, permitted: Permitted, outputs: list[Tensor]) -> Iterator[Marks]:
-    """For each output: where NaN is right too, and where any value is; None where there are none.
+    """For each output: where NaN is also correct, and where any value is; None if there are no such places.
 
-    Whether an infinite term makes a sum infinite or NaN, and what a product is whose parts leave the
-    range, depends on the order of evaluation.
+    The order of evaluation decides whether an infinite term makes a sum infinite or NaN, and the value of a
+    product whose partial products leave the range.
     """
     with orders.ProductRange() as products:
         ranged = reference.run(*permitted.change())
@@ -281,7 +280,7 @@ def order_marks(reference: Reference, permitted: Permitted, outputs: list[Tensor
 
 
 def put_marks(worst: Sequence[Tensor | None], marks: Iterator[Marks]) -> None:
-    """Into sensitivities, as src/tensor/compare.h reads them: the sign bit, and infinity."""
+    """Writes marks into sensitivities, as src/tensor/compare.h reads them: the sign bit, and infinity."""
     for s, (nan_too, any_value) in zip(worst, marks):
         if s is None:
             continue
@@ -332,7 +331,7 @@ class Packer:
 
 @contextlib.contextmanager
 def threads_for(reference: Reference) -> Iterator[None]:
-    """One thread where tensors are small: on a busy machine threads wait longer than they work."""
+    """Uses one thread for small tensors: on a busy machine threads wait longer than they work."""
     before = torch.get_num_threads()
     if sum(t.numel() for _, t in reference.inputs.tensors()) < MANY:
         torch.set_num_threads(1)
@@ -344,7 +343,7 @@ def threads_for(reference: Reference) -> Iterator[None]:
 
 def prepare(source: Source, request: Json, seed: int, domain: draw.Domain,
             device: torch.device | None = None) -> tuple[Reference, Generator]:  # fmt: skip
-    """The reference of one set, with fresh parameters and the inputs of the family."""
+    """Makes the reference of one set, with fresh parameters and inputs of the family."""
     seed_all(seed_of(seed, "model"))
     model, inputs = build(source.run(request["constants"]), source.file)
     model.train(request["train_mode"])
@@ -357,11 +356,11 @@ def prepare(source: Source, request: Json, seed: int, domain: draw.Domain,
     draw.redraw(model, generator, [t for n, t in state.items() if n in written])
     seed_all(seed_of(seed, "inputs"))
     family = request["family"]
-    if family == "made":  # drawn again: what Model() consumed of the seed must not matter
+    if family == "made":  # drawn again, so that the numbers that Model() drew do not matter
         module = sys.modules["cutegen_task"]
         with blame(source.file, "get_inputs()", SIZES):
             inputs = type(inputs)(module.get_inputs(), model, source.file)
-    nan = all(d.startswith(("f", "bf")) for d in request["dtypes"])  # an index of NaN is no answer
+    nan = all(d.startswith(("f", "bf")) for d in request["dtypes"])  # the index of a NaN is undefined
     made = {n: draw.initial(t, generator) if n in written else t.detach()
             for n, t in on_device(inputs, device)}  # fmt: skip
     peaks = facts_of(request).most > CHOSEN
@@ -402,7 +401,7 @@ def make_set(request: Json) -> Answer:
 
 
 def in_domain(reference: Reference, family: str, domain: draw.Domain) -> list[Tensor] | None:
-    """The native outputs, or None where the module does not work on these numbers."""
+    """The native outputs, or None if the module does not work on these values."""
     last = domain == draw.RANGE
     try:
         outputs = reference.run(lambda _, t: t)
@@ -448,7 +447,7 @@ def pack(reference: Reference, generator: Generator, request: Json, plain: list[
 
 
 def by_definition() -> Any:
-    """Attention as products and a softmax: fast kernels differ where all scores of a row are -infinity."""
+    """Computes attention as products and a softmax: fused kernels differ if all scores of a row are -infinity."""
     return torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 Json = dict[str, Any]  # a message, or an object within one
-Answer = tuple[Json, int | None]  # a reply, and a descriptor that goes with it
+Answer = tuple[Json, int | None]  # a reply, and a descriptor to send with it
 
 MAX_FRAME = 64 << 20
 MOST_DESCRIPTORS = 8

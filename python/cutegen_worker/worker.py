@@ -16,4 +16,4 @@ class Worker:
     def __init__(self) -> None:
         self.slot = Slot()
         self.opened: Opened | None = None  # the module whose baselines are timed
-        self.described: Described | None = None  # the task whose shapes were asked for last
+        self.described: Described | None = None  # the task described last
