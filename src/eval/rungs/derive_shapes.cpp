@@ -30,7 +30,7 @@ int64_t round_up(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Rounds the sizes that grew up to multiples, at most to their official values.
+// Rounds each grown size up to a multiple, but at most to its official value.
 torch::ShapeConstants in_multiples(torch::ShapeConstants grown, const torch::ShapeConstants& from,
                                    const torch::ShapeConstants& sizes, int64_t multiple) {
   for (size_t i = 0; i < grown.size(); ++i)
