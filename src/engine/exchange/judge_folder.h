@@ -47,8 +47,8 @@ class FolderObserver {
   virtual void on_row(const FolderRow& row, size_t ended, size_t total) = 0;
 };
 
-// Returns the rows by name; those that the context cut off are `pending`. Fails if the folder cannot
-// be read or no evaluator starts.
+// Returns the rows by name; those that the context cut off are `pending`. Fails if the folder
+// cannot be read or no evaluator starts.
 Result<std::vector<FolderRow>> judge_folder(const Parts& parts, const Context& ctx,
                                             const JudgeFolderSettings& settings,
                                             FolderObserver& observer);
