@@ -37,7 +37,8 @@ HazardFacts hazard_facts(const Program& p, int64_t block_threads) {
       f.shared_shift = std::min(f.shared_shift, shift);
       f.access_index[pc] = int32_t(f.access_pc.size());
       f.access_pc.push_back(int32_t(pc));
-      f.access_writes.push_back(in.op != Op::load && in.op != Op::load_matrix);
+      f.access_writes.push_back(in.op != Op::load && in.op != Op::load_matrix &&
+                                in.op != Op::wgmma);
       const bool is_atomic = in.op == Op::atomic;
       f.shared_atomics = f.shared_atomics || is_atomic;
       // an atomic that returns nothing orders nothing

@@ -2,6 +2,7 @@
 #include "ptx/checks/undefined_registers.h"
 
 #include <bit>
+#include <cstring>
 
 namespace cutegen::ptx {
 
@@ -51,7 +52,15 @@ void UndefinedRegisters::mark(int warp, int32_t slot, uint32_t lanes, uint16_t o
 void UndefinedRegisters::watch(const UndefinedStep& s) {
   auto& unwritten = unwritten_[size_t(s.warp)];
   const auto& range = program_.effect_of[size_t(s.pc)];
-  for (uint32_t i = range.begin; i < range.writes; ++i) {
+  // A product that does not accumulate does not read its accumulators, which come first.
+  uint32_t begin = range.begin;
+  if (s.in.op == Op::wgmma && s.in.sub == kWgmmaMultiply) {
+    const WgmmaOp& op = program_.wgmmas[size_t(s.in.target)];
+    uint32_t scale = 0;
+    std::memcpy(&scale, s.registers + s.in.list[op.scale_slot()], sizeof scale);
+    if (scale == 0) begin += uint32_t(op.d);
+  }
+  for (uint32_t i = begin; i < range.writes; ++i) {
     auto it = unwritten.find(program_.effects[i]);
     if (it == unwritten.end()) continue;
     const uint32_t lanes = it->second & (it->first == s.in.guard ? s.current : s.mask);

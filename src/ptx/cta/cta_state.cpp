@@ -31,6 +31,8 @@ CtaState::CtaState(Job& launch)
     warps[i].index = int(i);
     warps[i].registers = registers.of(i);
   }
+  if (job.program.uses_wgmma)
+    wgmma = std::make_unique<WgmmaState>(warps.size(), size_t(job.program.register_bytes));
   if (job.hazards) {
     hazards = std::make_unique<Hazards>(job.program, job.checks, *job.hazards, int(warps.size()),
                                         shared.size());
@@ -54,6 +56,7 @@ void CtaState::begin(int64_t index, Counting& counter) {
   for (Warp& w : warps) w.begin(threads_of(w));
   alive_warps = int(warps.size());
   copies.clear();
+  if (wgmma) wgmma->begin();
   if (hazards) hazards->begin(linear);
   pending.reset();
   // A word that nobody has written reads as NaN, in every run.

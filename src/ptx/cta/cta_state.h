@@ -19,6 +19,7 @@
 #include "ptx/cta/job.h"
 #include "ptx/cta/registers.h"
 #include "ptx/cta/warp.h"
+#include "ptx/cta/wgmma_state.h"
 #include "ptx/model/counting.h"
 #include "ptx/ops/async_copy.h"
 
@@ -53,8 +54,9 @@ struct CtaState {
   RegisterFile registers;
   std::vector<std::byte> shared, local;
   CopiesInFlight copies;
-  std::unique_ptr<Hazards> hazards;  // nullptr: the checks are off
-  const bool races;                  // hazards look for races
+  std::unique_ptr<WgmmaState> wgmma;  // nullptr: the program has no wgmma
+  std::unique_ptr<Hazards> hazards;   // nullptr: the checks are off
+  const bool races;                   // hazards look for races
 
   int64_t linear = 0;  // its index in the grid
   std::array<int64_t, 3> at{0, 0, 0};

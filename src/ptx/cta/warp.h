@@ -12,6 +12,9 @@
 
 namespace cutegen::ptx {
 
+// Warp::barrier of a warp that waits for something else than a barrier.
+inline constexpr int kWaitsForWarpgroup = -2;
+
 struct Split {
   int32_t pc = 0;
   uint32_t mask = 0;

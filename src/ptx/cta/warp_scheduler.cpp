@@ -101,6 +101,8 @@ void WarpScheduler::count_poll(Warp& w, bool again) {
 std::string WarpScheduler::describe(const Warp& w) const {
   if (w.state == Warp::State::done) return "ended";
   if (w.state == Warp::State::running) return "at " + cta_.place(w.current.pc);
+  if (w.barrier == kWaitsForWarpgroup)
+    return "at " + cta_.place(w.waits_at) + ", where its warpgroup is not complete";
   return barriers_.describe(w);
 }
 

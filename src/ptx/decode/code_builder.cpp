@@ -104,6 +104,7 @@ Program CodeBuilder::finish() {
   program.register_bytes = (used_ + 63) / 64 * 64;
   analyze_liveness(program, effects_, slots_);
   mark_patterns(program);
+  mark_wgmma_registers(program);
   return std::move(program);
 }
 

@@ -46,6 +46,7 @@ Family* family_of(std::string_view base) {
       {"stmatrix", decode_matrix_rows},
       {"movmatrix", decode_move_matrix},
       {"cp", decode_async},
+      {"wgmma", decode_wgmma},
       {"shfl", decode_shuffle},
       {"vote", decode_vote},
       {"activemask", decode_collective},

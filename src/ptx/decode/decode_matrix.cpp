@@ -10,9 +10,10 @@ std::vector<Operand> items_of(const Operand& o) {
   return o.kind == Operand::Kind::vector ? o.items : std::vector<Operand>{o};
 }
 
-// Appends the slots of `n` registers of `size` bytes.
-Result<void> fragment(Operands& ops, const Operand& o, size_t n, int size, bool is_destination,
-                      std::vector<int32_t>& into) {
+}  // namespace
+
+Result<void> decode_fragment(Operands& ops, const Operand& o, size_t n, int size,
+                             bool is_destination, std::vector<int32_t>& into) {
   const std::vector<Operand> items = items_of(o);
   if (items.size() != n) return ops.code.wrong("the fragment has the wrong number of registers");
   for (const Operand& item : items) {
@@ -26,8 +27,6 @@ Result<void> fragment(Operands& ops, const Operand& o, size_t n, int size, bool 
   }
   return {};
 }
-
-}  // namespace
 
 // mma.sync.aligned.SHAPE.ALAYOUT.BLAYOUT[.satfinite].D.A.B.C[.OP.popc] d, a, b, c
 Result<void> decode_multiply(Operands& ops, const Statement& s, const Modifiers& m) {
@@ -47,10 +46,10 @@ Result<void> decode_multiply(Operands& ops, const Statement& s, const Modifiers&
   if (!form || (in.sub && !m.has("s32"))) return ops.code.unsupported(sanitize(s.opcode, 80));
   CG_CHECK(ops.code.count(s, 4, 4));
   std::vector<int32_t> writes, reads, list;
-  CG_CHECK(fragment(ops, s.operands[0], form->d, form->size_d, true, writes));
-  CG_CHECK(fragment(ops, s.operands[1], form->a, form->size_ab, false, reads));
-  CG_CHECK(fragment(ops, s.operands[2], form->b, form->size_ab, false, reads));
-  CG_CHECK(fragment(ops, s.operands[3], form->c, form->size_d, false, reads));
+  CG_CHECK(decode_fragment(ops, s.operands[0], form->d, form->size_d, true, writes));
+  CG_CHECK(decode_fragment(ops, s.operands[1], form->a, form->size_ab, false, reads));
+  CG_CHECK(decode_fragment(ops, s.operands[2], form->b, form->size_ab, false, reads));
+  CG_CHECK(decode_fragment(ops, s.operands[3], form->c, form->size_d, false, reads));
   list = writes;
   list.insert(list.end(), reads.begin(), reads.end());
   in.op = Op::matrix, in.kind = form->kind, in.masked = form->run, in.flops = form->flops;
@@ -90,7 +89,7 @@ Result<void> decode_matrix_rows(Operands& ops, const Statement& s, const Modifie
   in.size = in.reg_size = 4, in.vec = uint8_t(n);
   std::copy_n(ops.code.scratch(), 4, in.v);
   std::vector<int32_t> registers, reads, writes;
-  CG_CHECK(fragment(ops, s.operands[store ? 1 : 0], size_t(n), 4, !store, registers));
+  CG_CHECK(decode_fragment(ops, s.operands[store ? 1 : 0], size_t(n), 4, !store, registers));
   CG_CHECK(ops.address(s.operands[store ? 0 : 1], in));
   (store ? reads : writes) = registers;
   reads.push_back(in.a);

@@ -32,6 +32,7 @@ Family decode_convert, decode_convert_address, decode_in_space;
 Family decode_memory, decode_policy, decode_atomic;
 Family decode_multiply, decode_matrix_rows, decode_move_matrix;
 Family decode_async;
+Family decode_wgmma;
 Family decode_shuffle, decode_vote, decode_collective, decode_barrier;
 Family decode_control;
 
@@ -40,6 +41,9 @@ Result<void> decode_form(Operands& ops, const Statement& s, const std::string& n
 // d = a ? b, with a second predicate `e` for the complement and `with` combined; offset -1: none.
 Result<void> emit_compare(Operands& ops, const std::string& name, int combine, const Operand* with,
                           Slot a, Slot b, Slot d, Slot e);
+// Appends the slots of the `n` registers of a fragment, of `size` bytes each.
+Result<void> decode_fragment(Operands& ops, const Operand& o, size_t n, int size,
+                             bool is_destination, std::vector<int32_t>& into);
 // "s32" -> "b32" and so on: one form serves all types if only bits matter.
 std::string bits_type(std::string_view type);
 // Bytes of a lane by the letter of a signature (forms.h); 0: a predicate.

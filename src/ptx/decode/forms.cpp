@@ -29,7 +29,7 @@ Forms make_forms(std::string_view isa) {
 #define CG_FILL(isa)                                                                        \
   fill(isa::add_integer, isa::add_bits, isa::add_float, isa::add_compare, isa::add_convert, \
        isa::add_half, isa::add_narrow, isa::add_matrix);                                    \
-  f.addresses = isa::addresses()
+  f.addresses = isa::addresses(), f.wgmma = isa::wgmma
 #ifndef CG_PTX_BASE_ONLY
   if (isa == "v4") {
     CG_FILL(v4);

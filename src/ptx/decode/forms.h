@@ -36,6 +36,7 @@ class Forms final : public Registry {
   const std::unordered_map<std::string, Form>& all() const { return forms_; }
   std::string_view instruction_set() const { return isa_; }
   AddressFn addresses = nullptr;
+  WgmmaFn (*wgmma)(WgmmaType a, WgmmaType b, WgmmaSum d) = nullptr;
 
  private:
   friend Forms make_forms(std::string_view isa);

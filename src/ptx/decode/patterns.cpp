@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ptx/decode/patterns.h"
 
+#include <unordered_map>
+#include <unordered_set>
+
 #include "ptx/ops/atomic.h"
 
 namespace cutegen::ptx {
@@ -45,6 +48,34 @@ std::vector<int> loops_of(const Program& p) {
   return change;
 }
 
+using Slots = std::unordered_set<int32_t>;
+
+Slots operands_of_products(const Program& p) {
+  Slots slots;
+  for (const Inst& in : p.code) {
+    if (in.op != Op::wgmma || in.sub != kWgmmaMultiply) continue;
+    const WgmmaOp& op = p.wgmmas[size_t(in.target)];
+    slots.insert(in.list, in.list + op.d + (op.a_in_registers ? op.a() : 0));
+  }
+  return slots;
+}
+
+// Adds the registers that copies of `slots` reach.
+void add_copies(const Program& p, Slots& slots) {
+  std::unordered_multimap<int32_t, int32_t> copies;
+  for (size_t pc = 0; pc < p.code.size(); ++pc) {
+    const auto& range = p.effect_of[pc];
+    if (is_copy(p, pc)) copies.emplace(p.effects[range.begin], p.effects[range.writes]);
+  }
+  std::vector<int32_t> work(slots.begin(), slots.end());
+  while (!work.empty()) {
+    const auto [first, last] = copies.equal_range(work.back());
+    work.pop_back();
+    for (auto it = first; it != last; ++it)
+      if (slots.insert(it->second).second) work.push_back(it->second);
+  }
+}
+
 }  // namespace
 
 void mark_patterns(Program& p) {
@@ -56,6 +87,24 @@ void mark_patterns(Program& p) {
     in.pulls = pulls(in);
     p.pulls = p.pulls || in.pulls;
     p.waits = p.waits || (in.op == Op::load && in.ordered && may_be_global(in));
+  }
+}
+
+bool is_copy(const Program& p, size_t pc) {
+  const auto& range = p.effect_of[pc];
+  const Inst& in = p.code[pc];
+  return in.op == Op::alu && in.kind == Kind::move && in.guard < 0 &&
+         range.writes - range.begin == 1 && range.end - range.writes == 1;
+}
+
+void mark_wgmma_registers(Program& p) {
+  if (p.wgmmas.empty()) return;
+  Slots slots = operands_of_products(p);
+  add_copies(p, slots);
+  for (size_t pc = 0; pc < p.code.size(); ++pc) {
+    const auto& range = p.effect_of[pc];
+    for (uint32_t i = range.begin; i < range.end; ++i)
+      if (slots.contains(p.effects[i])) p.code[pc].watched = true;
   }
 }
 

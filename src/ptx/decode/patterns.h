@@ -14,4 +14,10 @@ namespace cutegen::ptx {
 
 void mark_patterns(Program& program);
 
+// A move of one register: the assembler may give both the same place.
+bool is_copy(const Program& program, size_t pc);
+// Marks with Inst::watched each instruction that reads or writes an accumulator of wgmma or a
+// fragment of A, or a copy of one.
+void mark_wgmma_registers(Program& program);
+
 }  // namespace cutegen::ptx

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ptx/machine/inst.h"
+#include "ptx/ops/wgmma.h"
 #include "ptx/text/ast.h"
 
 namespace cutegen::ptx {
@@ -82,6 +83,7 @@ struct Program {
   bool watch_zeroed = false;                 // their accesses are marked Inst::watched
   std::vector<std::vector<int32_t>> tables;  // of brx.idx
   std::vector<std::string> messages;         // unsupported instructions
+  std::vector<WgmmaOp> wgmmas;               // Inst::target of a wgmma.mma_async
   std::vector<std::shared_ptr<const std::vector<int32_t>>> lists;  // Inst::list points into them
   // Register slots that an instruction reads, then those it writes: effects[begin, writes, end).
   struct EffectRange {
@@ -99,6 +101,7 @@ struct Program {
   bool communicates = false;  // threads exchange values
   bool pulls = false;         // CTAs may take work from a counter
   bool waits = false;         // CTAs may wait for one another
+  bool uses_wgmma = false;
   int registers_estimate = 0;
 };
 

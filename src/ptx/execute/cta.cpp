@@ -61,6 +61,7 @@ bool Cta::run_warp(Warp& w, bool& all_spin) {
   if (step != Step::done) return true;
   w.state = Warp::State::done;
   --state_.alive_warps;
+  if (!interpreter_.ended(w)) return false;
   return barriers_.recheck();
 }
 

@@ -73,6 +73,7 @@ Interpreter::Step Interpreter::run(Warp& w) {
   Executed* executed = cta_.counting->executed();
   const Hazards* hazards = cta_.hazards.get();
   const Undefined* undefined = hazards && hazards->undefined ? &*hazards->undefined : nullptr;
+  const bool watches = checks_.watches();
   Chain* chain = cta_.chain_of(w);
   const uint64_t quantum = scheduler_.quantum();
   for (uint64_t n = 0; n < quantum; ++n) {
@@ -90,7 +91,8 @@ Interpreter::Step Interpreter::run(Warp& w) {
     }
     if (chain) chain->step(in, w.current.pc, mask);
     ++w.executed;
-    if (undefined && (in.watched || undefined->following()) && !checks_.follow(w, in, mask))
+    if (watches && (in.watched || (undefined && undefined->following())) &&
+        !checks_.follow(w, in, mask))
       return Step::failed;
     if (in.op == Op::alu) {
       if (mask == ~0u && in.full)
@@ -110,6 +112,8 @@ Interpreter::Step Interpreter::run(Warp& w) {
       if (w.alive == 0) return Step::done;
     } else if (!execute(w, in, mask)) {
       return Step::failed;
+    } else if (w.state == Warp::State::waiting) {
+      return Step::waiting;
     } else if (scheduler_.yields(w, in)) {
       return Step::yield;
     }
@@ -140,6 +144,11 @@ bool Interpreter::execute(Warp& w, const Inst& in, uint32_t mask) {
     case Op::load_matrix:
     case Op::store_matrix: {
       const Meet m = matrix_.execute(w, in, mask);
+      if (m != Meet::here) return m == Meet::parked;
+      break;
+    }
+    case Op::wgmma: {
+      const Meet m = wgmma_.execute(w, in, mask);
       if (m != Meet::here) return m == Meet::parked;
       break;
     }

@@ -15,6 +15,7 @@
 #include "ptx/units/cta_checks.h"
 #include "ptx/units/matrix_unit.h"
 #include "ptx/units/memory_unit.h"
+#include "ptx/units/wgmma_unit.h"
 
 namespace cutegen::ptx {
 
@@ -29,8 +30,11 @@ class Interpreter {
         memory_(cta, scheduler, checks_),
         async_(cta, memory_),
         matrix_(cta, scheduler, memory_),
+        wgmma_(cta, scheduler, checks_),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
+  // A warp has ended. False: others need it.
+  bool ended(const Warp& w) { return wgmma_.ended(w); }
 
  private:
   // These return false after a finding, or if the CTA ends in another way.
@@ -46,6 +50,7 @@ class Interpreter {
   MemoryUnit memory_;
   AsyncUnit async_;
   MatrixUnit matrix_;
+  WgmmaUnit wgmma_;
   Collectives collectives_;
 };
 

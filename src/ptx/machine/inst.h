@@ -41,6 +41,7 @@ enum class Op : uint8_t {
   async_copy,
   async_commit,
   async_wait,
+  wgmma,  // products of a warpgroup, their fence, commit and wait (ptx/ops/wgmma.h)
   unsupported
 };
 
@@ -73,6 +74,10 @@ enum class Kind : uint8_t {
   mma_fp8,
   mma_int8,
   mma_bits,  // 4 bits and 1 bit
+  wgmma_half,
+  wgmma_tf32,
+  wgmma_fp8,
+  wgmma_int8,
   other,
   count_
 };

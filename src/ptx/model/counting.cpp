@@ -18,10 +18,11 @@ constexpr size_t kSeenSectors = 1 << 18;  // 8 MiB that one CTA may read
 
 const char* kind_name(Kind kind) {
   static constexpr const char* names[] = {
-      "move",     "integer",  "fp32",      "fma",       "sfu",       "convert",   "half",
-      "fp64",     "compare",  "ld_global", "st_global", "ld_shared", "st_shared", "ld_local",
-      "st_local", "ld_const", "atomic",    "shuffle",   "vote",      "barrier",   "branch",
-      "mma_half", "mma_tf32", "mma_f64",   "mma_fp8",   "mma_int8",  "mma_bits",  "other"};
+      "move",       "integer",   "fp32",       "fma",       "sfu",       "convert",   "half",
+      "fp64",       "compare",   "ld_global",  "st_global", "ld_shared", "st_shared", "ld_local",
+      "st_local",   "ld_const",  "atomic",     "shuffle",   "vote",      "barrier",   "branch",
+      "mma_half",   "mma_tf32",  "mma_f64",    "mma_fp8",   "mma_int8",  "mma_bits",  "wgmma_half",
+      "wgmma_tf32", "wgmma_fp8", "wgmma_int8", "other"};
   static_assert(std::size(names) == size_t(Kind::count_));
   return names[size_t(kind)];
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ptx/machine/inst.h"
+#include "ptx/ops/wgmma.h"
 
 namespace cutegen::ptx {
 
@@ -31,17 +32,19 @@ class Registry {
 using AddressFn = AddressSummary (*)(const std::byte* lanes, bool wide, int64_t offset,
                                      uint64_t stride, uint32_t mask, uint64_t* out);
 
-#define CG_PTX_HANDLERS(isa)            \
-  namespace isa {                       \
-  void add_integer(Registry& registry); \
-  void add_bits(Registry& registry);    \
-  void add_float(Registry& registry);   \
-  void add_compare(Registry& registry); \
-  void add_convert(Registry& registry); \
-  void add_half(Registry& registry);    \
-  void add_narrow(Registry& registry);  \
-  void add_matrix(Registry& registry);  \
-  AddressFn addresses();                \
+#define CG_PTX_HANDLERS(isa)                           \
+  namespace isa {                                      \
+  void add_integer(Registry& registry);                \
+  void add_bits(Registry& registry);                   \
+  void add_float(Registry& registry);                  \
+  void add_compare(Registry& registry);                \
+  void add_convert(Registry& registry);                \
+  void add_half(Registry& registry);                   \
+  void add_narrow(Registry& registry);                 \
+  void add_matrix(Registry& registry);                 \
+  AddressFn addresses();                               \
+  /* nullptr: no such form */                          \
+  WgmmaFn wgmma(WgmmaType a, WgmmaType b, WgmmaSum d); \
   }
 CG_PTX_HANDLERS(base)
 CG_PTX_HANDLERS(v3)

@@ -5,6 +5,11 @@
 
 namespace cutegen::ptx {
 
+bool CtaChecks::follow(const Warp& w, const Inst& in, uint32_t mask) {
+  if (wgmma_on() && in.watched && !wgmma_.follow(w, in, mask)) return false;
+  return !cta_.hazards->undefined || undefined_.follow(w, in, mask);
+}
+
 bool CtaChecks::shared(const WarpAccess& a) {
   Hazards& h = *cta_.hazards;
   Hazards::Seen& seen = h.seen(a.warp.index, a.warp.current.pc);

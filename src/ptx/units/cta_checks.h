@@ -9,15 +9,16 @@
 
 #include "ptx/units/race_checks.h"
 #include "ptx/units/undefined_checks.h"
+#include "ptx/units/wgmma_checks.h"
 
 namespace cutegen::ptx {
 
 class CtaChecks {
  public:
-  explicit CtaChecks(CtaState& cta) : cta_(cta), undefined_(cta), races_(cta) {}
-  bool follow(const Warp& w, const Inst& in, uint32_t mask) {
-    return undefined_.follow(w, in, mask);
-  }
+  explicit CtaChecks(CtaState& cta) : cta_(cta), undefined_(cta), races_(cta), wgmma_(cta) {}
+  // Whether instructions that are Inst::watched need follow().
+  bool watches() const { return cta_.hazards && (cta_.hazards->undefined || wgmma_on()); }
+  bool follow(const Warp& w, const Inst& in, uint32_t mask);
   bool shared(const WarpAccess& a);
   bool global(const WarpAccess& a, const Buffer& b);
   // at: offsets in the local memory of the warp.
@@ -27,11 +28,15 @@ class CtaChecks {
     return a.sum.contiguous || a.in.op != Op::store || races_.lanes(a, zero, b);
   }
   bool copies(const WarpAccess& a) { return races_.copies(a); }
+  WgmmaChecks& wgmma() { return wgmma_; }
 
  private:
+  bool wgmma_on() const { return cta_.wgmma && cta_.races; }
+
   CtaState& cta_;
   UndefinedChecks undefined_;
   RaceChecks races_;
+  WgmmaChecks wgmma_;
 };
 
 }  // namespace cutegen::ptx

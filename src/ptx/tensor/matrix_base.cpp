@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
 #define CG_ISA base
-#include "ptx/handlers/matrix.inc"
+#include "ptx/tensor/matrix.inc"

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// WgmmaState: what the unfinished wgmma instructions of a CTA use, and how far each warp has come.
+//
+// Contract: products of a warp join the group that it commits next; a wait completes groups. Until
+// then `uses` says which registers they have and `reads` what they read in shared memory. The four
+// warps of a warpgroup execute the same sequence of wgmma instructions (WarpgroupSteps).
+//
+// Example: if (state.pending(warp, slot)) report();
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "ptx/ops/wgmma_descriptor.h"
+
+namespace cutegen::ptx {
+
+// The wgmma instructions that the warps of one warpgroup have executed, until all four have.
+class WarpgroupSteps {
+ public:
+  static constexpr int kWarps = 4;
+  struct Step {
+    int32_t pc = -1;
+    uint64_t a = 0, b = 0;  // descriptors
+    bool operator==(const Step&) const = default;
+  };
+  // The step that another warp executed in the place of this one; nullptr: none, or an equal one.
+  const Step* execute(int warp, const Step& step);
+  // The step that `warp` has not executed though another warp has; nullptr: none.
+  const Step* missed(int warp) const;
+  // Steps that the warp has executed.
+  uint64_t executed(int warp) const { return at_[size_t(warp)]; }
+  bool together() const;
+  bool too_far() const { return steps_.size() > kMost; }
+
+ private:
+  static constexpr size_t kMost = size_t{1} << 20;
+  std::deque<Step> steps_;
+  uint64_t first_ = 0;  // number of the first of steps_
+  std::array<uint64_t, kWarps> at_{};
+  Step other_;
+};
+
+struct WgmmaState {
+  // How wgmma uses a register.
+  struct Use {
+    uint32_t group = 0;     // of the youngest product with it; 0: none
+    uint32_t written = 0;   // one more than the fences before its last write; 0: never
+    int32_t pc = -1;        // of that product
+    bool fragment = false;  // it is a part of A, not an accumulator
+  };
+  struct Order {  // of a warp
+    uint32_t fences = 0, committed = 0, completed = 0;
+    std::vector<Use> uses;  // by slot / 64
+    bool waits = false;     // for the other warps of its warpgroup
+  };
+  // A product that may still read shared memory.
+  struct Read {
+    int32_t pc = -1;
+    int warp = 0;
+    uint32_t group = 0;
+    std::array<SharedTile, 2> tiles;
+    std::array<uint32_t, 2> low{}, end{};  // bounds of each tile; end 0: not used
+  };
+
+  WgmmaState(size_t warps, size_t register_bytes) : warps_(warps), bytes_(register_bytes) {}
+  void begin();
+  Use& use(int warp, int32_t slot) { return orders[size_t(warp)].uses[size_t(slot) / 64]; }
+  bool pending(int warp, int32_t slot) {
+    return use(warp, slot).group > orders[size_t(warp)].completed;
+  }
+  // All groups of the warp but the youngest `left` are complete.
+  void complete(int warp, int64_t left);
+  // An unfinished product that reads one of the bytes [from, to), or nullptr.
+  const Read* reader(uint64_t from, uint64_t to) const;
+
+  std::vector<Order> orders;  // by warp
+  std::vector<Read> reads;
+  std::vector<WarpgroupSteps> steps;  // by warpgroup
+
+ private:
+  size_t warps_, bytes_;
+};
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// wgmma.mma_async, the part of one warp: 16 of the 64 rows of D = A * B + D.
+//
+// Contract: a product has 32 bytes of each row of A and of each column of B, k side by side, so k
+// has 8, 16 or 32 elements by type. Accumulators lie in registers as the PTX ISA says ("Register
+// Fragments for wgmma.mma_async.m64nNk16"). The sum is modelled, see kWgmmaFraction.
+//
+// Example: op.run({.a = rows, .b = columns, .registers = w.registers, .d = in.list, .n = 128});
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cutegen::ptx {
+
+enum class WgmmaType : uint8_t { f16, bf16, tf32, e4m3, e5m2, s8, u8 };
+enum class WgmmaSum : uint8_t { f32, f16, s32 };
+
+inline constexpr int kWgmmaRows = 16;           // of a warp
+inline constexpr int kWgmmaMostColumns = 256;   // N
+inline constexpr size_t kWgmmaSliceBytes = 32;  // of a row of A or a column of B
+
+// How Hopper adds the products of one element of D: "truncated fused dot-add" of MMA-Sim
+// (arXiv:2511.10909; arXiv:2512.07004 agrees). Products are exact. All terms, with the accumulator,
+// are aligned to the largest exponent, where a product has the sum of its factors' exponents, and
+// are cut towards zero after kWgmmaFraction bits. Their sum is exact; the result is cut to float32
+// (fp8: to kWgmmaFp8Kept bits of mantissa) or rounded to nearest f16. Not compared with an H200
+// yet.
+inline constexpr int kWgmmaFraction = 25;     // f16, bf16, tf32
+inline constexpr int kWgmmaFp8Fraction = 13;  // e4m3, e5m2
+inline constexpr int kWgmmaKept = 23;
+inline constexpr int kWgmmaFp8Kept = 13;
+inline constexpr int kWgmmaLeastExponent = -126;  // of the alignment
+
+struct WgmmaProduct {
+  const std::byte* a = nullptr;    // 16 rows of 32 bytes
+  const std::byte* b = nullptr;    // n columns of 32 bytes
+  std::byte* registers = nullptr;  // of the warp
+  const int32_t* d = nullptr;      // slots of the accumulators
+  int n = 0;
+  bool clear = false;     // scale-d is false: D = A * B
+  bool negate = false;    // one of A and B is negated
+  bool saturate = false;  // .satfinite
+};
+using WgmmaFn = void (*)(const WgmmaProduct&);
+
+// What a decoded wgmma.mma_async does. Inst::list has D, then A (four registers or a descriptor),
+// the descriptor of B and the predicate scale-d.
+struct WgmmaOp {
+  WgmmaFn run = nullptr;
+  int n = 0, d = 0;  // columns; registers of D
+  bool a_in_registers = false, a_mn_major = false, b_mn_major = false;
+  bool negate = false, saturate = false;
+  int a() const { return a_in_registers ? 4 : 1; }
+  int b_slot() const { return d + a(); }  // in Inst::list
+  int scale_slot() const { return d + a() + 1; }
+};
+
+// Inst::sub of Op::wgmma.
+inline constexpr uint8_t kWgmmaMultiply = 0, kWgmmaFence = 1, kWgmmaCommit = 2, kWgmmaWait = 3;
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared memory descriptors of wgmma: where the 16-byte chunks of an operand lie.
+//
+// Contract: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout" and "Matrix
+// Descriptor Format". A tile is `rows` rows of A or columns of B with 32 bytes of k each. K-major:
+// chunk 2r + c has half c of row r. MN-major (16-bit types): chunk 16g + k has the rows 8g ... 8g+7
+// at k. The swizzle exchanges chunks by the bits of their address from 7 on, less the base offset.
+//
+// Example: if (auto rule = tile.fault()) report(*rule); tile.chunks(at);
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace cutegen::ptx {
+
+struct MatrixDescriptor {
+  uint32_t start = 0, leading = 0, stride = 0;  // bytes
+  uint32_t base_offset = 0;                     // 128-byte rows from the start of a pattern
+  uint32_t row_bytes = 16;                      // 16: no swizzle; 32, 64, 128: its width
+  uint64_t reserved = 0;                        // bits that must be zero
+};
+MatrixDescriptor read_descriptor(uint64_t bits);
+
+struct SharedTile {
+  MatrixDescriptor d;
+  bool mn_major = false;
+  int first = 0, rows = 0;  // rows of the matrix: first is a multiple of 16 or 0
+
+  // The field that breaks a rule, and the rule.
+  std::optional<std::string> fault() const;
+  // Fills `at` with the addresses of 2 * rows chunks.
+  void chunks(uint32_t* at) const;
+
+ private:
+  uint32_t chunk(uint32_t raw) const;
+  std::optional<std::string> wrong_offset(const char* name, uint32_t bytes, bool used) const;
+};
+
+// Copies chunks from shared memory into `rows` slices of 32 bytes, k side by side.
+void pack_slices(const SharedTile& tile, const uint32_t* at, const std::byte* shared,
+                 std::byte* slices);
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+#define CG_ISA v4
+#include "ptx/tensor/wgmma.inc"

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/units/wgmma_checks.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "ptx/decode/patterns.h"
+
+namespace cutegen::ptx {
+
+bool WgmmaChecks::report(const Warp& w, const WgmmaState::Use& use, const char* verb) {
+  cta_.report(w, std::countr_zero(w.current.mask),
+              {.kind = "wgmma_pending",
+               .message = fmt::format("{} {} of the wgmma at {} before wgmma.wait_group", verb,
+                                      use.fragment ? "a register of A" : "an accumulator",
+                                      cta_.place(use.pc)),
+               .other = cta_.party(use.pc, w.index * 32, cta_.at)});
+  return false;
+}
+
+bool WgmmaChecks::unused(const Warp& w, int32_t slot, const char* verb) {
+  WgmmaState& s = *cta_.wgmma;
+  return !s.pending(w.index, slot) || report(w, s.use(w.index, slot), verb);
+}
+
+bool WgmmaChecks::follow(const Warp& w, const Inst& in, uint32_t mask) {
+  if (mask == 0 || in.op == Op::wgmma) return true;
+  WgmmaState& s = *cta_.wgmma;
+  const Program& program = cta_.job.program;
+  const auto& range = program.effect_of[size_t(w.current.pc)];
+  if (is_copy(program, size_t(w.current.pc))) {
+    const WgmmaState::Use from = s.use(w.index, program.effects[range.begin]);
+    const int32_t to = program.effects[range.writes];
+    const bool passes_on = from.group > s.orders[size_t(w.index)].completed;
+    if (!passes_on && !unused(w, to, "write of")) return false;
+    s.use(w.index, to) = from;
+    return true;
+  }
+  for (uint32_t i = range.begin; i < range.writes; ++i)
+    if (!unused(w, program.effects[i], "read of")) return false;
+  for (uint32_t i = range.writes; i < range.end; ++i) {
+    if (!unused(w, program.effects[i], "write of")) return false;
+    s.use(w.index, program.effects[i]).written = s.orders[size_t(w.index)].fences + 1;
+  }
+  return true;
+}
+
+// Registers that were written after the last wgmma.fence; the first product needs a fence, too.
+bool WgmmaChecks::fenced(const Warp& w, const Inst& in, const WgmmaOp& op) {
+  WgmmaState& s = *cta_.wgmma;
+  const uint32_t fences = s.orders[size_t(w.index)].fences;
+  const int registers = op.d + (op.a_in_registers ? op.a() : 0);
+  bool bad = fences == 0;
+  for (int i = 0; i < registers; ++i) bad = bad || s.use(w.index, in.list[i]).written == fences + 1;
+  if (!bad) return true;
+  cta_.report(
+      w, 0,
+      {.kind = "missing_wgmma_fence",
+       .message = fences == 0
+                      ? "the first wgmma.mma_async of a warpgroup needs a wgmma.fence before"
+                      : "a register of this wgmma.mma_async was written after the last "
+                        "wgmma.fence: fence it first"});
+  return false;
+}
+
+bool WgmmaChecks::product(const Warp& w, const Inst& in, const WgmmaOp& op) {
+  if (!fenced(w, in, op)) return false;
+  WgmmaState& s = *cta_.wgmma;
+  const int registers = op.d + (op.a_in_registers ? op.a() : 0);
+  for (int i = 0; i < registers; ++i) {
+    const bool fragment = i >= op.d;
+    WgmmaState::Use& use = s.use(w.index, in.list[i]);
+    // Accumulators may pass from product to product, and a fragment may serve several.
+    const bool same_role = use.fragment == fragment;
+    if (!same_role && !unused(w, in.list[i], fragment ? "read of" : "write of")) return false;
+    use.group = s.orders[size_t(w.index)].committed + 1;
+    use.pc = w.current.pc, use.fragment = fragment;
+  }
+  return true;
+}
+
+bool WgmmaChecks::operands(const WarpAccess& a) {
+  if (a.in.op == Op::load) return true;
+  for (uint32_t m = a.mask; m; m &= m - 1) {
+    const int lane = std::countr_zero(m);
+    const WgmmaState::Read* r = cta_.wgmma->reader(a.at[lane], a.at[lane] + a.bytes());
+    if (!r) continue;
+    cta_.report(a.warp, lane,
+                {.kind = "wgmma_operand_overwritten",
+                 .message = fmt::format(
+                     "write of {} bytes at offset {} of shared memory, which the wgmma of warp {} "
+                     "at {} may still read: wait for its group first",
+                     a.bytes(), a.at[lane], r->warp, cta_.place(r->pc)),
+                 .address = a.at[lane],
+                 .buffer = "shared memory",
+                 .other = cta_.party(r->pc, r->warp * 32, cta_.at)});
+    return false;
+  }
+  return true;
+}
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/units/wgmma_unit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "ptx/ops/warp_ops.h"
+
+namespace cutegen::ptx {
+namespace {
+
+constexpr int kRowsOfGroup = 64;
+
+uint64_t word_of(const Warp& w, int32_t slot) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, w.registers + slot, sizeof bits);
+  return bits;
+}
+
+// A register of A holds half a slice of eight rows.
+void pack_registers(const Warp& w, const int32_t* slots, std::byte* slices) {
+  for (size_t row = 0; row < kWgmmaRows; ++row)
+    for (size_t half = 0; half < 2; ++half)
+      std::memcpy(slices + kWgmmaSliceBytes * row + 16 * half,
+                  w.registers + slots[row / 8 + 2 * half] + 16 * (row % 8), 16);
+}
+
+}  // namespace
+
+// A matrix in shared memory, and the part of it that a warp reads.
+struct WgmmaUnit::Operand {
+  const char* name;
+  SharedTile whole, part;
+  uint32_t low = 0, end = 0;  // bounds of the addresses of `part`
+  uint32_t at[2 * kWgmmaMostColumns];
+};
+
+bool WgmmaUnit::report(const Warp& w, const char* kind, std::string message) {
+  cta_.report(w, std::countr_zero(w.current.mask), {.kind = kind, .message = std::move(message)});
+  return false;
+}
+
+Meet WgmmaUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
+  w.split_off(mask);
+  const Meet m = scheduler_.meet(w, ~0u, mask, "divergent_collective");
+  if (m != Meet::here) return m;
+  if (mask != ~0u) {
+    report(w, "divergent_collective",
+           fmt::format("wgmma needs 32 lanes, lanes {:#010x} are here", mask));
+    return Meet::failed;
+  }
+  WarpgroupSteps::Step step{w.current.pc, 0, 0};
+  if (in.sub == kWgmmaMultiply) {
+    const WgmmaOp& op = cta_.job.program.wgmmas[size_t(in.target)];
+    if (!op.a_in_registers) step.a = word_of(w, in.list[op.d]);
+    step.b = word_of(w, in.list[op.b_slot()]);
+  }
+  if (!in_step(w, step)) return Meet::failed;
+  WgmmaState::Order& order = cta_.wgmma->orders[size_t(w.index)];
+  bool fine = true;
+  if (in.sub == kWgmmaMultiply) fine = multiply(w, in, step);
+  if (in.sub == kWgmmaFence) ++order.fences;
+  if (in.sub == kWgmmaCommit) ++order.committed;
+  if (in.sub == kWgmmaWait) fine = wait(w, in);
+  return fine ? Meet::here : Meet::failed;
+}
+
+// All four warps of the warpgroup execute the same instructions in the same order.
+bool WgmmaUnit::in_step(const Warp& w, const WarpgroupSteps::Step& step) {
+  const int group = w.index / WarpgroupSteps::kWarps, first = group * WarpgroupSteps::kWarps;
+  if (size_t(first) + WarpgroupSteps::kWarps > cta_.warps.size()) {
+    return report(w, "divergent_warpgroup",
+                  fmt::format("wgmma needs a warpgroup of four warps, but the CTA has {}",
+                              cta_.warps.size()));
+  }
+  WarpgroupSteps& steps = cta_.wgmma->steps[size_t(group)];
+  const auto* other = steps.execute(w.index - first, step);
+  if (other && other->pc == step.pc) {
+    return report(w, "divergent_warpgroup",
+                  fmt::format("the warps of a warpgroup give different descriptors: A {:#x}, B "
+                              "{:#x} in warp {}, but A {:#x}, B {:#x} in another",
+                              step.a, step.b, w.index, other->a, other->b));
+  }
+  if (other) {
+    return report(w, "divergent_warpgroup",
+                  fmt::format("warp {} is here, but another warp of its warpgroup executed {}",
+                              w.index, cta_.place(other->pc)));
+  }
+  for (int u = first; u < first + WarpgroupSteps::kWarps; ++u) {
+    const bool gone = cta_.warps[size_t(u)].state == Warp::State::done;
+    if (!steps.too_far() && !(gone && steps.executed(u - first) < steps.executed(w.index - first)))
+      continue;
+    return report(w, "divergent_warpgroup",
+                  fmt::format("warp {} of the warpgroup does not execute this instruction", u));
+  }
+  return true;
+}
+
+bool WgmmaUnit::ended(const Warp& w) {
+  if (!cta_.wgmma || !cta_.job.checks.barriers) return true;
+  const auto* missed = cta_.wgmma->steps[size_t(w.index) / WarpgroupSteps::kWarps].missed(
+      w.index % WarpgroupSteps::kWarps);
+  if (!missed) return true;
+  Warp at = w;
+  at.current = {missed->pc, 1, false};
+  return report(at, "divergent_warpgroup",
+                fmt::format("warp {} ended, but another warp of its warpgroup executed this "
+                            "instruction: all four must",
+                            w.index));
+}
+
+bool WgmmaUnit::wait(Warp& w, const Inst& in) {
+  WgmmaState& s = *cta_.wgmma;
+  const int first = w.index / WarpgroupSteps::kWarps * WarpgroupSteps::kWarps;
+  s.orders[size_t(w.index)].waits = true;
+  w.state = Warp::State::waiting;
+  w.barrier = kWaitsForWarpgroup, w.waits_at = w.current.pc;
+  for (int u = first; u < first + WarpgroupSteps::kWarps; ++u)
+    if (!s.orders[size_t(u)].waits) return true;
+  for (int u = first; u < first + WarpgroupSteps::kWarps; ++u) {
+    s.orders[size_t(u)].waits = false;
+    s.complete(u, in.imm);
+    cta_.warps[size_t(u)].state = Warp::State::running;
+  }
+  return true;
+}
+
+bool WgmmaUnit::uniform(const Warp& w, int32_t slot, size_t bytes, const char* what) {
+  const std::byte* r = w.registers + slot;
+  for (size_t lane = 1; lane < 32; ++lane) {
+    if (std::memcmp(r, r + lane * bytes, bytes) == 0) continue;
+    return report(w, "divergent_warpgroup",
+                  fmt::format("{} differs between lanes 0 and {}", what, lane));
+  }
+  return true;
+}
+
+// The checks that a load of these chunks would meet.
+bool WgmmaUnit::check_reads(Warp& w, const uint32_t* chunks, int count) {
+  Inst load;
+  load.op = Op::load, load.space = Space::shared, load.size = 4, load.vec = 4;
+  for (int first = 0; first < count; first += 32) {
+    uint64_t at[32];
+    for (int lane = 0; lane < 32; ++lane) at[lane] = chunks[first + lane];
+    const WarpAccess a{w, load, ~0u, summarize(at, ~0u), at};
+    if (cta_.copies.any() && !checks_.copies(a)) return false;
+    if (cta_.hazards && !checks_.shared(a)) return false;
+  }
+  return true;
+}
+
+bool WgmmaUnit::fetch(Warp& w, Operand& o, std::byte* slices) {
+  if (const auto fault = o.whole.fault()) {
+    return report(w, "bad_descriptor", fmt::format("the descriptor of {} has {}", o.name, *fault));
+  }
+  const int count = 2 * o.part.rows;
+  o.part.chunks(o.at);
+  const auto [low, high] = std::minmax_element(o.at, o.at + count);
+  if (*high + 16 > cta_.shared.size()) {
+    return report(w, "out_of_bounds",
+                  fmt::format("wgmma reads {} at offset {} of shared memory, which has {} bytes "
+                              "(start address {}, leading byte offset {}, stride byte offset {})",
+                              o.name, *high, cta_.shared.size(), o.whole.d.start, o.whole.d.leading,
+                              o.whole.d.stride));
+  }
+  o.low = *low, o.end = *high + 16;
+  for (int i = count; i % 32 != 0; ++i) o.at[i] = o.at[0];
+  if (!check_reads(w, o.at, count)) return false;
+  pack_slices(o.part, o.at, cta_.shared.data(), slices);
+  return true;
+}
+
+bool WgmmaUnit::multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& step) {
+  const WgmmaOp& op = cta_.job.program.wgmmas[size_t(in.target)];
+  const uint32_t scale = predicate_at(w.registers, in.list[op.scale_slot()]);
+  if (scale != 0 && scale != ~0u)
+    return report(w, "divergent_warpgroup", "scale-d differs between lanes");
+  if (!uniform(w, in.list[op.b_slot()], 8, "the descriptor of B")) return false;
+  if (!op.a_in_registers && !uniform(w, in.list[op.d], 8, "the descriptor of A")) return false;
+  if (cta_.races && !checks_.wgmma().product(w, in, op)) return false;
+  alignas(64) std::byte a[kWgmmaRows * kWgmmaSliceBytes],
+      b[size_t{kWgmmaMostColumns} * kWgmmaSliceBytes];
+  WgmmaState::Read read{.pc = w.current.pc, .warp = w.index};
+  read.group = cta_.wgmma->orders[size_t(w.index)].committed + 1;
+  if (op.a_in_registers) {
+    pack_registers(w, in.list + op.d, a);
+  } else {
+    const MatrixDescriptor d = read_descriptor(step.a);
+    const int row = w.index % WarpgroupSteps::kWarps * kWgmmaRows;
+    Operand o{"A", {d, op.a_mn_major, 0, kRowsOfGroup}, {d, op.a_mn_major, row, kWgmmaRows}};
+    if (!fetch(w, o, a)) return false;
+    read.tiles[1] = o.part, read.low[1] = o.low, read.end[1] = o.end;
+  }
+  const SharedTile tile{read_descriptor(step.b), op.b_mn_major, 0, op.n};
+  Operand o{"B", tile, tile};
+  if (!fetch(w, o, b)) return false;
+  read.tiles[0] = o.part, read.low[0] = o.low, read.end[0] = o.end;
+  if (cta_.races) cta_.wgmma->reads.push_back(read);
+  op.run({.a = a,
+          .b = b,
+          .registers = w.registers,
+          .d = in.list,
+          .n = op.n,
+          .clear = scale == 0,
+          .negate = op.negate,
+          .saturate = op.saturate});
+  return true;
+}
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// WgmmaUnit: wgmma.mma_async, fence, commit_group and wait_group.
+//
+// Contract: each warp computes its own 16 rows when it issues a product, so registers have the
+// result at once; the checks keep a program from using it before the wait. At wait_group a warp
+// waits for the other three, since the stage that they read may be released by one thread.
+//
+// Example: if (wgmma.execute(w, in, mask) == Meet::here) ++w.current.pc;
+#pragma once
+
+#include "ptx/cta/warp_scheduler.h"
+#include "ptx/units/cta_checks.h"
+
+namespace cutegen::ptx {
+
+class WgmmaUnit {
+ public:
+  WgmmaUnit(CtaState& cta, WarpScheduler& scheduler, CtaChecks& checks)
+      : cta_(cta), scheduler_(scheduler), checks_(checks) {}
+  Meet execute(Warp& w, const Inst& in, uint32_t mask);
+  // The warp has ended. False: its warpgroup goes on without it.
+  bool ended(const Warp& w);
+
+ private:
+  struct Operand;  // of shared memory
+  bool multiply(Warp& w, const Inst& in, const WarpgroupSteps::Step& step);
+  bool wait(Warp& w, const Inst& in);
+  bool in_step(const Warp& w, const WarpgroupSteps::Step& step);
+  bool uniform(const Warp& w, int32_t slot, size_t bytes, const char* what);
+  bool fetch(Warp& w, Operand& operand, std::byte* slices);
+  bool check_reads(Warp& w, const uint32_t* at, int count);
+  bool report(const Warp& w, const char* kind, std::string message);
+
+  CtaState& cta_;
+  WarpScheduler& scheduler_;
+  CtaChecks& checks_;
+};
+
+}  // namespace cutegen::ptx
