@@ -27,6 +27,10 @@ CounterMap counters_of(const ptx::Counters& c) {
   put("global_atomic_sectors", c.global_atomic_sectors);
   put("l1_hit_sectors", c.l1_hit_sectors);
   put("shared_requests", c.shared_requests);
+  if (c.cluster_requests) {
+    put("cluster_requests", c.cluster_requests);
+    put("cluster_bytes", c.cluster_bytes);
+  }
   put("shared_wavefronts", c.shared_wavefronts);
   put("shared_conflicts", c.shared_conflicts);
   put("local_requests", c.local_requests);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "ptx/cta/register_pool.h"
 
 namespace cutegen::ptx {
 namespace {
@@ -46,17 +47,20 @@ int64_t CtaState::bytes(const Job& job) {
          job.shared_bytes * (job.hazards ? 4 + warps : 1);
 }
 
-void CtaState::begin(int64_t index, Counting& counter) {
+void CtaState::begin(int64_t index, Counting& counter, std::shared_ptr<ClusterState> of) {
   linear = index;
   counting = &counter;
   work = {};
   const auto& g = job.config.grid;
   at = {linear % g[0], linear / g[0] % g[1], linear / (g[0] * g[1])};
+  rank = size_t(job.rank_of(at)), first = job.cta_of(job.unit_of(at), 0);
   registers.begin(at);
   for (Warp& w : warps) w.begin(threads_of(w));
   alive_warps = int(warps.size());
+  cluster = std::move(of);
+  if (cluster) cluster->add(*this);
   copies.clear();
-  if (wgmma) wgmma->begin();
+  if (wgmma) wgmma->begin(first_registers(job.program, warps.size()));
   if (hazards) hazards->begin(linear);
   pending.reset();
   // A word that nobody has written reads as NaN, in every run.

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ptx/checks/hazards.h"
+#include "ptx/cta/cluster_state.h"
 #include "ptx/cta/job.h"
 #include "ptx/cta/registers.h"
 #include "ptx/cta/warp.h"
@@ -30,7 +31,7 @@ struct CtaState {
   // Host memory of one CTA.
   static int64_t bytes(const Job& job);
   // `counter` counts what the CTA does; CTAs of one host thread may share it.
-  void begin(int64_t index, Counting& counter);
+  void begin(int64_t index, Counting& counter, std::shared_ptr<ClusterState> of = nullptr);
 
   // Ends the CTA with a finding: `lane` of `w` is at fault at the warp's current instruction.
   void report(const Warp& w, int lane, Finding found);
@@ -58,7 +59,11 @@ struct CtaState {
   std::unique_ptr<Hazards> hazards;   // nullptr: the checks are off
   const bool races;                   // hazards look for races
 
+  std::shared_ptr<ClusterState> cluster;  // nullptr: the launch and the program have none
+  size_t rank = 0;                        // in its cluster
+
   int64_t linear = 0;  // its index in the grid
+  int64_t first = 0;   // index of the first CTA of its cluster
   std::array<int64_t, 3> at{0, 0, 0};
   Counting* counting = nullptr;
   CtaWork work;

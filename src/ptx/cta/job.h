@@ -59,6 +59,13 @@ struct Job {
   bool fair = false;             // CTAs advance in step: a warp that pulls yields
   std::unique_ptr<Pulls> pulls;  // in a sampled launch whose CTAs pull
 
+  // Clusters: `unit` is the number of one in the grid.
+  int64_t cluster_size() const { return config.cluster[0] * config.cluster[1] * config.cluster[2]; }
+  bool has_clusters() const { return program.uses_clusters || cluster_size() > 1; }
+  int64_t cta_of(int64_t unit, int64_t rank) const;
+  int64_t unit_of(const std::array<int64_t, 3>& cta) const;
+  int64_t rank_of(const std::array<int64_t, 3>& cta) const;
+
   // Polls of one address before a warp yields. If CTAs that wait begin first, a few must do.
   uint32_t spins() const { return order == Order::in_order ? 64 : 16; }
 };

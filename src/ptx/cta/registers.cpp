@@ -21,6 +21,10 @@ bool between(Special which, Special first, Special last) {
 size_t axis_of(Special which, Special x) {
   return size_t(which) - size_t(x);
 }
+bool differs_by_cta(Special which) {
+  return between(which, Special::ctaid_x, Special::ctaid_z) ||
+         between(which, Special::clusterid_x, Special::cluster_ctarank);
+}
 
 // Specials that differ by lane.
 uint32_t lane_value(const Job& job, Special which, size_t warp, int lane) {
@@ -49,7 +53,8 @@ uint32_t lane_value(const Job& job, Special which, size_t warp, int lane) {
 }  // namespace
 
 RegisterFile::RegisterFile(const Job& job, size_t warps)
-    : program_(job.program),
+    : job_(job),
+      program_(job.program),
       warps_(warps),
       bytes_(size_t(job.program.register_bytes)),
       registers_(allocate(std::max<size_t>(64, warps_ * bytes_)), std::free) {
@@ -78,7 +83,13 @@ void RegisterFile::fill_special(const Job& job, const SpecialSlot& s, size_t war
     return same(uint64_t(job.config.block[axis_of(s.which, Special::ntid_x)]));
   if (between(s.which, Special::nctaid_x, Special::nctaid_z))
     return same(uint64_t(job.config.grid[axis_of(s.which, Special::nctaid_x)]));
-  if (between(s.which, Special::ctaid_x, Special::ctaid_z)) return;  // begin()
+  if (between(s.which, Special::nclusterid_x, Special::nclusterid_z)) {
+    const size_t axis = axis_of(s.which, Special::nclusterid_x);
+    return same(uint64_t(job.config.grid[axis] / job.config.cluster[axis]));
+  }
+  if (between(s.which, Special::cluster_nctaid_x, Special::cluster_nctaid_z))
+    return same(uint64_t(job.config.cluster[axis_of(s.which, Special::cluster_nctaid_x)]));
+  if (differs_by_cta(s.which)) return;  // begin()
   switch (s.which) {
     case Special::warpid:
       return same(warp);
@@ -92,6 +103,8 @@ void RegisterFile::fill_special(const Job& job, const SpecialSlot& s, size_t war
       return same(job.workspace >> 32);
     case Special::workspace_low:
       return same(job.workspace & 0xffffffff);
+    case Special::cluster_nctarank:
+      return same(uint64_t(job.cluster_size()));
     case Special::zero:
       return same(0);
     case Special::one:
@@ -103,10 +116,20 @@ void RegisterFile::fill_special(const Job& job, const SpecialSlot& s, size_t war
   for (int lane = 0; lane < 32; ++lane) out[lane] = lane_value(job, s.which, warp, lane);
 }
 
+uint64_t RegisterFile::value_of(Special which, const std::array<int64_t, 3>& at) const {
+  const auto& c = job_.config.cluster;
+  if (which == Special::cluster_ctarank) return uint64_t(job_.rank_of(at));
+  if (between(which, Special::ctaid_x, Special::ctaid_z))
+    return uint64_t(at[axis_of(which, Special::ctaid_x)]);
+  const bool within = between(which, Special::cluster_ctaid_x, Special::cluster_ctaid_z);
+  const size_t axis = axis_of(which, within ? Special::cluster_ctaid_x : Special::clusterid_x);
+  return uint64_t(within ? at[axis] % c[axis] : at[axis] / c[axis]);
+}
+
 void RegisterFile::begin(const std::array<int64_t, 3>& at) {
   for (const SpecialSlot& s : program_.specials) {
-    if (!between(s.which, Special::ctaid_x, Special::ctaid_z)) continue;
-    const uint64_t value = uint64_t(at[axis_of(s.which, Special::ctaid_x)]);
+    if (!differs_by_cta(s.which)) continue;
+    const uint64_t value = value_of(s.which, at);
     for (size_t w = 0; w < warps_; ++w) fill_register(of(w), s.offset, 4, value);
   }
   for (const SlotRange& s : program_.zeroed)

@@ -25,6 +25,9 @@ class RegisterFile {
   void fill_constants(const Job& job, size_t warp);
   void fill_special(const Job& job, const SpecialSlot& s, size_t warp);
 
+  uint64_t value_of(Special which, const std::array<int64_t, 3>& at) const;
+
+  const Job& job_;
   const Program& program_;
   size_t warps_, bytes_;
   std::unique_ptr<std::byte[], void (*)(void*)> registers_;

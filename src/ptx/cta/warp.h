@@ -13,7 +13,7 @@
 namespace cutegen::ptx {
 
 // Warp::barrier of a warp that waits for something else than a barrier.
-inline constexpr int kWaitsForWarpgroup = -2;
+inline constexpr int kAtWgmmaWait = -3, kAtClusterBarrier = -4, kAtRegisters = -5;
 
 struct Split {
   int32_t pc = 0;

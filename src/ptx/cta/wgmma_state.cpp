@@ -29,13 +29,14 @@ bool WarpgroupSteps::together() const {
   return std::all_of(at_.begin(), at_.end(), [this](uint64_t at) { return at == at_[0]; });
 }
 
-void WgmmaState::begin() {
+void WgmmaState::begin(int64_t registers) {
   orders.resize(warps_);
   for (Order& o : orders) {
-    o.fences = o.committed = o.completed = 0, o.waits = false;
+    o.fences = o.committed = o.completed = 0, o.waits = false, o.registers = registers;
     o.uses.assign(bytes_ / 64 + 1, {});
   }
   reads.clear();
+  free_registers = 0;
   steps.assign((warps_ + WarpgroupSteps::kWarps - 1) / WarpgroupSteps::kWarps, {});
 }
 

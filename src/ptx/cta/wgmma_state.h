@@ -55,6 +55,7 @@ struct WgmmaState {
     uint32_t fences = 0, committed = 0, completed = 0;
     std::vector<Use> uses;  // by slot / 64
     bool waits = false;     // for the other warps of its warpgroup
+    int64_t registers = 0;  // of a thread, by setmaxnreg
   };
   // A product that may still read shared memory.
   struct Read {
@@ -66,7 +67,7 @@ struct WgmmaState {
   };
 
   WgmmaState(size_t warps, size_t register_bytes) : warps_(warps), bytes_(register_bytes) {}
-  void begin();
+  void begin(int64_t registers);
   Use& use(int warp, int32_t slot) { return orders[size_t(warp)].uses[size_t(slot) / 64]; }
   bool pending(int warp, int32_t slot) {
     return use(warp, slot).group > orders[size_t(warp)].completed;
@@ -77,6 +78,7 @@ struct WgmmaState {
   const Read* reader(uint64_t from, uint64_t to) const;
 
   std::vector<Order> orders;  // by warp
+  int64_t free_registers = 0;
   std::vector<Read> reads;
   std::vector<WarpgroupSteps> steps;  // by warpgroup
 

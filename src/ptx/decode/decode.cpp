@@ -69,7 +69,9 @@ Family* family_of(std::string_view base) {
       {"prefetchu", decode_control},
       {"discard", decode_control},
       {"applypriority", decode_control},
-      {"setmaxnreg", decode_control}};
+      {"mapa", decode_map},
+      {"getctarank", decode_map},
+      {"setmaxnreg", decode_registers}};
   auto it = families.find(base);
   return it == families.end() ? decode_arithmetic : it->second;
 }
@@ -122,6 +124,8 @@ Result<Program> Decoder::run() {
   p.name = std::string(f.name);
   std::copy(std::begin(f.max_block), std::end(f.max_block), std::begin(p.max_block));
   p.required_block = f.required_block;
+  std::copy(std::begin(f.cluster), std::end(f.cluster), std::begin(p.cluster));
+  p.most_registers = f.most_registers, p.least_ctas = f.least_ctas;
   Statement head;
   head.line = f.line;
   ops_.code.begin(head, {});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Branches, ends, traps, fences, and hints without effect.
+#include "base/text.h"
 #include "ptx/decode/families.h"
 
 namespace cutegen::ptx {
@@ -38,6 +39,9 @@ Result<void> decode_control(Operands& ops, const Statement& s, const Modifiers& 
     in.op = Op::exit;
   } else if (base == "trap" || base == "brkpt") {
     in.op = Op::trap, in.sub = base == "brkpt";
+  } else if (base == "griddepcontrol" &&
+             (m.parts.size() != 2 || (m.type() != "wait" && m.type() != "launch_dependents"))) {
+    return ops.code.unsupported(sanitize(s.opcode, 80));
   } else {
     in.op = Op::fence, in.kind = Kind::other;
     in.sub = fence_kind(m);

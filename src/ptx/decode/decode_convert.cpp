@@ -135,9 +135,12 @@ Result<void> decode_in_space(Operands& ops, const Statement& s, const Modifiers&
                           : space.starts_with("param") ? kParamWindow
                                                        : 0;
   if (window == 0) return ops.code.unsupported(sanitize(s.opcode, 80));
+  // shared::cta, which .shared means, has no addresses with a rank (ptx/cta/cluster_state.h).
+  const bool own = space == "shared" || space == "shared::cta";
+  const uint64_t size = own ? kSharedOfCta : kWindowBytes;
   Slot offset{ops.code.allocate(8), 8};
   CG_CHECK(ops.code.simple("sub.u64", offset, {a, ops.code.constant(window, 8)}));
-  return ops.code.simple("setp.lt.u64", d, {offset, ops.code.constant(kWindowBytes, 8)});
+  return ops.code.simple("setp.lt.u64", d, {offset, ops.code.constant(size, 8)});
 }
 
 }  // namespace cutegen::ptx

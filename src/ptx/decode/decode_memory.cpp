@@ -23,7 +23,7 @@ bool read_part(std::string_view p, Inst& in) {
   }
   if (p == "global")
     in.space = Space::global;
-  else if (p == "shared" || p == "shared::cta")
+  else if (p == "shared" || p == "shared::cta" || p == "shared::cluster")
     in.space = Space::shared;
   else if (p == "local")
     in.space = Space::local;

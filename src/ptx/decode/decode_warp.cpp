@@ -129,7 +129,7 @@ Result<void> decode_barrier(Operands& ops, const Statement& s, const Modifiers& 
     ops.code.emit(in, {in.v[0]}, {});
     return {};
   }
-  if (m.has("cluster")) return ops.code.unsupported(sanitize(s.opcode, 80));
+  if (m.has("cluster")) return decode_cluster_barrier(ops, s, m);
   const bool red = m.has("red");
   in.sub = m.has("arrive") ? kBarrierArrive
            : !red          ? kBarrierSync

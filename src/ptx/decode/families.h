@@ -32,7 +32,8 @@ Family decode_convert, decode_convert_address, decode_in_space;
 Family decode_memory, decode_policy, decode_atomic;
 Family decode_multiply, decode_matrix_rows, decode_move_matrix;
 Family decode_async;
-Family decode_wgmma;
+Family decode_wgmma, decode_registers;
+Family decode_cluster_barrier, decode_map;
 Family decode_shuffle, decode_vote, decode_collective, decode_barrier;
 Family decode_control;
 

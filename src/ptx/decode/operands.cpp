@@ -50,24 +50,23 @@ std::optional<Special> special_of(std::string_view name) {
       {"%envreg0", S::zero},
       {"%envreg1", S::workspace_high},
       {"%envreg2", S::workspace_low},
-      // Every CTA is a cluster of its own.
-      {"%clusterid.x", S::ctaid_x},
-      {"%clusterid.y", S::ctaid_y},
-      {"%clusterid.z", S::ctaid_z},
-      {"%nclusterid.x", S::nctaid_x},
-      {"%nclusterid.y", S::nctaid_y},
-      {"%nclusterid.z", S::nctaid_z},
-      {"%cluster_ctaid.x", S::zero},
-      {"%cluster_ctaid.y", S::zero},
-      {"%cluster_ctaid.z", S::zero},
-      {"%cluster_nctaid.x", S::one},
-      {"%cluster_nctaid.y", S::one},
-      {"%cluster_nctaid.z", S::one},
-      {"%cluster_ctarank", S::zero},
+      {"%clusterid.x", S::clusterid_x},
+      {"%clusterid.y", S::clusterid_y},
+      {"%clusterid.z", S::clusterid_z},
+      {"%nclusterid.x", S::nclusterid_x},
+      {"%nclusterid.y", S::nclusterid_y},
+      {"%nclusterid.z", S::nclusterid_z},
+      {"%cluster_ctaid.x", S::cluster_ctaid_x},
+      {"%cluster_ctaid.y", S::cluster_ctaid_y},
+      {"%cluster_ctaid.z", S::cluster_ctaid_z},
+      {"%cluster_nctaid.x", S::cluster_nctaid_x},
+      {"%cluster_nctaid.y", S::cluster_nctaid_y},
+      {"%cluster_nctaid.z", S::cluster_nctaid_z},
+      {"%cluster_ctarank", S::cluster_ctarank},
+      {"%cluster_nctarank", S::cluster_nctarank},
       // One SM runs everything. Other environment registers are zero.
       {"%smid", S::zero},
-      {"%nsmid", S::one},
-      {"%cluster_nctarank", S::one}};
+      {"%nsmid", S::one}};
   auto it = names.find(name);
   return it == names.end() ? std::optional<Special>() : it->second;
 }

@@ -26,8 +26,9 @@ bool pulls(const Inst& in) {
 // A value may pass between threads, other than between the lanes of a warp in one instruction.
 bool passes_values(const Inst& in) {
   const bool shared = in.space == Space::shared && (in.op == Op::load || in.op == Op::store);
-  return in.op == Op::barrier || in.op == Op::atomic || in.op == Op::async_copy || in.ordered ||
-         shared || in.op == Op::load_matrix || in.op == Op::store_matrix ||
+  return in.op == Op::barrier || in.op == Op::cluster_barrier || in.op == Op::atomic ||
+         in.op == Op::async_copy || in.ordered || shared || in.op == Op::load_matrix ||
+         in.op == Op::store_matrix ||
          (in.op == Op::fence && (in.sub == kFenceGpu || in.sub == kFenceCta));
 }
 

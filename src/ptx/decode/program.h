@@ -45,6 +45,20 @@ enum class Special : uint8_t {
   total_smem_size,
   workspace_high,  // address of the workspace of a cooperative launch, or 0
   workspace_low,
+  clusterid_x,
+  clusterid_y,
+  clusterid_z,
+  cluster_ctaid_x,
+  cluster_ctaid_y,
+  cluster_ctaid_z,
+  cluster_ctarank,
+  nclusterid_x,
+  nclusterid_y,
+  nclusterid_z,
+  cluster_nctaid_x,
+  cluster_nctaid_y,
+  cluster_nctaid_z,
+  cluster_nctarank,
   zero,
   one,
   count_
@@ -101,7 +115,10 @@ struct Program {
   bool communicates = false;  // threads exchange values
   bool pulls = false;         // CTAs may take work from a counter
   bool waits = false;         // CTAs may wait for one another
-  bool uses_wgmma = false;
+  bool uses_wgmma = false;    // or setmaxnreg
+  bool uses_clusters = false;
+  int64_t cluster[3] = {0, 0, 0};              // .reqnctapercluster; 0: none
+  int64_t most_registers = 0, least_ctas = 0;  // .maxnreg, .minnctapersm; 0: none
   int registers_estimate = 0;
 };
 

@@ -14,8 +14,8 @@ Cta::Cta(Job& job)
       scheduler_(state_, barriers_),
       interpreter_(state_, barriers_, scheduler_) {}
 
-void Cta::begin(int64_t linear, Counting& counting) {
-  state_.begin(linear, counting);
+void Cta::begin(int64_t linear, Counting& counting, std::shared_ptr<ClusterState> cluster) {
+  state_.begin(linear, counting, std::move(cluster));
   barriers_.begin();
   scheduler_.begin();
 }
@@ -23,13 +23,16 @@ void Cta::begin(int64_t linear, Counting& counting) {
 Cta::Turn Cta::turn() {
   CtaState& s = state_;
   s.counting->enter(s.work, s.linear);
-  if (s.job.stop_after.load(std::memory_order_relaxed) < s.linear) {
+  if (s.job.stop_after.load(std::memory_order_relaxed) < s.first) {
     s.counting->ended(s.executed());
+    leave_cluster();
     return Turn::ended;
   }
   bool any = false, all_spin = true;
   if (!run_warps(any, all_spin)) return Turn::failed;
   if (s.alive_warps == 0) return finish();
+  if (s.cluster) s.cluster->complete();
+  if (!any && s.cluster && s.cluster->can_go_on()) return Turn::spinning;
   if (!any) {
     scheduler_.deadlock();
     return Turn::failed;
@@ -39,6 +42,11 @@ Cta::Turn Cta::turn() {
     return Turn::failed;
   }
   return all_spin ? Turn::spinning : Turn::going;
+}
+
+bool Cta::polls() const {
+  return std::any_of(state_.warps.begin(), state_.warps.end(),
+                     [](const Warp& w) { return w.state == Warp::State::running; });
 }
 
 bool Cta::run_warps(bool& any, bool& all_spin) {
@@ -78,6 +86,13 @@ bool Cta::within_limits() {
   return s.status == LaunchStatus::ok;
 }
 
+void Cta::leave_cluster() {
+  CtaState& s = state_;
+  if (!s.cluster) return;
+  s.cluster->work += s.work;
+  s.cluster->end(s.rank);
+}
+
 // All warps have ended.
 Cta::Turn Cta::finish() {
   CtaState& s = state_;
@@ -91,6 +106,7 @@ Cta::Turn Cta::finish() {
   s.work.instructions = double(work);
   for (const Warp& w : s.warps) s.work.slept_ns = std::max(s.work.slept_ns, w.slept_ns);
   s.counting->ended(work, s.work.slept_ns);
+  leave_cluster();
   if (s.linear == s.job.traced && s.job.chain) s.job.chain->ended(work);
   return Turn::ended;
 }

@@ -22,10 +22,13 @@ class Cta {
   Cta(const Cta&) = delete;
   Cta& operator=(const Cta&) = delete;
   // `counting` counts what the CTA does; CTAs of one host thread may share it.
-  void begin(int64_t linear, Counting& counting);
+  // `cluster`: nullptr if neither the launch nor the program has clusters.
+  void begin(int64_t linear, Counting& counting, std::shared_ptr<ClusterState> cluster = nullptr);
   Turn turn();
   // Ends the launch with a finding: all CTAs that could run poll memory.
   void fail_spinning(int64_t resident) { scheduler_.fail_spinning(resident); }
+  // Whether a warp can run; otherwise all wait for other CTAs of their cluster.
+  bool polls() const;
   const CtaState& state() const { return state_; }
 
  private:
@@ -34,6 +37,7 @@ class Cta {
   bool run_warp(Warp& w, bool& all_spin);
   bool within_limits();
   Turn finish();
+  void leave_cluster();
 
   CtaState state_;
   Barriers barriers_;

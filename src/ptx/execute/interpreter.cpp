@@ -152,6 +152,14 @@ bool Interpreter::execute(Warp& w, const Inst& in, uint32_t mask) {
       if (m != Meet::here) return m == Meet::parked;
       break;
     }
+    case Op::cluster_barrier: {
+      const Meet m = cluster_.barrier(w, in, mask);
+      if (m != Meet::here) return m == Meet::parked;
+      break;
+    }
+    case Op::cluster_map:
+      if (!cluster_.map(w, in, mask)) return false;
+      break;
     case Op::async_copy:
       if (!async_.issue(w, in, mask)) return false;
       break;

@@ -11,6 +11,7 @@
 #include "ptx/cta/cta_state.h"
 #include "ptx/cta/warp_scheduler.h"
 #include "ptx/units/async_unit.h"
+#include "ptx/units/cluster_unit.h"
 #include "ptx/units/collectives.h"
 #include "ptx/units/cta_checks.h"
 #include "ptx/units/matrix_unit.h"
@@ -31,6 +32,7 @@ class Interpreter {
         async_(cta, memory_),
         matrix_(cta, scheduler, memory_),
         wgmma_(cta, scheduler, checks_),
+        cluster_(cta, scheduler),
         collectives_(cta, scheduler) {}
   Step run(Warp& w);
   // A warp has ended. False: others need it.
@@ -51,6 +53,7 @@ class Interpreter {
   AsyncUnit async_;
   MatrixUnit matrix_;
   WgmmaUnit wgmma_;
+  ClusterUnit cluster_;
   Collectives collectives_;
 };
 

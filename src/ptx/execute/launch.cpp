@@ -66,6 +66,36 @@ Result<void> check_config(const Program& p, const LaunchConfig& c, int64_t share
   return {};
 }
 
+// The cluster of a launch: what the plan says, or the kernel's .reqnctapercluster.
+Result<void> choose_cluster(const Program& p, LaunchConfig& c) {
+  int64_t ctas = 1;
+  for (size_t i = 0; i < 3; ++i) {
+    const char axis = "xyz"[i];
+    const bool plain = c.cluster == std::array<int64_t, 3>{1, 1, 1};
+    if (p.cluster[0] > 0 && !plain && c.cluster[i] != p.cluster[i]) {
+      return user_error(
+          fmt::format("cluster.{} is {}, the kernel requires {}", axis, c.cluster[i], p.cluster[i]),
+          p.name, "launch it with the cluster it was compiled for");
+    }
+  }
+  if (p.cluster[0] > 0) std::copy(std::begin(p.cluster), std::end(p.cluster), c.cluster.begin());
+  for (size_t i = 0; i < 3; ++i) {
+    const char axis = "xyz"[i];
+    if (c.cluster[i] < 1 || c.cluster[i] > kMostClusterCtas || c.grid[i] % c.cluster[i] != 0) {
+      return user_error(
+          fmt::format("cluster.{} is {}: it must be 1 to {} and divide grid.{}, which "
+                      "is {}",
+                      axis, c.cluster[i], kMostClusterCtas, axis, c.grid[i]),
+          p.name, "change the cluster or the grid");
+    }
+    ctas *= c.cluster[i];
+  }
+  if (ctas <= kMostClusterCtas) return {};
+  return user_error(fmt::format("a cluster of {} CTAs (8 on any GPU with clusters, at most {})",
+                                ctas, kMostClusterCtas),
+                    p.name, "make the cluster smaller");
+}
+
 Result<std::vector<std::byte>> pack_params(const Program& p,
                                            const std::vector<std::vector<std::byte>>& params) {
   if (params.size() != p.params.size()) {
@@ -143,28 +173,25 @@ Result<void> check_cooperative(const Job& job, int64_t total, int64_t resident) 
 }  // namespace
 
 Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& module,
-                            const std::string& entry, const LaunchConfig& config,
+                            const std::string& entry, const LaunchConfig& wanted,
                             const std::vector<std::vector<std::byte>>& params,
                             const RunOptions& options) {
+  LaunchConfig config = wanted;
   CG_TRY(const Program* program, find_entry(module, entry));
   const bool needs_dynamic = config.shared_bytes > 0;
   const int64_t shared =
       (needs_dynamic ? program->dynamic_shared_at : program->static_shared) + config.shared_bytes;
   CG_CHECK(check_config(*program, config, shared));
+  CG_CHECK(choose_cluster(*program, config));
   Job job{*program, memory.state(), config,         {},
           {},       shared,         options.checks, options.instruction_budget,
           ctx};
   CG_TRY(job.params, pack_params(*program, params));
   CG_TRY(job.variable_base, place_variables(memory.state(), module, *program));
   job.stop_after = INT64_MAX;
-  if (config.cluster[0] * config.cluster[1] * config.cluster[2] != 1) {
-    LaunchReport report;
-    report.status = LaunchStatus::unsupported;
-    report.reason = "thread block clusters are not simulated";
-    return report;
-  }
   Grid grid;
   grid.total = config.grid[0] * config.grid[1] * config.grid[2];
+  grid.cluster = job.cluster_size();
   // CTAs that wait for one another cannot be sampled. If the GPU cannot hold them together, they
   // wait for earlier CTAs only, so the first ones can stand for all.
   const bool together = config.cooperative || (program->waits && options.resident_ctas > 0 &&
@@ -185,7 +212,7 @@ Result<LaunchReport> launch(const Context& ctx, Memory& memory, const Module& mo
   job.fair = program->pulls && options.latency != nullptr;
   const int64_t cores = int64_t(std::max(1u, std::thread::hardware_concurrency()));
   grid.threads = std::clamp<int64_t>(options.threads > 0 ? options.threads : cores, 1,
-                                     std::min<int64_t>(grid.total, 256));
+                                     std::min<int64_t>(grid.units(), 256));
   // A wait for a CTA of another host thread would not model a wait on the GPU.
   if (job.fair || (program->waits && options.latency)) grid.threads = 1;
   LaunchReport report = run_grid(job, grid, options);

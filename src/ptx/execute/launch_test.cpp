@@ -147,14 +147,6 @@ TEST(Launch, WrongNamesAndArgumentsAreUserErrors) {
   EXPECT_TRUE(sim.launch(m, "k", 1, 32, {arg(uint64_t{1})}).has_value());
 }
 
-TEST(Launch, ClustersAreUnsupported) {
-  Module m = kernel("ret;");
-  Memory memory;
-  auto r = launch({}, memory, m, "k", {{2, 1, 1}, {32, 1, 1}, {2, 1, 1}, 0, false},
-                  {arg(uint64_t{0})}, {});
-  EXPECT_EQ(r->status, LaunchStatus::unsupported);
-}
-
 TEST(Launch, UnknownOpcodesAreUnsupportedOnlyWhenExecuted) {
   Module m = kernel(
       ".reg .b32 %r<4>; .reg .pred %p; .reg .b64 %rd;\n"

@@ -25,7 +25,7 @@ struct Shared {
   Job& job;
   const Grid& grid;
   const RunOptions& options;
-  int64_t run = 0;                              // CTAs of this batch
+  int64_t run = 0;                              // clusters of this batch
   const std::vector<int64_t>* batch = nullptr;  // their indices; nullptr: the whole grid
   Sampler* sampler = nullptr;
   std::atomic<int64_t> next{0};
@@ -35,9 +35,10 @@ struct Shared {
   // CTAs that the GPU and the host's memory can hold together.
   int64_t most_together() const {
     const int64_t most = grid.resident > 0 ? grid.resident : kMostResident;
-    return std::max<int64_t>(
-        1, std::min(most, kMostBytes / std::max<int64_t>(1, CtaState::bytes(job))));
+    const int64_t ctas = std::min(most, kMostBytes / std::max<int64_t>(1, CtaState::bytes(job)));
+    return std::max<int64_t>(1, ctas);
   }
+  int64_t units_together() const { return std::max<int64_t>(1, most_together() / grid.cluster); }
   int64_t at = INT64_MAX;  // the CTA that ended the launch
   LaunchReport report;
   Totals once, sampled;  // of CTAs that count as themselves; of those that stand for others
@@ -57,7 +58,7 @@ class Worker {
  private:
   bool start();
   bool start_one(int64_t n);
-  // The index of the n-th CTA to begin.
+  // The number of the n-th cluster to begin.
   int64_t place(int64_t n) const;
   void start_together();
   bool start_waited_for();
@@ -84,8 +85,8 @@ class Worker {
 int64_t Worker::place(int64_t n) const {
   const Order order = s_.job.order;
   if (order == Order::in_order) return n;
-  const int64_t most = order == Order::mixed ? kMixedWindow : s_.most_together();
-  const int64_t window = std::min(most, s_.most_together()), first = n / window * window,
+  const int64_t most = order == Order::mixed ? kMixedWindow : s_.units_together();
+  const int64_t window = std::min(most, s_.units_together()), first = n / window * window,
                 size = std::min(window, s_.run - first);
   if (order == Order::reversed) return first + size - 1 - (n - first);
   std::array<int64_t, kMixedWindow> places;
@@ -95,16 +96,21 @@ int64_t Worker::place(int64_t n) const {
   return places[size_t(n - first)];
 }
 
+// The n-th cluster: all its CTAs.
 bool Worker::start_one(int64_t n) {
-  const int64_t linear = s_.batch ? (*s_.batch)[size_t(n)] : place(n);
-  if (linear > s_.job.stop_after.load()) return false;
-  if (free_.empty()) free_.push_back(std::make_unique<Cta>(s_.job));
-  live_.push_back(std::move(free_.back()));
-  lead_.push_back(0);
-  free_.pop_back();
-  const bool stands_for_others = s_.sampler && !s_.sampler->is_end(linear);
-  live_.back()->begin(linear, stands_for_others ? sampled_ : once_);
-  ++s_.resident;
+  const int64_t unit = s_.batch ? (*s_.batch)[size_t(n)] : place(n);
+  if (s_.job.cta_of(unit, 0) > s_.job.stop_after.load()) return false;
+  std::shared_ptr<ClusterState> cluster;
+  if (s_.job.has_clusters()) cluster = std::make_shared<ClusterState>(unit);
+  const bool stands_for_others = s_.sampler && !s_.sampler->is_end(unit);
+  for (int64_t rank = 0; rank < s_.grid.cluster; ++rank) {
+    if (free_.empty()) free_.push_back(std::make_unique<Cta>(s_.job));
+    live_.push_back(std::move(free_.back()));
+    lead_.push_back(0);
+    free_.pop_back();
+    live_.back()->begin(s_.job.cta_of(unit, rank), stands_for_others ? sampled_ : once_, cluster);
+    ++s_.resident;
+  }
   return true;
 }
 
@@ -122,7 +128,7 @@ void Worker::start_together() {
   if (s_.job.order == Order::mixed) wanted = kMixedTogether;
   const bool wait = s_.job.program.waits && s_.options.latency && !s_.sampler;
   if (s_.job.fair || wait)  // no CTA polls long for one that has not begun
-    wanted = size_t(s_.run);
+    wanted = size_t(s_.run * s_.grid.cluster);
   while (live_.size() < wanted && start()) {
   }
 }
@@ -130,8 +136,10 @@ void Worker::start_together() {
 void Worker::finish(size_t i) {
   ++done_, --s_.resident;
   if (s_.sampler) {
+    const CtaState& cta = live_[i]->state();
     std::lock_guard lock(s_.mutex);
-    s_.sampler->add(live_[i]->state().linear, live_[i]->state().work);
+    if (!cta.cluster) s_.sampler->add(cta.linear, cta.work);
+    if (cta.cluster && cta.cluster->ended()) s_.sampler->add(cta.cluster->unit, cta.cluster->work);
   }
   free_.push_back(std::move(live_[i]));
   live_.erase(live_.begin() + int64_t(i)), lead_.erase(lead_.begin() + int64_t(i));
@@ -177,8 +185,10 @@ bool Worker::wait() {
   seen_ = now;
   if (hopeless_ == kHopeless) ++s_.idle_threads;
   if (hopeless_ >= kHopeless && s_.idle_threads.load() >= s_.grid.threads) {
-    live_[0]->fail_spinning(s_.resident.load());
-    fail(live_[0]->state());
+    const auto polls =
+        std::find_if(live_.begin(), live_.end(), [](const auto& cta) { return cta->polls(); });
+    (*polls)->fail_spinning(s_.resident.load());
+    fail((*polls)->state());
     return false;
   }
   if (s_.grid.threads > 1) std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -249,13 +259,13 @@ void take_share(Shared& shared, size_t batch) {
   auto& pulls = shared.job.pulls;
   if (!pulls) pulls = std::make_unique<Pulls>();
   pulls->restore();
-  pulls->stands_for = double(shared.grid.total) / double(batch);
+  pulls->stands_for = double(shared.grid.units()) / double(batch);
 }
 
 // Runs batches until the error is small enough or the budget ends. Returns the number of CTAs that
 // a sampled one stands for.
 double run_sample(Shared& shared) {
-  Sampler sampler(shared.grid.total, shared.options, shared.job.program.waits);
+  Sampler sampler(shared.grid.units(), shared.options, shared.job.program.waits);
   shared.sampler = &sampler;
   const bool pulls = shared.job.fair && !shared.job.program.waits;
   int64_t affordable = INT64_MAX;
@@ -263,12 +273,13 @@ double run_sample(Shared& shared) {
   while (shared.report.status == LaunchStatus::ok) {
     const std::vector<int64_t> batch = whole ? sampler.rest() : sampler.next(affordable);
     if (batch.empty()) break;
-    if (shared.job.traced < 0) shared.job.traced = batch[batch.size() / 2];
+    if (shared.job.traced < 0) shared.job.traced = shared.job.cta_of(batch[batch.size() / 2], 0);
     if (pulls) take_share(shared, batch.size());
     run_batch(shared, int64_t(batch.size()), &batch);
     const double spent = double(shared.job.spent.load()), budget = double(shared.job.budget);
     const double each = std::max(1.0, spent / double(std::max<int64_t>(1, shared.report.ctas_run)));
-    affordable = int64_t(std::clamp((budget - spent) / each / 2, 0.0, 1e15));
+    const double unit = each * double(shared.grid.cluster);
+    affordable = int64_t(std::clamp((budget - spent) / unit / 2, 0.0, 1e15));
     whole = each * double(shared.grid.total) <= double(shared.options.whole_instructions);
   }
   shared.sampler = nullptr;
@@ -298,8 +309,8 @@ LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options) {
     weight = run_sample(shared);
     if (report.status == LaunchStatus::finding && job.pulls) return run_alone(job, grid, options);
   } else {
-    job.traced = grid.total / 2;
-    run_batch(shared, grid.total, nullptr);
+    job.traced = job.cta_of(grid.units() / 2, 0);
+    run_batch(shared, grid.units(), nullptr);
   }
   report.host_time = Clock::now() - start;
   report_counts(job.program, shared.once, shared.sampled, weight, options.line_counters, report);

@@ -13,6 +13,8 @@
 // (Job::fair). In a sample each stands for several CTAs, which take their share of the work, too
 // (Pulls).
 //
+// The CTAs of a cluster begin together on one host thread. A sample consists of whole clusters.
+//
 // A sampled grid runs in batches (ptx/model/sampling.h). The report describes the whole grid.
 //
 // Example: LaunchReport r = run_grid(job, {.total = 64, .threads = 2}, options);
@@ -23,10 +25,12 @@
 namespace cutegen::ptx {
 
 struct Grid {
-  int64_t total = 0;  // CTAs
+  int64_t total = 0;    // CTAs
+  int64_t cluster = 1;  // CTAs of one
   int64_t threads = 1;
   int64_t resident = 0;  // 0: not known
   bool cooperative = false, sampled = false;
+  int64_t units() const { return total / cluster; }  // clusters
 };
 
 LaunchReport run_grid(Job& job, const Grid& grid, const RunOptions& options);

@@ -41,7 +41,9 @@ enum class Op : uint8_t {
   async_copy,
   async_commit,
   async_wait,
-  wgmma,  // products of a warpgroup, their fence, commit and wait (ptx/ops/wgmma.h)
+  wgmma,            // what a warpgroup executes: ptx/ops/wgmma.h
+  cluster_barrier,  // ptx/ops/cluster.h
+  cluster_map,
   unsupported
 };
 
@@ -127,6 +129,8 @@ inline constexpr uint8_t kNoFence = 0, kFenceGpu = 1, kFenceCta = 2, kDependency
 inline constexpr uint64_t kSharedWindow = 0x0100000000, kLocalWindow = 0x0200000000,
                           kParamWindow = 0x0300000000, kWindowBytes = 0x0100000000,
                           kGlobalBase = 0x1000000000;
+// Of the shared window: a CTA's own memory; then a part for each rank of its cluster.
+inline constexpr uint64_t kSharedOfCta = uint64_t{1} << 24;
 
 // What the addresses of a warp have in common.
 struct AddressSummary {

@@ -149,9 +149,10 @@ struct Counters {
   uint64_t warp_instructions = 0, thread_instructions = 0, flops = 0;
   // Machine instructions after assembly, estimated.
   uint64_t issue_slots = 0, special_slots = 0;
-  std::map<std::string, uint64_t> by_kind;       // "fma", "sfu", "ld_global", "st_shared", ...
-  std::map<std::string, uint64_t> by_pipe;       // names of ptx/model/pipes.h
-  std::map<std::string, uint64_t> tensor_flops;  // by type of the operands
+  std::map<std::string, uint64_t> by_kind;  // "fma", "sfu", "ld_global", "st_shared", ...
+  std::map<std::string, uint64_t> by_pipe;  // names of ptx/model/pipes.h
+  // By type of the operands: "bf16" of mma, "wgmma_bf16" of wgmma.
+  std::map<std::string, uint64_t> tensor_flops;
   uint64_t global_load_requests = 0, global_load_sectors = 0, global_load_bytes = 0,
            global_store_requests = 0, global_store_sectors = 0, global_store_bytes = 0,
            global_atomic_requests = 0, global_atomic_sectors = 0, global_atomic_bytes = 0;
@@ -159,6 +160,7 @@ struct Counters {
   uint64_t load_rounds = 0;     // groups of global loads in flight together; estimated
   uint64_t shared_requests = 0, shared_wavefronts = 0, shared_conflicts = 0;
   uint64_t local_requests = 0, local_sectors = 0;
+  uint64_t cluster_requests = 0, cluster_bytes = 0;  // of other CTAs' shared memory
   uint64_t barriers = 0, branches = 0, divergent_branches = 0;
   uint64_t max_cta_instructions = 0;  // warp instructions of the longest CTA, ended or not
 };

@@ -41,7 +41,8 @@ void account(Counters& to, const Inst& in, const Usage& use, const Executed& x,
   to.flops += x.lanes * in.flops;
   to.by_kind[kind_name(in.kind)] += x.runs;
   to.by_pipe[to_string(use.pipe)] += x.runs;
-  if (use.tensor_flops) to.tensor_flops[to_string(use.tensor)] += x.runs * use.tensor_flops;
+  const std::string group = in.op == Op::wgmma ? "wgmma_" : "";
+  if (use.tensor_flops) to.tensor_flops[group + to_string(use.tensor)] += x.runs * use.tensor_flops;
   if (in.op == Op::store) {
     to.global_store_requests += c.requests, to.global_store_sectors += c.sectors;
     to.global_store_bytes += c.bytes;
@@ -55,6 +56,7 @@ void account(Counters& to, const Inst& in, const Usage& use, const Executed& x,
   to.shared_requests += c.shared_requests, to.shared_wavefronts += c.wavefronts;
   to.shared_conflicts += c.wavefronts - c.least;
   to.local_requests += c.local_requests, to.local_sectors += c.local_sectors;
+  to.cluster_requests += c.remote_requests, to.cluster_bytes += c.remote_bytes;
   if (use.pipe == Pipe::branch) to.branches += x.runs;
   to.divergent_branches += c.divergent;
   to.barriers += c.barriers;
@@ -69,6 +71,8 @@ InstCounts scaled(const InstCounts& a, const InstCounts& b, double w) {
   out.least = std::min(out.wavefronts, scaled(a.least, b.least, w));
   out.local_requests = scaled(a.local_requests, b.local_requests, w);
   out.local_sectors = scaled(a.local_sectors, b.local_sectors, w);
+  out.remote_requests = scaled(a.remote_requests, b.remote_requests, w);
+  out.remote_bytes = scaled(a.remote_bytes, b.remote_bytes, w);
   out.divergent = scaled(a.divergent, b.divergent, w);
   out.barriers = scaled(a.barriers, b.barriers, w);
   return out;
@@ -186,6 +190,7 @@ void Totals::add(const Counting& from) {
     to.l1_hits += c.l1_hits, to.shared_requests += c.shared_requests;
     to.wavefronts += c.wavefronts, to.least += c.least;
     to.local_requests += c.local_requests, to.local_sectors += c.local_sectors;
+    to.remote_requests += c.remote_requests, to.remote_bytes += c.remote_bytes;
     to.divergent += c.divergent, to.barriers += c.barriers;
   }
   for (size_t i = 0; i < from.traffic_.size(); ++i)

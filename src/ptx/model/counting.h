@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <vector>
 
 #include "ptx/decode/program.h"
@@ -26,12 +27,18 @@ struct InstCounts {
   uint64_t requests = 0, sectors = 0, bytes = 0, l1_hits = 0;  // global
   uint64_t shared_requests = 0, wavefronts = 0, least = 0;     // shared
   uint64_t local_requests = 0, local_sectors = 0;              // local
+  uint64_t remote_requests = 0, remote_bytes = 0;              // shared memory of other CTAs
   uint64_t divergent = 0, barriers = 0;
 };
 // The work of one CTA: the quantities whose spread gives the error of a sample.
 struct CtaWork {
   double instructions = 0, sectors = 0, wavefronts = 0;
   double slept_ns = 0;
+  CtaWork& operator+=(const CtaWork& w) {
+    instructions += w.instructions, sectors += w.sectors, wavefronts += w.wavefronts;
+    slept_ns += w.slept_ns;
+    return *this;
+  }
 };
 
 // Sectors of one buffer: loads, stores, loads again.
@@ -56,6 +63,12 @@ class Counting {
               const uint64_t* at);
   void local(int32_t pc, const Inst& in, uint32_t mask, const AddressSummary& s,
              const uint64_t* at);
+  // An access of another CTA's shared memory.
+  void remote(int32_t pc, uint32_t mask, uint64_t bytes) {
+    if (!on_) return;
+    ++counts_[size_t(pc)].remote_requests;
+    counts_[size_t(pc)].remote_bytes += uint64_t(std::popcount(mask)) * bytes;
+  }
   void divergent(const Inst& in) {
     if (on_) ++counts_[place(in)].divergent;
   }

@@ -56,7 +56,8 @@ struct WgmmaOp {
   int scale_slot() const { return d + a() + 1; }
 };
 
-// Inst::sub of Op::wgmma.
-inline constexpr uint8_t kWgmmaMultiply = 0, kWgmmaFence = 1, kWgmmaCommit = 2, kWgmmaWait = 3;
+// Inst::sub of Op::wgmma: what a warpgroup executes. The last two are setmaxnreg.
+inline constexpr uint8_t kWgmmaMultiply = 0, kWgmmaFence = 1, kWgmmaCommit = 2, kWgmmaWait = 3,
+                         kMoreRegisters = 4, kFewerRegisters = 5;
 
 }  // namespace cutegen::ptx

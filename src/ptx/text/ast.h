@@ -68,6 +68,8 @@ struct Function {
   std::vector<Statement> statements;
   int64_t max_block[3] = {0, 0, 0};
   bool required_block = false;
+  int64_t cluster[3] = {0, 0, 0};              // .reqnctapercluster; 0: none
+  int64_t most_registers = 0, least_ctas = 0;  // .maxnreg, .minnctapersm; 0: none
   int line = 0;
 };
 

@@ -43,19 +43,30 @@ Result<void> parameters(Reader& in, std::vector<Variable>& into) {
   return in.expect(")");
 }
 
+// One to three numbers; the others are 1.
+Result<void> triple(Reader& in, int64_t (&into)[3], const char* what) {
+  for (int64_t& n : into) n = 1;
+  for (int64_t& n : into) {
+    CG_TRY(n, in.integer(what));
+    if (!in.lex.accept(",")) break;
+  }
+  return {};
+}
+
 Result<void> tuning(Reader& in, Function& f) {
   while (in.lex.peek().kind == Token::Kind::word) {
     const Token t = in.lex.next();
     const bool required = t.is(".reqntid");
     if (required || t.is(".maxntid")) {
       f.required_block = required;
-      for (int i = 0; i < 3; ++i) f.max_block[i] = 1;
-      for (int i = 0; i < 3; ++i) {
-        CG_TRY(f.max_block[i], in.integer("a block size"));
-        if (!in.lex.accept(",")) break;
-      }
-    } else if (t.is(".minnctapersm") || t.is(".maxnctapersm") || t.is(".maxnreg") ||
-               t.is(".maxclusterrank") || t.is(".reqnctapercluster")) {
+      CG_CHECK(triple(in, f.max_block, "a block size"));
+    } else if (t.is(".reqnctapercluster")) {
+      CG_CHECK(triple(in, f.cluster, "a cluster size"));
+    } else if (t.is(".maxnreg")) {
+      CG_TRY(f.most_registers, in.integer("a number of registers"));
+    } else if (t.is(".minnctapersm")) {
+      CG_TRY(f.least_ctas, in.integer("a number of CTAs"));
+    } else if (t.is(".maxnctapersm") || t.is(".maxclusterrank")) {
       CG_CHECK(in.skip_list(3));
     } else if (t.is(".pragma")) {
       CG_CHECK(in.skip_to_semicolon());

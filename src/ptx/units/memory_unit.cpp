@@ -96,7 +96,7 @@ bool MemoryUnit::access_at(const WarpAccess& a, Space space) {
   const uint64_t end = a.sum.high + a.bytes();
   if (end < a.sum.high) return fault(a, space);
   if (space == Space::shared) {
-    if (end > cta_.shared.size()) return fault(a, space);
+    if (end > cta_.shared.size()) return a.sum.high >= kSharedOfCta ? cluster(a) : fault(a, space);
     if (cta_.copies.any() && !checks_.copies(a)) return false;
     if (cta_.wgmma && !cta_.wgmma->reads.empty() && !checks_.wgmma().operands(a)) return false;
     return access_shared(a);
@@ -196,7 +196,7 @@ bool MemoryUnit::atomics(const WarpAccess& a, std::byte* zero) {
     if (slot >= 0) std::memcpy(&v, registers + slot + lane * in.size, in.size);
     return v;
   };
-  const bool shared = zero == cta_.shared.data();
+  const bool shared = in_cluster(zero);
   const auto op = AtomicOp(in.sub);
   auto type = AtomicType(in.e);
   if (type == AtomicType::f32 && !shared) type = AtomicType::f32_flushed;

@@ -28,6 +28,10 @@ class MemoryUnit {
   bool parameter(Warp& w, const Inst& in);
   bool access_at(const WarpAccess& a, Space space);
   bool several_spaces(Warp& w, const Inst& in, uint32_t mask, const uint64_t* at);
+  // Of the shared memory of any CTA of the cluster; of the one with this rank.
+  bool cluster(const WarpAccess& a);
+  bool remote(const WarpAccess& a, uint64_t rank);
+  bool in_cluster(const std::byte* memory) const;
   bool local(const WarpAccess& a);
   bool global(const WarpAccess& a);
   bool several_buffers(const WarpAccess& a);

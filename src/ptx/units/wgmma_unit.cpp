@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "ptx/cta/register_pool.h"
 #include "ptx/ops/warp_ops.h"
 
 namespace cutegen::ptx {
@@ -66,6 +67,7 @@ Meet WgmmaUnit::execute(Warp& w, const Inst& in, uint32_t mask) {
   if (in.sub == kWgmmaFence) ++order.fences;
   if (in.sub == kWgmmaCommit) ++order.committed;
   if (in.sub == kWgmmaWait) fine = wait(w, in);
+  if (in.sub == kMoreRegisters || in.sub == kFewerRegisters) set_registers(cta_, w, in);
   return fine ? Meet::here : Meet::failed;
 }
 
@@ -118,7 +120,7 @@ bool WgmmaUnit::wait(Warp& w, const Inst& in) {
   const int first = w.index / WarpgroupSteps::kWarps * WarpgroupSteps::kWarps;
   s.orders[size_t(w.index)].waits = true;
   w.state = Warp::State::waiting;
-  w.barrier = kWaitsForWarpgroup, w.waits_at = w.current.pc;
+  w.barrier = kAtWgmmaWait, w.waits_at = w.current.pc;
   for (int u = first; u < first + WarpgroupSteps::kWarps; ++u)
     if (!s.orders[size_t(u)].waits) return true;
   for (int u = first; u < first + WarpgroupSteps::kWarps; ++u) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WgmmaUnit: wgmma.mma_async, fence, commit_group and wait_group.
+// WgmmaUnit: wgmma.mma_async, fence, commit_group and wait_group; setmaxnreg.
 //
 // Contract: each warp computes its own 16 rows when it issues a product, so registers have the
 // result at once; the checks keep a program from using it before the wait. At wait_group a warp

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// ClusterState: the CTAs of one cluster, and the barrier that they share.
+//
+// Contract: PTX ISA, "barrier.cluster". One host thread runs all CTAs of a cluster. A CTA that has
+// ended is gone: at() returns nullptr. A phase of the barrier completes when every thread that has
+// not exited has arrived; complete() then lets the warps go on that wait.
+//
+// Example: cluster.add(cta); seat(cta, warp).arrived |= mask; cluster.complete();
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ptx/model/counting.h"
+
+namespace cutegen::ptx {
+
+struct CtaState;
+
+// An address in the shared memory of a CTA of the cluster: its rank + 1, and the offset. Without a
+// rank it is the CTA's own.
+inline constexpr int kRankShift = 24;
+static_assert(kSharedOfCta == uint64_t{1} << kRankShift);
+inline constexpr uint64_t kClusterPlace = ~uint64_t{0};  // of the barrier, for Clocks
+
+inline constexpr int64_t kMostClusterCtas = 16;  // more than 8 need an opt-in on the GPU
+
+class ClusterState {
+ public:
+  // How far a warp is at the barrier.
+  struct Seat {
+    uint32_t arrived = 0;  // lanes that have arrived and not waited since
+    uint64_t phase = 0;    // in which they arrived
+  };
+  explicit ClusterState(int64_t number) : unit(number) {}
+  // CTAs in the order of their ranks.
+  void add(CtaState& cta);
+  size_t size() const { return ctas_.size(); }
+  CtaState* at(size_t rank) const { return rank < ctas_.size() ? ctas_[rank] : nullptr; }
+  void end(size_t rank);
+  bool ended() const { return left_ == 0; }
+
+  Seat& seat(size_t rank, int warp) { return seats_[rank][size_t(warp)]; }
+  bool passed(const Seat& s) const { return s.phase < phase_; }
+  uint64_t phase() const { return phase_; }
+  // Ends the phase if all threads have arrived.
+  void complete();
+  // Whether a warp of any CTA can run.
+  bool can_go_on() const;
+  // Threads that have arrived in this phase, and those that are alive.
+  int64_t arrived() const { return count(true); }
+  int64_t alive() const { return count(false); }
+
+  const int64_t unit;  // number of the cluster in the grid
+  CtaWork work;        // of its ended CTAs
+
+ private:
+  int64_t count(bool arrived_only) const;
+
+  std::vector<CtaState*> ctas_;           // by rank
+  std::vector<std::vector<Seat>> seats_;  // by rank and warp
+  uint64_t phase_ = 0;
+  size_t left_ = 0;
+};
+
+}  // namespace cutegen::ptx

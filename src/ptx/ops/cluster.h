@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Instructions of clusters: Inst::sub of Op::cluster_barrier and Op::cluster_map.
+//
+// Contract: PTX ISA, "barrier.cluster", "mapa" and "getctarank".
+//
+// Example: in.op = Op::cluster_barrier, in.sub = kClusterWait;
+#pragma once
+
+#include <cstdint>
+
+namespace cutegen::ptx {
+
+inline constexpr uint8_t kClusterArrive = 0, kClusterWait = 1;  // cluster_barrier
+inline constexpr uint8_t kClusterMap = 0, kClusterRank = 1;     // cluster_map
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// MemoryUnit::cluster: shared memory of other CTAs of the cluster.
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "ptx/units/memory_unit.h"
+
+namespace cutegen::ptx {
+namespace {
+
+// A remote store defines words of its owner; a load gets values that count as defined.
+void note_undefined(CtaState& cta, CtaState& owner, const WarpAccess& a) {
+  if (!cta.hazards || !cta.hazards->undefined) return;
+  Undefined& mine = *cta.hazards->undefined;
+  const Warp& w = a.warp;
+  const Undefined::Step step{w.registers, a.in, w.current.pc, w.index, a.mask, w.current.mask};
+  if (a.in.op == Op::load) {
+    if (mine.following()) mine.clear(step);
+    return;
+  }
+  UndefinedMemory& theirs = owner.hazards->undefined->memory();
+  UndefinedMemory::store(step, mine.registers(), theirs.shared(), a.sum, a.at,
+                         theirs.shared_left());
+}
+
+}  // namespace
+
+bool MemoryUnit::in_cluster(const std::byte* memory) const {
+  if (memory == cta_.shared.data()) return true;
+  for (size_t rank = 0; cta_.cluster && rank < cta_.cluster->size(); ++rank) {
+    const CtaState* other = cta_.cluster->at(rank);
+    if (other && other->shared.data() == memory) return true;
+  }
+  return false;
+}
+
+// Some lanes have addresses with a rank: one CTA after another.
+bool MemoryUnit::cluster(const WarpAccess& a) {
+  for (uint32_t rest = a.mask; rest;) {
+    const uint64_t tag = a.at[std::countr_zero(rest)] >> kRankShift;
+    uint32_t part = 0;
+    uint64_t at[32] = {};
+    for (uint32_t m = rest; m; m &= m - 1) {
+      const int lane = std::countr_zero(m);
+      if (a.at[lane] >> kRankShift != tag) continue;
+      part |= 1u << lane;
+      at[lane] = a.at[lane] & (kSharedOfCta - 1);
+    }
+    rest &= ~part;
+    const WarpAccess one{a.warp, a.in, part, summarize(at, part), at};
+    const bool own = tag == 0 || (cta_.cluster && tag - 1 == cta_.rank);
+    if (!(own ? access_at(one, Space::shared) : remote(one, tag - 1))) return false;
+  }
+  return true;
+}
+
+bool MemoryUnit::remote(const WarpAccess& a, uint64_t rank) {
+  const int lane = std::countr_zero(a.mask);
+  const size_t size = cta_.cluster ? cta_.cluster->size() : 1;
+  CtaState* owner = cta_.cluster ? cta_.cluster->at(rank) : nullptr;
+  const char* verb = a.in.op == Op::load ? "read" : a.in.op == Op::store ? "write" : "atomic";
+  const uint64_t end = a.sum.high + a.bytes();
+  if (rank >= size || (owner && end > owner->shared.size())) {
+    cta_.report(a.warp, lane,
+                {.kind = "out_of_bounds",
+                 .message = fmt::format(
+                     "{} of {} bytes at offset {} of the shared memory of rank {}: the cluster has "
+                     "{} CTAs with {} bytes each",
+                     verb, a.bytes(), a.sum.high, rank, size, cta_.shared.size()),
+                 .address = a.at[lane],
+                 .buffer = "shared memory"});
+    return false;
+  }
+  if (!owner) {
+    cta_.report(a.warp, lane,
+                {.kind = "exited_cta",
+                 .message = fmt::format(
+                     "{} of {} bytes at offset {} of the shared memory of rank {}, which has "
+                     "ended: it must wait (barrier.cluster) until no CTA of the cluster uses it",
+                     verb, a.bytes(), a.sum.low, rank),
+                 .address = a.at[lane],
+                 .buffer = "shared memory"});
+    return false;
+  }
+  cta_.counting->remote(a.warp.current.pc, a.mask, a.bytes());
+  note_undefined(cta_, *owner, a);
+  perform(a, owner->shared.data());
+  return true;
+}
+
+}  // namespace cutegen::ptx

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ptx/units/cluster_unit.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "ptx/ops/cluster.h"
+#include "ptx/ops/warp_ops.h"
+
+namespace cutegen::ptx {
+
+bool ClusterUnit::report(const Warp& w, int lane, const char* kind, std::string message) {
+  cta_.report(w, lane, {.kind = kind, .message = std::move(message)});
+  return false;
+}
+
+Meet ClusterUnit::barrier(Warp& w, const Inst& in, uint32_t mask) {
+  w.split_off(mask);
+  if (in.aligned || in.sub == kClusterWait) {
+    const Meet m = scheduler_.meet(w, ~0u, mask, "divergent_barrier");
+    if (m != Meet::here) return m;
+  }
+  const bool fine = in.sub == kClusterArrive ? arrive(w, in, mask) : wait(w, mask);
+  return fine ? Meet::here : Meet::failed;
+}
+
+bool ClusterUnit::arrive(Warp& w, const Inst& in, uint32_t mask) {
+  ClusterState& cluster = *cta_.cluster;
+  auto& seat = cluster.seat(cta_.rank, w.index);
+  if (const uint32_t twice = seat.arrived & mask) {
+    return report(w, std::countr_zero(twice), "bad_barrier",
+                  "barrier.cluster.arrive again without a barrier.cluster.wait between");
+  }
+  if (in.releases && cta_.hazards) {
+    cta_.hazards->fence(w.index, kFenceGpu);
+    if (cta_.hazards->clocks.vector()) cta_.hazards->clocks.release(w.index, kClusterPlace);
+  }
+  cta_.counting->barrier(cta_.job.program.code[size_t(w.current.pc)]);
+  w.spins = 0;
+  seat.arrived |= mask, seat.phase = cluster.phase();
+  cluster.complete();
+  return true;
+}
+
+bool ClusterUnit::wait(Warp& w, uint32_t mask) {
+  ClusterState& cluster = *cta_.cluster;
+  auto& seat = cluster.seat(cta_.rank, w.index);
+  if (const uint32_t absent = mask & ~seat.arrived) {
+    return report(w, std::countr_zero(absent), "bad_barrier",
+                  "barrier.cluster.wait without a barrier.cluster.arrive before");
+  }
+  if (cluster.passed(seat)) {
+    seat.arrived = 0;
+    if (cta_.hazards && cta_.hazards->clocks.vector())
+      cta_.hazards->clocks.acquire(w.index, kClusterPlace);
+    return true;
+  }
+  w.state = Warp::State::waiting;
+  w.barrier = kAtClusterBarrier, w.waits_at = w.current.pc;
+  return true;
+}
+
+// mapa, getctarank: addresses of 32 bits in shared memory or of 64 bits, generic.
+bool ClusterUnit::map(Warp& w, const Inst& in, uint32_t mask) {
+  const size_t bytes = in.reg_size;
+  for (uint32_t m = mask; m; m &= m - 1) {
+    const size_t lane = size_t(std::countr_zero(m));
+    uint64_t at = 0;
+    std::memcpy(&at, w.registers + in.a + lane * bytes, bytes);
+    const uint64_t tag = at >> kRankShift & 0xff;
+    if (in.sub == kClusterRank) {
+      words_at(w.registers, in.d)[lane] = tag ? uint32_t(tag - 1) : uint32_t(cta_.rank);
+      continue;
+    }
+    const uint32_t rank = words_at(w.registers, in.b)[lane];
+    if (rank >= cta_.cluster->size()) {
+      return report(
+          w, int(lane), "bad_cluster_rank",
+          fmt::format("mapa to rank {} of a cluster of {} CTAs", rank, cta_.cluster->size()));
+    }
+    at = (at & ~(uint64_t{0xff} << kRankShift)) | uint64_t(rank + 1) << kRankShift;
+    std::memcpy(w.registers + in.d + lane * bytes, &at, bytes);
+  }
+  return true;
+}
+
+}  // namespace cutegen::ptx
