@@ -99,6 +99,23 @@ void Chain::wait(int64_t pending) {
   last_ = start_;
 }
 
+// A product of N columns keeps the tensor pipe of its warp for N / 2 clocks, for every type.
+void Chain::warpgroup(const Inst& in, double at) {
+  if (in.sub == kWgmmaMultiply) {
+    tensor_free_ = std::max(tensor_free_, at) + program_.wgmmas[size_t(in.target)].n / 2.0;
+    product_ = tensor_free_ + latency_.tensor;
+  }
+  if (in.sub == kWgmmaCommit) {
+    products_.push_back(product_);
+    if (products_.size() > kMostGroups) products_.pop_front();
+  }
+  if (in.sub != kWgmmaWait) return;
+  close();
+  for (; int64_t(products_.size()) > in.imm; products_.pop_front())
+    start_ = std::max(start_, products_.front());
+  last_ = start_;
+}
+
 void Chain::step(const Inst& in, int32_t pc, uint32_t mask) {
   if (pc != next_) close();
   next_ = pc + 1;
@@ -106,7 +123,7 @@ void Chain::step(const Inst& in, int32_t pc, uint32_t mask) {
   issued_ += cost.issue;
   double at = ready(in, pc);
   if (double* store = store_before(in); store && mask) {
-    const bool reads = in.op == Op::load || in.op == Op::load_matrix;
+    const bool reads = in.op == Op::load || in.op == Op::load_matrix || in.op == Op::wgmma;
     if (!(reads && cost.constant)) at = std::max(at, *store);
     if (!reads && in.op != Op::async_copy) *store = at;
   }
@@ -127,6 +144,10 @@ void Chain::step(const Inst& in, int32_t pc, uint32_t mask) {
     case Op::async_wait:
       wait(in.imm);
       break;
+    case Op::wgmma:
+      warpgroup(in, at);
+      break;
+    case Op::cluster_barrier:
     case Op::barrier:
       close();
       start_ += latency_.barrier, last_ = start_;

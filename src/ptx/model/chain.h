@@ -42,6 +42,7 @@ class Chain {
   };
   void close();
   void wait(int64_t pending);
+  void warpgroup(const Inst& in, double at);
   double ready(const Inst& in, int32_t pc) const;
   double* store_before(const Inst& in);
 
@@ -51,6 +52,8 @@ class Chain {
   std::vector<double> ready_;                 // by register slot / 4
   std::deque<double> groups_;                 // when each committed group of copies arrives
   double copies_ = 0;                         // when the copies without a group arrive
+  std::deque<double> products_;               // when each committed group of wgmma is complete
+  double product_ = 0, tensor_free_ = 0;      // when the youngest is; when its pipe is free
   double start_ = 0, issued_ = 0, last_ = 0;  // of the piece: its start, issue slots, last begin
   double global_store_ = 0, shared_store_ = 0;
   double polled_[3] = {};  // start_, issued_ and last_ at the last poll

@@ -22,6 +22,7 @@ GpuLatency latencies() {
 class ChainOf : public testing::Test {
  protected:
   bool follow = true;
+  int shared = 4096;  // bytes
   // Clocks of `body`: the kernel with it less the kernel without it.
   double added(const std::string& body, int64_t grid = 1, int64_t block = 32) {
     return clocks(body, grid, block) - clocks("", grid, block);
@@ -31,7 +32,9 @@ class ChainOf : public testing::Test {
         ".version 9.0\n.target sm_90a\n.address_size 64\n"
         ".visible .entry k(.param .u64 out, .param .u64 in) {\n"
         ".reg .b32 %r<24>; .reg .b64 %rd<12>; .reg .pred %p<6>; .reg .f32 %f<40>;\n"
-        ".shared .align 16 .b8 s[4096];\n"
+        ".shared .align 1024 .b8 s[" +
+        std::to_string(shared) +
+        "];\n"
         "mov.u32 %r0, %tid.x; ld.param.u64 %rd0, [out]; ld.param.u64 %rd1, [in];\n"
         "mul.wide.u32 %rd2, %r0, 4; add.s64 %rd3, %rd0, %rd2; add.s64 %rd4, %rd1, %rd2;\n"
         "mov.u32 %r11, s; shl.b32 %r12, %r0, 2; add.u32 %r12, %r12, %r11;\n"
@@ -133,6 +136,29 @@ TEST_F(ChainOf, TheLongestCtaCounts) {
 TEST_F(ChainOf, NothingIsFollowedUnlessItIsAskedFor) {
   follow = false;
   EXPECT_EQ(clocks(""), 0);
+}
+
+// A product of N columns takes the tensor pipe for N / 2 clocks; only the wait waits for it.
+TEST_F(ChainOf, AWarpgroupWaitsForItsProductsAtTheWait) {
+  const std::string product =
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%f2, %f3, %f4, %f5, %f6, %f7, %f8, %f9, "
+      "%f10, %f11, %f12, %f13, %f14, %f15, %f16, %f17, %f18, %f19, %f20, %f21, %f22, %f23, %f24, "
+      "%f25, %f26, %f27, %f28, %f29, %f30, %f31, %f32, %f33}, %rd5, %rd5, 0, 1, 1, 0, 0;";
+  const std::string begin = "mov.b64 %rd5, 4611686293305360384;\nwgmma.fence.sync.aligned;\n",
+                    commit = "wgmma.commit_group.sync.aligned;\n",
+                    wait = "wgmma.wait_group.sync.aligned ";
+  shared = 16384;
+  const double none = clocks(begin + commit + wait + "0;", 1, 128);
+  EXPECT_NEAR(clocks(begin + times(4, product) + commit + wait + "0;", 1, 128) - none,
+              4 * 32 + kTensor, 12);
+  const std::string work = times(40, "fma.rn.f32 %f1, %f1, %f0, %f0;");  // beside the products
+  EXPECT_NEAR(clocks(begin + times(4, product) + commit + work + wait + "0;", 1, 128) - none,
+              4 * 32 + kTensor, 16);
+  // With one group left, only the first two products count.
+  EXPECT_NEAR(clocks(begin + times(2, product) + commit + times(2, product) + commit + wait + "1;",
+                     1, 128) -
+                  none,
+              2 * 32 + kTensor, 16);
 }
 
 }  // namespace

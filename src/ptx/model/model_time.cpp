@@ -78,6 +78,18 @@ double chain_clocks(const GpuSpec& gpu, const LaunchReport& report, const Grid& 
          count(c.by_pipe, "tensor") / warps * (l.tensor - l.arithmetic);
 }
 
+// Operations a second of the tensor pipe; 0: not known. wgmma reaches the dense peaks; those of
+// 8-bit types are twice the peak of fp16. Modelled, not fitted.
+double tensor_rate(const GpuSpec& gpu, std::string_view type) {
+  constexpr std::string_view kGroup = "wgmma_";
+  const bool group = type.starts_with(kGroup);
+  const auto& rates = group ? gpu.flops_per_s : gpu.mma_flops_per_s;
+  if (group) type.remove_prefix(kGroup.size());
+  const bool bytes = group && (type == "fp8" || type == "int8");
+  const auto rate = rates.find(bytes ? "fp16" : std::string(type));
+  return rate == rates.end() ? 0 : rate->second * (bytes ? 2 : 1);
+}
+
 // The time of the busiest SM for each pipe alone.
 void pipe_terms(const GpuSpec& gpu, const Counters& c, const Grid& g,
                 std::map<std::string, double>& t) {
@@ -97,9 +109,7 @@ void pipe_terms(const GpuSpec& gpu, const Counters& c, const Grid& g,
   t["lsu"] = busiest(pipe("lsu"), r.load_store_lanes / 32);
   double tensor = 0;
   for (const auto& [type, flops] : c.tensor_flops) {
-    auto rate = gpu.mma_flops_per_s.find(type);
-    if (rate == gpu.mma_flops_per_s.end()) continue;
-    tensor += busiest(double(flops), rate->second / gpu.sms / gpu.clock_hz);
+    tensor += busiest(double(flops), tensor_rate(gpu, type) / gpu.sms / gpu.clock_hz);
   }
   t["tensor"] = tensor;
   const double sectors = double(c.global_load_sectors + c.global_store_sectors +

@@ -171,6 +171,17 @@ TEST(ModelTime, KnownLimits) {
   r.counters.tensor_flops["fp16"] = 1'000'000'000'000;
   EXPECT_NEAR(model_time(g, r, entry(), config(ctas)).terms_ns.at("tensor"),
               1e12 / g.mma_flops_per_s.at("fp16") * 1e9, 1);
+  // wgmma reaches the dense peak, and twice that of fp16 in 8 bits.
+  for (const auto& [type, peak] :
+       std::map<std::string, double>{{"wgmma_bf16", g.flops_per_s.at("bf16")},
+                                     {"wgmma_tf32", g.flops_per_s.at("tf32")},
+                                     {"wgmma_fp8", 2 * g.flops_per_s.at("fp16")},
+                                     {"wgmma_int8", 2 * g.flops_per_s.at("fp16")}}) {
+    LaunchReport w = r;
+    w.counters.tensor_flops = {{type, 1'000'000'000'000}};
+    EXPECT_NEAR(model_time(g, w, entry(), config(ctas)).terms_ns.at("tensor"), 1e12 / peak * 1e9, 1)
+        << type;
+  }
   // 128 bytes a clock and SM of shared memory: a wavefront a clock.
   r.counters.shared_wavefronts = uint64_t(ctas) * 1000;
   EXPECT_NEAR(model_time(g, r, entry(), config(ctas)).terms_ns.at("shared"),
