@@ -12,8 +12,8 @@
 namespace cutegen::agent {
 namespace {
 
-constexpr size_t kMostPlaces = 8;    // shown
-constexpr size_t kMostLines = 4000;  // compared in the search for similar text
+constexpr size_t kMostPlaces = 8;    // places that a message lists
+constexpr size_t kMostLines = 4000;  // lines that the search for a similar line reads
 
 // A match must not begin or end within a word.
 std::vector<size_t> exact_places(const std::string& text, const std::string& what) {
@@ -41,7 +41,7 @@ std::vector<Line> lines_of(std::string_view text) {
   return out;
 }
 
-// The lines of an anchor, without empty ones at both ends.
+// Returns the lines of an anchor without the blank lines at both ends.
 std::vector<Line> anchor_lines(std::string_view anchor) {
   std::vector<Line> lines = lines_of(anchor);
   while (!lines.empty() && lines.back().trimmed.empty()) lines.pop_back();
@@ -78,7 +78,7 @@ double likeness(const std::set<std::string>& a, const std::set<std::string>& b) 
   return 2.0 * static_cast<double>(common) / static_cast<double>(a.size() + b.size());
 }
 
-// The file's line that is most similar to the anchor's line with the most words, if any is similar.
+// Takes the anchor's line with the most words and finds the line of the file most similar to it.
 std::optional<int> similar_line(const std::vector<Line>& file, const std::vector<Line>& anchor) {
   std::set<std::string> wanted;
   for (const Line& line : anchor) {

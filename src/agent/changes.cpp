@@ -18,7 +18,7 @@ namespace cutegen::agent {
 namespace {
 
 constexpr int64_t kLeastTokens = 800;  // shorter programs are always shown whole
-constexpr int64_t kMostShare = 4;      // changes may take a quarter of the tokens
+constexpr int64_t kMostShare = 4;      // changes may take a quarter of the program's tokens
 constexpr size_t kContext = 2;         // lines around a change
 constexpr size_t kWholeFunction = 16;  // longest function shown whole, in lines
 
@@ -30,12 +30,13 @@ std::string text_of(const Lines& lines, size_t begin, size_t end) {
   return out;
 }
 
-// A definition by its lines, from 0.
+// The lines [begin, end) of a definition, counted from 0.
 struct Span {
   std::string name;
   bool is_type = false;
   size_t begin = 0, end = 0;
-  // Whether lines [from, to) belong to it. A line inserted before its first line does not.
+  // Whether the definition contains lines [from, to). A line inserted before its first line is
+  // outside.
   bool holds(size_t from, size_t to) const {
     return from >= begin && to <= end && (to > from || (from > begin && from < end));
   }
@@ -62,7 +63,7 @@ class SourceChanges {
     for (const Hunk& hunk : hunks_of(before, after)) add(hunk);
   }
 
-  // Empty if a change has no unique anchor.
+  // Returns nothing if a change has no unique anchor.
   std::optional<std::string> text() const {
     std::string out;
     for (size_t i = 0; i < parts_.size(); ++i) {
@@ -92,7 +93,7 @@ class SourceChanges {
     parts_.back().lines.after_end = h.after_end;
   }
 
-  // The lines, before and after, of the one short function that contains the change.
+  // Finds the one short function that contains the change. Returns its lines before and after.
   std::optional<Hunk> short_function(const Hunk& h) const {
     for (const Span& old : old_) {
       if (!old.holds(h.before, h.before_end)) continue;
@@ -151,7 +152,7 @@ class SourceChanges {
   std::vector<Part> parts_;
 };
 
-// JSON pointers, or the whole plan if that is shorter.
+// Writes the plan's changes as edits with JSON pointers, or the whole plan if that is shorter.
 std::string plan_changes(const Plan& before, const Plan& after) {
   const std::string whole = plan_text(after);
   if (whole == plan_text(before)) return {};
@@ -162,7 +163,7 @@ std::string plan_changes(const Plan& before, const Plan& after) {
   return out.size() < whole.size() ? out : "plan.json now:\n```file plan.json\n" + whole + "```\n";
 }
 
-// Whether base and changes give exactly the program.
+// Whether the changes, applied to the base, yield exactly the program.
 bool gives(const std::string& text, const KernelProgram& base, const KernelProgram& program) {
   auto reply = parse_reply(text, &base);
   if (!reply) return false;

@@ -17,7 +17,7 @@ constexpr size_t kHotLines = 6;
 constexpr size_t kRemarks = 5;
 constexpr size_t kKernels = 6;
 constexpr size_t kCounters = 48;
-constexpr size_t kAttemptsTogether = 4;  // in a part of the history
+constexpr size_t kAttemptsTogether = 4;  // in one part of the history
 
 std::string one_line(std::string_view text, size_t limit = kLine) {
   std::string out = sanitize(text, limit);
@@ -52,7 +52,7 @@ std::string scalars_line(const char* what, const std::vector<ScalarInfo>& all) {
   return fmt::format("{}: {}\n", what, join(parts, ", "));
 }
 
-// What a model must know about tensors that forward() writes.
+// Tells the model what it must know about tensors that forward() mutates.
 std::string mutated_lines(const Task& task) {
   const bool any =
       std::any_of(task.tensors.begin(), task.tensors.end(), [](auto& t) { return t.mutated; });
@@ -283,8 +283,7 @@ std::string describe_profile(const Verdict& v) {
 HistoryText describe_history(const std::vector<Attempt>& history, size_t most) {
   HistoryText out;
   if (history.empty() || most == 0) return out;
-  // Drops many old attempts at a time, because each drop invalidates the provider's cache behind
-  // it.
+  // Drops many old attempts at a time, because each drop invalidates the provider's prompt cache.
   const size_t leave = std::max<size_t>(most / 2, 1), n = history.size();
   const size_t first = n > most ? (n - most + leave - 1) / leave * leave : 0;
   std::string part =

@@ -48,7 +48,7 @@ bool is_gap(std::string_view given) {
          });
 }
 
-// A gap in `text` that `before` does not have.
+// Finds a gap in `text` that `before` does not contain.
 std::optional<std::string> gap_in(const std::string& text, const std::string& before) {
   for (const std::string& line : split(text, '\n'))
     if (is_gap(line) && before.find(trim(line)) == std::string::npos)
@@ -61,7 +61,7 @@ struct Replacement {
   std::string text, what;
 };
 
-// The start of the comment right above a position.
+// Moves a position up to the start of the comment right above it, if there is one.
 size_t with_comment_above(const std::string& text, size_t begin) {
   for (;;) {
     size_t line = text.rfind('\n', begin ? begin - 1 : 0);
@@ -91,8 +91,8 @@ class FileEditor {
     return {};
   }
 
-  // Each definition in the block replaces the one of the same name. Text before it in the block (a
-  // new helper, a comment) goes with it.
+  // Each definition in the block replaces the definition with its name. It brings along the text
+  // above it in the block (a new helper, a comment).
   Done add(const WholeDefinitions& block) {
     std::string text = unix_lines(block.text);
     if (auto gap = gap_in(text, text_)) return gap_found("the function block", *gap);
@@ -150,7 +150,7 @@ class FileEditor {
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
     return text;
   }
-  // A deletion of a line includes its line break.
+  // If an edit deletes a whole line, it also deletes the line break.
   void take_line_break(Replacement& r) const {
     bool starts = r.begin == 0 || text_[r.begin - 1] == '\n';
     size_t end = r.begin + r.size;
@@ -306,7 +306,7 @@ class Applier {
     return program;
   }
 
-  // The faults, each with its line in the plan or the source.
+  // Lists the failed checks, each with its line in the plan or the source.
   tl::unexpected<Reask> checks_failed(const KernelProgram& program,
                                       const std::vector<Error>& faults) const {
     std::string out = "The program was not compiled, because these checks fail:\n";

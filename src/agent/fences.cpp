@@ -15,14 +15,14 @@ struct Marks {
   std::string info;
 };
 
-// The fence that a line opens (or closes, if it has no info).
+// Reads the fence that a line opens, or closes if the line has no info string.
 std::optional<Marks> fence_of(const std::string& line) {
   size_t at = line.find_first_not_of(" \t");
   if (at == std::string::npos || (line[at] != '`' && line[at] != '~')) return std::nullopt;
   size_t end = std::min(line.find_first_not_of(line[at], at), line.size());
   if (end - at < 3) return std::nullopt;
   std::string info(trim(line.substr(end)));
-  if (info.find('`') != std::string::npos) return std::nullopt;  // code within a sentence
+  if (info.find('`') != std::string::npos) return std::nullopt;  // inline code in a sentence
   return Marks{line[at], end - at, info};
 }
 
@@ -97,7 +97,7 @@ bool is_command(const std::string& kind) {
 
 }  // namespace
 
-// "**kernel.cu**:" gives kernel.cu. A sentence gives nothing.
+// Reads the file name from a title such as "**kernel.cu**:". A sentence yields nothing.
 std::string title_above(const std::vector<std::string>& lines) {
   for (auto it = lines.rbegin(); it != lines.rend(); ++it) {
     std::string name;

@@ -13,8 +13,8 @@ namespace cutegen::agent {
 namespace {
 
 struct Known {
-  std::vector<const char*> message;  // one must be in the verdict; empty: any failure
-  std::vector<const char*> source;   // one must be in the source; empty: any
+  std::vector<const char*> message;  // one of them must be in the verdict
+  std::vector<const char*> source;   // one of them must be in the source; empty: any
   const char* advice;
 };
 

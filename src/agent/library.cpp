@@ -29,7 +29,7 @@ std::string stem(const std::string& path) {
   return path.substr(slash, path.rfind('.') - slash);
 }
 
-// The text in the first fence.
+// Returns the text in the first fence.
 std::string fenced_part(const std::string& text) {
   size_t open = text.find("```");
   size_t begin = text.find('\n', open) + 1, end = text.find("```", begin);

@@ -9,7 +9,7 @@
 namespace cutegen::agent {
 namespace {
 
-constexpr size_t kMaxCells = size_t{4} << 20;  // of the table of common subsequences
+constexpr size_t kMaxCells = size_t{4} << 20;  // entries of the table of common subsequences
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines = split(text, '\n');
@@ -19,7 +19,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 using Lines = std::vector<std::string>;
 
-// The middle part, where the texts differ, by the longest common subsequence.
+// Compares the middle parts, where the texts differ, by their longest common subsequence. If the
+// table would be too large, all lines of `a` are removed and all lines of `b` added.
 void diff_middle(const Lines& a, const Lines& b, std::vector<DiffLine>& out) {
   size_t n = a.size(), m = b.size();
   bool fits = (n + 1) * (m + 1) <= kMaxCells;
@@ -60,7 +61,7 @@ std::vector<DiffLine> near_changes(const std::vector<DiffLine>& all, size_t cont
   return out;
 }
 
-// All lines of both texts, marked.
+// Marks each line of both texts as common, removed or added.
 std::vector<DiffLine> all_lines(const std::string& before, const std::string& after) {
   Lines a = lines_of(before), b = lines_of(after);
   std::vector<DiffLine> all;

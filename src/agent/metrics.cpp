@@ -27,7 +27,7 @@ class Figures {
     auto it = k_.counters.find(name);
     return it == k_.counters.end() ? std::nullopt : Value(it->second);
   }
-  // The GPU's own counter if the profile has it, or else the value from the simulator's counters.
+  // Prefers the GPU's own counter to the value derived from the simulator's counters.
   Value counted(const std::string& name, Value else_this) const {
     auto own = k_.origin == Origin::measured ? of(name) : std::nullopt;
     return own ? own : else_this;
@@ -35,7 +35,8 @@ class Figures {
   Value cycles() const {
     return k_.time_ns > 0 ? Value(k_.time_ns * 1e-9 * gpu_.clock_hz) : std::nullopt;
   }
-  // The largest of some terms, each the time it would take alone, in percent of the whole time.
+  // The largest of some terms in percent of the kernel's time. A term is the time it would take
+  // alone.
   Value busy(std::initializer_list<const char*> terms) const {
     Value most;
     for (const char* term : terms)
@@ -65,7 +66,7 @@ class Figures {
     if (!sectors || !bytes || *sectors <= 0) return std::nullopt;
     return std::clamp(100 * (1 - *bytes / kSectorBytes / *sectors), 0.0, 100.0);
   }
-  // Without branches, all of them are uniform.
+  // A kernel without branches counts as uniform.
   Value uniform_branches() const {
     Value all = of("branches"), divergent = of("divergent_branches");
     if (!all || !divergent) return std::nullopt;

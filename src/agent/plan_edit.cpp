@@ -53,7 +53,7 @@ void erase(Json& parent, const std::string& token) {
     parent.erase(*index_of(token));
 }
 
-// Adds the value at a token that names nothing yet, or inserts it into an array before the index.
+// Adds a member to an object, or inserts an element into an array before the index.
 bool insert(Json& parent, const std::string& token, const Json& value) {
   if (parent.is_object()) {
     parent[token] = value;

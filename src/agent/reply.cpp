@@ -58,12 +58,12 @@ std::string without_marks(const std::string& line) {
 
 constexpr std::string_view kDraft = "DRAFT:";
 
-// Reads a line that begins with kDraft.
+// Reads the name from a line that begins with kDraft.
 std::string draft_name(std::string_view line) {
   return sanitize(trim(line.substr(kDraft.size())), 20);
 }
 
-// Takes the marked lines. Without a summary, the first other line is one.
+// Reads the lines with a mark (SUMMARY:). Without a summary, the first other line becomes one.
 void read_prose(const std::vector<std::string>& lines, Reply& reply) {
   std::string first_line;
   for (const std::string& line : lines) {
@@ -83,7 +83,7 @@ void read_prose(const std::vector<std::string>& lines, Reply& reply) {
   if (reply.summary.empty()) reply.summary = first_line;
 }
 
-// The source that a block without a name means.
+// Returns the source that a block is for. A block without a name means the program's only source.
 tl::expected<std::string, Reask> only_source(const Fence& fence, const KernelProgram* base) {
   if (!fence.file.empty()) return fence.file;
   if (!fence.title.empty()) return fence.title;
@@ -97,7 +97,8 @@ tl::expected<std::string, Reask> only_source(const Fence& fence, const KernelPro
                            fence.line, fence.kind, join(names, ", ")));
 }
 
-// A whole file defines kernels. It has includes if the present file has any.
+// Whether a block is a whole file: it defines a kernel, and has includes if the current file has
+// any.
 bool is_whole_file(const Fence& fence, const KernelProgram* base) {
   if (!has_kernel(fence.text)) return false;
   std::string name = !fence.file.empty() ? fence.file : fence.title;
@@ -129,7 +130,7 @@ tl::expected<PlanEdit, Reask> plan_edit_of(const Json& item, const Fence& fence)
   return edit;
 }
 
-// A whole plan, one edit, or a list of edits.
+// Reads a whole plan, one edit, or a list of edits.
 tl::expected<std::vector<Change>, Reask> plan_changes(const Json& json, const Fence& fence) {
   std::vector<Change> out;
   if (json.is_object() && json.contains("steps")) {
@@ -154,7 +155,7 @@ std::string file_of(const Change& change) {
   return "plan.json";
 }
 
-// A file must come whole, or in edits, but not both.
+// A reply may send a file whole or edit it, but not both.
 Parsed check_changes(const std::vector<Change>& changes) {
   if (changes.size() > kMostChanges)
     return reask("too_many",
@@ -173,7 +174,7 @@ Parsed check_changes(const std::vector<Change>& changes) {
   return {};
 }
 
-// `plain`: the blocks whose kind is unknown.
+// `plain` holds the blocks of unknown kind.
 Reask nothing_found(bool saw_diff, const std::vector<Fence>& plain) {
   if (saw_diff)
     return Reask{
@@ -329,7 +330,7 @@ class Parser {
     return {};
   }
 
-  // Takes a reply that consists only of the text of the one source.
+  // Takes a reply that is nothing but the text of the program's only source.
   void take_bare_file(const std::string& given) {
     std::string text(trim(given));
     static const std::vector<std::string> kStarts{"#include", "//",       "/*",        "#pragma",
@@ -342,7 +343,7 @@ class Parser {
     if (auto name = only_source(fence, base_)) add(WholeFile{*name, text + "\n"});
   }
 
-  // A repeated block counts once. A repeated plan edit may be meant.
+  // A repeated block counts once, but a repeated plan edit may be intended.
   void add(Change change) {
     bool repeated =
         !std::holds_alternative<PlanEdit>(change) &&

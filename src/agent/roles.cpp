@@ -22,7 +22,7 @@ using Data = kainjow::mustache::data;
 
 constexpr size_t kMostAdvice = 2500;  // bytes
 constexpr size_t kMostApproaches = 8;
-constexpr size_t kJudgedKernels = 2;  // whose metrics a judge sees
+constexpr size_t kJudgedKernels = 2;  // kernels whose metrics a judge sees
 
 std::string render(const std::string& file, const Data& data) {
   kainjow::mustache::mustache page(prompt_file(file));
@@ -30,7 +30,7 @@ std::string render(const std::string& file, const Data& data) {
   return page.render(data);
 }
 
-// How much each part may say. Lowered step by step until a prompt fits.
+// How much each part of a prompt may say. shorten() lowers it step by step until the prompt fits.
 struct Detail {
   size_t components = 8, source_lines = 400, guidance = 3, history = 32;
   int graph = 2, verdict = 2;
@@ -88,7 +88,8 @@ void set_if(Data& data, const char* name, const std::string& text) {
   if (!text.empty()) data.set(name, text);
 }
 
-// The program that the prompt shows whole: the base, or the subject if there are no changes.
+// Returns the program that the prompt shows in full: the base if it also shows changes, else the
+// subject.
 const Candidate& whole_of(const Question& q, const std::optional<std::string>& changes) {
   return changes ? *q.base : *q.subject;
 }
@@ -100,7 +101,8 @@ std::string program_message(const Candidate& whole) {
   return std::string(trim(render("program.md", data))) + "\n";
 }
 
-// The program in question with its verdict. The same in consecutive questions about it.
+// Describes the program in question and its verdict. Consecutive questions about a program share
+// this text.
 std::string subject_text(const TaskBrief& brief, const Question& q,
                          const std::optional<std::string>& changes, const Detail& detail) {
   Data data;
@@ -156,7 +158,7 @@ const std::vector<Step>& question_steps() {
   return kSteps;
 }
 
-// Lowers the detail until `tokens` fits the limit, or nothing is left to lower.
+// Lowers the detail until `tokens` is within the limit or nothing is left to lower.
 template <class Tokens>
 void shorten(Detail& detail, const std::vector<Step>& steps, int64_t limit, Tokens tokens) {
   for (Step step : steps)
@@ -164,7 +166,7 @@ void shorten(Detail& detail, const std::vector<Step>& steps, int64_t limit, Toke
       if (!step(detail)) break;
 }
 
-// The text about tools; empty if there are none.
+// Returns the text about tools; empty if there are none.
 std::string tools_text(const PromptLimits& limits) {
   if (limits.tools.empty()) return {};
   Data data;
@@ -189,13 +191,14 @@ Prefix make_prefix(const TaskBrief& brief, const Detail& detail, const PromptLim
           std::string(trim(render("task.md", task_data(brief, detail)))) + "\n"};
 }
 
-// The messages after the task, from the least to the most often changed.
+// Returns the messages after the task. The ones that change least often come first, for the cache.
 std::vector<llm::Message> own_messages(const TaskBrief& brief, const Question& q,
                                        const std::optional<std::string>& changes,
                                        const Detail& detail) {
   std::vector<llm::Message> out;
   HistoryText history = describe_history(q.history, detail.history);
-  // A short program changes with each gain. A long one stays while the history grows.
+  // A short program changes with each gain. A long one stays the base of the changes, so it comes
+  // before the history, which grows.
   const Candidate* whole = q.subject ? &whole_of(q, changes) : nullptr;
   const bool stays = whole && is_long(whole->program);
   if (stays) out.push_back({.text = program_message(*whole), .cache_end = true});

@@ -79,7 +79,7 @@ class Mapper {
       ++at_;
     }
   }
-  // Whether it separates digits, as in 1'000.
+  // Whether the quote separates digits, as in 1'000.
   bool digit_separator(size_t from) const {
     return text_[at_] == '\'' && std::isdigit(static_cast<unsigned char>(text_[from])) &&
            at_ + 1 < text_.size() && is_word_byte(text_[at_ + 1]);
@@ -108,7 +108,7 @@ bool is_blank(char c) {
   return std::isspace(static_cast<unsigned char>(c)) != 0;
 }
 
-// The position after the group that opens at `at`, or npos.
+// Returns the position after the group that opens at `at`, or npos if the group never closes.
 size_t after_group(std::string_view code, size_t at, char open, char close) {
   int depth = 0;
   for (; at < code.size(); ++at) {
@@ -129,7 +129,7 @@ size_t skip_blanks(std::string_view code, size_t at) {
   return at;
 }
 
-// The head of a declaration without its template<...> parts.
+// Removes the template<...> parts from the head of a declaration.
 std::string_view without_templates(std::string_view head) {
   for (;;) {
     size_t at = skip_blanks(head, 0);
@@ -159,7 +159,7 @@ bool takes_arguments(const std::string& word) {
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
-// The name of a function from its head: the word before its parameter list.
+// Reads a function's name from its head: the word before the parameter list.
 std::string function_name(std::string_view head) {
   std::string last;
   for (size_t at = 0; at < head.size();) {
@@ -173,7 +173,7 @@ std::string function_name(std::string_view head) {
       if (at == std::string_view::npos) return {};
       last.clear();
     } else if (c == '=') {
-      return {};  // a variable with its initialiser
+      return {};  // a variable with an initialiser
     } else {
       if (!is_blank(c)) last.clear();
       ++at;
@@ -186,7 +186,7 @@ bool opens_type(const std::string& word) {
   return word == "struct" || word == "class" || word == "union" || word == "enum";
 }
 
-// The name after struct, class, union or enum, without attributes; empty if there is none.
+// Reads the name after struct, class, union or enum, and skips attributes; empty if there is none.
 std::string type_name(std::string_view head) {
   bool within = false;
   for (size_t at = 0; at < head.size();) {
@@ -302,7 +302,7 @@ char partner(char open) {
   return open == '(' ? ')' : open == '[' ? ']' : '}';
 }
 
-// Follows brackets. Each branch of an #if starts with the brackets that were open before the #if.
+// Matches brackets. Each branch of an #if starts with the brackets that were open before the #if.
 class BracketReader {
  public:
   explicit BracketReader(std::string_view text) : text_(text), kinds_(map_source(text)) {}

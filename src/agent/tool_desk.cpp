@@ -15,7 +15,7 @@ namespace cutegen::agent {
 namespace {
 
 constexpr size_t kMostResult = 6000;  // bytes of one result
-constexpr double kBetter = 0.01;      // the least gain of a draft over the answer
+constexpr double kBetter = 0.01;      // a draft replaces the answer if it gains at least this
 
 bool writes(const Question& q) {
   return q.role == Role::coder || q.role == Role::debugger;
@@ -109,7 +109,7 @@ ToolDesk::Told ToolDesk::perform(const Context& ctx, const llm::ToolCall& call,
   return evaluate(ctx, **draft);
 }
 
-// The draft that a call names or creates.
+// Returns the draft that a call names, or keeps the new draft that its changes create.
 tl::expected<Draft*, Reask> ToolDesk::draft_of(const ToolUse& use) {
   Draft* from = drafts_.find(use.draft);
   if (!use.draft.empty() && !from)
@@ -125,7 +125,7 @@ tl::expected<Draft*, Reask> ToolDesk::draft_of(const ToolUse& use) {
   return &drafts_.keep(std::move(*program), changes->summary);
 }
 
-// `known`: done before the process died; the record holds the result.
+// `known`: the tool ran before the process died, and the journal holds its result.
 ToolDesk::Told ToolDesk::compile(const Context& ctx, Draft& draft, bool known) {
   if (known) return Said{};
   const KernelProgram& program = draft.candidate.program;
@@ -139,7 +139,7 @@ ToolDesk::Told ToolDesk::compile(const Context& ctx, Draft& draft, bool known) {
               describe_verdict(v, set_.floor_ns, false, 2) + hint_list(program, v)};
 }
 
-// Gets the draft's verdict. Counts as an evaluation unless the evaluator aborted it.
+// Gets the draft's verdict, which counts as an evaluation unless the evaluator aborted it.
 Result<void> ToolDesk::judge(const Context& ctx, Draft& draft) {
   CG_TRY(Evaluated e, host_.evaluate(ctx, draft.candidate));
   draft.candidate.id = e.candidate;

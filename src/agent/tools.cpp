@@ -77,7 +77,7 @@ const Declared* find_tool(const std::string& name) {
   return nullptr;
 }
 
-// A string. Null counts as missing, because some models fill every field.
+// Reads a string. Null counts as missing, because some models fill every field.
 Result<std::string> text_argument(const std::string& name, const Json& value) {
   if (value.is_null()) return std::string();
   // Models often send the plan as an object.
