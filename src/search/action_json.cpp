@@ -109,7 +109,7 @@ void fields(Fields& v, StrategySettings& s) {
   v("plateau", s.plateau, kCount);
   v("min_gain", s.min_gain);
   v("floor_ratio", s.floor_ratio);
-  if (v.reading()) s.reach_ratio = 0;  // of journals that have none
+  if (v.reading()) s.reach_ratio = 0;  // older journals lack it
   v("reach_ratio", s.reach_ratio, field::may_lack);
   v("repairs", s.repairs, kCount);
   v("retries", s.retries, kCount);

@@ -63,7 +63,7 @@ void ClimbStrategy::decide() {
   open(Ask{Role::coder, context()});
 }
 
-// What a proposer may need. `purpose` names the kind of answer.
+// Collects what a proposer may need. `purpose` names the kind of answer.
 Json ClimbStrategy::context() const {
   Json out;
   out["purpose"] = to_string(incumbent_              ? Purpose::improve

@@ -57,7 +57,8 @@ void CudaforgeStrategy::on_verdict(const std::string& candidate, const Verdict& 
       (!best_ ||
        (verdict.timing &&
         (!best_timing_ || beats_incumbent(*best_timing_, *verdict.timing, settings_.min_gain))));
-  // Repairs a failing program. Of the correct ones, continues the best (the newest, as published).
+  // Continues with a failing program, to repair it, or with the best one. `published` always
+  // continues with the newest, as the paper does.
   if (!correct || better || agents_.published) {
     current_ = candidate;
     failing_ = !correct;

@@ -11,7 +11,7 @@ namespace cutegen::search {
 namespace {
 
 constexpr int kMostUnusable = 3;
-constexpr int kDiagnosedFrom = 2;  // the repair that a judge's diagnosis precedes
+constexpr int kDiagnosedFrom = 2;  // a judge diagnoses the failure before this repair
 
 Role role_of(Wanted wanted) {
   switch (wanted) {
@@ -43,7 +43,7 @@ Purpose purpose_of(Wanted wanted) {
   return Purpose::repair;
 }
 
-// Whether the best program of a line is also the best of the run.
+// Decides whether the best program of a line is also the best of the run.
 Action compare(const Kept& now, const Kept& best, size_t line, double min_gain) {
   if (!now.timing)
     return Reject{now.id, fmt::format("best of line {}, but no time is known", line)};
@@ -59,7 +59,7 @@ Action compare(const Kept& now, const Kept& best, size_t line, double min_gain) 
 void CutegenStrategy::on_task(const Json& data) {
   if (auto task = data.find("task"); task != data.end() && task->is_object())
     workload_ = text_at(*task, "workload");
-  // The simulator counts while it times. On a GPU, a profile is a separate run.
+  // The simulator counts while it times, so a profile is free. On a GPU, it is a separate run.
   const auto device = DeviceName::parse(text_at(data, "device"));
   profile_is_free_ = device && !device->is_gpu();
   if (agents_.planner && agents_.start == Start::scratch) return ask_for(Wanted::plan);
@@ -71,7 +71,7 @@ void CutegenStrategy::begin_lines(const std::vector<std::string>& approaches) {
   decide();
 }
 
-// Charges the evaluations since the last call, drafts included, to the present line.
+// Charges the evaluations since the last call, including those of drafts, to the current line.
 void CutegenStrategy::charge_line() {
   if (lines_.have_begun()) line().evaluations += evaluations_ - charged_;
   charged_ = evaluations_;
@@ -118,7 +118,7 @@ void CutegenStrategy::on_verdict(const std::string& candidate, const Verdict& ve
   open(Reject{candidate, fault_text(verdict)});
 }
 
-// This evaluation only adds a profile. The program's time and standing stay.
+// This evaluation only adds a profile. It changes neither the program's time nor the decision.
 void CutegenStrategy::on_profiled() {
   profiled_again_.clear();
   if (line().best) line().best->profiled = true;

@@ -8,8 +8,8 @@
 namespace cutegen::search {
 namespace {
 
-constexpr int kLinePlateau = 3;  // misses that end a line before the last phase
-// Steps without a change of structure, after which questions ask for details.
+constexpr int kLinePlateau = 3;  // this many misses end a line before the last phase
+// After this many steps without a change of structure, questions ask for details.
 constexpr int kStructureSteps = 2;
 constexpr int kMostRewrites = 2;
 
@@ -55,7 +55,7 @@ Stage Line::stage() const {
 void Lines::begin(const StrategySettings& settings, const std::vector<std::string>& approaches,
                   const std::string& workload) {
   const AgentSettings& agents = *settings.agents;
-  // A recipe has one first program, so more lines would repeat it.
+  // A recipe always starts with the same program, so more lines would repeat it.
   const size_t count =
       agents.start == Start::recipe ? 1 : static_cast<size_t>(std::max(agents.chains, 1));
   for (size_t i = 0; i < count; ++i)

@@ -9,7 +9,7 @@
 namespace cutegen::search {
 namespace {
 
-constexpr int kMostSetAside = 2;  // in a row; more are the machinery's fault
+constexpr int kMostSetAside = 2;  // in a row; then the evaluator is at fault, not the programs
 
 const PairedRatio* pair_with_incumbent(const Timing& timing) {
   for (const PairedRatio& p : timing.paired)
@@ -73,7 +73,7 @@ std::vector<Action> Machine::next() {
   return {*open_};
 }
 
-// Whether the open action is of kind A and, if it names a candidate, the event names the same.
+// Whether the open action is an A. If an A names a candidate, the event must name the same one.
 template <class A>
 bool Machine::awaits(const Event& event) const {
   const A* action = open_ ? std::get_if<A>(&*open_) : nullptr;
@@ -169,7 +169,7 @@ std::optional<std::string> Machine::nothing_to_win(double best_ns) const {
   return std::nullopt;
 }
 
-// Adds the task's known bounds to a question. Runs of older versions know the floor alone.
+// Adds the task's known bounds to a question. Runs of older versions know only the floor.
 void Machine::put_bounds(Json& context) const {
   if (floor_ns_ > 0) context["floor_ns"] = floor_ns_;
   if (reachable_ns_ > 0) context["reachable_ns"] = reachable_ns_;

@@ -68,7 +68,7 @@ Result<ProfilingMode> parse_profiling(const std::string& name, const std::string
 }
 
 bool is_stepwise(const std::string& strategy) {
-  return strategy == kCutegen;  // the others measure a model without tools
+  return strategy == kCutegen;  // the other strategies measure a model without tools
 }
 
 Result<std::unique_ptr<Strategy>> make_strategy(const std::string& name,

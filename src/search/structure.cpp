@@ -28,7 +28,7 @@ size_t after_quoted(std::string_view text, size_t at) {
   return std::min(at + 1, text.size());
 }
 
-// Identifiers, numbers and punctuation, without comments and quoted text.
+// Splits text into identifiers, numbers and punctuation. Drops comments and quoted text.
 Words words_of(std::string_view text) {
   Words out;
   for (size_t at = 0; at < text.size();) {
@@ -69,7 +69,7 @@ std::string launches_of(const Plan& plan) {
   return out;
 }
 
-// Collects "constexpr int kTile = 128;" at any depth.
+// Collects constants such as "constexpr int kTile = 128;" at any depth.
 std::string constants_of(const Words& words) {
   std::string out;
   for (size_t i = 0; i + 4 < words.size(); ++i)
@@ -121,7 +121,7 @@ Words all_words(const KernelProgram& program) {
   return out;
 }
 
-// The counter of the kind of use that a word names; null: none.
+// Returns the counter for the use of CuTe that a word names, or null.
 int* counter_of(CuteUse& use, const std::string& word) {
   static const std::map<std::string, int CuteUse::*> kWords{
       {"make_tiled_mma", &CuteUse::tiled_mma},
