@@ -5,9 +5,9 @@ namespace cutegen::store {
 
 namespace {
 
-// One event type: its current version, when it is written, and its fields. A field is one line,
-// "name: meaning"; "name?: meaning" if some events lack it. Every event also has clock_ms.
-// tools/reference.py prints this table; the e2e tests compare it with the journals of their runs.
+// One event type: its current version, when a run writes it, and its fields. A field is one line,
+// "name: meaning", or "name?: meaning" if some events lack it. Every event also has clock_ms.
+// tools/reference.py prints this table; the e2e tests compare it with their journals.
 struct Form {
   EventType type;
   int version;

@@ -18,8 +18,8 @@ std::filesystem::path lock_path(const std::filesystem::path& dir, const std::str
   return dir / "locks" / (run + ".lock");
 }
 
-// Locks of an open file description belong to the descriptor: two stores of one process exclude
-// each other too, and held() can probe without taking them.
+// A lock belongs to an open file description. So two stores in one process exclude each other, too,
+// and held() can probe without taking the lock.
 struct flock whole_file(short type) {
   struct flock lock{};
   lock.l_type = type;
@@ -79,7 +79,7 @@ bool is_run_id(const std::string& text) {
 }
 
 std::string new_run_id() {
-  // People type ids by hand: no vowels, and no digits that look like letters.
+  // People type ids by hand, so an id has no vowels and no digits that look like letters.
   constexpr std::string_view kLetters = "bcdfghjkmnpqrstvwxz23456789";
   std::array<std::byte, 6> bytes{};
   random_bytes(bytes);
