@@ -106,7 +106,7 @@ Attempt AnswerReader::cut(const Json& so_far, std::string why) const {
   reply.stop = Stop::cut;
   reply.detail = sanitize(without_key(std::move(why), options_.key), 300);
   if (reply.usage.all_input() == 0) reply.usage.input = estimate_tokens(request_);
-  // A broken stream reports the usage of its beginning only.
+  // A broken stream reports usage only for its beginning.
   reply.usage.output = std::max(reply.usage.output, written);
   reply.usage.estimated = true;
   return finished(std::move(reply));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Anthropic messages API: blocks, signed thinking that returns unchanged, explicit cache
-// breakpoints.
+// The Anthropic messages API: content in blocks, signed thinking that we send back unchanged, and
+// explicit cache breakpoints.
 #include <algorithm>
 
 #include "base/text.h"
@@ -10,7 +10,7 @@ namespace cutegen::llm {
 namespace {
 
 constexpr const char* kApi = "anthropic";
-// The API allows four: the system text and the newest message have one each.
+// The API allows four breakpoints. The system text and the newest message take one each.
 constexpr size_t kUserBreakpoints = 2;
 constexpr int64_t kLeastThinking = 1024;
 
@@ -44,7 +44,7 @@ Json user_blocks(const Message& message) {
   return out;
 }
 
-// The messages that end a cached prefix: the last marked ones, and the newest.
+// Finds the messages that end a cached prefix: the last marked ones, and the newest.
 std::vector<size_t> breakpoints(const std::vector<Message>& messages) {
   std::vector<size_t> out;
   for (size_t i = messages.size(); i-- > 0 && out.size() < kUserBreakpoints;)
@@ -84,7 +84,7 @@ int64_t thinking_budget(const std::string& effort, int64_t limit) {
   return std::min(wanted, limit / 2);
 }
 
-// Returns true if the model will think; it takes no temperature then.
+// Returns true if the model will think. A model that thinks accepts no temperature.
 bool put_thinking(Json& out, const ChatRequest& request, const Shape& shape, int64_t limit) {
   if (request.effort.empty() || !shape.takes("thinking")) return false;
   if (shape.thinking != "budget") {
@@ -165,7 +165,7 @@ class MessageAssembler final : public Assembler {
         block[key] = text_at(block, key) + more;
   }
 
-  // Figures are cumulative. If a later event omits one, it stays.
+  // Counts are cumulative. If a later event omits a count, the earlier one stays.
   void take_usage(const Json& usage) {
     if (!at(message_, "usage").is_object()) message_["usage"] = Json::object();
     for (const auto& [key, value] : usage.items())
@@ -176,8 +176,8 @@ class MessageAssembler final : public Assembler {
   bool ended_ = false;
 };
 
-// Reads a tool call from its block. Makes the block's input an object, as the API requires when the
-// block returns.
+// Reads a tool call from its block. Makes the block's input an object, as the API requires when we
+// send the block back.
 ToolCall read_tool_use(Json& block) {
   const Json& input = at(block, "input");
   ToolCall call = tool_call(text_at(block, "id"), text_at(block, "name"),

@@ -43,7 +43,7 @@ std::string how(int status) {
 Result<std::unique_ptr<Command>> Command::start(const std::string& line) {
   if (trim(line).empty())
     return user_error("no command is given", "--proposer", "give a command line");
-  // Writes to a socket, so that a program's end is an error and not a signal.
+  // The input is a socket: if the program has ended, send() returns an error instead of a SIGPIPE.
   std::array<int, 2> in{}, out{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0)
     return errno_error("socketpair");

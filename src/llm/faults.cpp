@@ -55,7 +55,7 @@ bool has(const std::string& text, std::initializer_list<const char*> parts) {
                      [&](const char* part) { return text.find(part) != std::string::npos; });
 }
 
-// Servers' words for a refused parameter -> its name in Shape::refused, the most specific first.
+// Maps a server's word for a refused parameter to the name in Shape::refused, specific words first.
 struct Known {
   const char* said;
   const char* parameter;
@@ -95,7 +95,7 @@ Fault fatal(ErrorKind kind, std::string message, std::string remedy) {
   return {FaultKind::fatal, {kind, std::move(message), {}, std::move(remedy)}};
 }
 
-// Recognises a permanent refusal by its words.
+// Recognises a permanent refusal by the words of the error.
 std::optional<Fault> by_words(const Said& said, const std::string& from, const std::string& tail) {
   std::string message = lower(said.message);
   if (has(said.words, {"insufficient_quota", "billing", "credit", "payment"}) ||

@@ -39,14 +39,14 @@ std::string host_of(const std::string& url) {
   return lower(host.substr(0, host.find(':')));
 }
 
-// One answer while it arrives.
+// An answer that is still arriving.
 struct Exchange {
   const HttpRequest& request;
   const Http::OnStream& on_stream;
   HttpOutcome out;
   size_t header_bytes = 0, body_bytes = 0;
   Clock::time_point begin = Clock::now(), last_byte = begin;
-  std::optional<Clock::time_point> ended;  // on_stream saw the end
+  std::optional<Clock::time_point> ended;  // when on_stream saw the end
 
   size_t refuse(Error error) {
     if (!out.error) out.error = std::move(error);
@@ -127,7 +127,7 @@ class Http::Lane {
  private:
   Slist prepare(Exchange& exchange) {
     const HttpRequest& request = exchange.request;
-    curl_slist* list = curl_slist_append(nullptr, "Expect:");  // no wait for "100 Continue"
+    curl_slist* list = curl_slist_append(nullptr, "Expect:");  // do not wait for "100 Continue"
     for (const std::string& header : request.headers)
       list = curl_slist_append(list, header.c_str());
     auto set = [this](CURLoption option, auto value) { curl_easy_setopt(easy_, option, value); };

@@ -107,7 +107,7 @@ void Ledger::end_call(int64_t call, const Json& data) {
   Reserved reserved = open_[call];
   open_.erase(call);
   auto it = data.find("reply");
-  if (it == data.end()) return;  // ended in an error, which costs nothing
+  if (it == data.end()) return;  // the call ended in an error, which costs nothing
   ++spent_.calls;
   auto reply = read_json<ChatReply>(*it, "call_ended/reply");
   if (!reply) {  // from another version: charge the reservation

@@ -7,7 +7,7 @@
 namespace cutegen::llm {
 namespace {
 
-// The call was given up: the provider may have answered and may charge for it.
+// Whether we gave up a call that the provider may have answered and may charge for.
 bool in_doubt(const Error& error) {
   return error.kind == ErrorKind::cancelled || error.kind == ErrorKind::timeout;
 }

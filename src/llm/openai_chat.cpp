@@ -46,7 +46,7 @@ Json messages_json(const ChatRequest& request, const Shape& shape) {
   bool as_field = shape.provider.schema == SchemaSupport::full;
   if (std::string system = system_text(request, shape, as_field); !system.empty())
     out.push_back({{"role", "system"}, {"content", system}});
-  size_t loop_begin = 0;  // after the user's last message
+  size_t loop_begin = 0;  // index of the user's last message
   for (size_t i = 0; i < request.messages.size(); ++i)
     if (request.messages[i].speaker == Speaker::user && request.messages[i].results.empty())
       loop_begin = i;
@@ -81,7 +81,8 @@ Json response_format(const ChatRequest& request, const Shape& shape) {
   return {{"type", "json_schema"}, {"json_schema", schema}};
 }
 
-// If the server refuses one name of the field (OpenAI's newer or the common one), uses the other.
+// If the server refuses one name of the token limit (OpenAI's newer or the common one), uses the
+// other.
 std::string limit_field(const Shape& shape) {
   std::string field = shape.provider.max_tokens_field;
   if (shape.takes("max_tokens_field")) return field;
@@ -108,7 +109,7 @@ Stop stop_of(const std::string& reason, const ChatReply& reply) {
   return reply.message.calls.empty() ? Stop::end : Stop::tool;
 }
 
-// The text, or the list of parts that some servers send.
+// Returns the text. Some servers send it as a list of parts.
 std::string content_of(const Json& message) {
   const Json& content = at(message, "content");
   if (!content.is_array()) return text_at(message, "content");
@@ -117,7 +118,7 @@ std::string content_of(const Json& message) {
   return out;
 }
 
-// Removes reasoning that local servers may leave in the text, between marks.
+// Removes the reasoning that local servers may leave in the text, between <think> marks.
 void cut_out_thoughts(std::string& text) {
   constexpr std::string_view kOpen = "<think>", kClose = "</think>";
   if (!trim(text).starts_with(kOpen)) return;

@@ -117,7 +117,7 @@ Result<PriceEntry> read_entry(EntryReader reader, const std::string& as_of) {
   return entry;
 }
 
-// "-20251001", "-2025-08-07", "@20251001" or "-latest".
+// Whether `rest` is a version: "-20251001", "-2025-08-07", "@20251001" or "-latest".
 bool is_version(std::string_view rest) {
   if (rest == "-latest") return true;
   if (rest.size() < 9 || (rest[0] != '-' && rest[0] != '@')) return false;

@@ -25,7 +25,7 @@ constexpr size_t kMaxQuestion = size_t{64} << 20;
 constexpr int kMostQuestions = 1'000'000;
 constexpr const char* kRequest = ".request.json";
 
-// A resumed run asks the same question: one with equal text and label.
+// Identifies a question by its text and label, because a resumed run asks it again.
 std::string identity(const ChatRequest& request) {
   return Hasher{}.field(request_hash(request)).field(request.label).hex();
 }
@@ -34,7 +34,7 @@ bool is_number(const std::string& text) {
   return text.size() >= 4 && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-// Size and time of the last change; empty if there is no such file.
+// Returns size and time of the last change; empty if there is no such file.
 std::optional<std::pair<int64_t, int64_t>> state_of(const fs::path& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<std::pair<int64_t, int64_t>> state_of(const fs::path& path) {
       static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
 }
 
-// The time since a file's last change, by the clock of file stamps.
+// The time since a file's last change, by the system clock, which also stamps files.
 Nanoseconds age_of(int64_t changed_ns) {
   auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<Nanoseconds>(now) - Nanoseconds(changed_ns);
@@ -166,7 +166,7 @@ Result<void> RelayModel::read_folder() {
   return {};
 }
 
-// Takes the next free number. It creates the .md, which only one process can do.
+// Takes the next free number by creating its .md file, which only one process can do.
 Result<std::string> RelayModel::claim() {
   for (int n = static_cast<int>(numbers_.size()) + 1; n < kMostQuestions; ++n) {
     std::string number = fmt::format("{:04}", n);
@@ -178,7 +178,7 @@ Result<std::string> RelayModel::claim() {
   return world_error("the relay's folder is full", "give another folder");
 }
 
-// Writes the question unless the folder has it, and returns its number.
+// Writes the question unless the folder already has it, and returns its number.
 Result<std::string> RelayModel::place(const ChatRequest& request) {
   std::lock_guard lock(mutex_);
   std::string id = identity(request);
@@ -191,7 +191,7 @@ Result<std::string> RelayModel::place(const ChatRequest& request) {
   return number;
 }
 
-// The text of NNNN.answer.md, once it has stopped changing.
+// Returns the text of NNNN.answer.md once the file has stopped changing.
 std::optional<std::string> RelayModel::settled_text(const std::string& number) {
   fs::path path = dir_ / (number + ".answer.md");
   auto before = state_of(path);

@@ -57,7 +57,7 @@ ReplayModel::ReplayModel(std::string name, std::vector<Exchange> exchanges,
   }
 }
 
-// The first unused entry with this question and an answer.
+// Finds the first unused entry that has this question and an answer.
 ReplayModel::Entry* ReplayModel::find(const std::string& hash) {
   for (Entry& entry : entries_)
     if (!entry.taken && entry.hash == hash && entry.answered()) return &entry;

@@ -6,8 +6,8 @@
 namespace cutegen::llm {
 namespace {
 
-// A word takes one token per kLettersPerToken bytes, digits one per three. A punctuation mark is
-// one token, unless it repeats.
+// A word takes one token per kLettersPerToken bytes, a number one per kDigitsPerToken. A
+// punctuation mark takes one token; kSameSignsPerToken equal marks in a row share one.
 constexpr int64_t kLettersPerToken = 5;
 constexpr int64_t kDigitsPerToken = 3;
 constexpr int64_t kSameSignsPerToken = 4;
@@ -27,7 +27,7 @@ Kind kind_of(unsigned char c) {
   return std::isspace(c) ? Kind::blank : Kind::sign;
 }
 
-// The tokens of a run of `n` bytes of one kind.
+// Estimates the tokens of a run of `n` bytes of one kind.
 int64_t tokens_of_run(Kind kind, int64_t n) {
   switch (kind) {
     case Kind::letter:
@@ -100,7 +100,7 @@ int64_t estimate_tokens(const ChatRequest& request) {
 
 int64_t most_tokens(const ChatRequest& request) {
   int64_t total = count_request(request, [](std::string_view s) { return most_tokens(s); });
-  for (const Message& message : request.messages)  // returned reasoning is read again
+  for (const Message& message : request.messages)  // the model reads returned reasoning again
     if (!message.opaque.is_null()) total += most_tokens(dump_json(message.opaque));
   return total;
 }
