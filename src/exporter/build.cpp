@@ -21,7 +21,7 @@ bool is_wanted(const ShapeCase& shape) {
   return shape.kind == ShapeKind::official || shape.kind == ShapeKind::user;
 }
 
-// Accepts "out", or "out.0", "out.1", ...: a tensor, or a flat structure of tensors.
+// Accepts a tensor ("out") or a flat structure of tensors ("out.0", "out.1", ...).
 Result<void> check_outputs(const Task& task) {
   const auto results = results_of(task);
   if (results.empty())
@@ -96,7 +96,7 @@ class Builder {
   std::vector<ModuleFacts> facts_;
 };
 
-// Adds machine code if there is an assembler. Without it, the driver assembles the PTX.
+// Adds machine code if ptxas is installed. Without it, the driver assembles the PTX.
 Result<void> assemble(const Context& ctx, const toolchain::ToolPaths& tools, ExportSource& out) {
   CG_TRY(auto assembler, toolchain::Assembler::open({.paths = tools}));
   std::vector<std::string> ptx;

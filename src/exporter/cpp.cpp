@@ -12,7 +12,7 @@
 namespace cutegen::exporter {
 namespace {
 
-// Words of C and C++ that modules may well use as names of inputs.
+// Keywords of C and C++ that modules are likely to use as names of inputs.
 const std::set<std::string> kWords{"auto",   "bool",   "char",   "class",    "const",    "default",
                                    "delete", "double", "float",  "for",      "if",       "int",
                                    "long",   "new",    "short",  "signed",   "template", "this",
@@ -153,7 +153,7 @@ char random_type(const TensorInfo& t) {
   }
 }
 
-// The tensors as members of a C struct, and as rows of main's table.
+// Writes the tensors as members of a C struct and as rows of main's table.
 Result<std::pair<std::string, std::string>> tensor_lists(const ExportSource& source,
                                                          const Json& launches) {
   std::set<std::string> taken;

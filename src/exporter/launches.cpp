@@ -12,7 +12,7 @@
 namespace cutegen::exporter {
 namespace {
 
-constexpr int64_t kAlign = 256;  // of each scratch, as in the evaluator
+constexpr int64_t kAlign = 256;  // bytes; of each scratch buffer, as in the evaluator
 
 Json named(const std::vector<ScalarInfo>& list) {
   Json out = Json::object();
@@ -94,7 +94,7 @@ class ShapeWriter {
     return out;
   }
 
-  // Null if there is nothing to fill.
+  // Returns null if there is nothing to fill.
   Result<Json> fill(const Fill& f) const {
     CG_TRY(size_t buffer, number(f.buffer));
     CG_TRY(int64_t bytes, bytes_of(buffer));
@@ -105,7 +105,7 @@ class ShapeWriter {
     return Json{{"fill", buffer}, {"bytes", bytes}, {"pattern", to_hex(one)}};
   }
 
-  // The first step overlaps no other, so it drops PDL.
+  // The first step has no earlier step to overlap with, so it drops PDL.
   Result<Json> launch(const Launch& l, bool first) const {
     Json args = Json::array();
     for (const LaunchArg& a : l.args) {
@@ -154,7 +154,7 @@ Json tensor_list(const Task& task, bool (*wanted)(const TensorInfo&)) {
   return out;
 }
 
-// "sm_90a" -> [9, 0]
+// Reads "sm_90a" as [9, 0].
 Json capability(const std::string& arch) {
   int number = 0;
   for (char c : arch.substr(std::min<size_t>(3, arch.size())))
