@@ -13,13 +13,13 @@
 namespace cutegen::recipes {
 namespace {
 
-// How an operand lies in the flat or strided index space.
+// How a kernel accesses an operand in the flat or strided index space.
 struct Access {
   const Operand* operand;
   std::string name;    // identifier of the tensor
   std::string tensor;  // CuTe tensor in the kernel: "g_x"
   std::string registers;
-  bool single = false;  // one element for all
+  bool single = false;  // the same element everywhere
   int inst = -1;        // leaf, or the output's instruction
   const char* type = "float";
 };
@@ -64,7 +64,7 @@ bool is_flat(const Fused& fused) {
   return true;
 }
 
-// The device function for one element: values in, result returned or written by reference.
+// Writes the device function for one element. It returns one result or writes several by reference.
 std::string compute_function(Kernel& k) {
   std::vector<std::string> params;
   params.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());
@@ -92,7 +92,7 @@ std::string compute_function(Kernel& k) {
                      one ? k.outputs[0].type : "void", join(params, ", "), body);
 }
 
-// `at` writes an access as the kernel reads it there.
+// Writes the call of that function. `at` gives the argument for an input or (true) an output.
 std::string call(const Kernel& k, const std::function<std::string(const Access&, bool)>& at) {
   std::vector<std::string> values;
   values.reserve(k.inputs.size() + k.outputs.size() + k.fused.sizes.size());
@@ -110,7 +110,7 @@ std::string register_name(const Access& a, bool output) {
   return a.registers + (output ? "[v]" : "[i][v]");
 }
 
-// The elements that fill no vector, by the first threads of the first CTA.
+// Writes the code for the last elements, which fill no vector. The first CTA computes them.
 std::string tail(const Kernel& k) {
   std::string results, stores;
   for (const Access& output : k.outputs) {
@@ -129,7 +129,7 @@ std::string tail(const Kernel& k) {
       results, text, stores);
 }
 
-// Parts of the text that both kernels share.
+// Fills the fields that both kernel templates share.
 std::map<std::string, std::string> common(const Task& task, Kernel& k, const Json& params,
                                           int depth) {
   std::map<std::string, std::string> t;
@@ -183,7 +183,7 @@ std::string flat_source(const Task& task, Kernel& k, const Json& params) {
   return fill("kernels/elementwise/flat.cu", t);
 }
 
-// The strides of an operand, innermost first: of the vector's elements, then of the loops.
+// Declares an operand's tensor with its strides: of a vector's elements, then of the loops.
 std::string strided_tensor(Kernel& k, const Access& a) {
   std::string inner;
   std::vector<std::string> outer;
@@ -279,7 +279,7 @@ void plan_strided(const Kernel& k, const Json& params, bool wide, ProgramPart& p
 }  // namespace
 
 std::vector<RecipeParameter> elementwise_parameters(const Fused& fused) {
-  // A flat tensor's tail is done singly, so that any size will do there.
+  // A flat kernel computes its tail element by element, so it accepts any size.
   int64_t innermost = is_flat(fused) ? 0 : make_nest(fused).kept.back().size;
   std::vector<int64_t> vectors = vector_widths(fused, innermost);
   std::vector<RecipeParameter> list{

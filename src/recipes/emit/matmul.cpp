@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kSms = 132;  // of the GPUs that tiles are chosen for
 constexpr int64_t kMostShared =
-    int64_t{99} * 1024;  // bytes that every GPU since sm_80 gives on request
+    int64_t{99} * 1024;  // bytes that every GPU since sm_80 grants on request
 constexpr int64_t kMostParts = int64_t{1} << 28;  // elements of all parts of a split product
 
 int64_t get(const Json& params, const char* name) {
@@ -32,18 +32,18 @@ int64_t tiles(const Contraction& c, int64_t tile_m, int64_t tile_n) {
   return ceil_div(c.size(c.m), tile_m) * ceil_div(c.size(c.n), tile_n) * c.batches();
 }
 
-// Tiles of a product on the ordinary cores. `resident` CTAs of it an SM holds; `speed` is of its
-// inner loop against that of the largest, from products on an H200
-// (docs/measurements/simt_products.md); `start`, what the ends of a CTA cost in steps of the depth,
-// is a guess: more where no other CTA of the SM hides them.
+// Tiles of a product on the ordinary cores. `resident`: CTAs that an SM holds. `speed`: of the
+// inner loop, relative to the largest tile's on an H200 (docs/measurements/simt_products.md).
+// `start`: a guess of what prologue and epilogue of a CTA cost, in steps along k; they cost more if
+// no other CTA on the SM hides them.
 struct Tiling {
   int64_t tile_m, tile_n, threads, resident;
   double speed, start;
   int64_t split = 1;
 };
 
-// Multiplications that the busiest SM has time for until the product is there. A split writes and
-// reads its parts: 8 bytes an element, each in the time of seven.
+// Estimates the time of the product, in multiplications of the busiest SM. A split writes and reads
+// its parts: 8 bytes an element, each byte in the time of seven multiplications.
 double cost(const Contraction& c, const Tiling& t) {
   const int64_t ctas = tiles(c, t.tile_m, t.tile_n) * t.split;
   const int64_t rounds = ceil_div(ctas, kSms * t.resident) * t.resident;
@@ -59,13 +59,13 @@ bool may_split(const Contraction& c, int64_t split) {
 }
 
 Tiling best_tiling(const Contraction& c) {
-  // Where both operands are turned on their way in, 256 threads are faster than half as many with
-  // twice the results, elsewhere slower.
+  // If the loads transpose both operands, 256 threads are faster than 128 threads with twice the
+  // results each; otherwise they are slower.
   const bool turned = c.a.depth.move == Move::next && c.b.depth.move == Move::next;
   Tiling best{64, 64, 256, 2, 0.7, 64};
   std::vector<Tiling> all{best, {64, 64, 128, 4, 0.85, 64}};
   all.push_back(turned ? Tiling{128, 128, 256, 2, 1.02, 64} : Tiling{128, 128, 128, 2, 0.97, 64});
-  // Of a triangle, larger tiles compute more that is zero.
+  // If the result is a triangle, larger tiles compute more zeros.
   if (!c.zero_outside) all.push_back({256, 128, 256, 1, 1, 128});
   for (Tiling t : all)
     for (t.split = 1; t.split <= 128 && may_split(c, t.split); t.split *= 2)
@@ -73,16 +73,16 @@ Tiling best_tiling(const Contraction& c) {
   return best;
 }
 
-// A square of threads, each with blocks of 4 x 4 results.
+// The threads form a grid, at most 16 across. Each computes blocks of 4 x 4 results.
 bool simt_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stages) {
   int64_t across = std::min<int64_t>(16, n / 4), down = threads / across;
   if (down % 8 || across % 4 || m % (4 * down) || n % (4 * across)) return false;
-  if (m * n / threads > 128) return false;  // results of a thread, in registers
+  if (m * n / threads > 128) return false;  // results that a thread holds in registers
   return (m + 4 + n + 4) * k * 4 * stages <= kMostShared;
 }
 
-// Warps 2 down, the rest across, each with blocks of 16 x 16 results; rows of shared memory are 64
-// or 128 bytes.
+// The warps form a grid, 2 down and the rest across. Each computes blocks of 16 x 16 results. A row
+// of shared memory has 64 or 128 bytes.
 bool cores_legal(int64_t m, int64_t n, int64_t k, int64_t threads, int64_t stages, int64_t bytes) {
   int64_t across = threads / 64, line = 128 / bytes;
   return across > 0 && m % line == 0 && n % line == 0 && n % (16 * across) == 0 &&
@@ -152,7 +152,8 @@ Json plan_of(const Contraction& c, const MatmulKernel& k, const Json& params) {
              element_bytes(c) * get(params, "stages");
   } else {
     auto line = [&](const char* rows, const Factor& of) {
-      return get(params, rows) + (of.depth.move == Move::next ? 4 : 0);  // a turned tile is padded
+      // A tile that the load transposes is padded.
+      return get(params, rows) + (of.depth.move == Move::next ? 4 : 0);
     };
     shared = (line("tile_m", c.a) + line("tile_n", c.b)) * get(params, "tile_k") * 4 *
              get(params, "stages");
@@ -189,7 +190,7 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
              cores ? Values{32, 64, 16, 8} : Values{16, 32, 8, 64}},
       threads{"threads", "threads of a CTA", cores ? Values{128, 256} : Values{256, 128}},
       split{"split", "CTAs that share the depth of one tile", splits};
-  // What changes most comes first.
+  // The parameters that change the time most come first.
   if (!cores) return {tile_m, threads, tile_k, split, stages, tile_n, vector};
   return {{"tensor_cores", "1: multiply on the tensor cores, in the task's math mode", {1, 0}},
           vector,
@@ -201,8 +202,8 @@ std::vector<RecipeParameter> matmul_parameters(const Contraction& c) {
           split};
 }
 
-// A vector falls back to one element by itself. In other modes than fp32 tiles are such that the
-// tensor cores, which are tried next, can have them.
+// A kernel falls back from vectors to single elements by itself. Except in fp32, the tiles also
+// suit the tensor cores, which are tried next.
 Json matmul_safe(const Contraction& c) {
   const Tiling best = best_tiling(c);
   Json params{{"vector", 4},        {"tile_m", best.tile_m},   {"tile_n", best.tile_n},

@@ -12,7 +12,7 @@
 namespace cutegen::recipes {
 namespace {
 
-// An operand of what follows the product, as a kernel reads or writes it.
+// An operand of the operators after the product, as a kernel reads or writes it.
 struct Access {
   const Operand* operand;
   int inst;
@@ -28,13 +28,13 @@ std::string innermost(const std::string& stride) {
   return stride.substr(maker.size(), stride.find(", ") - maker.size());
 }
 
-// The layouts of one kernel's operands. A size or stride that is not static is a new argument.
+// The layouts of one kernel's operands. A size or stride that is not static becomes an argument.
 class Layouts {
  public:
   Layouts(const Contraction& c, Code& code, Numbers& numbers)
       : c_(c), code_(code), numbers_(numbers) {}
 
-  // A stride: static if it is 0 or 1, else a new argument of the kernel.
+  // Writes a stride: static if it is 0 or 1, else a new argument of the kernel.
   std::string stride_text(const Stride& s, const std::string& wanted) {
     if (s.move == Move::none) return "Int<0>{}";
     if (s.move == Move::next) return "Int<1>{}";
@@ -42,7 +42,7 @@ class Layouts {
     return numbers_.back().first;
   }
 
-  // " + offset" of this CTA's batch.
+  // Writes " + offset" for the batch of this CTA.
   std::string batch_offset(const Factor& factor, const std::string& prefix) {
     std::vector<std::string> sizes, strides;
     for (size_t i = c_.batch_axes.size(); i-- > 0;) {
@@ -58,7 +58,7 @@ class Layouts {
                        join(strides, ", "));
   }
 
-  // Operands of `finish` as (element of the vector, m, n, batch).
+  // Declares the operands of `finish` as tensors (element of the vector, m, n, batch).
   std::string tensors(const std::vector<Access>& inputs, const std::vector<Access>& outputs) {
     std::string text;
     for (const auto* list : {&inputs, &outputs})
@@ -84,7 +84,7 @@ class Layouts {
     return fmt::format("int({})", name);
   }
 
-  // One mode of an operand of `finish`: its shape and its stride, innermost loop first.
+  // Returns shape and stride of one mode of an operand of `finish`, innermost loop first.
   std::pair<std::string, std::string> mode(const Access& a, const std::vector<Loop>& loops,
                                            const std::string& letter, const std::string& whole) {
     std::vector<std::string> sizes, strides;
@@ -103,7 +103,7 @@ class Layouts {
   Numbers& numbers_;
 };
 
-// Which tiles of the depth this CTA takes.
+// Writes which tiles along k this CTA takes.
 std::string steps(const Contraction& c, bool split) {
   std::string text =
       "const int tiles_k = ceil_div(k_size, kTileK);\n"
@@ -191,8 +191,8 @@ class Writer {
     return c_.loads.names.at(factor.operand.tensor);
   }
 
-  // Vectors run along the axis that is contiguous, if one is; all other strides are multiples of
-  // its size.
+  // Vectors run along the contiguous axis, if there is one. All other strides are multiples of its
+  // size, so the size alone decides whether vectors are aligned.
   std::string vector_rule(const Factor& factor, int row) const {
     if (number("vector") == 1) return "1";
     bool depth = along_depth(factor);
@@ -208,7 +208,7 @@ class Writer {
                        out_vector());
   }
 
-  // The device function for one element: the product and values in, results out.
+  // Writes the device function for one element: from the product and other values to the results.
   std::string compute() {
     std::vector<std::string> params{"float " + code_.id(c_.product)};
     for (const auto& [inst, mask] : c_.masks) params.push_back("bool " + code_.id(inst));
@@ -231,7 +231,7 @@ class Writer {
         join(params, ", "), body, ends);
   }
 
-  // Loads, arithmetic and stores for the kVector results at (m, n, batch).
+  // Writes loads, arithmetic and stores for the kVector results at (m, n, batch).
   std::string finish() {
     std::string text, stores;
     std::vector<std::string> values{"product[v]"};
@@ -252,7 +252,7 @@ class Writer {
            join(values, ", ") + ");\n" + stores;
   }
 
-  // Every tensor of `operands` once, inputs before outputs, as parameters of a kernel.
+  // Declares each tensor of `operands` once as a kernel parameter, inputs before outputs.
   std::vector<std::string> declare(const std::vector<const Operand*>& operands, bool to_outputs,
                                    std::vector<std::string>& tensors) const {
     std::vector<std::string> list;

@@ -11,7 +11,7 @@ namespace {
 struct Accumulator {
   const char* type;
   const char* verb;
-  int words;  // floats
+  int words;  // size in floats
 };
 
 Accumulator accumulator(ReduceKind kind) {
@@ -32,7 +32,7 @@ Accumulator accumulator(ReduceKind kind) {
   return {"", "", 1};
 }
 
-// x - m: x and m.
+// If the instruction is x - m, returns x and m.
 std::optional<std::pair<int, int>> difference(const Fused& fused, int inst) {
   const Inst& i = fused.insts[static_cast<size_t>(inst)];
   if (i.kind != InstKind::pointwise || i.code != "{0} - {1}" || i.inputs.size() != 2)
@@ -40,14 +40,14 @@ std::optional<std::pair<int, int>> difference(const Fused& fused, int inst) {
   return std::pair{i.inputs[0], i.inputs[1]};
 }
 
-// exp(x - m): x and m.
+// If the instruction is exp(x - m), returns x and m.
 std::optional<std::pair<int, int>> exponent_of_difference(const Fused& fused, int inst) {
   const Inst& exp = fused.insts[static_cast<size_t>(inst)];
   if (exp.kind != InstKind::pointwise || exp.code != "expf({0})") return std::nullopt;
   return difference(fused, exp.inputs[0]);
 }
 
-// sum(x) / count: the sum.
+// If the instruction is sum(x) / count, returns the sum.
 std::optional<int> sum_of_mean(const Fused& fused, int inst) {
   const Inst& mean = fused.insts[static_cast<size_t>(inst)];
   if (mean.kind != InstKind::pointwise || mean.code != "{0} / {1}") return std::nullopt;
@@ -59,7 +59,7 @@ std::optional<int> sum_of_mean(const Fused& fused, int inst) {
   return mean.inputs[0];
 }
 
-// (x - m)^2: x and m.
+// If the instruction is (x - m)^2, returns x and m.
 std::optional<std::pair<int, int>> square_of_difference(const Fused& fused, int inst) {
   const Inst& square = fused.insts[static_cast<size_t>(inst)];
   if (square.kind != InstKind::pointwise || square.code != "cutegen::square({0})")
@@ -67,7 +67,7 @@ std::optional<std::pair<int, int>> square_of_difference(const Fused& fused, int 
   return difference(fused, square.inputs[0]);
 }
 
-// What reductions of sum `inst` may be accumulated with another one.
+// If one pass can accumulate the sum `inst` and the reduction that it depends on, returns both.
 std::optional<Joint> joint_with(const Fused& fused, int inst) {
   const Inst& sum = fused.insts[static_cast<size_t>(inst)];
   auto over = [&](int first) { return fused.insts[static_cast<size_t>(first)].inputs[0]; };
@@ -79,7 +79,7 @@ std::optional<Joint> joint_with(const Fused& fused, int inst) {
   }
   if (auto d = square_of_difference(fused, sum.inputs[0])) {
     auto first = sum_of_mean(fused, d->second);
-    // The first element, which is subtracted from all, has to be known before any pass.
+    // The first element is subtracted from all others, so it must be known before any pass.
     const bool known = fused.insts[static_cast<size_t>(d->first)].depth == 0;
     if (first && known && over(*first) == d->first) return Joint{*first, inst, true};
   }
@@ -146,7 +146,7 @@ std::string Passes::type(int inst) const {
   return accumulator(at(inst).reduce).type;
 }
 
-// Reductions that are accumulated in pass `depth`; the second of a joint goes with the first.
+// The reductions that pass `depth` accumulates. A joint counts once, as its first reduction.
 std::vector<int> Passes::reductions(int depth) const {
   std::vector<int> list;
   for (int inst : used_)
@@ -170,7 +170,7 @@ std::vector<Parts> Passes::parts() const {
   return list;
 }
 
-// Of a joint, the second is known after the pass of the first, and so is what follows it.
+// The pass of a joint's first reduction also yields its second, and so the values that follow it.
 int Passes::depth_of(int inst) const {
   if (joint_ && inst == joint_->second) return at(joint_->first).depth;
   if (at(inst).kind == InstKind::reduction) {
@@ -191,7 +191,7 @@ int Passes::depth_of(int inst) const {
   return depth;
 }
 
-// Every step of this thread along the reduced axis.
+// Writes the loop over this thread's steps along the reduced axis.
 std::string Passes::loop(const std::string& body) const {
   const char* start = options_.column ? "team" : "lane";
   const char* step = options_.column ? "kRows" : "kWidth";
@@ -210,12 +210,12 @@ std::string Passes::loop(const std::string& body) const {
       options_.split ? "first" : start, options_.split ? "apart" : step, indent(body, 2));
 }
 
-// Where element v of step j stands along the reduced axis.
+// Writes the position of element v of step j along the reduced axis.
 std::string Passes::place() const {
   return options_.column ? "int64_t(j)" : "int64_t(j) * kVector + v";
 }
 
-// Statements for the element values that `targets` need, at element v of the vector.
+// Writes the element values that `targets` need, at element v of the vector.
 std::string Passes::elements(const std::vector<int>& targets) {
   std::string text;
   for (int inst : code_.needed(targets, [](const Inst& i) { return i.level == Level::element; })) {
@@ -231,7 +231,7 @@ std::string Passes::elements(const std::vector<int>& targets) {
   return text;
 }
 
-// Row values of `depth` that are not reductions: once a row, or for each column.
+// Writes the row values of `depth` that are not reductions: once a row, or for each column.
 std::string Passes::row_values(int depth) {
   std::string text;
   for (int inst : used_) {
@@ -247,7 +247,7 @@ std::string Passes::row_values(int depth) {
   return text;
 }
 
-// The threads of a row (or column) combine their accumulators; all of them get the result.
+// The threads of a row (or column) combine their accumulators, and all of them get the result.
 std::string Passes::result(int inst) {
   const std::string& from = accumulators_.at(inst);
   std::vector<std::pair<int, std::string>> values{{inst, ".value()"}};
@@ -275,7 +275,7 @@ std::string Passes::result(int inst) {
                       from, ends);
 }
 
-// The CTA's accumulator goes to scratch: (part, row).
+// Stores the CTA's accumulator in scratch at (part, row).
 std::string Passes::keep(int inst) {
   const std::string& from = accumulators_.at(inst);
   if (!options_.column)
@@ -319,7 +319,7 @@ std::string Passes::pass(int depth) {
   return fmt::format("\n// Pass {}: {}.\n", depth, comment) + declarations + loop(body);
 }
 
-// Adds what the CTAs of this row wrote in pass `depth`, always in the same order.
+// Merges what the CTAs of this row wrote in pass `depth`, always in the same order.
 std::string Passes::merge(int depth) {
   std::string text = fmt::format("\n// Merges the parts of pass {}.\n", depth);
   const char* start = options_.column ? "team" : "lane";
@@ -341,7 +341,7 @@ std::string Passes::merge(int depth) {
   return text;
 }
 
-// The statement that writes an output with one value per row.
+// Writes the statement that stores an output with one value per row.
 std::string Passes::row_output(size_t output, const std::string& registers) {
   const FusedOutput& o = fused_.outputs[output];
   const std::string& tensor = outputs_[output];
@@ -380,7 +380,7 @@ std::string Passes::outputs() {
   return text + "\n// Computes the results along the row.\n" + loop(body);
 }
 
-// Values that are read once for each row, and what depends only on them.
+// Reads the values that a row needs once, and computes what depends only on them.
 std::string Passes::rows() {
   std::string text;
   for (int inst : leaves(Level::row)) {
@@ -396,7 +396,7 @@ std::string Passes::rows() {
   return text + row_values(0) + (moments() ? shift() : "");
 }
 
-// What moments are taken about: the row's first element. An infinite one would spoil all others.
+// Moments are about the row's first element, or about 0 if it is not finite and would spoil all.
 std::string Passes::shift() {
   const int x = at(joint_->first).inputs[0];
   const bool column = options_.column;

@@ -15,10 +15,10 @@ namespace {
 
 using recipes::Fused;
 
-constexpr int64_t kWorthTuning = 16;  // a stage that touches this part of the most is tuned too
+constexpr int64_t kWorthTuning = 16;  // a stage with this part of the most elements is tuned, too
 
-// A program of stages. The parameters of the largest have their own names; those of others that
-// are worth it begin with the number of their stage; the rest keep the safe choice.
+// A program of stages. The parameters of the largest stage keep their names. The names of other
+// stages worth tuning get the stage's number as a prefix; all other stages keep the safe choice.
 struct Staged {
   recipes::Stages stages;
   std::vector<std::string> prefixes;  // "" or "s1_"
@@ -36,7 +36,7 @@ Json safe_of(const Fused& fused) {
   return fused.reduces() ? recipes::reduction_safe(fused) : recipes::elementwise_safe(fused);
 }
 
-// The parameters of stage `i` under the recipe's own names.
+// Returns the parameters of stage `i` under the recipe's own names.
 Json params_of(const Staged& staged, size_t i, const Json& params) {
   Json own = safe_of(staged.stages.list[i]);
   if (staged.tuned[i])
@@ -57,7 +57,7 @@ bool legal(const Staged& staged, const Json& params) {
   return true;
 }
 
-// Every parameter present, an integer, and one of the legal values (or the safe one).
+// Each parameter must be present, an integer, and one of the legal values (or the safe one).
 Result<void> check_params(const RecipeMatch& match, const Json& params) {
   if (!params.is_object()) return user_error("recipe parameters are not a JSON object");
   for (const auto& [name, safe] : match.safe.items()) {
@@ -82,7 +82,7 @@ int64_t elements(const Fused& fused) {
   return std::max<int64_t>(1, nest.rows()) * std::max<int64_t>(1, nest.length());
 }
 
-// Which stages are tuned, under which names.
+// Chooses the stages to tune and the prefixes of their parameters.
 void name_parameters(Staged& staged) {
   const auto& list = staged.stages.list;
   size_t largest = 0;
@@ -103,7 +103,7 @@ std::string why_of(const Staged& staged) {
                      list[0].max_depth());
 }
 
-// The stages' parameters, the largest stage's first.
+// Lists the parameters of the tuned stages, the largest stage's first.
 void list_parameters(const Staged& staged, RecipeMatch& match) {
   for (bool main : {true, false})
     for (size_t i = 0; i < staged.stages.list.size(); ++i) {
@@ -188,7 +188,7 @@ std::vector<Json> neighbours(const RecipeMatch& match, const Json& params) {
   std::vector<Json> list;
   size_t longest = 0;
   for (const RecipeParameter& p : match.parameters) longest = std::max(longest, p.legal.size());
-  // The best value of every parameter, then the second best of every parameter, ...
+  // Change one parameter: each to its best value, then each to its second best value, ...
   for (size_t rank = 0; rank < longest; ++rank)
     for (const RecipeParameter& p : match.parameters) {
       if (rank >= p.legal.size() || !params.contains(p.name)) continue;

@@ -11,7 +11,7 @@
 namespace cutegen::recipes {
 namespace {
 
-// Sizes of a stage as symbols of the plan, and how its kernels are launched.
+// Adds a stage to the plan: its sizes as symbols, and the launches of its kernels.
 class Planner {
  public:
   Planner(const Fused& fused, const ReductionKernel& kernel, const Json& params, const Label& label,
@@ -36,7 +36,7 @@ class Planner {
 
  private:
   int64_t get(const char* name) const { return params_.at(name).get<int64_t>(); }
-  // Threads that share a row; threads that share a column.
+  // The threads that share a row or, in column kernels, a column.
   int64_t side() const { return kernel_.row() ? get("width") : get("threads") / get("columns"); }
 
   std::string product(const std::vector<Loop>& loops, const char* prefix) {
@@ -50,7 +50,7 @@ class Planner {
     return text;
   }
 
-  // What the kernels take for granted.
+  // Adds the requirements that the kernels take for granted.
   void limits() {
     std::string length = label_("length");
     if (get("cached") != 0)

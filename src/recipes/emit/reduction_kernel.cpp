@@ -10,7 +10,7 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr int64_t kNarrow = 2'000'000'000;  // elements of a row that 32 bits can count
+constexpr int64_t kNarrow = 2'000'000'000;  // elements of a row that 32-bit indices can count
 
 PassOptions options(const Nest& nest, const Json& params) {
   auto on = [&](const char* name) { return params.at(name).get<int64_t>() != 0; };
@@ -56,8 +56,8 @@ bool ReductionKernel::wide() const {
   return nest_.length() > kNarrow;
 }
 
-// Strides of an operand over `loops`, innermost first. `vectors`: the innermost loop is counted in
-// vectors; `element` then gets the stride between elements of a vector.
+// Returns an operand's strides over `loops`, innermost first. With `vectors`, the innermost loop
+// counts vectors, and `element` gets the stride between the elements of a vector.
 std::string ReductionKernel::strides_over(const Operand& operand, const std::vector<Loop>& loops,
                                           char prefix, bool vectors, std::string* element) {
   std::vector<std::string> list;
@@ -78,7 +78,8 @@ std::string ReductionKernel::strides_over(const Operand& operand, const std::vec
   return tuple_of("make_stride", list);
 }
 
-// (element of the vector, step along the reduced axis) of this thread's row or columns.
+// Declares the tensor of this thread's row or columns: (element of the vector, step along the
+// axis).
 std::string ReductionKernel::tensor(const Operand& operand, const std::string& name) {
   std::string element = "Int<0>{}";
   std::string along = strides_over(operand, nest_.reduced, 'r', row(), &element);
@@ -100,7 +101,7 @@ std::string ReductionKernel::shape_text(const std::vector<Loop>& loops, char pre
   return tuple_of("make_shape", list);
 }
 
-// The parts that occur once in the file, and those that all kernels share.
+// Fills the fields that occur once in the file, and those that all kernels share.
 std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   std::map<std::string, std::string> t;
   t["title"] = title(task, fused_);
@@ -135,7 +136,7 @@ std::map<std::string, std::string> ReductionKernel::common(const Task& task) {
   return t;
 }
 
-// One kernel of the file; it sees the accumulators of passes up to `most_depth`.
+// Adds one kernel to the file. It gets the accumulators of all passes up to `most_depth`.
 void ReductionKernel::add_kernel(const std::string& name, const std::string& body, int most_depth,
                                  bool last) {
   Launch launch{name, {}, !last};
@@ -180,7 +181,7 @@ void ReductionKernel::add_kernel(const std::string& name, const std::string& bod
   if (!kernels_.empty()) kernels_ += "\n";
   std::string text =
       fill(row() ? "kernels/reduction/row_kernel.cu" : "kernels/reduction/column_kernel.cu", t);
-  kernels_ += text.substr(text.find('\n') + 1);  // the template's licence stands in the file's
+  kernels_ += text.substr(text.find('\n') + 1);  // without the licence line, which the file has
   launches_.push_back(std::move(launch));
 }
 

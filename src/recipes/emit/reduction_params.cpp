@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of the reduction recipe: legal values, the safe choice, what goes together.
+// The parameters of the reduction recipe: legal values, the safe choice, and legal combinations.
 #include <algorithm>
 
 #include "recipes/emit/passes.h"
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kMaxCached = 64;       // elements a thread may keep in registers
 constexpr int64_t kRegisters = 65536;    // of an SM, and so of a CTA
-constexpr int64_t kOtherRegisters = 24;  // of a thread, besides what it keeps
-constexpr int64_t kLongRow = 16384;      // elements: a row for a CTA of its own, as wide as can be
+constexpr int64_t kOtherRegisters = 24;  // of a thread, besides cached elements
+constexpr int64_t kLongRow = 16384;      // elements; a longer row is worth a CTA of 1024 threads
 constexpr int64_t kWanted = 1056;        // CTAs that fill a GPU: 8 for each of 132 SMs
 constexpr int64_t kLeastPart = 4096;     // elements of a row that are worth a CTA
 constexpr int64_t kLong = int64_t{1} << 18;  // elements that one CTA should not reduce alone
@@ -23,12 +23,12 @@ bool has_element_output(const Fused& fused) {
                      [&](const FusedOutput& o) { return varies(fused, o.operand); });
 }
 
-// CTAs of a kernel that does not split rows.
+// The CTAs of a kernel that does not split rows.
 int64_t ctas(const Nest& nest) {
   return nest.reduced_inside ? nest.rows() : (nest.rows() + 31) / 32;
 }
 
-// Numbers of CTAs for a row, best first; 1: rows are not worth splitting.
+// Numbers of CTAs for a row, best first, then 1 (not split). Empty if rows are not worth splitting.
 std::vector<int64_t> parts_worth_trying(const Nest& nest) {
   int64_t most = nest.length() / kLeastPart, have = std::max<int64_t>(1, ctas(nest));
   std::vector<int64_t> list;
@@ -89,10 +89,10 @@ Json reduction_safe(const Fused& fused) {
     params["columns"] = 32;
   params["unroll"] = 1;
   params["threads"] = 256;
-  // On an H200 rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
-  // under way, and more of them are still in L2 for the second pass.
+  // On an H200, rows of 65535 take 7.9 ms with 1024 threads each and 14 ms with 32: fewer rows are
+  // in flight, and more of them are still in L2 for the second pass.
   bool long_row = nest.length() > kLongRow && nest.length() <= 65536;
-  // Rows that no registers can keep: moments together save one of three reads.
+  // Registers cannot keep such a row. To take both moments in one pass saves one of three reads.
   auto joint = find_joint(fused);
   if (joint && joint->moments && nest.length() > kLongRow) params["online"] = 1;
   if (nest.reduced_inside && long_row && params["parts"] == 1)
@@ -107,7 +107,7 @@ bool reduction_legal(const Fused& fused, const Json& params) {
   if (side > threads || threads % side != 0) return false;
   if (get("online") != 0 && !find_joint(fused)) return false;
   if (get("cached") == 0) return true;
-  if (get("parts") > 1) return false;  // registers do not outlive a kernel
+  if (get("parts") > 1) return false;  // the next kernel could not read cached registers
   int64_t operands = std::max<int64_t>(1, static_cast<int64_t>(fused.inputs.size()));
   int64_t most = std::min(kMaxCached, kRegisters / threads - kOtherRegisters);
   return steps_of_thread(nest, params) * get("vector") * operands <= most;

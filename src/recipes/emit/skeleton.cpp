@@ -10,7 +10,7 @@
 namespace cutegen::recipes {
 namespace {
 
-// The C++ type of a tensor's elements; every dtype that a task may have.
+// Returns the C++ type of a tensor's elements, for every dtype that a task may have.
 std::string element_type(DType dtype) {
   std::string type = recipes::device_type(dtype);
   if (!type.empty()) return type;
@@ -52,7 +52,7 @@ std::string describe(const TensorInfo& tensor, const std::string& name) {
                      tensor.mutated ? ", mutated: it holds its initial values" : "");
 }
 
-// One tensor: a pointer, its sizes as symbols and, for a result, the store of the placeholder.
+// Adds a tensor: a pointer, its sizes as symbols and, for a result, a store of a placeholder.
 void add(Text& text, const TensorInfo& tensor, const std::string& name) {
   bool output = is_result(tensor);
   text.notes.push_back(describe(tensor, name));

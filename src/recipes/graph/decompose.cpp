@@ -12,7 +12,7 @@ Json tensor_ref(const std::string& name) {
   return {{"ref", name}};
 }
 
-// Where an operator of a loss has its reduction: 0 none, 1 mean, 2 sum.
+// The position of the argument `reduction` of each loss. Its values: 0 none, 1 mean, 2 sum.
 const std::map<std::string, size_t>& losses() {
   static const std::map<std::string, size_t> table{{"mse_loss", 2},
                                                    {"smooth_l1_loss", 2},
@@ -22,7 +22,8 @@ const std::map<std::string, size_t>& losses() {
   return table;
 }
 
-// An attribute of the module that ends in `word` and has this value; else the number itself.
+// Returns an attribute of the module whose name ends in `word` and that has this value, or else the
+// number itself.
 std::string expression(const Task& task, const std::string& word, int64_t value) {
   for (const ScalarInfo& s : task.attributes) {
     const auto* number = std::get_if<int64_t>(&s.value);
@@ -34,13 +35,13 @@ std::string expression(const Task& task, const std::string& word, int64_t value)
   return std::to_string(value);
 }
 
-// Writes nodes of a graph that take the place of one.
+// Writes the nodes that replace one node of a graph.
 class NodeWriter {
  public:
   NodeWriter(Graph& out, const Graph& graph, const Node& node)
       : out_(out), graph_(graph), node_(node) {}
 
-  // A new value; `name` if it is one of the node's own outputs.
+  // Adds a node with a new value, which gets `name` if it is one of the replaced node's outputs.
   std::string add(const std::string& word, const std::string& op, std::vector<Json> args,
                   Shape shape, const std::string& name = "") {
     Node node;
@@ -61,7 +62,7 @@ class NodeWriter {
   }
   // (x - mean) / sqrt(mean((x - mean)^2) + eps) over `axes`.
   std::string standardized(const std::string& x, const std::vector<int>& axes, double eps);
-  // x * weight + bias along `axis`, as far as they are given; the node's first output.
+  // Writes the node's first output: x * weight + bias along `axis`. Both may be missing.
   void scaled(std::string x, const Json& weight, const Json& bias, size_t axis);
 
  private:
@@ -71,7 +72,7 @@ class NodeWriter {
   }
 
   Graph& out_;
-  const Graph& graph_;  // with the node
+  const Graph& graph_;  // contains the node
   const Node& node_;
   int count_ = 0;
 };
@@ -108,7 +109,7 @@ void NodeWriter::scaled(std::string x, const Json& weight, const Json& bias, siz
   if (!w && !b) view("result", x, result.shape, result.name);
 }
 
-// Chooses what takes the place of a node.
+// Chooses the nodes that replace a node.
 class Rewriter {
  public:
   Rewriter(Decomposed& out, const Graph& graph, const Task& task, const Node& node)
@@ -170,7 +171,8 @@ Result<bool> Rewriter::loss(size_t place) {
   return true;
 }
 
-// nll_loss_forward(x, target, weight, reduction, ignore_index): classes along axis 1 (or the only).
+// nll_loss_forward(x, target, weight, reduction, ignore_index): classes along axis 1 (or the only
+// one).
 Result<bool> Rewriter::nll() {
   const Value *x = tensor(0, "self"), *target = tensor(1, "target");
   if (!x || !target || x->shape.empty()) return refuse("its operands are not tensors of the graph");

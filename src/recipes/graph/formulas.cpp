@@ -6,7 +6,7 @@ namespace {
 
 using Formulas = std::map<std::string, const char*>;
 
-// Of one number.
+// Functions of one number.
 const Formulas& functions() {
   static const Formulas table{
       {"exp", "expf({0})"},
@@ -72,7 +72,7 @@ const Formulas& activations() {
   return table;
 }
 
-// Of several numbers.
+// Functions of several numbers.
 const Formulas& combinations() {
   static const Formulas table{
       {"maximum", "cutegen::maximum({0}, {1})"},
@@ -108,7 +108,7 @@ const Formulas& losses() {
   return table;
 }
 
-// Truth values.
+// Functions that return a truth value.
 const Formulas& tests() {
   static const Formulas table{
       {"eq", "({0} == {1/other})"},

@@ -8,7 +8,7 @@
 namespace cutegen::recipes {
 namespace {
 
-// C++ and CUDA words, functions of math.h, and names that the kernels and plan expressions use.
+// Keywords of C++ and CUDA, functions of math.h, and names that kernels and plan expressions use.
 const std::set<std::string>& reserved() {
   static const std::set<std::string> words{
       "alignas",  "alignof",  "and",        "asm",      "auto",      "bool",        "break",
@@ -41,7 +41,7 @@ const std::set<std::string>& reserved() {
   return words;
 }
 
-// Loop sizes of the kernels: n0, k1, r0.
+// Whether a word looks like a loop size of the kernels: n0, k1, r0.
 bool is_loop(const std::string& word) {
   return word.size() > 1 && std::string("nkr").find(word[0]) != std::string::npos &&
          word.find_first_not_of("0123456789", 1) == std::string::npos;

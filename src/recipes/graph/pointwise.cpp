@@ -17,7 +17,7 @@ class Filler {
  public:
   explicit Filler(const Node& node) : node_(node) {}
 
-  // The text of one argument: an operand's placeholder or a literal.
+  // Returns the text of one argument: an operand's placeholder or a literal.
   Result<std::string> text(const Json& value, const std::string& what) {
     if (auto name = reference(value)) {
       for (size_t i = 0; i < result_.operands.size(); ++i)
@@ -90,7 +90,7 @@ Result<Pointwise> lower_division(const Node& node) {
   return Filler(node).fill("{0} / {1/other}");
 }
 
-// self + alpha * other, and its relatives.
+// Lowers add, sub and rsub: self + alpha * other and the like.
 Result<Pointwise> lower_sum(const Node& node, const std::string& base) {
   double alpha = number(argument(node, 2, "alpha")).value_or(1);
   std::string factor = alpha == 1 ? "" : literal(alpha) + " * ";

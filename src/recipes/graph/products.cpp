@@ -56,7 +56,7 @@ Result<void> lower_sum_of_product(const Node& node, const std::string& product,
   return {};
 }
 
-// The diagonal of a factor that is diag(v): a main diagonal of the last two axes.
+// Returns v if a factor is diag(v), with v on the main diagonal of its last two axes.
 std::optional<std::string> diagonal_of(const Graph& graph, const std::string& factor) {
   const Node* node = graph.producer(factor);
   if (!node || base_name(node->op) != "diag_embed") return std::nullopt;
@@ -137,8 +137,8 @@ Result<Lowered> lower_products(Graph graph) {
   return lowered;
 }
 
-// [M, K] @ [K, 1]: the row of the second factor times each row of the first, summed along K.
-// [1, K] @ [K, N]: the column of the first times each column of the second, summed along K.
+// [M, K] @ [K, 1]: multiplies each row of the first factor by the second, and sums along K.
+// [1, K] @ [K, N]: multiplies each column of the second factor by the first, and sums along K.
 Result<Graph> as_reduction(Graph graph, const std::string& product, Vector vector) {
   std::vector<Node> nodes;
   for (const Node& node : graph.nodes) {

@@ -12,7 +12,7 @@
 namespace cutegen::recipes {
 namespace {
 
-// Positions of an operator's arguments; -1: it has none.
+// Positions of an operator's arguments; -1 if it lacks the argument.
 struct Form {
   int dim, keepdim, parameter;
   const char* parameter_keyword = "";

@@ -16,7 +16,7 @@ std::optional<std::vector<AxisGroup>> group_axes(const Shape& from, const Shape&
   while (i < from.size() && j < to.size()) {
     AxisGroup group{{i}, {j}};
     int64_t p = from[i++], q = to[j++];
-    while (p != q) {  // the products of all are equal: the smaller side has axes left
+    while (p != q) {  // both shapes have equal products, so the smaller side has axes left
       if (p < q) {
         group.from.push_back(i);
         p *= from[i++];
@@ -28,7 +28,7 @@ std::optional<std::vector<AxisGroup>> group_axes(const Shape& from, const Shape&
     groups.push_back(std::move(group));
   }
   if (groups.empty()) groups.emplace_back();
-  for (; i < from.size(); ++i) groups.back().from.push_back(i);  // ones at the end
+  for (; i < from.size(); ++i) groups.back().from.push_back(i);  // trailing axes of size 1
   for (; j < to.size(); ++j) groups.back().to.push_back(j);
   return groups;
 }

@@ -12,8 +12,8 @@ namespace cutegen::recipes {
 namespace {
 
 using Words = std::vector<std::string>;
-// Views that keep the order of the elements they show, those that do not or change the shape, and
-// tensors of one constant.
+// Views that keep the order of their elements, views that rearrange or reshape them, and operators
+// that fill a tensor with one constant.
 const Words kSameOrder{"alias",      "detach",          "clone", "contiguous",
                        "lift_fresh", "lift_fresh_copy", "expand"};
 const Words kRearranging{
@@ -26,7 +26,7 @@ bool contains(const Words& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Which output of its node a value is.
+// Returns the index of a value among its node's outputs.
 size_t output_index(const Node& node, const std::string& name) {
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i].name == name) return i;
@@ -46,7 +46,7 @@ std::optional<int64_t> integer(const Json& json, size_t rank) {
   return axis;
 }
 
-// The order in which a transposition reads the axes of its input; empty for other operators.
+// Returns the order in which a transposition reads its input's axes; empty for other operators.
 std::vector<size_t> permutation(const Node& node, const std::string& base, size_t rank) {
   std::vector<size_t> order(rank);
   for (size_t i = 0; i < rank; ++i) order[i] = i;
@@ -71,7 +71,7 @@ std::vector<size_t> permutation(const Node& node, const std::string& base, size_
   return order;
 }
 
-// A transposition that changes the places of axes of size 1 only.
+// Whether a transposition moves only axes of size 1.
 bool moves_ones_only(const std::vector<size_t>& order, const Shape& shape) {
   size_t before = 0;
   for (size_t axis : order) {
@@ -185,7 +185,7 @@ Result<int> Builder::build(const std::string& name, const Node* node, const View
   return pointwise(*node, *p, view);
 }
 
-// "0 fc.weight", "-1 x": a parameter of the kernel, which the plan computes.
+// Adds a kernel parameter for a size such as "0 fc.weight" or "-1 x", which the plan computes.
 Result<int> Builder::size(const std::string& text) {
   const size_t space = text.find(' ');
   SizeArgument of{0, text.substr(space + 1), std::stoi(text.substr(0, space))};
@@ -236,8 +236,8 @@ View Builder::broadcast(const Shape& from, const Shape& to, const View& view) co
   return inner;
 }
 
-// Broadcasting seen through a reshape of the result: an operand that lacks some axes lacks the axes
-// that these were made into, if it lacks all that went into them.
+// Broadcasts an operand whose result is reshaped. Of each group of axes that the reshape converts,
+// the operand must have all or none. If none, it does not vary along the group's new axes.
 std::optional<View> Builder::broadcast_reshaped(const Shape& from, const Shape& to,
                                                 const View& view) const {
   Shape padded(to.size() - from.size(), 1);
@@ -261,7 +261,7 @@ std::optional<View> Builder::broadcast_reshaped(const Shape& from, const Shape& 
   return inner;
 }
 
-// Whole numbers and truth values take part in arithmetic as floats.
+// Converts integers and truth values, which take part in arithmetic as floats.
 std::vector<int> Builder::as_numbers(const Node& node, const Pointwise& p,
                                      std::vector<int> inputs) {
   bool copies = p.code == "{0}" && is_floating(node.outputs.front().dtype);
@@ -300,7 +300,7 @@ Result<int> Builder::pointwise(const Node& node, const Pointwise& p, const View&
   return make(node.id, p.code, std::move(inputs), p.boolean);
 }
 
-// torch.tensor() of a Python number.
+// Reads torch.tensor() of a Python number.
 Result<int> Builder::lifted(const Node& node) {
   for (const SizeArgument& of : node.sizes)
     if (of.index == 0) return size(fmt::format("{} {}", of.dim, of.tensor));
@@ -309,7 +309,7 @@ Result<int> Builder::lifted(const Node& node) {
   return constant(literal(*made));
 }
 
-// Views change where a value is read, not what it is.
+// A view changes where the kernel reads a value, not the value.
 Result<std::optional<int>> Builder::through_view(const Node& node, const View& view) {
   std::optional<int> none;
   if (node.op.rfind("aten.", 0) != 0 || node.outputs.empty()) return none;
@@ -337,7 +337,7 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
     return std::optional<int>(inst);
   }
   auto order = permutation(node, base, shape.size());
-  if (view.reshaped && moves_ones_only(order, shape)) {  // the elements stay in their order
+  if (view.reshaped && moves_ones_only(order, shape)) {  // the order of the elements stays
     CG_TRY(int inst, value(*from, view));
     return std::optional<int>(inst);
   }
@@ -357,7 +357,7 @@ Result<std::optional<int>> Builder::through_view(const Node& node, const View& v
   return std::optional<int>(inst);
 }
 
-// Axes of size 1 come and go by name; any other reshape must reach whole contiguous tensors.
+// A reshape may add and drop axes of size 1. Any other one must apply to a whole contiguous tensor.
 Result<int> Builder::reshape(const Node& node, const std::string& from, const View& view) {
   Shape shape = shape_of(graph_, from);
   const Shape& to = node.outputs.front().shape;
@@ -375,7 +375,7 @@ Result<int> Builder::reshape(const Node& node, const std::string& from, const Vi
   return value(from, inner);
 }
 
-// The reduction must run over the nest's own axes, and its result lie along the kept ones.
+// The reduction must run over the nest's own axes, and its result must lie along the kept ones.
 Result<void> Builder::check_axes(const Node& node, const Reduction& r, const View& view) const {
   auto clash = [&] {
     return unsupported_error(node.op + ": its result is used along axes that it does not have",
@@ -406,7 +406,7 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   View whole;
   for (size_t i = 0; i < fused_.axes.size(); ++i) whole.axes.push_back(static_cast<int>(i));
   CG_TRY(int x, value(r.input, whole));
-  if (r.index) {  // the element at a position: the sum of all with others as zero
+  if (r.index) {  // picks one element: sums all, with the others as zero
     View rows;
     for (size_t i = 0; i < fused_.axes.size(); ++i)
       if (!fused_.axes[i].reduced) rows.axes.push_back(static_cast<int>(i));
@@ -419,7 +419,7 @@ Result<int> Builder::reduction(const Node& node, const Reduction& r, const View&
   return affine(r, whole, result);
 }
 
-// weight * normalized + bias; both follow the last axes.
+// Adds weight * normalized + bias; weight and bias lie along the last axes.
 Result<int> Builder::affine(const Reduction& r, const View& view, int normalized) {
   for (size_t i = 0; i < r.affine.size(); ++i) {
     if (!r.affine[i]) continue;

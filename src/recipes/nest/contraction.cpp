@@ -19,8 +19,8 @@ int64_t product_of(const Shape& shape) {
   return n;
 }
 
-// The leading axes of a factor that a view has merged into one batch: {2, 3} of [2, 3, M, K] seen
-// as [6, M, K].
+// Returns the leading axes of a factor that a view has merged into one batch: {2, 3} if it shows
+// [2, 3, M, K] as [6, M, K].
 std::optional<Shape> merged_batch(const Graph& graph, const std::string& factor) {
   const Node* view = graph.producer(factor);
   if (!view || !is_view(*view)) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<Shape> merged_batch(const Graph& graph, const std::string& factor)
   return same ? std::optional<Shape>(batch) : std::nullopt;
 }
 
-// Which tensor a factor is, seen along `axes` of the loads.
+// Finds the tensor behind a factor, seen along `axes` of the loads.
 Result<Operand> load_factor(Builder& builder, const Graph& graph, const std::string& factor,
                             const std::vector<int>& axes, const std::optional<Shape>& batch) {
   std::string name = factor;
@@ -57,7 +57,7 @@ Result<Operand> load_factor(Builder& builder, const Graph& graph, const std::str
   return builder.fused().inputs[static_cast<size_t>(leaf.operand)];
 }
 
-// An axis of size 1 that no tensor has by itself was put there by the graph: it is always 1.
+// If no tensor has an axis of size 1 itself, the graph added the axis, and its size is always 1.
 void one_where_unseen(Fused& loads) {
   for (size_t i = 0; i < loads.axes.size(); ++i) {
     auto has = [&](const Operand& operand) {
@@ -73,7 +73,7 @@ Stride along(const Fused& fused, const Operand& operand, int axis) {
   return axis < 0 ? Stride{} : stride(fused, operand, {{axis}, 1, "1"});
 }
 
-// The mode that every output permits; modes are listed from the finest to the coarsest.
+// Returns the finest mode of all outputs. MathMode lists the modes from the finest to the coarsest.
 MathMode finest_mode(const Task& task) {
   MathMode found = task.math_mode;
   for (const TensorInfo* out : task.with_role(TensorRole::output))
@@ -81,7 +81,7 @@ MathMode finest_mode(const Task& task) {
   return found;
 }
 
-// Fills the factors, with batches split as `batch` says.
+// Loads the factors. Splits their batch axis into `batch`, if given.
 Result<Contraction> load_factors(const Task& task, const Graph& graph, const Node& node,
                                  const std::optional<Shape>& batch) {
   Contraction c;
@@ -129,7 +129,7 @@ Result<Contraction> load_factors(const Task& task, const Graph& graph, const Nod
   return c;
 }
 
-// Positions of `viewed` that make up each axis of `whole`; nothing if they do not line up.
+// Finds the axes of `viewed` that make up each axis of `whole`; nothing if they do not line up.
 std::optional<std::vector<std::vector<size_t>>> split_axes(const Shape& viewed,
                                                            const Shape& whole) {
   std::vector<std::vector<size_t>> groups(whole.size());
@@ -147,13 +147,13 @@ std::optional<std::vector<std::vector<size_t>>> split_axes(const Shape& viewed,
   return groups;
 }
 
-// Where an operand of `finish` has an axis; -1: it does not vary.
+// The operand's own axis that follows `axis` of the nest; -1 if the operand does not vary along it.
 int position(const Operand& operand, int axis) {
   auto it = std::find(operand.axes.begin(), operand.axes.end(), axis);
   return it == operand.axes.end() ? -1 : static_cast<int>(it - operand.axes.begin());
 }
 
-// Neighbouring axes of a group that all operands walk alike become one loop.
+// Merges neighbouring axes of a group into one loop if all operands step along them alike.
 std::vector<Loop> merge(const Fused& fused, const std::vector<int>& axes) {
   std::vector<Loop> loops;
   auto alike = [&](int outer, int inner) {
@@ -178,7 +178,7 @@ std::vector<Loop> merge(const Fused& fused, const std::vector<int>& axes) {
   return loops;
 }
 
-// The output's axes in groups by the product's: batch, m, n.
+// Groups the output's axes by the product's axes: batch, m, n.
 Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n) {
   const Operand& leaf =
       c.finish.inputs[static_cast<size_t>(c.finish.insts[static_cast<size_t>(c.product)].operand)];
@@ -201,7 +201,7 @@ Result<void> group_axes_of_output(Contraction& c, const Shape& whole, bool has_n
   return {};
 }
 
-// Fuses what follows the product, which is a leaf there.
+// Fuses the operators after the product, which is a leaf for them.
 Result<void> fuse_rest(const Task& task, const Lowered& lowered, const Node& node, Contraction& c) {
   Graph rest = lowered.graph;
   const Value result = node.outputs.front();
@@ -230,7 +230,7 @@ bool is_single(const std::vector<Loop>& loops, int axis) {
   return loops.size() == 1 && loops[0].axes.size() == 1 && loops[0].axes[0] == axis;
 }
 
-// A mask lies over the product's own rows and columns, whichever way round.
+// A mask must lie over the product's own rows and columns, in either order.
 Result<void> place_masks(Contraction& c) {
   for (auto& [inst, mask] : c.masks) {
     const Inst& leaf = c.finish.insts[static_cast<size_t>(inst)];
@@ -239,10 +239,10 @@ Result<void> place_masks(Contraction& c) {
       return unsupported_error("a triangle of a reshaped result");
     int row = axes[axes.size() - 2], column = axes.back();
     if (is_single(c.loops_m, column) && is_single(c.loops_n, row))
-      mask = {!mask.upper, -mask.diagonal};  // rows and columns change places
+      mask = {!mask.upper, -mask.diagonal};  // swap rows and columns
     else if (!is_single(c.loops_m, row) || !is_single(c.loops_n, column))
       return unsupported_error("a triangle over other axes than the product's");
-    // where(mask, product, 0), and no other use of the product
+    // Outside the mask, the product counts only if where(mask, product, 0) is not its only use.
     int uses = 0;
     bool masked = false;
     for (const Inst& i : c.finish.insts) {
@@ -255,7 +255,7 @@ Result<void> place_masks(Contraction& c) {
   return {};
 }
 
-// n becomes the dimension along which the output lies in memory.
+// Swaps the factors if that makes the output contiguous along n.
 void turn(Contraction& c) {
   if (c.loops_m.empty()) return;
   const Operand& out = c.finish.outputs.front().operand;
@@ -267,7 +267,7 @@ void turn(Contraction& c) {
   c.turned = true;
 }
 
-// The product that the outputs depend on; null if there is none, an error if there are several.
+// Finds the product that the outputs depend on: null if there is none, an error if several.
 Result<const Node*> find_product(const Graph& graph) {
   const Node* found = nullptr;
   for (const Node* node : reachable(graph)) {
@@ -281,12 +281,12 @@ Result<const Node*> find_product(const Graph& graph) {
   return found;
 }
 
-// Which factor is a vector at every size of the task, if one is.
+// Finds the factor that is a vector at every size of the task, if there is one.
 std::optional<Vector> vector_factor(const Task& task, const Contraction& c) {
   auto one = [&](const Factor& factor, int axis) {
     if (c.size(axis) != 1) return false;
     int at = axis < 0 ? -1 : position(factor.operand, axis);
-    if (at < 0) return true;  // at every size: the graph put the axis there
+    if (at < 0) return true;  // 1 at every size, because the graph added the axis
     if (factor.operand.reshaped) return false;
     for (const ShapeCase& shape : task.shapes) {
       auto tensor = shape.tensors.find(factor.operand.tensor);
@@ -342,7 +342,7 @@ Result<Form> find_form(const Task& task) {
   CG_TRY(Graph graph, prepare(task));
   CG_TRY(Lowered lowered, lower_products(graph));
   CG_TRY(const Node* product, find_product(lowered.graph));
-  if (!product) {  // masks are for products only
+  if (!product) {  // only products use masks
     CG_TRY(Stages stages, make_stages(task, lowered.masks.empty() ? lowered.graph : graph));
     return Form(std::move(stages));
   }

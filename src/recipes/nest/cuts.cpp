@@ -35,7 +35,7 @@ class Cutter {
     return nullptr;
   }
 
-  // Whether a reduction of another kind lies above the value.
+  // Whether the value depends on a reduction over other axes or another shape.
   bool depends(const std::string& value) const {
     std::set<const Node*> seen;
     std::vector<std::string> work{value};
@@ -50,7 +50,7 @@ class Cutter {
     return false;
   }
 
-  // `value`, or a small value that all pointwise work up to it starts from.
+  // Returns `value`, or a much smaller value from which pointwise operators compute it.
   std::string small_source(const std::string& value) const {
     const Graph& graph = region_.source.graph;
     int64_t size = product(graph.find(value)->shape);

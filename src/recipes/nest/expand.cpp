@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composite reductions in terms of sum, product, max and min.
+// Expands composite reductions into sum, product, max and min.
 #include <cmath>
 
 #include "recipes/nest/builder.h"
@@ -21,7 +21,7 @@ int Builder::norm(double order, int x) {
               {reduce("powers", ReduceKind::sum, power)});
 }
 
-// The instruction for reduction `r` of `x`; -1 if this use is not covered.
+// Returns the instruction for reduction `r` of `x`; -1 if it does not cover this use.
 int Builder::expanded(const Reduction& r, int x) {
   const std::string& op = r.base;
   auto sum = [&](const char* name, int v) { return reduce(name, ReduceKind::sum, v); };
@@ -56,7 +56,7 @@ int Builder::expanded(const Reduction& r, int x) {
     int scale = make("scale", "cutegen::rsqrt({0} + " + literal(r.parameter) + ")", {squares});
     return make("normalized", "{0} * {1}", {x, scale});
   }
-  // Variance in two passes: no cancellation.
+  // Compute the variance in two passes, which avoids cancellation.
   int centered = make("centered", "{0} - {1}", {x, mean(x)});
   int squares = sum("squares", make("square", "cutegen::square({0})", {centered}));
   if (op == "native_layer_norm") {

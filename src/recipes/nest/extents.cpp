@@ -21,7 +21,7 @@ std::string times(const std::string& a, const std::string& b) {
   return a.empty() ? b : a + "*" + b;
 }
 
-// The size of the axes that went into a run, all together.
+// Multiplies the sizes of the original axes of a group.
 std::string total_of(const Fused& fused, const Operand& operand, const AxisGroup& group) {
   std::string total;
   for (size_t from : group.from)
@@ -30,7 +30,7 @@ std::string total_of(const Fused& fused, const Operand& operand, const AxisGroup
   return total;
 }
 
-// A tensor axis that runs along an axis of the nest.
+// Takes the extent of an axis of the nest from a tensor axis along it.
 void from_axes(Fused& fused, const Operand& operand) {
   for (size_t i = 0; i < operand.axes.size(); ++i) {
     if (operand.axes[i] < 0) continue;
@@ -40,7 +40,7 @@ void from_axes(Fused& fused, const Operand& operand) {
   }
 }
 
-// In each run of axes that a reshape has made of others, the one axis that is not known yet.
+// In each group of axes that a reshape converts, derives the one extent that is not known yet.
 void from_reshape(Fused& fused, const Operand& operand) {
   auto groups = group_axes(operand.original, operand.shape);
   if (!groups) return;

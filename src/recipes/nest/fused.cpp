@@ -29,7 +29,7 @@ void rename(Json& json, const std::map<std::string, std::string>& names) {
   }
 }
 
-// The graph without in-place operators: later readers of the written value read the new one.
+// Removes in-place operators: later readers of the overwritten value read the new one.
 Result<Graph> without_in_place(Graph graph) {
   std::map<std::string, std::string> now;
   for (Node& node : graph.nodes) {
@@ -49,7 +49,7 @@ Result<Graph> without_in_place(Graph graph) {
   return graph;
 }
 
-// Nodes that `work` depends on, up to kept values.
+// Finds the nodes that `work` depends on. Stops at kept values.
 std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string> work,
                                      const Kept& kept) {
   std::set<const Node*> seen;
@@ -66,7 +66,7 @@ std::vector<const Node*> nodes_above(const Graph& graph, std::vector<std::string
   return nodes;
 }
 
-// The first operator that no recipe has a rule for.
+// Fails at the first operator that no recipe has a rule for.
 Result<void> check_operators(const Graph& graph, const std::vector<const Node*>& nodes) {
   for (const Node* node : nodes) {
     if (is_view(*node) || is_fill(*node) || node->op.find("getitem") != std::string::npos) continue;
@@ -78,8 +78,8 @@ Result<void> check_operators(const Graph& graph, const std::vector<const Node*>&
   return {};
 }
 
-// The loop nest: axes of the reductions' common input, or of the outputs. `cut` gets the value to
-// keep where reductions differ, or where the outputs lie along other axes than these.
+// Finds the axes of the loop nest: of the reductions' common input, or of the outputs. `cut` gets
+// the value to keep if reductions differ or if outputs lie along other axes.
 Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<const Node*>& nodes,
                                     std::string& cut) {
   const Graph& graph = region.source.graph;
@@ -105,7 +105,7 @@ Result<std::vector<Axis>> find_axes(const Region& region, const std::vector<cons
   }
   for (int64_t size : last.shape) axes.push_back({size, false, ""});
   for (int axis : last.axes) axes[static_cast<size_t>(axis)].reduced = true;
-  cut = found.back().node->outputs.front().name;  // where the outputs do not lie in this nest
+  cut = found.back().node->outputs.front().name;  // used if the outputs do not lie in this nest
   for (const Reducing& reducing : found)
     if (auto known = region.source.extents.find(reducing.r.input);
         known != region.source.extents.end())
@@ -125,7 +125,8 @@ struct Place {
   std::optional<Shape> reshaped;
 };
 
-// The axes of `shape` among `ids` with `sizes`, up to axes of size 1; nothing if they differ.
+// Maps the axes of `shape` to `ids`, whose sizes are `sizes`; nothing if they differ. Ignores axes
+// of size 1.
 std::optional<std::vector<int>> up_to_ones(const Shape& shape, const Shape& sizes,
                                            const std::vector<int>& ids) {
   if (without_ones(shape) != without_ones(sizes)) return std::nullopt;
@@ -139,8 +140,8 @@ std::optional<std::vector<int>> up_to_ones(const Shape& shape, const Shape& size
   return map;
 }
 
-// Where an output's axes lie in the nest, by its shape: everything, reduced axes kept as 1, reduced
-// axes dropped, either of these up to axes of size 1, or a reshape of them.
+// Finds an output's axes in the nest by its shape, which has all axes, or reduced axes as 1, or no
+// reduced axes. It may differ by axes of size 1, or be a reshape.
 Result<Place> place_output(const Shape& shape, const std::vector<Axis>& axes) {
   Shape all, kept, keepdim;
   std::vector<int> all_axes, kept_axes, keepdim_axes;

@@ -13,7 +13,7 @@ int position(const Operand& operand, int axis) {
   return it == operand.axes.end() ? -1 : static_cast<int>(it - operand.axes.begin());
 }
 
-// Both axes are absent, or neighbours in memory.
+// Whether the operand has neither axis, or has both side by side.
 bool walks_alike(const Operand& operand, int axis) {
   int p = position(operand, axis), q = position(operand, axis + 1);
   return p < 0 ? q < 0 : q == p + 1;

@@ -11,7 +11,7 @@
 namespace cutegen::recipes {
 namespace {
 
-constexpr size_t kMostKept = 12;  // values; a graph with more is no work for these recipes
+constexpr size_t kMostKept = 12;  // values; these recipes refuse a graph that needs more
 
 using Outputs = std::vector<Region::Output>;
 
@@ -46,7 +46,7 @@ class Solver {
     return fuse(Region{source_, names_, std::move(kept), outputs});
   }
 
-  // Keeps values until what is left fits into one loop nest.
+  // Keeps values in scratch until the rest fits into one loop nest.
   Result<Fused> solve(const Outputs& outputs) {
     for (;;) {
       Attempt a = attempt(outputs, kept_);
@@ -73,7 +73,7 @@ class Solver {
     return {};
   }
 
-  // Two stages that fit into one nest share what they read.
+  // Merges neighbouring stages that fit into one nest, so that they share their reads.
   void merge_neighbours() {
     for (size_t i = 0; i + 1 < made_.size();) {
       Outputs both = made_[i].outputs;
